@@ -1,0 +1,364 @@
+/*
+ * base: what every room stands on.
+ *
+ * Memory, text, vectors, hash indexes, interned strings, errors, notes, files read and files
+ * published, progress, threads. Nothing here knows about profiles.
+ *
+ * Ownership, for the whole library: the caller owns what it passes in, and what it gets back only
+ * from functions called _new, _open or _dup. `_init` readies a struct in place and `_release` gives
+ * back what it holds; `_free` undoes `_new`. What lives as long as a profile comes from an arena.
+ *
+ * The library never prints and never exits. What fails returns false or NULL and fills a
+ * `struct error`; what is worth saying but is no error becomes a note. Only running out of memory
+ * ends the process, through the hook below.
+ */
+#ifndef WICK_BASE_H
+#define WICK_BASE_H
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PRINTF_LIKE(format_index, first) __attribute__((format(printf, format_index, first)))
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- text: bytes with a length, not owned, not NUL-terminated ---------------------------- */
+
+struct text {
+    const char *data;
+    size_t length;
+};
+
+#define TEXT(literal) ((struct text){"" literal, sizeof(literal) - 1})
+#define TEXT_ARGS(t) (int)(t).length, (t).data /* for "%.*s" */
+
+static inline struct text text_of(const char *string) {
+    return (struct text){string, string ? strlen(string) : 0};
+}
+
+static inline bool text_equal(struct text a, struct text b) {
+    return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
+}
+
+/* Bytewise order; a prefix sorts before what it begins. */
+int text_compare(struct text a, struct text b);
+bool text_starts(struct text t, struct text prefix);
+bool text_ends(struct text t, struct text suffix);
+/* The index of the first or last `byte`, or SIZE_MAX. */
+size_t text_find(struct text t, char byte);
+size_t text_find_last(struct text t, char byte);
+/* The first place where `needle` begins, or SIZE_MAX. */
+size_t text_search(struct text t, struct text needle);
+struct text text_trim(struct text t); /* spaces, tabs, CR and LF at both ends */
+static inline struct text text_from(struct text t, size_t start) {
+    assert(start <= t.length);
+    return (struct text){t.data + start, t.length - start};
+}
+static inline struct text text_upto(struct text t, size_t end) {
+    assert(end <= t.length);
+    return (struct text){t.data, end};
+}
+/* All of `t` is a number, decimal or hexadecimal without a prefix; false on anything else, or overflow. */
+bool text_to_u64(struct text t, uint64_t *value);
+bool text_hex_to_u64(struct text t, uint64_t *value);
+
+/* ---- numbers from files ------------------------------------------------------------------- */
+
+/* false when the result does not fit; *sum is then unchanged. */
+static inline bool checked_add(uint64_t a, uint64_t b, uint64_t *sum) {
+    uint64_t result;
+    if (__builtin_add_overflow(a, b, &result))
+        return false;
+    *sum = result;
+    return true;
+}
+
+static inline bool checked_multiply(uint64_t a, uint64_t b, uint64_t *product) {
+    uint64_t result;
+    if (__builtin_mul_overflow(a, b, &result))
+        return false;
+    *product = result;
+    return true;
+}
+
+/* a + b, or UINT64_MAX. For ranges whose end may touch the top of the address space. */
+static inline uint64_t saturating_add(uint64_t a, uint64_t b) {
+    uint64_t result;
+    return __builtin_add_overflow(a, b, &result) ? UINT64_MAX : result;
+}
+
+/* Loads from unaligned places, little-endian host assumed by every format wick reads. */
+static inline uint16_t load_u16(const void *p) { uint16_t v; memcpy(&v, p, sizeof v); return v; }
+static inline uint32_t load_u32(const void *p) { uint32_t v; memcpy(&v, p, sizeof v); return v; }
+static inline uint64_t load_u64(const void *p) { uint64_t v; memcpy(&v, p, sizeof v); return v; }
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+/* These never return NULL: out of memory (or a size that overflows) calls the hook, which must not return. */
+void *memory_alloc(size_t size);
+void *memory_zero(size_t count, size_t size);
+void *memory_resize(void *old, size_t count, size_t size);
+char *memory_copy(const void *data, size_t size); /* with a NUL after it; free() it */
+/* Default: remove unpublished files, one line on standard error, _exit(5). */
+void memory_set_hook(void (*out_of_memory)(void));
+
+/* Many small things that die together. Zero-initialised is ready to use. Not thread-safe. */
+struct arena {
+    struct arena_block *newest;
+    char *next;
+    size_t left;
+};
+void *arena_alloc(struct arena *arena, size_t size); /* aligned to 8, not zeroed */
+struct text arena_copy(struct arena *arena, struct text t); /* with a NUL after it */
+void arena_release(struct arena *arena);
+
+/* ---- vectors ------------------------------------------------------------------------------ */
+
+/* VECTOR(struct node) nodes = {0}; vector_push(&nodes, node); nodes.items[i]; vector_release(&nodes); */
+#define VECTOR(type)     \
+    struct {             \
+        type *items;     \
+        size_t count;    \
+        size_t capacity; \
+    }
+#define vector_reserve(v, wanted) \
+    vector_grow((void **)&(v)->items, &(v)->capacity, (wanted), sizeof(*(v)->items))
+#define vector_push(v, item)                  \
+    do {                                      \
+        if ((v)->count == (v)->capacity)      \
+            vector_reserve((v), (v)->count + 1); \
+        (v)->items[(v)->count++] = (item);    \
+    } while (0)
+#define vector_release(v)              \
+    do {                               \
+        free((v)->items);              \
+        (v)->items = NULL;             \
+        (v)->count = (v)->capacity = 0; \
+    } while (0)
+void vector_grow(void **items, size_t *capacity, size_t wanted, size_t item_size);
+
+/* A growing text buffer: VECTOR(char) with helpers. */
+struct buffer {
+    char *items;
+    size_t count;
+    size_t capacity;
+};
+void buffer_add(struct buffer *buffer, struct text t);
+void buffer_add_char(struct buffer *buffer, char c);
+void buffer_add_u64(struct buffer *buffer, uint64_t value);
+void buffer_add_hex(struct buffer *buffer, uint64_t value); /* lower case, no prefix */
+void buffer_printf(struct buffer *buffer, const char *format, ...) PRINTF_LIKE(2, 3);
+static inline struct text buffer_text(const struct buffer *buffer) {
+    return (struct text){buffer->items, buffer->count};
+}
+void buffer_release(struct buffer *buffer);
+
+/* ---- hashing ------------------------------------------------------------------------------ */
+
+uint64_t hash_bytes(const void *data, size_t size); /* XXH3 */
+static inline uint64_t hash_mix(uint64_t a, uint64_t b) {
+    __uint128_t product = (__uint128_t)(a ^ 0x9E3779B97F4A7C15ull) * (b ^ 0xD6E8FEB86659FD93ull);
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/*
+ * An index finds 32-bit ids (never 0) by the hash of what they stand for; what they stand for is the
+ * caller's, in an array that the id indexes. Zero-initialised is ready to use.
+ *
+ *     uint64_t hash = hash_mix(parent, location);
+ *     for (struct probe p = index_probe(&ix, hash); (id = index_next(&ix, &p));)
+ *         if (nodes[id].parent == parent && nodes[id].location == location)
+ *             return id;
+ *     index_add(&ix, hash, new_id);
+ */
+struct index {
+    uint64_t *slots; /* upper half: the hash's upper half; lower half: id, 0 is empty */
+    uint32_t mask;
+    uint32_t count;
+};
+struct probe {
+    uint32_t slot;
+    uint32_t tag;
+};
+static inline struct probe index_probe(const struct index *index, uint64_t hash) {
+    return (struct probe){(uint32_t)(hash >> 32) & index->mask, (uint32_t)(hash >> 32)};
+}
+static inline uint32_t index_next(const struct index *index, struct probe *probe) {
+    if (!index->slots)
+        return 0;
+    for (;;) {
+        uint64_t slot = index->slots[probe->slot];
+        if ((uint32_t)slot == 0)
+            return 0;
+        probe->slot = (probe->slot + 1) & index->mask;
+        if ((uint32_t)(slot >> 32) == probe->tag)
+            return (uint32_t)slot;
+    }
+}
+/* Does not look whether an equal thing is there already. Only the upper 32 bits of the hash are used, for the slot and
+   as tag, so that growing needs no more than the slots. */
+void index_add(struct index *index, uint64_t hash, uint32_t id);
+void index_reserve(struct index *index, size_t count);
+void index_release(struct index *index);
+
+/* ---- interned strings --------------------------------------------------------------------- */
+
+/* Any bytes, each distinct string once. Id 0 is none (reads as empty text); the empty string has an id of its own.
+   Not thread-safe to add to; reading is safe while nobody adds. Text stays where it is. */
+struct strings;
+struct strings *strings_new(void);
+void strings_free(struct strings *strings);
+uint32_t strings_add(struct strings *strings, struct text t);
+uint32_t strings_find(const struct strings *strings, struct text t); /* 0 when it was never added */
+struct text strings_get(const struct strings *strings, uint32_t id);
+uint32_t strings_count(const struct strings *strings); /* ids are 1 … count */
+
+/* ---- errors ------------------------------------------------------------------------------- */
+
+/* The kind is the command's exit status. */
+enum error_kind {
+    ERROR_NONE = 0,
+    ERROR_INPUT = 1,  /* bad input, or a file that can't be read or written */
+    ERROR_USAGE = 2,
+    ERROR_DENIED = 3, /* the machine does not allow it */
+    ERROR_FEW = 4,    /* too few samples */
+    ERROR_INTERNAL = 5,
+};
+
+#define NO_OFFSET UINT64_MAX
+
+struct error {
+    enum error_kind kind;
+    uint64_t offset;  /* where in the file, or NO_OFFSET */
+    char message[600]; /* "what: why", one line, control characters escaped, the offset included */
+};
+
+/* All return false, so that `return error_set(error, …)` reads well. `error` may be NULL. */
+bool error_set(struct error *error, enum error_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);
+/* "path: byte 1234: why" */
+bool error_at(struct error *error, const char *path, uint64_t offset, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+/* "path: strerror(errno)" */
+bool error_errno(struct error *error, const char *path);
+
+/* ---- notes -------------------------------------------------------------------------------- */
+
+/*
+ * What was lost, missing or left out, counted by kind, with the first example. A room declares its kinds as
+ * constants:
+ *
+ *     static const struct note_kind note_lost = {"lost-samples", "# samples were lost; record with a larger -m"};
+ *
+ * '#' stands for the count. `name` is the identity, and what run.json carries.
+ */
+struct note_kind {
+    const char *name;
+    const char *sentence;
+};
+struct note {
+    const struct note_kind *kind;
+    uint64_t count;
+    uint64_t where; /* of the example: an offset, a line, or 0; the smallest is kept */
+    char *example;  /* or NULL */
+};
+struct notes {
+    struct note *items;
+    size_t count;
+    size_t capacity;
+};
+void notes_add(struct notes *notes, const struct note_kind *kind, uint64_t count, uint64_t where,
+               const char *example, ...) PRINTF_LIKE(5, 6); /* example may be NULL */
+void notes_merge(struct notes *into, const struct notes *from);
+void notes_sort(struct notes *notes); /* by name: call before showing */
+uint64_t notes_count(const struct notes *notes, const struct note_kind *kind);
+/* The sentence with its count and, after it, the example in brackets. */
+void note_print(const struct note *note, struct buffer *buffer);
+void notes_release(struct notes *notes);
+
+/* ---- files read --------------------------------------------------------------------------- */
+
+/*
+ * A whole file, mapped. Pipes and "-" (standard input) are spooled to an unlinked temporary file, gzip and zstd are
+ * unpacked into one, both up to `file_spool_limit`. Only regular files and pipes are opened.
+ *
+ * A mapped file that shrinks would raise SIGBUS: the handler puts zero pages under the fault and marks
+ * the file, so a reader sees zeroes, goes on, and asks file_changed() at the end.
+ */
+struct file {
+    char *path; /* as given, for messages */
+    const uint8_t *data;
+    size_t size;
+    bool spooled;
+    struct file_guard *guard;
+};
+extern uint64_t file_spool_limit; /* bytes; 64 GiB unless set */
+bool file_open(struct file *file, const char *path, struct error *error);
+/* The same of an already open descriptor, which stays the caller's. */
+bool file_open_descriptor(struct file *file, int descriptor, const char *path, struct error *error);
+/* As file_open, but as it is: nothing is unpacked. */
+bool file_open_raw(struct file *file, const char *path, struct error *error);
+/* True, and *error set, if the file shrank while it was mapped. */
+bool file_changed(const struct file *file, struct error *error);
+void file_close(struct file *file);
+static inline struct text file_text(const struct file *file) {
+    return (struct text){(const char *)file->data, file->size};
+}
+
+/* ---- files published ---------------------------------------------------------------------- */
+
+/*
+ * A buffered writer. To a path: written to a temporary beside it, and out_commit() renames it into place after every
+ * write and close succeeded; out_discard() removes it. To "-": standard output. A reader that closes early
+ * (EPIPE) is no error: later writes do nothing, out_closed() says so.
+ */
+struct out {
+    struct buffer pending;
+    char *path;      /* NULL for standard output */
+    char *temporary; /* the name while it is being written */
+    int descriptor;
+    int failed; /* errno of the first write that failed */
+    bool closed;
+};
+bool out_open(struct out *out, const char *path, struct error *error);
+void out_write(struct out *out, const void *data, size_t size);
+static inline void out_text(struct out *out, struct text t) { out_write(out, t.data, t.length); }
+void out_char(struct out *out, char c);
+void out_u64(struct out *out, uint64_t value);
+void out_hex(struct out *out, uint64_t value);
+void out_printf(struct out *out, const char *format, ...) PRINTF_LIKE(2, 3);
+static inline bool out_closed(const struct out *out) { return out->closed || out->failed; }
+bool out_commit(struct out *out, struct error *error);
+void out_discard(struct out *out);
+/* For signal handlers and the out-of-memory hook: unlink every temporary not yet committed. Async-signal-safe. */
+void out_remove_temporaries(void);
+
+/* Escapers, each for one kind of place. Bytes that are not valid UTF-8 come out as U+FFFD (xml, json), or are kept (csv). */
+void buffer_add_xml(struct buffer *buffer, struct text t);  /* text and quoted attributes; control characters too */
+void buffer_add_json(struct buffer *buffer, struct text t); /* without the quotes; safe inside <script> */
+void buffer_add_csv(struct buffer *buffer, struct text t);  /* always quoted, quotes doubled */
+void buffer_add_shown(struct buffer *buffer, struct text t); /* for a terminal: controls and escapes as \xNN */
+
+/* ---- progress ----------------------------------------------------------------------------- */
+
+/* The library says how far it is; the command, if it set a hook, decides whether to show it. `what` is a literal.
+   Callable from any thread; costs a relaxed load when no hook is set. */
+extern void (*progress_hook)(const char *what, uint64_t done, uint64_t total);
+static inline void progress(const char *what, uint64_t done, uint64_t total) {
+    if (progress_hook)
+        progress_hook(what, done, total);
+}
+/* Set by a command's SIGINT handler. Long loops look at it and stop with what they have. */
+extern volatile int interrupted;
+
+/* ---- threads ------------------------------------------------------------------------------ */
+
+/* Calls run(context, worker, item) once for each item 0 … items-1, from `threads` threads at most (the caller's is one);
+   `worker` is 0 … threads-1. Items are handed out in order. Returns when all are done. */
+void parallel_run(unsigned threads, size_t items, void (*run)(void *context, unsigned worker, size_t item),
+                  void *context);
+unsigned parallel_default(void); /* the CPUs this process may use */
+
+#endif

@@ -1,0 +1,117 @@
+/*
+ * Bytes from a profile on their way into XML, JSON, CSV or a terminal. What a name contains can never become markup,
+ * script, a field separator or a terminal command.
+ */
+#include "base/base.h"
+
+/* The length of the UTF-8 sequence at `p`, with its code point; 0 if it is not valid (overlong, surrogate, too large, cut). */
+static size_t utf8_decode(const unsigned char *p, size_t left, uint32_t *point) {
+    if (p[0] < 0x80) {
+        *point = p[0];
+        return 1;
+    }
+    size_t length = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (p[0] < 0xc2 || p[0] > 0xf4 || left < length)
+        return 0;
+    uint32_t value = p[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        value = value << 6 | (p[i] & 0x3f);
+    }
+    if (value < least[length] || value > 0x10ffff || (value >= 0xd800 && value < 0xe000))
+        return 0;
+    *point = value;
+    return length;
+}
+
+typedef void escaper(struct buffer *buffer, uint32_t point, struct text bytes);
+
+/* Calls `escape` for each character; U+FFFD stands for each byte that belongs to none. */
+static void escape_all(struct buffer *buffer, struct text t, escaper *escape) {
+    for (size_t i = 0; i < t.length;) {
+        uint32_t point;
+        size_t length = utf8_decode((const unsigned char *)t.data + i, t.length - i, &point);
+        if (length == 0) {
+            escape(buffer, 0xfffd, TEXT("\xef\xbf\xbd"));
+            i++;
+        } else {
+            escape(buffer, point, (struct text){t.data + i, length});
+            i += length;
+        }
+    }
+}
+
+/* XML 1.0 has no place for most control characters, not even escaped: their pictures (U+2400 …) stand for them. */
+static void escape_xml(struct buffer *buffer, uint32_t point, struct text bytes) {
+    switch (point) {
+    case '<': buffer_add(buffer, TEXT("&lt;")); return;
+    case '>': buffer_add(buffer, TEXT("&gt;")); return;
+    case '&': buffer_add(buffer, TEXT("&amp;")); return;
+    case '"': buffer_add(buffer, TEXT("&quot;")); return;
+    case '\'': buffer_add(buffer, TEXT("&#39;")); return;
+    case '\t': buffer_add(buffer, TEXT("&#9;")); return;
+    case '\n': buffer_add(buffer, TEXT("&#10;")); return;
+    case '\r': buffer_add(buffer, TEXT("&#13;")); return;
+    }
+    if (point < 0x20) {
+        char picture[] = {(char)0xe2, (char)0x90, (char)(0x80 + point)};
+        buffer_add(buffer, (struct text){picture, sizeof picture});
+    } else if (point == 0xfffe || point == 0xffff) {
+        buffer_add(buffer, TEXT("\xef\xbf\xbd"));
+    } else {
+        buffer_add(buffer, bytes);
+    }
+}
+
+void buffer_add_xml(struct buffer *buffer, struct text t) {
+    escape_all(buffer, t, escape_xml);
+}
+
+/* <, > and & too, and the two line ends that JavaScript once refused, so that JSON may stand inside <script>. */
+static void escape_json(struct buffer *buffer, uint32_t point, struct text bytes) {
+    if (point == '"' || point == '\\') {
+        buffer_add_char(buffer, '\\');
+        buffer_add_char(buffer, (char)point);
+    } else if (point < 0x20 || point == 0x7f || point == '<' || point == '>' || point == '&' ||
+               point == 0x2028 || point == 0x2029) {
+        buffer_printf(buffer, "\\u%04x", point);
+    } else {
+        buffer_add(buffer, bytes);
+    }
+}
+
+void buffer_add_json(struct buffer *buffer, struct text t) {
+    escape_all(buffer, t, escape_json);
+}
+
+void buffer_add_csv(struct buffer *buffer, struct text t) {
+    buffer_add_char(buffer, '"');
+    for (size_t i = 0; i < t.length; i++) {
+        if (t.data[i] == '"')
+            buffer_add_char(buffer, '"');
+        buffer_add_char(buffer, t.data[i]);
+    }
+    buffer_add_char(buffer, '"');
+}
+
+static bool is_hidden_or_turns_text(uint32_t point) {
+    return point < 0x20 || (point >= 0x7f && point < 0xa0) || (point >= 0x200b && point <= 0x200f) ||
+           (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) || point == 0xfeff;
+}
+
+void buffer_add_shown(struct buffer *buffer, struct text t) {
+    for (size_t i = 0; i < t.length;) {
+        uint32_t point;
+        size_t length = utf8_decode((const unsigned char *)t.data + i, t.length - i, &point);
+        bool hidden = length == 0 || is_hidden_or_turns_text(point);
+        if (length == 0)
+            length = 1;
+        if (!hidden)
+            buffer_add(buffer, (struct text){t.data + i, length});
+        for (size_t k = 0; hidden && k < length; k++)
+            buffer_printf(buffer, "\\x%02x", (unsigned char)t.data[i + k]);
+        i += length;
+    }
+}

@@ -1,0 +1,309 @@
+/*
+ * Files read: mapped whole, guarded against shrinking, unpacked or spooled where they can't be mapped as they are.
+ *
+ * The guard: every mapping is entered in a fixed table; the SIGBUS handler looks the faulting address up, maps zero pages over the
+ * rest of that mapping and marks it changed. Entering and leaving take a lock, the handler only reads atomics.
+ * A SIGBUS elsewhere goes to whatever was installed before.
+ */
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+uint64_t file_spool_limit = 64ull << 30;
+
+enum { FILE_GUARDS = 1024, SPOOL_CHUNK = 1 << 18 };
+
+struct file_guard {
+    atomic_uintptr_t start;
+    atomic_size_t size;
+    atomic_bool changed;
+};
+
+static struct file_guard guards[FILE_GUARDS];
+static pthread_mutex_t guards_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sigaction previous_action;
+
+static void guard_fault(int signal, siginfo_t *info, void *context) {
+    uintptr_t address = (uintptr_t)info->si_addr;
+    for (size_t i = 0; i < FILE_GUARDS; i++) {
+        uintptr_t start = atomic_load(&guards[i].start);
+        size_t size = atomic_load(&guards[i].size);
+        if (!start || address < start || address - start >= size)
+            continue;
+        uintptr_t page = address & ~(uintptr_t)4095;
+        uintptr_t end = (start + size + 4095) & ~(uintptr_t)4095;
+        if (mmap((void *)page, end - page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+            MAP_FAILED)
+            _exit(ERROR_INTERNAL);
+        atomic_store(&guards[i].changed, true);
+        return;
+    }
+    if (previous_action.sa_flags & SA_SIGINFO) {
+        previous_action.sa_sigaction(signal, info, context);
+    } else {
+        sigaction(SIGBUS, &previous_action, NULL);
+        raise(SIGBUS);
+    }
+}
+
+static void guard_install(void) {
+    struct sigaction action = {.sa_sigaction = guard_fault, .sa_flags = SA_SIGINFO};
+    sigaction(SIGBUS, &action, &previous_action);
+}
+
+/* NULL when the table is full: the file is then read like any other, without the guard. */
+static struct file_guard *guard_enter(const void *data, size_t size) {
+    static bool installed;
+    struct file_guard *guard = NULL;
+    pthread_mutex_lock(&guards_lock);
+    if (!installed)
+        guard_install();
+    installed = true;
+    for (size_t i = 0; i < FILE_GUARDS && !guard; i++)
+        if (!atomic_load(&guards[i].start))
+            guard = &guards[i];
+    if (guard) {
+        atomic_store(&guard->changed, false);
+        atomic_store(&guard->size, size);
+        atomic_store(&guard->start, (uintptr_t)data);
+    }
+    pthread_mutex_unlock(&guards_lock);
+    return guard;
+}
+
+static void guard_leave(struct file_guard *guard) {
+    if (guard)
+        atomic_store(&guard->start, 0);
+}
+
+bool file_changed(const struct file *file, struct error *error) {
+    if (!file->guard || !atomic_load(&file->guard->changed))
+        return false;
+    error_set(error, ERROR_INPUT, "%s: changed while reading", file->path);
+    return true;
+}
+
+static bool file_map(struct file *file, int descriptor, size_t size, struct error *error) {
+    file->size = size;
+    if (size == 0) {
+        file->data = (const uint8_t *)"";
+        return true;
+    }
+    void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (data == MAP_FAILED)
+        return error_errno(error, file->path);
+    file->data = data;
+    file->guard = guard_enter(data, size);
+    return true;
+}
+
+/* ---- spooling ---- */
+
+struct spool {
+    int descriptor;
+    uint64_t size;
+    const char *path; /* of the input, for messages */
+};
+
+static bool spool_open(struct spool *spool, const char *path, struct error *error) {
+    const char *directory = getenv("TMPDIR");
+    if (!directory || !*directory)
+        directory = "/tmp";
+    struct buffer name = {0};
+    buffer_printf(&name, "%s/wick.XXXXXX", directory);
+    buffer_add_char(&name, 0);
+    *spool = (struct spool){.descriptor = mkostemp(name.items, O_CLOEXEC), .path = path};
+    bool fine = spool->descriptor >= 0;
+    if (fine)
+        unlink(name.items);
+    else
+        error_set(error, ERROR_INPUT, "%s: %s: set TMPDIR to where there is room", directory, strerror(errno));
+    buffer_release(&name);
+    return fine;
+}
+
+static bool spool_write(struct spool *spool, const void *data, size_t size, struct error *error) {
+    if (size > file_spool_limit - spool->size)
+        return error_set(error, ERROR_INPUT, "%s: more than %llu bytes when unpacked", spool->path,
+                         (unsigned long long)file_spool_limit);
+    spool->size += size;
+    const char *p = data;
+    while (size) {
+        ssize_t written = write(spool->descriptor, p, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return error_set(error, ERROR_INPUT, "%s: temporary file: %s", spool->path, strerror(errno));
+        p += written, size -= (size_t)written;
+    }
+    return true;
+}
+
+static bool spool_pipe(struct spool *spool, int descriptor, struct error *error) {
+    char *chunk = memory_alloc(SPOOL_CHUNK);
+    bool fine = true;
+    for (ssize_t got; fine && (got = read(descriptor, chunk, SPOOL_CHUNK)) != 0;) {
+        if (got < 0 && errno == EINTR)
+            continue;
+        fine = got < 0 ? error_errno(error, spool->path) : spool_write(spool, chunk, (size_t)got, error);
+    }
+    free(chunk);
+    return fine;
+}
+
+/* Several gzip members in a row are one file; what follows the last is ignored, as gzip does. */
+static bool spool_gzip(struct spool *spool, const struct file *packed, struct error *error) {
+    z_stream stream = {0};
+    if (inflateInit2(&stream, 15 + 16) != Z_OK)
+        return error_set(error, ERROR_INTERNAL, "%s: zlib does not start", packed->path);
+    uint8_t *chunk = memory_alloc(SPOOL_CHUNK);
+    size_t used = 0;
+    bool fine = true, ended = false;
+    while (fine && !(ended && (used >= packed->size || packed->data[used] != 0x1f))) {
+        if (ended)
+            inflateReset(&stream);
+        size_t left = packed->size - used;
+        stream.next_in = (uint8_t *)(uintptr_t)packed->data + used;
+        stream.avail_in = left > 1u << 30 ? 1u << 30 : (unsigned)left;
+        stream.next_out = chunk;
+        stream.avail_out = SPOOL_CHUNK;
+        unsigned before = stream.avail_in;
+        int status = inflate(&stream, Z_NO_FLUSH);
+        used += before - stream.avail_in;
+        ended = status == Z_STREAM_END;
+        if (status != Z_OK && status != Z_STREAM_END)
+            fine = error_at(error, packed->path, used, "gzip data is %s",
+                            status == Z_BUF_ERROR ? "cut short" : "damaged");
+        else
+            fine = spool_write(spool, chunk, SPOOL_CHUNK - stream.avail_out, error);
+    }
+    inflateEnd(&stream);
+    free(chunk);
+    return fine;
+}
+
+static bool spool_zstd(struct spool *spool, const struct file *packed, struct error *error) {
+    ZSTD_DStream *stream = ZSTD_createDStream();
+    uint8_t *chunk = memory_alloc(SPOOL_CHUNK);
+    ZSTD_inBuffer in = {packed->data, packed->size, 0};
+    size_t status = 0;
+    bool fine = true;
+    bool more = true;
+    while (fine && more) {
+        ZSTD_outBuffer to = {chunk, SPOOL_CHUNK, 0};
+        status = ZSTD_decompressStream(stream, &to, &in);
+        if (ZSTD_isError(status))
+            fine = error_at(error, packed->path, in.pos, "zstd data is damaged: %s", ZSTD_getErrorName(status));
+        else
+            fine = spool_write(spool, chunk, to.pos, error);
+        more = in.pos < in.size || to.pos == to.size;
+    }
+    if (fine && status != 0)
+        fine = error_at(error, packed->path, in.pos, "zstd data is cut short");
+    ZSTD_freeDStream(stream);
+    free(chunk);
+    return fine;
+}
+
+/* ---- opening ---- */
+
+/* Replaces the packed `file` by its unpacked spool. */
+static bool file_unpack(struct file *file, bool (*unpack)(struct spool *, const struct file *, struct error *),
+                        struct error *error) {
+    struct spool spool;
+    if (!spool_open(&spool, file->path, error))
+        return false;
+    struct file unpacked = {.path = file->path, .spooled = true};
+    bool fine = unpack(&spool, file, error) && file_map(&unpacked, spool.descriptor, spool.size, error);
+    close(spool.descriptor);
+    if (!fine)
+        return false;
+    file->path = NULL;
+    file_close(file);
+    *file = unpacked;
+    return true;
+}
+
+static bool file_open_any(struct file *file, int descriptor, struct error *error) {
+    struct stat status;
+    if (fstat(descriptor, &status) != 0)
+        return error_errno(error, file->path);
+    if (S_ISREG(status.st_mode))
+        return file_map(file, descriptor, (size_t)status.st_size, error);
+    if (S_ISDIR(status.st_mode))
+        return error_set(error, ERROR_INPUT, "%s: is a directory", file->path);
+    if (!S_ISFIFO(status.st_mode) && !S_ISSOCK(status.st_mode) && !S_ISCHR(status.st_mode))
+        return error_set(error, ERROR_INPUT, "%s: is neither a file nor a pipe", file->path);
+    struct spool spool;
+    if (!spool_open(&spool, file->path, error))
+        return false;
+    file->spooled = true;
+    bool fine = spool_pipe(&spool, descriptor, error) && file_map(file, spool.descriptor, spool.size, error);
+    close(spool.descriptor);
+    return fine;
+}
+
+static bool file_finish(struct file *file, bool unpack, struct error *error) {
+    static const uint8_t gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
+    bool fine = true;
+    if (unpack && file->size > 2 && memcmp(file->data, gzip, 2) == 0)
+        fine = file_unpack(file, spool_gzip, error);
+    else if (unpack && file->size > 4 && memcmp(file->data, zstd, 4) == 0)
+        fine = file_unpack(file, spool_zstd, error);
+    if (!fine)
+        file_close(file);
+    return fine;
+}
+
+bool file_open_descriptor(struct file *file, int descriptor, const char *path, struct error *error) {
+    *file = (struct file){.path = memory_copy(path, strlen(path))};
+    if (!file_open_any(file, descriptor, error)) {
+        file_close(file);
+        return false;
+    }
+    return file_finish(file, true, error);
+}
+
+static bool file_open_path(struct file *file, const char *path, bool unpack, struct error *error) {
+    bool is_stdin = strcmp(path, "-") == 0;
+    *file = (struct file){0};
+    int descriptor = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return error_errno(error, path);
+    *file = (struct file){.path = is_stdin ? memory_copy("standard input", 14) : memory_copy(path, strlen(path))};
+    bool fine = file_open_any(file, descriptor, error);
+    if (!is_stdin)
+        close(descriptor);
+    if (!fine) {
+        file_close(file);
+        return false;
+    }
+    return file_finish(file, unpack, error);
+}
+
+bool file_open(struct file *file, const char *path, struct error *error) {
+    return file_open_path(file, path, true, error);
+}
+
+bool file_open_raw(struct file *file, const char *path, struct error *error) {
+    return file_open_path(file, path, false, error);
+}
+
+void file_close(struct file *file) {
+    guard_leave(file->guard);
+    if (file->size && file->data)
+        munmap((void *)(uintptr_t)file->data, file->size);
+    free(file->path);
+    *file = (struct file){0};
+}

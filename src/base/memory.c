@@ -1,0 +1,212 @@
+/*
+ * Memory that is there or ends the process, arenas, vectors, buffers and hash indexes.
+ *
+ * Fresh memory is time (about a millisecond a megabyte when the kernel has to clear it), so vectors double,
+ * arenas take blocks that grow with use, and nothing is cleared that will be written anyway.
+ */
+#include "base/base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+static void out_of_memory_default(void) {
+    static const char line[] = "wick: out of memory\n";
+    out_remove_temporaries();
+    (void)!write(STDERR_FILENO, line, sizeof line - 1);
+    _exit(ERROR_INTERNAL);
+}
+
+static void (*out_of_memory)(void) = out_of_memory_default;
+
+void memory_set_hook(void (*hook)(void)) {
+    out_of_memory = hook ? hook : out_of_memory_default;
+}
+
+static void *memory_checked(void *memory) {
+    if (!memory) {
+        out_of_memory();
+        abort();
+    }
+    return memory;
+}
+
+void *memory_alloc(size_t size) {
+    return memory_checked(malloc(size ? size : 1));
+}
+
+void *memory_zero(size_t count, size_t size) {
+    return memory_checked(calloc(count ? count : 1, size ? size : 1));
+}
+
+void *memory_resize(void *old, size_t count, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        return memory_checked(NULL);
+    return memory_checked(realloc(old, bytes ? bytes : 1));
+}
+
+char *memory_copy(const void *data, size_t size) {
+    char *copy = memory_alloc(size + 1);
+    if (size)
+        memcpy(copy, data, size);
+    copy[size] = 0;
+    return copy;
+}
+
+/* ---- arenas ---- */
+
+struct arena_block {
+    struct arena_block *older;
+    size_t size;
+    char data[] __attribute__((aligned(16)));
+};
+
+enum { ARENA_FIRST = 4096, ARENA_LARGEST = 1 << 20 };
+
+void *arena_alloc(struct arena *arena, size_t size) {
+    size_t rounded;
+    if (__builtin_add_overflow(size, 7, &rounded))
+        memory_checked(NULL);
+    rounded &= ~(size_t)7;
+    if (rounded > arena->left) {
+        size_t block_size = arena->newest ? arena->newest->size * 2 : ARENA_FIRST;
+        if (block_size > ARENA_LARGEST)
+            block_size = ARENA_LARGEST;
+        if (block_size < rounded)
+            block_size = rounded;
+        struct arena_block *block = memory_alloc(sizeof *block + block_size);
+        block->older = arena->newest;
+        block->size = block_size;
+        arena->newest = block;
+        arena->next = block->data;
+        arena->left = block_size;
+    }
+    void *result = arena->next;
+    arena->next += rounded;
+    arena->left -= rounded;
+    return result;
+}
+
+struct text arena_copy(struct arena *arena, struct text t) {
+    char *copy = arena_alloc(arena, t.length + 1);
+    if (t.length)
+        memcpy(copy, t.data, t.length);
+    copy[t.length] = 0;
+    return (struct text){copy, t.length};
+}
+
+void arena_release(struct arena *arena) {
+    for (struct arena_block *block = arena->newest; block;) {
+        struct arena_block *older = block->older;
+        free(block);
+        block = older;
+    }
+    *arena = (struct arena){0};
+}
+
+/* ---- vectors and buffers ---- */
+
+void vector_grow(void **items, size_t *capacity, size_t wanted, size_t item_size) {
+    if (wanted <= *capacity)
+        return;
+    size_t grown = *capacity ? *capacity * 2 : 16;
+    if (grown < wanted)
+        grown = wanted;
+    *items = memory_resize(*items, grown, item_size);
+    *capacity = grown;
+}
+
+void buffer_add(struct buffer *buffer, struct text t) {
+    if (t.length > buffer->capacity - buffer->count)
+        vector_reserve(buffer, buffer->count + t.length);
+    if (t.length)
+        memcpy(buffer->items + buffer->count, t.data, t.length);
+    buffer->count += t.length;
+}
+
+void buffer_add_char(struct buffer *buffer, char c) {
+    vector_push(buffer, c);
+}
+
+void buffer_add_u64(struct buffer *buffer, uint64_t value) {
+    char digits[20];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + value % 10);
+    while (value /= 10);
+    buffer_add(buffer, (struct text){digits + at, sizeof digits - at});
+}
+
+void buffer_add_hex(struct buffer *buffer, uint64_t value) {
+    char digits[16];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = "0123456789abcdef"[value & 15];
+    while (value >>= 4);
+    buffer_add(buffer, (struct text){digits + at, sizeof digits - at});
+}
+
+void buffer_printf(struct buffer *buffer, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    char *line = NULL;
+    int length = vasprintf(&line, format, list);
+    va_end(list);
+    if (length < 0)
+        memory_checked(NULL);
+    buffer_add(buffer, (struct text){line, (size_t)length});
+    free(line);
+}
+
+void buffer_release(struct buffer *buffer) {
+    vector_release(buffer);
+}
+
+/* ---- hashing ---- */
+
+uint64_t hash_bytes(const void *data, size_t size) {
+    return XXH3_64bits(data, size);
+}
+
+static void index_place(struct index *index, uint64_t entry) {
+    uint32_t slot = (uint32_t)(entry >> 32) & index->mask;
+    while ((uint32_t)index->slots[slot])
+        slot = (slot + 1) & index->mask;
+    index->slots[slot] = entry;
+}
+
+static void index_resize(struct index *index, uint32_t size) {
+    struct index old = *index;
+    index->slots = memory_zero(size, sizeof *index->slots);
+    index->mask = size - 1;
+    for (uint32_t i = 0; old.slots && i <= old.mask; i++)
+        if ((uint32_t)old.slots[i])
+            index_place(index, old.slots[i]);
+    free(old.slots);
+}
+
+/* Never more than five eighths full. */
+void index_reserve(struct index *index, size_t count) {
+    size_t size = index->slots ? (size_t)index->mask + 1 : 16;
+    while (count > size / 8 * 5)
+        size *= 2;
+    if (size > UINT32_MAX)
+        memory_checked(NULL);
+    if (!index->slots || size > (size_t)index->mask + 1)
+        index_resize(index, (uint32_t)size);
+}
+
+void index_add(struct index *index, uint64_t hash, uint32_t id) {
+    assert(id != 0);
+    index_reserve(index, (size_t)index->count + 1);
+    index_place(index, hash >> 32 << 32 | id);
+    index->count++;
+}
+
+void index_release(struct index *index) {
+    free(index->slots);
+    *index = (struct index){0};
+}

@@ -1,0 +1,92 @@
+#include "base/base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct note *notes_find(const struct notes *notes, const struct note_kind *kind) {
+    for (size_t i = 0; i < notes->count; i++)
+        if (strcmp(notes->items[i].kind->name, kind->name) == 0)
+            return &notes->items[i];
+    return NULL;
+}
+
+static struct note *notes_get(struct notes *notes, const struct note_kind *kind) {
+    struct note *note = notes_find(notes, kind);
+    if (note)
+        return note;
+    vector_push(notes, ((struct note){.kind = kind, .where = UINT64_MAX}));
+    return &notes->items[notes->count - 1];
+}
+
+/* The first example in the order of the input wins; of two at one place, the smaller text: any order of adding
+   gives the same note. Takes over `example`. */
+static void note_keep(struct note *note, uint64_t where, char *example) {
+    bool better = example && (!note->example || where < note->where ||
+                              (where == note->where && strcmp(example, note->example) < 0));
+    if (better) {
+        free(note->example);
+        note->example = example;
+        note->where = where;
+    } else {
+        free(example);
+    }
+}
+
+void notes_add(struct notes *notes, const struct note_kind *kind, uint64_t count, uint64_t where,
+               const char *example, ...) {
+    struct note *note = notes_get(notes, kind);
+    note->count = saturating_add(note->count, count);
+    if (!example || (note->example && where > note->where))
+        return;
+    char *text = NULL;
+    va_list list;
+    va_start(list, example);
+    if (vasprintf(&text, example, list) < 0)
+        text = NULL;
+    va_end(list);
+    note_keep(note, where, text);
+}
+
+void notes_merge(struct notes *into, const struct notes *from) {
+    for (size_t i = 0; i < from->count; i++) {
+        const struct note *other = &from->items[i];
+        struct note *note = notes_get(into, other->kind);
+        note->count = saturating_add(note->count, other->count);
+        if (other->example)
+            note_keep(note, other->where, memory_copy(other->example, strlen(other->example)));
+    }
+}
+
+static int note_order(const void *a, const void *b) {
+    return strcmp(((const struct note *)a)->kind->name, ((const struct note *)b)->kind->name);
+}
+
+void notes_sort(struct notes *notes) {
+    if (notes->count)
+        qsort(notes->items, notes->count, sizeof *notes->items, note_order);
+}
+
+uint64_t notes_count(const struct notes *notes, const struct note_kind *kind) {
+    const struct note *note = notes_find(notes, kind);
+    return note ? note->count : 0;
+}
+
+void note_print(const struct note *note, struct buffer *buffer) {
+    for (const char *c = note->kind->sentence; *c; c++) {
+        if (*c == '#')
+            buffer_add_u64(buffer, note->count);
+        else
+            buffer_add_char(buffer, *c);
+    }
+    if (note->example) {
+        buffer_add(buffer, TEXT(" ("));
+        buffer_add_shown(buffer, text_of(note->example));
+        buffer_add_char(buffer, ')');
+    }
+}
+
+void notes_release(struct notes *notes) {
+    for (size_t i = 0; i < notes->count; i++)
+        free(notes->items[i].example);
+    vector_release(notes);
+}

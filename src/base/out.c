@@ -1,0 +1,169 @@
+/*
+ * Files published whole or not at all.
+ *
+ * Temporaries are registered in a fixed table so that a signal handler can unlink them without taking a lock; more than
+ * the table holds at once would only lose that courtesy, not correctness.
+ */
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { OUT_BUFFER = 1 << 18, OUT_TEMPORARIES = 64 };
+
+static _Atomic(char *) temporaries[OUT_TEMPORARIES];
+
+static void temporary_register(char *path) {
+    for (size_t i = 0; i < OUT_TEMPORARIES; i++) {
+        char *none = NULL;
+        if (atomic_compare_exchange_strong(&temporaries[i], &none, path))
+            return;
+    }
+}
+
+static void temporary_forget(char *path) {
+    for (size_t i = 0; i < OUT_TEMPORARIES; i++) {
+        char *expected = path;
+        if (atomic_compare_exchange_strong(&temporaries[i], &expected, NULL))
+            return;
+    }
+}
+
+void out_remove_temporaries(void) {
+    for (size_t i = 0; i < OUT_TEMPORARIES; i++) {
+        char *path = atomic_load(&temporaries[i]);
+        if (path)
+            unlink(path);
+    }
+}
+
+/* The mode a plain open() would give: mkostemp makes everything private. */
+static void out_set_mode(int descriptor) {
+    mode_t mask = umask(0);
+    umask(mask);
+    (void)!fchmod(descriptor, 0666 & ~mask);
+}
+
+/* A path that is there but is no regular file (/dev/null, a pipe) is written to directly: there is nothing to publish. */
+static bool out_is_special(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+bool out_open(struct out *out, const char *path, struct error *error) {
+    *out = (struct out){.descriptor = STDOUT_FILENO};
+    if (strcmp(path, "-") == 0)
+        return true;
+    out->path = memory_copy(path, strlen(path));
+    if (out_is_special(path)) {
+        out->descriptor = open(path, O_WRONLY | O_CLOEXEC);
+    } else {
+        struct buffer name = {0};
+        buffer_printf(&name, "%s.XXXXXX", path);
+        out->temporary = memory_copy(name.items, name.count);
+        buffer_release(&name);
+        out->descriptor = mkostemp(out->temporary, O_CLOEXEC);
+    }
+    if (out->descriptor < 0) {
+        error_errno(error, path);
+        free(out->path);
+        free(out->temporary);
+        *out = (struct out){.descriptor = -1, .failed = EBADF};
+        return false;
+    }
+    if (out->temporary) {
+        temporary_register(out->temporary);
+        out_set_mode(out->descriptor);
+    }
+    return true;
+}
+
+static void out_raw(struct out *out, const char *data, size_t size) {
+    while (size && !out_closed(out)) {
+        ssize_t written = write(out->descriptor, data, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0 && errno == EPIPE)
+            out->closed = true;
+        else if (written < 0)
+            out->failed = errno;
+        else
+            data += written, size -= (size_t)written;
+    }
+}
+
+static void out_flush(struct out *out) {
+    out_raw(out, out->pending.items, out->pending.count);
+    out->pending.count = 0;
+}
+
+void out_write(struct out *out, const void *data, size_t size) {
+    if (out->pending.count + size > OUT_BUFFER)
+        out_flush(out);
+    if (size > OUT_BUFFER)
+        out_raw(out, data, size);
+    else
+        buffer_add(&out->pending, (struct text){data, size});
+}
+
+void out_char(struct out *out, char c) {
+    out_write(out, &c, 1);
+}
+
+void out_u64(struct out *out, uint64_t value) {
+    buffer_add_u64(&out->pending, value);
+}
+
+void out_hex(struct out *out, uint64_t value) {
+    buffer_add_hex(&out->pending, value);
+}
+
+void out_printf(struct out *out, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    char *line = NULL;
+    int length = vasprintf(&line, format, list);
+    va_end(list);
+    if (length > 0)
+        out_write(out, line, (size_t)length);
+    free(line);
+}
+
+static void out_forget(struct out *out) {
+    if (out->temporary)
+        temporary_forget(out->temporary);
+    buffer_release(&out->pending);
+    free(out->path);
+    free(out->temporary);
+    *out = (struct out){.descriptor = -1, .closed = true};
+}
+
+void out_discard(struct out *out) {
+    if (out->path)
+        close(out->descriptor);
+    if (out->temporary)
+        unlink(out->temporary);
+    out_forget(out);
+}
+
+bool out_commit(struct out *out, struct error *error) {
+    out_flush(out);
+    const char *shown = out->path ? out->path : "standard output";
+    if (out->path && close(out->descriptor) != 0 && !out->failed)
+        out->failed = errno;
+    if (!out->failed && out->temporary && rename(out->temporary, out->path) != 0)
+        out->failed = errno;
+    bool fine = !out->failed;
+    if (!fine) {
+        error_set(error, ERROR_INPUT, "%s: %s", shown, strerror(out->failed));
+        if (out->temporary)
+            unlink(out->temporary);
+    }
+    out_forget(out);
+    return fine;
+}

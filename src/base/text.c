@@ -1,0 +1,74 @@
+#include "base/base.h"
+
+int text_compare(struct text a, struct text b) {
+    size_t shorter = a.length < b.length ? a.length : b.length;
+    int order = shorter ? memcmp(a.data, b.data, shorter) : 0;
+    return order ? order : (a.length > b.length) - (a.length < b.length);
+}
+
+bool text_starts(struct text t, struct text prefix) {
+    return t.length >= prefix.length && text_equal(text_upto(t, prefix.length), prefix);
+}
+
+bool text_ends(struct text t, struct text suffix) {
+    return t.length >= suffix.length && text_equal(text_from(t, t.length - suffix.length), suffix);
+}
+
+size_t text_find(struct text t, char byte) {
+    const char *found = t.length ? memchr(t.data, byte, t.length) : NULL;
+    return found ? (size_t)(found - t.data) : SIZE_MAX;
+}
+
+size_t text_find_last(struct text t, char byte) {
+    const char *found = t.length ? memrchr(t.data, byte, t.length) : NULL;
+    return found ? (size_t)(found - t.data) : SIZE_MAX;
+}
+
+size_t text_search(struct text t, struct text needle) {
+    if (needle.length == 0)
+        return 0;
+    const char *found = t.length ? memmem(t.data, t.length, needle.data, needle.length) : NULL;
+    return found ? (size_t)(found - t.data) : SIZE_MAX;
+}
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+struct text text_trim(struct text t) {
+    while (t.length && is_blank(t.data[0]))
+        t = text_from(t, 1);
+    while (t.length && is_blank(t.data[t.length - 1]))
+        t.length--;
+    return t;
+}
+
+bool text_to_u64(struct text t, uint64_t *value) {
+    uint64_t result = 0;
+    if (t.length == 0)
+        return false;
+    for (size_t i = 0; i < t.length; i++) {
+        unsigned digit = (unsigned char)t.data[i] - '0';
+        if (digit > 9 || !checked_multiply(result, 10, &result) || !checked_add(result, digit, &result))
+            return false;
+    }
+    *value = result;
+    return true;
+}
+
+bool text_hex_to_u64(struct text t, uint64_t *value) {
+    uint64_t result = 0;
+    if (t.length == 0)
+        return false;
+    for (size_t i = 0; i < t.length; i++) {
+        unsigned char c = (unsigned char)t.data[i];
+        unsigned digit = c - '0';
+        if (digit > 9)
+            digit = (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10u : 16;
+        if (digit > 15 || result >> 60)
+            return false;
+        result = result << 4 | digit;
+    }
+    *value = result;
+    return true;
+}

@@ -1,0 +1,59 @@
+#include "base/base.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+void (*progress_hook)(const char *what, uint64_t done, uint64_t total);
+volatile int interrupted;
+
+struct parallel {
+    atomic_size_t next;
+    size_t items;
+    void (*run)(void *context, unsigned worker, size_t item);
+    void *context;
+};
+
+struct parallel_worker {
+    struct parallel *parallel;
+    unsigned number;
+    pthread_t thread;
+};
+
+static void *parallel_work(void *argument) {
+    struct parallel_worker *worker = argument;
+    struct parallel *parallel = worker->parallel;
+    for (size_t item; (item = atomic_fetch_add(&parallel->next, 1)) < parallel->items;)
+        parallel->run(parallel->context, worker->number, item);
+    return NULL;
+}
+
+/* A thread that can't be started only makes it slower: the caller's own takes all items that are left. */
+void parallel_run(unsigned threads, size_t items,
+                  void (*run)(void *context, unsigned worker, size_t item), void *context) {
+    struct parallel parallel = {.items = items, .run = run, .context = context};
+    if (threads > items)
+        threads = (unsigned)items;
+    if (threads < 1)
+        threads = 1;
+    struct parallel_worker *workers = memory_zero(threads, sizeof *workers);
+    unsigned started = 1;
+    for (; started < threads; started++) {
+        workers[started] = (struct parallel_worker){.parallel = &parallel, .number = started};
+        if (pthread_create(&workers[started].thread, NULL, parallel_work, &workers[started]) != 0)
+            break;
+    }
+    workers[0] = (struct parallel_worker){.parallel = &parallel};
+    parallel_work(&workers[0]);
+    for (unsigned i = 1; i < started; i++)
+        pthread_join(workers[i].thread, NULL);
+    free(workers);
+}
+
+unsigned parallel_default(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return (unsigned)CPU_COUNT(&set);
+    return 1;
+}

@@ -1,0 +1,90 @@
+/*
+ * object: what an address means inside one file, or inside whatever else holds code.
+ *
+ * An object is something that code was mapped from: an ELF file, the kernel, a kernel module, the vdso, a BPF program, the
+ * perf map of a process, one load of a jitdump. It is known by path, build id and kind from the moment it is seen in a
+ * recording; its file is found, checked and read only when a location in it has to be resolved, once, under its own
+ * lock. Code that changes at an address is a new object.
+ *
+ * Finding the file of an object, first that fits: `--symfs DIR` + path; the build-id cache (~/.debug/.build-id);
+ * /usr/lib/debug/.build-id; the path itself. A file whose build id differs from the recorded one is not used, and noted. Only regular
+ * files are opened. wick never starts another program to find a name.
+ */
+#ifndef WICK_OBJECT_H
+#define WICK_OBJECT_H
+
+#include "base/base.h"
+
+enum object_kind {
+    OBJECT_NONE,    /* anonymous memory, //anon, [heap], [stack]: never has symbols */
+    OBJECT_FILE,    /* address: file offset */
+    OBJECT_VDSO,    /* address: offset into it */
+    OBJECT_KERNEL,  /* address: as sampled */
+    OBJECT_MODULE,  /* a kernel module; address: as sampled */
+    OBJECT_BPF,     /* one BPF program or other KSYMBOL; address: as sampled */
+    OBJECT_PERFMAP, /* anonymous code of a process with /tmp/perf-PID.map; address: as sampled */
+    OBJECT_JITDUMP, /* one jitdump load; address: as sampled */
+    OBJECT_NAME,    /* a text source's object: only a path */
+};
+
+#define BUILD_ID_MAX 20
+
+struct build_id {
+    uint8_t size; /* 0: none recorded */
+    uint8_t bytes[BUILD_ID_MAX];
+};
+
+/* What identifies an object. Two with equal identity are one. */
+struct object_identity {
+    struct text path;
+    struct build_id build_id;
+    enum object_kind kind;
+    int32_t pid;    /* OBJECT_PERFMAP: whose map; else 0 */
+    uint64_t start; /* OBJECT_MODULE, OBJECT_BPF: where it was loaded; else 0 */
+    uint64_t size;  /* OBJECT_BPF: how long it is; else 0 */
+};
+
+struct objects;
+
+struct objects_options {
+    const char *symfs;         /* or NULL */
+    const char *kallsyms;      /* a file to use instead of the running kernel's, or NULL */
+    const char *buildid_cache; /* or NULL: $HOME/.debug */
+    bool compat_perf;          /* perf 6.1's choice and spelling of names, and its lookup rules */
+    bool no_demangle;
+};
+
+struct objects *objects_new(const struct objects_options *options);
+void objects_free(struct objects *objects);
+
+/* Finds or adds. Not thread-safe; done while side records are applied, before lookups begin. */
+uint32_t objects_add(struct objects *objects, const struct object_identity *identity);
+const struct object_identity *objects_get(const struct objects *objects, uint32_t id); /* valid until freed */
+uint32_t objects_count(const struct objects *objects); /* ids are 1 … count */
+/* The name shown for it: `[kernel.kallsyms]` without its `_stext`, `/tmp/perf-PID.map`, else the path. */
+struct text objects_shown(const struct objects *objects, uint32_t id);
+
+/* The recorded address of the kernel's reference symbol (`_stext` or `_text`), from the kernel's own mmap record:
+   lookups are shifted by where the symbol table has it. */
+void objects_set_kernel_reference(struct objects *objects, uint32_t id, struct text symbol, uint64_t address);
+/* A BPF program's name, from its KSYMBOL record. */
+void objects_set_name(struct objects *objects, uint32_t id, struct text name);
+
+/* ---- names: thread-safe ------------------------------------------------------------------- */
+
+struct symbol {
+    struct text name; /* demangled unless asked not to; lives as long as the objects */
+    uint64_t start;   /* in the same terms as the address that was asked for */
+    uint64_t end;
+};
+
+/* Loads what is needed at the first call for an object, under its lock. False: no symbol there. */
+bool objects_symbol(struct objects *objects, uint32_t id, uint64_t address, struct symbol *symbol);
+
+/* Start reading what takes long and does not depend on which addresses are hit (kallsyms), in the background. */
+void objects_prefetch_kernel(struct objects *objects);
+
+/* What was missing: files not found, build ids that differ, kernel symbols denied. Call when lookups are done. */
+void objects_notes(struct objects *objects, struct notes *notes);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * profile: perf.data to tree and samples. Where the rooms above are joined.
+ *
+ * Pass 1 walks the record headers once: side records are collected and then applied in key order to the spaces; a cut point
+ * is kept every few megabytes. Pass 2 hands the pieces between cut points to the workers, each with a tree of its own; a
+ * sample first looks up (epoch, hash of its raw chain), and only a chain never seen costs a lookup a frame. Then the parts
+ * are merged, and each location that is left is resolved to its frames, once, in parallel by object.
+ */
+#ifndef WICK_PROFILE_H
+#define WICK_PROFILE_H
+
+#include "base/base.h"
+#include "object/object.h"
+#include "perfdata/perfdata.h"
+#include "space/space.h"
+#include "tree/tree.h"
+
+struct profile_options {
+    struct filter filter;
+    struct objects_options objects;
+    unsigned threads;      /* 0: all there are */
+    bool strict;           /* a cut file is an error */
+    bool compat_perf;      /* perf's rules and bugs: lookups without the minus one, maps kept at exec, … */
+    bool first_key_event;  /* inferno's choice: the event, cut at its ':', of the first sample in time */
+    bool keep_samples;     /* in key order, for script text and timelines */
+    bool raw_addresses;    /* the address as sampled joins a location's key */
+    bool by_cpu;           /* series carry the cpu */
+    bool no_inline;
+    bool source_lines;
+    bool no_names;         /* leave locations unresolved */
+};
+
+struct profile {
+    struct tree *tree;
+    struct objects *objects;
+    struct perfdata *data; /* for views that go back to a sample's record */
+    struct spaces *spaces;
+    uint64_t sample_count; /* all in the file, before filters */
+    char *event_names;     /* what was counted, for titles: "cycles", "cycles, instructions" */
+};
+
+/* `file` stays open as long as the profile. */
+struct profile *profile_read(const struct file *file, const struct profile_options *options, struct error *error);
+void profile_free(struct profile *profile);
+
+/* Resolves every location of `tree` that has an object to its frames. */
+void profile_resolve(struct tree *tree, struct objects *objects, const struct profile_options *options);
+
+#endif

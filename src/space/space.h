@@ -1,0 +1,96 @@
+/*
+ * space: what was mapped where, and when; who ran, and under which name.
+ *
+ * Side records (mmap, fork, exec, exit, comm, ksymbol) are applied in key order, once, before any sample is looked at. The result is
+ * a history that never changes again and can be asked from any thread: which mapping held this address of this
+ * process at this key?
+ *
+ * An address space is a persistent balanced tree: a change copies one path and leaves the older version whole, fork
+ * shares the root, exec starts empty (perf keeps the old maps; `compat_perf` does too). So a million mmaps over
+ * ten thousand forked processes cost O(log n) each, in time and memory.
+ *
+ * An *epoch* names a set of executable mappings. A version whose executable mappings do not differ from the last
+ * (data mmaps, repeats) keeps its epoch, and a forked child has its parent's. So (epoch, chain of addresses) is a key
+ * for everything that is worked out from a chain. Kernel-wide mappings (pid -1: kernel, modules, KSYMBOL) are one
+ * more space, with epochs of its own; a process's epoch changes with it.
+ */
+#ifndef WICK_SPACE_H
+#define WICK_SPACE_H
+
+#include "base/base.h"
+
+#define SPACE_KERNEL_PID (-1)
+
+/* When something happened. Order: round (0 unless perf's flushing is imitated), time, file, offset. */
+struct key {
+    uint64_t time;
+    uint64_t offset;
+    uint32_t file;
+    uint32_t round;
+};
+int key_compare(const struct key *a, const struct key *b);
+
+struct mapping {
+    uint64_t start; /* [start, end): end may be UINT64_MAX */
+    uint64_t end;
+    uint64_t offset; /* the file offset of `start`; for objects addressed as sampled, equal to start */
+    uint32_t object;
+    bool executable;
+};
+
+struct spaces;
+
+struct spaces *spaces_new(bool compat_perf);
+void spaces_free(struct spaces *spaces);
+
+/* ---- building: in key order, one thread --------------------------------------------------- */
+
+/* A new mapping covers what it overlaps; older ones are split, their file offsets with them. An empty one is ignored. */
+void spaces_mmap(struct spaces *spaces, const struct key *key, int32_t pid, const struct mapping *mapping);
+/* Takes [start, end) out again (KSYMBOL unregister). */
+void spaces_unmap(struct spaces *spaces, const struct key *key, int32_t pid, uint64_t start, uint64_t end);
+/* A thread of the same process when pid == parent_pid, else a process with a copy of the parent's mappings. The child takes over
+   the parent thread's comm. A fork of itself (pid and tid its own parent's) changes nothing. */
+void spaces_fork(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid, int32_t parent_pid,
+                 int32_t parent_tid);
+void spaces_exit(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid);
+/* `comm` is the caller's string id. */
+void spaces_comm(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid, uint32_t comm, bool exec);
+/* After the last record and before the first question. */
+void spaces_seal(struct spaces *spaces);
+
+/* ---- asking: any thread, after spaces_seal ------------------------------------------------ */
+
+/* One life of a thread. Number 0 … count-1, in no order that may reach an output. */
+struct space_thread {
+    int32_t pid;
+    int32_t tid;
+    uint64_t start; /* time of the record that began it, 0 when none did */
+    uint64_t end;   /* UINT64_MAX when no exit was seen */
+};
+uint32_t spaces_thread_count(const struct spaces *spaces);
+const struct space_thread *spaces_thread(const struct spaces *spaces, uint32_t number);
+
+/* The process and thread of a sample at a moment. */
+struct space_at {
+    uint32_t thread; /* number, or UINT32_MAX when no record ever named (pid, tid) */
+    uint32_t comm;   /* 0: none was ever set */
+    uint32_t epoch;
+    const struct space_node *user;   /* roots, for space_find() */
+    const struct space_node *kernel;
+};
+/* A cursor makes questions in nearly ascending key order cheap: keep one for each worker, zero-initialised. */
+struct space_cursor {
+    uint64_t memory[8];
+};
+void spaces_at(const struct spaces *spaces, struct space_cursor *cursor, int32_t pid, int32_t tid,
+               const struct key *key, struct space_at *at);
+uint32_t spaces_epoch_count(const struct spaces *spaces); /* epochs are 0 … count-1 */
+
+/* The mapping that holds `address`, or NULL. O(log n). Includes mappings that are not executable. */
+const struct mapping *space_find(const struct space_node *root, uint64_t address);
+/* Calls each(context, mapping) for all mappings, in address order. */
+void space_each(const struct space_node *root, void (*each)(void *context, const struct mapping *mapping),
+                void *context);
+
+#endif

@@ -1,0 +1,262 @@
+/*
+ * tree: the one thing every source becomes and every view is made from.
+ *
+ * A tree is a trie of places in code. Sources add stacks of locations (addresses, not names) and what
+ * was measured on them; after the merge each location is resolved, once, to its frames. Views do not walk this tree: they
+ * walk a `flame`, a second and much smaller tree keyed by what a frame is called.
+ *
+ * Ids are 32-bit indexes and 0 is none. Node 0 is the root: the empty stack. Ids depend on the order of
+ * reading, so none of them ever reaches an output; every output is ordered by content.
+ *
+ * Parallel readers have a tree each (tree_new_part), which shares the whole's strings, objects, events and
+ * threads, all made before; tree_merge() then joins them by content.
+ */
+#ifndef WICK_TREE_H
+#define WICK_TREE_H
+
+#include "base/base.h"
+
+struct objects; /* room object */
+
+/* ---- the labels of what was measured ------------------------------------------------------ */
+
+enum event_kind { EVENT_SOFTWARE, EVENT_HARDWARE, EVENT_TRACEPOINT, EVENT_OTHER };
+
+struct event {
+    uint32_t name; /* string */
+    uint32_t unit; /* string: what a weight counts ("samples", "ns", "cycles", …) */
+    enum event_kind kind;
+    double scale; /* shown weight = weight × scale; 1 unless the source says otherwise */
+};
+
+/* One life of a thread: ids are reused, so (pid, tid) may occur more than once. */
+struct thread {
+    int32_t pid;
+    int32_t tid;
+    uint64_t start; /* keys' times; 0 and UINT64_MAX when not seen */
+    uint64_t end;
+};
+
+enum state { STATE_ON, STATE_SLEEP, STATE_DISK, STATE_PREEMPTED };
+enum ending { ENDING_COMPLETE, ENDING_TRUNCATED, ENDING_BROKEN, ENDING_UNKNOWN };
+
+struct series {
+    uint32_t event;
+    uint32_t thread; /* 0 when the source knows none */
+    uint32_t comm;   /* string; 0 when the source knows none */
+    uint32_t cpu;    /* cpu + 1 when asked for, else 0 */
+    uint32_t cgroup; /* string, when asked for, else 0 */
+    uint8_t state;
+    uint8_t ending;
+};
+
+/* ---- places in code ----------------------------------------------------------------------- */
+
+enum mode { MODE_USER, MODE_KERNEL, MODE_HYPERVISOR, MODE_GUEST_USER, MODE_GUEST_KERNEL };
+
+/* What a frame is, for colours and the _[k] _[j] _[i] marks; also `kinds` of labels. */
+enum frame_kind {
+    KIND_KERNEL = 1,
+    KIND_JIT = 2,
+    KIND_INLINED = 4,
+    KIND_LIBRARY = 8, /* a shared object, not the program itself */
+    KIND_UNKNOWN = 16, /* no symbol */
+    KIND_WAKER = 32,
+};
+
+/*
+ * Either (object, address): `address` is a file offset in file objects and the address itself in all others (object.h
+ * says which); or, from text sources, a bare `name`, with the object when the text names one.
+ */
+struct location {
+    uint64_t address;
+    uint64_t raw;    /* the address as sampled, when it joins the key (script text, --addrs), else 0 */
+    uint32_t object; /* 0: nothing was mapped there, and `address` is as sampled */
+    uint32_t name;   /* string, for text sources, else 0 */
+    uint8_t mode;
+    uint8_t call;  /* a return address: looked up one byte earlier */
+    uint8_t kinds; /* text sources: what the text says of it */
+    uint8_t unwound; /* found by unwinding, not recorded: perf expands inlines only there */
+    /* Filled by resolving: frames[first_frame … +frame_count), outermost first. */
+    uint32_t first_frame;
+    uint32_t frame_count;
+};
+
+struct frame {
+    uint32_t name; /* string, demangled; 0: no symbol */
+    uint32_t file; /* string, 0 unless source lines were asked for and found */
+    uint32_t line;
+    uint32_t column;
+    uint64_t offset; /* from the symbol's start; the same for all frames of a location */
+    bool inlined;    /* into the frame before it */
+};
+
+struct node {
+    uint32_t parent;
+    uint32_t location;
+};
+
+struct cell {
+    uint32_t node;
+    uint32_t series;
+    uint64_t samples;
+    uint64_t weight;
+};
+
+/* Kept only when a view asks. Order is (time, file, offset): the source's key. */
+struct sample {
+    uint64_t time;
+    uint64_t offset; /* of its record, in file `file` */
+    uint64_t weight;
+    uint32_t node;
+    uint32_t series;
+    uint32_t file;
+    uint32_t cpu; /* UINT32_MAX when not recorded */
+};
+
+struct tree {
+    struct strings *strings;
+    struct objects *objects; /* NULL for text sources without any */
+    VECTOR(struct event) events;
+    VECTOR(struct thread) threads;
+    VECTOR(struct series) series;
+    VECTOR(struct location) locations;
+    VECTOR(struct node) nodes;
+    VECTOR(struct cell) cells;
+    VECTOR(struct sample) samples; /* beyond a limit in an unlinked temporary file */
+    VECTOR(struct frame) frames;
+    struct notes notes;
+    bool keep_samples;
+    bool overflow; /* a weight passed 2^64: no view may be made */
+    const struct tree *whole; /* a part's whole; NULL otherwise */
+    struct index series_index, location_index, node_index, cell_index;
+    int samples_descriptor;
+};
+
+struct tree *tree_new(void);
+/* A reader's own tree: adds to its own series, locations, nodes, cells and samples; strings, objects, events and threads are the
+   whole's, and must not change while parts are alive. */
+struct tree *tree_new_part(const struct tree *whole);
+void tree_free(struct tree *tree);
+
+uint32_t tree_add_event(struct tree *tree, struct text name, struct text unit, enum event_kind kind);
+uint32_t tree_add_thread(struct tree *tree, const struct thread *thread); /* always a new one */
+/* These find an equal one or add it. */
+uint32_t tree_add_series(struct tree *tree, const struct series *series);
+uint32_t tree_add_location(struct tree *tree, const struct location *location);
+uint32_t tree_add_node(struct tree *tree, uint32_t parent, uint32_t location);
+/* Adds to the cell (node, series). Returns its id, for tree_count_again(). */
+uint32_t tree_count(struct tree *tree, uint32_t node, uint32_t series, uint64_t samples, uint64_t weight);
+static inline void tree_count_again(struct tree *tree, uint32_t cell, uint64_t samples, uint64_t weight) {
+    struct cell *c = &tree->cells.items[cell];
+    c->samples += samples;
+    tree->overflow |= __builtin_add_overflow(c->weight, weight, &c->weight);
+}
+void tree_keep_sample(struct tree *tree, const struct sample *sample); /* nothing unless keep_samples */
+/* Adds all that `part` counted, and its notes. `part` stays as it was. */
+void tree_merge(struct tree *tree, const struct tree *part);
+/* Into key order, after all merges. */
+void tree_sort_samples(struct tree *tree, unsigned threads);
+/* false, with an error that says so, if a weight did not fit. */
+bool tree_check(const struct tree *tree, struct error *error);
+
+static inline const struct event *tree_event(const struct tree *tree, uint32_t id) {
+    return &tree->events.items[id];
+}
+
+/* ---- what to count ------------------------------------------------------------------------ */
+
+/* The grammar's filters. Zero-initialised lets everything through. Texts and arrays are the caller's. */
+struct filter {
+    const char **events; /* names; "all" adds every one; none: the first attribute's (sources decide) */
+    size_t event_count;
+    const char **comms;
+    size_t comm_count;
+    const int32_t *pids;
+    size_t pid_count;
+    const int32_t *tids;
+    size_t tid_count;
+    const uint32_t *cpus;
+    size_t cpu_count;
+    bool has_time;
+    uint64_t time_from; /* nanoseconds, inclusive */
+    uint64_t time_to;   /* inclusive */
+};
+bool filter_event(const struct filter *filter, struct text name); /* of named events only: see event_count */
+/* Whether a sample passes all but the event filter. `cpu` is UINT32_MAX and time 0 where the source has none. */
+bool filter_sample(const struct filter *filter, int32_t pid, int32_t tid, struct text comm, uint32_t cpu,
+                   uint64_t time);
+
+/* ---- flame: the tree that views walk ------------------------------------------------------ */
+
+/* One name in a flame: what a location's frame, or a root frame of a series, is called. */
+struct label {
+    uint32_t name;   /* in the flame's strings */
+    uint32_t object; /* the object's path, for colours and tables; in the flame's strings, or 0 */
+    uint32_t kinds;  /* enum frame_kind */
+};
+
+/*
+ * What everything is called, worked out once for each location and series by a view's naming rules
+ * (view.h): labels[locations[i].first … +count) are location i's, outermost first; the same of series, whose labels
+ * are drawn at the root. `skip` drops a series' samples; `cut` on a location drops every caller of it and the
+ * series' root labels too (inferno's --skip-after).
+ */
+struct naming_entry {
+    uint32_t first;
+    uint16_t count;
+    bool skip;
+    bool cut;
+};
+struct naming {
+    struct strings *strings;
+    VECTOR(struct label) labels;
+    VECTOR(struct naming_entry) locations; /* as many as the tree's */
+    VECTOR(struct naming_entry) series;
+};
+
+struct flame_node {
+    uint32_t parent; /* 0: the root, which is node 0 */
+    uint32_t name;
+    uint32_t object;
+    uint32_t kinds; /* all kinds that its labels had, or-ed; KIND_INLINED only if all had it */
+    uint32_t first_child; /* children are linked in order of their names, as if each were followed by ';' */
+    uint32_t next;
+    uint32_t depth; /* the root's is 0 */
+    uint64_t self;
+    uint64_t total;
+    uint64_t self_before; /* a diff's other side, else 0 */
+    uint64_t total_before;
+};
+
+struct flame {
+    struct strings *strings;
+    VECTOR(struct flame_node) nodes; /* parents stand before their children */
+    uint32_t max_depth;
+    bool is_diff;
+    uint32_t unit; /* string: "samples", "ns", … */
+    struct index index;
+};
+
+struct flame_options {
+    bool by_samples;     /* weight is the number of samples, not the period */
+    bool reverse;        /* merged from the leaf */
+    bool fold_recursion; /* a frame directly under one of the same name is that frame */
+    bool keep_empty;     /* stacks without any frame count as their root labels alone */
+    uint32_t max_depth;  /* frames beyond are cut, their weight kept; 0: all */
+};
+
+struct flame *flame_new(void);
+void flame_free(struct flame *flame);
+/* The flame of a resolved and named tree. Fails only on overflow. */
+struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming,
+                            const struct flame_options *options, struct error *error);
+/* Finds or adds the child of `parent` so called. */
+uint32_t flame_child(struct flame *flame, uint32_t parent, const struct label *label);
+/* After the last flame_child and self weight: totals, order of children, depth. False on overflow. */
+bool flame_finish(struct flame *flame, struct error *error);
+static inline struct text flame_name(const struct flame *flame, uint32_t node) {
+    return strings_get(flame->strings, flame->nodes.items[node].name);
+}
+
+#endif
