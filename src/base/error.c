@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 /* One line, whatever a path or name in it contains. */
-static void error_fill(struct error *error, enum error_kind kind, uint64_t offset, const char *prefix,
-                       const char *format, va_list list) {
+static void error_fill(struct error *error, enum error_kind kind, uint64_t offset,
+                       const char *prefix, const char *format, va_list list) {
     if (!error)
         return;
     struct buffer shown = {0};

@@ -46,14 +46,30 @@ static void escape_all(struct buffer *buffer, struct text t, escaper *escape) {
 /* XML 1.0 has no place for most control characters, not even escaped: their pictures (U+2400 …) stand for them. */
 static void escape_xml(struct buffer *buffer, uint32_t point, struct text bytes) {
     switch (point) {
-    case '<': buffer_add(buffer, TEXT("&lt;")); return;
-    case '>': buffer_add(buffer, TEXT("&gt;")); return;
-    case '&': buffer_add(buffer, TEXT("&amp;")); return;
-    case '"': buffer_add(buffer, TEXT("&quot;")); return;
-    case '\'': buffer_add(buffer, TEXT("&#39;")); return;
-    case '\t': buffer_add(buffer, TEXT("&#9;")); return;
-    case '\n': buffer_add(buffer, TEXT("&#10;")); return;
-    case '\r': buffer_add(buffer, TEXT("&#13;")); return;
+    case '<':
+        buffer_add(buffer, TEXT("&lt;"));
+        return;
+    case '>':
+        buffer_add(buffer, TEXT("&gt;"));
+        return;
+    case '&':
+        buffer_add(buffer, TEXT("&amp;"));
+        return;
+    case '"':
+        buffer_add(buffer, TEXT("&quot;"));
+        return;
+    case '\'':
+        buffer_add(buffer, TEXT("&#39;"));
+        return;
+    case '\t':
+        buffer_add(buffer, TEXT("&#9;"));
+        return;
+    case '\n':
+        buffer_add(buffer, TEXT("&#10;"));
+        return;
+    case '\r':
+        buffer_add(buffer, TEXT("&#13;"));
+        return;
     }
     if (point < 0x20) {
         char picture[] = {(char)0xe2, (char)0x90, (char)(0x80 + point)};
@@ -97,8 +113,9 @@ void buffer_add_csv(struct buffer *buffer, struct text t) {
 }
 
 static bool is_hidden_or_turns_text(uint32_t point) {
-    return point < 0x20 || (point >= 0x7f && point < 0xa0) || (point >= 0x200b && point <= 0x200f) ||
-           (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) || point == 0xfeff;
+    return point < 0x20 || (point >= 0x7f && point < 0xa0) ||
+           (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
+           (point >= 0x2066 && point <= 0x2069) || point == 0xfeff;
 }
 
 void buffer_add_shown(struct buffer *buffer, struct text t) {

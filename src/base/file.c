@@ -43,8 +43,8 @@ static void guard_fault(int signal, siginfo_t *info, void *context) {
             continue;
         uintptr_t page = address & ~(uintptr_t)4095;
         uintptr_t end = (start + size + 4095) & ~(uintptr_t)4095;
-        if (mmap((void *)page, end - page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-            MAP_FAILED)
+        if (mmap((void *)page, end - page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                 0) == MAP_FAILED)
             _exit(ERROR_INTERNAL);
         atomic_store(&guards[i].changed, true);
         return;
@@ -116,21 +116,26 @@ struct spool {
     const char *path; /* of the input, for messages */
 };
 
-static bool spool_open(struct spool *spool, const char *path, struct error *error) {
+int file_temporary(struct error *error) {
     const char *directory = getenv("TMPDIR");
     if (!directory || !*directory)
         directory = "/tmp";
     struct buffer name = {0};
     buffer_printf(&name, "%s/wick.XXXXXX", directory);
     buffer_add_char(&name, 0);
-    *spool = (struct spool){.descriptor = mkostemp(name.items, O_CLOEXEC), .path = path};
-    bool fine = spool->descriptor >= 0;
-    if (fine)
+    int descriptor = mkostemp(name.items, O_CLOEXEC);
+    if (descriptor >= 0)
         unlink(name.items);
     else
-        error_set(error, ERROR_INPUT, "%s: %s: set TMPDIR to where there is room", directory, strerror(errno));
+        error_set(error, ERROR_INPUT, "%s: %s: set TMPDIR to where there is room", directory,
+                  strerror(errno));
     buffer_release(&name);
-    return fine;
+    return descriptor;
+}
+
+static bool spool_open(struct spool *spool, const char *path, struct error *error) {
+    *spool = (struct spool){.descriptor = file_temporary(error), .path = path};
+    return spool->descriptor >= 0;
 }
 
 static bool spool_write(struct spool *spool, const void *data, size_t size, struct error *error) {
@@ -144,7 +149,8 @@ static bool spool_write(struct spool *spool, const void *data, size_t size, stru
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
-            return error_set(error, ERROR_INPUT, "%s: temporary file: %s", spool->path, strerror(errno));
+            return error_set(error, ERROR_INPUT, "%s: temporary file: %s", spool->path,
+                             strerror(errno));
         p += written, size -= (size_t)written;
     }
     return true;
@@ -156,7 +162,8 @@ static bool spool_pipe(struct spool *spool, int descriptor, struct error *error)
     for (ssize_t got; fine && (got = read(descriptor, chunk, SPOOL_CHUNK)) != 0;) {
         if (got < 0 && errno == EINTR)
             continue;
-        fine = got < 0 ? error_errno(error, spool->path) : spool_write(spool, chunk, (size_t)got, error);
+        fine = got < 0 ? error_errno(error, spool->path)
+                       : spool_write(spool, chunk, (size_t)got, error);
     }
     free(chunk);
     return fine;
@@ -204,7 +211,8 @@ static bool spool_zstd(struct spool *spool, const struct file *packed, struct er
         ZSTD_outBuffer to = {chunk, SPOOL_CHUNK, 0};
         status = ZSTD_decompressStream(stream, &to, &in);
         if (ZSTD_isError(status))
-            fine = error_at(error, packed->path, in.pos, "zstd data is damaged: %s", ZSTD_getErrorName(status));
+            fine = error_at(error, packed->path, in.pos, "zstd data is damaged: %s",
+                            ZSTD_getErrorName(status));
         else
             fine = spool_write(spool, chunk, to.pos, error);
         more = in.pos < in.size || to.pos == to.size;
@@ -219,13 +227,15 @@ static bool spool_zstd(struct spool *spool, const struct file *packed, struct er
 /* ---- opening ---- */
 
 /* Replaces the packed `file` by its unpacked spool. */
-static bool file_unpack(struct file *file, bool (*unpack)(struct spool *, const struct file *, struct error *),
+static bool file_unpack(struct file *file,
+                        bool (*unpack)(struct spool *, const struct file *, struct error *),
                         struct error *error) {
     struct spool spool;
     if (!spool_open(&spool, file->path, error))
         return false;
     struct file unpacked = {.path = file->path, .spooled = true};
-    bool fine = unpack(&spool, file, error) && file_map(&unpacked, spool.descriptor, spool.size, error);
+    bool fine =
+        unpack(&spool, file, error) && file_map(&unpacked, spool.descriptor, spool.size, error);
     close(spool.descriptor);
     if (!fine)
         return false;
@@ -249,7 +259,8 @@ static bool file_open_any(struct file *file, int descriptor, struct error *error
     if (!spool_open(&spool, file->path, error))
         return false;
     file->spooled = true;
-    bool fine = spool_pipe(&spool, descriptor, error) && file_map(file, spool.descriptor, spool.size, error);
+    bool fine = spool_pipe(&spool, descriptor, error) &&
+                file_map(file, spool.descriptor, spool.size, error);
     close(spool.descriptor);
     return fine;
 }
@@ -266,7 +277,8 @@ static bool file_finish(struct file *file, bool unpack, struct error *error) {
     return fine;
 }
 
-bool file_open_descriptor(struct file *file, int descriptor, const char *path, struct error *error) {
+bool file_open_descriptor(struct file *file, int descriptor, const char *path,
+                          struct error *error) {
     *file = (struct file){.path = memory_copy(path, strlen(path))};
     if (!file_open_any(file, descriptor, error)) {
         file_close(file);
@@ -281,7 +293,8 @@ static bool file_open_path(struct file *file, const char *path, bool unpack, str
     int descriptor = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return error_errno(error, path);
-    *file = (struct file){.path = is_stdin ? memory_copy("standard input", 14) : memory_copy(path, strlen(path))};
+    *file = (struct file){.path = is_stdin ? memory_copy("standard input", 14)
+                                           : memory_copy(path, strlen(path))};
     bool fine = file_open_any(file, descriptor, error);
     if (!is_stdin)
         close(descriptor);

@@ -29,7 +29,8 @@ void strings_free(struct strings *strings) {
 
 static uint32_t strings_find_hashed(const struct strings *strings, struct text t, uint64_t hash) {
     uint32_t id;
-    for (struct probe p = index_probe(&strings->index, hash); (id = index_next(&strings->index, &p));)
+    for (struct probe p = index_probe(&strings->index, hash);
+         (id = index_next(&strings->index, &p));)
         if (text_equal(strings->texts.items[id], t))
             return id;
     return 0;

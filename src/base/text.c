@@ -49,7 +49,8 @@ bool text_to_u64(struct text t, uint64_t *value) {
         return false;
     for (size_t i = 0; i < t.length; i++) {
         unsigned digit = (unsigned char)t.data[i] - '0';
-        if (digit > 9 || !checked_multiply(result, 10, &result) || !checked_add(result, digit, &result))
+        if (digit > 9 || !checked_multiply(result, 10, &result) ||
+            !checked_add(result, digit, &result))
             return false;
     }
     *value = result;

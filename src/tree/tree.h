@@ -103,7 +103,7 @@ struct cell {
     uint64_t weight;
 };
 
-/* Kept only when a view asks. Order is (time, file, offset): the source's key. */
+/* Kept only when a view asks. Order is (round, time, file, offset): the source's key. */
 struct sample {
     uint64_t time;
     uint64_t offset; /* of its record, in file `file` */
@@ -111,7 +111,8 @@ struct sample {
     uint32_t node;
     uint32_t series;
     uint32_t file;
-    uint32_t cpu; /* UINT32_MAX when not recorded */
+    uint32_t round; /* 0 unless perf's order of a disordered file is imitated */
+    uint32_t cpu;   /* UINT32_MAX when not recorded */
 };
 
 struct tree {
@@ -156,7 +157,7 @@ void tree_keep_sample(struct tree *tree, const struct sample *sample); /* nothin
 /* Adds all that `part` counted, and its notes. `part` stays as it was. */
 void tree_merge(struct tree *tree, const struct tree *part);
 /* Into key order, after all merges. */
-void tree_sort_samples(struct tree *tree, unsigned threads);
+void tree_sort_samples(struct tree *tree);
 /* false, with an error that says so, if a weight did not fit. */
 bool tree_check(const struct tree *tree, struct error *error);
 

@@ -1,0 +1,38 @@
+#include "tree/tree.h"
+
+bool filter_event(const struct filter *filter, struct text name) {
+    for (size_t i = 0; i < filter->event_count; i++)
+        if (strcmp(filter->events[i], "all") == 0 || text_equal(text_of(filter->events[i]), name))
+            return true;
+    return false;
+}
+
+static bool filter_id(const int32_t *ids, size_t count, int32_t id) {
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] == id)
+            return true;
+    return count == 0;
+}
+
+static bool filter_comm(const struct filter *filter, struct text comm) {
+    for (size_t i = 0; i < filter->comm_count; i++)
+        if (text_equal(text_of(filter->comms[i]), comm))
+            return true;
+    return filter->comm_count == 0;
+}
+
+static bool filter_cpu(const struct filter *filter, uint32_t cpu) {
+    for (size_t i = 0; i < filter->cpu_count; i++)
+        if (filter->cpus[i] == cpu)
+            return true;
+    return filter->cpu_count == 0;
+}
+
+bool filter_sample(const struct filter *filter, int32_t pid, int32_t tid, struct text comm,
+                   uint32_t cpu, uint64_t time) {
+    if (filter->has_time && (time < filter->time_from || time > filter->time_to))
+        return false;
+    return filter_id(filter->pids, filter->pid_count, pid) &&
+           filter_id(filter->tids, filter->tid_count, tid) && filter_cpu(filter, cpu) &&
+           filter_comm(filter, comm);
+}

@@ -1,0 +1,186 @@
+/*
+ * Building and merging trees.
+ *
+ * Everything is an array of small structs and an index that finds an entry by what it says. Adding a node costs one probe of the
+ * node index, which is what bounds the reading of new chains; keep struct node at eight bytes.
+ */
+#include "tree/tree.h"
+
+#include <stdlib.h>
+
+#include "tree/samples.h"
+
+static struct tree *tree_new_empty(void) {
+    struct tree *tree = memory_zero(1, sizeof *tree);
+    tree->samples_descriptor = -1;
+    vector_push(&tree->events, ((struct event){0}));
+    vector_push(&tree->threads, ((struct thread){0}));
+    vector_push(&tree->series, ((struct series){0}));
+    vector_push(&tree->locations, ((struct location){0}));
+    vector_push(&tree->nodes, ((struct node){0}));
+    vector_push(&tree->cells, ((struct cell){0}));
+    return tree;
+}
+
+struct tree *tree_new(void) {
+    struct tree *tree = tree_new_empty();
+    tree->strings = strings_new();
+    return tree;
+}
+
+struct tree *tree_new_part(const struct tree *whole) {
+    struct tree *tree = tree_new_empty();
+    tree->whole = whole;
+    tree->strings = whole->strings;
+    tree->objects = whole->objects;
+    tree->keep_samples = whole->keep_samples;
+    return tree;
+}
+
+void tree_free(struct tree *tree) {
+    if (!tree)
+        return;
+    if (!tree->whole)
+        strings_free(tree->strings);
+    vector_release(&tree->events);
+    vector_release(&tree->threads);
+    vector_release(&tree->series);
+    vector_release(&tree->locations);
+    vector_release(&tree->nodes);
+    vector_release(&tree->cells);
+    vector_release(&tree->frames);
+    samples_release(tree);
+    notes_release(&tree->notes);
+    index_release(&tree->series_index);
+    index_release(&tree->location_index);
+    index_release(&tree->node_index);
+    index_release(&tree->cell_index);
+    free(tree);
+}
+
+uint32_t tree_add_event(struct tree *tree, struct text name, struct text unit,
+                        enum event_kind kind) {
+    assert(!tree->whole);
+    struct event event = {.name = strings_add(tree->strings, name),
+                          .unit = strings_add(tree->strings, unit),
+                          .kind = kind,
+                          .scale = 1};
+    vector_push(&tree->events, event);
+    return (uint32_t)tree->events.count - 1;
+}
+
+uint32_t tree_add_thread(struct tree *tree, const struct thread *thread) {
+    assert(!tree->whole);
+    vector_push(&tree->threads, *thread);
+    return (uint32_t)tree->threads.count - 1;
+}
+
+static bool series_equal(const struct series *a, const struct series *b) {
+    return a->event == b->event && a->thread == b->thread && a->comm == b->comm &&
+           a->cpu == b->cpu && a->cgroup == b->cgroup && a->state == b->state &&
+           a->ending == b->ending;
+}
+
+uint32_t tree_add_series(struct tree *tree, const struct series *s) {
+    uint64_t hash =
+        hash_mix((uint64_t)s->event << 32 | s->thread, (uint64_t)s->comm << 32 | s->cpu);
+    hash = hash_mix(hash, (uint64_t)s->cgroup << 32 | (uint32_t)s->state << 8 | s->ending);
+    uint32_t id;
+    for (struct probe p = index_probe(&tree->series_index, hash);
+         (id = index_next(&tree->series_index, &p));)
+        if (series_equal(&tree->series.items[id], s))
+            return id;
+    id = (uint32_t)tree->series.count;
+    vector_push(&tree->series, *s);
+    index_add(&tree->series_index, hash, id);
+    return id;
+}
+
+static bool location_equal(const struct location *a, const struct location *b) {
+    return a->address == b->address && a->object == b->object && a->raw == b->raw &&
+           a->name == b->name && a->mode == b->mode && a->call == b->call && a->kinds == b->kinds &&
+           a->unwound == b->unwound;
+}
+
+uint32_t tree_add_location(struct tree *tree, const struct location *l) {
+    uint32_t small =
+        (uint32_t)l->mode << 24 | (uint32_t)l->call << 16 | (uint32_t)l->kinds << 8 | l->unwound;
+    uint64_t hash = hash_mix(l->address, (uint64_t)l->object << 32 | l->name);
+    hash = hash_mix(hash + l->raw, small);
+    uint32_t id;
+    for (struct probe p = index_probe(&tree->location_index, hash);
+         (id = index_next(&tree->location_index, &p));)
+        if (location_equal(&tree->locations.items[id], l))
+            return id;
+    id = (uint32_t)tree->locations.count;
+    vector_push(&tree->locations, *l);
+    index_add(&tree->location_index, hash, id);
+    return id;
+}
+
+uint32_t tree_add_node(struct tree *tree, uint32_t parent, uint32_t location) {
+    uint64_t hash = hash_mix(parent, location);
+    uint32_t id;
+    for (struct probe p = index_probe(&tree->node_index, hash);
+         (id = index_next(&tree->node_index, &p));)
+        if (tree->nodes.items[id].parent == parent && tree->nodes.items[id].location == location)
+            return id;
+    id = (uint32_t)tree->nodes.count;
+    assert(id != 0);
+    vector_push(&tree->nodes, ((struct node){parent, location}));
+    index_add(&tree->node_index, hash, id);
+    return id;
+}
+
+uint32_t tree_count(struct tree *tree, uint32_t node, uint32_t series, uint64_t samples,
+                    uint64_t weight) {
+    uint64_t hash = hash_mix(node, (uint64_t)series << 32 | 1);
+    uint32_t id;
+    for (struct probe p = index_probe(&tree->cell_index, hash);
+         (id = index_next(&tree->cell_index, &p));)
+        if (tree->cells.items[id].node == node && tree->cells.items[id].series == series)
+            break;
+    if (!id) {
+        id = (uint32_t)tree->cells.count;
+        vector_push(&tree->cells, ((struct cell){.node = node, .series = series}));
+        index_add(&tree->cell_index, hash, id);
+    }
+    tree_count_again(tree, id, samples, weight);
+    return id;
+}
+
+/* Parents stand before their children in `nodes`, so one walk forward maps them all. */
+void tree_merge(struct tree *tree, const struct tree *part) {
+    uint32_t *series = memory_zero(part->series.count, sizeof *series);
+    uint32_t *locations = memory_zero(part->locations.count, sizeof *locations);
+    uint32_t *nodes = memory_zero(part->nodes.count, sizeof *nodes);
+    for (size_t i = 1; i < part->series.count; i++)
+        series[i] = tree_add_series(tree, &part->series.items[i]);
+    for (size_t i = 1; i < part->locations.count; i++)
+        locations[i] = tree_add_location(tree, &part->locations.items[i]);
+    for (size_t i = 1; i < part->nodes.count; i++) {
+        const struct node *node = &part->nodes.items[i];
+        nodes[i] = tree_add_node(tree, nodes[node->parent], locations[node->location]);
+    }
+    for (size_t i = 1; i < part->cells.count; i++) {
+        const struct cell *cell = &part->cells.items[i];
+        tree_count(tree, nodes[cell->node], series[cell->series], cell->samples, cell->weight);
+    }
+    for (size_t i = 0; i < part->samples.count; i++) {
+        struct sample sample = part->samples.items[i];
+        sample.node = nodes[sample.node];
+        sample.series = series[sample.series];
+        tree_keep_sample(tree, &sample);
+    }
+    tree->overflow |= part->overflow;
+    notes_merge(&tree->notes, &part->notes);
+    free(series);
+    free(locations);
+    free(nodes);
+}
+
+bool tree_check(const struct tree *tree, struct error *error) {
+    if (tree->overflow)
+        return error_set(error, ERROR_INPUT, "the weights add up to more than 2^64");
+    return true;
+}
