@@ -1,0 +1,37 @@
+# A front door to Meson and Ninja. Every target first sees to the Debian packages it needs (see `packages`).
+PREFIX ?= /usr/local
+
+all: deps-build
+	@tools/build build --prefix=$(PREFIX)
+
+# Everything anybody may need. Without root this prints the one line to run.
+deps:
+	@tools/deps build test demo bench
+
+deps-%:
+	-@tools/deps $(subst -, ,$*)
+
+# At most a quarter of an hour on two cores. The last line counts what passed, failed and was skipped.
+test: deps-build-test
+	@tests/run
+
+# The same with more of it: an hour of fuzzing, the large robustness cases, longer recordings.
+test-long: deps-build-test
+	@tests/run --long
+
+bench: deps-build-bench
+	@tools/build build
+	@bench/run
+
+demo: deps-build-demo
+	@tools/build build
+	@demo/run
+
+install: deps-build
+	@tools/build build --prefix=$(PREFIX)
+	@meson install -C build --no-rebuild
+
+clean:
+	rm -rf build build-san build-fuzz
+
+.PHONY: all deps test test-long bench demo install clean
