@@ -59,14 +59,16 @@ void objects_free(struct objects *objects);
 
 /* Finds or adds. Not thread-safe; done while side records are applied, before lookups begin. */
 uint32_t objects_add(struct objects *objects, const struct object_identity *identity);
-const struct object_identity *objects_get(const struct objects *objects, uint32_t id); /* valid until freed */
-uint32_t objects_count(const struct objects *objects); /* ids are 1 … count */
+const struct object_identity *objects_get(const struct objects *objects,
+                                          uint32_t id); /* valid until freed */
+uint32_t objects_count(const struct objects *objects);  /* ids are 1 … count */
 /* The name shown for it: `[kernel.kallsyms]` without its `_stext`, `/tmp/perf-PID.map`, else the path. */
 struct text objects_shown(const struct objects *objects, uint32_t id);
 
 /* The recorded address of the kernel's reference symbol (`_stext` or `_text`), from the kernel's own mmap record:
    lookups are shifted by where the symbol table has it. */
-void objects_set_kernel_reference(struct objects *objects, uint32_t id, struct text symbol, uint64_t address);
+void objects_set_kernel_reference(struct objects *objects, uint32_t id, struct text symbol,
+                                  uint64_t address);
 /* A BPF program's name, from its KSYMBOL record. */
 void objects_set_name(struct objects *objects, uint32_t id, struct text name);
 

@@ -1,0 +1,271 @@
+/*
+ * Finding the files of an object: the one with the code, and the one with its debug information.
+ *
+ * A recorded build id decides: a file with another one, or with none, is not the file that ran. Without a recorded id the
+ * path is all there is, and the id of the file found there finds its debug file.
+ */
+#include "object/internal.h"
+
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+static bool is_regular(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+static struct text symfs_of(const struct objects *objects) {
+    struct text symfs = text_of(objects->options.symfs);
+    while (symfs.length && symfs.data[symfs.length - 1] == '/')
+        symfs.length--;
+    return symfs;
+}
+
+/* ---- the paths ---- */
+
+static struct text directory_of(struct text path) {
+    size_t slash = text_find_last(path, '/');
+    return text_upto(path, slash == SIZE_MAX ? 0 : slash);
+}
+
+static void path_set(struct buffer *path, struct text root, struct text a, struct text b,
+                     struct text c) {
+    path->count = 0;
+    buffer_add(path, root);
+    buffer_add(path, a);
+    buffer_add(path, b);
+    buffer_add(path, c);
+    buffer_add_char(path, 0);
+}
+
+/* An entry of the cache is a directory; once it was the file itself. */
+static void path_in_cache(struct buffer *path, const char *cache, const char *hex,
+                          const char *name) {
+    path->count = 0;
+    buffer_printf(path, "%s/.build-id/%.2s/%s", cache, hex, hex + 2);
+    buffer_add_char(path, 0);
+    if (is_regular(path->items))
+        return;
+    path->count--;
+    buffer_printf(path, "/%s", name);
+    buffer_add_char(path, 0);
+}
+
+/* .gnu_debuglink: a file name, NUL, padding to 4, CRC-32 of that file. */
+static bool debuglink_read(const struct elf_image *image, struct text *name, uint32_t *checksum) {
+    struct text bytes;
+    if (!elf_section_bytes(image, ".gnu_debuglink", &bytes))
+        return false;
+    size_t end = text_find(bytes, 0);
+    size_t at = end == SIZE_MAX ? SIZE_MAX : (end + 4) & ~(size_t)3;
+    if (end == 0 || at > bytes.length || bytes.length - at < 4)
+        return false;
+    *name = text_upto(bytes, end);
+    *checksum = load_u32(bytes.data + at);
+    return true;
+}
+
+static bool path_of_debuglink(struct buffer *path, const struct objects *objects,
+                              const struct object *object) {
+    static const struct text system = TEXT("/usr/lib/debug"), none = TEXT("");
+    struct text root = symfs_of(objects), recorded = object->identity.path;
+    struct elf_image *opened = NULL;
+    const struct elf_image *image = object->image;
+    struct text name;
+    uint32_t checksum;
+    if (!image) {
+        path_set(path, root, recorded, none, none);
+        image = opened = elf_image_open(path->items, NULL);
+    }
+    bool found = false;
+    if (image && debuglink_read(image, &name, &checksum)) {
+        struct text directory = directory_of(recorded);
+        const struct text roots[] = {root, root, system};
+        const struct text between[] = {TEXT("/"), TEXT("/.debug/"), TEXT("/")};
+        if (name.data[0] == '/') {
+            path_set(path, name, none, none, none);
+            found = is_regular(path->items);
+        }
+        for (size_t i = 0; i < COUNT_OF(roots) && !found; i++) {
+            path_set(path, roots[i], directory, between[i], name);
+            found = is_regular(path->items);
+        }
+    }
+    elf_image_free(opened);
+    return found;
+}
+
+static bool path_at(struct buffer *path, const struct objects *objects, const struct object *object,
+                    enum file_place place, const struct build_id *id) {
+    static const struct text system = TEXT("/usr/lib/debug"), none = TEXT("");
+    struct text root = symfs_of(objects), recorded = object->identity.path;
+    char hex[2 * BUILD_ID_MAX + 1];
+    build_id_print(id, hex);
+    switch (place) {
+    case PLACE_DEBUGLINK:
+        return path_of_debuglink(path, objects, object);
+    case PLACE_CACHE:
+    case PLACE_CACHE_DEBUG:
+        if (id->size < 2)
+            return false;
+        path_in_cache(path, objects->buildid_cache, hex,
+                      object->identity.kind == OBJECT_VDSO ? "vdso"
+                      : place == PLACE_CACHE               ? "elf"
+                                                           : "debug");
+        return true;
+    case PLACE_SYSTEM_SUFFIX:
+        path_set(path, root, system, recorded, TEXT(".debug"));
+        return true;
+    case PLACE_SYSTEM:
+        path_set(path, root, system, recorded, none);
+        return true;
+    case PLACE_BUILD_ID:
+        if (id->size < 2)
+            return false;
+        path->count = 0;
+        buffer_printf(path, "%.*s/usr/lib/debug/.build-id/%.2s/%s.debug", TEXT_ARGS(root), hex,
+                      hex + 2);
+        buffer_add_char(path, 0);
+        return true;
+    case PLACE_PATH:
+        path_set(path, root, recorded, none, none);
+        return true;
+    case PLACE_BESIDE: {
+        struct text directory = directory_of(recorded);
+        path_set(path, root, directory, TEXT("/.debug"), text_from(recorded, directory.length));
+        return true;
+    }
+    case PLACE_SYSTEM_MERGED:
+        if (!text_starts(recorded, TEXT("/usr/lib/")))
+            return false;
+        path_set(path, root, system, text_from(recorded, 4), none);
+        return true;
+    case PLACE_COUNT:
+        break;
+    }
+    return false;
+}
+
+/* ---- opening ---- */
+
+static void trouble_set(struct object *object, enum file_trouble trouble, const char *path) {
+    if (object->trouble >= trouble)
+        return;
+    object->trouble = trouble;
+    free(object->trouble_path);
+    object->trouble_path = memory_copy(path, strlen(path));
+}
+
+/* Takes the image over: back it comes only if it is the one. */
+static struct elf_image *image_checked(struct object *object, struct elf_image *image,
+                                       const struct build_id *id) {
+    if (!image || !id->size || build_id_matches(id, &image->build_id))
+        return image;
+    trouble_set(object, FILE_MISMATCH, image->file.path);
+    elf_image_free(image);
+    return NULL;
+}
+
+static struct elf_image *vdso_open(void) {
+    const uint8_t *own = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+    if (!own)
+        return NULL;
+    /* The section headers come last in what the kernel maps. */
+    Elf64_Ehdr header;
+    memcpy(&header, own, sizeof header);
+    size_t size = header.e_shoff + (size_t)header.e_shnum * header.e_shentsize;
+    return elf_image_copy(own, size, "[vdso]", NULL);
+}
+
+struct elf_image *object_open_at(struct objects *objects, struct object *object,
+                                 enum file_place place, const struct build_id *id) {
+    if (object->identity.kind == OBJECT_VDSO && place == PLACE_PATH)
+        return image_checked(object, vdso_open(), id);
+    struct buffer path = {0};
+    struct elf_image *image = NULL;
+    if (path_at(&path, objects, object, place, id))
+        image = image_checked(object, elf_image_open(path.items, NULL), id);
+    buffer_release(&path);
+    return image;
+}
+
+/* ---- the file with the code ---- */
+
+static void find_image(struct objects *objects, struct object *object) {
+    static const enum file_place plain[] = {PLACE_CACHE, PLACE_PATH},
+                                 below[] = {PLACE_PATH, PLACE_CACHE};
+    const enum file_place *places = objects->options.symfs ? below : plain;
+    for (size_t i = 0; i < COUNT_OF(plain) && !object->image; i++)
+        object->image = object_open_at(objects, object, places[i], &object->identity.build_id);
+    if (!object->image)
+        trouble_set(object, FILE_ABSENT, "");
+    else
+        object->trouble = FILE_FINE;
+}
+
+/* ---- the file with the debug information ---- */
+
+static bool has_section(const struct elf_image *image, const char *name) {
+    GElf_Shdr header;
+    return elf_section(image, name, &header) && header.sh_type != SHT_NOBITS;
+}
+
+/* Without a build id the checksum of .gnu_debuglink is the only proof; it costs reading the whole file. */
+static bool debuglink_proves(const struct elf_image *image, const struct elf_image *debug) {
+    struct text name;
+    uint32_t checksum;
+    if (!debuglink_read(image, &name, &checksum))
+        return false;
+    uLong sum = crc32(0, Z_NULL, 0);
+    for (size_t done = 0, part; done < debug->size; done += part) {
+        part = debug->size - done < 1u << 30 ? debug->size - done : 1u << 30;
+        sum = crc32(sum, debug->data + done, (uInt)part);
+    }
+    return sum == checksum;
+}
+
+static void find_debug(struct objects *objects, struct object *object) {
+    static const enum file_place places[] = {PLACE_CACHE_DEBUG,   PLACE_BUILD_ID, PLACE_DEBUGLINK,
+                                             PLACE_SYSTEM_SUFFIX, PLACE_SYSTEM,   PLACE_BESIDE,
+                                             PLACE_SYSTEM_MERGED};
+    const struct build_id *id = &object->identity.build_id;
+    if (object->image && object->image->build_id.size)
+        id = &object->image->build_id;
+    enum file_trouble trouble = object->trouble;
+    for (size_t i = 0; i < COUNT_OF(places) && !object->debug; i++) {
+        struct elf_image *debug = object_open_at(objects, object, places[i], id);
+        bool proven =
+            debug && (id->size || (object->image && debuglink_proves(object->image, debug)));
+        bool useful = debug && (has_section(debug, ".debug_info") || has_section(debug, ".symtab"));
+        if (proven && useful)
+            object->debug = debug;
+        else
+            elf_image_free(debug);
+    }
+    /* A stale debug file is not the object's fault. */
+    object->trouble = trouble;
+}
+
+static void find_files(struct objects *objects, struct object *object) {
+    object->searched = true;
+    if (object->identity.kind != OBJECT_FILE && object->identity.kind != OBJECT_VDSO)
+        return;
+    find_image(objects, object);
+    if (object->identity.kind == OBJECT_FILE &&
+        !(object->image && has_section(object->image, ".debug_info")))
+        find_debug(objects, object);
+}
+
+const struct elf_image *object_image(struct objects *objects, struct object *object) {
+    if (!object->searched)
+        find_files(objects, object);
+    return object->image;
+}
+
+const struct elf_image *object_debug(struct objects *objects, struct object *object) {
+    if (!object->searched)
+        find_files(objects, object);
+    return object->debug;
+}
