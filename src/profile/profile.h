@@ -21,7 +21,7 @@ struct profile_options {
     unsigned threads;      /* 0: all there are */
     bool strict;           /* a cut file is an error */
     bool compat_perf;      /* perf's rules and bugs: lookups without the minus one, maps kept at exec, … */
-    bool first_key_event;  /* inferno's choice: the event, cut at its ':', of the first sample in time */
+    bool compat_inferno;   /* inferno's events and weights: see profile/events.c */
     bool keep_samples;     /* in key order, for script text and timelines */
     bool raw_addresses;    /* the address as sampled joins a location's key */
     bool by_cpu;           /* series carry the cpu */

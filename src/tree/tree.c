@@ -51,6 +51,7 @@ void tree_free(struct tree *tree) {
     vector_release(&tree->frames);
     samples_release(tree);
     notes_release(&tree->notes);
+    index_release(&tree->thread_index);
     index_release(&tree->series_index);
     index_release(&tree->location_index);
     index_release(&tree->node_index);
@@ -73,6 +74,32 @@ uint32_t tree_add_thread(struct tree *tree, const struct thread *thread) {
     assert(!tree->whole);
     vector_push(&tree->threads, *thread);
     return (uint32_t)tree->threads.count - 1;
+}
+
+/* A part's own threads; the whole's ids never have this bit. */
+#define THREAD_OF_PART 0x80000000u
+
+uint32_t tree_find_thread(struct tree *tree, int32_t pid, int32_t tid) {
+    uint64_t hash = hash_mix((uint32_t)pid, (uint32_t)tid);
+    uint32_t bit = tree->whole ? THREAD_OF_PART : 0;
+    uint32_t id;
+    for (struct probe p = index_probe(&tree->thread_index, hash); (id = index_next(&tree->thread_index, &p));)
+        if (tree->threads.items[id].pid == pid && tree->threads.items[id].tid == tid)
+            return id | bit;
+    id = (uint32_t)tree->threads.count;
+    vector_push(&tree->threads, ((struct thread){.pid = pid, .tid = tid, .end = UINT64_MAX, .unnamed = true}));
+    index_add(&tree->thread_index, hash, id);
+    return id | bit;
+}
+
+void tree_add_comm(const struct tree *tree, const struct series *series, struct buffer *buffer) {
+    if (series->comm) {
+        buffer_add(buffer, strings_get(tree->strings, series->comm));
+        return;
+    }
+    bool own = !tree->whole || series->thread & THREAD_OF_PART;
+    const struct tree *holder = own ? tree : tree->whole;
+    buffer_printf(buffer, ":%d", holder->threads.items[series->thread & ~THREAD_OF_PART].tid);
 }
 
 static bool series_equal(const struct series *a, const struct series *b) {
@@ -149,13 +176,44 @@ uint32_t tree_count(struct tree *tree, uint32_t node, uint32_t series, uint64_t 
     return id;
 }
 
+/* The first part that comes with nothing of its own names becomes the whole as it is. */
+static bool tree_adopt(struct tree *tree, struct tree *part) {
+    bool empty = tree->nodes.count == 1 && tree->cells.count == 1 && tree->samples.count == 0;
+    if (!empty || part->threads.count > 1 || tree->series.count > 1 || tree->locations.count > 1)
+        return false;
+#define SWAP(field)                                \
+    do {                                           \
+        __typeof__(tree->field) kept = tree->field; \
+        tree->field = part->field;                 \
+        part->field = kept;                        \
+    } while (0)
+    SWAP(series);
+    SWAP(locations);
+    SWAP(nodes);
+    SWAP(cells);
+    SWAP(samples);
+    SWAP(samples_descriptor);
+    SWAP(series_index);
+    SWAP(location_index);
+    SWAP(node_index);
+    SWAP(cell_index);
+#undef SWAP
+    return true;
+}
+
 /* Parents stand before their children in `nodes`, so one walk forward maps them all. */
-void tree_merge(struct tree *tree, const struct tree *part) {
+static void tree_add_all(struct tree *tree, const struct tree *part) {
     uint32_t *series = memory_zero(part->series.count, sizeof *series);
     uint32_t *locations = memory_zero(part->locations.count, sizeof *locations);
     uint32_t *nodes = memory_zero(part->nodes.count, sizeof *nodes);
-    for (size_t i = 1; i < part->series.count; i++)
-        series[i] = tree_add_series(tree, &part->series.items[i]);
+    for (size_t i = 1; i < part->series.count; i++) {
+        struct series copy = part->series.items[i];
+        if (copy.thread & THREAD_OF_PART) {
+            const struct thread *thread = &part->threads.items[copy.thread & ~THREAD_OF_PART];
+            copy.thread = tree_find_thread(tree, thread->pid, thread->tid);
+        }
+        series[i] = tree_add_series(tree, &copy);
+    }
     for (size_t i = 1; i < part->locations.count; i++)
         locations[i] = tree_add_location(tree, &part->locations.items[i]);
     for (size_t i = 1; i < part->nodes.count; i++) {
@@ -172,11 +230,17 @@ void tree_merge(struct tree *tree, const struct tree *part) {
         sample.series = series[sample.series];
         tree_keep_sample(tree, &sample);
     }
-    tree->overflow |= part->overflow;
-    notes_merge(&tree->notes, &part->notes);
     free(series);
     free(locations);
     free(nodes);
+}
+
+void tree_merge(struct tree *tree, struct tree *part) {
+    if (!tree_adopt(tree, part))
+        tree_add_all(tree, part);
+    tree->overflow |= part->overflow;
+    notes_merge(&tree->notes, &part->notes);
+    tree_free(part);
 }
 
 bool tree_check(const struct tree *tree, struct error *error) {

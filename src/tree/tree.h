@@ -35,6 +35,7 @@ struct thread {
     int32_t tid;
     uint64_t start; /* keys' times; 0 and UINT64_MAX when not seen */
     uint64_t end;
+    bool unnamed; /* no record told of it, only samples do */
 };
 
 enum state { STATE_ON, STATE_SLEEP, STATE_DISK, STATE_PREEMPTED };
@@ -130,7 +131,7 @@ struct tree {
     bool keep_samples;
     bool overflow; /* a weight passed 2^64: no view may be made */
     const struct tree *whole; /* a part's whole; NULL otherwise */
-    struct index series_index, location_index, node_index, cell_index;
+    struct index thread_index, series_index, location_index, node_index, cell_index;
     int samples_descriptor;
 };
 
@@ -142,6 +143,8 @@ void tree_free(struct tree *tree);
 
 uint32_t tree_add_event(struct tree *tree, struct text name, struct text unit, enum event_kind kind);
 uint32_t tree_add_thread(struct tree *tree, const struct thread *thread); /* always a new one */
+/* Finds or adds the thread that no record told of and only samples name. In a part, too. */
+uint32_t tree_find_thread(struct tree *tree, int32_t pid, int32_t tid);
 /* These find an equal one or add it. */
 uint32_t tree_add_series(struct tree *tree, const struct series *series);
 uint32_t tree_add_location(struct tree *tree, const struct location *location);
@@ -154,12 +157,15 @@ static inline void tree_count_again(struct tree *tree, uint32_t cell, uint64_t s
     tree->overflow |= __builtin_add_overflow(c->weight, weight, &c->weight);
 }
 void tree_keep_sample(struct tree *tree, const struct sample *sample); /* nothing unless keep_samples */
-/* Adds all that `part` counted, and its notes. `part` stays as it was. */
-void tree_merge(struct tree *tree, const struct tree *part);
+/* Adds all that `part` counted, and its notes, and frees the part. */
+void tree_merge(struct tree *tree, struct tree *part);
 /* Into key order, after all merges. */
 void tree_sort_samples(struct tree *tree);
 /* false, with an error that says so, if a weight did not fit. */
 bool tree_check(const struct tree *tree, struct error *error);
+
+/* What a series' comm is shown as: the comm, or ":TID" where none was recorded. */
+void tree_add_comm(const struct tree *tree, const struct series *series, struct buffer *buffer);
 
 static inline const struct event *tree_event(const struct tree *tree, uint32_t id) {
     return &tree->events.items[id];
