@@ -8,6 +8,7 @@
  * error with the byte offset.
  *
  * A file cut in its data (a killed `perf record`) is used up to the cut: `cut` says where. With `strict` that is an error.
+ * Byte-swapped files, pipe-mode files and compressed records are refused, each with an error that says what it is.
  */
 #ifndef WICK_PERFDATA_H
 #define WICK_PERFDATA_H
@@ -59,10 +60,15 @@ struct perfdata_event {
     uint64_t regs_intr;
     uint64_t sample_period; /* or frequency, if the freq flag (bit 10) is set */
     uint32_t stack_user;
+    uint64_t breakpoint_address; /* also config1 */
+    uint32_t breakpoint_type;
     struct text name; /* EVENT_DESC's, else made from type and config; lives as long as the perfdata */
     const uint8_t *ids; /* unaligned u64s */
     size_t id_count;
     uint32_t trailer_size; /* of sample_id in other records; 0 without sample_id_all */
+    /* Where things are in a sample, from the start of its header. */
+    uint32_t fixed_size;  /* the header and every field up to PERIOD */
+    uint32_t time_offset; /* 0: not recorded */
 };
 
 struct perfdata_build_id {
@@ -70,6 +76,32 @@ struct perfdata_build_id {
     struct build_id id;
     int32_t pid;
     uint16_t misc; /* cpumode */
+};
+
+/* Which event a sample or trailer belongs to. One event, or events that nothing tells apart, need no table. */
+struct perfdata_ids {
+    struct perfdata_id {
+        uint64_t id;
+        uint32_t event; /* index + 1; 0: empty slot */
+    } *slots;
+    uint32_t mask;
+    uint32_t sample_offset; /* of the id, from the start of a sample's header; 0: all belong to event 0 */
+    uint32_t trailer_offset; /* of the id, from the end of any other record */
+};
+
+/* The header's feature sections, by bit number. */
+enum perfdata_feature {
+    FEATURE_TRACING_DATA = 1,
+    FEATURE_BUILD_ID = 2,
+    FEATURE_HOSTNAME = 3,
+    FEATURE_OSRELEASE = 4,
+    FEATURE_VERSION = 5,
+    FEATURE_ARCH = 6,
+    FEATURE_NRCPUS = 7,
+    FEATURE_CPUDESC = 8,
+    FEATURE_CMDLINE = 11,
+    FEATURE_EVENT_DESC = 12,
+    FEATURES = 256,
 };
 
 struct perfdata {
@@ -82,10 +114,13 @@ struct perfdata {
     uint64_t cut; /* where the first record that is not whole begins */
     struct text arch, hostname, os_release, version, cmdline, cpu_desc; /* empty when not recorded */
     uint32_t cpus_online, cpus_available;
-    struct notes notes;
+    struct notes notes; /* unknown record types, damaged feature sections */
     struct arena arena;
-    /* private: ids to events, feature table */
-    struct perfdata_ids *ids;
+    /* The rest is this room's own. */
+    bool open_ended; /* the section's end is not the header's word, so a record that overruns it is a cut */
+    bool strict;
+    struct perfdata_ids ids;
+    struct text features[FEATURES]; /* empty when absent */
 };
 
 struct perfdata_options {
@@ -108,13 +143,18 @@ struct perfdata_record {
     const uint8_t *data; /* the header */
 };
 
-/* *offset is where to read and is moved on; begin with data_start, or with the offset of any record. False at the end, or at a cut
-   (then is_cut and cut are set, unless strict, when *error is). Records other than samples are rare, so this is inlined. */
-bool perfdata_next(struct perfdata *data, uint64_t *offset, struct perfdata_record *record, struct error *error);
+/* *offset is where to read and is moved on; begin with data_start, or with the offset of any record. False at the end, or with *error
+   set (kind ERROR_NONE before the call tells them apart), or at a cut: then is_cut and cut are set and data_end is moved there, so a
+   second walk, from any number of threads, just ends. Costs one cache miss a record; the rest is slow path. */
+static inline bool perfdata_next(struct perfdata *data, uint64_t *offset, struct perfdata_record *record,
+                                 struct error *error);
 
 /* ---- decoding: false with an error that names the record and its offset --------------------- */
 
-/* The fields of a sample, in place. Those the event does not record are 0 (pid, tid: -1; cpu: UINT32_MAX). */
+#define PERFDATA_NO_EVENT UINT32_MAX
+
+/* The fields of a sample, in place. Those the event does not record are 0 (pid, tid: -1; cpu: UINT32_MAX; period: the
+   attribute's, unless that is a frequency). */
 struct perfdata_sample {
     uint32_t event; /* index into events */
     uint64_t identifier, ip, time, address, id, stream_id, period;
@@ -126,28 +166,36 @@ struct perfdata_sample {
     uint64_t chain_count;
     const uint8_t *raw;
     uint32_t raw_size;
-    const uint8_t *branches; /* 24 bytes each */
+    const uint8_t *branches; /* 24 bytes each: from, to, flags */
     uint64_t branch_count;
+    uint64_t branch_hw_index;        /* 0 unless recorded */
+    const uint8_t *branch_counters;  /* branch_count u64s; NULL unless recorded */
     uint64_t regs_user_abi;
     const uint8_t *regs_user; /* popcount(event's regs_user) u64s; NULL when abi is 0 */
     const uint8_t *stack;
     uint64_t stack_size;    /* bytes that are valid: the dynamic size */
     uint64_t stack_dumped;  /* bytes that are in the record */
-    uint64_t weight, data_source, transaction, physical_address, cgroup, data_page_size, code_page_size;
+    uint64_t weight; /* of WEIGHT_STRUCT the first, 32 bits wide */
+    uint16_t weight_2, weight_3;
+    uint64_t data_source, transaction, physical_address, cgroup, data_page_size, code_page_size;
     uint64_t regs_intr_abi;
     const uint8_t *regs_intr;
+    const uint8_t *aux;
+    uint64_t aux_size;
     uint8_t mode; /* PERF_RECORD_MISC_CPUMODE of misc */
 };
-/* Whole. */
+/* Whole. A sample of no known event (see below) is an error here. */
 bool perfdata_sample(const struct perfdata *data, const struct perfdata_record *record,
                      struct perfdata_sample *sample, struct error *error);
-/* Which event a sample belongs to, and its time: what pass 1 needs, at a few loads each. */
-bool perfdata_sample_key(const struct perfdata *data, const struct perfdata_record *record, uint32_t *event,
-                         uint64_t *time, struct error *error);
+/* Which event a sample belongs to, and its time (0: not recorded): what pass 1 needs, at a few loads each. An id that no attribute
+   has gives PERFDATA_NO_EVENT: such samples can't be decoded; skip and note them, as perf does. */
+static inline bool perfdata_sample_key(const struct perfdata *data, const struct perfdata_record *record,
+                                       uint32_t *event, uint64_t *time, struct error *error);
 
-/* The sample_id trailer of any other record; what is absent is 0 (pid, tid: -1; cpu: UINT32_MAX). */
+/* The sample_id trailer of any other record; what is absent is 0 (pid, tid: -1; cpu: UINT32_MAX). Records that user space made up
+   (types from 64) have none. */
 struct perfdata_trailer {
-    uint32_t event;
+    uint32_t event; /* PERFDATA_NO_EVENT: its id is no attribute's */
     bool has_time;
     uint64_t time, id, stream_id;
     int32_t pid, tid;
@@ -193,8 +241,76 @@ bool perfdata_ksymbol(const struct perfdata *data, const struct perfdata_record 
 /* LOST (2) and LOST_SAMPLES (13): how many. */
 bool perfdata_lost(const struct perfdata *data, const struct perfdata_record *record, uint64_t *lost,
                    struct error *error);
-/* Checks every other kernel record (THROTTLE, READ, AUX, SWITCH, NAMESPACES, BPF_EVENT, CGROUP, TEXT_POKE, …) and user record
-   against its least size. */
-bool perfdata_check(const struct perfdata *data, const struct perfdata_record *record, struct error *error);
+/* CALLCHAIN_DEFERRED (22): the user part of chains that end in CONTEXT_USER_DEFERRED and this cookie. */
+struct perfdata_deferred {
+    uint64_t cookie;
+    const uint8_t *chain; /* u64s */
+    uint64_t chain_count;
+};
+bool perfdata_deferred(const struct perfdata *data, const struct perfdata_record *record,
+                       struct perfdata_deferred *deferred, struct error *error);
+/* HEADER_BUILD_ID (67) in the data; those of the header are in `build_ids`. */
+bool perfdata_build_id(const struct perfdata *data, const struct perfdata_record *record,
+                       struct perfdata_build_id *build_id, struct error *error);
+/* Checks any record but a sample against the least size of its type, and notes types that nobody knows. Adds to the notes, so for pass
+   1 and one thread. The decoders above check by themselves. */
+bool perfdata_check(struct perfdata *data, const struct perfdata_record *record, struct error *error);
+
+/* ---- the hot path, inlined ---------------------------------------------------------------- */
+
+/* Ends, cuts, nonsense, and records that are followed by a payload of their own or hold others. */
+bool perfdata_next_slow(struct perfdata *data, uint64_t *offset, struct perfdata_record *record,
+                        struct error *error);
+bool perfdata_sample_short(const struct perfdata *data, const struct perfdata_record *record,
+                           struct error *error);
+
+static inline bool perfdata_next(struct perfdata *data, uint64_t *offset, struct perfdata_record *record,
+                                 struct error *error) {
+    uint64_t at = *offset;
+    if (__builtin_expect(at >= data->data_end || data->data_end - at < sizeof(struct perf_event_header), 0))
+        return perfdata_next_slow(data, offset, record, error);
+    const uint8_t *p = data->file->data + at;
+    *record = (struct perfdata_record){
+        .offset = at, .type = load_u32(p), .misc = load_u16(p + 4), .size = load_u16(p + 6), .data = p};
+    bool special = record->type - RECORD_HEADER_TRACING_DATA <= RECORD_COMPRESSED2 - RECORD_HEADER_TRACING_DATA;
+    if (__builtin_expect(special || record->size < sizeof(struct perf_event_header) ||
+                             record->size > data->data_end - at,
+                         0))
+        return perfdata_next_slow(data, offset, record, error);
+    *offset = at + record->size;
+    return true;
+}
+
+/* The event with this id; 0 is what perf gives records it made up, and means the first. */
+static inline uint32_t perfdata_find_event(const struct perfdata *data, uint64_t id) {
+    const struct perfdata_ids *ids = &data->ids;
+    if (id == 0)
+        return 0;
+    for (uint32_t slot = (uint32_t)(id * 0x9E3779B97F4A7C15ull >> 32);; slot++) {
+        const struct perfdata_id *entry = &ids->slots[slot & ids->mask];
+        if (entry->id == id || entry->event == 0)
+            return entry->event - 1; /* PERFDATA_NO_EVENT when empty */
+    }
+}
+
+static inline bool perfdata_sample_key(const struct perfdata *data, const struct perfdata_record *record,
+                                       uint32_t *event, uint64_t *time, struct error *error) {
+    *event = 0;
+    *time = 0;
+    uint32_t id_offset = data->ids.sample_offset;
+    if (id_offset) {
+        if (__builtin_expect(id_offset + 8 > record->size, 0))
+            return perfdata_sample_short(data, record, error);
+        *event = perfdata_find_event(data, load_u64(record->data + id_offset));
+        if (*event == PERFDATA_NO_EVENT)
+            return true;
+    }
+    const struct perfdata_event *found = &data->events.items[*event];
+    if (__builtin_expect(found->fixed_size > record->size, 0))
+        return perfdata_sample_short(data, record, error);
+    if (found->time_offset)
+        *time = load_u64(record->data + found->time_offset);
+    return true;
+}
 
 #endif

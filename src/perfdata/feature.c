@@ -1,0 +1,180 @@
+/*
+ * The header's feature sections. Their table stands directly after the data: an (offset, size) pair for each bit that is set in the
+ * bitmap, in ascending order. wick decodes those it uses and keeps the place of all. Nothing here is needed to read samples, so what
+ * is damaged is left out and noted, as perf does; strict makes a table that is cut an error.
+ */
+#include "perfdata/private.h"
+
+static const struct note_kind note_damaged = {
+    "damaged-header-feature", "# header sections are damaged; names or build ids may be missing"};
+
+enum { TABLE_ENTRY = 16, BUILD_ID_RECORD = 36, MISC_BUILD_ID_SIZE = 1 << 15 };
+
+/* Reads a section from the front. Nothing is read beyond the end. */
+struct reader {
+    struct text left;
+};
+
+static bool reader_skip(struct reader *reader, uint64_t size) {
+    if (size > reader->left.length)
+        return false;
+    reader->left = text_from(reader->left, size);
+    return true;
+}
+
+static bool reader_u32(struct reader *reader, uint32_t *value) {
+    if (reader->left.length < 4)
+        return false;
+    *value = load_u32(reader->left.data);
+    return reader_skip(reader, 4);
+}
+
+/* A u32 length, with the padding, then the string and at least one NUL. */
+static bool reader_string(struct reader *reader, struct text *string) {
+    uint32_t length;
+    if (!reader_u32(reader, &length) || length > reader->left.length)
+        return false;
+    *string = (struct text){reader->left.data, strnlen(reader->left.data, length)};
+    return reader_skip(reader, length);
+}
+
+bool build_id_decode(const uint8_t *record, size_t size, struct perfdata_build_id *build_id) {
+    if (size < BUILD_ID_RECORD)
+        return false;
+    const char *path = (const char *)record + BUILD_ID_RECORD;
+    *build_id = (struct perfdata_build_id){
+        .path = {path, strnlen(path, size - BUILD_ID_RECORD)},
+        .misc = load_u16(record + 4),
+        .pid = (int32_t)load_u32(record + 8),
+        .id.size = BUILD_ID_MAX,
+    };
+    if (build_id->misc & MISC_BUILD_ID_SIZE && record[32] < BUILD_ID_MAX)
+        build_id->id.size = record[32];
+    memcpy(build_id->id.bytes, record + 12, build_id->id.size);
+    build_id->misc &= PERF_RECORD_MISC_CPUMODE_MASK;
+    return true;
+}
+
+/* Records framed by their own size; the type in their headers is 0. Up to 7 bytes of padding may be left. */
+static bool feature_build_ids(struct perfdata *data, struct text section) {
+    struct reader reader = {section};
+    while (reader.left.length >= 8) {
+        const uint8_t *record = (const uint8_t *)reader.left.data;
+        uint16_t size = load_u16(record + 6);
+        struct perfdata_build_id build_id;
+        if (size > reader.left.length || !build_id_decode(record, size, &build_id))
+            return false;
+        vector_push(&data->build_ids, build_id);
+        reader_skip(&reader, size);
+    }
+    return true;
+}
+
+static bool feature_cpus(struct perfdata *data, struct text section) {
+    struct reader reader = {section};
+    return reader_u32(&reader, &data->cpus_available) && reader_u32(&reader, &data->cpus_online);
+}
+
+/* The arguments, joined by spaces. */
+static bool feature_cmdline(struct perfdata *data, struct text section) {
+    struct reader reader = {section};
+    struct buffer joined = {0};
+    uint32_t count;
+    bool fine = reader_u32(&reader, &count);
+    for (uint32_t i = 0; fine && i < count; i++) {
+        struct text argument;
+        fine = reader_string(&reader, &argument);
+        if (fine && i)
+            buffer_add_char(&joined, ' ');
+        if (fine)
+            buffer_add(&joined, argument);
+    }
+    if (fine)
+        data->cmdline = arena_copy(&data->arena, buffer_text(&joined));
+    buffer_release(&joined);
+    return fine;
+}
+
+/* The event that a description is of: the one that shares its first id, else the one at its place. */
+static struct perfdata_event *described(struct perfdata *data, const char *ids, uint32_t id_count,
+                                        uint32_t place) {
+    uint64_t id = id_count ? load_u64(ids) : 0;
+    uint32_t event = id ? perfdata_find_event(data, id) : PERFDATA_NO_EVENT;
+    if (event == PERFDATA_NO_EVENT)
+        event = place;
+    return event < data->events.count ? &data->events.items[event] : NULL;
+}
+
+static bool feature_event_names(struct perfdata *data, struct text section) {
+    struct reader reader = {section};
+    uint32_t count, attribute_size;
+    if (!reader_u32(&reader, &count) || !reader_u32(&reader, &attribute_size))
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t id_count;
+        struct text name;
+        if (!reader_skip(&reader, attribute_size) || !reader_u32(&reader, &id_count) ||
+            !reader_string(&reader, &name))
+            return false;
+        const char *ids = reader.left.data;
+        if (!reader_skip(&reader, (uint64_t)id_count * 8))
+            return false;
+        struct perfdata_event *event = described(data, ids, id_count, i);
+        if (event && !event->name.length)
+            event->name = name;
+    }
+    return true;
+}
+
+static bool feature_string(struct text section, struct text *string) {
+    return reader_string(&(struct reader){section}, string);
+}
+
+static bool feature_decode(struct perfdata *data, unsigned feature, struct text section) {
+    switch (feature) {
+    case FEATURE_BUILD_ID:
+        return feature_build_ids(data, section);
+    case FEATURE_HOSTNAME:
+        return feature_string(section, &data->hostname);
+    case FEATURE_OSRELEASE:
+        return feature_string(section, &data->os_release);
+    case FEATURE_VERSION:
+        return feature_string(section, &data->version);
+    case FEATURE_ARCH:
+        return feature_string(section, &data->arch);
+    case FEATURE_NRCPUS:
+        return feature_cpus(data, section);
+    case FEATURE_CPUDESC:
+        return feature_string(section, &data->cpu_desc);
+    case FEATURE_CMDLINE:
+        return feature_cmdline(data, section);
+    case FEATURE_EVENT_DESC:
+        return feature_event_names(data, section);
+    default:
+        return true;
+    }
+}
+
+bool features_read(struct perfdata *data, uint64_t table, const uint8_t *bitmap,
+                   struct error *error) {
+    const struct file *file = data->file;
+    for (unsigned feature = 0; feature < FEATURES; feature++) {
+        if (!(bitmap[feature / 8] >> feature % 8 & 1))
+            continue;
+        if (file->size - table < TABLE_ENTRY) {
+            notes_add(&data->notes, &note_damaged, 1, table, "the file ends at byte %zu",
+                      file->size);
+            return !data->strict || error_at(error, file->path, file->size,
+                                             "the file ends inside its feature table");
+        }
+        uint64_t offset = load_u64(file->data + table), size = load_u64(file->data + table + 8);
+        bool fits = offset <= file->size && size <= file->size - offset;
+        if (fits)
+            data->features[feature] = (struct text){(const char *)file->data + offset, size};
+        if (!fits || !feature_decode(data, feature, data->features[feature]))
+            notes_add(&data->notes, &note_damaged, 1, table, "feature %u at byte %llu", feature,
+                      (unsigned long long)offset);
+        table += TABLE_ENTRY;
+    }
+    return true;
+}

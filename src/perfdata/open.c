@@ -1,0 +1,337 @@
+/*
+ * Opening: the file header, the attributes with their ids, and where the records lie. Everything here is read once and checked
+ * whole; a number that contradicts the file is an error that names the byte where the number stands.
+ *
+ * Layout, all little-endian: magic "PERFILE2", the header's size (104, or 72 in files older than features), the size of an attribute
+ * with its ids section, three sections (attributes, data, event types) as offset and size, then the bitmap of features. An attribute says
+ * its own size; the ids section that belongs to it follows directly.
+ */
+#include "perfdata/private.h"
+
+#include <stdlib.h>
+
+enum {
+    FILE_HEADER_SIZE = 104,
+    FILE_HEADER_OLD_SIZE = 72,
+    FILE_HEADER_PIPE_SIZE = 16,
+    AT_HEADER_SIZE = 8,
+    AT_ATTRIBUTE_SIZE = 16,
+    AT_ATTRIBUTES = 24,
+    AT_DATA = 40,
+    AT_FEATURES = 72,
+    ATTRIBUTE_LEAST_SIZE = 64, /* the first published one */
+    SECTION_SIZE = 16,
+    KNOWN_READ_FORMAT = 0x1f,
+};
+#define KNOWN_SAMPLE_TYPE 0x1ffffffull
+#define KNOWN_BRANCH_TYPE 0xfffffull
+
+static const struct note_kind note_untold = {
+    "events-untold",
+    "# events can't be told apart in the file; their samples are counted as the first one's"};
+
+struct section {
+    uint64_t offset;
+    uint64_t size;
+};
+
+static const char magic[8] = "PERFILE2", magic_swapped[8] = "2ELIFREP",
+                  magic_ancient[8] = "PERFFILE";
+
+bool perfdata_is(struct text beginning) {
+    return beginning.length >= 8 && (memcmp(beginning.data, magic, 8) == 0 ||
+                                     memcmp(beginning.data, magic_swapped, 8) == 0 ||
+                                     memcmp(beginning.data, magic_ancient, 8) == 0);
+}
+
+static bool header_check(const struct file *file, struct error *error) {
+    const char *path = file->path;
+    if (!perfdata_is(file_text(file)))
+        return error_at(error, path, 0, "not a perf.data file");
+    if (memcmp(file->data, magic_swapped, 8) == 0)
+        return error_at(error, path, 0,
+                        "recorded on a machine of the other byte order, which wick does not read");
+    if (memcmp(file->data, magic_ancient, 8) == 0)
+        return error_at(error, path, 0,
+                        "written by a perf older than Linux 3.4, which wick does not read");
+    if (file->size < AT_HEADER_SIZE + 8)
+        return error_at(error, path, file->size, "the file ends inside its header");
+    uint64_t size = load_u64(file->data + AT_HEADER_SIZE);
+    if (size == FILE_HEADER_PIPE_SIZE)
+        return error_at(
+            error, path, AT_HEADER_SIZE,
+            "written by perf to a pipe (`perf record -o -`), which wick does not read yet");
+    if (size != FILE_HEADER_SIZE && size != FILE_HEADER_OLD_SIZE)
+        return error_at(error, path, AT_HEADER_SIZE, "header size %llu is neither %d nor %d",
+                        (unsigned long long)size, FILE_HEADER_SIZE, FILE_HEADER_OLD_SIZE);
+    if (file->size < size)
+        return error_at(error, path, file->size, "the file ends inside its header of %llu bytes",
+                        (unsigned long long)size);
+    return true;
+}
+
+/* The section that the 16 bytes at `at` describe, which must lie in the file whole. */
+static bool section_read(const struct file *file, uint64_t at, const char *what,
+                         struct section *section, struct error *error) {
+    *section = (struct section){load_u64(file->data + at), load_u64(file->data + at + 8)};
+    if (section->offset > file->size || section->size > file->size - section->offset)
+        return error_at(error, file->path, at,
+                        "%s of %llu bytes at %llu do not fit in the file of %zu bytes", what,
+                        (unsigned long long)section->size, (unsigned long long)section->offset,
+                        file->size);
+    return true;
+}
+
+/* ---- attributes ---- */
+
+static uint32_t words(uint64_t sample_type, uint64_t mask) {
+    return (uint32_t)__builtin_popcountll(sample_type & mask);
+}
+
+static void event_layout(struct perfdata_event *event) {
+    const uint64_t before_time = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID;
+    const uint64_t fixed = before_time | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
+                           PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+    const uint64_t trailer = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
+                             PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+    event->fixed_size = HEADER_SIZE + 8 * words(event->sample_type, fixed);
+    if (event->sample_type & PERF_SAMPLE_TIME)
+        event->time_offset = HEADER_SIZE + 8 * words(event->sample_type, before_time);
+    if (event->flags >> ATTRIBUTE_SAMPLE_ID_ALL_BIT & 1)
+        event->trailer_size = 8 * words(event->sample_type, trailer);
+}
+
+/* Fields beyond the attribute's own size are absent, and 0. */
+static uint64_t attribute_u64(const uint8_t *attribute, uint32_t size, uint32_t at) {
+    return at + 8 <= size ? load_u64(attribute + at) : 0;
+}
+
+static struct perfdata_event event_decode(const uint8_t *attribute, uint32_t size) {
+    struct perfdata_event event = {
+        .type = load_u32(attribute),
+        .config = load_u64(attribute + 8),
+        .sample_period = load_u64(attribute + 16),
+        .sample_type = load_u64(attribute + 24),
+        .read_format = load_u64(attribute + 32),
+        .flags = load_u64(attribute + 40),
+        .breakpoint_type = load_u32(attribute + 52),
+        .breakpoint_address = load_u64(attribute + 56),
+        .branch_sample_type = attribute_u64(attribute, size, 72),
+        .regs_user = attribute_u64(attribute, size, 80),
+        .stack_user = (uint32_t)attribute_u64(attribute, size, 88),
+        .regs_intr = attribute_u64(attribute, size, 96),
+    };
+    event_layout(&event);
+    return event;
+}
+
+/* A layout that wick does not know can't be decoded: guessing would give wrong stacks. */
+static bool event_check(const struct perfdata *data, const struct perfdata_event *event,
+                        uint64_t at, struct error *error) {
+    uint64_t unknown = event->sample_type & ~KNOWN_SAMPLE_TYPE;
+    if (unknown)
+        return error_at(error, data->file->path, at + 24,
+                        "samples have fields that wick does not know (bits %#llx)",
+                        (unsigned long long)unknown);
+    unknown = event->read_format & ~(uint64_t)KNOWN_READ_FORMAT;
+    if (unknown && event->sample_type & PERF_SAMPLE_READ)
+        return error_at(error, data->file->path, at + 32,
+                        "counts have fields that wick does not know (bits %#llx)",
+                        (unsigned long long)unknown);
+    unknown = event->branch_sample_type & ~KNOWN_BRANCH_TYPE;
+    if (unknown && event->sample_type & PERF_SAMPLE_BRANCH_STACK)
+        return error_at(error, data->file->path, at + 72,
+                        "branches have fields that wick does not know (bits %#llx)",
+                        (unsigned long long)unknown);
+    return true;
+}
+
+/* The attribute at *at, which is moved on to the next. */
+static bool attribute_read(struct perfdata *data, uint64_t *at, uint64_t end, struct error *error) {
+    const struct file *file = data->file;
+    if (end - *at < ATTRIBUTE_LEAST_SIZE + SECTION_SIZE)
+        return error_at(error, file->path, *at, "the attributes end inside one");
+    const uint8_t *attribute = file->data + *at;
+    uint32_t size = load_u32(attribute + 4);
+    if (size == 0)
+        size = ATTRIBUTE_LEAST_SIZE;
+    if (size < ATTRIBUTE_LEAST_SIZE || size % 8 || size > end - *at - SECTION_SIZE)
+        return error_at(error, file->path, *at + 4, "attribute size %u does not fit", size);
+    struct perfdata_event event = event_decode(attribute, size);
+    struct section ids;
+    if (!event_check(data, &event, *at, error) ||
+        !section_read(file, *at + size, "ids", &ids, error))
+        return false;
+    if (ids.size % 8)
+        return error_at(error, file->path, *at + size + 8,
+                        "ids of %llu bytes are no whole number of ids",
+                        (unsigned long long)ids.size);
+    event.ids = file->data + ids.offset;
+    event.id_count = ids.size / 8;
+    vector_push(&data->events, event);
+    *at += size + SECTION_SIZE;
+    return true;
+}
+
+static bool attributes_read(struct perfdata *data, struct error *error) {
+    const struct file *file = data->file;
+    struct section section;
+    if (!section_read(file, AT_ATTRIBUTES, "attributes", &section, error))
+        return false;
+    uint64_t each = load_u64(file->data + AT_ATTRIBUTE_SIZE);
+    if (each < ATTRIBUTE_LEAST_SIZE + SECTION_SIZE)
+        return error_at(error, file->path, AT_ATTRIBUTE_SIZE, "attribute size %llu is too small",
+                        (unsigned long long)each);
+    if (section.size < each)
+        return error_at(error, file->path, AT_ATTRIBUTES + 8, "the file has no events");
+    uint64_t at = section.offset, end = section.offset + section.size;
+    for (uint64_t left = section.size / each; left; left--)
+        if (!attribute_read(data, &at, end, error))
+            return false;
+    return true;
+}
+
+/* ---- ids ---- */
+
+/* Where the id is in samples, from the header; 0 when there is none. */
+static uint32_t sample_id_offset(uint64_t sample_type) {
+    const uint64_t before = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR;
+    if (sample_type & PERF_SAMPLE_IDENTIFIER)
+        return HEADER_SIZE;
+    return sample_type & PERF_SAMPLE_ID ? HEADER_SIZE + 8 * words(sample_type, before) : 0;
+}
+
+/* The same of trailers, from their end. */
+static uint32_t trailer_id_offset(uint64_t sample_type) {
+    if (sample_type & PERF_SAMPLE_IDENTIFIER)
+        return 8;
+    return sample_type & PERF_SAMPLE_ID
+               ? 8 + 8 * words(sample_type, PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU)
+               : 0;
+}
+
+static void ids_add(struct perfdata_ids *ids, uint64_t id, uint32_t event) {
+    if (id == 0)
+        return;
+    uint32_t slot = (uint32_t)(id * 0x9E3779B97F4A7C15ull >> 32);
+    while (ids->slots[slot & ids->mask].event && ids->slots[slot & ids->mask].id != id)
+        slot++;
+    ids->slots[slot & ids->mask] = (struct perfdata_id){id, event + 1};
+}
+
+/* Attributes may name one region of ids again and again, so that a small file asks for a huge table: real ones never overlap. */
+static bool ids_fill(struct perfdata *data, struct error *error) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < data->events.count; i++)
+        total += data->events.items[i].id_count;
+    if (total > data->file->size / 8)
+        return error_at(error, data->file->path, AT_ATTRIBUTES, "ids overlap");
+    uint64_t capacity = 16;
+    while (capacity < total * 2)
+        capacity *= 2;
+    if (capacity > UINT32_MAX)
+        return error_at(error, data->file->path, AT_ATTRIBUTES, "more ids than wick can hold");
+    data->ids.slots = memory_zero(capacity, sizeof *data->ids.slots);
+    data->ids.mask = (uint32_t)capacity - 1;
+    for (size_t i = 0; i < data->events.count; i++)
+        for (size_t j = 0; j < data->events.items[i].id_count; j++)
+            ids_add(&data->ids, load_u64(data->events.items[i].ids + 8 * j), (uint32_t)i);
+    return true;
+}
+
+static bool same_layout(const struct perfdata_event *a, const struct perfdata_event *b) {
+    return a->sample_type == b->sample_type && a->read_format == b->read_format &&
+           a->branch_sample_type == b->branch_sample_type && a->regs_user == b->regs_user &&
+           a->regs_intr == b->regs_intr && a->trailer_size == b->trailer_size;
+}
+
+/* With several events, the id must stand at one place in all their samples, or they must look alike. */
+static bool ids_read(struct perfdata *data, struct error *error) {
+    const struct perfdata_event *first = &data->events.items[0];
+    if (!ids_fill(data, error))
+        return false;
+    if (data->events.count == 1)
+        return true;
+    data->ids.sample_offset = sample_id_offset(first->sample_type);
+    data->ids.trailer_offset = trailer_id_offset(first->sample_type);
+    bool alike = true, told = data->ids.sample_offset != 0;
+    for (size_t i = 1; i < data->events.count; i++) {
+        const struct perfdata_event *event = &data->events.items[i];
+        alike &= same_layout(first, event);
+        told &= sample_id_offset(event->sample_type) == data->ids.sample_offset &&
+                trailer_id_offset(event->sample_type) == data->ids.trailer_offset;
+    }
+    if (told)
+        return true;
+    if (!alike)
+        return error_at(error, data->file->path, AT_ATTRIBUTES,
+                        "events with different samples, and nothing in these says which is which");
+    data->ids.sample_offset = data->ids.trailer_offset = 0;
+    notes_add(&data->notes, &note_untold, data->events.count, 0, NULL);
+    return true;
+}
+
+/* ---- the data section ---- */
+
+/* perf writes the size when it ends: 0 is what a killed `perf record` leaves, and the records then go on to the end of the file. */
+static bool data_read(struct perfdata *data, struct error *error) {
+    const struct file *file = data->file;
+    uint64_t offset = load_u64(file->data + AT_DATA), size = load_u64(file->data + AT_DATA + 8);
+    if (offset > file->size)
+        return error_at(error, file->path, AT_DATA,
+                        "data at %llu, beyond the end of the file (%zu bytes)",
+                        (unsigned long long)offset, file->size);
+    uint64_t end;
+    if (!checked_add(offset, size, &end))
+        return error_at(error, file->path, AT_DATA + 8, "data size %#llx is impossible",
+                        (unsigned long long)size);
+    data->data_start = offset;
+    data->data_end = end;
+    data->open_ended = size == 0 || end > file->size;
+    if (!data->open_ended)
+        return true;
+    if (data->strict)
+        return error_at(error, file->path, size ? file->size : AT_DATA + 8,
+                        size ? "the file ends inside its data"
+                             : "data size is 0: the recording was killed");
+    data->data_end = data->cut = file->size;
+    data->is_cut = true;
+    return true;
+}
+
+static bool perfdata_read(struct perfdata *data, struct error *error) {
+    const struct file *file = data->file;
+    if (!header_check(file, error) || !attributes_read(data, error) || !ids_read(data, error) ||
+        !data_read(data, error))
+        return false;
+    bool has_features =
+        load_u64(file->data + AT_HEADER_SIZE) == FILE_HEADER_SIZE && !data->open_ended;
+    if (has_features && !features_read(data, data->data_end, file->data + AT_FEATURES, error))
+        return false;
+    for (size_t i = 0; i < data->events.count; i++)
+        if (!data->events.items[i].name.length)
+            data->events.items[i].name = event_make_name(&data->arena, &data->events.items[i]);
+    return true;
+}
+
+struct perfdata *perfdata_open(const struct file *file, const struct perfdata_options *options,
+                               struct error *error) {
+    struct perfdata *data = memory_zero(1, sizeof *data);
+    data->file = file;
+    data->strict = options && options->strict;
+    if (perfdata_read(data, error))
+        return data;
+    perfdata_free(data);
+    return NULL;
+}
+
+void perfdata_free(struct perfdata *data) {
+    if (!data)
+        return;
+    vector_release(&data->events);
+    vector_release(&data->build_ids);
+    notes_release(&data->notes);
+    arena_release(&data->arena);
+    free(data->ids.slots);
+    free(data);
+}
