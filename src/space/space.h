@@ -13,6 +13,10 @@
  * (data mmaps, repeats) keeps its epoch, and a forked child has its parent's. So (epoch, chain of addresses) is a key
  * for everything that is worked out from a chain. Kernel-wide mappings (pid -1: kernel, modules, KSYMBOL) are one
  * more space, with epochs of its own; a process's epoch changes with it.
+ *
+ * Which process and thread? A tid names one thread at a time. A record or sample whose pid is not the one that the tid was last seen
+ * with means that a fork was lost: the thread is then a new one. perf goes by the tid alone, keeps the old pid and its
+ * maps, and so does `compat_perf`. A thread outlives its exit record until its tid is forked again, for samples come late.
  */
 #ifndef WICK_SPACE_H
 #define WICK_SPACE_H
@@ -43,18 +47,23 @@ struct spaces;
 struct spaces *spaces_new(bool compat_perf);
 void spaces_free(struct spaces *spaces);
 
-/* ---- building: in key order, one thread --------------------------------------------------- */
+/* ---- building: in key order, one thread; a key before the last one counts as the last ------- */
 
-/* A new mapping covers what it overlaps; older ones are split, their file offsets with them. An empty one is ignored. */
-void spaces_mmap(struct spaces *spaces, const struct key *key, int32_t pid, const struct mapping *mapping);
+/* A new mapping covers what it overlaps; older ones are split, their file offsets with them. An empty one is ignored, and
+   so is one that says what is known already. `tid` is the thread that mapped; only perf's rules look at it. */
+void spaces_mmap(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,
+                 const struct mapping *mapping);
 /* Takes [start, end) out again (KSYMBOL unregister). */
-void spaces_unmap(struct spaces *spaces, const struct key *key, int32_t pid, uint64_t start, uint64_t end);
+void spaces_unmap(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid, uint64_t start,
+                  uint64_t end);
 /* A thread of the same process when pid == parent_pid, else a process with a copy of the parent's mappings. The child takes over
-   the parent thread's comm. A fork of itself (pid and tid its own parent's) changes nothing. */
+   the parent thread's comm. A fork of itself (pid and tid its own parent's) changes nothing.
+   `synthesized` (misc bit 13): the recorder made it up for a process that ran already; its mappings follow in records of
+   their own, so none are copied. */
 void spaces_fork(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid, int32_t parent_pid,
-                 int32_t parent_tid);
+                 int32_t parent_tid, bool synthesized);
 void spaces_exit(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid);
-/* `comm` is the caller's string id. */
+/* `comm` is the caller's string id. perf begins every session with the comm "swapper" for (0, 0). */
 void spaces_comm(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid, uint32_t comm, bool exec);
 /* After the last record and before the first question. */
 void spaces_seal(struct spaces *spaces);
@@ -65,7 +74,7 @@ void spaces_seal(struct spaces *spaces);
 struct space_thread {
     int32_t pid;
     int32_t tid;
-    uint64_t start; /* time of the record that began it, 0 when none did */
+    uint64_t start; /* time of the fork that began it, 0 when none did */
     uint64_t end;   /* UINT64_MAX when no exit was seen */
 };
 uint32_t spaces_thread_count(const struct spaces *spaces);
@@ -73,24 +82,35 @@ const struct space_thread *spaces_thread(const struct spaces *spaces, uint32_t n
 
 /* The process and thread of a sample at a moment. */
 struct space_at {
+    uint64_t epoch;  /* upper half: the kernel's, lower half: the process's; 0 is no executable mapping at all */
     uint32_t thread; /* number, or UINT32_MAX when no record ever named (pid, tid) */
-    uint32_t comm;   /* 0: none was ever set */
-    uint32_t epoch;
-    const struct space_node *user;   /* roots, for space_find() */
-    const struct space_node *kernel;
+    uint32_t comm;   /* 0: none was ever set; perf prints ":tid" then */
+    uint32_t user;   /* roots, for space_find(); 0 is empty */
+    uint32_t kernel;
 };
-/* A cursor makes questions in nearly ascending key order cheap: keep one for each worker, zero-initialised. */
+/* A cursor makes questions in nearly ascending key order, about a handful of threads, cheap: two comparisons of keys
+   and a copy. Keep one for each worker, zero-initialised. */
 struct space_cursor {
-    uint64_t memory[8];
+    uint64_t memory[64];
 };
 void spaces_at(const struct spaces *spaces, struct space_cursor *cursor, int32_t pid, int32_t tid,
                const struct key *key, struct space_at *at);
-uint32_t spaces_epoch_count(const struct spaces *spaces); /* epochs are 0 … count-1 */
 
-/* The mapping that holds `address`, or NULL. O(log n). Includes mappings that are not executable. */
-const struct mapping *space_find(const struct space_node *root, uint64_t address);
+/* The mapping that holds `address`, or NULL. O(log n). Includes mappings that are not executable; these do not belong to the
+   epoch (under compat_perf they do): what is remembered by epoch must not depend on them. */
+const struct mapping *space_find(const struct spaces *spaces, uint32_t root, uint64_t address);
 /* Calls each(context, mapping) for all mappings, in address order. */
-void space_each(const struct space_node *root, void (*each)(void *context, const struct mapping *mapping),
-                void *context);
+void space_each(const struct spaces *spaces, uint32_t root,
+                void (*each)(void *context, const struct mapping *mapping), void *context);
+
+/* What it took, for tests and curious users. */
+struct space_statistics {
+    uint64_t changes;
+    uint64_t nodes; /* of all trees, 16 bytes each */
+    uint64_t mappings;
+    uint64_t user_epochs; /* the empty one included */
+    uint64_t kernel_epochs;
+};
+struct space_statistics spaces_statistics(const struct spaces *spaces);
 
 #endif

@@ -1,0 +1,32 @@
+/* maps: persistent sets of mappings that do not overlap. Private to this room. */
+#ifndef WICK_SPACE_MAPS_H
+#define WICK_SPACE_MAPS_H
+
+#include "space/space.h"
+
+/* A node of any number of trees; never changed once made. 0 is the empty tree. */
+struct maps_node {
+    uint32_t mapping;
+    uint32_t left;
+    uint32_t right;
+    uint8_t height;
+    bool executable; /* this mapping, or any below */
+};
+
+/* Where the nodes of all trees live. Zero-initialised is ready to use. */
+struct maps {
+    VECTOR(struct maps_node) nodes;
+    VECTOR(struct mapping) mappings;
+};
+void maps_release(struct maps *maps);
+
+/* Each returns the root of the changed tree; *executable says whether the executable mappings differ. `start` < `end`. */
+uint32_t maps_put(struct maps *maps, uint32_t root, const struct mapping *mapping,
+                  bool *executable);
+uint32_t maps_cut(struct maps *maps, uint32_t root, uint64_t start, uint64_t end, bool *executable);
+
+const struct mapping *maps_find(const struct maps *maps, uint32_t root, uint64_t address);
+void maps_each(const struct maps *maps, uint32_t root, void (*each)(void *, const struct mapping *),
+               void *context);
+
+#endif
