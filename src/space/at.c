@@ -111,10 +111,10 @@ static void answer_space(const struct spaces *spaces, uint32_t space, uint32_t o
         return;
     if (space == 0) {
         answer->at.kernel = state->value[0];
-        answer->at.epoch |= (uint64_t)state->value[1] << 32;
+        answer->at.epochs |= (uint64_t)state->value[1] << 32;
     } else {
         answer->at.user = state->value[0];
-        answer->at.epoch |= state->value[1];
+        answer->at.epochs |= state->value[1];
     }
 }
 

@@ -82,7 +82,7 @@ const struct space_thread *spaces_thread(const struct spaces *spaces, uint32_t n
 
 /* The process and thread of a sample at a moment. */
 struct space_at {
-    uint64_t epoch;  /* upper half: the kernel's, lower half: the process's; 0 is no executable mapping at all */
+    uint64_t epochs; /* both in one number, the kernel's in the upper half, the process's in the lower; 0 is nothing mapped */
     uint32_t thread; /* number, or UINT32_MAX when no record ever named (pid, tid) */
     uint32_t comm;   /* 0: none was ever set; perf prints ":tid" then */
     uint32_t user;   /* roots, for space_find(); 0 is empty */
