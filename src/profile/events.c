@@ -9,7 +9,8 @@
 #include "profile/reading.h"
 
 static const struct note_kind note_left_out = {
-    "events-left-out", "# samples of other events were left out; --event NAME picks, --event all adds"};
+    "events-left-out",
+    "# samples of other events were left out; --event NAME picks, --event all adds"};
 
 static struct text event_inferno_key(struct text name) {
     size_t colon = text_find(name, ':');
@@ -69,8 +70,8 @@ static bool events_check_names(const struct reading *reading, struct error *erro
         struct buffer names = {0};
         for (size_t k = 0; k < data->events.count; k++)
             buffer_printf(&names, "%s%.*s", k ? ", " : "", TEXT_ARGS(data->events.items[k].name));
-        error_set(error, ERROR_USAGE, "--event %s: the file has no such event, only %.*s", filter->events[i],
-                  TEXT_ARGS(buffer_text(&names)));
+        error_set(error, ERROR_USAGE, "--event %s: the file has no such event, only %.*s",
+                  filter->events[i], TEXT_ARGS(buffer_text(&names)));
         buffer_release(&names);
         return false;
     }
@@ -94,8 +95,8 @@ static enum event_kind event_kind(const struct perfdata_event *event) {
 
 /* Clocks count nanoseconds; everything else counts itself. */
 static struct text event_unit(const struct perfdata_event *event) {
-    bool clock = event->type == PERF_TYPE_SOFTWARE &&
-                 (event->config == PERF_COUNT_SW_CPU_CLOCK || event->config == PERF_COUNT_SW_TASK_CLOCK);
+    bool clock = event->type == PERF_TYPE_SOFTWARE && (event->config == PERF_COUNT_SW_CPU_CLOCK ||
+                                                       event->config == PERF_COUNT_SW_TASK_CLOCK);
     return clock ? TEXT("ns") : event_inferno_key(event->name);
 }
 
@@ -106,10 +107,12 @@ static void events_add(struct reading *reading) {
         struct event_seen *seen = &reading->events.items[i];
         const struct perfdata_event *event = &profile->data->events.items[i];
         if (seen->wanted) {
-            seen->id = tree_add_event(profile->tree, event->name, event_unit(event), event_kind(event));
+            seen->id =
+                tree_add_event(profile->tree, event->name, event_unit(event), event_kind(event));
             buffer_printf(&names, "%s%.*s", names.count ? ", " : "", TEXT_ARGS(event->name));
         } else if (seen->samples) {
-            notes_add(&profile->tree->notes, &note_left_out, seen->samples, i, "%.*s", TEXT_ARGS(event->name));
+            notes_add(&profile->tree->notes, &note_left_out, seen->samples, i, "%.*s",
+                      TEXT_ARGS(event->name));
         }
     }
     profile->event_names = memory_copy(names.items, names.count);

@@ -16,9 +16,11 @@
 enum { PIECE_SIZE = 1 << 20, PROGRESS_STEP = 1 << 14 };
 
 static const struct note_kind note_disordered = {
-    "out-of-order", "# records are older than those delivered before them; ordered by time all the same"};
+    "out-of-order",
+    "# records are older than those delivered before them; ordered by time all the same"};
 static const struct note_kind note_lost = {
-    "lost-samples", "# samples were lost while recording; a larger buffer (-m) or a lower frequency helps"};
+    "lost-samples",
+    "# samples were lost while recording; a larger buffer (-m) or a lower frequency helps"};
 
 struct side {
     struct key key;
@@ -42,7 +44,8 @@ static uint32_t round_of(const struct reading *reading, uint64_t offset, uint64_
             high = middle;
     }
     high = reading->round_offsets.count;
-    while (low < high) { /* the first from there on that flushes up to its time; limits never go back */
+    while (low <
+           high) { /* the first from there on that flushes up to its time; limits never go back */
         size_t middle = low + (high - low) / 2;
         if (reading->round_limits.items[middle] < time)
             low = middle + 1;
@@ -89,7 +92,8 @@ static void walk_round(struct walk *walk, uint64_t offset) {
     walk->limit = walk->newest;
 }
 
-static bool walk_sample(struct walk *walk, const struct perfdata_record *record, struct error *error) {
+static bool walk_sample(struct walk *walk, const struct perfdata_record *record,
+                        struct error *error) {
     uint32_t event;
     uint64_t time;
     if (!perfdata_sample_key(walk->reading->profile->data, record, &event, &time, error))
@@ -106,17 +110,20 @@ static bool walk_sample(struct walk *walk, const struct perfdata_record *record,
     return true;
 }
 
-static bool walk_side(struct walk *walk, const struct perfdata_record *record, struct error *error) {
+static bool walk_side(struct walk *walk, const struct perfdata_record *record,
+                      struct error *error) {
     struct perfdata_trailer trailer;
     if (!perfdata_trailer(walk->reading->profile->data, record, &trailer, error))
         return false;
-    struct side side = {.key = {.time = trailer.has_time ? trailer.time : 0, .offset = record->offset}};
+    struct side side = {
+        .key = {.time = trailer.has_time ? trailer.time : 0, .offset = record->offset}};
     walk_time(walk, side.key.time);
     vector_push(&walk->sides, side);
     return true;
 }
 
-static bool walk_lost(struct walk *walk, const struct perfdata_record *record, struct error *error) {
+static bool walk_lost(struct walk *walk, const struct perfdata_record *record,
+                      struct error *error) {
     uint64_t lost;
     if (!perfdata_lost(walk->reading->profile->data, record, &lost, error))
         return false;
@@ -124,18 +131,21 @@ static bool walk_lost(struct walk *walk, const struct perfdata_record *record, s
     return true;
 }
 
-static bool walk_deferred(struct walk *walk, const struct perfdata_record *record, struct error *error) {
+static bool walk_deferred(struct walk *walk, const struct perfdata_record *record,
+                          struct error *error) {
     struct perfdata_trailer trailer;
     struct perfdata_deferred chain;
     if (!perfdata_trailer(walk->reading->profile->data, record, &trailer, error) ||
         !perfdata_deferred(walk->reading->profile->data, record, &chain, error))
         return false;
-    struct deferred deferred = {.tid = trailer.tid, .cookie = chain.cookie, .offset = record->offset};
+    struct deferred deferred = {
+        .tid = trailer.tid, .cookie = chain.cookie, .offset = record->offset};
     vector_push(&walk->reading->deferred, deferred);
     return true;
 }
 
-static bool walk_record(struct walk *walk, const struct perfdata_record *record, struct error *error) {
+static bool walk_record(struct walk *walk, const struct perfdata_record *record,
+                        struct error *error) {
     switch (record->type) {
     case PERF_RECORD_SAMPLE:
         return walk_sample(walk, record, error);
@@ -223,7 +233,8 @@ bool reading_pass1(struct reading *reading, struct error *error) {
     if (fine) {
         reading->imitate_rounds = reading->options->compat_perf && reading->disordered;
         if (reading->disordered && !reading->imitate_rounds)
-            notes_add(&reading->profile->tree->notes, &note_disordered, reading->disordered, 0, NULL);
+            notes_add(&reading->profile->tree->notes, &note_disordered, reading->disordered, 0,
+                      NULL);
         if (reading->deferred.count)
             qsort(reading->deferred.items, reading->deferred.count, sizeof *reading->deferred.items,
                   deferred_order);

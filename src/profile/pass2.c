@@ -17,7 +17,8 @@
 enum { LOCATION_CACHE = 1 << 14, COMPAT_DEPTH = 127 };
 
 static const struct note_kind note_unmatched = {
-    "deferred-missing", "# samples wait for a user call chain that never came; they are counted without it"};
+    "deferred-missing",
+    "# samples wait for a user call chain that never came; they are counted without it"};
 static const struct note_kind note_filtered = {"filtered", "# samples did not pass the filters"};
 
 /* One entry of a chain: an address, and what is known of it from its place. */
@@ -29,7 +30,7 @@ struct entry {
 
 struct chain {
     uint64_t hash;
-    uint32_t epoch;
+    uint64_t epochs;
     uint32_t length;
     uint32_t node;
     uint32_t series; /* the last one it was counted under, and its cell */
@@ -38,7 +39,7 @@ struct chain {
 
 struct cached_location {
     uint64_t ip;
-    uint32_t epoch;
+    uint64_t epochs;
     uint32_t what; /* mode and call bit + 1; 0: empty */
     uint32_t location;
 };
@@ -49,11 +50,12 @@ struct worker {
     struct space_cursor cursor;
     struct cached_location *cache;
     struct index chain_index;
-    VECTOR(struct chain) chains; /* [0] is none */
+    VECTOR(struct chain) chains;  /* [0] is none */
     VECTOR(struct entry) entries; /* of the chain at hand, leaf first */
-    VECTOR(struct entry) previous; /* of the new chain before it, root first, with the nodes on its way */
+    VECTOR(struct entry)
+    previous; /* of the new chain before it, root first, with the nodes on its way */
     VECTOR(uint32_t) previous_nodes;
-    uint32_t previous_epoch;
+    uint64_t previous_epochs;
     struct buffer joined; /* a chain with its deferred part */
     struct buffer comm;
     struct series last_series;
@@ -70,16 +72,24 @@ struct pass {
 
 /* ---- locations ---- */
 
-static const struct space_node *root_of(const struct space_at *at, unsigned mode) {
-    return mode == MODE_KERNEL ? at->kernel : mode == MODE_USER ? at->user : NULL;
+static uint32_t root_of(const struct space_at *at, unsigned mode) {
+    return mode == MODE_KERNEL ? at->kernel : mode == MODE_USER ? at->user : 0;
+}
+
+/* What holds the address. Data mappings don't belong to an epoch, and no code runs in them: only perf looks there. */
+static const struct mapping *mapping_of(const struct worker *w, const struct space_at *at,
+                                        unsigned mode, uint64_t address) {
+    const struct mapping *mapping =
+        space_find(w->reading->profile->spaces, root_of(at, mode), address);
+    return mapping && (mapping->executable || w->reading->options->compat_perf) ? mapping : NULL;
 }
 
 /* A return address belongs to the call before it, also when it is the first byte of another mapping; perf doesn't mind. */
-static uint32_t location_find(struct worker *w, const struct space_at *at, const struct entry *entry) {
+static uint32_t location_find(struct worker *w, const struct space_at *at,
+                              const struct entry *entry) {
     const struct profile_options *options = w->reading->options;
     bool back = entry->call && !options->compat_perf && entry->ip > 0;
-    const struct space_node *root = root_of(at, entry->mode);
-    const struct mapping *mapping = root ? space_find(root, entry->ip - back) : NULL;
+    const struct mapping *mapping = mapping_of(w, at, entry->mode, entry->ip - back);
     struct location location = {
         .address = mapping ? entry->ip - mapping->start + mapping->offset : entry->ip,
         .raw = options->raw_addresses ? entry->ip : 0,
@@ -90,12 +100,14 @@ static uint32_t location_find(struct worker *w, const struct space_at *at, const
     return tree_add_location(w->tree, &location);
 }
 
-static uint32_t location_cached(struct worker *w, const struct space_at *at, const struct entry *entry) {
+static uint32_t location_cached(struct worker *w, const struct space_at *at,
+                                const struct entry *entry) {
     uint32_t what = (uint32_t)entry->mode << 1 | entry->call;
-    uint64_t slot = hash_mix(entry->ip, (uint64_t)at->epoch << 32 | what) >> 32 & (LOCATION_CACHE - 1);
+    uint64_t slot = hash_mix(entry->ip ^ at->epochs << 8, what) >> 32 & (LOCATION_CACHE - 1);
     struct cached_location *cached = &w->cache[slot];
-    if (cached->ip != entry->ip || cached->epoch != at->epoch || cached->what != what + 1)
-        *cached = (struct cached_location){entry->ip, at->epoch, what + 1, location_find(w, at, entry)};
+    if (cached->ip != entry->ip || cached->epochs != at->epochs || cached->what != what + 1)
+        *cached =
+            (struct cached_location){entry->ip, at->epochs, what + 1, location_find(w, at, entry)};
     return cached->location;
 }
 
@@ -135,8 +147,8 @@ static int mode_of_marker(uint64_t marker) {
 }
 
 /* Every address but the first after a marker is a return address. */
-static void entries_of_chain(struct worker *w, const struct perfdata_sample *sample, const uint8_t *chain,
-                             uint64_t count) {
+static void entries_of_chain(struct worker *w, const struct perfdata_sample *sample,
+                             const uint8_t *chain, uint64_t count) {
     bool compat = w->reading->options->compat_perf;
     unsigned mode = mode_of_misc(sample->mode);
     bool call = false;
@@ -152,7 +164,8 @@ static void entries_of_chain(struct worker *w, const struct perfdata_sample *sam
             mode = marked < 0 ? mode : (unsigned)marked;
             call = false;
         } else {
-            vector_push(&w->entries, ((struct entry){.ip = ip, .mode = (uint8_t)mode, .call = call}));
+            vector_push(&w->entries,
+                        ((struct entry){.ip = ip, .mode = (uint8_t)mode, .call = call}));
             call = true;
         }
     }
@@ -165,13 +178,13 @@ static bool entry_equal(const struct entry *a, const struct entry *b) {
 /* The entries at hand become a path; how much of it is the last path's is found first. */
 static uint32_t node_of_entries(struct worker *w, const struct space_at *at) {
     size_t count = w->entries.count, shared = 0;
-    if (w->previous_epoch == at->epoch)
+    if (w->previous_epochs == at->epochs)
         while (shared < count && shared < w->previous.count &&
                entry_equal(&w->entries.items[count - 1 - shared], &w->previous.items[shared]))
             shared++;
     uint32_t node = shared ? w->previous_nodes.items[shared - 1] : 0;
     w->previous.count = w->previous_nodes.count = shared;
-    w->previous_epoch = at->epoch;
+    w->previous_epochs = at->epochs;
     for (size_t i = count - shared; i-- > 0;) {
         const struct entry *entry = &w->entries.items[i];
         node = tree_add_node(w->tree, node, location_cached(w, at, entry));
@@ -182,7 +195,8 @@ static uint32_t node_of_entries(struct worker *w, const struct space_at *at) {
 }
 
 /* The record of the deferred chain that a sample waits for. */
-static const struct deferred *deferred_find(const struct reading *reading, int32_t tid, uint64_t cookie) {
+static const struct deferred *deferred_find(const struct reading *reading, int32_t tid,
+                                            uint64_t cookie) {
     size_t low = 0, high = reading->deferred.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -245,13 +259,15 @@ static struct chain *chain_of_sample(struct worker *w, struct perfdata_sample *s
         chain_join(w, sample);
     uint64_t hash = chain_hash(sample);
     uint32_t length = (uint32_t)sample->chain_count, id;
-    for (struct probe p = index_probe(&w->chain_index, hash); (id = index_next(&w->chain_index, &p));) {
+    for (struct probe p = index_probe(&w->chain_index, hash);
+         (id = index_next(&w->chain_index, &p));) {
         struct chain *chain = &w->chains.items[id];
-        if (chain->hash == hash && chain->epoch == at->epoch && chain->length == length)
+        if (chain->hash == hash && chain->epochs == at->epochs && chain->length == length)
             return chain;
     }
     entries_of_sample(w, sample);
-    struct chain chain = {.hash = hash, .epoch = at->epoch, .length = length, .node = node_of_entries(w, at)};
+    struct chain chain = {
+        .hash = hash, .epochs = at->epochs, .length = length, .node = node_of_entries(w, at)};
     vector_push(&w->chains, chain);
     index_add(&w->chain_index, hash, (uint32_t)w->chains.count - 1);
     return &w->chains.items[w->chains.count - 1];
@@ -270,16 +286,19 @@ static uint64_t weight_of(const struct reading *reading, const struct perfdata_s
 }
 
 static bool series_same(const struct series *a, const struct series *b) {
-    return a->event == b->event && a->thread == b->thread && a->comm == b->comm && a->cpu == b->cpu &&
-           a->ending == b->ending;
+    return a->event == b->event && a->thread == b->thread && a->comm == b->comm &&
+           a->cpu == b->cpu && a->ending == b->ending;
 }
 
-static uint32_t series_of(struct worker *w, const struct perfdata_sample *sample, const struct space_at *at) {
+static uint32_t series_of(struct worker *w, const struct perfdata_sample *sample,
+                          const struct space_at *at) {
     struct series series = {
         .event = w->reading->events.items[sample->event].id,
         .thread = at->thread != UINT32_MAX ? at->thread + 1
                                            : tree_find_thread(w->tree, sample->pid, sample->tid),
-        .comm = at->comm ? at->comm : sample->tid == 0 ? w->reading->swapper : 0,
+        .comm = at->comm           ? at->comm
+                : sample->tid == 0 ? w->reading->swapper
+                                   : 0,
         .cpu = w->reading->options->by_cpu ? sample->cpu + 1 : 0,
         .ending = ENDING_UNKNOWN,
     };
@@ -295,7 +314,8 @@ static bool passes(struct worker *w, const struct perfdata_sample *sample, uint3
     w->comm.count = 0;
     if (filter->comm_count)
         tree_add_comm(w->tree, &w->tree->series.items[series], &w->comm);
-    return filter_sample(filter, sample->pid, sample->tid, buffer_text(&w->comm), sample->cpu, sample->time);
+    return filter_sample(filter, sample->pid, sample->tid, buffer_text(&w->comm), sample->cpu,
+                         sample->time);
 }
 
 static void count_sample(struct worker *w, struct perfdata_sample *sample, uint64_t offset) {

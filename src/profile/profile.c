@@ -6,8 +6,8 @@
 
 static const struct note_kind note_cut = {
     "cut", "the recording is cut short; everything before the cut is used"};
-static const struct note_kind note_interrupted = {"interrupted",
-                                                  "interrupted: only what was read until then is shown"};
+static const struct note_kind note_interrupted = {
+    "interrupted", "interrupted: only what was read until then is shown"};
 
 void profile_free(struct profile *profile) {
     if (!profile)
@@ -44,8 +44,8 @@ static bool profile_passes(struct reading *reading, struct error *error) {
     if (!reading_pass2(reading, error))
         return false;
     if (profile->data->is_cut)
-        notes_add(&profile->tree->notes, &note_cut, 1, 0, "%s: byte %llu", profile->data->file->path,
-                  (unsigned long long)profile->data->cut);
+        notes_add(&profile->tree->notes, &note_cut, 1, 0, "%s: byte %llu",
+                  profile->data->file->path, (unsigned long long)profile->data->cut);
     if (interrupted)
         notes_add(&profile->tree->notes, &note_interrupted, 1, 0, NULL);
     if (!reading->options->no_names)
@@ -56,7 +56,8 @@ static bool profile_passes(struct reading *reading, struct error *error) {
     return !file_changed(profile->data->file, error);
 }
 
-struct profile *profile_read(const struct file *file, const struct profile_options *options, struct error *error) {
+struct profile *profile_read(const struct file *file, const struct profile_options *options,
+                             struct error *error) {
     struct error unseen;
     error = error ? error : &unseen;
     struct perfdata_options data_options = {.strict = options->strict};

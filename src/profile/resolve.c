@@ -34,7 +34,8 @@ static void resolve_slice(void *context, unsigned worker, size_t item) {
     size_t end = (item + 1) * SLICE < r->order.count ? (item + 1) * SLICE : r->order.count;
     for (size_t i = item * SLICE; i < end; i++) {
         const struct location *location = &r->tree->locations.items[r->order.items[i]];
-        if (!objects_symbol(r->objects, location->object, location->address - location->call, &r->symbols[i]))
+        if (!objects_symbol(r->objects, location->object, location->address - location->call,
+                            &r->symbols[i]))
             r->symbols[i] = (struct symbol){0};
     }
     progress("resolving", end, r->order.count);
@@ -64,7 +65,8 @@ static void resolve_intern(struct resolve *r) {
     }
 }
 
-void profile_resolve(struct tree *tree, struct objects *objects, const struct profile_options *options) {
+void profile_resolve(struct tree *tree, struct objects *objects,
+                     const struct profile_options *options) {
     struct resolve r = {.tree = tree, .objects = objects, .options = options};
     for (size_t i = 1; i < tree->locations.count; i++)
         if (tree->locations.items[i].object && !tree->locations.items[i].name)

@@ -19,7 +19,8 @@ static bool path_is_nowhere(struct text path) {
 }
 
 /* The header's build ids go by path; a mapping's own id goes first. */
-static struct build_id build_id_of(const struct reading *reading, struct text path, struct build_id own) {
+static struct build_id build_id_of(const struct reading *reading, struct text path,
+                                   struct build_id own) {
     const struct perfdata *data = reading->profile->data;
     uint32_t id;
     uint64_t hash = hash_bytes(path.data, path.length);
@@ -45,7 +46,8 @@ static struct build_id build_id_of_kernel(const struct reading *reading, struct 
 }
 
 static bool path_is_kernel(struct text path) {
-    return text_starts(path, TEXT("[kernel.kallsyms]")) || text_starts(path, TEXT("[guest.kernel.kallsyms"));
+    return text_starts(path, TEXT("[kernel.kallsyms]")) ||
+           text_starts(path, TEXT("[guest.kernel.kallsyms"));
 }
 
 /* "[kernel.kallsyms]_stext": what follows the bracket is the reference symbol, pgoff its address. */
@@ -64,7 +66,8 @@ static uint32_t add_kernel(struct reading *reading, const struct perfdata_mmap *
     return id;
 }
 
-static void apply_kernel_mmap(struct reading *reading, const struct perfdata_mmap *mmap, const struct key *key) {
+static void apply_kernel_mmap(struct reading *reading, const struct perfdata_mmap *mmap,
+                              const struct key *key) {
     struct mapping mapping = {
         .start = mmap->start,
         .end = saturating_add(mmap->start, mmap->length),
@@ -82,11 +85,12 @@ static void apply_kernel_mmap(struct reading *reading, const struct perfdata_mma
         };
         mapping.object = objects_add(reading->profile->objects, &identity);
     }
-    spaces_mmap(reading->profile->spaces, key, SPACE_KERNEL_PID, &mapping);
+    spaces_mmap(reading->profile->spaces, key, SPACE_KERNEL_PID, SPACE_KERNEL_PID, &mapping);
 }
 
-static struct object_identity identity_of_user(const struct reading *reading, const struct perfdata_mmap *mmap,
-                                               char *buffer, size_t size) {
+static struct object_identity identity_of_user(const struct reading *reading,
+                                               const struct perfdata_mmap *mmap, char *buffer,
+                                               size_t size) {
     struct object_identity identity = {.path = mmap->path, .kind = OBJECT_FILE};
     bool no_file = path_is_anonymous(mmap->path) || path_is_nowhere(mmap->path);
     if (no_file && mmap->executable) {
@@ -105,22 +109,25 @@ static struct object_identity identity_of_user(const struct reading *reading, co
     return identity;
 }
 
-static void apply_user_mmap(struct reading *reading, const struct perfdata_mmap *mmap, const struct key *key) {
+static void apply_user_mmap(struct reading *reading, const struct perfdata_mmap *mmap,
+                            const struct key *key) {
     char buffer[40];
     struct object_identity identity = identity_of_user(reading, mmap, buffer, sizeof buffer);
     bool as_sampled = identity.kind == OBJECT_PERFMAP || identity.kind == OBJECT_NONE;
     struct mapping mapping = {
         .start = mmap->start,
         .end = saturating_add(mmap->start, mmap->length),
-        .offset = as_sampled ? mmap->start : identity.kind == OBJECT_VDSO ? 0 : mmap->offset,
+        .offset = as_sampled                     ? mmap->start
+                  : identity.kind == OBJECT_VDSO ? 0
+                                                 : mmap->offset,
         .object = objects_add(reading->profile->objects, &identity),
         .executable = mmap->executable,
     };
-    spaces_mmap(reading->profile->spaces, key, mmap->pid, &mapping);
+    spaces_mmap(reading->profile->spaces, key, mmap->pid, mmap->tid, &mapping);
 }
 
-static bool apply_mmap(struct reading *reading, const struct perfdata_record *record, const struct key *key,
-                       struct error *error) {
+static bool apply_mmap(struct reading *reading, const struct perfdata_record *record,
+                       const struct key *key, struct error *error) {
     struct perfdata_mmap mmap;
     if (!perfdata_mmap(reading->profile->data, record, &mmap, error))
         return false;
@@ -132,8 +139,8 @@ static bool apply_mmap(struct reading *reading, const struct perfdata_record *re
     return true;
 }
 
-static bool apply_comm(struct reading *reading, const struct perfdata_record *record, const struct key *key,
-                       struct error *error) {
+static bool apply_comm(struct reading *reading, const struct perfdata_record *record,
+                       const struct key *key, struct error *error) {
     struct perfdata_comm comm;
     if (!perfdata_comm(reading->profile->data, record, &comm, error))
         return false;
@@ -142,26 +149,29 @@ static bool apply_comm(struct reading *reading, const struct perfdata_record *re
     return true;
 }
 
-static bool apply_task(struct reading *reading, const struct perfdata_record *record, const struct key *key,
-                       struct error *error) {
+static bool apply_task(struct reading *reading, const struct perfdata_record *record,
+                       const struct key *key, struct error *error) {
     struct perfdata_task task;
     if (!perfdata_task(reading->profile->data, record, &task, error))
         return false;
     if (record->type == PERF_RECORD_FORK)
-        spaces_fork(reading->profile->spaces, key, task.pid, task.tid, task.parent_pid, task.parent_tid);
+        spaces_fork(reading->profile->spaces, key, task.pid, task.tid, task.parent_pid,
+                    task.parent_tid,
+                    record->misc & PERF_RECORD_MISC_COMM_EXEC); /* of a fork: it was made up */
     else
         spaces_exit(reading->profile->spaces, key, task.pid, task.tid);
     return true;
 }
 
-static bool apply_ksymbol(struct reading *reading, const struct perfdata_record *record, const struct key *key,
-                          struct error *error) {
+static bool apply_ksymbol(struct reading *reading, const struct perfdata_record *record,
+                          const struct key *key, struct error *error) {
     struct perfdata_ksymbol ksymbol;
     if (!perfdata_ksymbol(reading->profile->data, record, &ksymbol, error))
         return false;
     uint64_t end = saturating_add(ksymbol.address, ksymbol.length);
     if (ksymbol.unregister) {
-        spaces_unmap(reading->profile->spaces, key, SPACE_KERNEL_PID, ksymbol.address, end);
+        spaces_unmap(reading->profile->spaces, key, SPACE_KERNEL_PID, SPACE_KERNEL_PID,
+                     ksymbol.address, end);
         return true;
     }
     struct object_identity identity = {
@@ -172,12 +182,12 @@ static bool apply_ksymbol(struct reading *reading, const struct perfdata_record 
                               .object = objects_add(reading->profile->objects, &identity),
                               .executable = true};
     objects_set_name(reading->profile->objects, mapping.object, ksymbol.name);
-    spaces_mmap(reading->profile->spaces, key, SPACE_KERNEL_PID, &mapping);
+    spaces_mmap(reading->profile->spaces, key, SPACE_KERNEL_PID, SPACE_KERNEL_PID, &mapping);
     return true;
 }
 
-bool reading_apply(struct reading *reading, const struct perfdata_record *record, const struct key *key,
-                   struct error *error) {
+bool reading_apply(struct reading *reading, const struct perfdata_record *record,
+                   const struct key *key, struct error *error) {
     switch (record->type) {
     case PERF_RECORD_MMAP:
     case PERF_RECORD_MMAP2:
