@@ -139,7 +139,8 @@ static void image_find_segments(struct elf_image *image) {
                                  .offset = header.p_offset,
                                  .file_size = header.p_filesz,
                                  .memory_size = header.p_memsz,
-                                 .executable = header.p_flags & PF_X};
+                                 .executable = header.p_flags & PF_X,
+                                 .writable = header.p_flags & PF_W};
     }
 }
 

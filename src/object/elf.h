@@ -21,6 +21,7 @@ struct elf_segment { /* a PT_LOAD */
     uint64_t file_size;
     uint64_t memory_size;
     bool executable;
+    bool writable;
 };
 
 struct elf_image {

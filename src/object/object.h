@@ -86,6 +86,56 @@ bool objects_symbol(struct objects *objects, uint32_t id, uint64_t address, stru
 /* Start reading what takes long and does not depend on which addresses are hit (kallsyms), in the background. */
 void objects_prefetch_kernel(struct objects *objects);
 
+/* ---- unwinding rules: thread-safe --------------------------------------------------------- */
+
+/*
+ * A row says how to find the caller's registers from anywhere in [start, end) of one ELF file. It is decoded by elfutils when
+ * an address in it is first asked for, from .eh_frame, else from .debug_frame (the file's or its debug file's), and
+ * never changes. Registers have DWARF numbers; only the general ones, return address and stack pointer are kept.
+ */
+enum cfi_kind {
+    CFI_AT_CFA,        /* saved in memory at CFA + offset */
+    CFI_CFA_PLUS,      /* is CFA + offset */
+    CFI_IN_REGISTER,   /* is in register `offset` */
+    CFI_AT_EXPRESSION, /* saved in memory, where ops[offset … +op_count) say */
+    CFI_EXPRESSION,    /* is what they say */
+};
+struct cfi_rule {
+    uint8_t reg;
+    uint8_t kind;
+    uint16_t op_count;
+    int32_t offset;
+};
+struct cfi_op {
+    uint8_t atom;    /* DW_OP_… */
+    uint32_t target; /* of a jump: index of the next operation, within the expression */
+    uint64_t number;
+    uint64_t number2;
+};
+#define CFI_CFA_BY_EXPRESSION 255
+struct cfi_row {
+    uint64_t start; /* addresses of the ELF file, not file offsets */
+    uint64_t end;
+    uint64_t kept;       /* bit r: register r has a value in the caller, by its rule or unchanged */
+    int32_t cfa_offset;  /* or, by expression: where it begins in ops */
+    uint16_t cfa_ops;    /* by expression: its length */
+    uint16_t machine;    /* EM_… */
+    uint8_t cfa_register;    /* or CFI_CFA_BY_EXPRESSION */
+    uint8_t return_register; /* not in `kept`: there is no caller */
+    bool signal_frame;
+    bool simple; /* the CFA is a register + offset, every rule CFI_AT_CFA, and none for the stack pointer */
+    uint32_t rule_count;
+    const struct cfi_op *ops;
+    struct cfi_rule rules[]; /* a kept register without one is unchanged; the stack pointer is then the CFA */
+};
+
+/* NULL: no rule covers that address. Costs a hash lookup without a lock once the address has been asked for. */
+const struct cfi_row *objects_cfi(struct objects *objects, uint32_t id, uint64_t address);
+
+/* Reads bytes that are the same in every process: from the read-only segments of the file. For unwinding through code
+   that reads its own constants. False where there are none. */
+bool objects_read(struct objects *objects, uint32_t id, uint64_t address, void *bytes, size_t size);
+
 /* What was missing: files not found, build ids that differ, kernel symbols denied. Call when lookups are done. */
 void objects_notes(struct objects *objects, struct notes *notes);
 

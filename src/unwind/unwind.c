@@ -1,0 +1,271 @@
+/*
+ * The loop over frames, the cache in front of it, and how a stack ends.
+ */
+#include "unwind/internal.h"
+#include "unwind/step.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+
+#define FRAMES_MAX 1024
+#define FRAMES_MAX_PERF 127 /* PERF_MAX_STACK_DEPTH */
+#define CACHE_SIZE                                                                                 \
+    16384 /* entries of 32 bytes: half a megabyte, which a second-level cache holds */
+/* A return address further than this beyond the slice is no stack that was cut, but a register that was no frame pointer. */
+#define STACK_MAX (1ull << 30)
+
+enum { ENTRY_USED = 1, ENTRY_TRAMPOLINE = 2, ENTRY_START_KNOWN = 4, ENTRY_START = 8 };
+
+/* What is known of the code at an address. */
+struct entry {
+    uint64_t address;
+    const struct mapping *mapping; /* executable, or NULL */
+    const struct cfi_row *row;
+    uint32_t epoch;
+    uint32_t flags;
+};
+
+struct unwinder {
+    struct objects *objects;
+    const struct spaces *spaces;
+    struct unwind_options options;
+    uint32_t max_frames;
+    uint64_t no_registers, other_abi, other_machine;
+    struct unwind_frame frames[FRAMES_MAX];
+    struct entry cache[CACHE_SIZE];
+};
+
+static const struct note_kind note_registers = {
+    "unwind-registers", "# samples lack the registers that unwinding needs"};
+static const struct note_kind note_abi = {
+    "unwind-abi", "# samples of a process of another word size could not be unwound"};
+static const struct note_kind note_machine = {
+    "unwind-architecture", "# addresses lie in files of another architecture than the recording's"};
+
+enum unwind_arch unwind_arch_of(struct text arch) {
+    if (arch.length == 0 || text_equal(arch, TEXT("x86_64")) || text_equal(arch, TEXT("amd64")))
+        return UNWIND_X86_64;
+    if (text_equal(arch, TEXT("aarch64")) || text_equal(arch, TEXT("arm64")))
+        return UNWIND_AARCH64;
+    return UNWIND_OTHER;
+}
+
+struct unwinder *unwinder_new(struct objects *objects, const struct spaces *spaces,
+                              const struct unwind_options *options) {
+    struct unwinder *unwinder = memory_zero(1, sizeof *unwinder);
+    unwinder->objects = objects;
+    unwinder->spaces = spaces;
+    unwinder->options = *options;
+    unwinder->max_frames = options->compat_perf ? FRAMES_MAX_PERF : FRAMES_MAX;
+    return unwinder;
+}
+
+void unwinder_free(struct unwinder *unwinder) {
+    free(unwinder);
+}
+
+void unwinder_notes(const struct unwinder *unwinder, struct notes *notes) {
+    if (unwinder->no_registers)
+        notes_add(notes, &note_registers, unwinder->no_registers, 0, NULL);
+    if (unwinder->other_abi)
+        notes_add(notes, &note_abi, unwinder->other_abi, 0, NULL);
+    if (unwinder->other_machine)
+        notes_add(notes, &note_machine, unwinder->other_machine, 0, NULL);
+}
+
+/* ---- what is known of an address ---- */
+
+static void entry_fill(struct unwinder *unwinder, struct state *state,
+                       const struct machine *machine, struct entry *entry) {
+    const struct mapping *mapping =
+        space_find(state->memory.spaces, state->memory.user, entry->address);
+    if (mapping && !mapping->executable)
+        mapping = NULL;
+    entry->mapping = mapping;
+    entry->row = NULL;
+    entry->flags = ENTRY_USED;
+    if (mapping && mapping->object)
+        entry->row = objects_cfi(unwinder->objects, mapping->object,
+                                 entry->address - mapping->start + mapping->offset);
+    if (entry->row && entry->row->machine != machine->elf) {
+        entry->row = NULL;
+        unwinder->other_machine++;
+    }
+    if (entry->row ? entry->row->signal_frame
+                   : mapping && machine->is_trampoline && machine->is_trampoline(state))
+        entry->flags |= ENTRY_TRAMPOLINE;
+}
+
+static inline struct entry *entry_find(struct unwinder *unwinder, struct state *state,
+                                       const struct machine *machine, uint32_t epoch,
+                                       uint64_t address) {
+    uint64_t hash = (address ^ (uint64_t)epoch << 40) * 0x9E3779B97F4A7C15ull;
+    struct entry *entry = &unwinder->cache[hash >> 50];
+    static_assert(CACHE_SIZE == 1 << (64 - 50), "the hash's upper bits choose the entry");
+    if (entry->address != address || entry->epoch != epoch || !entry->flags) {
+        entry->address = address;
+        entry->epoch = epoch;
+        entry_fill(unwinder, state, machine, entry);
+    }
+    return entry;
+}
+
+/* A signed return address is none that is mapped. How many bits belong to the address depends on the kernel and is not recorded, so the
+   widest that gives mapped code is taken. */
+static struct entry *entry_unsigned(struct unwinder *unwinder, struct state *state,
+                                    const struct machine *machine, uint32_t epoch, uint64_t call) {
+    static const uint8_t widths[] = {52, 48, 47, 42, 39, 36};
+    uint64_t signed_pc = state->pc;
+    struct entry *entry = NULL;
+    for (size_t i = 0; i < COUNT_OF(widths); i++) {
+        state->pc = signed_pc & ((1ull << widths[i]) - 1);
+        entry = entry_find(unwinder, state, machine, epoch, state->pc - call);
+        if (entry->mapping)
+            break;
+    }
+    return entry;
+}
+
+bool unwind_is_start(struct text name) {
+    static const struct text names[] = {
+        TEXT("_start"),         TEXT("__clone"),          TEXT("clone"),
+        TEXT("__clone3"),       TEXT("clone3"),           TEXT("__GI___clone"),
+        TEXT("__GI___clone3"),  TEXT("__thread_start"),   TEXT("thread_start"),
+        TEXT("_dl_start_user"), TEXT("runtime.goexit"),   TEXT("runtime.goexit.abi0"),
+        TEXT("runtime.mstart"), TEXT("runtime.rt0_go"),   TEXT("runtime.rt0_go.abi0"),
+        TEXT("_rt0_amd64"),     TEXT("_rt0_amd64_linux"), TEXT("_rt0_arm64_linux"),
+        TEXT("ret_from_fork"),  TEXT("ret_from_fork_asm")};
+    size_t version = text_find(name, '@');
+    if (version != SIZE_MAX)
+        name = text_upto(name, version);
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (text_equal(name, names[i]))
+            return true;
+    return false;
+}
+
+static bool entry_is_start(struct unwinder *unwinder, struct entry *entry) {
+    if (!(entry->flags & ENTRY_START_KNOWN)) {
+        const struct mapping *mapping = entry->mapping;
+        struct symbol symbol;
+        entry->flags |= ENTRY_START_KNOWN;
+        if (mapping && mapping->object &&
+            objects_symbol(unwinder->objects, mapping->object,
+                           entry->address - mapping->start + mapping->offset, &symbol) &&
+            unwind_is_start(symbol.name))
+            entry->flags |= ENTRY_START;
+    }
+    return entry->flags & ENTRY_START;
+}
+
+/* ---- a sample ---- */
+
+static const struct machine *machine_of(struct unwinder *unwinder, uint64_t abi) {
+    switch (unwinder->options.arch) {
+    case UNWIND_X86_64:
+        return abi == PERF_SAMPLE_REGS_ABI_32 ? &machine_i386 : &machine_x86_64;
+    case UNWIND_AARCH64:
+        return abi == PERF_SAMPLE_REGS_ABI_32 ? NULL : &machine_aarch64;
+    case UNWIND_OTHER:
+        break;
+    }
+    return NULL;
+}
+
+static bool state_load(struct unwinder *unwinder, struct state *state,
+                       const struct machine *machine, const struct unwind_sample *sample) {
+    if (!sample->registers || !machine->load(state, sample->register_mask, sample->registers))
+        return false;
+    state->memory = (struct memory){
+        .stack = sample->stack,
+        .base = state->value[machine->stack],
+        .size = sample->stack ? sample->stack_size : 0,
+        .word = machine->word,
+        .spaces = unwinder->spaces,
+        .user = sample->user,
+        .objects = unwinder->objects,
+    };
+    /* perf takes a word that ends where the slice ends for one outside it. */
+    if (unwinder->options.compat_perf && state->memory.size)
+        state->memory.size--;
+    return true;
+}
+
+static enum unwind_ending ending_of_miss(const struct state *state,
+                                         const struct unwind_sample *sample, bool left_stack) {
+    uint64_t missed = state->memory.missed, end = state->memory.base + state->memory.size;
+    if (missed == 0)
+        return UNWIND_BROKEN;
+    if (left_stack)
+        return UNWIND_TRUNCATED;
+    bool was_cut = sample->stack_size >= sample->stack_dumped;
+    /* A word may begin inside the slice and end outside. */
+    return was_cut && missed + state->memory.word > end && missed - end + 8 < STACK_MAX
+               ? UNWIND_TRUNCATED
+               : UNWIND_BROKEN;
+}
+
+static bool step(struct state *state, const struct machine *machine, const struct entry *entry,
+                 bool is_running) {
+    state->memory.missed = 0;
+    if (entry->row)
+        return step_by_row(state, machine, entry->row, is_running);
+    if (entry->flags & ENTRY_TRAMPOLINE)
+        return machine->leave_signal(state);
+    return machine->fallback(state, is_running);
+}
+
+static bool has_caller(const struct entry *entry) {
+    return !entry->row || entry->row->kept >> entry->row->return_register & 1;
+}
+
+/* The frames, from the innermost on. Returns how it ended, with *last the outermost frame's entry. */
+static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
+                               const struct machine *machine, const struct unwind_sample *sample,
+                               struct unwind_stack *stack, struct entry **last) {
+    bool is_running = true, left_stack = false;
+    for (;;) {
+        bool call = !is_running;
+        struct entry *entry = entry_find(unwinder, state, machine, sample->epoch, state->pc - call);
+        if (!entry->mapping && machine->signed_pointers && state->pc >> 36)
+            entry = entry_unsigned(unwinder, state, machine, sample->epoch, call);
+        if (!entry->mapping && stack->count > 0)
+            return UNWIND_BROKEN;
+        bool is_trampoline = entry->flags & ENTRY_TRAMPOLINE;
+        bool was_interrupted = is_running && stack->count > 0;
+        unwinder->frames[stack->count++] = (struct unwind_frame){
+            state->pc, entry->mapping,
+            (call || (was_interrupted && unwinder->options.compat_perf)) && !is_trampoline};
+        *last = entry;
+        if (!has_caller(entry))
+            return UNWIND_COMPLETE;
+        if (stack->count == unwinder->max_frames)
+            return UNWIND_TRUNCATED;
+        if (!step(state, machine, entry, is_running))
+            return ending_of_miss(state, sample, left_stack);
+        if (state->pc == 0)
+            return UNWIND_COMPLETE;
+        is_running = is_trampoline;
+        left_stack |=
+            is_trampoline && state->value[machine->stack] - state->memory.base > state->memory.size;
+    }
+}
+
+void unwinder_run(struct unwinder *unwinder, const struct unwind_sample *sample,
+                  struct unwind_stack *stack) {
+    const struct machine *machine = machine_of(unwinder, sample->abi);
+    struct state state;
+    struct entry *last = NULL;
+    *stack = (struct unwind_stack){.frames = unwinder->frames, .ending = UNWIND_BROKEN};
+    if (!machine) {
+        unwinder->other_abi++;
+        return;
+    }
+    if (!state_load(unwinder, &state, machine, sample)) {
+        unwinder->no_registers++;
+        return;
+    }
+    stack->ending = walk(unwinder, &state, machine, sample, stack, &last);
+    if (stack->ending != UNWIND_COMPLETE && entry_is_start(unwinder, last))
+        stack->ending = UNWIND_COMPLETE;
+}

@@ -1,0 +1,71 @@
+/*
+ * unwind: registers and a slice of stack, as a sample carries them, to the addresses of the callers.
+ *
+ * For each frame: the rule for its address from .eh_frame, else .debug_frame (both through objects_cfi), else the architecture's
+ * step by frame pointer, as elfutils does it. A caller is looked up one byte before its return address, except
+ * where a signal interrupted it. Stack bytes are read in place; what lies outside the slice is read from the
+ * mapped files' read-only segments or not at all.
+ *
+ * Each worker has an unwinder of its own: a direct-mapped cache from (epoch, address) to rule and mapping makes a frame cost a few tens of
+ * nanoseconds; nothing is allocated for a sample.
+ *
+ * Every stack says how it ends. Complete: the rule says that there is no caller, or the return address is 0, or the function is where a
+ * process or thread starts. Truncated: the slice, or the limit on depth, ran out. Broken: anything else. Addresses that cannot be
+ * code are never reported as callers.
+ */
+#ifndef WICK_UNWIND_H
+#define WICK_UNWIND_H
+
+#include "object/object.h"
+#include "space/space.h"
+
+enum unwind_ending { UNWIND_COMPLETE, UNWIND_TRUNCATED, UNWIND_BROKEN };
+
+enum unwind_arch { UNWIND_X86_64, UNWIND_AARCH64, UNWIND_OTHER };
+/* Of perf's arch string; an empty one is taken for x86_64, as perf does. */
+enum unwind_arch unwind_arch_of(struct text arch);
+
+struct unwind_options {
+    enum unwind_arch arch;
+    bool
+        compat_perf; /* at most 127 frames; an interrupted address counts as a return address; the slice's last word is lost */
+};
+
+/* What a sample has to offer. All pointers stay the caller's. */
+struct unwind_sample {
+    uint64_t abi;             /* PERF_SAMPLE_REGS_ABI_… */
+    uint64_t register_mask;   /* the event's regs_user */
+    const uint8_t *registers; /* popcount(mask) unaligned u64s */
+    const uint8_t *stack;     /* what was at the stack pointer */
+    uint64_t stack_size;      /* bytes of it that are valid */
+    uint64_t
+        stack_dumped; /* bytes that were asked for: more than the valid ones means that the stack ended there */
+    uint32_t user;  /* the space's root: where code is mapped */
+    uint32_t epoch; /* the process's: the lower half of `epochs` */
+};
+
+struct unwind_frame {
+    uint64_t address;              /* of the instruction, or the return address */
+    const struct mapping *mapping; /* of address - call, or NULL */
+    bool call; /* a return address: what it belongs to is found one byte earlier */
+};
+
+struct unwind_stack {
+    const struct unwind_frame *frames; /* innermost first; the unwinder's, until its next call */
+    uint32_t count; /* 0: the sample's registers could not be used, and a note says so */
+    enum unwind_ending ending;
+};
+
+struct unwinder;
+struct unwinder *unwinder_new(struct objects *objects, const struct spaces *spaces,
+                              const struct unwind_options *options);
+void unwinder_free(struct unwinder *unwinder);
+void unwinder_run(struct unwinder *unwinder, const struct unwind_sample *sample,
+                  struct unwind_stack *stack);
+/* What could not be unwound and why, counted over all samples so far. */
+void unwinder_notes(const struct unwinder *unwinder, struct notes *notes);
+
+/* Whether a process or thread starts in the function of that name: _start, the clone family, Go's goexit, ret_from_fork, … */
+bool unwind_is_start(struct text name);
+
+#endif

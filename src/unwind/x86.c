@@ -1,0 +1,66 @@
+/*
+ * x86: 64 bits, and 32-bit processes on a 64-bit kernel, whose registers perf numbers the same way.
+ */
+#include "unwind/internal.h"
+
+#include <elf.h>
+
+/* perf's numbers: ax bx cx dx si di bp sp ip flags … r8 = 16 … r15. */
+enum { PERF_BP = 6, PERF_SP = 7, PERF_IP = 8 };
+
+/* DWARF's for 64 bits: ax dx cx bx si di bp sp r8 … r15; for 32: ax cx dx bx sp bp si di. */
+static const uint8_t perf_of_dwarf_64[16] = {0,  3,  2,  1,  4,  5,  6,  7,
+                                             16, 17, 18, 19, 20, 21, 22, 23};
+static const uint8_t perf_of_dwarf_32[8] = {0, 2, 3, 1, 7, 6, 4, 5};
+
+static bool load_all(struct state *state, uint64_t mask, const uint8_t *values,
+                     const uint8_t *numbers, unsigned count, uint64_t keep) {
+    uint64_t value;
+    state->present = 0;
+    for (unsigned reg = 0; reg < count; reg++)
+        if (perf_register(mask, values, numbers[reg], &value))
+            set_register(state, reg, value & keep);
+    if (!perf_register(mask, values, PERF_IP, &value))
+        return false;
+    state->pc = value & keep;
+    return true;
+}
+
+static bool load_64(struct state *state, uint64_t mask, const uint8_t *values) {
+    return load_all(state, mask, values, perf_of_dwarf_64, 16, UINT64_MAX) &&
+           has_register(state, 7);
+}
+
+static bool load_32(struct state *state, uint64_t mask, const uint8_t *values) {
+    return load_all(state, mask, values, perf_of_dwarf_32, 8, UINT32_MAX) && has_register(state, 4);
+}
+
+/* The frame that bp points at: saved bp, then the return address. Nothing says that bp is a frame pointer, so the stack must at least
+   go up. */
+static bool step_by_frame_pointer(struct state *state, unsigned bp, unsigned sp) {
+    uint64_t word = state->memory.word, frame = state->value[bp], pc, caller_frame;
+    uint64_t stack = has_register(state, sp) ? state->value[sp] : 0;
+    if (!has_register(state, bp) || frame == 0 || stack >= frame + 2 * word)
+        return false;
+    if (!memory_word(&state->memory, frame + word, &pc))
+        return false;
+    if (!memory_word(&state->memory, frame, &caller_frame))
+        caller_frame = 0;
+    state->present = 0;
+    set_register(state, bp, caller_frame);
+    set_register(state, sp, frame + 2 * word);
+    state->pc = pc;
+    return true;
+}
+
+static bool fallback_64(struct state *state, bool is_running) {
+    return step_by_frame_pointer(state, 6, 7);
+}
+static bool fallback_32(struct state *state, bool is_running) {
+    return step_by_frame_pointer(state, 5, 4);
+}
+
+const struct machine machine_x86_64 = {
+    .elf = EM_X86_64, .word = 8, .stack = 7, .load = load_64, .fallback = fallback_64};
+const struct machine machine_i386 = {
+    .elf = EM_386, .word = 4, .stack = 4, .load = load_32, .fallback = fallback_32};
