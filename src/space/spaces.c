@@ -140,17 +140,15 @@ static uint32_t life_new(struct spaces *spaces, int32_t pid, int32_t tid) {
     return number;
 }
 
-/* A thread met without its process joins it as soon as the process is named; what it had mapped is forgotten. */
-static void life_join(struct spaces *spaces, uint32_t life, int32_t pid) {
-    struct space_thread *thread = &spaces->threads.items[life];
-    if (pid == -1 || thread->pid != -1)
-        return;
-    thread->pid = pid;
-    if (pid == thread->tid)
-        return;
-    uint32_t leader = life_find_or_new(spaces, pid, pid);
-    spaces->lives.items[life].leader = leader;
-    life_set(spaces, life, spaces->lives.items[life].comm, spaces->lives.items[leader].space);
+/* A thread met without its process joins it as soon as the process is named: a new life with the old one's name. What it had
+   mapped is forgotten, unless it is its process's first thread. */
+static uint32_t life_join(struct spaces *spaces, uint32_t life, int32_t pid) {
+    int32_t tid = spaces->threads.items[life].tid;
+    uint32_t joined = life_new(spaces, pid, tid);
+    spaces->threads.items[joined].start = spaces->threads.items[life].start;
+    uint32_t home = pid == tid ? life : joined;
+    life_set(spaces, joined, spaces->lives.items[life].comm, spaces->lives.items[home].space);
+    return joined;
 }
 
 /* True if `life` is what (pid, tid) names now. */
@@ -166,7 +164,8 @@ static uint32_t life_find(struct spaces *spaces, int32_t pid, int32_t tid) {
     uint32_t life = life_of(spaces, tid);
     if (life == NO_LIFE)
         return NO_LIFE;
-    life_join(spaces, life, pid);
+    if (spaces->threads.items[life].pid == -1 && pid != -1)
+        return life_join(spaces, life, pid);
     return life_fits(spaces, life, pid) ? life : NO_LIFE;
 }
 
@@ -181,8 +180,8 @@ static uint32_t life_find_or_new(struct spaces *spaces, int32_t pid, int32_t tid
 static uint32_t space_of(struct spaces *spaces, int32_t pid, int32_t tid) {
     if (pid == SPACE_KERNEL_PID)
         return 0;
-    return spaces->lives.items[life_find_or_new(spaces, pid, spaces->compat_perf ? tid : pid)]
-        .space;
+    uint32_t life = life_find_or_new(spaces, pid, spaces->compat_perf ? tid : pid);
+    return spaces->lives.items[life].space;
 }
 
 void spaces_mmap(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,

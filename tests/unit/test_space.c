@@ -1,0 +1,291 @@
+/* Address spaces, threads and comms: perf's rules and the right ones, a simple model, and how much memory a million mmaps take. */
+#include "space_model.h"
+
+#include <setjmp.h>
+#include <cmocka.h>
+
+static struct key at(uint64_t time) {
+    return (struct key){.time = time};
+}
+
+static void map(struct spaces *spaces, uint64_t time, int32_t pid, uint64_t start, uint64_t end,
+                uint32_t object) {
+    struct key key = at(time);
+    struct mapping mapping = {
+        .start = start, .end = end, .offset = start, .object = object, .executable = true};
+    spaces_mmap(spaces, &key, pid, pid, &mapping);
+}
+
+static void fork_process(struct spaces *spaces, uint64_t time, int32_t child, int32_t parent) {
+    struct key key = at(time);
+    spaces_fork(spaces, &key, child, child, parent, parent, false);
+}
+
+static void name(struct spaces *spaces, uint64_t time, int32_t pid, int32_t tid, uint32_t comm,
+                 bool exec) {
+    struct key key = at(time);
+    spaces_comm(spaces, &key, pid, tid, comm, exec);
+}
+
+static struct space_at ask(const struct spaces *spaces, uint64_t time, int32_t pid, int32_t tid) {
+    struct space_cursor cursor = {0};
+    struct key key = at(time);
+    struct space_at answer;
+    spaces_at(spaces, &cursor, pid, tid, &key, &answer);
+    return answer;
+}
+
+/* The object at an address of a process, 0 for none. */
+static uint32_t object_at(const struct spaces *spaces, uint64_t time, int32_t pid,
+                          uint64_t address) {
+    const struct mapping *found = space_find(spaces, ask(spaces, time, pid, pid).user, address);
+    return found ? found->object : 0;
+}
+
+static void test_model(void **state) {
+    uint64_t seed = 1;
+    for (unsigned round = 0; round < 1500; round++) {
+        uint8_t bytes[1 + 4 * 60];
+        for (size_t i = 0; i < sizeof bytes; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            bytes[i] = (uint8_t)(seed >> 56);
+        }
+        bytes[0] = (uint8_t)round;
+        model_run(bytes, 1 + 4 * (1 + round % 60));
+    }
+}
+
+static void test_key_order(void **state) {
+    const struct key keys[] = {
+        {1, 9, 9, 0}, {2, 0, 0, 0}, {2, 1, 0, 0}, {2, 0, 1, 0}, {0, 0, 0, 1}};
+    for (size_t i = 0; i < COUNT_OF(keys); i++)
+        for (size_t j = 0; j < COUNT_OF(keys); j++)
+            assert_int_equal(key_compare(&keys[i], &keys[j]), i < j ? -1 : i > j);
+}
+
+static void test_split(void **state) {
+    struct spaces *spaces = spaces_new(false);
+    struct key key = at(1);
+    struct mapping whole = {0x1000, 0x9000, 0x100, 1, true};
+    struct mapping inner = {0x3000, 0x4000, 0, 2, true};
+    spaces_mmap(spaces, &key, 7, 7, &whole);
+    spaces_mmap(spaces, &key, 7, 7, &inner);
+    spaces_seal(spaces);
+    uint32_t root = ask(spaces, 1, 7, 7).user;
+    assert_int_equal(space_find(spaces, root, 0x2fff)->end, 0x3000);
+    assert_int_equal(space_find(spaces, root, 0x3000)->object, 2);
+    assert_int_equal(space_find(spaces, root, 0x4000)->start, 0x4000);
+    assert_int_equal(space_find(spaces, root, 0x4000)->offset, 0x3100);
+    assert_null(space_find(spaces, root, 0x9000));
+    assert_null(space_find(spaces, root, 0xfff));
+    spaces_free(spaces);
+}
+
+static void test_epochs(void **state) {
+    struct spaces *spaces = spaces_new(false);
+    struct key key = at(2);
+    struct mapping data = {0x8000, 0x9000, 0, 5, false};
+    map(spaces, 1, 7, 0x1000, 0x2000, 1);
+    spaces_mmap(spaces, &key, 7, 7, &data);
+    map(spaces, 3, 7, 0x1000, 0x2000, 1);
+    fork_process(spaces, 4, 8, 7);
+    map(spaces, 5, 8, 0x4000, 0x5000, 2);
+    map(spaces, 6, SPACE_KERNEL_PID, 0xffff000000000000, UINT64_MAX, 3);
+    data = (struct mapping){0x1800, 0x1900, 0, 5, false};
+    key = at(7);
+    spaces_mmap(spaces, &key, 7, 7, &data);
+    spaces_seal(spaces);
+    uint64_t first = ask(spaces, 1, 7, 7).epochs;
+    assert_int_equal(ask(spaces, 0, 7, 7).epochs, 0);
+    assert_int_not_equal(first, 0);
+    assert_int_equal(ask(spaces, 3, 7, 7).epochs, first); /* data and repeats */
+    assert_int_not_equal(ask(spaces, 2, 7, 7).user, ask(spaces, 1, 7, 7).user);
+    assert_int_equal(ask(spaces, 3, 7, 7).user, ask(spaces, 2, 7, 7).user);
+    assert_int_equal(ask(spaces, 4, 8, 8).epochs, first); /* fork */
+    assert_int_not_equal(ask(spaces, 5, 8, 8).epochs, first);
+    assert_int_equal(ask(spaces, 5, 7, 7).epochs, first);
+    assert_int_not_equal(ask(spaces, 6, 7, 7).epochs, first); /* the kernel's */
+    assert_int_equal((uint32_t)ask(spaces, 6, 7, 7).epochs, first);
+    assert_int_not_equal((uint32_t)ask(spaces, 7, 7, 7).epochs, first); /* data over code */
+    spaces_free(spaces);
+}
+
+static void check_exec(bool compat) {
+    struct spaces *spaces = spaces_new(compat);
+    map(spaces, 1, 7, 0x1000, 0x2000, 1);
+    name(spaces, 1, 7, 7, 11, false);
+    fork_process(spaces, 2, 8, 7);
+    name(spaces, 3, 8, 8, 12, true);
+    map(spaces, 4, 8, 0x5000, 0x6000, 2);
+    spaces_seal(spaces);
+    assert_int_equal(object_at(spaces, 2, 8, 0x1000), 1);
+    assert_int_equal(object_at(spaces, 3, 8, 0x1000), compat ? 1 : 0);
+    assert_int_equal(object_at(spaces, 4, 8, 0x1000), compat ? 1 : 0);
+    assert_int_equal(object_at(spaces, 4, 8, 0x5000), 2);
+    assert_int_equal(object_at(spaces, 4, 7, 0x1000), 1);
+    assert_int_equal(ask(spaces, 2, 8, 8).comm, 11);
+    assert_int_equal(ask(spaces, 3, 8, 8).comm, 12);
+    assert_int_equal(ask(spaces, 3, 7, 7).comm, 11);
+    spaces_free(spaces);
+}
+
+static void test_exec(void **state) {
+    check_exec(false);
+    check_exec(true);
+}
+
+static void test_synthesized_fork(void **state) {
+    struct spaces *spaces = spaces_new(true);
+    struct key key = at(2);
+    map(spaces, 1, 7, 0x1000, 0x2000, 1);
+    name(spaces, 1, 7, 7, 11, false);
+    spaces_fork(spaces, &key, 8, 8, 7, 7, true);
+    spaces_seal(spaces);
+    assert_int_equal(object_at(spaces, 2, 8, 0x1000), 0);
+    assert_int_equal(ask(spaces, 2, 8, 8).comm, 11);
+    spaces_free(spaces);
+}
+
+/* tid 9 was a thread of 7; its next fork was lost, and 20 has it now. */
+static void check_lost_fork(bool compat) {
+    struct spaces *spaces = spaces_new(compat);
+    struct key key = at(1);
+    spaces_fork(spaces, &key, 7, 9, 7, 7, false);
+    map(spaces, 1, 7, 0x1000, 0x2000, 1);
+    map(spaces, 1, 20, 0x1000, 0x2000, 2);
+    name(spaces, 2, 7, 9, 11, false);
+    spaces_seal(spaces);
+    struct space_at answer = ask(spaces, 3, 20, 9);
+    assert_int_equal(space_find(spaces, answer.user, 0x1000)->object, compat ? 1 : 2);
+    assert_int_equal(answer.comm, compat ? 11 : 0);
+    spaces_free(spaces);
+}
+
+static void test_lost_fork(void **state) {
+    check_lost_fork(false);
+    check_lost_fork(true);
+}
+
+static void test_exit_and_reuse(void **state) {
+    struct spaces *spaces = spaces_new(false);
+    struct key exit = at(3);
+    fork_process(spaces, 1, 7, 1);
+    map(spaces, 2, 7, 0x1000, 0x2000, 1);
+    spaces_exit(spaces, &exit, 7, 7);
+    fork_process(spaces, 9, 7, 1);
+    spaces_seal(spaces);
+    assert_int_equal(object_at(spaces, 8, 7, 0x1000), 1); /* samples come late */
+    assert_int_equal(object_at(spaces, 9, 7, 0x1000), 0);
+    const struct space_thread *old = spaces_thread(spaces, ask(spaces, 8, 7, 7).thread);
+    const struct space_thread *new = spaces_thread(spaces, ask(spaces, 9, 7, 7).thread);
+    assert_int_equal(old->start, 1);
+    assert_int_equal(old->end, 3);
+    assert_int_equal(new->start, 9);
+    assert_true(new->end == UINT64_MAX);
+    spaces_free(spaces);
+}
+
+static void test_unknown(void **state) {
+    struct spaces *spaces = spaces_new(true);
+    map(spaces, 1, 7, 0x1000, 0x2000, 1);
+    spaces_seal(spaces);
+    assert_int_equal(ask(spaces, 2, -1, -1).thread, UINT32_MAX);
+    assert_int_equal(ask(spaces, 2, 0, 0).user, 0);
+    struct space_at thread =
+        ask(spaces, 2, 7, 8); /* no record named it, but its process is known */
+    assert_int_equal(thread.thread, UINT32_MAX);
+    assert_int_equal(space_find(spaces, thread.user, 0x1fff)->object, 1);
+    assert_int_equal(ask(spaces, 0, 7, 7).thread, UINT32_MAX);
+    spaces_free(spaces);
+    spaces = spaces_new(false);
+    spaces_seal(spaces);
+    assert_int_equal(ask(spaces, 5, 7, 7).epochs, 0);
+    spaces_free(spaces);
+}
+
+static void test_late_record(void **state) {
+    struct spaces *spaces = spaces_new(false);
+    map(spaces, 5, 7, 0x1000, 0x2000, 1);
+    map(spaces, 3, 7, 0x3000, 0x4000, 2);
+    spaces_seal(spaces);
+    assert_int_equal(object_at(spaces, 4, 7, 0x3000), 0);
+    assert_int_equal(object_at(spaces, 5, 7, 0x3000), 2);
+    spaces_free(spaces);
+}
+
+/* A hundred mappings in one process, ten thousand children that fork each other, a hundred mmaps in each. */
+static void test_million(void **state) {
+    enum { PROCESSES = 10000, MAPS = 100 };
+    struct spaces *spaces = spaces_new(false);
+    for (uint64_t i = 0; i < MAPS; i++)
+        map(spaces, 1, 1, 0x10000 * i, 0x10000 * i + 0x8000, 1);
+    uint64_t before = spaces_statistics(spaces).nodes;
+    for (int32_t pid = 2; pid < 2 + PROCESSES; pid++)
+        fork_process(spaces, (uint64_t)pid, pid, pid - 1);
+    assert_int_equal(spaces_statistics(spaces).nodes, before); /* fork shares */
+    for (int32_t pid = 2; pid < 2 + PROCESSES; pid++)
+        for (uint64_t i = 0; i < MAPS; i++)
+            map(spaces, 20000 + i, pid, 0x10000 * (i * 37 % MAPS) + 0x8000,
+                0x10000 * (i * 37 % MAPS) + 0x9000, 2);
+    spaces_seal(spaces);
+    struct space_statistics took = spaces_statistics(spaces);
+    assert_int_equal(took.changes, MAPS + PROCESSES + MAPS * PROCESSES);
+    assert_int_equal(took.mappings, MAPS + MAPS * PROCESSES);
+    assert_in_range(took.nodes, MAPS * PROCESSES,
+                    12 * MAPS * PROCESSES); /* 2 + log2 of 200, and a few rotations */
+    assert_int_equal(object_at(spaces, 30000, 5000, 0x8000), 2);
+    assert_int_equal(object_at(spaces, 30000, 5000, 0x7fff), 1);
+    assert_int_equal(object_at(spaces, 30000, 1, 0x8000), 0);
+    spaces_free(spaces);
+}
+
+/* Each of ten thousand children covers the whole address space of a parent with ten thousand mappings. */
+static void test_cover_all(void **state) {
+    enum { MAPS = 10000 };
+    struct spaces *spaces = spaces_new(false);
+    for (uint64_t i = 0; i < MAPS; i++)
+        map(spaces, 1, 1, 0x1000 * i, 0x1000 * i + 0xfff, 1);
+    uint64_t before = spaces_statistics(spaces).nodes;
+    for (int32_t pid = 2; pid < 2 + MAPS; pid++) {
+        fork_process(spaces, 2, pid, 1);
+        map(spaces, 3, pid, (uint64_t)pid, UINT64_MAX, 2);
+    }
+    spaces_seal(spaces);
+    assert_in_range(spaces_statistics(spaces).nodes - before, MAPS, 100 * MAPS);
+    assert_int_equal(object_at(spaces, 3, 500, 499), 1);
+    assert_int_equal(object_at(spaces, 3, 500, UINT64_MAX - 1), 2);
+    assert_int_equal(object_at(spaces, 3, 1, 0x1000 * (MAPS - 1)), 1);
+    spaces_free(spaces);
+}
+
+static void check_cyclic(bool compat) {
+    struct spaces *spaces = spaces_new(compat);
+    map(spaces, 1, 7, 0x1000, 0x2000, 1);
+    for (uint64_t i = 0; i < 100000; i++) {
+        fork_process(spaces, 2 + i, 8, 7);
+        fork_process(spaces, 2 + i, 7, 8);
+        fork_process(spaces, 2 + i, 9, 9);
+    }
+    spaces_seal(spaces);
+    assert_in_range(spaces_statistics(spaces).nodes, 1, 4);
+    assert_int_equal(object_at(spaces, 200000, 7, 0x1000), 1);
+    spaces_free(spaces);
+}
+
+static void test_cyclic(void **state) {
+    check_cyclic(false);
+    check_cyclic(true);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_key_order),        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_epochs),           cmocka_unit_test(test_exec),
+        cmocka_unit_test(test_synthesized_fork), cmocka_unit_test(test_lost_fork),
+        cmocka_unit_test(test_exit_and_reuse),   cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_late_record),      cmocka_unit_test(test_model),
+        cmocka_unit_test(test_million),          cmocka_unit_test(test_cover_all),
+        cmocka_unit_test(test_cyclic),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
