@@ -25,6 +25,7 @@ struct profile_options {
     bool keep_samples;     /* in key order, for script text and timelines */
     bool raw_addresses;    /* the address as sampled joins a location's key */
     bool by_cpu;           /* series carry the cpu */
+    bool all_events;       /* unless the filter names some: script text prints them all */
     bool no_inline;
     bool source_lines;
     bool no_names;         /* leave locations unresolved */

@@ -40,7 +40,8 @@ struct reading {
     uint64_t disordered; /* records older than what was flushed before them */
     bool imitate_rounds;
     bool kernel_seen;
-    uint32_t swapper; /* string */
+    struct index build_ids; /* the header's, by path: ids are their places + 1 */
+    uint32_t swapper;       /* string */
 };
 
 /* The key of a record. time 0 and ~0 stand for "where it stands". */
@@ -50,6 +51,8 @@ bool reading_pass1(struct reading *reading, struct error *error);
 bool reading_choose_events(struct reading *reading, struct error *error);
 bool reading_pass2(struct reading *reading, struct error *error);
 
+/* spaces.c: makes the header's build ids findable by path; before pass 1. */
+void reading_index_build_ids(struct reading *reading);
 /* spaces.c: applies one side record to the profile's spaces. */
 bool reading_apply(struct reading *reading, const struct perfdata_record *record, const struct key *key,
                    struct error *error);

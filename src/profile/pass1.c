@@ -1,0 +1,245 @@
+/*
+ * Pass 1: every record header once.
+ *
+ * Samples cost a few loads here: which event, what time. Everything else is rare. Side records are remembered by key and offset,
+ * sorted, and applied to the spaces in that order; the samples' pieces are cut every PIECE_SIZE bytes at a record.
+ *
+ * perf writes its buffers one after the other in rounds, so records are out of order within a round, and a FINISHED_ROUND says that
+ * nothing older than the end of the *previous* round will follow. Sorting by time is therefore perf's own order, unless a
+ * record is older than what had been flushed before it; those are counted, and `compat_perf` then sorts by
+ * (the round that delivered it, time, offset), which is exactly what perf does with them.
+ */
+#include "profile/reading.h"
+
+#include <stdlib.h>
+
+enum { PIECE_SIZE = 1 << 20, PROGRESS_STEP = 1 << 14 };
+
+static const struct note_kind note_disordered = {
+    "out-of-order",
+    "# records are older than those delivered before them; ordered by time all the same"};
+static const struct note_kind note_lost = {
+    "lost-samples",
+    "# samples were lost while recording; a larger buffer (-m) or a lower frequency helps"};
+
+struct side {
+    struct key key;
+};
+
+struct walk {
+    struct reading *reading;
+    VECTOR(struct side) sides;
+    uint64_t newest;  /* the latest time seen */
+    uint64_t flushed; /* what the last FINISHED_ROUND delivered, up to this time */
+    uint64_t limit;   /* what the next one will */
+};
+
+static uint32_t round_of(const struct reading *reading, uint64_t offset, uint64_t time) {
+    size_t low = 0, high = reading->round_offsets.count;
+    while (low < high) { /* the first round that ends after the record */
+        size_t middle = low + (high - low) / 2;
+        if (reading->round_offsets.items[middle] < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    high = reading->round_offsets.count;
+    while (low <
+           high) { /* the first from there on that flushes up to its time; limits never go back */
+        size_t middle = low + (high - low) / 2;
+        if (reading->round_limits.items[middle] < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (uint32_t)low;
+}
+
+/* The time up to which everything had been delivered when the record at `offset` was read. */
+static uint64_t flushed_before(const struct reading *reading, uint64_t offset) {
+    size_t low = 0, high = reading->round_offsets.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (reading->round_offsets.items[middle] < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? reading->round_limits.items[low - 1] : 0;
+}
+
+struct key reading_key(const struct reading *reading, uint64_t offset, uint64_t time) {
+    bool stands = time == 0 || time == UINT64_MAX;
+    struct key key = {.offset = offset, .time = stands ? flushed_before(reading, offset) : time};
+    if (reading->imitate_rounds)
+        key.round = round_of(reading, offset, key.time);
+    return key;
+}
+
+static void walk_time(struct walk *walk, uint64_t time) {
+    if (time == 0 || time == UINT64_MAX)
+        return;
+    if (time < walk->flushed)
+        walk->reading->disordered++;
+    if (time > walk->newest)
+        walk->newest = time;
+}
+
+static void walk_round(struct walk *walk, uint64_t offset) {
+    vector_push(&walk->reading->round_offsets, offset);
+    vector_push(&walk->reading->round_limits, walk->limit);
+    walk->flushed = walk->limit;
+    walk->limit = walk->newest;
+}
+
+static bool walk_sample(struct walk *walk, const struct perfdata_record *record,
+                        struct error *error) {
+    uint32_t event;
+    uint64_t time;
+    if (!perfdata_sample_key(walk->reading->profile->data, record, &event, &time, error))
+        return false;
+    walk_time(walk, time);
+    struct event_seen *seen = &walk->reading->events.items[event];
+    struct key key = {.time = time, .offset = record->offset};
+    if (!seen->samples || key_compare(&key, &seen->first) < 0)
+        seen->first = key;
+    seen->samples++;
+    walk->reading->profile->sample_count++;
+    if ((record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
+        walk->reading->kernel_seen = true;
+    return true;
+}
+
+static bool walk_side(struct walk *walk, const struct perfdata_record *record,
+                      struct error *error) {
+    struct perfdata_trailer trailer;
+    if (!perfdata_trailer(walk->reading->profile->data, record, &trailer, error))
+        return false;
+    struct side side = {
+        .key = {.time = trailer.has_time ? trailer.time : 0, .offset = record->offset}};
+    walk_time(walk, side.key.time);
+    vector_push(&walk->sides, side);
+    return true;
+}
+
+static bool walk_lost(struct walk *walk, const struct perfdata_record *record,
+                      struct error *error) {
+    uint64_t lost;
+    if (!perfdata_lost(walk->reading->profile->data, record, &lost, error))
+        return false;
+    notes_add(&walk->reading->profile->tree->notes, &note_lost, lost, 0, NULL);
+    return true;
+}
+
+static bool walk_deferred(struct walk *walk, const struct perfdata_record *record,
+                          struct error *error) {
+    struct perfdata_trailer trailer;
+    struct perfdata_deferred chain;
+    if (!perfdata_trailer(walk->reading->profile->data, record, &trailer, error) ||
+        !perfdata_deferred(walk->reading->profile->data, record, &chain, error))
+        return false;
+    struct deferred deferred = {
+        .tid = trailer.tid, .cookie = chain.cookie, .offset = record->offset};
+    vector_push(&walk->reading->deferred, deferred);
+    return true;
+}
+
+static bool walk_record(struct walk *walk, const struct perfdata_record *record,
+                        struct error *error) {
+    switch (record->type) {
+    case PERF_RECORD_SAMPLE:
+        return walk_sample(walk, record, error);
+    case PERF_RECORD_MMAP:
+    case PERF_RECORD_MMAP2:
+    case PERF_RECORD_COMM:
+    case PERF_RECORD_FORK:
+    case PERF_RECORD_EXIT:
+    case PERF_RECORD_KSYMBOL:
+        return walk_side(walk, record, error);
+    case PERF_RECORD_LOST:
+    case PERF_RECORD_LOST_SAMPLES:
+        return walk_lost(walk, record, error);
+    case RECORD_CALLCHAIN_DEFERRED:
+        return walk_deferred(walk, record, error);
+    case RECORD_FINISHED_ROUND:
+        walk_round(walk, record->offset);
+        return true;
+    default:
+        return perfdata_check(walk->reading->profile->data, record, error);
+    }
+}
+
+static bool walk_all(struct walk *walk, struct error *error) {
+    struct perfdata *data = walk->reading->profile->data;
+    uint64_t offset = data->data_start, piece_start = offset, reported = offset;
+    struct perfdata_record record;
+    error->kind = ERROR_NONE;
+    while (!interrupted && perfdata_next(data, &offset, &record, error)) {
+        if (record.offset - piece_start >= PIECE_SIZE) {
+            vector_push(&walk->reading->pieces, ((struct piece){piece_start, record.offset}));
+            piece_start = record.offset;
+        }
+        if (!walk_record(walk, &record, error))
+            return false;
+        if (offset - reported >= (uint64_t)PROGRESS_STEP << 8) {
+            progress("reading", offset - data->data_start, data->data_end - data->data_start);
+            reported = offset;
+        }
+    }
+    if (error->kind != ERROR_NONE)
+        return false;
+    vector_push(&walk->reading->pieces, ((struct piece){piece_start, offset}));
+    return true;
+}
+
+static int side_order(const void *a, const void *b) {
+    return key_compare(&((const struct side *)a)->key, &((const struct side *)b)->key);
+}
+
+static int deferred_order(const void *a, const void *b) {
+    const struct deferred *x = a, *y = b;
+    if (x->tid != y->tid)
+        return x->tid < y->tid ? -1 : 1;
+    if (x->cookie != y->cookie)
+        return x->cookie < y->cookie ? -1 : 1;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static bool walk_apply(struct walk *walk, struct error *error) {
+    struct reading *reading = walk->reading;
+    for (size_t i = 0; i < walk->sides.count; i++) {
+        struct key *key = &walk->sides.items[i].key;
+        *key = reading_key(reading, key->offset, key->time);
+    }
+    if (walk->sides.count)
+        qsort(walk->sides.items, walk->sides.count, sizeof *walk->sides.items, side_order);
+    for (size_t i = 0; i < walk->sides.count; i++) {
+        const struct key *key = &walk->sides.items[i].key;
+        uint64_t offset = key->offset;
+        struct perfdata_record record;
+        if (!perfdata_next(reading->profile->data, &offset, &record, error) ||
+            !reading_apply(reading, &record, key, error))
+            return false;
+    }
+    spaces_seal(reading->profile->spaces);
+    return true;
+}
+
+bool reading_pass1(struct reading *reading, struct error *error) {
+    struct walk walk = {.reading = reading};
+    for (size_t i = 0; i < reading->profile->data->events.count; i++)
+        vector_push(&reading->events, ((struct event_seen){0}));
+    bool fine = walk_all(&walk, error);
+    if (fine) {
+        reading->imitate_rounds = reading->options->compat_perf && reading->disordered;
+        if (reading->disordered && !reading->imitate_rounds)
+            notes_add(&reading->profile->tree->notes, &note_disordered, reading->disordered, 0,
+                      NULL);
+        if (reading->deferred.count)
+            qsort(reading->deferred.items, reading->deferred.count, sizeof *reading->deferred.items,
+                  deferred_order);
+        fine = walk_apply(&walk, error);
+    }
+    vector_release(&walk.sides);
+    return fine;
+}

@@ -1,0 +1,86 @@
+#include "profile/profile.h"
+
+#include <stdlib.h>
+
+#include "profile/reading.h"
+
+static const struct note_kind note_cut = {
+    "cut", "the recording is cut short; everything before the cut is used"};
+static const struct note_kind note_interrupted = {
+    "interrupted", "interrupted: only what was read until then is shown"};
+
+void profile_free(struct profile *profile) {
+    if (!profile)
+        return;
+    tree_free(profile->tree);
+    if (profile->objects)
+        objects_free(profile->objects);
+    if (profile->spaces)
+        spaces_free(profile->spaces);
+    if (profile->data)
+        perfdata_free(profile->data);
+    free(profile->event_names);
+    free(profile);
+}
+
+/* The tree's threads are the spaces', in the same order, from 1 on. */
+static void profile_add_threads(struct profile *profile) {
+    for (uint32_t i = 0; i < spaces_thread_count(profile->spaces); i++) {
+        const struct space_thread *thread = spaces_thread(profile->spaces, i);
+        struct thread copy = {
+            .pid = thread->pid, .tid = thread->tid, .start = thread->start, .end = thread->end};
+        tree_add_thread(profile->tree, &copy);
+    }
+}
+
+static bool profile_passes(struct reading *reading, struct error *error) {
+    struct profile *profile = reading->profile;
+    reading_index_build_ids(reading);
+    if (!reading_pass1(reading, error) || !reading_choose_events(reading, error))
+        return false;
+    profile_add_threads(profile);
+    if (reading->kernel_seen && !reading->options->no_names)
+        objects_prefetch_kernel(profile->objects);
+    if (!reading_pass2(reading, error))
+        return false;
+    if (profile->data->is_cut)
+        notes_add(&profile->tree->notes, &note_cut, 1, 0, "%s: byte %llu",
+                  profile->data->file->path, (unsigned long long)profile->data->cut);
+    if (interrupted)
+        notes_add(&profile->tree->notes, &note_interrupted, 1, 0, NULL);
+    if (!reading->options->no_names)
+        profile_resolve(profile->tree, profile->objects, reading->options);
+    if (profile->tree->keep_samples)
+        tree_sort_samples(profile->tree);
+    notes_merge(&profile->tree->notes, &profile->data->notes);
+    return !file_changed(profile->data->file, error);
+}
+
+struct profile *profile_read(const struct file *file, const struct profile_options *options,
+                             struct error *error) {
+    struct error unseen;
+    error = error ? error : &unseen;
+    struct perfdata_options data_options = {.strict = options->strict};
+    struct profile *profile = memory_zero(1, sizeof *profile);
+    profile->tree = tree_new();
+    profile->tree->keep_samples = options->keep_samples;
+    profile->data = perfdata_open(file, &data_options, error);
+    bool fine = profile->data != NULL;
+    if (fine) {
+        profile->objects = profile->tree->objects = objects_new(&options->objects);
+        profile->spaces = spaces_new(options->compat_perf);
+        struct reading reading = {.profile = profile, .options = options};
+        reading.swapper = strings_add(profile->tree->strings, TEXT("swapper"));
+        fine = profile_passes(&reading, error);
+        vector_release(&reading.pieces);
+        vector_release(&reading.deferred);
+        vector_release(&reading.events);
+        vector_release(&reading.round_offsets);
+        vector_release(&reading.round_limits);
+        index_release(&reading.build_ids);
+    }
+    if (fine)
+        return profile;
+    profile_free(profile);
+    return NULL;
+}

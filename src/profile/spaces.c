@@ -1,0 +1,202 @@
+/*
+ * Side records to spaces: which kind of object a mapping holds, and by which address its code is known.
+ *
+ * The rules of what is a file and what is not are perf's: anonymous memory is shown as the process's perf map when it may be
+ * executed, [vdso] is one object for all, and the kernel's own mapping carries a reference symbol in its name.
+ */
+#include "profile/reading.h"
+
+#include <stdio.h>
+
+static bool path_is_anonymous(struct text path) {
+    return text_equal(path, TEXT("//anon")) || text_starts(path, TEXT("/dev/zero")) ||
+           text_starts(path, TEXT("/anon_hugepage"));
+}
+
+static bool path_is_nowhere(struct text path) {
+    return text_starts(path, TEXT("[stack")) || text_starts(path, TEXT("/SYSV")) ||
+           text_equal(path, TEXT("[heap]")) || path.length == 0;
+}
+
+/* The header's build ids go by path; a mapping's own id goes first. */
+static struct build_id build_id_of(const struct reading *reading, struct text path,
+                                   struct build_id own) {
+    const struct perfdata *data = reading->profile->data;
+    uint32_t id;
+    uint64_t hash = hash_bytes(path.data, path.length);
+    for (struct probe p = index_probe(&reading->build_ids, hash);
+         !own.size && (id = index_next(&reading->build_ids, &p));)
+        if (text_equal(data->build_ids.items[id - 1].path, path))
+            return data->build_ids.items[id - 1].id;
+    return own;
+}
+
+void reading_index_build_ids(struct reading *reading) {
+    const struct perfdata *data = reading->profile->data;
+    for (size_t i = 0; i < data->build_ids.count; i++) {
+        struct text path = data->build_ids.items[i].path;
+        index_add(&reading->build_ids, hash_bytes(path.data, path.length), (uint32_t)i + 1);
+    }
+}
+
+static struct build_id build_id_of_kernel(const struct reading *reading, struct build_id own) {
+    own = build_id_of(reading, TEXT("[kernel.kallsyms]"), own);
+    own = build_id_of(reading, TEXT("[kernel]"), own);
+    return build_id_of(reading, TEXT("[guest.kernel.kallsyms]"), own);
+}
+
+static bool path_is_kernel(struct text path) {
+    return text_starts(path, TEXT("[kernel.kallsyms]")) ||
+           text_starts(path, TEXT("[guest.kernel.kallsyms"));
+}
+
+/* "[kernel.kallsyms]_stext": what follows the bracket is the reference symbol, pgoff its address. */
+static uint32_t add_kernel(struct reading *reading, const struct perfdata_mmap *mmap) {
+    struct objects *objects = reading->profile->objects;
+    size_t bracket = text_find(mmap->path, ']');
+    struct object_identity identity = {
+        .path = text_upto(mmap->path, bracket + 1),
+        .kind = OBJECT_KERNEL,
+        .build_id = build_id_of_kernel(reading, mmap->build_id),
+    };
+    uint32_t id = objects_add(objects, &identity);
+    struct text symbol = text_from(mmap->path, bracket + 1);
+    if (symbol.length && mmap->offset)
+        objects_set_kernel_reference(objects, id, symbol, mmap->offset);
+    return id;
+}
+
+static void apply_kernel_mmap(struct reading *reading, const struct perfdata_mmap *mmap,
+                              const struct key *key) {
+    struct mapping mapping = {
+        .start = mmap->start,
+        .end = saturating_add(mmap->start, mmap->length),
+        .offset = mmap->start,
+        .executable = true,
+    };
+    if (path_is_kernel(mmap->path)) {
+        mapping.object = add_kernel(reading, mmap);
+    } else {
+        struct object_identity identity = {
+            .path = mmap->path,
+            .kind = OBJECT_MODULE,
+            .start = mmap->start,
+            .build_id = build_id_of(reading, mmap->path, mmap->build_id),
+        };
+        mapping.object = objects_add(reading->profile->objects, &identity);
+    }
+    spaces_mmap(reading->profile->spaces, key, SPACE_KERNEL_PID, SPACE_KERNEL_PID, &mapping);
+}
+
+static struct object_identity identity_of_user(const struct reading *reading,
+                                               const struct perfdata_mmap *mmap, char *buffer,
+                                               size_t size) {
+    struct object_identity identity = {.path = mmap->path, .kind = OBJECT_FILE};
+    bool no_file = path_is_anonymous(mmap->path) || path_is_nowhere(mmap->path);
+    if (no_file && mmap->executable) {
+        int length = snprintf(buffer, size, "/tmp/perf-%d.map", mmap->pid);
+        identity.path = (struct text){buffer, (size_t)length};
+        identity.kind = OBJECT_PERFMAP;
+        identity.pid = mmap->pid;
+    } else if (no_file) {
+        identity.kind = OBJECT_NONE;
+    } else if (text_equal(mmap->path, TEXT("[vdso]"))) {
+        identity.kind = OBJECT_VDSO;
+        identity.build_id = build_id_of(reading, mmap->path, mmap->build_id);
+    } else {
+        identity.build_id = build_id_of(reading, mmap->path, mmap->build_id);
+    }
+    return identity;
+}
+
+static void apply_user_mmap(struct reading *reading, const struct perfdata_mmap *mmap,
+                            const struct key *key) {
+    char buffer[40];
+    struct object_identity identity = identity_of_user(reading, mmap, buffer, sizeof buffer);
+    bool as_sampled = identity.kind == OBJECT_PERFMAP || identity.kind == OBJECT_NONE;
+    struct mapping mapping = {
+        .start = mmap->start,
+        .end = saturating_add(mmap->start, mmap->length),
+        .offset = as_sampled                     ? mmap->start
+                  : identity.kind == OBJECT_VDSO ? 0
+                                                 : mmap->offset,
+        .object = objects_add(reading->profile->objects, &identity),
+        .executable = mmap->executable,
+    };
+    spaces_mmap(reading->profile->spaces, key, mmap->pid, mmap->tid, &mapping);
+}
+
+static bool apply_mmap(struct reading *reading, const struct perfdata_record *record,
+                       const struct key *key, struct error *error) {
+    struct perfdata_mmap mmap;
+    if (!perfdata_mmap(reading->profile->data, record, &mmap, error))
+        return false;
+    unsigned mode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+    if (mmap.pid == SPACE_KERNEL_PID || mode == PERF_RECORD_MISC_KERNEL)
+        apply_kernel_mmap(reading, &mmap, key);
+    else
+        apply_user_mmap(reading, &mmap, key);
+    return true;
+}
+
+static bool apply_comm(struct reading *reading, const struct perfdata_record *record,
+                       const struct key *key, struct error *error) {
+    struct perfdata_comm comm;
+    if (!perfdata_comm(reading->profile->data, record, &comm, error))
+        return false;
+    uint32_t name = strings_add(reading->profile->tree->strings, comm.comm);
+    spaces_comm(reading->profile->spaces, key, comm.pid, comm.tid, name, comm.exec);
+    return true;
+}
+
+static bool apply_task(struct reading *reading, const struct perfdata_record *record,
+                       const struct key *key, struct error *error) {
+    struct perfdata_task task;
+    if (!perfdata_task(reading->profile->data, record, &task, error))
+        return false;
+    if (record->type == PERF_RECORD_FORK)
+        spaces_fork(reading->profile->spaces, key, task.pid, task.tid, task.parent_pid,
+                    task.parent_tid,
+                    record->misc & PERF_RECORD_MISC_COMM_EXEC); /* of a fork: it was made up */
+    else
+        spaces_exit(reading->profile->spaces, key, task.pid, task.tid);
+    return true;
+}
+
+static bool apply_ksymbol(struct reading *reading, const struct perfdata_record *record,
+                          const struct key *key, struct error *error) {
+    struct perfdata_ksymbol ksymbol;
+    if (!perfdata_ksymbol(reading->profile->data, record, &ksymbol, error))
+        return false;
+    uint64_t end = saturating_add(ksymbol.address, ksymbol.length);
+    if (ksymbol.unregister) {
+        spaces_unmap(reading->profile->spaces, key, SPACE_KERNEL_PID, SPACE_KERNEL_PID,
+                     ksymbol.address, end);
+        return true;
+    }
+    struct object_identity identity = {
+        .path = ksymbol.name, .kind = OBJECT_BPF, .start = ksymbol.address, .size = ksymbol.length};
+    struct mapping mapping = {.start = ksymbol.address,
+                              .end = end,
+                              .offset = ksymbol.address,
+                              .object = objects_add(reading->profile->objects, &identity),
+                              .executable = true};
+    objects_set_name(reading->profile->objects, mapping.object, ksymbol.name);
+    spaces_mmap(reading->profile->spaces, key, SPACE_KERNEL_PID, SPACE_KERNEL_PID, &mapping);
+    return true;
+}
+
+bool reading_apply(struct reading *reading, const struct perfdata_record *record,
+                   const struct key *key, struct error *error) {
+    switch (record->type) {
+    case PERF_RECORD_MMAP:
+    case PERF_RECORD_MMAP2:
+        return apply_mmap(reading, record, key, error);
+    case PERF_RECORD_COMM:
+        return apply_comm(reading, record, key, error);
+    case PERF_RECORD_KSYMBOL:
+        return apply_ksymbol(reading, record, key, error);
+    default:
+        return apply_task(reading, record, key, error);
+    }
+}

@@ -1,0 +1,200 @@
+/*
+ * The control-flow core: calls, returns, tail calls, and the trie they walk.
+ *
+ * The common case of each is inline in trace.h; here is what happens when a child is new, a return goes elsewhere than the
+ * last call wanted, or a jump leaves its function. A return that has to be searched for pops what it passes, so that
+ * its cost was paid by the calls; a search that may find nothing looks at no more than SEARCH_MAX entries.
+ */
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define SEARCH_MAX 65536
+#define DEPTH_MAX (1u << 25) /* a runaway recursion of 33 million frames is enough to see it */
+
+bool trie_init(struct trie *trie, struct error *error) {
+    memset(trie, 0, sizeof *trie);
+    for (uint64_t capacity = 1u << 30; capacity >= 1u << 20; capacity /= 2) {
+        size_t size = capacity * sizeof(struct trie_node);
+        void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED)
+            continue;
+        trie->nodes = memory;
+        trie->capacity = (uint32_t)capacity;
+        trie->reserved = size;
+        trie->count = &trie->own_count;
+        trie->own_count = 1;
+        trie->nodes[0].address = NO_ADDRESS;
+        return true;
+    }
+    return error_set(error, ERROR_DENIED, "address space for the call tree: %s", strerror(errno));
+}
+
+void trie_release(struct trie *trie) {
+    if (trie->nodes)
+        munmap(trie->nodes, trie->reserved);
+    memset(trie, 0, sizeof *trie);
+}
+
+/* 0 when there is no room. Threads may share a trie: a node belongs to the one that took its number. */
+static uint32_t trie_add(struct trie *trie, uint32_t parent, uint64_t address) {
+    if (__atomic_load_n(trie->count, __ATOMIC_RELAXED) >= trie->capacity)
+        return 0;
+    uint32_t id = __atomic_fetch_add(trie->count, 1, __ATOMIC_RELAXED);
+    if (id >= trie->capacity)
+        return 0;
+    trie->nodes[id].parent = parent;
+    trie->nodes[id].address = address;
+    return id;
+}
+
+void flow_init(struct flow *flow, struct trie *trie, struct functions *functions, uint64_t root) {
+    memset(flow, 0, sizeof *flow);
+    flow->trie = trie;
+    flow->functions = functions;
+    flow->max_depth = DEPTH_MAX;
+    flow->root = flow->node = trie_add(trie, 0, root);
+}
+
+void flow_release(struct flow *flow) {
+    free(flow->entries);
+    index_release(&flow->children);
+    memset(flow, 0, sizeof *flow);
+}
+
+/* The deepest stacks are the caller itself when there is no room for more nodes. */
+uint32_t flow_child_slow(struct flow *flow, uint32_t parent, uint64_t address) {
+    struct trie_node *nodes = flow->trie->nodes;
+    uint64_t hash = hash_mix(parent, address);
+    uint32_t id;
+    for (struct probe p = index_probe(&flow->children, hash);
+         (id = index_next(&flow->children, &p));)
+        if (nodes[id].parent == parent && nodes[id].address == address)
+            break;
+    if (!id) {
+        id = trie_add(flow->trie, parent, address);
+        if (!id) {
+            flow->dropped++;
+            return parent;
+        }
+        index_add(&flow->children, hash, id);
+    }
+    nodes[parent].last_child = id;
+    return id;
+}
+
+/* Leaves depth == capacity, and counts the call as beyond, at the limit. */
+void flow_grow(struct flow *flow) {
+    if (flow->depth >= flow->max_depth) {
+        flow->beyond++;
+        flow->dropped++;
+        return;
+    }
+    size_t wanted = flow->capacity ? flow->capacity * 2 : 256;
+    if (wanted > flow->max_depth)
+        wanted = flow->max_depth;
+    flow->entries = memory_resize(flow->entries, wanted, sizeof *flow->entries);
+    flow->capacity = wanted;
+}
+
+/* Back in the frame that made entry `index`'s call. */
+static void flow_pop_to(struct flow *flow, size_t index) {
+    flow->node = flow->entries[index].node;
+    flow->depth = index;
+    flow->beyond = 0;
+}
+
+static uint32_t function_at(struct flow *flow, uint64_t address) {
+    return functions_find(flow->functions, address).function;
+}
+
+static uint32_t function_of(struct flow *flow, uint32_t node) {
+    return function_at(flow, flow->trie->nodes[node].address);
+}
+
+/* Calls whose caller's stack pointer has been reached again are over. */
+static bool return_by_sp(struct flow *flow, uint64_t target, uint64_t sp) {
+    size_t depth = flow->depth;
+    while (depth && flow->entries[depth - 1].sp != NO_ADDRESS && flow->entries[depth - 1].sp <= sp)
+        depth--;
+    if (depth == flow->depth)
+        return false;
+    bool matched = flow->entries[depth].return_address == target;
+    flow_pop_to(flow, depth);
+    uint32_t function = function_at(flow, target);
+    return matched || (function && function == function_of(flow, flow->node));
+}
+
+static bool return_by_address(struct flow *flow, uint64_t target) {
+    size_t last = flow->depth > SEARCH_MAX ? flow->depth - SEARCH_MAX : 0;
+    for (size_t i = flow->depth; i-- > last;)
+        if (flow->entries[i].return_address == target) {
+            flow_pop_to(flow, i);
+            return true;
+        }
+    return false;
+}
+
+/* To the innermost caller that is the function landed in. Names are compared by range, addresses repeat: remember one. */
+static bool return_by_function(struct flow *flow, uint64_t target) {
+    struct function_range range = functions_find(flow->functions, target);
+    if (!range.function)
+        return false;
+    if (function_of(flow, flow->node) == range.function)
+        return true; /* landed where it is already */
+    size_t last = flow->depth > SEARCH_MAX ? flow->depth - SEARCH_MAX : 0;
+    for (size_t i = flow->depth; i-- > last;)
+        if (function_of(flow, flow->entries[i].node) == range.function) {
+            flow_pop_to(flow, i);
+            return true;
+        }
+    return false;
+}
+
+void flow_return_slow(struct flow *flow, uint64_t from, uint64_t target, uint64_t sp) {
+    if (flow->beyond) { /* the calls that found no room return first */
+        flow->beyond--;
+        return;
+    }
+    bool known = sp != NO_ADDRESS && flow->depth && flow->entries[flow->depth - 1].sp != NO_ADDRESS;
+    if (known ? return_by_sp(flow, target, sp) : return_by_address(flow, target))
+        return;
+    if ((!known || !flow->depth) && return_by_function(flow, target))
+        return;
+    if (!flow->unmatched++)
+        flow->unmatched_pc = from;
+    flow_jump(flow, from, target);
+}
+
+void flow_tail(struct flow *flow, uint64_t target) {
+    if (!flow->depth) {
+        flow_call(flow, target, NO_ADDRESS, NO_ADDRESS);
+        return;
+    }
+    if (!flow->beyond)
+        flow->node = flow_child(flow, flow->entries[flow->depth - 1].node, target);
+}
+
+void flow_jump_slow(struct flow *flow, uint64_t from, uint64_t target) {
+    struct function_range here = functions_find(flow->functions, from);
+    if (!here.function)
+        return;
+    flow->last = here;
+    if (target - here.start < here.end - here.start)
+        return;
+    struct function_range there = functions_find(flow->functions, target);
+    if (!there.function || there.function == here.function)
+        return;
+    flow->last = there;
+    flow_tail(flow, target);
+}
+
+void flow_count_leaf(struct flow *flow, uint64_t address, uint64_t count) {
+    uint32_t last = flow->trie->nodes[flow->node].last_child;
+    uint32_t leaf = flow_child(flow, flow->node, address);
+    flow->trie->nodes[leaf].count += count;
+    flow->trie->nodes[flow->node].last_child = last; /* it will be a call's turn next */
+}

@@ -1,0 +1,152 @@
+/*
+ * trace: exact instruction counts. A guest is executed or observed, every call, return and tail call is followed, and each
+ * instruction is counted on its exact stack.
+ *
+ * An engine (the built-in RISC-V interpreter, QEMU with wick's plugin, or a stream from some other simulator) tells a `flow`
+ * what the guest does, in four words: call, return, jump, count. The flow keeps the guest's stack and walks a trie of
+ * addresses, so each word costs the same at any depth. Addresses get names at the end, in trace_tree().
+ *
+ * The rules are those of the machine's conventions, made robust:
+ *  - A call pushes the target, and remembers the return address and, if the engine knows it, the stack pointer.
+ *  - A return that goes where the top call wanted it pops one frame. Any other return is looked for deeper: by the
+ *    stack pointer, else by return address, else by the function it lands in. That is how longjmp, exceptions and
+ *    hand-written assembly come back into step. What matches nothing is counted, and then obeys the jump rule.
+ *  - A jump is a tail call, which replaces the top frame, only if both its ends lie in functions, and in two different ones.
+ *    At the root a tail call nests instead, for the root never goes away.
+ */
+#ifndef WICK_TRACE_H
+#define WICK_TRACE_H
+
+#include "base/base.h"
+
+struct tree;
+
+#define NO_ADDRESS UINT64_MAX /* also: no stack pointer known */
+
+/* ---- functions: which code belongs together ----------------------------------------------- */
+
+/*
+ * The function symbols of one or more ELF files as ranges that do not overlap. A symbol of size zero ends at the next
+ * symbol or with its section; inside another function's range it is a label, and no function. Of nested functions
+ * the inner one has its range, and the outer one the rest.
+ */
+struct function_range {
+    uint64_t start;
+    uint64_t end;
+    uint32_t function; /* id, 1 …; 0 for a hole */
+};
+struct functions;
+struct functions *functions_new(void);
+void functions_free(struct functions *functions);
+/* For tests and other sources: one symbol. `is_function` is STT_FUNC, `rank` prefers a name among equals (higher wins). */
+void functions_add(struct functions *functions, struct text name, uint64_t start, uint64_t size,
+                   uint64_t section_end, bool is_function, unsigned rank);
+/* The symbols of an ELF image, each moved by `bias`; dynamic symbols if there is no symbol table. Broken or missing tables
+   add nothing and are no error. Returns how many were added. Ids given before stay valid. */
+size_t functions_add_elf(struct functions *functions, const void *image, size_t size, uint64_t bias);
+/* The piece of a function around the address, or the hole. Looks up after new symbols cost a sort. */
+struct function_range functions_find(struct functions *functions, uint64_t address);
+struct text functions_name(const struct functions *functions, uint32_t function); /* as in the file */
+uint64_t functions_start(const struct functions *functions, uint32_t function);
+size_t functions_count(const struct functions *functions);
+
+/* ---- trie --------------------------------------------------------------------------------- */
+
+/* A node is a stack: its parent's, and the address that was called on top of it. */
+struct trie_node {
+    uint64_t address;
+    uint64_t count;
+    uint32_t parent;
+    uint32_t last_child; /* the child that was entered last: most calls repeat it */
+};
+
+/* Nodes lie in one reservation that grows by being touched, so pointers stay and a shared one can be read by another
+   process while it grows. Node 0 is none; roots have parent 0. */
+struct trie {
+    struct trie_node *nodes;
+    uint32_t capacity;
+    uint32_t *count;    /* nodes used, with node 0 */
+    uint32_t own_count; /* where `count` points unless the trie is shared */
+    size_t reserved;
+};
+bool trie_init(struct trie *trie, struct error *error);
+void trie_release(struct trie *trie);
+
+/* ---- flow: the control flow of one thread ------------------------------------------------- */
+
+struct flow_entry {
+    uint64_t return_address; /* NO_ADDRESS for a tail call made at the root */
+    uint64_t sp;             /* the caller's; NO_ADDRESS if unknown */
+    uint32_t node;           /* the caller */
+};
+
+struct flow {
+    struct trie *trie;
+    struct functions *functions;
+    struct flow_entry *entries; /* the caller of each live call, outermost first */
+    size_t depth;
+    size_t capacity;
+    size_t max_depth;
+    uint32_t node; /* where instructions count now */
+    uint32_t root;
+    uint64_t beyond;    /* calls deeper than max_depth that have not returned */
+    uint64_t unmatched; /* returns that matched nothing */
+    uint64_t dropped;   /* frames left out, for want of depth or nodes */
+    uint64_t unmatched_pc;
+    struct function_range last; /* the function of the last jump: loops stay inside */
+    struct index children;
+};
+
+/* `root` is the entry address. The trie and the functions stay the caller's. */
+void flow_init(struct flow *flow, struct trie *trie, struct functions *functions, uint64_t root);
+void flow_release(struct flow *flow);
+
+uint32_t flow_child_slow(struct flow *flow, uint32_t parent, uint64_t address);
+void flow_grow(struct flow *flow);
+void flow_return_slow(struct flow *flow, uint64_t from, uint64_t target, uint64_t sp);
+void flow_jump_slow(struct flow *flow, uint64_t from, uint64_t target);
+void flow_tail(struct flow *flow, uint64_t target);
+
+static inline uint32_t flow_child(struct flow *flow, uint32_t parent, uint64_t address) {
+    uint32_t child = flow->trie->nodes[parent].last_child;
+    if (__builtin_expect(flow->trie->nodes[child].address == address, 1))
+        return child; /* node 0 has NO_ADDRESS */
+    return flow_child_slow(flow, parent, address);
+}
+
+static inline void flow_count(struct flow *flow, uint64_t count) {
+    flow->trie->nodes[flow->node].count += count;
+}
+
+static inline void flow_call(struct flow *flow, uint64_t target, uint64_t return_address, uint64_t sp) {
+    if (__builtin_expect(flow->depth == flow->capacity, 0)) {
+        flow_grow(flow);
+        if (flow->depth == flow->capacity)
+            return;
+    }
+    flow->entries[flow->depth++] = (struct flow_entry){return_address, sp, flow->node};
+    flow->node = flow_child(flow, flow->node, target);
+}
+
+static inline void flow_return(struct flow *flow, uint64_t from, uint64_t target, uint64_t sp) {
+    const struct flow_entry *top = flow->entries + flow->depth;
+    if (__builtin_expect(flow->depth && top[-1].return_address == target && !flow->beyond, 1)) {
+        flow->node = top[-1].node;
+        flow->depth--;
+        return;
+    }
+    flow_return_slow(flow, from, target, sp);
+}
+
+static inline void flow_jump(struct flow *flow, uint64_t from, uint64_t target) {
+    uint64_t size = flow->last.end - flow->last.start;
+    if (from - flow->last.start < size && target - flow->last.start < size)
+        return;
+    flow_jump_slow(flow, from, target);
+}
+
+/* A leaf of its own under the current frame, for system calls: counted without being entered. */
+#define SYNTHETIC_ADDRESS (1ull << 63)
+void flow_count_leaf(struct flow *flow, uint64_t address, uint64_t count);
+
+#endif
