@@ -43,15 +43,115 @@ struct fold_options {
 /* `a;b;c 12`, one line a stack, sorted bytewise. */
 void fold_write(struct out *out, const struct flame *flame, const struct fold_options *options);
 
+/* ---- colours ------------------------------------------------------------------------------ */
+
+/*
+ * The colour of a frame is a pure function of its name, its kinds and its object: the same frame looks the same in every
+ * graph. PALETTE_WICK says by hue where code lives (program, library by object, kernel, JIT, unknown) and by tint
+ * that it was inlined; black text on any of its colours has a contrast of 7:1 at least. The others are those of
+ * flamegraph.pl and inferno, to the digit; where black text would be hard to read on one, labels are white.
+ */
+enum palette {
+    PALETTE_WICK,
+    PALETTE_HOT,
+    PALETTE_MEM,
+    PALETTE_IO,
+    PALETTE_WAKEUP,
+    PALETTE_CHAIN,
+    PALETTE_JAVA,
+    PALETTE_JS,
+    PALETTE_PERL,
+    PALETTE_PYTHON,
+    PALETTE_RUST,
+    PALETTE_RED,
+    PALETTE_GREEN,
+    PALETTE_BLUE,
+    PALETTE_AQUA,
+    PALETTE_YELLOW,
+    PALETTE_PURPLE,
+    PALETTE_ORANGE,
+    PALETTE_COUNT,
+};
+extern const char *const palette_names[PALETTE_COUNT];
+bool palette_find(const char *name, enum palette *palette);
+
+struct colour {
+    uint8_t red, green, blue;
+};
+struct colouring {
+    enum palette palette;
+    bool by_hash; /* weigh the name's first letters most, so that alike names look alike; not for PALETTE_WICK */
+};
+struct colour colour_of_frame(const struct colouring *colouring, struct text name, struct text object,
+                              uint32_t kinds);
+/* White to red (or blue) as `part` of `whole` grows. */
+struct colour colour_of_change(uint64_t part, uint64_t whole, bool is_growth);
+/* Whether black text on it is easier to read than white. */
+bool colour_takes_black(struct colour colour);
+bool colour_parse(const char *text, struct colour *colour); /* "#rrggbb" */
+
+/* What `--cp` keeps between graphs: `name->rgb(r,g,b)` lines. Frames found in it take its colour, others are added. */
+struct palette_map;
+struct palette_map *palette_map_new(void);
+void palette_map_free(struct palette_map *map);
+/* Bad lines are noted, not fatal. */
+void palette_map_read(struct palette_map *map, struct text text, struct notes *notes);
+void palette_map_write(const struct palette_map *map, struct out *out); /* sorted by name */
+
 /* ---- SVG ---------------------------------------------------------------------------------- */
 
-struct svg_options {
-    const char *title; /* NULL: "Flame Graph" */
-    const char *subtitle;
-    const char *notes; /* for the provenance comment */
-    uint32_t width;    /* 0: fluid */
-    double min_width;  /* per cent of the total; frames narrower are left out */
+/*
+ * One well-formed XML document: a still picture where scripts are off; with them it zooms, searches, is moved through
+ * by keyboard and fits its window (web/svg/). Frames stand in the file parents first and from left to right; each is a group of
+ * <title> "name (1,234 samples, 12.34%)", <rect> with its place in the file's units in fg:x and fg:w, and a label if one fits.
+ */
+
+/* What to do to particular frames: lines of `name TAB attribute=value TAB …`. */
+struct name_attributes;
+struct name_attributes *name_attributes_new(struct text text, struct notes *notes);
+void name_attributes_free(struct name_attributes *attributes);
+
+/* Of a diff, what a frame's width stands for. */
+enum diff_shape {
+    SHAPE_BOTH,   /* the larger of both sides: everything that is in either can be seen */
+    SHAPE_AFTER,  /* what vanished has no width */
+    SHAPE_BEFORE, /* what is new has no width */
 };
+
+/* Zero-initialised is a good picture of everything; commands set min_width to SVG_MIN_WIDTH unless told. */
+#define SVG_MIN_WIDTH 0.01
+struct svg_options {
+    const char *title;      /* NULL: "Flame Graph", or what the fields below make of it */
+    const char *subtitle;   /* NULL: none */
+    const char *notes;      /* the provenance comment after wick's own line; NULL: none */
+    const char *count_name; /* NULL: the flame's unit */
+    const char *name_type;  /* before the name in the line that tells of a frame; NULL: "Function:" */
+    const char *root_name;  /* NULL: "all" */
+    uint32_t width;         /* pixels; 0: 1,200, and as wide as the window where scripts run */
+    uint32_t frame_height;  /* pixels; 0: 16 */
+    double min_width;       /* per cent of the total; frames narrower are left out */
+    const char *font;       /* CSS families; NULL: "monospace" */
+    uint32_t font_size;     /* pixels; 0: 12 */
+    double font_width;      /* of a letter, in font sizes, to see which labels fit; 0: 0.59 */
+    struct colouring colouring;
+    bool diffusion;        /* the wider the redder, whatever the name */
+    bool negate;           /* swap what red and blue mean in a diff */
+    enum diff_shape shape; /* of a diff */
+    const char *background;     /* yellow, blue, green, grey or #rrggbb; NULL: plain, dark where the reader likes it dark */
+    const char *search_colour;  /* #rrggbb; NULL: #e600e6 */
+    const char *ui_colour;      /* #rrggbb, titles and buttons; NULL: black, or near-white in the dark */
+    const char *stroke_colour;  /* #rrggbb, an outline for every frame; NULL: none */
+    double factor;              /* counts are shown times this; 0: 1 */
+    uint64_t total;             /* what 100 % is, when more than was counted; 0: what was counted */
+    bool inverted;              /* root at the top */
+    bool is_chart;              /* the flame's order is time's: changes the title */
+    bool truncate_left;         /* labels that don't fit lose their beginning */
+    bool no_script;
+    struct palette_map *map;    /* NULL: none. Extended by what is drawn */
+    const struct name_attributes *attributes; /* NULL: none */
+};
+/* Colours, font and numbers: false with a usage error if one makes no sense. svg_write() takes only what passed. */
+bool svg_options_check(const struct svg_options *options, struct error *error);
 void svg_write(struct out *out, const struct flame *flame, const struct svg_options *options);
 
 /* ---- script text -------------------------------------------------------------------------- */

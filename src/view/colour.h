@@ -1,0 +1,13 @@
+/* Private to the room: what the files of colours share. */
+#ifndef WICK_VIEW_COLOUR_H
+#define WICK_VIEW_COLOUR_H
+
+#include "view/view.h"
+
+/* The plain palette that a palette with meanings (java, js, …) gives a frame; any other palette is itself. */
+enum palette palette_by_meaning(enum palette palette, struct text name, uint32_t kinds);
+
+/* The colour kept for `name`, or `colour`, which is then kept. */
+struct colour palette_map_take(struct palette_map *map, struct text name, struct colour colour);
+
+#endif

@@ -1,0 +1,343 @@
+/*
+ * A flame as an SVG's frames.
+ *
+ * One walk, parents first and from left to right, without recursion and without a stack of nodes: children and
+ * siblings are linked, and only the left edge of the open frame at each depth is kept. A frame that is too narrow is left out with
+ * all it calls, so the walk costs what is drawn, not what was counted. Each distinct name is escaped once, when it is first drawn.
+ */
+#include "view/svg.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "view/colour.h"
+
+struct drawing {
+    struct buffer *buffer; /* the output's own */
+    const struct flame *flame;
+    const struct svg_options *options;
+    struct svg_layout layout;
+    uint64_t *widths; /* by node, for SHAPE_BOTH; else NULL */
+    uint64_t total;   /* what the whole width stands for */
+    uint64_t largest; /* change of any node, for a diff's colours */
+    double least;     /* narrower frames are left out */
+    struct text unit;
+    struct buffer escaped; /* shown names */
+    struct piece {
+        size_t start, length;
+    } * pieces; /* by string: where in `escaped`; length 0: not yet */
+};
+
+/* ---- widths ---- */
+
+static uint64_t node_width(const struct drawing *d, uint32_t id) {
+    const struct flame_node *node = &d->flame->nodes.items[id];
+    if (d->widths)
+        return d->widths[id];
+    return d->flame->is_diff && d->options->shape == SHAPE_BEFORE ? node->total_before
+                                                                  : node->total;
+}
+
+/* What a frame spent itself stands to the left of what it called, as the peers' order of lines has it. */
+static uint64_t own_width(const struct drawing *d, uint32_t id) {
+    const struct flame_node *node = &d->flame->nodes.items[id];
+    if (d->widths)
+        return node->self > node->self_before ? node->self : node->self_before;
+    return d->flame->is_diff && d->options->shape == SHAPE_BEFORE ? node->self_before : node->self;
+}
+
+/* The larger of both sides' own weights, added up. Sums beyond 64 bits leave the shape of the later side. */
+static uint64_t *widths_of_both(const struct flame *flame) {
+    uint64_t *widths = memory_zero(flame->nodes.count, sizeof *widths);
+    bool overflow = false;
+    for (size_t i = flame->nodes.count; i-- > 0;) {
+        const struct flame_node *node = &flame->nodes.items[i];
+        uint64_t own = node->self > node->self_before ? node->self : node->self_before;
+        overflow |= __builtin_add_overflow(widths[i], own, &widths[i]);
+        if (i > 0)
+            overflow |=
+                __builtin_add_overflow(widths[node->parent], widths[i], &widths[node->parent]);
+    }
+    if (!overflow)
+        return widths;
+    free(widths);
+    return NULL;
+}
+
+static uint64_t change_of(const struct flame_node *node) {
+    return node->total > node->total_before ? node->total - node->total_before
+                                            : node->total_before - node->total;
+}
+
+static uint64_t largest_change(const struct flame *flame) {
+    uint64_t largest = 0;
+    for (size_t i = 1; i < flame->nodes.count; i++) {
+        uint64_t change = change_of(&flame->nodes.items[i]);
+        largest = change > largest ? change : largest;
+    }
+    return largest;
+}
+
+/* What is narrower than its parent may be is no deeper than what is drawn, so any order of looking gives the same answer. */
+static uint64_t deepest_drawn(const struct drawing *d) {
+    uint32_t deepest = 0;
+    for (uint32_t i = 1; i < d->flame->nodes.count; i++) {
+        uint64_t width = node_width(d, i);
+        if (width > 0 && (double)width >= d->least && d->flame->nodes.items[i].depth > deepest)
+            deepest = d->flame->nodes.items[i].depth;
+    }
+    return deepest;
+}
+
+/* ---- one frame ---- */
+
+static struct text escaped_name(struct drawing *d, uint32_t id) {
+    if (id == 0)
+        return TEXT("");
+    struct piece *piece = &d->pieces[id];
+    if (piece->length == 0) {
+        piece->start = d->escaped.count;
+        svg_add_xml(&d->escaped, svg_shown_name(strings_get(d->flame->strings, id)));
+        piece->length = d->escaped.count - piece->start;
+    }
+    return (struct text){d->escaped.items + piece->start, piece->length};
+}
+
+static uint64_t shown_count(const struct drawing *d, uint64_t weight) {
+    double factor = d->options->factor;
+    if (factor == 0 || factor == 1)
+        return weight;
+    double scaled = floor((double)weight * factor + 0.5);
+    return scaled < 0 ? 0 : scaled >= 0x1p64 ? UINT64_MAX : (uint64_t)scaled;
+}
+
+static double percent(uint64_t part, uint64_t whole) {
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* "; +1.23%, was 4": of the whole, as the width is. */
+static void add_change(struct drawing *d, const struct flame_node *node) {
+    const struct flame_node *root = &d->flame->nodes.items[0];
+    uint64_t change = change_of(node), whole = root->total ? root->total : root->total_before;
+    buffer_add(d->buffer, TEXT("; "));
+    if (change)
+        buffer_add_char(d->buffer, node->total > node->total_before ? '+' : '-');
+    svg_add_hundredths(d->buffer, percent(change, whole));
+    buffer_add(d->buffer, TEXT("%, was "));
+    svg_add_grouped(d->buffer, shown_count(d, node->total_before));
+}
+
+static void add_counts(struct drawing *d, const struct flame_node *node) {
+    uint64_t whole = d->flame->is_diff ? d->flame->nodes.items[0].total : d->total;
+    buffer_add(d->buffer, TEXT(" ("));
+    svg_add_grouped(d->buffer, shown_count(d, node->total));
+    buffer_add_char(d->buffer, ' ');
+    svg_add_xml(d->buffer, d->unit);
+    buffer_add(d->buffer, TEXT(", "));
+    if (node == d->flame->nodes.items && node->total == whole)
+        buffer_add(d->buffer, TEXT("100"));
+    else
+        svg_add_hundredths(d->buffer, percent(node->total, whole));
+    buffer_add_char(d->buffer, '%');
+    if (d->flame->is_diff)
+        add_change(d, node);
+    buffer_add_char(d->buffer, ')');
+}
+
+static struct text root_name(const struct drawing *d) {
+    return d->options->root_name ? text_of(d->options->root_name) : TEXT("all");
+}
+
+static void add_title(struct drawing *d, const struct flame_node *node,
+                      const struct name_attribute *attribute) {
+    buffer_add(d->buffer, TEXT("<title>"));
+    if (attribute && attribute->title.length) {
+        svg_add_xml(d->buffer, attribute->title);
+    } else {
+        if (node == d->flame->nodes.items)
+            svg_add_xml(d->buffer, root_name(d));
+        else
+            buffer_add(d->buffer, escaped_name(d, node->name));
+        add_counts(d, node);
+    }
+    buffer_add(d->buffer, TEXT("</title>"));
+}
+
+/* Wider is redder: the root of the share, so that a tenth of the whole is a third of the way. */
+static struct colour colour_by_width(const struct drawing *d, uint64_t width) {
+    double share = sqrt((double)width / (double)d->total) * 2000;
+    return colour_of_change((uint64_t)share, 2000, true);
+}
+
+static struct colour node_colour(struct drawing *d, const struct flame_node *node, uint64_t width) {
+    const struct svg_options *options = d->options;
+    if (options->diffusion)
+        return colour_by_width(d, width);
+    if (d->flame->is_diff) {
+        bool grew = node->total > node->total_before;
+        return colour_of_change(change_of(node), d->largest, grew != options->negate);
+    }
+    if (node == d->flame->nodes.items)
+        return (struct colour){226, 222, 216};
+    struct text name = strings_get(d->flame->strings, node->name);
+    struct colour colour = colour_of_frame(
+        &options->colouring, name, strings_get(d->flame->strings, node->object), node->kinds);
+    return options->map ? palette_map_take(options->map, name, colour) : colour;
+}
+
+static uint64_t row_top(const struct drawing *d, uint32_t depth) {
+    uint64_t row = d->options->inverted ? depth : d->layout.rows - 1 - depth;
+    return d->layout.top + row * d->layout.frame_height;
+}
+
+static void add_colour(struct buffer *buffer, struct colour c) {
+    static const char digits[] = "0123456789abcdef";
+    char text[] = {'#',
+                   digits[c.red >> 4],
+                   digits[c.red & 15],
+                   digits[c.green >> 4],
+                   digits[c.green & 15],
+                   digits[c.blue >> 4],
+                   digits[c.blue & 15]};
+    buffer_add(buffer, (struct text){text, sizeof text});
+}
+
+static void add_rect(struct drawing *d, uint32_t depth, uint64_t x, uint64_t width,
+                     struct colour colour) {
+    struct buffer *b = d->buffer;
+    buffer_add(b, TEXT("<rect x=\""));
+    svg_add_place(b, x, d->total, 0, 1);
+    buffer_add(b, TEXT("\" y=\""));
+    buffer_add_u64(b, row_top(d, depth));
+    buffer_add(b, TEXT("\" width=\""));
+    svg_add_span(b, x, x + width, d->total);
+    buffer_add(b, TEXT("\" height=\""));
+    buffer_add_u64(b, d->layout.frame_height - 1);
+    buffer_add(b, TEXT("\" fill=\""));
+    add_colour(b, colour);
+    buffer_add(b, TEXT("\" fg:x=\""));
+    buffer_add_u64(b, x);
+    buffer_add(b, TEXT("\" fg:w=\""));
+    buffer_add_u64(b, width);
+    buffer_add(b, TEXT("\"/>"));
+}
+
+static void add_text(struct drawing *d, const struct flame_node *node, uint64_t x, uint64_t width,
+                     struct colour colour) {
+    struct buffer *b = d->buffer;
+    uint32_t plot = d->layout.width - 2 * SVG_MARGIN;
+    double letters = ((double)plot * (double)width / (double)d->total - 6) / d->layout.letter;
+    if (letters < 3)
+        return;
+    struct text name = node == d->flame->nodes.items
+                           ? root_name(d)
+                           : svg_shown_name(strings_get(d->flame->strings, node->name));
+    buffer_add(b, TEXT("<text x=\""));
+    svg_add_place(b, x, d->total, 3, plot);
+    buffer_add(b, TEXT("\" y=\""));
+    buffer_add_u64(b, row_top(d, node->depth) + (d->layout.frame_height + d->layout.font_size) / 2 -
+                          3);
+    buffer_add(b, colour_takes_black(colour) ? TEXT("\">") : TEXT("\" class=\"w\">"));
+    svg_add_label(b, name, (size_t)letters, d->options->truncate_left);
+    buffer_add(b, TEXT("</text>"));
+}
+
+static bool add_link(struct buffer *b, const struct name_attribute *attribute) {
+    if (!attribute || !attribute->href.length)
+        return false;
+    buffer_add(b, TEXT("<a href=\""));
+    svg_add_xml(b, attribute->href);
+    if (attribute->target.length) {
+        buffer_add(b, TEXT("\" target=\""));
+        svg_add_xml(b, attribute->target);
+    }
+    buffer_add_char(b, '"');
+    buffer_add(b, attribute->link);
+    buffer_add_char(b, '>');
+    return true;
+}
+
+static void add_frame(struct drawing *d, uint32_t id, uint64_t x, uint64_t width) {
+    const struct flame_node *node = &d->flame->nodes.items[id];
+    const struct name_attribute *attribute =
+        name_attributes_find(d->options->attributes, strings_get(d->flame->strings, node->name));
+    struct colour colour = node_colour(d, node, width);
+    buffer_add(d->buffer, TEXT("<g"));
+    if (attribute)
+        buffer_add(d->buffer, attribute->group);
+    buffer_add_char(d->buffer, '>');
+    add_title(d, node, attribute);
+    bool linked = add_link(d->buffer, attribute);
+    add_rect(d, node->depth, x, width, colour);
+    add_text(d, node, x, width, colour);
+    if (linked)
+        buffer_add(d->buffer, TEXT("</a>"));
+    buffer_add(d->buffer, TEXT("</g>\n"));
+}
+
+/* ---- the walk ---- */
+
+/* lefts[depth] is where the next frame of that depth begins. */
+static void draw_frames(struct drawing *d, struct out *out) {
+    const struct flame_node *nodes = d->flame->nodes.items;
+    uint64_t *lefts = memory_zero(d->layout.rows + 1, sizeof *lefts);
+    uint32_t id = 0;
+    for (;;) {
+        uint64_t width = node_width(d, id), x = lefts[nodes[id].depth];
+        lefts[nodes[id].depth] = x + width;
+        bool drawn = width > 0 && (double)width >= d->least;
+        if (drawn) {
+            add_frame(d, id, x, width);
+            out_text(out, TEXT("")); /* hands the buffer on when it is full */
+        }
+        if (drawn && nodes[id].first_child) {
+            uint64_t own = own_width(d, id);
+            id = nodes[id].first_child;
+            lefts[nodes[id].depth] = x + own;
+            continue;
+        }
+        while (id && !nodes[id].next)
+            id = nodes[id].parent;
+        if (!id || out_closed(out))
+            break;
+        id = nodes[id].next;
+    }
+    free(lefts);
+}
+
+static struct svg_layout layout_of(const struct svg_options *options, uint64_t deepest) {
+    struct svg_layout layout = {
+        .width = options->width ? options->width : 1200,
+        .frame_height = options->frame_height ? options->frame_height : 16,
+        .font_size = options->font_size ? options->font_size : 12,
+        .rows = deepest + 1,
+    };
+    layout.letter = layout.font_size * (options->font_width > 0 ? options->font_width : 0.59);
+    layout.top = 3 * layout.font_size + 6 + (options->subtitle ? 3 * layout.font_size / 2 : 0);
+    layout.height = layout.top + layout.rows * layout.frame_height + 2 * layout.font_size + 6;
+    return layout;
+}
+
+void svg_write(struct out *out, const struct flame *flame, const struct svg_options *options) {
+    struct drawing d = {.buffer = &out->pending, .flame = flame, .options = options};
+    struct text unit = strings_get(flame->strings, flame->unit);
+    d.unit = options->count_name ? text_of(options->count_name)
+             : unit.length       ? unit
+                                 : TEXT("samples");
+    if (flame->is_diff) {
+        d.widths = options->shape == SHAPE_BOTH ? widths_of_both(flame) : NULL;
+        d.largest = largest_change(flame);
+    }
+    d.total = node_width(&d, 0);
+    if (options->total > d.total)
+        d.total = options->total;
+    d.least = (double)d.total * options->min_width / 100;
+    d.layout = layout_of(options, deepest_drawn(&d));
+    d.pieces = memory_zero(strings_count(flame->strings) + 1, sizeof *d.pieces);
+    svg_write_head(out, flame, options, &d.layout, d.total);
+    draw_frames(&d, out);
+    svg_write_tail(out, options);
+    buffer_release(&d.escaped);
+    free(d.pieces);
+    free(d.widths);
+}

@@ -1,0 +1,51 @@
+/* Private to the room: what the files that draw an SVG share. */
+#ifndef WICK_VIEW_SVG_H
+#define WICK_VIEW_SVG_H
+
+#include "view/view.h"
+
+/* What a --nameattr file says of one name. Zero length: nothing. `extra` texts are whole attributes, escaped already. */
+struct name_attribute {
+    struct text title;
+    struct text href;
+    struct text target;
+    struct text group; /* ` id="…" class="…"` and g_extra */
+    struct text link;  /* a_extra */
+};
+/* NULL when the file says nothing of it. */
+const struct name_attribute *name_attributes_find(const struct name_attributes *attributes,
+                                                  struct text name);
+
+/* As buffer_add_xml, but plain runs are copied whole: names of 300 letters are mostly plain. */
+void svg_add_xml(struct buffer *buffer, struct text t);
+/* Cuts whole characters from an end, or both `..` and characters, so that `room` characters are left; empty when nothing of use is. */
+void svg_add_label(struct buffer *buffer, struct text name, size_t room, bool truncate_left);
+/* 1,234,567 */
+void svg_add_grouped(struct buffer *buffer, uint64_t value);
+/* `value` with two decimals, correctly rounded, ties to even, whatever the locale. For 0 ≤ value < 2^50. */
+void svg_add_hundredths(struct buffer *buffer, double value);
+/* start / whole in per cent, moved right by `pixels` of `width`; the way from start to end. Four decimals, no zeroes at the end. Both
+   round edges, not widths: neighbours that share an edge get the same number for it. */
+void svg_add_place(struct buffer *buffer, uint64_t start, uint64_t whole, uint64_t pixels,
+                   uint64_t width);
+void svg_add_span(struct buffer *buffer, uint64_t start, uint64_t end, uint64_t whole);
+/* Without _[k], _[j], _[i] or _[w] at its end. */
+struct text svg_shown_name(struct text name);
+
+struct svg_layout {
+    uint32_t width, frame_height, font_size;
+    uint64_t top, height; /* of the frames' first row; of the whole */
+    uint64_t rows;
+    double letter; /* width of a letter in pixels */
+};
+/* Everything before and after the frames. */
+void svg_write_head(struct out *out, const struct flame *flame, const struct svg_options *options,
+                    const struct svg_layout *layout, uint64_t total);
+void svg_write_tail(struct out *out, const struct svg_options *options);
+
+/* web/svg/, made into bytes by tools/embed. */
+extern const struct text svg_script_text, svg_style_text;
+
+enum { SVG_MARGIN = 10 };
+
+#endif
