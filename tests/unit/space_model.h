@@ -364,16 +364,24 @@ static void model_check_moment(struct model_run *run, struct key key) {
     space_each(run->spaces, at.user, model_each, &walk);
 }
 
+static void model_check_answer(struct model_run *run, struct space_cursor *cursor, size_t i) {
+    struct model_answer *answer = &run->answers.items[i];
+    struct space_at again;
+    spaces_at(run->spaces, cursor, answer->pid, answer->tid, &answer->key, &again);
+    MODEL_CHECK(memcmp(&again, &answer->at, sizeof again) == 0);
+}
+
+/* The same thread at all moments, so that the cursor's memory is used; forwards, backwards, and in leaps. */
 static void model_check_again(struct model_run *run) {
     struct space_cursor cursor = {0};
-    size_t count = run->answers.count, step = count / 2 + 1;
-    while (count % step == 0 || step % 2 == 0)
-        step++;
-    for (size_t i = 0, at = 0; i < count; i++, at = (at + step) % count) {
-        struct model_answer *answer = &run->answers.items[at];
-        struct space_at again;
-        spaces_at(run->spaces, &cursor, answer->pid, answer->tid, &answer->key, &again);
-        MODEL_CHECK(memcmp(&again, &answer->at, sizeof again) == 0);
+    size_t who = IDS * IDS, moments = run->answers.count / who;
+    for (size_t i = 0; i < who; i++) {
+        for (size_t m = 0; m < moments; m++)
+            model_check_answer(run, &cursor, m * who + i);
+        for (size_t m = moments; m-- > 0;)
+            model_check_answer(run, &cursor, m * who + i);
+        for (size_t m = 0; m < moments; m++)
+            model_check_answer(run, &cursor, m * 7 % moments * who + i);
     }
 }
 

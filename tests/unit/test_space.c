@@ -1,6 +1,8 @@
 /* Address spaces, threads and comms: perf's rules and the right ones, a simple model, and how much memory a million mmaps take. */
 #include "space_model.h"
 
+#include "space/maps.h"
+
 #include <setjmp.h>
 #include <cmocka.h>
 
@@ -239,6 +241,55 @@ static void test_million(void **state) {
     spaces_free(spaces);
 }
 
+/* Every node ever made: heights are right, and differ by one at most. */
+static void check_balance(const struct maps *maps) {
+    for (size_t i = 1; i < maps->nodes.count; i++) {
+        const struct maps_node *nodes = maps->nodes.items, *node = &nodes[i];
+        int left = nodes[node->left].height, right = nodes[node->right].height;
+        assert_int_equal(node->height, 1 + (left > right ? left : right));
+        assert_in_range(left - right + 1, 0, 2);
+    }
+}
+
+static void test_balance(void **state) {
+    enum { MAPS = 1 << 12 };
+    for (unsigned order = 0; order < 5; order++) {
+        struct maps maps = {0};
+        uint32_t root = 0;
+        bool executable;
+        for (uint64_t i = 0; i < MAPS; i++) {
+            uint64_t outside_in = i % 2 ? MAPS - i : i,
+                     inside_out = MAPS + (i % 2 ? i / 2 : -i / 2 - 1);
+            uint64_t place[] = {i, MAPS - i, outside_in, inside_out, i * 7919 % MAPS};
+            root = maps_put(&maps, root,
+                            &(struct mapping){2 * place[order], 2 * place[order] + 1, 0, 1, 1},
+                            &executable);
+        }
+        check_balance(&maps);
+        assert_in_range(maps.nodes.count, MAPS, 15 * MAPS);
+        maps_release(&maps);
+    }
+}
+
+/* Taking out pieces small and large joins trees of all heights. */
+static void test_balance_after_cuts(void **state) {
+    struct maps maps = {0};
+    uint32_t root = 0;
+    uint64_t seed = 1;
+    bool executable;
+    for (unsigned round = 0; round < 20000; round++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        uint64_t start = seed >> 50, length = UINT64_C(1) << (seed >> 20 & 7);
+        if (round % 16 == 15)
+            root = maps_cut(&maps, root, start, start + 8 * length, &executable);
+        else
+            root = maps_put(&maps, root, &(struct mapping){start, start + 1, 0, round, 1},
+                            &executable);
+    }
+    check_balance(&maps);
+    maps_release(&maps);
+}
+
 /* Each of ten thousand children covers the whole address space of a parent with ten thousand mappings. */
 static void test_cover_all(void **state) {
     enum { MAPS = 10000 };
@@ -279,12 +330,20 @@ static void test_cyclic(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_key_order),        cmocka_unit_test(test_split),
-        cmocka_unit_test(test_epochs),           cmocka_unit_test(test_exec),
-        cmocka_unit_test(test_synthesized_fork), cmocka_unit_test(test_lost_fork),
-        cmocka_unit_test(test_exit_and_reuse),   cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_late_record),      cmocka_unit_test(test_model),
-        cmocka_unit_test(test_million),          cmocka_unit_test(test_cover_all),
+        cmocka_unit_test(test_key_order),
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_epochs),
+        cmocka_unit_test(test_exec),
+        cmocka_unit_test(test_synthesized_fork),
+        cmocka_unit_test(test_lost_fork),
+        cmocka_unit_test(test_exit_and_reuse),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_late_record),
+        cmocka_unit_test(test_model),
+        cmocka_unit_test(test_million),
+        cmocka_unit_test(test_balance),
+        cmocka_unit_test(test_balance_after_cuts),
+        cmocka_unit_test(test_cover_all),
         cmocka_unit_test(test_cyclic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
