@@ -30,7 +30,7 @@ struct table {
 /* A decoded row, in the list of a page that it was hit in. */
 struct known {
     struct known *next;
-    const struct cfi_row *row;
+    struct cfi_row *row;
 };
 
 struct object_cfi {
@@ -127,7 +127,18 @@ static const struct cfi_row *known_find(const struct object_cfi *cfi, uint64_t a
     return NULL;
 }
 
-static void known_add(struct object_cfi *cfi, uint64_t address, const struct cfi_row *row) {
+/* Rows end where the next begins, so one with the same end is the same row, hit further down: it is made longer. */
+static struct cfi_row *known_extend(const struct object_cfi *cfi, uint64_t address, uint64_t end) {
+    uint32_t id = page_find(cfi, address >> 12);
+    for (struct known *k = id ? cfi->pages.items[id] : NULL; k; k = k->next)
+        if (k->row->end == end) {
+            k->row->start = address;
+            return k->row;
+        }
+    return NULL;
+}
+
+static void known_add(struct object_cfi *cfi, uint64_t address, struct cfi_row *row) {
     struct known *known = arena_alloc(&cfi->arena, sizeof *known);
     uint32_t id = page_find(cfi, address >> 12);
     *known = (struct known){id ? cfi->pages.items[id] : NULL, row};
@@ -277,17 +288,18 @@ static struct cfi_row *draft_keep(struct object_cfi *cfi, const struct draft *dr
     return row;
 }
 
-static const struct cfi_row *row_decode(struct object_cfi *cfi, Dwarf_Frame *frame,
-                                        uint64_t address) {
+static struct cfi_row *row_decode(struct object_cfi *cfi, Dwarf_Frame *frame, uint64_t address) {
     const struct machine_registers *registers = machine_find(cfi->machine);
     struct draft draft = {.row = {.machine = cfi->machine, .simple = true}};
     Dwarf_Addr start, end;
     bool signal_frame;
     int return_register = dwarf_frame_info(frame, &start, &end, &signal_frame);
-    const struct cfi_row *row = NULL;
+    struct cfi_row *row = NULL;
     if (return_register >= 0 && return_register < registers->count && start <= address &&
         address < end && draft_cfa(&draft, frame, registers)) {
-        draft.row.start = start;
+        /* elfutils 0.188 forgets to move the start on when a state is restored, so that a row seems to begin where the
+           state was remembered. What is certain begins here. */
+        draft.row.start = address;
         draft.row.end = end;
         draft.row.signal_frame = signal_frame;
         draft.row.return_register = (uint8_t)return_register;
@@ -301,11 +313,11 @@ static const struct cfi_row *row_decode(struct object_cfi *cfi, Dwarf_Frame *fra
     return row;
 }
 
-static const struct cfi_row *row_from(struct object_cfi *cfi, Dwarf_CFI *source, uint64_t address) {
+static struct cfi_row *row_from(struct object_cfi *cfi, Dwarf_CFI *source, uint64_t address) {
     Dwarf_Frame *frame = NULL;
     if (!source || dwarf_cfi_addrframe(source, address, &frame) != 0)
         return NULL;
-    const struct cfi_row *row = row_decode(cfi, frame, address);
+    struct cfi_row *row = row_decode(cfi, frame, address);
     free(frame);
     return row;
 }
@@ -366,14 +378,17 @@ static const struct cfi_row *find_slowly(struct objects *objects, struct object 
     uint64_t at;
     if (!cfi->machine || !elf_offset_to_address(image, address, &at))
         return &no_row;
-    const struct cfi_row *row = known_find(cfi, at);
-    if (row)
-        return row;
-    row = row_from(cfi, cfi->eh_frame, at);
+    const struct cfi_row *known = known_find(cfi, at);
+    if (known)
+        return known;
+    struct cfi_row *row = row_from(cfi, cfi->eh_frame, at);
     if (!row)
         row = row_from(cfi, cfi->debug_frame, at);
     if (!row)
         return &no_row;
+    known = known_extend(cfi, at, row->end);
+    if (known)
+        return known;
     known_add(cfi, at, row);
     return row;
 }

@@ -89,7 +89,7 @@ void objects_prefetch_kernel(struct objects *objects);
 /* ---- unwinding rules: thread-safe --------------------------------------------------------- */
 
 /*
- * A row says how to find the caller's registers from anywhere in [start, end) of one ELF file. It is decoded by elfutils when
+ * A row says how to find the caller's registers from anywhere in a range of one ELF file. It is decoded by elfutils when
  * an address in it is first asked for, from .eh_frame, else from .debug_frame (the file's or its debug file's), and
  * never changes. Registers have DWARF numbers; only the general ones, return address and stack pointer are kept.
  */
@@ -114,7 +114,7 @@ struct cfi_op {
 };
 #define CFI_CFA_BY_EXPRESSION 255
 struct cfi_row {
-    uint64_t start; /* addresses of the ELF file, not file offsets */
+    uint64_t start; /* addresses of the ELF file, not file offsets; private, as it may move down */
     uint64_t end;
     uint64_t kept;       /* bit r: register r has a value in the caller, by its rule or unchanged */
     int32_t cfa_offset;  /* or, by expression: where it begins in ops */

@@ -77,8 +77,10 @@ static bool leave_signal(struct state *state) {
 const struct machine machine_aarch64 = {.elf = EM_AARCH64,
                                         .word = 8,
                                         .stack = SP,
+                                        .pc = NO_REGISTER,
                                         .load = load,
                                         .fallback = fallback,
                                         .is_trampoline = is_trampoline,
                                         .leave_signal = leave_signal,
+                                        .perf_lowers_interrupted = true,
                                         .signed_pointers = true};

@@ -8,6 +8,7 @@
 
 /* By DWARF number. aarch64 has the most: x0–x30 and sp. */
 #define REGISTERS_MAX 32
+#define NO_REGISTER 255
 
 struct memory {
     const uint8_t *stack;
@@ -32,6 +33,7 @@ struct machine {
     uint16_t elf; /* EM_… */
     uint8_t word;
     uint8_t stack; /* DWARF number of the stack pointer */
+    uint8_t pc;    /* and of the program counter, which expressions may use; or NO_REGISTER */
     /* Takes pc, sp and the rest over from perf's numbering. False: one that is needed is missing. */
     bool (*load)(struct state *state, uint64_t mask, const uint8_t *values);
     /* The caller without any rule, by frame pointer. `is_running`: the frame was interrupted, by the sample or a signal, so
@@ -41,6 +43,8 @@ struct machine {
     bool (*is_trampoline)(struct state *state);
     /* From such a frame to the interrupted one. */
     bool (*leave_signal)(struct state *state);
+    bool
+        perf_lowers_interrupted; /* libunwind takes the minus one of the interrupted address, not of the trampoline's */
     bool signed_pointers; /* return addresses may carry a signature in their upper bits */
 };
 

@@ -77,6 +77,8 @@ static void apply_any(struct state *state, const struct cfi_row *row, uint64_t c
 bool step_by_row(struct state *state, const struct machine *machine, const struct cfi_row *row,
                  bool is_running) {
     uint64_t sp = has_register(state, machine->stack) ? state->value[machine->stack] : 0, cfa;
+    if (!row->simple && machine->pc != NO_REGISTER)
+        set_register(state, machine->pc, state->pc);
     if (!find_cfa(state, row, &cfa))
         return false;
     if (machine->word == 4)

@@ -219,6 +219,15 @@ static bool has_caller(const struct entry *entry) {
     return !entry->row || entry->row->kept >> entry->row->return_register & 1;
 }
 
+/* Around signals, what perf prints depends on what libunwind calls a signal frame: on x86 the interrupted one, on
+   aarch64 the trampoline. */
+static bool perf_lowers(const struct machine *machine, bool is_first, bool is_running,
+                        bool is_trampoline) {
+    if (machine->perf_lowers_interrupted)
+        return !is_first && !is_trampoline;
+    return !is_running;
+}
+
 /* The frames, from the innermost on. Returns how it ended, with *last the outermost frame's entry. */
 static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
                                const struct machine *machine, const struct unwind_sample *sample,
@@ -232,10 +241,11 @@ static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
         if (!entry->mapping && stack->count > 0)
             return UNWIND_BROKEN;
         bool is_trampoline = entry->flags & ENTRY_TRAMPOLINE;
-        bool was_interrupted = is_running && stack->count > 0;
-        unwinder->frames[stack->count++] = (struct unwind_frame){
-            state->pc, entry->mapping,
-            (call || (was_interrupted && unwinder->options.compat_perf)) && !is_trampoline};
+        bool lowered = unwinder->options.compat_perf
+                           ? perf_lowers(machine, stack->count == 0, is_running, is_trampoline)
+                           : call && !is_trampoline;
+        unwinder->frames[stack->count++] =
+            (struct unwind_frame){state->pc, entry->mapping, lowered};
         *last = entry;
         if (!has_caller(entry))
             return UNWIND_COMPLETE;

@@ -28,7 +28,7 @@ enum unwind_arch unwind_arch_of(struct text arch);
 struct unwind_options {
     enum unwind_arch arch;
     bool
-        compat_perf; /* at most 127 frames; an interrupted address counts as a return address; the slice's last word is lost */
+        compat_perf; /* at most 127 frames; minus one where libunwind does it around signals; the slice's last word is lost */
 };
 
 /* What a sample has to offer. All pointers stay the caller's. */

@@ -61,6 +61,6 @@ static bool fallback_32(struct state *state, bool is_running) {
 }
 
 const struct machine machine_x86_64 = {
-    .elf = EM_X86_64, .word = 8, .stack = 7, .load = load_64, .fallback = fallback_64};
+    .elf = EM_X86_64, .word = 8, .stack = 7, .pc = 16, .load = load_64, .fallback = fallback_64};
 const struct machine machine_i386 = {
-    .elf = EM_386, .word = 4, .stack = 4, .load = load_32, .fallback = fallback_32};
+    .elf = EM_386, .word = 4, .stack = 4, .pc = 8, .load = load_32, .fallback = fallback_32};
