@@ -1,20 +1,20 @@
 /*
  * Pass 2: samples to trees.
  *
- * A worker takes pieces of the file and counts into a tree of its own. A sample first asks for (epoch, hash of its chain as
- * recorded): a chain seen before costs that one probe. A new one costs, from where it leaves the chain before it (neighbours share
- * most of their callers), a look into a direct-mapped cache of (epoch, address) → location and one probe of the node
- * index for each frame.
+ * A worker takes pieces of the file and counts into a tree of its own. A sample first asks for (series, epoch, hash of its
+ * chain as recorded) in a table that holds the counts themselves: a chain seen before costs one cache miss. The counts go into
+ * the tree's cells at the end. A new chain costs, from where it leaves the chain before it (neighbours share most of their
+ * callers), a look into a direct-mapped cache of (epoch, address) → location and one probe of the node index for each
+ * frame.
  *
- * The hash of a chain stands for the chain: two different ones of equal length in one epoch would have to
- * agree in 64 bits.
+ * The hash stands for the chain: two different ones of one series would have to agree in 64 bits.
  */
 #include "profile/reading.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { LOCATION_CACHE = 1 << 14, COMPAT_DEPTH = 127 };
+enum { LOCATION_CACHE = 1 << 14, COMPAT_DEPTH = 127, TABLE_FIRST = 1 << 12 };
 
 static const struct note_kind note_unmatched = {
     "deferred-missing",
@@ -28,13 +28,13 @@ struct entry {
     uint8_t call;
 };
 
-struct chain {
-    uint64_t hash;
-    uint64_t epochs;
-    uint32_t length;
+/* What was counted on one chain under one series. Two to a cache line. */
+struct counted {
+    uint64_t hash; /* 0: an empty slot */
     uint32_t node;
-    uint32_t series; /* the last one it was counted under, and its cell */
-    uint32_t cell;
+    uint32_t series;
+    uint64_t samples;
+    uint64_t weight;
 };
 
 struct cached_location {
@@ -49,8 +49,9 @@ struct worker {
     struct tree *tree;
     struct space_cursor cursor;
     struct cached_location *cache;
-    struct index chain_index;
-    VECTOR(struct chain) chains;  /* [0] is none */
+    struct counted *table; /* open addressing, at most half full */
+    size_t table_size;
+    size_t table_used;
     VECTOR(struct entry) entries; /* of the chain at hand, leaf first */
     VECTOR(struct entry)
     previous; /* of the new chain before it, root first, with the nodes on its way */
@@ -237,10 +238,10 @@ static void chain_join(struct worker *w, struct perfdata_sample *sample) {
     sample->chain_count = w->joined.count / 8;
 }
 
-static uint64_t chain_hash(const struct perfdata_sample *sample) {
-    if (!sample->chain)
-        return hash_mix(sample->ip, sample->mode);
-    return hash_mix(hash_bytes(sample->chain, 8 * sample->chain_count), sample->mode);
+/* Of everything that the node depends on, and the series; never 0. */
+static uint64_t chain_hash(const struct perfdata_sample *sample, const struct space_at *at, uint32_t series) {
+    uint64_t hash = sample->chain ? hash_bytes(sample->chain, 8 * sample->chain_count) : sample->ip;
+    return hash_mix(hash ^ at->epochs, (uint64_t)series << 32 | sample->chain_count << 8 | sample->mode) | 1;
 }
 
 static void entries_of_sample(struct worker *w, const struct perfdata_sample *sample) {
@@ -252,25 +253,45 @@ static void entries_of_sample(struct worker *w, const struct perfdata_sample *sa
         entries_of_chain(w, sample, ip, 1);
 }
 
-/* The chain as it was seen before, or as it now is. */
-static struct chain *chain_of_sample(struct worker *w, struct perfdata_sample *sample,
-                                     const struct space_at *at) {
-    if (w->reading->deferred.count || (sample->chain_count >= 2 && sample->chain))
-        chain_join(w, sample);
-    uint64_t hash = chain_hash(sample);
-    uint32_t length = (uint32_t)sample->chain_count, id;
-    for (struct probe p = index_probe(&w->chain_index, hash);
-         (id = index_next(&w->chain_index, &p));) {
-        struct chain *chain = &w->chains.items[id];
-        if (chain->hash == hash && chain->epochs == at->epochs && chain->length == length)
-            return chain;
+static void table_grow(struct worker *w) {
+    struct counted *old = w->table;
+    size_t old_size = w->table_size;
+    w->table_size = old_size ? old_size * 2 : TABLE_FIRST;
+    w->table = memory_zero(w->table_size, sizeof *w->table);
+    for (size_t i = 0; i < old_size; i++) {
+        size_t slot = old[i].hash >> 8 & (w->table_size - 1);
+        while (old[i].hash && w->table[slot].hash)
+            slot = (slot + 1) & (w->table_size - 1);
+        if (old[i].hash)
+            w->table[slot] = old[i];
     }
+    free(old);
+}
+
+/* The entry of (hash, series), or the empty one where it belongs. */
+static struct counted *table_find(struct worker *w, uint64_t hash, uint32_t series) {
+    size_t slot = hash >> 8 & (w->table_size - 1);
+    while (w->table[slot].hash && (w->table[slot].hash != hash || w->table[slot].series != series))
+        slot = (slot + 1) & (w->table_size - 1);
+    return &w->table[slot];
+}
+
+/* The chain as it was counted before, or as it now is. */
+static struct counted *counted_of_sample(struct worker *w, struct perfdata_sample *sample,
+                                         const struct space_at *at, uint32_t series) {
+    chain_join(w, sample);
+    uint64_t hash = chain_hash(sample, at, series);
+    struct counted *counted = table_find(w, hash, series);
+    if (counted->hash)
+        return counted;
+    if (w->table_used >= w->table_size / 2) {
+        table_grow(w);
+        counted = table_find(w, hash, series);
+    }
+    w->table_used++;
     entries_of_sample(w, sample);
-    struct chain chain = {
-        .hash = hash, .epochs = at->epochs, .length = length, .node = node_of_entries(w, at)};
-    vector_push(&w->chains, chain);
-    index_add(&w->chain_index, hash, (uint32_t)w->chains.count - 1);
-    return &w->chains.items[w->chains.count - 1];
+    *counted = (struct counted){.hash = hash, .series = series, .node = node_of_entries(w, at)};
+    return counted;
 }
 
 /* ---- samples ---- */
@@ -311,6 +332,8 @@ static uint32_t series_of(struct worker *w, const struct perfdata_sample *sample
 
 static bool passes(struct worker *w, const struct perfdata_sample *sample, uint32_t series) {
     const struct filter *filter = &w->reading->options->filter;
+    if (!filter_is_set(filter))
+        return true;
     w->comm.count = 0;
     if (filter->comm_count)
         tree_add_comm(w->tree, &w->tree->series.items[series], &w->comm);
@@ -328,18 +351,14 @@ static void count_sample(struct worker *w, struct perfdata_sample *sample, uint6
         return;
     }
     uint64_t weight = weight_of(w->reading, sample);
-    struct chain *chain = chain_of_sample(w, sample, &at);
-    if (chain->series == series) {
-        tree_count_again(w->tree, chain->cell, 1, weight);
-    } else {
-        chain->series = series;
-        chain->cell = tree_count(w->tree, chain->node, series, 1, weight);
-    }
+    struct counted *counted = counted_of_sample(w, sample, &at, series);
+    counted->samples++;
+    w->tree->overflow |= __builtin_add_overflow(counted->weight, weight, &counted->weight);
     if (w->tree->keep_samples) {
         struct sample kept = {.time = key.time,
                               .offset = offset,
                               .weight = weight,
-                              .node = chain->node,
+                              .node = counted->node,
                               .series = series,
                               .round = key.round,
                               .cpu = sample->cpu};
@@ -384,13 +403,20 @@ static void worker_init(struct worker *w, struct reading *reading) {
     w->reading = reading;
     w->tree = tree_new_part(reading->profile->tree);
     w->cache = memory_zero(LOCATION_CACHE, sizeof *w->cache);
-    vector_push(&w->chains, ((struct chain){0}));
+    table_grow(w);
+}
+
+static void worker_count_all(struct worker *w) {
+    for (size_t i = 0; i < w->table_size; i++) {
+        const struct counted *counted = &w->table[i];
+        if (counted->hash)
+            tree_count(w->tree, counted->node, counted->series, counted->samples, counted->weight);
+    }
 }
 
 static void worker_release(struct worker *w) {
     free(w->cache);
-    index_release(&w->chain_index);
-    vector_release(&w->chains);
+    free(w->table);
     vector_release(&w->entries);
     vector_release(&w->previous);
     vector_release(&w->previous_nodes);
@@ -417,6 +443,7 @@ bool reading_pass2(struct reading *reading, struct error *error) {
         worker_init(&pass.workers[i], reading);
     parallel_run(threads, pieces, pass_piece, &pass);
     for (unsigned i = 0; i < threads; i++) {
+        worker_count_all(&pass.workers[i]);
         worker_release(&pass.workers[i]);
         tree_merge(reading->profile->tree, pass.workers[i].tree);
     }

@@ -190,6 +190,9 @@ struct filter {
     uint64_t time_to;   /* inclusive */
 };
 bool filter_event(const struct filter *filter, struct text name); /* of named events only: see event_count */
+static inline bool filter_is_set(const struct filter *f) { /* any but the event filter */
+    return f->comm_count || f->pid_count || f->tid_count || f->cpu_count || f->has_time;
+}
 /* Whether a sample passes all but the event filter. `cpu` is UINT32_MAX and time 0 where the source has none. */
 bool filter_sample(const struct filter *filter, int32_t pid, int32_t tid, struct text comm, uint32_t cpu,
                    uint64_t time);
