@@ -57,19 +57,19 @@ static void guard_fault(int signal, siginfo_t *info, void *context) {
     }
 }
 
+/* Again whenever somebody else's handler has taken its place. */
 static void guard_install(void) {
-    struct sigaction action = {.sa_sigaction = guard_fault, .sa_flags = SA_SIGINFO};
-    sigaction(SIGBUS, &action, &previous_action);
+    struct sigaction action = {.sa_sigaction = guard_fault, .sa_flags = SA_SIGINFO}, now;
+    sigaction(SIGBUS, NULL, &now);
+    if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != guard_fault)
+        sigaction(SIGBUS, &action, &previous_action);
 }
 
 /* NULL when the table is full: the file is then read like any other, without the guard. */
 static struct file_guard *guard_enter(const void *data, size_t size) {
-    static bool installed;
     struct file_guard *guard = NULL;
     pthread_mutex_lock(&guards_lock);
-    if (!installed)
-        guard_install();
-    installed = true;
+    guard_install();
     for (size_t i = 0; i < FILE_GUARDS && !guard; i++)
         if (!atomic_load(&guards[i].start))
             guard = &guards[i];

@@ -1,0 +1,216 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/base.h"
+
+static char *made_path(const char *name) {
+    static char path[200];
+    snprintf(path, sizeof path, "/tmp/wick-test-%d-%s", (int)getpid(), name);
+    return path;
+}
+
+static void write_whole(const char *path, const void *data, size_t size) {
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(descriptor >= 0);
+    assert_int_equal(write(descriptor, data, size), size);
+    close(descriptor);
+}
+
+static void strings_keep_each_once(void **state) {
+    struct strings *strings = strings_new();
+    uint32_t empty = strings_add(strings, TEXT(""));
+    uint32_t a = strings_add(strings, TEXT("a\0b"));
+    assert_int_not_equal(empty, 0);
+    assert_int_not_equal(a, empty);
+    assert_int_equal(strings_add(strings, TEXT("a\0b")), a);
+    assert_int_equal(strings_find(strings, TEXT("a")), 0);
+    for (int i = 0; i < 5000; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "n%d", i);
+        strings_add(strings, text_of(name));
+    }
+    assert_int_equal(strings_count(strings), 5002);
+    assert_true(text_equal(strings_get(strings, a), TEXT("a\0b")));
+    assert_int_equal(strings_find(strings, TEXT("n4999")), 5002);
+    assert_int_equal(strings_get(strings, 0).length, 0);
+    strings_free(strings);
+}
+
+static void numbers_do_not_overflow(void **state) {
+    uint64_t value = 7;
+    assert_true(text_to_u64(TEXT("18446744073709551615"), &value));
+    assert_true(value == UINT64_MAX);
+    assert_false(text_to_u64(TEXT("18446744073709551616"), &value));
+    assert_false(text_to_u64(TEXT(""), &value));
+    assert_false(text_to_u64(TEXT("1x"), &value));
+    assert_true(text_hex_to_u64(TEXT("fFffffffffffffff"), &value));
+    assert_false(text_hex_to_u64(TEXT("10000000000000000"), &value));
+    assert_false(checked_add(UINT64_MAX, 1, &value));
+    assert_true(value == UINT64_MAX);
+    assert_true(saturating_add(UINT64_MAX, 1) == UINT64_MAX);
+}
+
+static void expect_escaped(void (*escape)(struct buffer *, struct text), struct text in, const char *out) {
+    struct buffer buffer = {0};
+    escape(&buffer, in);
+    buffer_add_char(&buffer, 0);
+    assert_string_equal(buffer.items, out);
+    buffer_release(&buffer);
+}
+
+static void names_are_escaped(void **state) {
+    expect_escaped(buffer_add_xml, TEXT("<a b=\"'&>"), "&lt;a b=&quot;&#39;&amp;&gt;");
+    expect_escaped(buffer_add_xml, TEXT("\x01\xff\xed\xa0\x80"), "\xe2\x90\x81\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+    expect_escaped(buffer_add_json, TEXT("\"\\</script>\n\xe2\x80\xa8"), "\\\"\\\\\\u003c/script\\u003e\\u000a\\u2028");
+    expect_escaped(buffer_add_csv, TEXT("a\"b,c"), "\"a\"\"b,c\"");
+    expect_escaped(buffer_add_shown, TEXT("a\033[31m\xe2\x80\xae"), "a\\x1b[31m\\xe2\\x80\\xae");
+    expect_escaped(buffer_add_shown, TEXT("Grüße"), "Grüße");
+}
+
+static const struct note_kind kind_a = {"a-kind", "# apples"}, kind_b = {"b-kind", "pears"};
+
+static void notes_keep_the_first_example_in_any_order(void **state) {
+    struct notes one = {0}, two = {0};
+    notes_add(&one, &kind_b, 1, 50, "later");
+    notes_add(&one, &kind_b, 1, 20, "line %d", 20);
+    notes_add(&two, &kind_b, 3, 10, "first");
+    notes_add(&two, &kind_a, 2, 0, NULL);
+    notes_merge(&one, &two);
+    notes_sort(&one);
+    assert_int_equal(one.count, 2);
+    assert_int_equal(notes_count(&one, &kind_b), 5);
+    assert_string_equal(one.items[1].example, "first");
+    struct buffer line = {0};
+    note_print(&one.items[0], &line);
+    assert_true(text_equal(buffer_text(&line), TEXT("2 apples")));
+    buffer_release(&line);
+    notes_release(&one);
+    notes_release(&two);
+}
+
+static void a_file_is_published_whole_or_not(void **state) {
+    struct out out;
+    struct error error;
+    const char *path = made_path("out");
+    write_whole(path, "old", 3);
+    assert_true(out_open(&out, path, &error));
+    out_text(&out, TEXT("new"));
+    out_discard(&out);
+    struct file file;
+    assert_true(file_open(&file, path, &error));
+    assert_true(text_equal(file_text(&file), TEXT("old")));
+    file_close(&file);
+    assert_true(out_open(&out, path, &error));
+    for (int i = 0; i < 100000; i++)
+        out_u64(&out, 7), out_char(&out, '\n');
+    assert_true(out_commit(&out, &error));
+    assert_true(file_open(&file, path, &error));
+    assert_int_equal(file.size, 200000);
+    file_close(&file);
+    unlink(path);
+    assert_false(out_open(&out, "/nonexistent/x", &error));
+    assert_int_equal(error.kind, ERROR_INPUT);
+    assert_true(out_open(&out, "/dev/full", &error));
+    out_text(&out, TEXT("x"));
+    assert_false(out_commit(&out, &error));
+}
+
+static void packed_files_are_read_as_they_are(void **state) {
+    static const char content[] = "main;work 12\n";
+    struct error error;
+    struct file file;
+    const char *path = made_path("packed");
+    gzFile gz = gzopen(path, "wb");
+    gzwrite(gz, content, sizeof content - 1);
+    gzclose(gz);
+    gz = gzopen(path, "ab"); /* a second member */
+    gzwrite(gz, content, sizeof content - 1);
+    gzclose(gz);
+    assert_true(file_open(&file, path, &error));
+    assert_int_equal(file.size, 2 * (sizeof content - 1));
+    file_close(&file);
+    char packed[200];
+    size_t size = ZSTD_compress(packed, sizeof packed, content, sizeof content - 1, 3);
+    write_whole(path, packed, size);
+    assert_true(file_open(&file, path, &error));
+    assert_true(text_equal(file_text(&file), text_of(content)));
+    file_close(&file);
+    write_whole(path, packed, size - 2);
+    assert_false(file_open(&file, path, &error));
+    assert_non_null(strstr(error.message, "byte "));
+    unlink(path);
+}
+
+/* Reading past what is left of a file that shrank gives zeroes and is said, not a signal. */
+static void a_file_that_shrinks_is_noticed(void **state) {
+    struct error error;
+    struct file file;
+    const char *path = made_path("shrinks");
+    char *zeroes = memory_zero(1, 1 << 16);
+    memset(zeroes, 'x', 1 << 16);
+    write_whole(path, zeroes, 1 << 16);
+    free(zeroes);
+    assert_true(file_open(&file, path, &error));
+    assert_false(file_changed(&file, &error));
+    assert_int_equal(truncate(path, 4096), 0);
+    assert_int_equal(((volatile const uint8_t *)file.data)[60000], 0);
+    assert_int_equal(file.data[10], 'x');
+    assert_true(file_changed(&file, &error));
+    assert_non_null(strstr(error.message, "changed while reading"));
+    file_close(&file);
+    unlink(path);
+}
+
+static void only_files_and_pipes_are_opened(void **state) {
+    struct error error;
+    struct file file;
+    assert_false(file_open(&file, "/tmp", &error));
+    assert_non_null(strstr(error.message, "is a directory"));
+    assert_false(file_open(&file, "/nonexistent", &error));
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "hello", 5), 5);
+    close(ends[1]);
+    assert_true(file_open_descriptor(&file, ends[0], "pipe", &error));
+    assert_true(text_equal(file_text(&file), TEXT("hello")));
+    file_close(&file);
+    close(ends[0]);
+}
+
+static void add_item(void *context, unsigned worker, size_t item) {
+    __atomic_add_fetch((uint64_t *)context, item + 1, __ATOMIC_RELAXED);
+}
+
+static void every_item_is_run_once(void **state) {
+    uint64_t sum = 0;
+    parallel_run(4, 1000, add_item, &sum);
+    assert_int_equal(sum, 1000 * 1001 / 2);
+    parallel_run(4, 0, add_item, &sum);
+    assert_int_equal(sum, 1000 * 1001 / 2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strings_keep_each_once),
+        cmocka_unit_test(numbers_do_not_overflow),
+        cmocka_unit_test(names_are_escaped),
+        cmocka_unit_test(notes_keep_the_first_example_in_any_order),
+        cmocka_unit_test(a_file_is_published_whole_or_not),
+        cmocka_unit_test(packed_files_are_read_as_they_are),
+        cmocka_unit_test(a_file_that_shrinks_is_noticed),
+        cmocka_unit_test(only_files_and_pipes_are_opened),
+        cmocka_unit_test(every_item_is_run_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
