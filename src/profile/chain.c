@@ -1,0 +1,195 @@
+/*
+ * Recorded chains to nodes of the worker's tree.
+ *
+ * A chain is read leaf first; markers among the addresses say in which mode those after them ran. A new chain is entered from
+ * the root, but only from where it leaves the new chain before it: neighbours share most of their callers.
+ */
+#include "profile/worker.h"
+
+static const struct note_kind note_unmatched = {
+    "deferred-missing",
+    "# samples wait for a user call chain that never came; they are counted without it"};
+
+/* ---- locations ---- */
+
+static uint32_t root_of(const struct space_at *at, unsigned mode) {
+    return mode == MODE_KERNEL ? at->kernel : mode == MODE_USER ? at->user : 0;
+}
+
+/* What holds the address. Data mappings don't belong to an epoch, and no code runs in them: only perf looks there. */
+static const struct mapping *mapping_of(const struct worker *w, const struct space_at *at,
+                                        unsigned mode, uint64_t address) {
+    const struct mapping *mapping =
+        space_find(w->reading->profile->spaces, root_of(at, mode), address);
+    return mapping && (mapping->executable || w->reading->options->compat_perf) ? mapping : NULL;
+}
+
+/* A return address belongs to the call before it, also when it is the first byte of another mapping; perf doesn't mind. */
+static uint32_t location_find(struct worker *w, const struct space_at *at,
+                              const struct entry *entry) {
+    const struct profile_options *options = w->reading->options;
+    bool back = entry->call && !options->compat_perf && entry->ip > 0;
+    const struct mapping *mapping = mapping_of(w, at, entry->mode, entry->ip - back);
+    struct location location = {
+        .address = mapping ? entry->ip - mapping->start + mapping->offset : entry->ip,
+        .raw = options->raw_addresses ? entry->ip : 0,
+        .object = mapping ? mapping->object : 0,
+        .mode = entry->mode,
+        .call = back,
+    };
+    return tree_add_location(w->tree, &location);
+}
+
+static uint32_t location_cached(struct worker *w, const struct space_at *at,
+                                const struct entry *entry) {
+    uint32_t what = (uint32_t)entry->mode << 1 | entry->call;
+    uint64_t slot = hash_mix(entry->ip ^ at->epochs << 8, what) >> 32 & (LOCATION_CACHE - 1);
+    struct cached_location *cached = &w->cache[slot];
+    if (cached->ip != entry->ip || cached->epochs != at->epochs || cached->what != what + 1)
+        *cached =
+            (struct cached_location){entry->ip, at->epochs, what + 1, location_find(w, at, entry)};
+    return cached->location;
+}
+
+/* ---- chains ---- */
+
+static unsigned mode_of_misc(unsigned mode) {
+    switch (mode) {
+    case PERF_RECORD_MISC_KERNEL:
+        return MODE_KERNEL;
+    case PERF_RECORD_MISC_HYPERVISOR:
+        return MODE_HYPERVISOR;
+    case PERF_RECORD_MISC_GUEST_KERNEL:
+        return MODE_GUEST_KERNEL;
+    case PERF_RECORD_MISC_GUEST_USER:
+        return MODE_GUEST_USER;
+    default:
+        return MODE_USER;
+    }
+}
+
+/* -1: a marker that perf 6.1 does not know, which makes it forget the whole chain. */
+static int mode_of_marker(uint64_t marker) {
+    switch (marker) {
+    case PERF_CONTEXT_HV:
+        return MODE_HYPERVISOR;
+    case PERF_CONTEXT_KERNEL:
+        return MODE_KERNEL;
+    case PERF_CONTEXT_USER:
+        return MODE_USER;
+    case PERF_CONTEXT_GUEST_KERNEL:
+        return MODE_GUEST_KERNEL;
+    case PERF_CONTEXT_GUEST_USER:
+        return MODE_GUEST_USER;
+    default:
+        return -1;
+    }
+}
+
+/* Every address but the first after a marker is a return address. */
+static void entries_of_chain(struct worker *w, const struct perfdata_sample *sample,
+                             const uint8_t *chain, uint64_t count) {
+    bool compat = w->reading->options->compat_perf;
+    unsigned mode = mode_of_misc(sample->mode);
+    bool call = false;
+    w->entries.count = 0;
+    for (uint64_t i = 0; i < count && !(compat && w->entries.count == COMPAT_DEPTH); i++) {
+        uint64_t ip = load_u64(chain + 8 * i);
+        if (ip >= CONTEXT_MARKERS_FROM) {
+            int marked = mode_of_marker(ip);
+            if (marked < 0 && compat) {
+                w->entries.count = 0;
+                return;
+            }
+            mode = marked < 0 ? mode : (unsigned)marked;
+            call = false;
+        } else {
+            vector_push(&w->entries,
+                        ((struct entry){.ip = ip, .mode = (uint8_t)mode, .call = call}));
+            call = true;
+        }
+    }
+}
+
+static bool entry_equal(const struct entry *a, const struct entry *b) {
+    return a->ip == b->ip && a->mode == b->mode && a->call == b->call;
+}
+
+/* The entries at hand become a path; how much of it is the last path's is found first. */
+static uint32_t node_of_entries(struct worker *w, const struct space_at *at) {
+    size_t count = w->entries.count, shared = 0;
+    if (w->previous_epochs == at->epochs)
+        while (shared < count && shared < w->previous.count &&
+               entry_equal(&w->entries.items[count - 1 - shared], &w->previous.items[shared]))
+            shared++;
+    uint32_t node = shared ? w->previous_nodes.items[shared - 1] : 0;
+    w->previous.count = w->previous_nodes.count = shared;
+    w->previous_epochs = at->epochs;
+    for (size_t i = count - shared; i-- > 0;) {
+        const struct entry *entry = &w->entries.items[i];
+        node = tree_add_node(w->tree, node, location_cached(w, at, entry));
+        vector_push(&w->previous, *entry);
+        vector_push(&w->previous_nodes, node);
+    }
+    return node;
+}
+
+uint32_t chain_node(struct worker *w, const struct perfdata_sample *sample,
+                    const struct space_at *at) {
+    uint8_t ip[8];
+    memcpy(ip, &sample->ip, sizeof ip);
+    if (sample->chain)
+        entries_of_chain(w, sample, sample->chain, sample->chain_count);
+    else
+        entries_of_chain(w, sample, ip, 1);
+    return node_of_entries(w, at);
+}
+
+/* ---- deferred chains ---- */
+
+/* The record of the deferred chain that a sample waits for. */
+static const struct deferred *deferred_find(const struct reading *reading, int32_t tid,
+                                            uint64_t cookie) {
+    size_t low = 0, high = reading->deferred.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct deferred *d = &reading->deferred.items[middle];
+        if (d->tid < tid || (d->tid == tid && d->cookie < cookie))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < reading->deferred.count && reading->deferred.items[low].tid == tid &&
+                 reading->deferred.items[low].cookie == cookie;
+    return found ? &reading->deferred.items[low] : NULL;
+}
+
+bool chain_is_deferred(const struct perfdata_sample *sample) {
+    uint64_t count = sample->chain_count;
+    return sample->chain && count >= 2 &&
+           load_u64(sample->chain + 8 * (count - 2)) == CONTEXT_USER_DEFERRED;
+}
+
+/* A chain that ends in [USER_DEFERRED, cookie] goes on with the one that came later, or stops there. */
+void chain_join(struct worker *w, struct perfdata_sample *sample) {
+    uint64_t count = sample->chain_count;
+    struct perfdata *data = w->reading->profile->data;
+    const struct deferred *found =
+        deferred_find(w->reading, sample->tid, load_u64(sample->chain + 8 * (count - 1)));
+    sample->chain_count = count - 2;
+    struct perfdata_record record;
+    struct perfdata_deferred late;
+    uint64_t offset = found ? found->offset : 0;
+    if (!found || !perfdata_next(data, &offset, &record, NULL) ||
+        !perfdata_deferred(data, &record, &late, NULL)) {
+        notes_add(&w->tree->notes, &note_unmatched, 1, 0, NULL);
+        return;
+    }
+    w->joined.count = 0;
+    uint64_t marker = PERF_CONTEXT_USER;
+    buffer_add(&w->joined, (struct text){(const char *)sample->chain, 8 * sample->chain_count});
+    buffer_add(&w->joined, (struct text){(const char *)&marker, 8});
+    buffer_add(&w->joined, (struct text){(const char *)late.chain, 8 * late.chain_count});
+    sample->chain = (const uint8_t *)w->joined.items;
+    sample->chain_count = w->joined.count / 8;
+}
