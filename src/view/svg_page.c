@@ -126,16 +126,16 @@ static void add_style(struct buffer *buffer, const struct svg_options *o, uint32
     buffer_add(buffer, TEXT("<style>"));
     buffer_add(buffer, svg_style_text);
     if (o->font || o->font_size) {
-        buffer_add(buffer, TEXT("text,div{font-family:"));
+        buffer_add(buffer, TEXT("text,#details{font-family:"));
         add_font(buffer, o->font);
         buffer_printf(buffer, ";font-size:%upx}\n", font_size);
     }
     if (o->background && gradient_find(o->background) >= 0)
-        buffer_add(buffer, TEXT("#back{fill:url(#gradient)}\n#bar{--back:#eee}\n"));
+        buffer_add(buffer, TEXT("#back{fill:url(#gradient)}\n#bar,#foot{--back:#eee}\n"));
     else if (o->background)
-        buffer_printf(buffer, "#back{fill:%s}\n#bar{--back:%s}\n", o->background, o->background);
+        buffer_printf(buffer, "#back{fill:%s}\n#bar,#foot{--back:%s}\n", o->background, o->background);
     if (o->ui_colour || o->background)
-        buffer_printf(buffer, "text,#bar{fill:%s;--ink:%s}\n", o->ui_colour ? o->ui_colour : "#000",
+        buffer_printf(buffer, "text,#bar,#foot{fill:%s;--ink:%s}\n", o->ui_colour ? o->ui_colour : "#000",
                       o->ui_colour ? o->ui_colour : "#000");
     if (o->search_colour)
         buffer_printf(buffer, "#frames .m rect{fill:%s}\n", o->search_colour);

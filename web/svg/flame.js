@@ -291,10 +291,12 @@ const searchInput = make(HTML, "input", box, {
 const caseLabel = make(HTML, "label", box, {title: "Ignore case (Ctrl-I)"});
 const caseBox = make(HTML, "input", caseLabel, {id: "case", type: "checkbox", "aria-label": "Ignore case"});
 caseLabel.append("aA");
-const details = make(SVG, "text", svg, {id: "details", x: margin, role: "status"});
+const foot = make(SVG, "foreignObject", svg, {id: "foot", height: 22});
+const details = make(HTML, "div", foot, {id: "details", role: "status"});
 
 function tell(i) {
   details.textContent = i < 0 ? "" : option.type + " " + titleOf(i).slice(0, 2000);
+  details.hidden = i < 0;
 }
 
 function stand() {
@@ -302,14 +304,14 @@ function stand() {
   const top = alone ? Math.max(0, scrollY) : 0;
   const bottom = alone ? Math.min(tall, top + innerHeight) : tall;
   bar.setAttribute("y", top);
-  details.setAttribute("y", bottom - 9);
+  foot.setAttribute("y", bottom - 24);
 }
 
 function resize() {
   if (option.fluid) width = Math.max(200, svg.getBoundingClientRect().width) - 2 * margin;
   frames.setAttribute("width", width);
-  bar.setAttribute("x", 0);
   bar.setAttribute("width", width + 2 * margin);
+  foot.setAttribute("width", width + 2 * margin);
   draw();
   stand();
 }
