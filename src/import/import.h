@@ -16,11 +16,13 @@
 
 struct import_options {
     struct profile_options profile; /* filters and threads count for text too */
-    const char *from;               /* a format's name, or NULL: look */
+    const char *from;               /* a format's name, "guess" or NULL: look */
     bool compat_inferno;            /* inferno's rules and bugs, where a format has them */
     bool no_modules;                /* sample, vtune: names without their module */
     bool include_offset;            /* dtrace: keep +0x… */
     int ghc_column;                 /* ghcprof: 0 %time, 1 ticks, 2 bytes */
+    bool
+        mapped; /* set by source_open: content is a file's mapping, whose pages may be given back once read */
 };
 
 /* One format. `score` looks at the first bytes: 0 no, 100 certainly. */
@@ -28,14 +30,18 @@ struct import_format {
     const char *name;
     const char *what; /* for --help: "Linux perf script text" */
     int (*score)(struct text beginning);
-    bool (*read)(struct text content, const char *path, const struct import_options *options, struct tree *tree,
-                 struct error *error);
+    bool (*read)(struct text content, const char *path, const struct import_options *options,
+                 struct tree *tree, struct error *error);
 };
-extern const struct import_format *const import_formats[]; /* NULL-terminated, in the order they are asked */
+extern const struct import_format
+    *const import_formats[]; /* NULL-terminated, in the order they are asked */
+const struct import_format *import_format_named(const char *name); /* NULL: there is none */
+/* The format that these first bytes look like most, or NULL. */
+const struct import_format *import_guess(struct text beginning);
 
 struct source {
     struct tree *tree;
-    struct profile *profile; /* of a perf.data, else NULL; owns the tree then */
+    struct profile *profile; /* of one perf.data, else NULL; owns the tree then */
     struct file *files;
     size_t file_count;
     const struct import_format *format; /* of the first text file, else NULL */
@@ -45,5 +51,51 @@ struct source {
 bool source_open(struct source *source, const char *const *paths, size_t path_count,
                  const struct import_options *options, struct error *error);
 void source_close(struct source *source);
+
+/* Adds all that `from` counted to `tree`, which may know nothing of its strings, objects, events and threads. */
+void tree_join(struct tree *tree, const struct tree *from);
+
+/* ---- perf script's lines ------------------------------------------------------------------ */
+
+/*
+ * The text reader parses them, and so does naming under compat_inferno, which writes a location of a perf.data down as the line
+ * that perf script would print and reads it as inferno would. All texts point into the line.
+ */
+struct script_event {
+    struct text comm;
+    struct text name; /* data is NULL when no event was recognised */
+    struct text rest; /* what follows the event: a payload, or the frame of a one-line sample */
+    int32_t pid;      /* -1: the line has none, or none that fits */
+    int32_t tid;
+    uint32_t cpu;  /* UINT32_MAX: none */
+    uint64_t time; /* nanoseconds */
+    uint64_t period;
+    bool has_period;
+};
+struct script_frame {
+    struct text address; /* as printed */
+    struct text symbol;  /* without its offset; "[unknown]" as printed */
+    struct text object;  /* data is NULL when the line names none */
+    bool inlined;
+};
+bool script_event_parse(struct text line, struct script_event *event);
+bool script_frame_parse(struct text line, struct script_frame *frame);
+/* What an object's path says of its frames (enum frame_kind), by wick's rules or by inferno's. */
+uint32_t script_object_kinds(struct text object, bool inferno);
+/* By inferno's rules; the line must be valid UTF-8 (text_lossy) without white space at its end. */
+bool script_event_parse_inferno(struct text line, struct script_event *event);
+bool script_frame_parse_inferno(struct text line, struct script_frame *frame);
+
+/* ---- text as Rust's library sees it, which inferno's rules are made of -------------------- */
+
+/* Without characters of Unicode's White_Space at the ends. */
+struct text text_trim_start(struct text t);
+struct text text_trim_end(struct text t);
+struct text text_trim_both(struct text t);
+/* `t` itself if it is valid UTF-8, else a copy in `scratch` with U+FFFD for each maximal invalid part. */
+struct text text_lossy(struct text t, struct buffer *scratch);
+/* Undoes what is left of Rust's legacy mangling in a name that ends in its hash, appending to `out`; false, and nothing
+   appended, if it does not end so. */
+bool rust_repair(struct text symbol, struct buffer *out);
 
 #endif

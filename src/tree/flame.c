@@ -153,6 +153,7 @@ struct builder {
     const struct naming *naming;
     const struct flame_options *options;
     struct flame *flame;
+    const struct naming_entry *locations; /* what they are called in the series at hand */
     uint32_t *memo;  /* for each tree node, its flame node … */
     uint32_t *group; /* … under the root labels of this flame node + 1 */
     VECTOR(uint32_t) path;
@@ -185,7 +186,7 @@ static uint32_t builder_step(struct builder *b, uint32_t at, uint32_t root,
 }
 
 static uint32_t builder_location(struct builder *b, uint32_t at, uint32_t root, uint32_t location) {
-    const struct naming_entry *entry = &b->naming->locations.items[location];
+    const struct naming_entry *entry = &b->locations[location];
     if (entry->cut)
         at = root = 0;
     for (uint32_t i = 0; i < entry->count; i++) {
@@ -216,8 +217,7 @@ static uint32_t builder_node(struct builder *b, uint32_t root, uint32_t node) {
 static uint32_t builder_node_reversed(struct builder *b, uint32_t root, uint32_t node) {
     uint32_t at = root;
     for (; node; node = b->tree->nodes.items[node].parent) {
-        const struct naming_entry *entry =
-            &b->naming->locations.items[b->tree->nodes.items[node].location];
+        const struct naming_entry *entry = &b->locations[b->tree->nodes.items[node].location];
         for (uint32_t i = entry->count; i-- > 0;) {
             struct label label = builder_label(b, entry->first + i);
             at = builder_step(b, at, root, &label);
@@ -239,14 +239,20 @@ static uint32_t builder_root(struct builder *b, uint32_t series) {
 }
 
 static void builder_cell(struct builder *b, const struct cell *cell, uint32_t root) {
+    const struct naming_entry *series = &b->naming->series.items[cell->series];
+    b->locations =
+        series->alternate ? b->naming->alternates.items : b->naming->locations.items;
     uint32_t at = b->options->reverse ? builder_node_reversed(b, root, cell->node)
                                       : builder_node(b, root, cell->node);
     if (at == root && !b->options->keep_empty)
         return;
     uint64_t weight = b->options->by_samples ? cell->samples : cell->weight;
     struct flame_node *node = &b->flame->nodes.items[at];
-    if (__builtin_add_overflow(node->self, weight, &node->self))
-        node->self = UINT64_MAX; /* flame_total() then finds that it does not add up */
+    uint64_t *sum = series->before ? &node->self_before : &node->self;
+    b->flame->is_diff |= series->before;
+    node->counted = 1;
+    if (__builtin_add_overflow(*sum, weight, sum))
+        *sum = UINT64_MAX; /* flame_total() then finds that it does not add up */
 }
 
 struct cell_order {
@@ -283,12 +289,20 @@ static void builder_cells(struct builder *b) {
 }
 
 /* Roots (comms) whose every stack was left out must not stand there with nothing in them. */
-static void flame_drop_empty(struct flame *flame) {
+static void flame_drop_empty(struct flame *flame, bool keep_zero) {
     size_t kept = 1;
     uint32_t *moved = memory_zero(flame->nodes.count, sizeof *moved);
+    for (size_t i = flame->nodes.count; i-- > 1;) {
+        const struct flame_node *node = &flame->nodes.items[i];
+        if (node->total || node->total_before || (keep_zero && node->counted))
+            moved[i] = 1;
+        if (moved[i])
+            moved[node->parent] = 1;
+    }
+    moved[0] = 0;
     for (size_t i = 1; i < flame->nodes.count; i++) {
         struct flame_node node = flame->nodes.items[i];
-        if (!node.total && !node.total_before)
+        if (!moved[i])
             continue;
         node.parent = moved[node.parent];
         moved[i] = (uint32_t)kept;
@@ -314,7 +328,7 @@ struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming
     vector_release(&b.path);
     bool fine = flame_total(b.flame, error);
     if (fine) {
-        flame_drop_empty(b.flame);
+        flame_drop_empty(b.flame, options->keep_zero);
         flame_order_children(b.flame);
         return b.flame;
     }

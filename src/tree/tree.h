@@ -20,7 +20,13 @@ struct objects; /* room object */
 
 /* ---- the labels of what was measured ------------------------------------------------------ */
 
-enum event_kind { EVENT_SOFTWARE, EVENT_HARDWARE, EVENT_TRACEPOINT, EVENT_OTHER };
+enum event_kind {
+    EVENT_SOFTWARE,
+    EVENT_HARDWARE,
+    EVENT_TRACEPOINT,
+    EVENT_OTHER,
+    EVENT_BEFORE, /* what a diff compares with: counted in self_before */
+};
 
 struct event {
     uint32_t name; /* string */
@@ -63,6 +69,7 @@ enum frame_kind {
     KIND_LIBRARY = 8, /* a shared object, not the program itself */
     KIND_UNKNOWN = 16, /* no symbol */
     KIND_WAKER = 32,
+    KIND_SCRIPT = 64, /* of locations only: the name is as perf script prints it, not yet as it is shown */
 };
 
 /*
@@ -217,11 +224,14 @@ struct naming_entry {
     uint16_t count;
     bool skip;
     bool cut;
+    bool alternate; /* of a series: its locations are called as `alternates` says */
+    bool before;    /* of a series: it is what a diff compares with */
 };
 struct naming {
     struct strings *strings;
     VECTOR(struct label) labels;
     VECTOR(struct naming_entry) locations; /* as many as the tree's */
+    VECTOR(struct naming_entry) alternates; /* as many, or none. Series with the same root labels agree on which. */
     VECTOR(struct naming_entry) series;
 };
 
@@ -233,6 +243,7 @@ struct flame_node {
     uint32_t first_child; /* children are linked in order of their names, as if each were followed by ';' */
     uint32_t next;
     uint32_t depth; /* the root's is 0 */
+    uint32_t counted; /* a stack ends here, even if it weighs nothing */
     uint64_t self;
     uint64_t total;
     uint64_t self_before; /* a diff's other side, else 0 */
@@ -253,6 +264,7 @@ struct flame_options {
     bool reverse;        /* merged from the leaf */
     bool fold_recursion; /* a frame directly under one of the same name is that frame */
     bool keep_empty;     /* stacks without any frame count as their root labels alone */
+    bool keep_zero;      /* stacks that weigh nothing are nodes all the same */
     uint32_t max_depth;  /* frames beyond are cut, their weight kept; 0: all */
 };
 

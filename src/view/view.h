@@ -26,21 +26,24 @@ struct naming_options {
     bool mark_inline;    /* _[i] */
     bool mark_incomplete; /* [truncated] and [broken] at the root of such stacks */
     bool addresses;      /* unresolved frames carry their address; the tree must have been read with raw_addresses */
-    bool keep_unknown;   /* wick's own rules leave frames without a symbol out unless asked; see docs/differences.md */
+    bool keep_unknown;   /* wick's own rules leave frames with neither symbol nor object out unless asked */
     bool source_lines;
     const char **skip_after; /* names; everything above such a frame is dropped */
     size_t skip_after_count;
-    bool is_script_text; /* the tree came from perf script text, whose quirks its reader has applied already */
+    bool is_script_text; /* no perf.data: what inferno would read of an event line was read already */
 };
-struct naming *naming_of_tree(const struct tree *tree, const struct naming_options *options, unsigned threads);
+/* Costs about a microsecond for each distinct symbol; the tree must be resolved. */
+struct naming *naming_of_tree(const struct tree *tree, const struct naming_options *options);
 void naming_free(struct naming *naming);
+/* How many frames the naming left out. */
+void naming_notes(const struct tree *tree, const struct naming *naming, struct notes *notes);
 
 /* ---- folded text -------------------------------------------------------------------------- */
 
 struct fold_options {
-    bool compat_inferno; /* sorted by stack instead of by line */
+    bool compat_inferno; /* sorted by stack instead of by line; stacks that weigh nothing are shown */
 };
-/* `a;b;c 12`, one line a stack, sorted bytewise. */
+/* `a;b;c 12`, one line a stack, sorted bytewise; of a diff `a;b;c 10 12`, before and after. */
 void fold_write(struct out *out, const struct flame *flame, const struct fold_options *options);
 
 /* ---- colours ------------------------------------------------------------------------------ */

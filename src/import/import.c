@@ -1,0 +1,134 @@
+/*
+ * The door: which format a file is in, and all files of a command into one tree.
+ */
+#include "import/reader.h"
+
+#include <stdlib.h>
+
+const struct import_format *const import_formats[] = {
+    &format_perf,
+    &format_folded,
+    NULL,
+};
+
+enum { BEGINNING = 64 << 10 }; /* what a format may look at */
+
+static const struct note_kind note_empty = {"empty-input", "# files were empty"};
+
+const struct import_format *import_format_named(const char *name) {
+    for (size_t i = 0; import_formats[i]; i++)
+        if (strcmp(import_formats[i]->name, name) == 0)
+            return import_formats[i];
+    return NULL;
+}
+
+const struct import_format *import_guess(struct text beginning) {
+    const struct import_format *best = NULL;
+    int most = 0;
+    for (size_t i = 0; import_formats[i]; i++) {
+        int score = import_formats[i]->score(beginning);
+        if (score > most) {
+            most = score;
+            best = import_formats[i];
+        }
+    }
+    return best;
+}
+
+static bool is_perf_data(struct text content) {
+    return text_starts(content, TEXT("PERFILE2")) || text_starts(content, TEXT("2ELIFREP"));
+}
+
+/* ---- one file ----------------------------------------------------------------------------- */
+
+static bool choose_format(struct text content, const char *path,
+                          const struct import_options *options, const struct import_format **format,
+                          struct error *error) {
+    struct text beginning =
+        text_upto(content, content.length < BEGINNING ? content.length : BEGINNING);
+    bool look = !options->from || strcmp(options->from, "guess") == 0;
+    *format = look ? import_guess(beginning) : import_format_named(options->from);
+    if (!*format && look)
+        return error_set(error, ERROR_INPUT,
+                         "%s: not a format that wick knows; --from NAME says which it is", path);
+    if (!*format)
+        return error_set(error, ERROR_USAGE, "--from %s: there is no such format", options->from);
+    return true;
+}
+
+static bool read_text(struct source *source, struct file *file, struct tree *tree,
+                      const struct import_options *options, struct error *error) {
+    const struct import_format *format;
+    struct text content = file_text(file);
+    if (content.length == 0 && !options->from) {
+        notes_add(&tree->notes, &note_empty, 1, 0, "%s", file->path);
+        return true;
+    }
+    if (!choose_format(content, file->path, options, &format, error))
+        return false;
+    struct import_options mapped = *options;
+    mapped.mapped = true;
+    if (!source->format)
+        source->format = format;
+    if (!format->read(content, file->path, &mapped, tree, error))
+        return false;
+    return !file_changed(file, error);
+}
+
+/* Of several files, each perf.data is resolved by itself, and only what it counted is kept. */
+static bool read_perf_data(struct source *source, struct file *file,
+                           const struct import_options *options, struct error *error) {
+    struct profile *profile = profile_read(file, &options->profile, error);
+    if (!profile)
+        return false;
+    if (source->file_count == 1) {
+        source->profile = profile;
+        source->tree = profile->tree;
+        return true;
+    }
+    tree_join(source->tree, profile->tree);
+    profile_free(profile);
+    return true;
+}
+
+static bool read_file(struct source *source, struct file *file,
+                      const struct import_options *options, struct error *error) {
+    bool is_data = is_perf_data(file_text(file)) && !options->from;
+    if (is_data && source->file_count == 1)
+        return read_perf_data(source, file, options, error);
+    if (!source->tree) {
+        source->tree = tree_new();
+        source->tree->keep_samples = options->profile.keep_samples;
+    }
+    return is_data ? read_perf_data(source, file, options, error)
+                   : read_text(source, file, source->tree, options, error);
+}
+
+/* ---- all files ---------------------------------------------------------------------------- */
+
+bool source_open(struct source *source, const char *const *paths, size_t path_count,
+                 const struct import_options *options, struct error *error) {
+    *source = (struct source){.files = memory_zero(path_count, sizeof *source->files)};
+    for (; source->file_count < path_count; source->file_count++)
+        if (!file_open(&source->files[source->file_count], paths[source->file_count], error))
+            break;
+    bool fine = source->file_count == path_count;
+    for (size_t i = 0; fine && i < path_count; i++)
+        fine = read_file(source, &source->files[i], options, error);
+    if (!fine)
+        source_close(source);
+    return fine;
+}
+
+void source_close(struct source *source) {
+    if (source->profile) {
+        profile_free(source->profile);
+    } else if (source->tree) {
+        objects_free(source->tree->objects);
+        tree_free(source->tree);
+    }
+    for (size_t i = 0; i < source->file_count; i++)
+        file_close(&source->files[i]);
+    free(source->files);
+    *source = (struct source){0};
+}

@@ -1,0 +1,158 @@
+/*
+ * Joining trees that share nothing: workers of the text readers have strings of their own, and so have the files of one command.
+ * Everything is mapped by content. Costs one probe for each string, location, node and cell of `from`.
+ */
+#include "import/reader.h"
+
+#include <stdlib.h>
+
+struct join {
+    struct tree *tree;
+    const struct tree *from;
+    uint32_t *strings, *objects, *events, *threads, *series, *locations, *nodes;
+    struct index thread_index;
+};
+
+static uint32_t join_string(const struct join *j, uint32_t id) {
+    if (id && !j->strings[id])
+        j->strings[id] = strings_add(j->tree->strings, strings_get(j->from->strings, id));
+    return id ? j->strings[id] : 0;
+}
+
+static uint32_t join_object(const struct join *j, uint32_t id) {
+    if (!id)
+        return 0;
+    if (!j->tree->objects)
+        j->tree->objects = objects_new(&(struct objects_options){0});
+    if (!j->objects[id])
+        j->objects[id] = objects_add(j->tree->objects, objects_get(j->from->objects, id));
+    return j->objects[id];
+}
+
+/* By an array over the names' strings: a text may have as many events as lines. */
+static void join_events(struct join *j) {
+    for (size_t i = 1; i < j->from->events.count; i++)
+        join_string(j, j->from->events.items[i].name);
+    uint32_t *known = memory_zero(strings_count(j->tree->strings) + 1, sizeof *known);
+    for (size_t i = 1; i < j->tree->events.count; i++)
+        known[j->tree->events.items[i].name] = (uint32_t)i;
+    for (size_t i = 1; i < j->from->events.count; i++) {
+        struct event event = j->from->events.items[i];
+        uint32_t *id = &known[join_string(j, event.name)];
+        if (!*id) {
+            *id = tree_add_event(j->tree, strings_get(j->from->strings, event.name),
+                                 strings_get(j->from->strings, event.unit), event.kind);
+            j->tree->events.items[*id].scale = event.scale;
+        }
+        j->events[i] = *id;
+    }
+    free(known);
+}
+
+static uint64_t thread_hash(const struct thread *t) {
+    return hash_mix(hash_mix((uint32_t)t->pid, (uint32_t)t->tid), hash_mix(t->start, t->end));
+}
+
+static uint32_t join_thread(struct join *j, const struct thread *t) {
+    uint32_t id;
+    uint64_t hash = thread_hash(t);
+    for (struct probe p = index_probe(&j->thread_index, hash);
+         (id = index_next(&j->thread_index, &p));) {
+        const struct thread *other = &j->tree->threads.items[id];
+        if (other->pid == t->pid && other->tid == t->tid && other->start == t->start &&
+            other->end == t->end)
+            return id;
+    }
+    id = tree_add_thread(j->tree, t);
+    index_add(&j->thread_index, hash, id);
+    return id;
+}
+
+static void join_threads(struct join *j) {
+    for (size_t i = 1; i < j->tree->threads.count; i++)
+        index_add(&j->thread_index, thread_hash(&j->tree->threads.items[i]), (uint32_t)i);
+    for (size_t i = 1; i < j->from->threads.count; i++)
+        j->threads[i] = join_thread(j, &j->from->threads.items[i]);
+}
+
+static void join_series(struct join *j) {
+    for (size_t i = 1; i < j->from->series.count; i++) {
+        struct series series = j->from->series.items[i];
+        series.event = j->events[series.event];
+        series.thread = j->threads[series.thread];
+        series.comm = join_string(j, series.comm);
+        series.cgroup = join_string(j, series.cgroup);
+        j->series[i] = tree_add_series(j->tree, &series);
+    }
+}
+
+/* Frames come along unless an equal location brought them already. */
+static void join_frames(struct join *j, uint32_t id, const struct location *location) {
+    if (j->tree->locations.items[id].frame_count || !location->frame_count)
+        return;
+    j->tree->locations.items[id].first_frame = (uint32_t)j->tree->frames.count;
+    j->tree->locations.items[id].frame_count = location->frame_count;
+    for (uint32_t i = 0; i < location->frame_count; i++) {
+        struct frame frame = j->from->frames.items[location->first_frame + i];
+        frame.name = join_string(j, frame.name);
+        frame.file = join_string(j, frame.file);
+        vector_push(&j->tree->frames, frame);
+    }
+}
+
+static void join_locations(struct join *j) {
+    for (size_t i = 1; i < j->from->locations.count; i++) {
+        const struct location *old = &j->from->locations.items[i];
+        struct location location = *old;
+        location.object = join_object(j, old->object);
+        location.name = join_string(j, old->name);
+        location.first_frame = location.frame_count = 0;
+        j->locations[i] = tree_add_location(j->tree, &location);
+        join_frames(j, j->locations[i], old);
+    }
+}
+
+/* Parents stand before their children. */
+static void join_nodes(struct join *j) {
+    for (size_t i = 1; i < j->from->nodes.count; i++) {
+        const struct node *node = &j->from->nodes.items[i];
+        j->nodes[i] = tree_add_node(j->tree, j->nodes[node->parent], j->locations[node->location]);
+    }
+    for (size_t i = 1; i < j->from->cells.count; i++) {
+        const struct cell *cell = &j->from->cells.items[i];
+        tree_count(j->tree, j->nodes[cell->node], j->series[cell->series], cell->samples,
+                   cell->weight);
+    }
+    for (size_t i = 0; i < j->from->samples.count; i++) {
+        struct sample sample = j->from->samples.items[i];
+        sample.node = j->nodes[sample.node];
+        sample.series = j->series[sample.series];
+        tree_keep_sample(j->tree, &sample);
+    }
+}
+
+void tree_join(struct tree *tree, const struct tree *from) {
+    struct join j = {.tree = tree, .from = from};
+    j.strings = memory_zero(strings_count(from->strings) + 1, sizeof(uint32_t));
+    j.objects = memory_zero(from->objects ? objects_count(from->objects) + 1 : 1, sizeof(uint32_t));
+    j.events = memory_zero(from->events.count, sizeof(uint32_t));
+    j.threads = memory_zero(from->threads.count, sizeof(uint32_t));
+    j.series = memory_zero(from->series.count, sizeof(uint32_t));
+    j.locations = memory_zero(from->locations.count, sizeof(uint32_t));
+    j.nodes = memory_zero(from->nodes.count, sizeof(uint32_t));
+    join_events(&j);
+    join_threads(&j);
+    join_series(&j);
+    join_locations(&j);
+    join_nodes(&j);
+    tree->overflow |= from->overflow;
+    notes_merge(&tree->notes, &from->notes);
+    free(j.strings);
+    free(j.objects);
+    free(j.events);
+    free(j.threads);
+    free(j.series);
+    free(j.locations);
+    free(j.nodes);
+    index_release(&j.thread_index);
+}

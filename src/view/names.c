@@ -1,0 +1,405 @@
+/*
+ * What every location and every series is called.
+ *
+ * A location of a perf.data has frames with a symbol each; one of a script text has the symbol and object that were printed; one of any
+ * other text has a name that needs no more care. A frame's labels are worked out once for each distinct (symbol, object), not
+ * once for each address: a program has a few thousand of those.
+ *
+ * inferno's names depend on whether the comm begins with "java", so locations have a second set of names for such series.
+ */
+#include "view/names.h"
+
+#include <stdlib.h>
+
+/* A frame whose labels are known. */
+struct known_frame {
+    uint32_t symbol, object, file, line, kinds;
+    uint64_t address, offset;
+    struct naming_entry entry;
+};
+
+struct names {
+    const struct tree *tree;
+    struct namer namer;
+    bool java;
+    VECTOR(struct known_frame) known; /* [0] unused */
+    struct index index;
+    struct buffer text, address, lossy;
+};
+
+/* ---- labels ------------------------------------------------------------------------------- */
+
+void namer_push(struct namer *namer, struct text object, uint32_t kinds) {
+    struct naming *naming = namer->naming;
+    bool unknown = text_equal(object, TEXT("[unknown]"));
+    struct label label = {.name = strings_add(naming->strings, buffer_text(&namer->name)),
+                          .object = unknown ? 0 : strings_add(naming->strings, object),
+                          .kinds = kinds & ~(uint32_t)KIND_SCRIPT};
+    vector_push(&naming->labels, label);
+}
+
+bool namer_skips_after(const struct namer *namer, struct text symbol) {
+    for (size_t i = 0; i < namer->options->skip_after_count; i++)
+        if (text_equal(text_of(namer->options->skip_after[i]), symbol))
+            return true;
+    return false;
+}
+
+static struct naming_entry entry_from(const struct naming *naming, size_t first) {
+    size_t count = naming->labels.count - first;
+    return (struct naming_entry){.first = (uint32_t)first,
+                                 .count = count > UINT16_MAX ? UINT16_MAX : (uint16_t)count};
+}
+
+/* ---- frames ------------------------------------------------------------------------------- */
+
+static uint32_t kinds_of_object(const struct objects *objects, uint32_t id) {
+    if (!id)
+        return 0;
+    struct text shown = objects_shown(objects, id);
+    switch (objects_get(objects, id)->kind) {
+    case OBJECT_KERNEL:
+    case OBJECT_MODULE:
+    case OBJECT_BPF:
+        return KIND_KERNEL;
+    case OBJECT_PERFMAP:
+    case OBJECT_JITDUMP:
+        return KIND_JIT;
+    case OBJECT_VDSO:
+        return KIND_LIBRARY;
+    case OBJECT_FILE:
+    case OBJECT_NAME:
+        return script_object_kinds(shown, false) & (KIND_LIBRARY | KIND_JIT);
+    case OBJECT_NONE:
+        break;
+    }
+    return 0;
+}
+
+/* The frame as perf script prints it, read as inferno reads it; false if it sees none. */
+static bool frame_through_script(struct names *n, struct named_frame *frame,
+                                 const struct known_frame *key) {
+    n->text.count = 0;
+    buffer_add(&n->text, frame->address.length ? frame->address : TEXT("0"));
+    buffer_add_char(&n->text, ' ');
+    buffer_add(&n->text, frame->symbol);
+    if (key->symbol)
+        buffer_printf(&n->text, "+0x%llx", (unsigned long long)key->offset);
+    buffer_add(&n->text, TEXT(" ("));
+    buffer_add(&n->text, key->kinds & KIND_INLINED ? TEXT("inlined") : frame->object);
+    buffer_add_char(&n->text, ')');
+    struct script_frame parsed;
+    if (!script_frame_parse_inferno(text_trim_end(text_lossy(buffer_text(&n->text), &n->lossy)),
+                                    &parsed))
+        return false;
+    frame->symbol = parsed.symbol;
+    frame->object = parsed.object;
+    frame->kinds = script_object_kinds(parsed.object, true) | (key->kinds & KIND_UNKNOWN);
+    return true;
+}
+
+/* Works a frame's labels out. */
+static void frame_name(struct names *n, struct known_frame *key, bool is_text) {
+    const struct tree *tree = n->tree;
+    size_t first = n->namer.naming->labels.count;
+    struct named_frame frame = {
+        .symbol = key->symbol ? strings_get(tree->strings, key->symbol) : TEXT("[unknown]"),
+        .object = key->object ? objects_shown(tree->objects, key->object) : TEXT("[unknown]"),
+        .kinds = key->kinds,
+        .file = strings_get(tree->strings, key->file),
+        .line = key->line};
+    n->address.count = 0;
+    if (key->address)
+        buffer_add_hex(&n->address, key->address);
+    frame.address = buffer_text(&n->address);
+    n->namer.cut = false;
+    if (!n->namer.options->compat_inferno)
+        names_wick(&n->namer, &frame);
+    else if (is_text || frame_through_script(n, &frame, key))
+        names_inferno(&n->namer, &frame, n->java);
+    key->entry = entry_from(n->namer.naming, first);
+    key->entry.cut = n->namer.cut;
+}
+
+static bool known_equal(const struct known_frame *a, const struct known_frame *b) {
+    return a->symbol == b->symbol && a->object == b->object && a->file == b->file &&
+           a->line == b->line && a->kinds == b->kinds && a->address == b->address &&
+           a->offset == b->offset;
+}
+
+static struct naming_entry frame_entry(struct names *n, struct known_frame *key, bool is_text) {
+    uint64_t hash =
+        hash_mix((uint64_t)key->symbol << 32 | key->object, (uint64_t)key->file << 32 | key->line);
+    hash = hash_mix(hash + key->kinds, hash_mix(key->address, key->offset));
+    uint32_t id;
+    for (struct probe p = index_probe(&n->index, hash); (id = index_next(&n->index, &p));)
+        if (known_equal(&n->known.items[id], key))
+            return n->known.items[id].entry;
+    frame_name(n, key, is_text);
+    index_add(&n->index, hash, (uint32_t)n->known.count);
+    vector_push(&n->known, *key);
+    return key->entry;
+}
+
+/* ---- locations ---------------------------------------------------------------------------- */
+
+/* A name from a text that is not perf's needs no care. */
+static struct naming_entry location_plain(struct names *n, const struct location *location) {
+    size_t first = n->namer.naming->labels.count;
+    n->namer.name.count = 0;
+    buffer_add_frame_name(&n->namer.name, strings_get(n->tree->strings, location->name));
+    n->namer.cut = namer_skips_after(&n->namer, buffer_text(&n->namer.name));
+    namer_push(&n->namer,
+               location->object ? objects_shown(n->tree->objects, location->object)
+                                : TEXT("[unknown]"),
+               location->kinds);
+    struct naming_entry entry = entry_from(n->namer.naming, first);
+    entry.cut = n->namer.cut;
+    return entry;
+}
+
+static struct naming_entry location_script(struct names *n, const struct location *location) {
+    struct known_frame key = {.symbol = location->name,
+                              .object = location->object,
+                              .kinds = location->kinds,
+                              .address = location->raw};
+    return frame_entry(n, &key, true);
+}
+
+/* The offset is part of the name only where inferno fails to see it: behind an object with a space in its path. */
+static bool offset_shows(const struct names *n, uint32_t object) {
+    return n->namer.options->compat_inferno && object &&
+           text_find(objects_shown(n->tree->objects, object), ' ') != SIZE_MAX;
+}
+
+static struct known_frame location_key(const struct names *n, const struct location *location,
+                                       const struct frame *frame) {
+    struct known_frame key = {.object = location->object,
+                              .kinds = kinds_of_object(n->tree->objects, location->object)};
+    if (location->mode == MODE_KERNEL || location->mode == MODE_GUEST_KERNEL)
+        key.kinds = KIND_KERNEL;
+    if (!frame || !frame->name) {
+        key.kinds |= KIND_UNKNOWN;
+        if (n->namer.options->addresses)
+            key.address = location->raw ? location->raw : location->address;
+        return key;
+    }
+    key.symbol = frame->name;
+    if (frame->inlined)
+        key.kinds |= KIND_INLINED;
+    if (n->namer.options->source_lines) {
+        key.file = frame->file;
+        key.line = frame->line;
+    }
+    if (offset_shows(n, location->object))
+        key.offset = frame->offset;
+    return key;
+}
+
+/* Several frames: their labels have to stand together. */
+static struct naming_entry location_frames(struct names *n, const struct location *location) {
+    struct naming *naming = n->namer.naming;
+    VECTOR(struct label) labels = {0};
+    bool cut = false;
+    for (uint32_t i = 0; i < location->frame_count; i++) {
+        struct known_frame key =
+            location_key(n, location, &n->tree->frames.items[location->first_frame + i]);
+        struct naming_entry entry = frame_entry(n, &key, false);
+        if (entry.cut)
+            labels.count = 0, cut = true;
+        for (uint32_t k = 0; k < entry.count; k++)
+            vector_push(&labels, naming->labels.items[entry.first + k]);
+    }
+    size_t first = naming->labels.count;
+    for (size_t i = 0; i < labels.count; i++)
+        vector_push(&naming->labels, labels.items[i]);
+    vector_release(&labels);
+    struct naming_entry entry = entry_from(naming, first);
+    entry.cut = cut;
+    return entry;
+}
+
+/* perf expands inlined functions only where it unwound the stack itself. */
+static struct naming_entry location_entry(struct names *n, const struct location *location) {
+    if (location->name)
+        return location->kinds & KIND_SCRIPT ? location_script(n, location)
+                                             : location_plain(n, location);
+    bool one =
+        location->frame_count <= 1 || (n->namer.options->compat_inferno && !location->unwound);
+    if (!one)
+        return location_frames(n, location);
+    struct known_frame key = location_key(
+        n, location, location->frame_count ? &n->tree->frames.items[location->first_frame] : NULL);
+    return frame_entry(n, &key, false);
+}
+
+/* ---- series ------------------------------------------------------------------------------- */
+
+static void push_root(struct names *n) {
+    namer_push(&n->namer, TEXT("[unknown]"), 0);
+}
+
+static void add_comm_part(struct buffer *out, struct text comm, bool inferno) {
+    size_t start = out->count;
+    if (inferno)
+        buffer_add(out, comm);
+    else
+        buffer_add_frame_name(out, comm);
+    for (size_t i = start; i < out->count; i++)
+        if (out->items[i] == ' ' || out->items[i] == '\n')
+            out->items[i] = '_';
+}
+
+/* Spaces become underscores, as in everybody's folded text, so that comms compare. */
+static void add_comm(struct names *n, struct text comm) {
+    bool inferno = n->namer.options->compat_inferno;
+    for (size_t end; inferno && (end = text_find(comm, ';')) != SIZE_MAX;) {
+        n->namer.name.count = 0; /* inferno leaves it, so that it divides frames */
+        add_comm_part(&n->namer.name, text_upto(comm, end), true);
+        push_root(n);
+        comm = text_from(comm, end + 1);
+    }
+    n->namer.name.count = 0;
+    add_comm_part(&n->namer.name, comm, inferno);
+}
+
+static void add_ids(struct buffer *out, const struct naming_options *options, int32_t pid,
+                    int32_t tid) {
+    if (!options->show_pid && !options->show_tid)
+        return;
+    buffer_add_char(out, '-');
+    if (pid < 0)
+        buffer_add_char(out, '?');
+    else
+        buffer_add_u64(out, (uint64_t)pid);
+    if (options->show_tid)
+        buffer_printf(out, "/%d", tid);
+}
+
+/* The series as perf script's event line, read as inferno reads it. False: its samples are lost to inferno. */
+static bool series_through_script(struct names *n, const struct series *series, struct text *comm,
+                                  int32_t *pid, int32_t *tid) {
+    const struct tree *tree = n->tree;
+    struct text name = strings_get(tree->strings, tree_event(tree, series->event)->name);
+    n->text.count = 0;
+    for (size_t i = comm->length; i < 16; i++)
+        buffer_add_char(&n->text, ' ');
+    buffer_add(&n->text, *comm);
+    buffer_printf(&n->text, " %7d [000] 12345.678901: %10d %.*s:", *tid, 1, TEXT_ARGS(name));
+    struct script_event parsed;
+    if (!script_event_parse_inferno(text_lossy(buffer_text(&n->text), &n->lossy), &parsed))
+        return false;
+    size_t colon = text_find(name, ':');
+    if (!parsed.name.data ||
+        !text_equal(parsed.name, colon == SIZE_MAX ? name : text_upto(name, colon)))
+        return false;
+    *comm = parsed.comm;
+    *pid = parsed.pid;
+    *tid = parsed.tid;
+    return true;
+}
+
+static void push_ending(struct names *n, const struct series *series) {
+    if (series->ending != ENDING_TRUNCATED && series->ending != ENDING_BROKEN)
+        return;
+    n->namer.name.count = 0;
+    buffer_add(&n->namer.name,
+               series->ending == ENDING_TRUNCATED ? TEXT("[truncated]") : TEXT("[broken]"));
+    push_root(n);
+}
+
+static struct naming_entry series_entry(struct names *n, const struct series *series) {
+    const struct naming_options *options = n->namer.options;
+    size_t first = n->namer.naming->labels.count;
+    const struct thread *thread = &n->tree->threads.items[series->thread];
+    int32_t pid = series->thread ? thread->pid : -1, tid = series->thread ? thread->tid : -1;
+    struct text comm = strings_get(n->tree->strings, series->comm);
+    if (options->compat_inferno && !options->is_script_text && series->comm &&
+        !series_through_script(n, series, &comm, &pid, &tid))
+        return (struct naming_entry){.skip = true};
+    if (series->comm && !options->no_comm) {
+        add_comm(n, comm);
+        add_ids(&n->namer.name, options, pid, tid);
+        push_root(n);
+    }
+    if (options->mark_incomplete)
+        push_ending(n, series);
+    struct naming_entry entry = entry_from(n->namer.naming, first);
+    entry.alternate = options->compat_inferno && series->comm && text_starts(comm, TEXT("java"));
+    entry.before = n->tree->events.items[series->event].kind == EVENT_BEFORE;
+    return entry;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------- */
+
+static void names_release(struct names *n) {
+    buffer_release(&n->namer.name);
+    buffer_release(&n->namer.repaired);
+    buffer_release(&n->text);
+    buffer_release(&n->address);
+    buffer_release(&n->lossy);
+    vector_release(&n->known);
+    index_release(&n->index);
+}
+
+static void name_java(struct names *n, struct naming *naming) {
+    n->java = true;
+    n->known.count = 0;
+    vector_push(&n->known, ((struct known_frame){0}));
+    index_release(&n->index);
+    vector_push(&naming->alternates, ((struct naming_entry){0}));
+    for (size_t i = 1; i < n->tree->locations.count; i++)
+        vector_push(&naming->alternates, location_entry(n, &n->tree->locations.items[i]));
+}
+
+struct naming *naming_of_tree(const struct tree *tree, const struct naming_options *options) {
+    struct naming *naming = memory_zero(1, sizeof *naming);
+    naming->strings = strings_new();
+    struct names n = {.tree = tree, .namer = {.options = options, .naming = naming}};
+    vector_push(&n.known, ((struct known_frame){0}));
+    vector_push(&naming->locations, ((struct naming_entry){0}));
+    vector_push(&naming->series, ((struct naming_entry){0}));
+    for (size_t i = 1; i < tree->locations.count; i++)
+        vector_push(&naming->locations, location_entry(&n, &tree->locations.items[i]));
+    bool java = false;
+    for (size_t i = 1; i < tree->series.count; i++) {
+        vector_push(&naming->series, series_entry(&n, &tree->series.items[i]));
+        java |= naming->series.items[i].alternate;
+    }
+    if (java)
+        name_java(&n, naming);
+    names_release(&n);
+    return naming;
+}
+
+void naming_free(struct naming *naming) {
+    if (!naming)
+        return;
+    strings_free(naming->strings);
+    vector_release(&naming->labels);
+    vector_release(&naming->locations);
+    vector_release(&naming->alternates);
+    vector_release(&naming->series);
+    free(naming);
+}
+
+static const struct note_kind note_unknown = {
+    "unknown-frames",
+    "# frames with neither symbol nor object were left out; --keep-unknown shows them"};
+
+/* Each node left out counts once for each sample below it. */
+void naming_notes(const struct tree *tree, const struct naming *naming, struct notes *notes) {
+    uint64_t *samples = memory_zero(tree->nodes.count, sizeof *samples), lost = 0;
+    for (size_t i = 1; i < tree->cells.count; i++)
+        if (!naming->series.items[tree->cells.items[i].series].skip)
+            samples[tree->cells.items[i].node] += tree->cells.items[i].samples;
+    for (size_t i = tree->nodes.count; i-- > 1;) {
+        const struct node *node = &tree->nodes.items[i];
+        samples[node->parent] += samples[i];
+        if (naming->locations.items[node->location].count == 0)
+            lost += samples[i];
+    }
+    if (lost)
+        notes_add(notes, &note_unknown, lost, 0, NULL);
+    free(samples);
+}

@@ -1,0 +1,196 @@
+/*
+ * What wick calls a frame. docs/differences.md compares it with inferno, rule by rule.
+ */
+#include "view/names.h"
+
+/* ---- argument lists ----------------------------------------------------------------------- */
+
+/* Longest first. `operator` alone, as in `operator new` or `operator int`, needs no care. */
+static const char *const operators[] = {
+    "<=>", "<<=", ">>=", "->*", "()", "[]", "<<", ">>", "<=", ">=", "->", "<", ">",
+};
+
+static bool is_word(char c) {
+    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_' || c == '$' ||
+           (unsigned char)c >= 0x80;
+}
+
+/* How long the operator name at `at` is, if its signs could be taken for brackets; else 0. */
+static size_t operator_length(struct text name, size_t at) {
+    struct text rest = text_from(name, at);
+    if ((at && is_word(name.data[at - 1])) || !text_starts(rest, TEXT("operator")))
+        return 0;
+    rest = text_from(rest, 8);
+    for (size_t i = 0; i < COUNT_OF(operators); i++)
+        if (text_starts(rest, text_of(operators[i])))
+            return 8 + strlen(operators[i]);
+    return 0;
+}
+
+/* An argument list follows a name or template arguments directly; brackets behind `::`, `.` or a space are part of the name:
+   an anonymous namespace, Go's receivers, a function pointer. */
+static bool may_be_arguments(struct text name, size_t at, size_t after_operator) {
+    if (at == 0)
+        return false;
+    char before = name.data[at - 1];
+    return at == after_operator || is_word(before) || before == '>' || before == ']' ||
+           before == '}';
+}
+
+static size_t matching_bracket(struct text name, size_t open) {
+    size_t depth = 0;
+    for (size_t i = open; i < name.length; i++) {
+        depth += name.data[i] == '(';
+        if (name.data[i] == ')' && --depth == 0)
+            return i;
+    }
+    return name.length;
+}
+
+/* `f(int)::{lambda()#1}` goes on behind the list, and so does `f() const::x`: where it does, or 0. */
+static size_t scope_after(struct text name, size_t close) {
+    if (close >= name.length)
+        return 0;
+    struct text rest = text_from(name, close + 1);
+    static const char *const qualifiers[] = {" const", " volatile", " &&", " &"};
+    for (size_t i = 0; i < COUNT_OF(qualifiers); i++)
+        if (text_starts(rest, text_of(qualifiers[i])))
+            rest = text_from(rest, strlen(qualifiers[i]));
+    bool goes_on = text_starts(rest, TEXT("::")) || text_starts(rest, TEXT("."));
+    return goes_on ? (size_t)(rest.data - name.data) : 0;
+}
+
+/* One pass, but for the pairs of brackets skipped over: each of those is passed twice. */
+size_t arguments_start(struct text name) {
+    size_t depth = 0, after_operator = SIZE_MAX;
+    for (size_t i = 0; i < name.length;) {
+        char c = name.data[i];
+        size_t length = c == 'o' ? operator_length(name, i) : 0;
+        if (length) {
+            i += length;
+            after_operator = i;
+            continue;
+        }
+        if (c == '(' && depth == 0 && may_be_arguments(name, i, after_operator)) {
+            size_t scope = scope_after(name, matching_bracket(name, i));
+            if (!scope)
+                return i;
+            i = scope;
+            continue;
+        }
+        if (c == '<' || c == '{' || c == '[' || c == '(')
+            depth++;
+        else if (depth && (c == '}' || c == ']' || c == ')' ||
+                           (c == '>' && !(i && name.data[i - 1] == '-'))))
+            depth--;
+        i++;
+    }
+    return name.length;
+}
+
+/* ---- names -------------------------------------------------------------------------------- */
+
+void buffer_add_frame_name(struct buffer *buffer, struct text t) {
+    size_t start = buffer->count;
+    buffer_add(buffer, t);
+    for (size_t i = start; i < buffer->count; i++) {
+        char c = buffer->items[i];
+        if (c == ';')
+            buffer->items[i] = ':';
+        else if (c == '\n' || c == '\r' || c == '\t')
+            buffer->items[i] = ' ';
+    }
+}
+
+static struct text base_of(struct text path) {
+    if (text_ends(path, TEXT(" (deleted)")))
+        path.length -= 10;
+    size_t slash = text_find_last(path, '/');
+    return slash == SIZE_MAX || slash + 1 == path.length ? path : text_from(path, slash + 1);
+}
+
+/* `[libc.so.6]`; what has brackets of its own, as `[kernel.kallsyms]` has, keeps those. */
+static void name_unresolved(struct namer *namer, const struct named_frame *frame) {
+    struct buffer *out = &namer->name;
+    struct text base = base_of(frame->object);
+    if (base.length > 2 && base.data[0] == '[' && base.data[base.length - 1] == ']')
+        base = (struct text){base.data + 1, base.length - 2};
+    buffer_add_char(out, '[');
+    buffer_add_frame_name(out, base);
+    if (namer->options->addresses && frame->address.length) {
+        buffer_add(out, TEXT(" <"));
+        buffer_add(out, frame->address);
+        buffer_add_char(out, '>');
+    }
+    buffer_add_char(out, ']');
+}
+
+static void add_marks(struct namer *namer, uint32_t kinds) {
+    const struct naming_options *options = namer->options;
+    if (options->mark_inline && kinds & KIND_INLINED)
+        buffer_add(&namer->name, TEXT("_[i]"));
+    else if (options->mark_kernel && kinds & KIND_KERNEL)
+        buffer_add(&namer->name, TEXT("_[k]"));
+    else if (options->mark_jit && kinds & KIND_JIT)
+        buffer_add(&namer->name, TEXT("_[j]"));
+}
+
+static void add_source_line(struct namer *namer, const struct named_frame *frame) {
+    if (!namer->options->source_lines || !frame->file.length)
+        return;
+    buffer_add_char(&namer->name, ':');
+    buffer_add_frame_name(&namer->name, base_of(frame->file));
+    buffer_add_char(&namer->name, ':');
+    buffer_add_u64(&namer->name, frame->line);
+}
+
+/* Java's `Lorg/x/Y;::call(I)V` is `org/x/Y:::call`. Names with a space are JavaScript's, with a path that may hold anything. */
+static void name_jit(struct namer *namer, struct text piece) {
+    if (text_find(piece, ' ') == SIZE_MAX)
+        piece = text_upto(piece, arguments_start(piece));
+    if (piece.length > 1 && piece.data[0] == 'L' && text_find(piece, '/') != SIZE_MAX)
+        piece = text_from(piece, 1);
+    buffer_add_frame_name(&namer->name, piece);
+}
+
+static void push_resolved(struct namer *namer, const struct named_frame *frame, uint32_t kinds) {
+    add_source_line(namer, frame);
+    add_marks(namer, kinds);
+    namer_push(namer, frame->object, kinds);
+}
+
+/* perf-map-agent writes inlined Java functions as `caller->callee`; nobody else's arrows are such. */
+static void names_jit(struct namer *namer, const struct named_frame *frame, struct text rest) {
+    for (uint32_t inlined = 0;; inlined = KIND_INLINED) {
+        size_t arrow = text_search(rest, TEXT("->"));
+        namer->name.count = 0;
+        name_jit(namer, arrow == SIZE_MAX ? rest : text_upto(rest, arrow));
+        push_resolved(namer, frame, frame->kinds | inlined);
+        if (arrow == SIZE_MAX)
+            break;
+        rest = text_from(rest, arrow + 2);
+    }
+}
+
+void names_wick(struct namer *namer, const struct named_frame *frame) {
+    namer->name.count = 0;
+    if (text_equal(frame->symbol, TEXT("[unknown]"))) {
+        if (text_equal(frame->object, TEXT("[unknown]")) && !namer->options->keep_unknown)
+            return;
+        name_unresolved(namer, frame);
+        add_marks(namer, frame->kinds);
+        namer_push(namer, frame->object, frame->kinds | KIND_UNKNOWN);
+        return;
+    }
+    namer->repaired.count = 0;
+    struct text symbol = frame->symbol;
+    if (rust_repair(symbol, &namer->repaired))
+        symbol = buffer_text(&namer->repaired);
+    namer->cut = namer_skips_after(namer, symbol);
+    if (frame->kinds & KIND_JIT) {
+        names_jit(namer, frame, symbol);
+        return;
+    }
+    buffer_add_frame_name(&namer->name, text_upto(symbol, arguments_start(symbol)));
+    push_resolved(namer, frame, frame->kinds);
+}
