@@ -91,6 +91,12 @@ bool elf_section_bytes(const struct elf_image *image, const char *name, struct t
     return elf_section(image, name, &header) && header_bytes(image, &header, bytes);
 }
 
+bool elf_numbered_bytes(const struct elf_image *image, size_t number, struct text *bytes) {
+    GElf_Shdr header;
+    Elf_Scn *section = number ? elf_getscn(image->elf, number) : NULL;
+    return section && gelf_getshdr(section, &header) && header_bytes(image, &header, bytes);
+}
+
 /* ---- build id ---- */
 
 /* The named section first, as a debug file's program headers may point at notes that are not there. */

@@ -56,6 +56,8 @@ Elf_Scn *elf_section(const struct elf_image *image, const char *name, GElf_Shdr 
 /* A section's bytes as they are in the file; false when it has none (absent, NOBITS, out of bounds). Compressed sections
    are not unpacked: libdw does that for its own. */
 bool elf_section_bytes(const struct elf_image *image, const char *name, struct text *bytes);
+/* The same by its number, as sh_link has it. */
+bool elf_numbered_bytes(const struct elf_image *image, size_t number, struct text *bytes);
 /* The name of a section, or "" where the file has none to offer. Never NULL. */
 const char *elf_section_name(const struct elf_image *image, const GElf_Shdr *header);
 

@@ -9,6 +9,7 @@
 #define WICK_OBJECT_INTERNAL_H
 
 #include "object/elf.h"
+#include "object/symbols.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,7 +21,13 @@ struct object_extra {
     void (*release)(void *data);
 };
 
-enum file_trouble { FILE_FINE, FILE_ABSENT, FILE_MISMATCH, FILE_NOT_ELF };
+enum file_trouble {
+    FILE_FINE,
+    FILE_ABSENT,   /* there is none */
+    FILE_MISMATCH, /* there is one, with another build id */
+    FILE_REFUSED,  /* not ours to trust: somebody else's perf map */
+    FILE_DENIED,   /* kernel symbols without addresses */
+};
 
 struct object {
     struct object_identity identity;
@@ -34,6 +41,18 @@ struct object {
     enum file_trouble trouble;
     char *trouble_path; /* the file that was not used */
     struct object_extra extras[SLOT_COUNT];
+
+    /* Symbols: published whole, then read by everybody. */
+    _Atomic(struct symbols *) symbols;
+    struct elf_image
+        *symbol_images[2];     /* compat_perf: where perf would take the symbols and the PLT from */
+    struct file symbol_file;   /* the text of a perf map */
+    struct buffer symbol_text; /* the text of kallsyms: files of /proc can't be mapped */
+    uint64_t shift;            /* OBJECT_KERNEL: added to an address before it is looked up */
+    struct text name;          /* OBJECT_BPF: set with objects_set_name */
+    struct text shown;         /* set by objects_add */
+    struct text reference;     /* OBJECT_KERNEL: the symbol whose address was recorded */
+    uint64_t reference_address;
 };
 
 struct objects {
@@ -42,6 +61,10 @@ struct objects {
     struct arena arena;
     VECTOR(struct object *) items; /* [0] is none */
     struct index index;
+    uint32_t kernel; /* the first OBJECT_KERNEL, or 0: where modules find their symbols */
+    pthread_t prefetch;
+    bool prefetching;
+    struct object *prefetched;
 };
 
 /* ---- finding files: find.c ---- */
@@ -70,5 +93,52 @@ struct object *objects_object(const struct objects *objects, uint32_t id);
    OBJECT_FILE and OBJECT_VDSO have them. */
 const struct elf_image *object_image(struct objects *objects, struct object *object);
 const struct elf_image *object_debug(struct objects *objects, struct object *object);
+
+/* ---- symbols of ELF files: symbols.c, plt.c ---- */
+
+/* A table of symbols and the strings they are named from. */
+struct symbol_section {
+    const struct elf_image *image;
+    Elf_Data *data;
+    size_t count;
+    size_t number; /* of the section */
+    struct text names;
+};
+bool symbol_section_open(const struct elf_image *image, const char *name, uint32_t type,
+                         struct symbol_section *section);
+bool symbol_section_get(const struct symbol_section *section, size_t number, GElf_Sym *symbol);
+
+/* Addresses of the image. `debug` may be NULL. */
+void elf_symbols_load(struct symbols *symbols, const struct elf_image *image,
+                      const struct elf_image *debug);
+/* As perf 6.1 would: file offsets. */
+void elf_symbols_load_perf(struct symbols *symbols, const struct elf_image *tables,
+                           const struct elf_image *runtime);
+/* Adds a name for each slot of the procedure linkage tables. `source` is where `dynamic`'s names are. */
+void plt_load(struct symbols *symbols, const struct elf_image *image,
+              const struct symbol_section *dynamic, uint8_t source);
+void plt_load_perf(struct perf_rounds *rounds, const struct elf_image *runtime, uint8_t source);
+
+/* ---- symbols that are text: kallsyms.c, perfmap.c ---- */
+
+/* `text` stays the caller's and must live as long as the table. The table is sealed. */
+void kallsyms_load(struct symbols *symbols, struct text text);
+/* The address of a function in the text of kallsyms, before any choice among names of one address. */
+bool kallsyms_find(struct text text, struct text name, uint64_t *address);
+/* The module of an entry, as `[name]`; empty for the kernel's own. */
+struct text kallsyms_module(const struct symbols *symbols, const struct entry *entry);
+void perfmap_load(struct symbols *symbols, struct text text);
+
+/* ---- loading: load.c, kernel.c ---- */
+
+/* The object's symbols, loaded at the first call. Never NULL. */
+struct symbols *object_symbols(struct objects *objects, struct object *object);
+/* An entry of the object's table as a symbol; `base` is taken from the table's terms to get to the asker's. */
+bool symbols_symbol(struct object *object, struct symbols *symbols, uint32_t number, uint64_t base,
+                    struct symbol *symbol);
+bool kernel_symbol(struct objects *objects, struct object *object, uint64_t address,
+                   struct symbol *symbol);
+/* With the kernel object's lock held. */
+void kernel_load(struct objects *objects, struct object *kernel, struct symbols *symbols);
 
 #endif

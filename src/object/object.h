@@ -116,17 +116,19 @@ struct cfi_op {
 struct cfi_row {
     uint64_t start; /* addresses of the ELF file, not file offsets; private, as it may move down */
     uint64_t end;
-    uint64_t kept;       /* bit r: register r has a value in the caller, by its rule or unchanged */
-    int32_t cfa_offset;  /* or, by expression: where it begins in ops */
-    uint16_t cfa_ops;    /* by expression: its length */
-    uint16_t machine;    /* EM_… */
+    uint64_t kept;      /* bit r: register r has a value in the caller, by its rule or unchanged */
+    int32_t cfa_offset; /* or, by expression: where it begins in ops */
+    uint16_t cfa_ops;   /* by expression: its length */
+    uint16_t machine;   /* EM_… */
     uint8_t cfa_register;    /* or CFI_CFA_BY_EXPRESSION */
     uint8_t return_register; /* not in `kept`: there is no caller */
     bool signal_frame;
-    bool simple; /* the CFA is a register + offset, every rule CFI_AT_CFA, and none for the stack pointer */
+    bool
+        simple; /* the CFA is a register + offset, every rule CFI_AT_CFA, and none for the stack pointer */
     uint32_t rule_count;
     const struct cfi_op *ops;
-    struct cfi_rule rules[]; /* a kept register without one is unchanged; the stack pointer is then the CFA */
+    struct cfi_rule
+        rules[]; /* a kept register without one is unchanged; the stack pointer is then the CFA */
 };
 
 /* NULL: no rule covers that address. Costs a hash lookup without a lock once the address has been asked for. */

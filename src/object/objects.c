@@ -34,6 +34,14 @@ static void object_free(struct object *object) {
     for (size_t i = 0; i < SLOT_COUNT; i++)
         if (object->extras[i].release)
             object->extras[i].release(object->extras[i].data);
+    struct symbols *symbols = atomic_load(&object->symbols);
+    if (symbols)
+        symbols_release(symbols);
+    free(symbols);
+    elf_image_free(object->symbol_images[0]);
+    elf_image_free(object->symbol_images[1]);
+    file_close(&object->symbol_file);
+    buffer_release(&object->symbol_text);
     elf_image_free(object->image);
     elf_image_free(object->debug);
     free(object->trouble_path);
@@ -44,6 +52,8 @@ static void object_free(struct object *object) {
 void objects_free(struct objects *objects) {
     if (!objects)
         return;
+    if (objects->prefetching)
+        pthread_join(objects->prefetch, NULL);
     for (size_t i = 1; i < objects->items.count; i++)
         object_free(objects->items.items[i]);
     vector_release(&objects->items);
@@ -67,6 +77,55 @@ static bool identity_equal(const struct object_identity *a, const struct object_
            text_equal(a->path, b->path) && build_id_equal(&a->build_id, &b->build_id);
 }
 
+/* ---- what is shown ---- */
+
+/* /lib/modules/…/snd-pcm.ko.xz is [snd_pcm] to the kernel. */
+static struct text module_shown(struct arena *arena, struct text path) {
+    if (text_starts(path, TEXT("[")))
+        return path;
+    size_t slash = text_find_last(path, '/');
+    struct text name = slash == SIZE_MAX ? path : text_from(path, slash + 1);
+    size_t suffix = text_search(name, TEXT(".ko"));
+    name = suffix == SIZE_MAX ? name : text_upto(name, suffix);
+    struct buffer shown = {0};
+    buffer_printf(&shown, "[%.*s]", TEXT_ARGS(name));
+    for (size_t i = 0; i < shown.count; i++)
+        if (shown.items[i] == '-')
+            shown.items[i] = '_';
+    struct text copy = arena_copy(arena, buffer_text(&shown));
+    buffer_release(&shown);
+    return copy;
+}
+
+static struct text perfmap_shown(struct arena *arena, int32_t pid) {
+    struct buffer shown = {0};
+    buffer_printf(&shown, "/tmp/perf-%d.map", pid);
+    struct text copy = arena_copy(arena, buffer_text(&shown));
+    buffer_release(&shown);
+    return copy;
+}
+
+static struct text shown_of(struct arena *arena, const struct object_identity *identity) {
+    size_t bracket;
+    switch (identity->kind) {
+    case OBJECT_KERNEL: /* [kernel.kallsyms]_stext */
+        bracket = text_find(identity->path, ']');
+        return bracket == SIZE_MAX ? identity->path : text_upto(identity->path, bracket + 1);
+    case OBJECT_MODULE:
+        return module_shown(arena, identity->path);
+    case OBJECT_PERFMAP:
+        return perfmap_shown(arena, identity->pid);
+    default:
+        return identity->path;
+    }
+}
+
+struct text objects_shown(const struct objects *objects, uint32_t id) {
+    return objects_object(objects, id)->shown;
+}
+
+/* ---- adding ---- */
+
 uint32_t objects_add(struct objects *objects, const struct object_identity *identity) {
     uint64_t hash = identity_hash(identity);
     uint32_t id;
@@ -79,7 +138,10 @@ uint32_t objects_add(struct objects *objects, const struct object_identity *iden
     id = (uint32_t)objects->items.count;
     object->identity = *identity;
     object->identity.path = arena_copy(&objects->arena, identity->path);
+    object->shown = shown_of(&objects->arena, &object->identity);
     object->id = id;
+    if (identity->kind == OBJECT_KERNEL && !objects->kernel)
+        objects->kernel = id;
     pthread_mutex_init(&object->lock, NULL);
     vector_push(&objects->items, object);
     index_add(&objects->index, hash, id);
@@ -97,4 +159,18 @@ const struct object_identity *objects_get(const struct objects *objects, uint32_
 
 uint32_t objects_count(const struct objects *objects) {
     return (uint32_t)objects->items.count - 1;
+}
+
+void objects_set_kernel_reference(struct objects *objects, uint32_t id, struct text symbol,
+                                  uint64_t address) {
+    struct object *kernel = objects_object(objects, id);
+    /* Zero is what a recorder that may not see addresses writes. */
+    if (!address)
+        return;
+    kernel->reference = arena_copy(&objects->arena, symbol);
+    kernel->reference_address = address;
+}
+
+void objects_set_name(struct objects *objects, uint32_t id, struct text name) {
+    objects_object(objects, id)->name = arena_copy(&objects->arena, name);
 }

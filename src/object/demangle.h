@@ -1,0 +1,16 @@
+/*
+ * demangle: a symbol's name as its source spells it.
+ *
+ * C++, Rust (legacy and v0) and D through libiberty; OCaml and Java by a few lines of our own. With arguments and without the return
+ * type, so that overloads stay apart and names begin with what people look for; `compat_perf` leaves the arguments out, as perf 6.1 does.
+ */
+#ifndef WICK_OBJECT_DEMANGLE_H
+#define WICK_OBJECT_DEMANGLE_H
+
+#include "object/object.h"
+
+/* Appends the demangled name; false, with nothing appended, when it is not mangled, not understood, or asked not to. Thread-safe.
+   Bounded in stack, time and output for any input. */
+bool demangle(const struct objects_options *options, struct text name, struct buffer *buffer);
+
+#endif

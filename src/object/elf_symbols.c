@@ -1,0 +1,246 @@
+/*
+ * The symbols of an ELF file: .symtab of the file or of its debug file, .dynsym, and the PLT.
+ *
+ * Ours are in the file's own addresses, and only what can hold code: functions, and labels and objects in executable sections.
+ * perf's are in file offsets, and hold data too; see rounds.c for what it does with them.
+ */
+#include "object/internal.h"
+
+#include <stdlib.h>
+
+enum { SECTIONS_MAX = 1 << 16 };
+
+struct section {
+    uint64_t address;
+    uint64_t offset;
+    uint64_t end;
+    bool allocated;
+    bool executable;
+    bool no_bits;
+    bool text_or_data; /* by its name, which is how perf tells */
+};
+
+struct sections {
+    struct section *items;
+    size_t count;
+};
+
+static struct sections sections_read(const struct elf_image *image) {
+    struct sections sections = {0};
+    size_t count = 0;
+    if (elf_getshdrnum(image->elf, &count) != 0 || count > SECTIONS_MAX)
+        count = 0;
+    sections.items = memory_zero(count + 1, sizeof *sections.items);
+    sections.count = count;
+    for (size_t i = 1; i < count; i++) {
+        GElf_Shdr header;
+        Elf_Scn *section = elf_getscn(image->elf, i);
+        if (!section || !gelf_getshdr(section, &header))
+            continue;
+        const char *name = elf_section_name(image, &header);
+        sections.items[i] =
+            (struct section){.address = header.sh_addr,
+                             .offset = header.sh_offset,
+                             .end = saturating_add(header.sh_addr, header.sh_size),
+                             .allocated = header.sh_flags & SHF_ALLOC,
+                             .executable = header.sh_flags & SHF_EXECINSTR,
+                             .no_bits = header.sh_type == SHT_NOBITS,
+                             .text_or_data = strstr(name, "text") || strstr(name, "data")};
+    }
+    return sections;
+}
+
+/* ---- symbol sections ---- */
+
+bool symbol_section_open(const struct elf_image *image, const char *name, uint32_t type,
+                         struct symbol_section *section) {
+    GElf_Shdr header;
+    *section = (struct symbol_section){.image = image};
+    Elf_Scn *found = elf_section(image, name, &header);
+    if (!found || header.sh_type != type)
+        return false;
+    section->data = elf_getdata(found, NULL);
+    section->number = elf_ndxscn(found);
+    size_t size = gelf_fsize(image->elf, ELF_T_SYM, 1, EV_CURRENT);
+    if (!section->data || !section->data->d_buf || !size ||
+        !elf_numbered_bytes(image, header.sh_link, &section->names))
+        return false;
+    section->count = section->data->d_size / size;
+    if (section->count > INT32_MAX)
+        section->count = INT32_MAX;
+    return true;
+}
+
+bool symbol_section_get(const struct symbol_section *section, size_t number, GElf_Sym *symbol) {
+    if (number >= section->count)
+        return false;
+    if (section->image->is_64 && !section->image->foreign_endian) {
+        memcpy(symbol, (const char *)section->data->d_buf + number * sizeof *symbol,
+               sizeof *symbol);
+        return true;
+    }
+    return gelf_getsym(section->data, (int)number, symbol) != NULL;
+}
+
+static struct symbols_source source_of(const struct symbol_section *section) {
+    return (struct symbols_source){.bytes = section->names, .terminator = 0};
+}
+
+/* A name's first bytes, for looking at: never beyond the section. */
+static struct text name_at(const struct symbol_section *section, size_t place) {
+    if (place >= section->names.length)
+        return (struct text){"", 0};
+    struct text name = text_from(section->names, place);
+    size_t end = text_find(text_upto(name, name.length < 4 ? name.length : 4), 0);
+    return text_upto(name, end != SIZE_MAX ? end : name.length < 4 ? name.length : 4);
+}
+
+/* $a, $d, $t, $x, alone or with .something behind: they mark what the bytes are, many at once. */
+static bool is_arm_mark(uint16_t machine, struct text name) {
+    return (machine == EM_ARM || machine == EM_AARCH64) && name.length >= 2 &&
+           name.data[0] == '$' && strchr("adtx", name.data[1]) &&
+           (name.length == 2 || name.data[2] == '.');
+}
+
+static bool is_mark(uint16_t machine, struct text name) {
+    if (machine == EM_RISCV)
+        return text_starts(name, TEXT("$x")) || text_starts(name, TEXT("$d")) ||
+               text_starts(name, TEXT(".L"));
+    return is_arm_mark(machine, name);
+}
+
+/* ---- ours ---- */
+
+static bool entry_from(const struct symbol_section *from, const struct sections *sections,
+                       const GElf_Sym *symbol, struct entry *entry) {
+    unsigned type = GELF_ST_TYPE(symbol->st_info), binding = GELF_ST_BIND(symbol->st_info);
+    bool function = type == STT_FUNC || type == STT_GNU_IFUNC;
+    if (!function && type != STT_NOTYPE && type != STT_OBJECT)
+        return false;
+    if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= sections->count ||
+        symbol->st_name == 0)
+        return false;
+    const struct section *section = &sections->items[symbol->st_shndx];
+    if (!section->allocated || !section->executable)
+        return false;
+    struct text name = name_at(from, symbol->st_name);
+    if (name.length == 0 || is_mark(from->image->machine, name))
+        return false;
+    uint64_t start = symbol->st_value;
+    if (from->image->machine == EM_ARM && type == STT_FUNC)
+        start &= ~(uint64_t)1;
+    *entry = (struct entry){
+        .start = start,
+        .end = symbol->st_size ? saturating_add(start, symbol->st_size) : section->end,
+        .name = symbol->st_name,
+        .weak = binding == STB_WEAK,
+        .global = binding == STB_GLOBAL,
+        .flags = (uint8_t)((symbol->st_size ? 0 : ENTRY_UNSIZED) | (function ? ENTRY_CODE : 0)),
+    };
+    return entry->end > entry->start;
+}
+
+static void elf_symbols_add(struct symbols *symbols, const struct symbol_section *from,
+                            uint8_t source) {
+    struct sections sections = sections_read(from->image);
+    GElf_Sym symbol;
+    struct entry entry;
+    symbols->sources[source] = source_of(from);
+    vector_reserve(&symbols->entries, symbols->entries.count + from->count);
+    for (size_t i = 1; i < from->count; i++)
+        if (symbol_section_get(from, i, &symbol) && entry_from(from, &sections, &symbol, &entry)) {
+            entry.source = source;
+            symbols_add(symbols, &entry);
+        }
+    free(sections.items);
+}
+
+void elf_symbols_load(struct symbols *symbols, const struct elf_image *image,
+                      const struct elf_image *debug) {
+    struct symbol_section section;
+    if ((debug && symbol_section_open(debug, ".symtab", SHT_SYMTAB, &section)) ||
+        (image && symbol_section_open(image, ".symtab", SHT_SYMTAB, &section)))
+        elf_symbols_add(symbols, &section, 0);
+    if (image && symbol_section_open(image, ".dynsym", SHT_DYNSYM, &section))
+        elf_symbols_add(symbols, &section, 1);
+    else
+        section = (struct symbol_section){.image = image};
+    if (image)
+        plt_load(symbols, image, &section, 1);
+    symbols_seal(symbols);
+}
+
+/* ---- perf's ---- */
+
+/* perf's sieve. A label must be visible, and in a section whose name speaks of text or data. */
+static bool perf_wants(const GElf_Sym *symbol, bool *label) {
+    unsigned type = GELF_ST_TYPE(symbol->st_info), seen = GELF_ST_VISIBILITY(symbol->st_other);
+    *label = type == STT_NOTYPE && seen != STV_HIDDEN && seen != STV_INTERNAL;
+    return symbol->st_name != 0 && symbol->st_shndx != SHN_UNDEF && symbol->st_shndx != SHN_ABS &&
+           (*label || type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_OBJECT);
+}
+
+/* The offset of an address by the first load segment that has it, else by the section. */
+static uint64_t perf_offset(const struct elf_image *runtime, const struct section *section,
+                            uint64_t address) {
+    for (size_t i = 0; i < runtime->segment_count; i++) {
+        const struct elf_segment *segment = &runtime->segments[i];
+        uint64_t size =
+            segment->memory_size > segment->file_size ? segment->memory_size : segment->file_size;
+        if (address >= segment->address && address - segment->address < size)
+            return address - segment->address + segment->offset;
+    }
+    return address - section->address + section->offset;
+}
+
+static void perf_add(struct perf_rounds *rounds, const struct symbol_section *from,
+                     const struct elf_image *runtime, uint8_t source) {
+    struct sections own = sections_read(from->image), running = sections_read(runtime);
+    GElf_Sym symbol;
+    rounds->symbols->sources[source] = source_of(from);
+    for (size_t i = 0; i < from->count; i++) {
+        bool label;
+        if (!symbol_section_get(from, i, &symbol) || !perf_wants(&symbol, &label) ||
+            symbol.st_shndx >= own.count || symbol.st_name >= from->names.length ||
+            is_arm_mark(from->image->machine, name_at(from, symbol.st_name)))
+            continue;
+        const struct section *section = &own.items[symbol.st_shndx];
+        if (!section->allocated)
+            continue;
+        if (section->no_bits && symbol.st_shndx < running.count)
+            section = &running.items[symbol.st_shndx];
+        if (label && !section->text_or_data)
+            continue;
+        if (from->image->machine == EM_ARM && GELF_ST_TYPE(symbol.st_info) == STT_FUNC)
+            symbol.st_value &= ~(uint64_t)1;
+        uint64_t start = perf_offset(runtime, section, symbol.st_value);
+        unsigned binding = GELF_ST_BIND(symbol.st_info);
+        perf_rounds_add(rounds, &(struct entry){.start = start,
+                                                .end = saturating_add(start, symbol.st_size),
+                                                .name = symbol.st_name,
+                                                .source = source,
+                                                .weak = binding == STB_WEAK,
+                                                .global = binding == STB_GLOBAL});
+    }
+    free(own.items);
+    free(running.items);
+}
+
+void elf_symbols_load_perf(struct symbols *symbols, const struct elf_image *tables,
+                           const struct elf_image *runtime) {
+    struct perf_rounds rounds;
+    struct symbol_section section;
+    perf_rounds_init(&rounds, symbols);
+    if (symbol_section_open(tables, ".symtab", SHT_SYMTAB, &section)) {
+        perf_add(&rounds, &section, runtime, 0);
+        perf_rounds_end_round(&rounds, false);
+    }
+    if (symbol_section_open(tables, ".dynsym", SHT_DYNSYM, &section)) {
+        perf_add(&rounds, &section, runtime, 1);
+        perf_rounds_end_round(&rounds, false);
+    }
+    /* perf names the PLT only where it found other symbols. */
+    if (rounds.live.count)
+        plt_load_perf(&rounds, runtime, 2);
+    perf_rounds_seal(&rounds);
+}

@@ -1,0 +1,178 @@
+/*
+ * The kernel's symbols, as /proc/kallsyms lists them: "address type name", and "\t[module]" behind a module's.
+ *
+ * 120,000 lines, 5 MB: parsed by hand in one pass, names stay where they are. Nothing has a size; a symbol reaches to the next one,
+ * and at the seam between kernel and modules to the end of the page after.
+ */
+#include "object/internal.h"
+
+#include <ctype.h>
+
+static int hex_digit(unsigned char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+struct line {
+    uint64_t address;
+    char type;
+    size_t name; /* where it begins */
+    bool module;
+};
+
+/* Reads the line at *at, and moves on to the next. False: it is no symbol. */
+static bool line_read(struct text text, size_t *at, struct line *line) {
+    const char *p = text.data + *at, *end = text.data + text.length;
+    const char *stop = memchr(p, '\n', (size_t)(end - p));
+    *at = stop ? (size_t)(stop - text.data) + 1 : text.length;
+    stop = stop ? stop : end;
+    uint64_t address = 0;
+    const char *first = p;
+    for (int digit; p < stop && (digit = hex_digit((unsigned char)*p)) >= 0; p++)
+        address = address << 4 | (unsigned)digit;
+    if (p == first || stop - p < 4 || p[0] != ' ' || p[2] != ' ')
+        return false;
+    *line = (struct line){.address = address, .type = p[1], .name = (size_t)(p + 3 - text.data)};
+    /* A module is named at the end of its line; nothing else there is a bracket. */
+    line->module = stop[-1] == ']' || memchr(p + 3, '[', (size_t)(stop - p - 3));
+    return true;
+}
+
+static bool is_symbol_type(char type) {
+    return type && strchr("TtWwDdBb", type);
+}
+
+static bool is_function_type(char type) {
+    return type && strchr("TtWwA", type);
+}
+
+bool kallsyms_find(struct text text, struct text name, uint64_t *address) {
+    struct line line;
+    for (size_t at = 0; at < text.length;) {
+        if (!line_read(text, &at, &line) || !is_function_type(line.type))
+            continue;
+        struct text rest = text_from(text, line.name);
+        if (text_starts(rest, name) &&
+            (rest.length == name.length || rest.data[name.length] == '\n')) {
+            *address = line.address;
+            return true;
+        }
+    }
+    return false;
+}
+
+struct text kallsyms_module(const struct symbols *symbols, const struct entry *entry) {
+    if (!(entry->flags & ENTRY_MODULE))
+        return (struct text){"", 0};
+    struct text rest = text_from(symbols->sources[entry->source].bytes, entry->name);
+    size_t end = text_find(rest, '\n');
+    rest = end == SIZE_MAX ? rest : text_upto(rest, end);
+    size_t bracket = text_find_last(rest, '[');
+    return bracket == SIZE_MAX ? (struct text){"", 0} : text_trim(text_from(rest, bracket));
+}
+
+static struct entry entry_of(const struct line *line) {
+    return (struct entry){.start = line->address,
+                          .end = line->address,
+                          .name = (uint32_t)line->name,
+                          .weak = line->type == 'W',
+                          .global = line->type != 'W' && isupper((unsigned char)line->type),
+                          .flags = line->module ? ENTRY_MODULE : 0};
+}
+
+/* ---- ours ---- */
+
+/* Names that the linker's script puts at a boundary, and the copies that early boot code calls: true, and of no use. */
+static bool is_boundary(struct text name) {
+    static const struct text ends[] = {TEXT("_start"), TEXT("_end"), TEXT("_begin")};
+    static const struct text whole[] = {TEXT("_text"), TEXT("_stext"), TEXT("_etext"),
+                                        TEXT("_sinittext"), TEXT("_einittext")};
+    for (size_t i = 0; i < COUNT_OF(whole); i++)
+        if (text_equal(name, whole[i]))
+            return true;
+    if (text_starts(name, TEXT("__pi_")))
+        return true;
+    for (size_t i = 0; i < COUNT_OF(ends); i++)
+        if (text_starts(name, TEXT("__")) && text_ends(name, ends[i]))
+            return true;
+    return false;
+}
+
+/* Of two names for one address: no boundary, not weak, not local, and then the later, as perf has it. */
+static bool second_better(const struct symbols *symbols, const struct entry *a,
+                          const struct entry *b) {
+    bool boundary_a = is_boundary(symbols_raw_name(symbols, a)),
+         boundary_b = is_boundary(symbols_raw_name(symbols, b));
+    if (boundary_a != boundary_b)
+        return boundary_a;
+    if (a->weak != b->weak)
+        return a->weak;
+    return b->global || !a->global;
+}
+
+static void keep_best(struct symbols *symbols) {
+    struct entry *entries = symbols->entries.items;
+    size_t kept = 0;
+    for (size_t i = 0; i < symbols->entries.count; i++) {
+        if (!kept || entries[kept - 1].start != entries[i].start)
+            entries[kept++] = entries[i];
+        else if (second_better(symbols, &entries[kept - 1], &entries[i]))
+            entries[kept - 1] = entries[i];
+    }
+    symbols->entries.count = kept;
+}
+
+static void set_ends(struct symbols *symbols) {
+    struct entry *entries = symbols->entries.items;
+    for (size_t i = 0; i < symbols->entries.count; i++) {
+        uint64_t page = saturating_add(entries[i].start, 8191) & ~(uint64_t)4095;
+        bool last = i + 1 == symbols->entries.count;
+        bool seam =
+            !last && (entries[i].flags & ENTRY_MODULE) != (entries[i + 1].flags & ENTRY_MODULE);
+        entries[i].end =
+            last || (seam && page < entries[i + 1].start) ? page : entries[i + 1].start;
+    }
+}
+
+static void load_plain(struct symbols *symbols, struct text text) {
+    struct line line;
+    vector_reserve(&symbols->entries, text.length / 40);
+    for (size_t at = 0; at < text.length;)
+        if (line_read(text, &at, &line) && line.address && is_symbol_type(line.type))
+            vector_push(&symbols->entries, entry_of(&line));
+    entries_sort(symbols->entries.items, symbols->entries.count);
+    keep_best(symbols);
+    set_ends(symbols);
+    symbols_seal_newest(symbols);
+}
+
+/* ---- perf's ---- */
+
+static void load_perf(struct symbols *symbols, struct text text) {
+    struct perf_rounds rounds;
+    struct line line;
+    perf_rounds_init(&rounds, symbols);
+    for (size_t at = 0; at < text.length;) {
+        if (!line_read(text, &at, &line) || !is_symbol_type(line.type) ||
+            text.data[line.name] == '$')
+            continue;
+        struct entry entry = entry_of(&line);
+        perf_rounds_add(&rounds, &entry);
+    }
+    perf_rounds_end_round(&rounds, true);
+    perf_rounds_seal(&rounds);
+}
+
+void kallsyms_load(struct symbols *symbols, struct text text) {
+    /* Places in the text are 32 bits wide. */
+    if (text.length > UINT32_MAX)
+        text = text_upto(text, UINT32_MAX);
+    symbols->sources[0] = (struct symbols_source){.bytes = text, .terminator = '\n', .tabs = true};
+    symbols->keep_names = symbols->options->compat_perf;
+    if (symbols->options->compat_perf)
+        load_perf(symbols, text);
+    else
+        load_plain(symbols, text);
+}

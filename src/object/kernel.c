@@ -1,0 +1,168 @@
+/*
+ * The kernel's symbols: which list of them to take, and how far it is shifted.
+ *
+ * A list belongs to a recording if the build id says so. The cached one is taken first, being as good and thirty times faster to read
+ * than /proc/kallsyms; perf takes the running kernel's first. The kernel moves at every boot; the recorded address of
+ * one symbol says how far. Modules move each by itself: their lines count only in a list from the same boot.
+ */
+#include "object/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { READ_CHUNK = 1 << 20, TEXT_MAX = 256 << 20 };
+
+/* Files below /proc and /sys have no size: read to the end. */
+static bool read_whole(const char *path, struct buffer *text) {
+    struct stat status;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor < 0)
+        return false;
+    bool fine = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+    while (fine && text->count < TEXT_MAX) {
+        vector_reserve(text, text->count + READ_CHUNK);
+        ssize_t got = read(descriptor, text->items + text->count, text->capacity - text->count);
+        if (got > 0)
+            text->count += (size_t)got;
+        else if (got == 0 || errno != EINTR)
+            break;
+    }
+    close(descriptor);
+    return fine && text->count > 0;
+}
+
+static bool running_matches(const struct build_id *recorded) {
+    struct buffer notes = {0};
+    struct build_id running = {0};
+    bool fine = read_whole("/sys/kernel/notes", &notes) &&
+                elf_notes_build_id(buffer_text(&notes), 4, &running) &&
+                build_id_matches(recorded, &running);
+    buffer_release(&notes);
+    return fine;
+}
+
+/* A list whose addresses are all zero is what the kernel shows to those who may not see them. */
+static bool has_addresses(struct text text) {
+    for (size_t at = 0, lines = 0; at < text.length && lines < 4096; lines++) {
+        size_t digits = 0;
+        while (at + digits < text.length && text.data[at + digits] == '0')
+            digits++;
+        if (at + digits < text.length && text.data[at + digits] != ' ')
+            return true;
+        size_t end = text_find(text_from(text, at), '\n');
+        at = end == SIZE_MAX ? text.length : at + end + 1;
+    }
+    return false;
+}
+
+/* ---- the lists ---- */
+
+static bool read_list(struct object *kernel, const char *path) {
+    kernel->symbol_text.count = 0;
+    if (!read_whole(path, &kernel->symbol_text))
+        return false;
+    if (has_addresses(buffer_text(&kernel->symbol_text)))
+        return true;
+    kernel->trouble = FILE_DENIED;
+    kernel->symbol_text.count = 0;
+    return false;
+}
+
+static bool read_cached(const struct objects *objects, struct object *kernel) {
+    char hex[2 * BUILD_ID_MAX + 1];
+    struct buffer path = {0};
+    build_id_print(&kernel->identity.build_id, hex);
+    bool fine = false;
+    for (int old = 0; old < 2 && !fine; old++) {
+        path.count = 0;
+        buffer_printf(&path, "%s/[kernel.kallsyms]/%s%s", objects->buildid_cache, hex,
+                      old ? "" : "/kallsyms");
+        buffer_add_char(&path, 0);
+        fine = read_list(kernel, path.items);
+    }
+    buffer_release(&path);
+    return fine;
+}
+
+static bool read_below_symfs(const struct objects *objects, struct object *kernel) {
+    struct buffer path = {0};
+    buffer_printf(&path, "%s/proc/kallsyms", objects->options.symfs);
+    buffer_add_char(&path, 0);
+    bool fine = read_list(kernel, path.items);
+    buffer_release(&path);
+    return fine;
+}
+
+static bool read_any(const struct objects *objects, struct object *kernel) {
+    const struct build_id *id = &kernel->identity.build_id;
+    const struct objects_options *options = &objects->options;
+    if (options->kallsyms)
+        return read_list(kernel, options->kallsyms);
+    if (options->symfs)
+        return options->compat_perf ? false
+                                    : read_below_symfs(objects, kernel) ||
+                                          (id->size && read_cached(objects, kernel));
+    if (!id->size)
+        return read_list(kernel, "/proc/kallsyms");
+    if (options->compat_perf)
+        return running_matches(id) ? read_list(kernel, "/proc/kallsyms")
+                                   : read_cached(objects, kernel);
+    return read_cached(objects, kernel) ||
+           (running_matches(id) && read_list(kernel, "/proc/kallsyms"));
+}
+
+void kernel_load(struct objects *objects, struct object *kernel, struct symbols *symbols) {
+    uint64_t listed;
+    if (!read_any(objects, kernel)) {
+        if (kernel->trouble == FILE_FINE)
+            kernel->trouble = FILE_ABSENT;
+        return;
+    }
+    kernel->trouble = FILE_FINE;
+    struct text text = buffer_text(&kernel->symbol_text);
+    if (kernel->reference.length && kallsyms_find(text, kernel->reference, &listed))
+        kernel->shift = listed - kernel->reference_address;
+    kallsyms_load(symbols, text);
+}
+
+/* ---- asking ---- */
+
+/* A module's name is the file's, without directory and suffix, and with the kernel's idea of a dash. */
+static bool module_is(struct text bracketed, const struct object *module) {
+    return text_equal(bracketed, module->shown);
+}
+
+bool kernel_symbol(struct objects *objects, struct object *object, uint64_t address,
+                   struct symbol *symbol) {
+    bool module = object->identity.kind == OBJECT_MODULE;
+    if (module && !objects->kernel)
+        return false;
+    struct object *kernel = module ? objects_object(objects, objects->kernel) : object;
+    struct symbols *symbols = object_symbols(objects, kernel);
+    if (module && kernel->shift)
+        return false;
+    uint32_t number = symbols_find(symbols, address + kernel->shift);
+    if (number == SYMBOLS_NONE)
+        return false;
+    struct text owner = kallsyms_module(symbols, &symbols->entries.items[number]);
+    /* What the kernel lists as [bpf] or [__builtin__ftrace] is in no module. perf knows no names there. */
+    if (module ? !module_is(owner, object) : owner.length && objects->options.compat_perf)
+        return false;
+    return symbols_symbol(kernel, symbols, number, kernel->shift, symbol);
+}
+
+static void *prefetch_run(void *argument) {
+    struct objects *objects = argument;
+    object_symbols(objects, objects->prefetched);
+    return NULL;
+}
+
+void objects_prefetch_kernel(struct objects *objects) {
+    if (objects->prefetched || !objects->kernel)
+        return;
+    objects->prefetched = objects_object(objects, objects->kernel);
+    objects->prefetching = pthread_create(&objects->prefetch, NULL, prefetch_run, objects) == 0;
+}

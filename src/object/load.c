@@ -1,0 +1,231 @@
+/*
+ * Symbols of an object: loaded at the first question, under its lock; asked without one.
+ */
+#include "object/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- files ---- */
+
+/* perf's choice: the first file with .symtab for the symbols, the first with .dynsym for the rest. */
+static void find_perf_images(struct objects *objects, struct object *object,
+                             struct elf_image **tables, struct elf_image **runtime) {
+    struct build_id id = object->identity.build_id;
+    size_t kept = 0;
+    *tables = *runtime = NULL;
+    if (!id.size) {
+        struct elf_image *own = object_open_at(objects, object, PLACE_PATH, &id);
+        id = own ? own->build_id : id;
+        elf_image_free(own);
+    }
+    for (enum file_place place = 0; place < PLACE_COUNT && !(*tables && *runtime); place++) {
+        struct elf_image *image = object_open_at(objects, object, place, &id);
+        struct symbol_section section;
+        if (!image)
+            continue;
+        bool used = false;
+        if (!*tables && symbol_section_open(image, ".symtab", SHT_SYMTAB, &section))
+            *tables = image, used = true;
+        if (!*runtime && symbol_section_open(image, ".dynsym", SHT_DYNSYM, &section))
+            *runtime = image, used = true;
+        if (used)
+            object->symbol_images[kept++] = image;
+        else
+            elf_image_free(image);
+    }
+    if (!*tables)
+        *tables = *runtime;
+    if (!*runtime)
+        *runtime = *tables;
+}
+
+static void load_file(struct objects *objects, struct object *object, struct symbols *symbols) {
+    if (objects->options.compat_perf) {
+        struct elf_image *tables, *runtime;
+        find_perf_images(objects, object, &tables, &runtime);
+        if (tables)
+            elf_symbols_load_perf(symbols, tables, runtime);
+        else if (object->trouble == FILE_FINE)
+            object->trouble = FILE_ABSENT;
+        if (tables)
+            object->trouble = FILE_FINE;
+        return;
+    }
+    const struct elf_image *image = object_image(objects, object),
+                           *debug = object_debug(objects, object);
+    if (image || debug)
+        elf_symbols_load(symbols, image, debug);
+}
+
+/* ---- perf maps ---- */
+
+/*
+ * Anybody may put a file into /tmp. A link is not followed, and another user's file is not believed, unless we are root, who
+ * profiles everybody's programs: there the owner is the user whose program it was, which can't be told any more.
+ */
+static int perfmap_open(struct object *object, const char *path) {
+    struct stat status;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (descriptor < 0) {
+        object->trouble = errno == ELOOP ? FILE_REFUSED : FILE_ABSENT;
+        return -1;
+    }
+    bool fine = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
+                (status.st_uid == geteuid() || status.st_uid == 0 || geteuid() == 0);
+    if (fine)
+        return descriptor;
+    object->trouble = FILE_REFUSED;
+    close(descriptor);
+    return -1;
+}
+
+static void load_perfmap(struct objects *objects, struct object *object, struct symbols *symbols) {
+    struct buffer path = {0};
+    if (objects->options.symfs && !objects->options.compat_perf)
+        buffer_add(&path, text_of(objects->options.symfs));
+    buffer_printf(&path, "/tmp/perf-%d.map", object->identity.pid);
+    buffer_add_char(&path, 0);
+    int descriptor = perfmap_open(object, path.items);
+    if (descriptor >= 0) {
+        if (file_open_descriptor(&object->symbol_file, descriptor, path.items, NULL))
+            perfmap_load(symbols, file_text(&object->symbol_file));
+        close(descriptor);
+    } else {
+        object->trouble_path = memory_copy(path.items, path.count - 1);
+    }
+    buffer_release(&path);
+}
+
+/* ---- all kinds ---- */
+
+static void symbols_fill(struct objects *objects, struct object *object, struct symbols *symbols) {
+    switch (object->identity.kind) {
+    case OBJECT_FILE:
+    case OBJECT_VDSO:
+        load_file(objects, object, symbols);
+        break;
+    case OBJECT_PERFMAP:
+        load_perfmap(objects, object, symbols);
+        break;
+    case OBJECT_KERNEL:
+        kernel_load(objects, object, symbols);
+        break;
+    default:
+        break;
+    }
+}
+
+struct symbols *object_symbols(struct objects *objects, struct object *object) {
+    struct symbols *symbols = atomic_load_explicit(&object->symbols, memory_order_acquire);
+    if (symbols)
+        return symbols;
+    pthread_mutex_lock(&object->lock);
+    symbols = atomic_load_explicit(&object->symbols, memory_order_relaxed);
+    if (!symbols) {
+        symbols = memory_alloc(sizeof *symbols);
+        symbols_init(symbols, &objects->options);
+        symbols_fill(objects, object, symbols);
+        atomic_store_explicit(&object->symbols, symbols, memory_order_release);
+    }
+    pthread_mutex_unlock(&object->lock);
+    return symbols;
+}
+
+/* ---- asking ---- */
+
+/* Two threads may work the same name out; the first to store it wins, and both are the same. */
+static struct text resolve_name(struct object *object, struct symbols *symbols, uint32_t number) {
+    const struct text *known =
+        atomic_load_explicit(&symbols->resolved[number], memory_order_acquire);
+    if (known)
+        return *known;
+    struct buffer name = {0};
+    symbols_print_name(symbols, &symbols->entries.items[number], &name);
+    pthread_mutex_lock(&object->lock);
+    known = atomic_load_explicit(&symbols->resolved[number], memory_order_relaxed);
+    if (!known) {
+        struct text *made = arena_alloc(&symbols->arena, sizeof *made);
+        *made = arena_copy(&symbols->arena, buffer_text(&name));
+        atomic_store_explicit(&symbols->resolved[number], made, memory_order_release);
+        known = made;
+    }
+    pthread_mutex_unlock(&object->lock);
+    buffer_release(&name);
+    return *known;
+}
+
+bool symbols_symbol(struct object *object, struct symbols *symbols, uint32_t number, uint64_t base,
+                    struct symbol *symbol) {
+    const struct entry *entry = &symbols->entries.items[number];
+    *symbol = (struct symbol){.name = resolve_name(object, symbols, number),
+                              .start = entry->start - base,
+                              .end = entry->end - base};
+    return symbol->name.length > 0;
+}
+
+static bool symbol_in(struct object *object, struct symbols *symbols, uint64_t address,
+                      uint64_t base, struct symbol *symbol) {
+    uint32_t number = symbols_find(symbols, address + base);
+    return number != SYMBOLS_NONE && symbols_symbol(object, symbols, number, base, symbol);
+}
+
+/*
+ * A debug file alone, made by objcopy, has load segments without bytes, and offsets of its own. The layout of GNU ld is
+ * the best guess then: from the first segment on, offsets run along with addresses.
+ */
+static bool address_of_offset(const struct object *object, uint64_t offset, uint64_t *address) {
+    const struct elf_image *image = object->image ? object->image : object->debug;
+    if (elf_offset_to_address(image, offset, address))
+        return true;
+    if (object->image || !image->segment_count)
+        return false;
+    *address = offset + (image->segments[0].address - image->segments[0].offset);
+    return true;
+}
+
+static bool symbol_in_file(struct objects *objects, struct object *object, uint64_t address,
+                           struct symbol *symbol) {
+    struct symbols *symbols = object_symbols(objects, object);
+    uint64_t own;
+    if (!symbols->entries.count)
+        return false;
+    if (objects->options.compat_perf)
+        return symbol_in(object, symbols, address, 0, symbol);
+    return address_of_offset(object, address, &own) &&
+           symbol_in(object, symbols, address, own - address, symbol);
+}
+
+static bool symbol_of_program(const struct object *object, uint64_t address,
+                              struct symbol *symbol) {
+    const struct object_identity *identity = &object->identity;
+    if (!object->name.length || address < identity->start ||
+        address - identity->start >= identity->size)
+        return false;
+    *symbol = (struct symbol){object->name, identity->start, identity->start + identity->size};
+    return true;
+}
+
+bool objects_symbol(struct objects *objects, uint32_t id, uint64_t address, struct symbol *symbol) {
+    struct object *object = objects_object(objects, id);
+    switch (object->identity.kind) {
+    case OBJECT_FILE:
+    case OBJECT_VDSO:
+        return symbol_in_file(objects, object, address, symbol);
+    case OBJECT_PERFMAP:
+        return symbol_in(object, object_symbols(objects, object), address, 0, symbol);
+    case OBJECT_KERNEL:
+    case OBJECT_MODULE:
+        return kernel_symbol(objects, object, address, symbol);
+    case OBJECT_BPF:
+    case OBJECT_JITDUMP:
+        return symbol_of_program(object, address, symbol);
+    case OBJECT_NONE:
+    case OBJECT_NAME:
+        break;
+    }
+    return false;
+}

@@ -1,0 +1,54 @@
+/*
+ * What could not be found, said once for each object that was asked.
+ */
+#include "object/internal.h"
+
+static const struct note_kind note_absent = {
+    "files-missing", "# files with code were not found, and have no names for it"};
+static const struct note_kind note_mismatch = {
+    "files-differ",
+    "# files are not the ones that ran: their build id differs, and they were not used"};
+static const struct note_kind note_refused = {
+    "perf-maps-refused", "# perf maps belong to somebody else or are links, and were not used"};
+static const struct note_kind note_no_map = {
+    "perf-maps-missing", "# processes ran generated code and left no perf map for its names"};
+static const struct note_kind note_denied = {"kernel-symbols-hidden",
+                                             "the kernel hides its addresses: run as root, or set "
+                                             "kernel.kptr_restrict to 0, to see its names"};
+static const struct note_kind note_no_kernel = {
+    "kernel-symbols-missing",
+    "no list of the recorded kernel's symbols was found: give one with --kallsyms FILE"};
+
+static void note_file(const struct object *object, struct notes *notes) {
+    struct text path = object->identity.path;
+    if (object->trouble == FILE_MISMATCH)
+        notes_add(notes, &note_mismatch, 1, 0, "%s", object->trouble_path);
+    else
+        notes_add(notes, &note_absent, 1, 0, "%.*s", TEXT_ARGS(path));
+}
+
+static void note_object(const struct object *object, struct notes *notes) {
+    if (object->trouble == FILE_FINE)
+        return;
+    switch (object->identity.kind) {
+    case OBJECT_FILE:
+    case OBJECT_VDSO:
+        note_file(object, notes);
+        break;
+    case OBJECT_PERFMAP:
+        notes_add(notes, object->trouble == FILE_REFUSED ? &note_refused : &note_no_map, 1, 0, "%s",
+                  object->trouble_path);
+        break;
+    case OBJECT_KERNEL:
+        notes_add(notes, object->trouble == FILE_DENIED ? &note_denied : &note_no_kernel, 1, 0,
+                  NULL);
+        break;
+    default:
+        break;
+    }
+}
+
+void objects_notes(struct objects *objects, struct notes *notes) {
+    for (size_t i = 1; i < objects->items.count; i++)
+        note_object(objects->items.items[i], notes);
+}
