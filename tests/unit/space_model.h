@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BOUNDARIES = 32, CELLS = BOUNDARIES - 1, IDS = 8, OPERATIONS = 96, SPACES = 8 * OPERATIONS };
+enum { BOUNDARIES = 32, CELLS = BOUNDARIES - 1, IDS = 6, OPERATIONS = 64, SPACES = 8 * OPERATIONS };
 
 struct model_cell {
     uint32_t object; /* 0: nothing mapped */
@@ -244,10 +244,10 @@ static struct model_operation model_decode(struct model_bytes *bytes, uint64_t *
                                            uint64_t offset) {
     struct model_operation op = {.kind = model_byte(bytes)};
     unsigned ids = model_byte(bytes), more = model_byte(bytes), what = model_byte(bytes);
-    op.pid = (int32_t)(ids & 7) - 1;
-    op.tid = what & 1 ? op.pid : (int32_t)(ids >> 3 & 7) - 1;
-    op.parent_pid = (int32_t)(more & 7) - 1;
-    op.parent_tid = what & 2 ? op.parent_pid : (int32_t)(more >> 3 & 7) - 1;
+    op.pid = (int32_t)(ids % IDS) - 1;
+    op.tid = what & 1 ? op.pid : (int32_t)(ids / IDS % IDS) - 1;
+    op.parent_pid = (int32_t)(more % IDS) - 1;
+    op.parent_tid = what & 2 ? op.parent_pid : (int32_t)(more / IDS % IDS) - 1;
     op.from = more & 31;
     op.to = (more >> 5 | (ids >> 6) << 3) & 31;
     if (op.to < op.from && what & 4) {
@@ -340,7 +340,8 @@ static void model_check_thread(struct model_run *run, const struct space_at *at,
 }
 
 static void model_check_moment(struct model_run *run, struct key key) {
-    static const struct model_space empty;
+    struct space_at checked = {0}; /* the same space need not be looked through again and again */
+    uint32_t checked_space = 0;
     for (int32_t pid = -1; pid < IDS - 1; pid++) {
         for (int32_t tid = -1; tid < IDS - 1; tid++) {
             struct model_thread *thread;
@@ -349,11 +350,14 @@ static void model_check_moment(struct model_run *run, struct key key) {
             model_ask(&run->model, pid, tid, &thread, &space);
             spaces_at(run->spaces, &run->cursor, pid, tid, &key, &at);
             model_check_thread(run, &at, thread, tid);
-            model_check_cells(run->spaces, at.user, space ? &run->model.spaces[space] : &empty);
-            if (space)
+            MODEL_CHECK(space || (at.user == 0 && (uint32_t)at.epochs == 0));
+            if (space && (at.user != checked.user || at.epochs != checked.epochs ||
+                          space != checked_space)) {
+                model_check_cells(run->spaces, at.user, &run->model.spaces[space]);
                 model_check_epoch(run, 0, (uint32_t)at.epochs, space);
-            else
-                MODEL_CHECK((uint32_t)at.epochs == 0);
+                checked = at;
+                checked_space = space;
+            }
             vector_push(&run->answers, ((struct model_answer){key, pid, tid, at}));
         }
     }
