@@ -1,6 +1,106 @@
-#include <stdio.h>
+/*
+ * wick: the program. Finds the command and sets up what all share: signals, progress.
+ */
+#include "cmd/cmd.h"
 
-int main(void) {
-    puts("wick " WICK_VERSION);
-    return 0;
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static const struct command commands[] = {
+    {"fold", "folded stacks from anything wick can read", command_fold},
+    {"flame", "a flame graph: SVG", command_flame},
+};
+
+/* ---- signals ---- */
+
+/* The first Ctrl-C asks for what there is so far; the second one means it. */
+static void on_interrupt(int signal) {
+    if (interrupted) {
+        out_remove_temporaries();
+        _exit(128 + signal);
+    }
+    interrupted = 1;
+}
+
+static void on_end(int signal) {
+    out_remove_temporaries();
+    _exit(128 + signal);
+}
+
+static void set_signals(void) {
+    struct sigaction interrupt = {.sa_handler = on_interrupt}, end = {.sa_handler = on_end};
+    sigaction(SIGINT, &interrupt, NULL);
+    sigaction(SIGTERM, &end, NULL);
+    sigaction(SIGHUP, &end, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* ---- progress: on a terminal, after the first second, ten times a second at most ---- */
+
+static struct timespec started;
+static _Atomic uint64_t next_shown = 1000;
+static _Atomic bool shown;
+
+static uint64_t milliseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)((now.tv_sec - started.tv_sec) * 1000 +
+                      (now.tv_nsec - started.tv_nsec) / 1000000);
+}
+
+static void show_progress(const char *what, uint64_t done, uint64_t total) {
+    uint64_t now = milliseconds(), due = next_shown;
+    if (request.quiet || now < due ||
+        !__atomic_compare_exchange_n((uint64_t *)&next_shown, &due, now + 100, false,
+                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return;
+    fprintf(stderr, "\r\033[Kwick: %s %u %%", what, total ? (unsigned)(done * 100 / total) : 0);
+    shown = true;
+}
+
+static void end_progress(void) {
+    if (shown)
+        fputs("\r\033[K", stderr);
+}
+
+/* ---- */
+
+static void print_help(FILE *file) {
+    fputs("Usage: wick COMMAND [options] …\n\n"
+          "Turns a profile of a Linux program into a flame graph.\n\nCommands:\n",
+          file);
+    for (size_t i = 0; i < COUNT_OF(commands); i++)
+        fprintf(file, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    fputs("\n`wick COMMAND --help` says all about a command. `wick --version` says which wick it "
+          "is.\n",
+          file);
+}
+
+int main(int argc, char **argv) {
+    clock_gettime(CLOCK_MONOTONIC, &started);
+    set_signals();
+    if (isatty(STDERR_FILENO))
+        progress_hook = show_progress;
+    atexit(end_progress);
+    if (argc < 2) {
+        print_help(stderr);
+        return ERROR_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        print_help(stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("wick " WICK_VERSION);
+        return 0;
+    }
+    for (size_t i = 0; i < COUNT_OF(commands); i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    fprintf(stderr, "wick: %s: no such command; see wick --help\n", argv[1]);
+    return ERROR_USAGE;
 }

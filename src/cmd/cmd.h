@@ -1,0 +1,109 @@
+/*
+ * cmd: one file for each command; argument parsing and nothing clever.
+ *
+ * A command fills a table of options, each with where its value goes, parses, and calls the rooms. What all commands share
+ * (filters, symbols, output, noise) is one set of tables in request.c that fills one `struct request`.
+ */
+#ifndef WICK_CMD_H
+#define WICK_CMD_H
+
+#include "base/base.h"
+#include "import/import.h"
+#include "view/view.h"
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+typedef VECTOR(const char *) text_list;
+
+enum option_kind {
+    OPTION_FLAG,   /* bool */
+    OPTION_OFF,    /* bool, set to false */
+    OPTION_TEXT,   /* const char * */
+    OPTION_LIST,   /* text_list: may be repeated */
+    OPTION_U32,    /* uint32_t */
+    OPTION_U64,    /* uint64_t */
+    OPTION_DOUBLE, /* double */
+    OPTION_CALL,   /* bool (*)(const char *value, struct error *) */
+    OPTION_HIDDEN, /* a flag that is accepted and means nothing more than the default (peers' names) */
+};
+
+struct option {
+    const char *name; /* without its dashes */
+    char letter;      /* or 0 */
+    enum option_kind kind;
+    void *target;
+    const char *argument; /* what --help calls its value; NULL: takes none */
+    const char *help;
+};
+
+struct option_group {
+    const char *title;
+    const struct option *options; /* ends with a NULL name */
+};
+
+struct syntax {
+    const char *command; /* "fold" */
+    const char *usage;   /* "FILE…" */
+    const char *about;   /* a paragraph for --help */
+    const struct option_group *groups; /* ends with a NULL title */
+};
+
+/* Values are taken as `--name value` or `--name=value`, letters as `-o value` or `-ovalue`; `--` ends the options. What is left goes
+   into *operands. 0: go on; otherwise (help was asked for, or an error was printed) stop with *status. */
+bool options_parse(const struct syntax *syntax, int argc, char **argv, text_list *operands, int *status);
+
+/* ---- what was asked for ------------------------------------------------------------------- */
+
+struct request {
+    struct import_options import;
+    struct naming_options naming;
+    struct flame_options flame;
+    const char *output;
+    const char *compat; /* NULL, "inferno" or "perf" */
+    uint32_t threads;
+    uint32_t max_depth;
+    bool quiet;
+    bool verbose;
+    text_list operands;
+    /* the filters' storage */
+    text_list events, comms, skip_after;
+    VECTOR(int32_t) pids;
+    VECTOR(int32_t) tids;
+    VECTOR(uint32_t) cpus;
+};
+extern struct request request;
+
+extern const struct option options_filter[];  /* --event --comm --pid --tid --cpu --time */
+extern const struct option options_symbols[]; /* --symfs --kallsyms --no-inline … */
+extern const struct option options_names[];   /* --no-comm --show-pid --mark-kernel … */
+extern const struct option options_shape[];   /* --weight --fold-recursion --max-depth */
+extern const struct option options_common[];  /* -o -j -q -v --compat --strict --from */
+
+/* Finds --compat before the rest is parsed, because it decides what the rest means. */
+bool request_find_compat(int argc, char **argv, int *status);
+/* After parsing: lists into filters, defaults. */
+void request_settle(void);
+
+/* ---- doing it ----------------------------------------------------------------------------- */
+
+/* Prints `wick: message` and gives the exit status. */
+int fail(const struct error *error);
+int fail_usage(const char *command, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Prints the notes, unless -q. */
+void print_notes(struct notes *notes);
+/* Opens what the operands name (standard input when there are none and it is no terminal). */
+bool open_source(struct source *source, const char *command, int *status);
+/* Source to flame, by the request's rules. */
+struct flame *make_flame(const struct source *source, struct notes *notes, struct error *error);
+
+/* ---- the commands ------------------------------------------------------------------------- */
+
+struct command {
+    const char *name;
+    const char *summary;
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+};
+int command_fold(int argc, char **argv);
+int command_flame(int argc, char **argv);
+
+#endif

@@ -1,0 +1,89 @@
+#include "cmd/cmd.h"
+
+static const struct option_group groups[] = {
+    {"Which samples", options_filter},    {"Names", options_names},
+    {"Weights and shape", options_shape}, {"Symbols", options_symbols},
+    {"General", options_common},          {0},
+};
+
+static const struct syntax syntax = {
+    "fold",
+    "FILE…",
+    "Folded stacks, `comm;…;leaf weight`, sorted, from anything wick can read: perf.data,\n"
+    "perf script text, folded text and the formats that --from names. Several files add up.",
+    groups,
+};
+
+/* inferno-collapse-perf's own options, with its meanings: --pid and --tid annotate there. */
+static bool set_all(const char *value, struct error *error) {
+    request.naming.mark_kernel = request.naming.mark_jit = true;
+    return true;
+}
+
+static const struct option options_inferno[] = {
+    {"pid", 0, OPTION_FLAG, &request.naming.show_pid, NULL, "the root is comm-PID"},
+    {"tid", 0, OPTION_FLAG, &request.naming.show_tid, NULL, "the root is comm-PID/TID"},
+    {"kernel", 0, OPTION_FLAG, &request.naming.mark_kernel, NULL, "kernel frames end in _[k]"},
+    {"jit", 0, OPTION_FLAG, &request.naming.mark_jit, NULL,
+     "just-in-time compiled frames end in _[j]"},
+    {"all", 0, OPTION_CALL, set_all, NULL, "both"},
+    {"addrs", 0, OPTION_FLAG, &request.naming.addresses, NULL,
+     "unresolved frames carry their address"},
+    {"event-filter", 0, OPTION_LIST, &request.events, "EVENT",
+     "count this event instead of the first one seen"},
+    {"skip-after", 0, OPTION_LIST, &request.skip_after, "FUNCTION",
+     "drop the callers of this function, and the comm"},
+    {"nthreads", 'n', OPTION_U32, &request.threads, "N", "use N threads"},
+    {"no-modules", 0, OPTION_FLAG, &request.import.no_modules, NULL,
+     "sample, vtune: leave module names out"},
+    {"includeoffset", 0, OPTION_FLAG, &request.import.include_offset, NULL, "dtrace: keep offsets"},
+    {0},
+};
+
+static const struct option_group groups_inferno[] = {
+    {"As inferno-collapse-perf has them", options_inferno},
+    {"Symbols", options_symbols},
+    {"General", options_common},
+    {0},
+};
+
+static const struct syntax syntax_inferno = {
+    "fold",
+    "--compat=inferno FILE…",
+    "Exactly what `perf script | inferno-collapse-perf` folds, quirks included. The pinned\n"
+    "versions are perf 6.1 and inferno 0.12.8.",
+    groups_inferno,
+};
+
+static int write_folded(const struct flame *flame) {
+    struct error error;
+    struct out out;
+    struct fold_options options = {.compat_inferno = request.naming.compat_inferno};
+    if (!out_open(&out, request.output ? request.output : "-", &error))
+        return fail(&error);
+    fold_write(&out, flame, &options);
+    return out_commit(&out, &error) ? 0 : fail(&error);
+}
+
+int command_fold(int argc, char **argv) {
+    int status = 0;
+    if (!request_find_compat(argc, argv, &status))
+        return status;
+    bool inferno = request.compat && strcmp(request.compat, "inferno") == 0;
+    if (!options_parse(inferno ? &syntax_inferno : &syntax, argc, argv, &request.operands, &status))
+        return status;
+    request_settle();
+    struct source source;
+    if (!open_source(&source, "fold", &status))
+        return status;
+    struct error error;
+    struct notes notes = {0};
+    struct flame *flame = make_flame(&source, &notes, &error);
+    status = flame ? write_folded(flame) : fail(&error);
+    if (flame)
+        print_notes(&notes);
+    flame_free(flame);
+    notes_release(&notes);
+    source_close(&source);
+    return status;
+}

@@ -1,0 +1,198 @@
+/*
+ * Options from tables: parsing and --help.
+ */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct option *option_long(const struct syntax *syntax, struct text name) {
+    for (const struct option_group *group = syntax->groups; group->title; group++)
+        for (const struct option *option = group->options; option->name; option++)
+            if (text_equal(text_of(option->name), name))
+                return option;
+    return NULL;
+}
+
+static const struct option *option_letter(const struct syntax *syntax, char letter) {
+    for (const struct option_group *group = syntax->groups; group->title; group++)
+        for (const struct option *option = group->options; option->name; option++)
+            if (option->letter == letter)
+                return option;
+    return NULL;
+}
+
+static bool value_u64(const char *value, uint64_t most, uint64_t *result, struct error *error) {
+    if (!text_to_u64(text_of(value), result) || *result > most)
+        return error_set(error, ERROR_USAGE, "'%s' is not a number from 0 to %llu", value,
+                         (unsigned long long)most);
+    return true;
+}
+
+static bool value_double(const char *value, double *result, struct error *error) {
+    char *end;
+    errno = 0;
+    *result = strtod(value, &end);
+    if (*value == 0 || *end || errno || *result != *result || *result - *result != 0)
+        return error_set(error, ERROR_USAGE, "'%s' is not a number", value);
+    return true;
+}
+
+static bool option_set(const struct option *option, const char *value, struct error *error) {
+    uint64_t number;
+    switch (option->kind) {
+    case OPTION_FLAG:
+        *(bool *)option->target = true;
+        return true;
+    case OPTION_OFF:
+        *(bool *)option->target = false;
+        return true;
+    case OPTION_TEXT:
+        *(const char **)option->target = value;
+        return true;
+    case OPTION_LIST:
+        vector_push((text_list *)option->target, value);
+        return true;
+    case OPTION_U32:
+        if (!value_u64(value, UINT32_MAX, &number, error))
+            return false;
+        *(uint32_t *)option->target = (uint32_t)number;
+        return true;
+    case OPTION_U64:
+        return value_u64(value, UINT64_MAX, option->target, error);
+    case OPTION_DOUBLE:
+        return value_double(value, option->target, error);
+    case OPTION_CALL:
+        return ((bool (*)(const char *, struct error *))option->target)(value, error);
+    case OPTION_HIDDEN:
+        return true;
+    }
+    return false;
+}
+
+/* ---- help ---- */
+
+static void help_option(const struct option *option) {
+    char left[80];
+    const char *equals = option->argument ? " " : "";
+    const char *argument = option->argument ? option->argument : "";
+    if (option->letter)
+        snprintf(left, sizeof left, "-%c, --%s%s%s", option->letter, option->name, equals,
+                 argument);
+    else
+        snprintf(left, sizeof left, "    --%s%s%s", option->name, equals, argument);
+    const char *rest = option->help;
+    bool first = true;
+    while (*rest || first) { /* wrapped at 56 columns */
+        size_t take = strlen(rest);
+        if (take > 56) {
+            take = 56;
+            while (take && rest[take] != ' ')
+                take--;
+            if (!take)
+                take = strlen(rest);
+        }
+        bool alone = first && strlen(left) > 25; /* too wide for its column: a line of its own */
+        if (alone)
+            printf("  %s\n", left);
+        printf("  %-25s %.*s\n", first && !alone ? left : "", (int)take, rest);
+        rest += take;
+        rest += *rest == ' ';
+        first = false;
+    }
+}
+
+static void help(const struct syntax *syntax) {
+    printf("Usage: wick %s [options] %s\n\n%s\n", syntax->command, syntax->usage, syntax->about);
+    for (const struct option_group *group = syntax->groups; group->title; group++) {
+        printf("\n%s:\n", group->title);
+        for (const struct option *option = group->options; option->name; option++)
+            if (option->kind != OPTION_HIDDEN)
+                help_option(option);
+    }
+}
+
+/* ---- parsing ---- */
+
+struct parse {
+    const struct syntax *syntax;
+    int argc, at;
+    char **argv;
+    int status;
+};
+
+static bool parse_value(struct parse *parse, const struct option *option, const char *given,
+                        const char *shown) {
+    struct error error;
+    const char *value = given;
+    if (option->argument && !given) {
+        if (parse->at >= parse->argc) {
+            parse->status =
+                fail_usage(parse->syntax->command, "%s needs a value: %s", shown, option->argument);
+            return false;
+        }
+        value = parse->argv[parse->at++];
+    }
+    if (!option->argument && given) {
+        parse->status = fail_usage(parse->syntax->command, "%s takes no value", shown);
+        return false;
+    }
+    if (option_set(option, value, &error))
+        return true;
+    parse->status = fail_usage(parse->syntax->command, "%s: %s", shown, error.message);
+    return false;
+}
+
+static bool parse_long(struct parse *parse, const char *argument) {
+    size_t length = strcspn(argument + 2, "=");
+    const char *value = argument[2 + length] ? argument + 3 + length : NULL;
+    char shown[100];
+    snprintf(shown, sizeof shown, "--%.*s", (int)length, argument + 2);
+    const struct option *option = option_long(parse->syntax, (struct text){argument + 2, length});
+    if (option)
+        return parse_value(parse, option, value, shown);
+    parse->status = fail_usage(parse->syntax->command, "%s: no such option", shown);
+    return false;
+}
+
+/* Flags may stand together (-qv); one that takes a value takes the rest of the word. */
+static bool parse_letters(struct parse *parse, const char *argument) {
+    for (const char *letter = argument + 1; *letter; letter++) {
+        char shown[] = {'-', *letter, 0};
+        const struct option *option = option_letter(parse->syntax, *letter);
+        if (!option) {
+            parse->status = fail_usage(parse->syntax->command, "%s: no such option", shown);
+            return false;
+        }
+        bool has_rest = option->argument && letter[1];
+        if (!parse_value(parse, option, has_rest ? letter + 1 : NULL, shown))
+            return false;
+        if (option->argument)
+            break;
+    }
+    return true;
+}
+
+bool options_parse(const struct syntax *syntax, int argc, char **argv, text_list *operands,
+                   int *status) {
+    struct parse parse = {.syntax = syntax, .argc = argc, .at = 1, .argv = argv};
+    bool only_operands = false, fine = true;
+    while (fine && parse.at < argc) {
+        const char *argument = argv[parse.at++];
+        if (only_operands || argument[0] != '-' || argument[1] == 0) {
+            vector_push(operands, argument);
+        } else if (strcmp(argument, "--") == 0) {
+            only_operands = true;
+        } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
+            help(syntax);
+            fine = false;
+        } else if (argument[1] == '-') {
+            fine = parse_long(&parse, argument);
+        } else {
+            fine = parse_letters(&parse, argument);
+        }
+    }
+    *status = parse.status;
+    return fine;
+}

@@ -1,0 +1,259 @@
+/*
+ * What all commands share: their option tables, and the steps from operands to a flame.
+ */
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct request request;
+
+/* ---- values that are more than a word ---- */
+
+static bool add_ids(const char *value, uint64_t most, void (*add)(uint64_t id),
+                    struct error *error) {
+    struct text rest = text_of(value);
+    while (true) {
+        size_t comma = text_find(rest, ',');
+        struct text word = comma == SIZE_MAX ? rest : text_upto(rest, comma);
+        uint64_t id;
+        if (!text_to_u64(word, &id) || id > most)
+            return error_set(error, ERROR_USAGE, "'%s' is not a list of numbers", value);
+        add(id);
+        if (comma == SIZE_MAX)
+            return true;
+        rest = text_from(rest, comma + 1);
+    }
+}
+
+static void add_pid(uint64_t id) {
+    vector_push(&request.pids, (int32_t)id);
+}
+static void add_tid(uint64_t id) {
+    vector_push(&request.tids, (int32_t)id);
+}
+static void add_cpu(uint64_t id) {
+    vector_push(&request.cpus, (uint32_t)id);
+}
+static bool set_pids(const char *value, struct error *error) {
+    return add_ids(value, INT32_MAX, add_pid, error);
+}
+static bool set_tids(const char *value, struct error *error) {
+    return add_ids(value, INT32_MAX, add_tid, error);
+}
+static bool set_cpus(const char *value, struct error *error) {
+    return add_ids(value, UINT32_MAX - 1, add_cpu, error);
+}
+
+/* "12.345" seconds to nanoseconds, exactly: no floating point. */
+static bool seconds(struct text t, uint64_t *nanoseconds) {
+    size_t dot = text_find(t, '.');
+    struct text whole = dot == SIZE_MAX ? t : text_upto(t, dot);
+    struct text part = dot == SIZE_MAX ? TEXT("") : text_from(t, dot + 1);
+    uint64_t fraction = 0;
+    if (!text_to_u64(whole, nanoseconds) || part.length > 9 ||
+        (part.length && !text_to_u64(part, &fraction)))
+        return false;
+    for (size_t i = part.length; i < 9; i++)
+        fraction *= 10;
+    return checked_multiply(*nanoseconds, 1000000000, nanoseconds) &&
+           checked_add(*nanoseconds, fraction, nanoseconds);
+}
+
+static bool set_time(const char *value, struct error *error) {
+    struct filter *filter = &request.import.profile.filter;
+    struct text t = text_of(value);
+    size_t comma = text_find(t, ',');
+    struct text from = comma == SIZE_MAX ? t : text_upto(t, comma);
+    struct text to = comma == SIZE_MAX ? TEXT("") : text_from(t, comma + 1);
+    filter->has_time = true;
+    filter->time_from = 0;
+    filter->time_to = UINT64_MAX;
+    if ((from.length && !seconds(from, &filter->time_from)) ||
+        (to.length && !seconds(to, &filter->time_to)))
+        return error_set(error, ERROR_USAGE, "'%s' is not FROM,TO in seconds", value);
+    if (filter->time_from > filter->time_to)
+        return error_set(error, ERROR_USAGE, "'%s' ends before it begins", value);
+    return true;
+}
+
+static bool set_weight(const char *value, struct error *error) {
+    request.flame.by_samples = strcmp(value, "samples") == 0;
+    if (request.flame.by_samples || strcmp(value, "period") == 0)
+        return true;
+    return error_set(error, ERROR_USAGE, "'%s' is neither samples nor period", value);
+}
+
+static bool set_mark_all(const char *value, struct error *error) {
+    request.naming.mark_kernel = request.naming.mark_jit = request.naming.mark_inline = true;
+    return true;
+}
+
+static bool set_compat(const char *value, struct error *error) {
+    return true; /* request_find_compat() has looked at it already */
+}
+
+/* ---- tables ---- */
+
+const struct option options_filter[] = {
+    {"event", 'e', OPTION_LIST, &request.events, "NAME",
+     "count this event; may be repeated; 'all' adds them all"},
+    {"comm", 0, OPTION_LIST, &request.comms, "NAME", "only threads so named; may be repeated"},
+    {"pid", 'p', OPTION_CALL, set_pids, "PID,…", "only these processes"},
+    {"tid", 't', OPTION_CALL, set_tids, "TID,…", "only these threads"},
+    {"cpu", 0, OPTION_CALL, set_cpus, "CPU,…", "only samples taken on these CPUs"},
+    {"time", 0, OPTION_CALL, set_time, "FROM,TO",
+     "only this time, in seconds as script text shows it; either may be empty"},
+    {0},
+};
+
+const struct option options_symbols[] = {
+    {"symfs", 0, OPTION_TEXT, &request.import.profile.objects.symfs, "DIR",
+     "look for every file below DIR"},
+    {"kallsyms", 0, OPTION_TEXT, &request.import.profile.objects.kallsyms, "FILE",
+     "take the kernel's symbols from FILE"},
+    {"no-demangle", 0, OPTION_FLAG, &request.import.profile.objects.no_demangle, NULL,
+     "leave C++, Rust and D names as they are"},
+    {0},
+};
+
+const struct option options_names[] = {
+    {"no-comm", 0, OPTION_FLAG, &request.naming.no_comm, NULL, "leave the comm out of the root"},
+    {"show-pid", 0, OPTION_FLAG, &request.naming.show_pid, NULL, "the root is comm-PID"},
+    {"show-tid", 0, OPTION_FLAG, &request.naming.show_tid, NULL, "the root is comm-PID/TID"},
+    {"mark-kernel", 0, OPTION_FLAG, &request.naming.mark_kernel, NULL, "kernel frames end in _[k]"},
+    {"mark-jit", 0, OPTION_FLAG, &request.naming.mark_jit, NULL,
+     "just-in-time compiled frames end in _[j]"},
+    {"mark-inline", 0, OPTION_FLAG, &request.naming.mark_inline, NULL,
+     "inlined frames end in _[i]"},
+    {"mark-all", 0, OPTION_CALL, set_mark_all, NULL, "all of these marks"},
+    {"addrs", 0, OPTION_FLAG, &request.naming.addresses, NULL,
+     "unresolved frames carry their address"},
+    {"keep-unknown", 0, OPTION_FLAG, &request.naming.keep_unknown, NULL,
+     "keep frames of which nothing is known, as [unknown]"},
+    {0},
+};
+
+const struct option options_shape[] = {
+    {"weight", 0, OPTION_CALL, set_weight, "WHAT",
+     "period (default where the source has one) or samples"},
+    {"fold-recursion", 0, OPTION_FLAG, &request.flame.fold_recursion, NULL,
+     "a function that calls itself is one frame"},
+    {"max-depth", 0, OPTION_U32, &request.flame.max_depth, "N",
+     "cut stacks after N frames; their weight is kept"},
+    {0},
+};
+
+const struct option options_common[] = {
+    {"output", 'o', OPTION_TEXT, &request.output, "FILE", "write to FILE; - is standard output"},
+    {"jobs", 'j', OPTION_U32, &request.threads, "N", "use N threads; all there are by default"},
+    {"from", 0, OPTION_TEXT, &request.import.from, "FORMAT",
+     "read the input as FORMAT instead of looking at it"},
+    {"strict", 0, OPTION_FLAG, &request.import.profile.strict, NULL,
+     "a recording that is cut short is an error"},
+    {"compat", 0, OPTION_CALL, set_compat, "PEER",
+     "inferno or perf: that program's options, rules and bugs"},
+    {"quiet", 'q', OPTION_FLAG, &request.quiet, NULL, "no notes, no progress"},
+    {"verbose", 'v', OPTION_FLAG, &request.verbose, NULL, "say more about what was read"},
+    {0},
+};
+
+bool request_find_compat(int argc, char **argv, int *status) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strncmp(argv[i], "--compat=", 9) == 0)
+            request.compat = argv[i] + 9;
+        else if (strcmp(argv[i], "--compat") == 0 && i + 1 < argc)
+            request.compat = argv[i + 1];
+    }
+    if (!request.compat || strcmp(request.compat, "inferno") == 0 ||
+        strcmp(request.compat, "perf") == 0)
+        return true;
+    *status = fail_usage(argv[0], "--compat %s: only inferno and perf are known", request.compat);
+    return false;
+}
+
+static bool compat_is(const char *peer) {
+    return request.compat && strcmp(request.compat, peer) == 0;
+}
+
+/* inferno reads what perf prints, so its mode has perf's names and lookups, too. */
+void request_settle(void) {
+    struct profile_options *profile = &request.import.profile;
+    struct filter *filter = &profile->filter;
+    filter->events = request.events.items;
+    filter->event_count = request.events.count;
+    filter->comms = request.comms.items;
+    filter->comm_count = request.comms.count;
+    filter->pids = request.pids.items;
+    filter->pid_count = request.pids.count;
+    filter->tids = request.tids.items;
+    filter->tid_count = request.tids.count;
+    filter->cpus = request.cpus.items;
+    filter->cpu_count = request.cpus.count;
+    profile->threads = request.threads;
+    profile->compat_inferno = request.import.compat_inferno = request.naming.compat_inferno =
+        compat_is("inferno");
+    profile->compat_perf = profile->objects.compat_perf = request.compat != NULL;
+    profile->raw_addresses |= request.naming.addresses;
+    request.naming.skip_after = request.skip_after.items;
+    request.naming.skip_after_count = request.skip_after.count;
+}
+
+/* ---- steps ---- */
+
+int fail(const struct error *error) {
+    fprintf(stderr, "wick: %s\n", error->message);
+    return error->kind ? (int)error->kind : ERROR_INTERNAL;
+}
+
+int fail_usage(const char *command, const char *format, ...) {
+    va_list list;
+    fputs("wick: ", stderr);
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fprintf(stderr, "; see wick %s --help\n", command);
+    return ERROR_USAGE;
+}
+
+void print_notes(struct notes *notes) {
+    if (request.quiet)
+        return;
+    notes_sort(notes);
+    struct buffer line = {0};
+    for (size_t i = 0; i < notes->count; i++) {
+        line.count = 0;
+        note_print(&notes->items[i], &line);
+        fprintf(stderr, "wick: %.*s\n", (int)line.count, line.items);
+    }
+    buffer_release(&line);
+}
+
+bool open_source(struct source *source, const char *command, int *status) {
+    static const char *const standard_input[] = {"-"};
+    const char *const *paths = request.operands.items;
+    size_t count = request.operands.count;
+    if (count == 0) {
+        if (isatty(STDIN_FILENO)) {
+            *status = fail_usage(command, "which FILE? (- is standard input)");
+            return false;
+        }
+        paths = standard_input;
+        count = 1;
+    }
+    struct error error;
+    if (source_open(source, paths, count, &request.import, &error))
+        return true;
+    *status = fail(&error);
+    return false;
+}
+
+struct flame *make_flame(const struct source *source, struct notes *notes, struct error *error) {
+    request.naming.is_script_text = source->profile == NULL;
+    struct naming *naming = naming_of_tree(source->tree, &request.naming);
+    struct flame *flame = flame_of_tree(source->tree, naming, &request.flame, error);
+    naming_free(naming);
+    notes_merge(notes, &source->tree->notes);
+    return flame;
+}
