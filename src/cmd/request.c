@@ -253,7 +253,8 @@ struct flame *make_flame(const struct source *source, struct notes *notes, struc
     request.naming.is_script_text = source->profile == NULL;
     struct naming *naming = naming_of_tree(source->tree, &request.naming);
     struct flame *flame = flame_of_tree(source->tree, naming, &request.flame, error);
-    naming_free(naming);
     notes_merge(notes, &source->tree->notes);
+    naming_notes(source->tree, naming, notes);
+    naming_free(naming);
     return flame;
 }
