@@ -1,0 +1,55 @@
+"""How each test program is built and recorded, for the fixtures and for live comparisons.
+
+`{programs}` is the folder of the sources, `{dir}` the one where the program stands. A recipe may say more:
+after    a command that replaces the program when it has been recorded     cache   programs to put into the build-id cache before
+attach   perf joins the running program                                    gone    the program removes its own file
+scrub    other processes are taken out of the recording before it is kept  env     for the build
+"""
+
+CC = "gcc -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls"
+CXX = "g++ -std=c++17 -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls"
+RUSTC = "rustc -C opt-level=1 -C force-frame-pointers=yes -C strip=debuginfo"
+RECORD = "perf record -q -N -e cpu-clock -F 997 -g"
+PLAIN = f"{CC} {{programs}}/plain.c -o plain"
+
+
+def recipe(build=PLAIN, run="{dir}/plain 0.3", record=RECORD, **more):
+    return dict(build=build, run=run, record=record, **more)
+
+
+RECIPES = {
+    "c": recipe(f"{CC} -g {{programs}}/plain.c -o plain"),
+    "cpp": recipe(f"{CXX} {{programs}}/templates.cc -o templates", "{dir}/templates 0.5"),
+    "rust": recipe(f"{RUSTC} {{programs}}/hot.rs -o hot", "{dir}/hot 0.4"),
+    "rust-v0": recipe(f"{RUSTC} -C symbol-mangling-version=v0 {{programs}}/hot.rs -o hot", "{dir}/hot 0.3"),
+    "rust-legacy": recipe(f"{RUSTC} -C symbol-mangling-version=legacy -Z unstable-options {{programs}}/hot.rs -o hot",
+                          "{dir}/hot 0.3", env={"RUSTC_BOOTSTRAP": "1"}),
+    "node": recipe("cp {programs}/hot.js .", "node --perf-basic-prof {dir}/hot.js 0.5"),
+    "threads": recipe(f"{CC} -pthread {{programs}}/threads.c -o threads", "{dir}/threads 0.5"),
+    "forks": recipe(f"{CC} {{programs}}/forks.c -o forks", "{dir}/forks 0.04"),
+    "dlopen": recipe(f"{CC} {{programs}}/dlopen.c -o dlopen && {CC} -shared -fPIC -DWHICH=1 {{programs}}/plugin.c -o one.so"
+                     f" && {CC} -shared -fPIC -DWHICH=2 {{programs}}/plugin.c -o two.so",
+                     "{dir}/dlopen {dir}/one.so {dir}/two.so 0.4"),
+    # The file goes while the program runs; its build id is in the mmap record, for perf can no longer read it at the end.
+    "deleted": recipe(run="{dir}/plain 0.3 unlink", record=RECORD + " --buildid-mmap", gone=True),
+    "deleted-cached": recipe(run="{dir}/plain 0.3 unlink", record=RECORD + " --buildid-mmap", gone=True, cache=["plain"],
+                             build=PLAIN + " -DVARIANT=2"),
+    "deleted-attached": recipe(run="{dir}/plain 2 unlink", attach=True, gone=True, build=PLAIN + " -DVARIANT=3"),
+    "replaced": recipe(after=PLAIN + " -DVARIANT=5", build=PLAIN + " -DVARIANT=4"),
+    "replaced-cached": recipe(after=PLAIN + " -DVARIANT=7", build=PLAIN + " -DVARIANT=6", cache=["plain"]),
+    "stripped": recipe(PLAIN + " -s -rdynamic"),
+    "static": recipe(PLAIN + " -static"),
+    "nopie": recipe(PLAIN + " -no-pie"),
+    "lld": recipe(PLAIN + " -fuse-ld=lld"),
+    "system": recipe(f"{PLAIN} && {CC} -pthread {{programs}}/threads.c -o threads", record=RECORD.replace("997", "499") + " -a",
+                     run="sh -c '{dir}/plain 0.3 & {dir}/threads 0.2; wait; sleep 0.05'", scrub=True),
+    "two-events": recipe(record=RECORD + " -e page-faults"),
+    "two-events-no-chain": recipe(record=RECORD.replace(" -g", "") + " -e context-switches:u -e page-faults"),
+    "no-chain": recipe(record=RECORD.replace(" -g", "")),
+    "system-no-chain": recipe(record=RECORD.replace("997", "499").replace(" -g", "") + " -a", scrub=True),
+    "user-only": recipe(record=RECORD.replace("cpu-clock", "cpu-clock:u")),
+    "kernel-only": recipe(record=RECORD.replace("cpu-clock", "cpu-clock:k")),
+    "fixed-period": recipe(record="perf record -q -N -e cpu-clock -c 1000000 -g"),
+    "group": recipe(record="perf record -q -N -e '{{cpu-clock,page-faults}}:S' -F 997 -g"),
+    "addresses": recipe(record=RECORD.replace("cpu-clock", "page-faults").replace("-F 997", "-c 1") + " -d"),
+}
