@@ -213,10 +213,7 @@ static uint32_t trailer_id_offset(uint64_t sample_type) {
 static void ids_add(struct perfdata_ids *ids, uint64_t id, uint32_t event) {
     if (id == 0)
         return;
-    uint32_t slot = (uint32_t)(id * 0x9E3779B97F4A7C15ull >> 32);
-    while (ids->slots[slot & ids->mask].event && ids->slots[slot & ids->mask].id != id)
-        slot++;
-    ids->slots[slot & ids->mask] = (struct perfdata_id){id, event + 1};
+    ids->slots[perfdata_id_slot(ids, id)] = (struct perfdata_id){id, event + 1};
 }
 
 /* Attributes may name one region of ids again and again, so that a small file asks for a huge table: real ones never overlap. */

@@ -281,16 +281,19 @@ static inline bool perfdata_next(struct perfdata *data, uint64_t *offset, struct
     return true;
 }
 
+/* The place of this id in the table, or of the empty slot where it would be. */
+static inline uint32_t perfdata_id_slot(const struct perfdata_ids *ids, uint64_t id) {
+    uint32_t slot = (uint32_t)(id * 0x9E3779B97F4A7C15ull >> 32) & ids->mask;
+    while (ids->slots[slot].id != id && ids->slots[slot].event)
+        slot = (slot + 1) & ids->mask;
+    return slot;
+}
+
 /* The event with this id; 0 is what perf gives records it made up, and means the first. */
 static inline uint32_t perfdata_find_event(const struct perfdata *data, uint64_t id) {
-    const struct perfdata_ids *ids = &data->ids;
     if (id == 0)
         return 0;
-    for (uint32_t slot = (uint32_t)(id * 0x9E3779B97F4A7C15ull >> 32);; slot++) {
-        const struct perfdata_id *entry = &ids->slots[slot & ids->mask];
-        if (entry->id == id || entry->event == 0)
-            return entry->event - 1; /* PERFDATA_NO_EVENT when empty */
-    }
+    return data->ids.slots[perfdata_id_slot(&data->ids, id)].event - 1; /* PERFDATA_NO_EVENT when empty */
 }
 
 static inline bool perfdata_sample_key(const struct perfdata *data, const struct perfdata_record *record,
