@@ -1,0 +1,70 @@
+/* What the files of script text share. Private to this room. */
+#ifndef WICK_VIEW_SCRIPT_H
+#define WICK_VIEW_SCRIPT_H
+
+#include "perfdata/perfdata.h"
+#include "view/view.h"
+
+/* What is printed of a sample, in this order. Whom it is of, where and when, always comes first. */
+enum column {
+    COLUMN_TID = 1 << 0,
+    COLUMN_CPU = 1 << 1,
+    COLUMN_TIME = 1 << 2,
+    COLUMN_PERIOD = 1 << 3,
+    COLUMN_TRACE = 1 << 4,
+    COLUMN_ADDRESS = 1 << 5,
+    COLUMN_DATA_SOURCE = 1 << 6,
+    COLUMN_WEIGHT = 1 << 7,
+    COLUMN_LATENCY = 1 << 8,
+    COLUMN_IP = 1 << 9,
+    COLUMN_BPF_OUTPUT = 1 << 10,
+    COLUMN_PHYSICAL = 1 << 11,
+    COLUMN_DATA_PAGE = 1 << 12,
+    COLUMN_CODE_PAGE = 1 << 13,
+};
+
+/* One event's samples. */
+struct script_event {
+    uint32_t columns;
+    bool has_chain;   /* frames go on lines of their own */
+    struct text name; /* padded to the widest of all, and ": " */
+};
+
+/* One location: its lines, innermost first, each "\t", the address in 16 columns, " name+0x12 (object)\n". */
+struct script_line {
+    struct text text;
+    size_t last; /* where the last one begins: the function itself, not what is inlined into it */
+};
+
+enum { SCRIPT_ADDRESS_WIDTH = 16, SCRIPT_LINE_TAIL = 1 + SCRIPT_ADDRESS_WIDTH };
+
+/* Something to print: a kept sample, mostly as it is. */
+struct script_row {
+    uint32_t sample;
+    uint32_t event;
+    uint64_t period;
+};
+
+struct script {
+    const struct profile *profile;
+    struct script_event *events; /* as many as the perfdata's */
+    struct text *comms;          /* of each series */
+    struct script_line *lines;   /* of each location */
+    struct script_row *rows;     /* NULL: one for each kept sample, in order */
+    size_t row_count;
+    struct arena arena;
+    struct script_traces
+        *traces;   /* NULL unless an event prints its payload and the file says how */
+    bool in_order; /* what is printed depends on the rows before it */
+    size_t source_width;
+};
+
+/* script_columns.c */
+void script_events_init(struct script *script);
+/* One row, with the blank line after it. False: the sample's record can't be decoded. */
+bool script_print(struct script *script, struct buffer *buffer, size_t row, struct error *error);
+
+/* script_memory.c: how perf spells where a load's data came from. */
+void script_add_source(struct buffer *buffer, uint64_t source);
+
+#endif
