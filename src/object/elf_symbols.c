@@ -193,54 +193,70 @@ static uint64_t perf_offset(const struct elf_image *runtime, const struct sectio
     return address - section->address + section->offset;
 }
 
-static void perf_add(struct perf_rounds *rounds, const struct symbol_section *from,
-                     const struct elf_image *runtime, uint8_t source) {
-    struct sections own = sections_read(from->image), running = sections_read(runtime);
-    GElf_Sym symbol;
-    rounds->symbols->sources[source] = source_of(from);
-    for (size_t i = 0; i < from->count; i++) {
-        bool label;
-        if (!symbol_section_get(from, i, &symbol) || !perf_wants(&symbol, &label) ||
-            symbol.st_shndx >= own.count || symbol.st_name >= from->names.length ||
-            is_arm_mark(from->image->machine, name_at(from, symbol.st_name)))
-            continue;
-        const struct section *section = &own.items[symbol.st_shndx];
-        if (!section->allocated)
-            continue;
-        if (section->no_bits && symbol.st_shndx < running.count)
-            section = &running.items[symbol.st_shndx];
-        if (label && !section->text_or_data)
-            continue;
-        if (from->image->machine == EM_ARM && GELF_ST_TYPE(symbol.st_info) == STT_FUNC)
-            symbol.st_value &= ~(uint64_t)1;
-        uint64_t start = perf_offset(runtime, section, symbol.st_value);
-        unsigned binding = GELF_ST_BIND(symbol.st_info);
-        perf_rounds_add(rounds, &(struct entry){.start = start,
-                                                .end = saturating_add(start, symbol.st_size),
-                                                .name = symbol.st_name,
-                                                .source = source,
-                                                .weak = binding == STB_WEAK,
-                                                .global = binding == STB_GLOBAL});
+/* What perf makes of one symbol. False: a section that is not there, at which perf stops reading. */
+static bool perf_entry(const struct symbol_section *from, const struct elf_image *runtime,
+                       const struct sections sections[2], GElf_Sym *symbol, struct entry *entry) {
+    bool label;
+    *entry = (struct entry){0};
+    if (!perf_wants(symbol, &label) || symbol->st_name >= from->names.length ||
+        is_arm_mark(from->image->machine, name_at(from, symbol->st_name)))
+        return true;
+    if (symbol->st_shndx >= sections[0].count)
+        return false;
+    const struct section *section = &sections[0].items[symbol->st_shndx];
+    if (!section->allocated)
+        return true;
+    if (section->no_bits) {
+        if (symbol->st_shndx >= sections[1].count)
+            return false;
+        section = &sections[1].items[symbol->st_shndx];
     }
-    free(own.items);
-    free(running.items);
+    if (label && !section->text_or_data)
+        return true;
+    if (from->image->machine == EM_ARM && GELF_ST_TYPE(symbol->st_info) == STT_FUNC)
+        symbol->st_value &= ~(uint64_t)1;
+    unsigned binding = GELF_ST_BIND(symbol->st_info);
+    entry->start = perf_offset(runtime, section, symbol->st_value);
+    entry->end = saturating_add(entry->start, symbol->st_size);
+    entry->name = (uint32_t)symbol->st_name;
+    entry->weak = binding == STB_WEAK;
+    entry->global = binding == STB_GLOBAL;
+    return true;
 }
 
+static bool perf_add(struct perf_rounds *rounds, const struct symbol_section *from,
+                     const struct elf_image *runtime, uint8_t source) {
+    struct sections sections[2] = {sections_read(from->image), sections_read(runtime)};
+    GElf_Sym symbol;
+    struct entry entry;
+    bool fine = true;
+    rounds->symbols->sources[source] = source_of(from);
+    for (size_t i = 0; fine && i < from->count && symbol_section_get(from, i, &symbol); i++) {
+        fine = perf_entry(from, runtime, sections, &symbol, &entry);
+        entry.source = source;
+        if (fine && entry.name)
+            perf_rounds_add(rounds, &entry);
+    }
+    free(sections[0].items);
+    free(sections[1].items);
+    if (fine)
+        perf_rounds_end_round(rounds, false);
+    return fine;
+}
+
+/* Where perf stops reading, it keeps what it has as it is: nothing is given an end, nothing chosen, no PLT. */
 void elf_symbols_load_perf(struct symbols *symbols, const struct elf_image *tables,
                            const struct elf_image *runtime) {
     struct perf_rounds rounds;
     struct symbol_section section;
+    bool fine = true;
     perf_rounds_init(&rounds, symbols);
-    if (symbol_section_open(tables, ".symtab", SHT_SYMTAB, &section)) {
-        perf_add(&rounds, &section, runtime, 0);
-        perf_rounds_end_round(&rounds, false);
-    }
-    if (symbol_section_open(tables, ".dynsym", SHT_DYNSYM, &section)) {
-        perf_add(&rounds, &section, runtime, 1);
-        perf_rounds_end_round(&rounds, false);
-    }
+    if (symbol_section_open(tables, ".symtab", SHT_SYMTAB, &section))
+        fine = perf_add(&rounds, &section, runtime, 0);
+    if (fine && symbol_section_open(tables, ".dynsym", SHT_DYNSYM, &section))
+        fine = perf_add(&rounds, &section, runtime, 1);
     /* perf names the PLT only where it found other symbols. */
-    if (rounds.live.count)
+    if (fine && rounds.live.count)
         plt_load_perf(&rounds, runtime, 2);
     perf_rounds_seal(&rounds);
 }

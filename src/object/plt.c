@@ -141,16 +141,21 @@ static struct stub stub_read(uint16_t machine, struct text code, uint64_t addres
 /* A target without a symbol is resolved by a function of this file; its name, or its address as objdump writes it. */
 static void name_by_address(struct symbols *symbols, size_t known, uint64_t address,
                             struct entry *entry) {
-    for (size_t i = 0; i < known; i++)
-        if (symbols->entries.items[i].start == address) {
-            entry->name = symbols->entries.items[i].name;
-            entry->source = symbols->entries.items[i].source;
-            return;
-        }
+    const struct entry *best = NULL;
+    for (size_t i = 0; i < known; i++) {
+        const struct entry *candidate = &symbols->entries.items[i];
+        if (candidate->start == address && (!best || symbols_compare(symbols, best, candidate) < 0))
+            best = candidate;
+    }
     struct buffer made = {0};
-    buffer_printf(&made, "*ABS*+0x%llx", (unsigned long long)address);
-    entry->source = MADE_SOURCE;
-    entry->name = symbols_make_name(symbols, buffer_text(&made));
+    if (best) {
+        entry->name = best->name;
+        entry->source = best->source;
+    } else {
+        buffer_printf(&made, "*ABS*+0x%llx", (unsigned long long)address);
+        entry->source = MADE_SOURCE;
+        entry->name = symbols_make_name(symbols, buffer_text(&made));
+    }
     buffer_release(&made);
 }
 
@@ -201,18 +206,26 @@ static void plt_head(struct plt *plt, uint64_t address, size_t size) {
     symbols_add(plt->symbols, &entry);
 }
 
+/* The stub at a place, if its target is known. */
+static const struct target *plt_at(const struct plt *plt, const GElf_Shdr *header, struct text code,
+                                   size_t at, struct stub *stub) {
+    if (at >= code.length)
+        return NULL;
+    *stub = stub_read(plt->image->machine, text_from(code, at), header->sh_addr + at);
+    return stub->size ? plt_target(plt, stub) : NULL;
+}
+
 static void plt_section(struct plt *plt, const GElf_Shdr *header, struct text code, bool has_head) {
     size_t step = plt->image->machine == EM_X86_64 ? 8 : 4;
+    struct stub stub, next;
     for (size_t at = 0; at < code.length;) {
-        struct stub stub =
-            stub_read(plt->image->machine, text_from(code, at), header->sh_addr + at);
-        const struct target *target = stub.size ? plt_target(plt, &stub) : NULL;
+        const struct target *target = plt_at(plt, header, code, at, &stub);
         if (!target) {
             at += step;
             continue;
         }
-        /* Slots of .plt.got are as long as they are told to be, 8 or 16. */
-        size_t size = header->sh_entsize == 8 ? 8 : stub.size;
+        /* Slots that are never bound late have no second half; no header says so for all of them. */
+        size_t size = step == 8 && plt_at(plt, header, code, at + 8, &next) ? 8 : stub.size;
         if (has_head && at)
             plt_head(plt, header->sh_addr, at);
         has_head = false;

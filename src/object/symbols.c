@@ -4,6 +4,7 @@
 #include "object/symbols.h"
 #include "object/demangle.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 void symbols_init(struct symbols *symbols, const struct objects_options *options) {
@@ -42,9 +43,26 @@ struct text symbols_raw_name(const struct symbols *symbols, const struct entry *
     return end == SIZE_MAX ? name : text_upto(name, end);
 }
 
+/* memcpy@@GLIBC_2.14 is memcpy: which version a caller was linked to is not the function's name. */
+static struct text without_version(struct text name) {
+    size_t at = text_find(name, '@');
+    if (at == SIZE_MAX || at == 0)
+        return name;
+    struct text version = text_from(name, at + 1);
+    if (text_starts(version, TEXT("@")))
+        version = text_from(version, 1);
+    for (size_t i = 0; i < version.length; i++)
+        if (!isalnum((unsigned char)version.data[i]) && version.data[i] != '_' &&
+            version.data[i] != '.')
+            return name;
+    return version.length ? text_upto(name, at) : name;
+}
+
 void symbols_print_name(const struct symbols *symbols, const struct entry *entry,
                         struct buffer *buffer) {
     struct text raw = symbols_raw_name(symbols, entry);
+    if (!symbols->options->compat_perf && !symbols->options->no_demangle)
+        raw = without_version(raw);
     size_t before = buffer->count;
     if (symbols->keep_names || !demangle(symbols->options, raw, buffer))
         buffer_add(buffer, raw);
@@ -112,9 +130,7 @@ static size_t leading_underscores(struct text name) {
     return count;
 }
 
-/* +1: a, -1: b; 0 is never returned for different names, so that the choice does not depend on the order in the file. */
-static int entry_compare(const struct symbols *symbols, const struct entry *a,
-                         const struct entry *b) {
+int symbols_compare(const struct symbols *symbols, const struct entry *a, const struct entry *b) {
     int order = (int)((b->flags & ENTRY_UNSIZED) != 0) - (int)((a->flags & ENTRY_UNSIZED) != 0);
     if (!order)
         order = (int)((a->flags & ENTRY_CODE) != 0) - (int)((b->flags & ENTRY_CODE) != 0);
@@ -130,7 +146,7 @@ static int entry_compare(const struct symbols *symbols, const struct entry *a,
         return under_x < under_y ? 1 : -1;
     if (x.length != y.length)
         return x.length > y.length ? 1 : -1;
-    return -text_compare(x, y);
+    return 0;
 }
 
 static void symbols_keep_best(struct symbols *symbols) {
@@ -138,7 +154,7 @@ static void symbols_keep_best(struct symbols *symbols) {
     struct entry *entries = symbols->entries.items;
     for (size_t i = 0; i < symbols->entries.count; i++) {
         if (kept && entries[kept - 1].start == entries[i].start) {
-            if (entry_compare(symbols, &entries[kept - 1], &entries[i]) < 0)
+            if (symbols_compare(symbols, &entries[kept - 1], &entries[i]) < 0)
                 entries[kept - 1] = entries[i];
         } else {
             entries[kept++] = entries[i];

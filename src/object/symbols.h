@@ -119,6 +119,9 @@ void symbols_print_name(const struct symbols *symbols, const struct entry *entry
 
 /* ---- for sealing ---- */
 
+/* The better of two symbols at one address: > 0 the first, < 0 the second. On 0 the first in the file is kept, as perf does. */
+int symbols_compare(const struct symbols *symbols, const struct entry *a, const struct entry *b);
+
 /* Stable. Linear: radix, and nothing at all for what is in order already. */
 void entries_sort(struct entry *entries, size_t count);
 /* Replays perf's insertions and erasures. position[number] is where it stands in the sealed table. */
