@@ -86,6 +86,28 @@ bool objects_symbol(struct objects *objects, uint32_t id, uint64_t address, stru
 /* Start reading what takes long and does not depend on which addresses are hit (kallsyms), in the background. */
 void objects_prefetch_kernel(struct objects *objects);
 
+/* ---- inlined functions and lines: thread-safe --------------------------------------------- */
+
+struct inline_frame {
+    struct text name; /* by its linkage name, demangled, else as the source has it; empty: unknown */
+    struct text file; /* where in the source it stands: empty, and line 0, when unknown or not asked for */
+    uint32_t line;
+    uint32_t column;
+};
+/* The function, then what is inlined into it, to the innermost. Reused from call to call; vector_release() it. */
+struct inline_chain {
+    struct inline_frame *items;
+    size_t count;
+    size_t capacity;
+};
+
+/* From DWARF 4 and 5, in the file or its debug file, with .dwo and dwz. Only units that hold an address that was asked for
+   are read, each once. `lines` reads their line tables as well. Texts live as long as the objects. False, and an empty
+   chain: nothing is known of that address. */
+bool objects_inlines(struct objects *objects, uint32_t id, uint64_t address, bool lines, struct inline_chain *chain);
+/* What was missing for it. */
+void objects_inline_notes(struct objects *objects, struct notes *notes);
+
 /* ---- unwinding rules: thread-safe --------------------------------------------------------- */
 
 /*

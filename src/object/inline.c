@@ -1,0 +1,202 @@
+/*
+ * The functions at an address, the inlined ones among them.
+ *
+ * Asking again for an entry whose name is known costs two binary searches and no lock. Whoever needs the file takes a handle first and the
+ * unit's lock second, so nobody who holds a unit waits for a handle.
+ */
+#include "object/inline.h"
+
+#include <stdlib.h>
+
+/* How many units may claim an address before we stop asking: nested ranges of hostile files, or identical code folded. */
+#define CLAIMS_MAX 16
+/* Inlining deeper than this is nobody's code. */
+#define CHAIN_MAX 200
+
+static const struct note_kind note_alternate = {
+    "dwz-missing", "# files refer to shared debug information that is not there"};
+
+static void units_release(void *data) {
+    struct units *units = data;
+    handles_release(units);
+    for (size_t i = 0; i < units->count; i++) {
+        table_free(units->items[i].table);
+        arena_release(&units->items[i].arena);
+        pthread_mutex_destroy(&units->items[i].lock);
+    }
+    free(units->items);
+    vector_release(&units->ranges);
+    elf_image_free(units->alternate);
+    pthread_mutex_destroy(&units->pool_lock);
+    pthread_cond_destroy(&units->pool_freed);
+    free(units);
+}
+
+static bool has_debug_info(const struct elf_image *image) {
+    GElf_Shdr header;
+    if (!image || image->foreign_endian)
+        return false;
+    return (elf_section(image, ".debug_info", &header) && header.sh_type != SHT_NOBITS) ||
+           elf_section(image, ".zdebug_info", &header);
+}
+
+/* With the object's lock held. */
+static struct units *units_new(struct objects *objects, struct object *object) {
+    struct units *units = memory_zero(1, sizeof *units);
+    const struct elf_image *image = object_image(objects, object);
+    const struct elf_image *debug = object_debug(objects, object);
+    pthread_mutex_init(&units->pool_lock, NULL);
+    pthread_cond_init(&units->pool_freed, NULL);
+    units->objects = objects;
+    units->code = image;
+    if (image)
+        units->image = has_debug_info(image) ? image : has_debug_info(debug) ? debug : NULL;
+    if (!units->image)
+        return units;
+    units_find_alternate(units);
+    struct dwarf_handle *handle = handle_take(units);
+    if (handle) {
+        units_index(units, handle);
+        handle_give(units, handle);
+    }
+    return units;
+}
+
+static struct units *units_of(struct objects *objects, struct object *object) {
+    void **place = &object->extras[SLOT_UNITS].data;
+    struct units *units = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    if (units)
+        return units;
+    pthread_mutex_lock(&object->lock);
+    if (!(units = *place)) {
+        units = units_new(objects, object);
+        object->extras[SLOT_UNITS].release = units_release;
+        __atomic_store_n(place, units, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&object->lock);
+    return units;
+}
+
+/* ---- asking one unit ---- */
+
+struct question {
+    struct units *units;
+    uint64_t address;
+    bool lines;
+    struct inline_chain *chain;
+};
+
+static bool is_ready(const struct inline_entry *entry, bool lines) {
+    return __atomic_load_n(&entry->named, __ATOMIC_ACQUIRE) &&
+           (!lines || __atomic_load_n(&entry->placed, __ATOMIC_ACQUIRE));
+}
+
+/* The entries from the innermost out; 0 when one of them is not ready to be shown, or there are none. */
+static size_t entries_at(const struct inline_table *table, uint64_t address, bool lines,
+                         const struct inline_entry **entries, bool *ready) {
+    size_t count = 0;
+    *ready = true;
+    for (uint32_t i = table_lookup(table, address); i != NO_ENTRY && count < CHAIN_MAX;
+         i = table->entries[i].parent) {
+        entries[count++] = &table->entries[i];
+        *ready = *ready && is_ready(&table->entries[i], lines);
+    }
+    return count;
+}
+
+static void chain_fill(struct inline_chain *chain, const struct inline_entry **entries,
+                       size_t count, bool lines) {
+    for (size_t i = count; i-- > 0;) {
+        struct inline_frame frame = {.name = entries[i]->name};
+        if (lines && i > 0) {
+            frame.file = entries[i - 1]->call_file;
+            frame.line = entries[i - 1]->call_line;
+            frame.column = entries[i - 1]->call_column;
+        }
+        vector_push(chain, frame);
+    }
+}
+
+/* True when the unit has code there. */
+static bool ask_unit_slowly(const struct question *q, struct unit *unit) {
+    const struct inline_entry *entries[CHAIN_MAX];
+    struct dwarf_handle *handle = handle_take(q->units);
+    bool ready;
+    if (!handle)
+        return false;
+    pthread_mutex_lock(&unit->lock);
+    struct inline_table *table = unit_table(unit, handle);
+    size_t count = entries_at(table, q->address, q->lines, entries, &ready);
+    for (size_t i = 0; i < count; i++) {
+        struct inline_entry *entry = &table->entries[entries[i] - table->entries];
+        entry_name(q->units, unit, handle, entry);
+        if (q->lines)
+            entry_place(unit, handle, entry);
+    }
+    chain_fill(q->chain, entries, count, q->lines);
+    if (q->lines) {
+        struct inline_frame last = count ? q->chain->items[count - 1] : (struct inline_frame){0};
+        unit_line(unit, handle, q->address, &last);
+        if (count)
+            q->chain->items[count - 1] = last;
+        else if (last.line)
+            vector_push(q->chain, last);
+    }
+    pthread_mutex_unlock(&unit->lock);
+    handle_give(q->units, handle);
+    return q->chain->count > 0;
+}
+
+static bool ask_unit(const struct question *q, struct unit *unit) {
+    const struct inline_entry *entries[CHAIN_MAX];
+    const struct inline_table *table = __atomic_load_n(&unit->table, __ATOMIC_ACQUIRE);
+    bool ready;
+    if (!table || q->lines)
+        return ask_unit_slowly(q, unit);
+    size_t count = entries_at(table, q->address, q->lines, entries, &ready);
+    if (!ready)
+        return ask_unit_slowly(q, unit);
+    chain_fill(q->chain, entries, count, false);
+    return count > 0;
+}
+
+/* The ranges that hold the address, the latest beginning first. */
+static void ask_units(const struct question *q) {
+    const struct units *units = q->units;
+    size_t low = 0, high = units->ranges.count;
+    unsigned claims = 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (units->ranges.items[middle].start <= q->address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low; i-- > 0 && units->ranges.items[i].reach > q->address;)
+        if (units->ranges.items[i].end > q->address) {
+            if (ask_unit(q, &units->items[units->ranges.items[i].unit]) || ++claims == CLAIMS_MAX)
+                return;
+        }
+}
+
+bool objects_inlines(struct objects *objects, uint32_t id, uint64_t address, bool lines,
+                     struct inline_chain *chain) {
+    struct object *object = objects_object(objects, id);
+    struct units *units = units_of(objects, object);
+    uint64_t at;
+    chain->count = 0;
+    if (!units->image || !elf_offset_to_address(units->code, address, &at))
+        return false;
+    struct question question = {units, at, lines, chain};
+    ask_units(&question);
+    return chain->count > 0;
+}
+
+void objects_inline_notes(struct objects *objects, struct notes *notes) {
+    for (uint32_t id = 1; id <= objects_count(objects); id++) {
+        struct object *object = objects_object(objects, id);
+        struct units *units = __atomic_load_n(&object->extras[SLOT_UNITS].data, __ATOMIC_ACQUIRE);
+        if (units && units->alternate_missing)
+            notes_add(notes, &note_alternate, 1, id, "%.*s", TEXT_ARGS(object->identity.path));
+    }
+}

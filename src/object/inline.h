@@ -1,0 +1,104 @@
+/*
+ * Private to the room: how inlined functions and lines are read.
+ *
+ * An object's debug information is read through handles, a libdw of its own each, so that several threads can read one huge file: libdw has
+ * no locks. units (inline_units.c) knows which compilation unit holds an address; a unit that is hit gets a table of intervals
+ * (inline_table.c), built once and read without a lock; the names and call sites of its entries (inline_names.c) are
+ * looked up when one is first shown.
+ */
+#ifndef WICK_OBJECT_INLINE_H
+#define WICK_OBJECT_INLINE_H
+
+#include "object/internal.h"
+
+#include <elfutils/libdw.h>
+
+/* One view of the debug information, used by one thread at a time. */
+struct dwarf_handle {
+    struct dwarf_handle *next; /* in the pool */
+    Elf *elf;
+    Dwarf *dwarf;
+    Elf *alternate_elf; /* dwz: what several files share */
+    Dwarf *alternate;
+};
+
+/* A function, or one inlined into its parent. Fields after `named` are written once, under the unit's lock, before it is set. */
+struct inline_entry {
+    Dwarf_Off offset; /* of its DIE, in the unit's own file (a .dwo has offsets of its own) */
+    uint32_t parent;  /* entry it is inlined into, or NO_ENTRY */
+    bool named;       /* atomic */
+    bool placed;      /* atomic: call_file, call_line, call_column are known */
+    struct text name;
+    struct text call_file;
+    uint32_t call_line;
+    uint32_t call_column;
+};
+#define NO_ENTRY UINT32_MAX
+
+/* starts[i] … starts[i + 1] is code of entries[owners[i]], or of nobody. */
+struct inline_table {
+    uint64_t *starts;
+    uint32_t *owners;
+    size_t segment_count;
+    struct inline_entry *entries;
+    size_t entry_count;
+};
+
+struct unit {
+    Dwarf_Off offset; /* of the unit's DIE */
+    pthread_mutex_t lock;
+    struct inline_table *table; /* atomic; NULL: not built yet */
+    struct arena arena;         /* names; under the lock */
+};
+
+struct unit_range {
+    uint64_t start;
+    uint64_t end;
+    uint64_t reach; /* the greatest end up to here: how far back a search must go */
+    uint32_t unit;
+};
+
+struct units {
+    struct objects *objects;
+    const struct elf_image *image; /* the file with the debug information; NULL: there is none */
+    const struct elf_image *code;  /* the file with the code */
+    struct elf_image *alternate;   /* the dwz file */
+    bool alternate_missing;
+    pthread_mutex_t pool_lock;
+    pthread_cond_t pool_freed;
+    struct dwarf_handle *pool;
+    unsigned handle_count;
+    unsigned handle_limit;
+    struct unit *items;
+    size_t count;
+    VECTOR(struct unit_range) ranges; /* by start */
+    bool indexed;                     /* under the object's lock */
+};
+
+/* inline_handle.c: NULL when the debug information cannot be read at all. */
+struct dwarf_handle *handle_take(struct units *units);
+void handle_give(struct units *units, struct dwarf_handle *handle);
+void handles_release(struct units *units);
+void units_find_alternate(struct units *units);
+
+/* inline_units.c */
+void units_index(struct units *units, struct dwarf_handle *handle);
+
+/* inline_table.c: the table of a unit, built if need be; with the unit's lock held. */
+struct inline_table *unit_table(struct unit *unit, struct dwarf_handle *handle);
+void table_free(struct inline_table *table);
+/* The innermost entry at the address, or NO_ENTRY. */
+uint32_t table_lookup(const struct inline_table *table, uint64_t address);
+/* The DIE of a unit, and the one that holds its functions: the split unit's when there is one. */
+bool unit_dies(const struct unit *unit, struct dwarf_handle *handle, Dwarf_Die *unit_die,
+               Dwarf_Die *code_die);
+
+/* inline_names.c: with the unit's lock held. */
+void entry_name(const struct units *units, struct unit *unit, struct dwarf_handle *handle,
+                struct inline_entry *entry);
+void entry_place(struct unit *unit, struct dwarf_handle *handle, struct inline_entry *entry);
+/* The line of an address. */
+void unit_line(struct unit *unit, struct dwarf_handle *handle, uint64_t address,
+               struct inline_frame *frame);
+
+#endif

@@ -1,0 +1,130 @@
+/*
+ * Handles on an object's debug information.
+ *
+ * Each reads the same mapped file, so a handle costs little but time to open; one whose sections are compressed unpacks them all for
+ * itself, so such a file gets only one.
+ */
+#include "object/inline.h"
+
+#include <elfutils/libdwelf.h>
+#include <stdlib.h>
+
+#define HANDLES_MAX 8
+
+/* libelf wants memory that it may write to, but does not write when it only reads; the mapping would not let it. */
+static Elf *elf_of(const struct elf_image *image) {
+    return elf_memory((char *)(uintptr_t)image->data, image->size);
+}
+
+static bool is_compressed(const struct elf_image *image) {
+    GElf_Shdr header;
+    if (elf_section(image, ".zdebug_info", &header))
+        return true;
+    return elf_section(image, ".debug_info", &header) && (header.sh_flags & SHF_COMPRESSED);
+}
+
+static void handle_close(struct dwarf_handle *handle) {
+    dwarf_end(handle->dwarf);
+    dwarf_end(handle->alternate);
+    elf_end(handle->elf);
+    elf_end(handle->alternate_elf);
+    free(handle);
+}
+
+static struct dwarf_handle *handle_open(const struct units *units) {
+    struct dwarf_handle *handle = memory_zero(1, sizeof *handle);
+    handle->elf = elf_of(units->image);
+    handle->dwarf = handle->elf ? dwarf_begin_elf(handle->elf, DWARF_C_READ, NULL) : NULL;
+    if (!handle->dwarf) {
+        handle_close(handle);
+        return NULL;
+    }
+    if (units->alternate && (handle->alternate_elf = elf_of(units->alternate)))
+        handle->alternate = dwarf_begin_elf(handle->alternate_elf, DWARF_C_READ, NULL);
+    if (handle->alternate)
+        dwarf_setalt(handle->dwarf, handle->alternate);
+    return handle;
+}
+
+struct dwarf_handle *handle_take(struct units *units) {
+    pthread_mutex_lock(&units->pool_lock);
+    if (units->handle_limit == 0)
+        units->handle_limit = is_compressed(units->image) ? 1 : HANDLES_MAX;
+    while (!units->pool && units->handle_count >= units->handle_limit)
+        pthread_cond_wait(&units->pool_freed, &units->pool_lock);
+    struct dwarf_handle *handle = units->pool;
+    if (handle)
+        units->pool = handle->next;
+    else
+        units->handle_count++;
+    pthread_mutex_unlock(&units->pool_lock);
+    if (!handle && !(handle = handle_open(units))) {
+        pthread_mutex_lock(&units->pool_lock);
+        units->handle_count--;
+        pthread_cond_signal(&units->pool_freed);
+        pthread_mutex_unlock(&units->pool_lock);
+    }
+    return handle;
+}
+
+void handle_give(struct units *units, struct dwarf_handle *handle) {
+    pthread_mutex_lock(&units->pool_lock);
+    handle->next = units->pool;
+    units->pool = handle;
+    pthread_cond_signal(&units->pool_freed);
+    pthread_mutex_unlock(&units->pool_lock);
+}
+
+void handles_release(struct units *units) {
+    for (struct dwarf_handle *handle = units->pool, *next; handle; handle = next) {
+        next = handle->next;
+        handle_close(handle);
+    }
+}
+
+/* ---- dwz ---- */
+
+static struct elf_image *alternate_open(const char *path, const struct build_id *id) {
+    struct elf_image *image = elf_image_open(path, NULL);
+    if (image && build_id_equal(&image->build_id, id))
+        return image;
+    elf_image_free(image);
+    return NULL;
+}
+
+/* Beside the debug file, as named; else where build ids are. */
+static struct elf_image *alternate_find(const struct units *units, struct text name,
+                                        const struct build_id *id) {
+    struct buffer path = {0};
+    struct text from = text_of(units->image->file.path);
+    size_t slash = text_find_last(from, '/');
+    if (name.length && name.data[0] != '/' && slash != SIZE_MAX)
+        buffer_add(&path, text_upto(from, slash + 1));
+    buffer_add(&path, name);
+    buffer_add_char(&path, 0);
+    struct elf_image *image = alternate_open(path.items, id);
+    if (!image && id->size > 1) {
+        char hex[2 * BUILD_ID_MAX + 1];
+        build_id_print(id, hex);
+        path.count = 0;
+        buffer_printf(&path, "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
+        buffer_add_char(&path, 0);
+        image = alternate_open(path.items, id);
+    }
+    buffer_release(&path);
+    return image;
+}
+
+/* Before the first handle is opened. */
+void units_find_alternate(struct units *units) {
+    struct text bytes;
+    if (!units->image || !elf_section_bytes(units->image, ".gnu_debugaltlink", &bytes))
+        return;
+    size_t end = text_find(bytes, 0);
+    if (end == SIZE_MAX || bytes.length - end - 1 == 0 || bytes.length - end - 1 > BUILD_ID_MAX)
+        return;
+    struct build_id id = {.size = (uint8_t)(bytes.length - end - 1)};
+    memcpy(id.bytes, bytes.data + end + 1, id.size);
+    units->alternate = alternate_find(units, text_upto(bytes, end), &id);
+    units->alternate_missing = !units->alternate;
+}

@@ -1,0 +1,90 @@
+/*
+ * What an inlined function is called, where it was called from, and which line an address is on.
+ */
+#include "object/demangle.h"
+#include "object/inline.h"
+
+#include <dwarf.h>
+
+static bool entry_die(struct unit *unit, struct dwarf_handle *handle,
+                      const struct inline_entry *entry, Dwarf_Die *unit_die, Dwarf_Die *code_die,
+                      Dwarf_Die *die) {
+    return unit_dies(unit, handle, unit_die, code_die) &&
+           dwarf_offdie(dwarf_cu_getdwarf(code_die->cu), entry->offset, die);
+}
+
+/* Through abstract origin and specification, wherever these are, a bounded number of times. */
+static const char *die_name(Dwarf_Die *die) {
+    static const unsigned attributes[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name};
+    for (size_t i = 0; i < COUNT_OF(attributes); i++) {
+        Dwarf_Attribute attribute;
+        const char *name = dwarf_formstring(dwarf_attr_integrate(die, attributes[i], &attribute));
+        if (name && *name)
+            return name;
+    }
+    return NULL;
+}
+
+void entry_name(const struct units *units, struct unit *unit, struct dwarf_handle *handle,
+                struct inline_entry *entry) {
+    Dwarf_Die unit_die, code_die, die;
+    if (entry->named)
+        return;
+    const char *raw =
+        entry_die(unit, handle, entry, &unit_die, &code_die, &die) ? die_name(&die) : NULL;
+    struct text name = text_of(raw);
+    struct buffer demangled = {0};
+    if (raw && demangle(&units->objects->options, name, &demangled))
+        name = buffer_text(&demangled);
+    entry->name = arena_copy(&unit->arena, name);
+    buffer_release(&demangled);
+    __atomic_store_n(&entry->named, true, __ATOMIC_RELEASE);
+}
+
+static uint32_t attribute_u32(Dwarf_Die *die, unsigned name) {
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+    if (dwarf_formudata(dwarf_attr(die, name, &attribute), &value) != 0)
+        return 0;
+    return value > UINT32_MAX ? 0 : (uint32_t)value;
+}
+
+/* File numbers count in the line table of the unit that the entry is in. */
+static const char *file_name(Dwarf_Die *unit_die, Dwarf_Die *code_die, uint32_t number) {
+    Dwarf_Files *files;
+    size_t count;
+    if (dwarf_getsrcfiles(code_die, &files, &count) != 0 &&
+        dwarf_getsrcfiles(unit_die, &files, &count) != 0)
+        return NULL;
+    return number < count ? dwarf_filesrc(files, number, NULL, NULL) : NULL;
+}
+
+void entry_place(struct unit *unit, struct dwarf_handle *handle, struct inline_entry *entry) {
+    Dwarf_Die unit_die, code_die, die;
+    if (entry->placed)
+        return;
+    if (entry->parent != NO_ENTRY && entry_die(unit, handle, entry, &unit_die, &code_die, &die)) {
+        uint32_t file = attribute_u32(&die, DW_AT_call_file);
+        entry->call_line = attribute_u32(&die, DW_AT_call_line);
+        entry->call_column = attribute_u32(&die, DW_AT_call_column);
+        entry->call_file =
+            text_of(file ? file_name(&unit_die, &code_die, file) : NULL);
+    }
+    __atomic_store_n(&entry->placed, true, __ATOMIC_RELEASE);
+}
+
+void unit_line(struct unit *unit, struct dwarf_handle *handle, uint64_t address,
+               struct inline_frame *frame) {
+    Dwarf_Die unit_die, code_die;
+    if (!unit_dies(unit, handle, &unit_die, &code_die))
+        return;
+    Dwarf_Line *line = dwarf_getsrc_die(&unit_die, address);
+    const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
+    int number = 0, column = 0;
+    if (!file || dwarf_lineno(line, &number) != 0 || number <= 0)
+        return;
+    dwarf_linecol(line, &column);
+    frame->file = text_of(file); /* as long as the handle, which stays */
+    frame->line = (uint32_t)number;
+    frame->column = column > 0 ? (uint32_t)column : 0;
+}

@@ -1,0 +1,234 @@
+/*
+ * One unit's functions and what is inlined into them, as a table of intervals.
+ *
+ * The unit's DIEs are walked once, without recursion: functions may hide in namespaces, types and blocks. Every function and every
+ * inlined call becomes an entry, with its parent; their ranges are then laid flat, the innermost on top, so that an address is
+ * found by one binary search. A function inside another one is a function of its own, not an inlined one.
+ */
+#include "object/inline.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+
+/* Nesting deeper than this is nobody's code; what lies deeper is left out. */
+#define DEPTH_MAX 200
+
+struct interval {
+    uint64_t start;
+    uint64_t end;
+    uint32_t entry;
+};
+
+struct level {
+    Dwarf_Die die;
+    uint32_t owner; /* the entry that its children are inlined into */
+};
+
+struct building {
+    VECTOR(struct inline_entry) entries;
+    VECTOR(struct interval) intervals;
+    struct level levels[DEPTH_MAX];
+    unsigned depth;
+};
+
+bool unit_dies(const struct unit *unit, struct dwarf_handle *handle, Dwarf_Die *unit_die,
+               Dwarf_Die *code_die) {
+    if (!dwarf_offdie(handle->dwarf, unit->offset, unit_die))
+        return false;
+    uint8_t type = 0;
+    Dwarf_Die split = {0};
+    *code_die = *unit_die;
+    if (dwarf_cu_info(unit_die->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
+        type == DW_UT_skeleton && split.addr)
+        *code_die = split;
+    return true;
+}
+
+/* ---- walking ---- */
+
+static bool add_entry(struct building *b, Dwarf_Die *die, uint32_t parent) {
+    uint32_t entry = (uint32_t)b->entries.count;
+    Dwarf_Addr base, start, end;
+    bool any = false;
+    for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;)
+        if (start < end) {
+            any = true;
+            vector_push(&b->intervals, ((struct interval){start, end, entry}));
+        }
+    if (any)
+        vector_push(&b->entries,
+                    ((struct inline_entry){.offset = dwarf_dieoffset(die), .parent = parent}));
+    return any;
+}
+
+/* What to do with a DIE's children: whose they are, or that they are of no interest. */
+static bool enters(struct building *b, Dwarf_Die *die, uint32_t owner, uint32_t *children) {
+    *children = owner;
+    switch (dwarf_tag(die)) {
+    case DW_TAG_subprogram:
+        *children = (uint32_t)b->entries.count;
+        return add_entry(b, die, NO_ENTRY);
+    case DW_TAG_inlined_subroutine:
+        *children = (uint32_t)b->entries.count;
+        return owner != NO_ENTRY && add_entry(b, die, owner);
+    case DW_TAG_lexical_block:
+    case DW_TAG_try_block:
+    case DW_TAG_catch_block:
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_class_type:
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+    case DW_TAG_variant_part:
+    case DW_TAG_variant:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void walk(struct building *b, Dwarf_Die *top) {
+    b->levels[0].owner = NO_ENTRY;
+    if (dwarf_child(top, &b->levels[0].die) != 0)
+        return;
+    b->depth = 1;
+    while (b->depth > 0) {
+        struct level *level = &b->levels[b->depth - 1];
+        uint32_t owner;
+        if (enters(b, &level->die, level->owner, &owner) && b->depth < DEPTH_MAX &&
+            dwarf_child(&level->die, &b->levels[b->depth].die) == 0) {
+            b->levels[b->depth++].owner = owner;
+            continue;
+        }
+        while (b->depth > 0) {
+            level = &b->levels[b->depth - 1];
+            if (dwarf_siblingof(&level->die, &level->die) == 0)
+                break;
+            b->depth--;
+        }
+    }
+}
+
+/* ---- laying flat ---- */
+
+static int interval_order(const void *a, const void *b) {
+    const struct interval *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return (x->entry > y->entry) - (x->entry < y->entry);
+}
+
+/* The intervals that are open at some address, the last entry on top: entries come in the order of the walk, so of two that hold an
+   address the later one is the inner one. A heap, as hostile ranges need not nest. */
+struct open {
+    VECTOR(const struct interval *) heap;
+};
+
+static void heap_push(struct open *open, const struct interval *interval) {
+    vector_push(&open->heap, interval);
+    size_t i = open->heap.count - 1;
+    while (i > 0 && open->heap.items[(i - 1) / 2]->entry < interval->entry) {
+        open->heap.items[i] = open->heap.items[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    open->heap.items[i] = interval;
+}
+
+static void heap_pop(struct open *open) {
+    const struct interval *moved = open->heap.items[--open->heap.count];
+    size_t i = 0, count = open->heap.count;
+    for (size_t child; (child = 2 * i + 1) < count; i = child) {
+        if (child + 1 < count &&
+            open->heap.items[child + 1]->entry > open->heap.items[child]->entry)
+            child++;
+        if (open->heap.items[child]->entry <= moved->entry)
+            break;
+        open->heap.items[i] = open->heap.items[child];
+    }
+    if (count)
+        open->heap.items[i] = moved;
+}
+
+struct flat {
+    VECTOR(uint64_t) starts;
+    VECTOR(uint32_t) owners;
+};
+
+static void flat_add(struct flat *flat, uint64_t start, uint32_t owner) {
+    size_t count = flat->starts.count;
+    if (count && flat->starts.items[count - 1] == start) {
+        flat->owners.items[count - 1] = owner;
+        return;
+    }
+    if (count && flat->owners.items[count - 1] == owner)
+        return;
+    vector_push(&flat->starts, start);
+    vector_push(&flat->owners, owner);
+}
+
+/* Closes what ends up to `until`. */
+static void flat_advance(struct flat *flat, struct open *open, uint64_t until) {
+    while (open->heap.count && open->heap.items[0]->end <= until) {
+        uint64_t end = open->heap.items[0]->end;
+        heap_pop(open);
+        while (open->heap.count && open->heap.items[0]->end <= end)
+            heap_pop(open);
+        flat_add(flat, end, open->heap.count ? open->heap.items[0]->entry : NO_ENTRY);
+    }
+}
+
+static void lay_flat(struct building *b, struct inline_table *table) {
+    struct open open = {0};
+    struct flat flat = {0};
+    if (b->intervals.count)
+        qsort(b->intervals.items, b->intervals.count, sizeof b->intervals.items[0], interval_order);
+    for (size_t i = 0; i < b->intervals.count; i++) {
+        const struct interval *interval = &b->intervals.items[i];
+        flat_advance(&flat, &open, interval->start);
+        heap_push(&open, interval);
+        flat_add(&flat, interval->start, open.heap.items[0]->entry);
+    }
+    flat_advance(&flat, &open, UINT64_MAX);
+    vector_release(&open.heap);
+    table->starts = flat.starts.items;
+    table->owners = flat.owners.items;
+    table->segment_count = flat.starts.count;
+}
+
+struct inline_table *unit_table(struct unit *unit, struct dwarf_handle *handle) {
+    if (unit->table)
+        return unit->table;
+    struct building *b = memory_zero(1, sizeof *b);
+    struct inline_table *table = memory_zero(1, sizeof *table);
+    Dwarf_Die unit_die, code_die;
+    if (unit_dies(unit, handle, &unit_die, &code_die))
+        walk(b, &code_die);
+    lay_flat(b, table);
+    table->entries = b->entries.items;
+    table->entry_count = b->entries.count;
+    vector_release(&b->intervals);
+    free(b);
+    __atomic_store_n(&unit->table, table, __ATOMIC_RELEASE);
+    return table;
+}
+
+void table_free(struct inline_table *table) {
+    if (!table)
+        return;
+    free(table->starts);
+    free(table->owners);
+    free(table->entries);
+    free(table);
+}
+
+uint32_t table_lookup(const struct inline_table *table, uint64_t address) {
+    size_t low = 0, high = table->segment_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (table->starts[middle] <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? table->owners[low - 1] : NO_ENTRY;
+}
