@@ -6,10 +6,10 @@
  * replaced while the old one stays readable. Decoding (about 2 µs) happens once a row: a miss first looks among the rows already
  * decoded for the same page. An address without any rule is remembered as such.
  */
+#include "object/dwarf.h"
 #include "object/internal.h"
 
 #include <dwarf.h>
-#include <elfutils/libdw.h>
 #include <stdlib.h>
 
 /* No compiler writes expressions near this long; a hostile file may. */
@@ -40,7 +40,7 @@ struct object_cfi {
     struct index page_index;
     Dwarf_CFI *eh_frame;
     Dwarf_CFI *debug_frame;
-    Dwarf *dwarf; /* what debug_frame belongs to */
+    struct dwarf_source dwarf; /* what debug_frame belongs to */
     uint16_t machine;
 };
 
@@ -328,7 +328,7 @@ static void cfi_release(void *data) {
     struct object_cfi *cfi = data;
     if (cfi->eh_frame)
         dwarf_cfi_end(cfi->eh_frame);
-    dwarf_end(cfi->dwarf);
+    dwarf_source_close(&cfi->dwarf);
     for (struct table *table = cfi->table, *older; table; table = older) {
         older = table->older;
         free(table);
@@ -349,12 +349,11 @@ static void open_debug_frame(struct object_cfi *cfi, const struct elf_image *ima
     if (cfi->debug_frame ||
         (!has_section(image, ".debug_frame") && !has_section(image, ".zdebug_frame")))
         return;
-    cfi->dwarf = dwarf_begin_elf(image->elf, DWARF_C_READ, NULL);
-    cfi->debug_frame = cfi->dwarf ? dwarf_getcfi(cfi->dwarf) : NULL;
-    if (!cfi->debug_frame) {
-        dwarf_end(cfi->dwarf);
-        cfi->dwarf = NULL;
-    }
+    if (!dwarf_source_open(&cfi->dwarf, image))
+        return;
+    cfi->debug_frame = dwarf_getcfi(cfi->dwarf.dwarf);
+    if (!cfi->debug_frame)
+        dwarf_source_close(&cfi->dwarf);
 }
 
 static struct object_cfi *cfi_new(struct objects *objects, struct object *object) {

@@ -9,17 +9,14 @@
 #ifndef WICK_OBJECT_INLINE_H
 #define WICK_OBJECT_INLINE_H
 
+#include "object/dwarf.h"
 #include "object/internal.h"
-
-#include <elfutils/libdw.h>
 
 /* One view of the debug information, used by one thread at a time. */
 struct dwarf_handle {
     struct dwarf_handle *next; /* in the pool */
-    Elf *elf;
-    Dwarf *dwarf;
-    Elf *alternate_elf; /* dwz: what several files share */
-    Dwarf *alternate;
+    struct dwarf_source main;
+    struct dwarf_source alternate; /* dwz: what several files share */
 };
 
 /* A function, or one inlined into its parent. Fields after `named` are written once, under the unit's lock, before it is set. */

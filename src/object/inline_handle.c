@@ -6,50 +6,31 @@
  */
 #include "object/inline.h"
 
-#include <elfutils/libdwelf.h>
 #include <stdlib.h>
 
 #define HANDLES_MAX 8
 
-/* libelf wants memory that it may write to, but does not write when it only reads; the mapping would not let it. */
-static Elf *elf_of(const struct elf_image *image) {
-    return elf_memory((char *)(uintptr_t)image->data, image->size);
-}
-
-static bool is_compressed(const struct elf_image *image) {
-    GElf_Shdr header;
-    if (elf_section(image, ".zdebug_info", &header))
-        return true;
-    return elf_section(image, ".debug_info", &header) && (header.sh_flags & SHF_COMPRESSED);
-}
-
 static void handle_close(struct dwarf_handle *handle) {
-    dwarf_end(handle->dwarf);
-    dwarf_end(handle->alternate);
-    elf_end(handle->elf);
-    elf_end(handle->alternate_elf);
+    dwarf_source_close(&handle->main);
+    dwarf_source_close(&handle->alternate);
     free(handle);
 }
 
 static struct dwarf_handle *handle_open(const struct units *units) {
     struct dwarf_handle *handle = memory_zero(1, sizeof *handle);
-    handle->elf = elf_of(units->image);
-    handle->dwarf = handle->elf ? dwarf_begin_elf(handle->elf, DWARF_C_READ, NULL) : NULL;
-    if (!handle->dwarf) {
+    if (!dwarf_source_open(&handle->main, units->image)) {
         handle_close(handle);
         return NULL;
     }
-    if (units->alternate && (handle->alternate_elf = elf_of(units->alternate)))
-        handle->alternate = dwarf_begin_elf(handle->alternate_elf, DWARF_C_READ, NULL);
-    if (handle->alternate)
-        dwarf_setalt(handle->dwarf, handle->alternate);
+    if (units->alternate && dwarf_source_open(&handle->alternate, units->alternate))
+        dwarf_setalt(handle->main.dwarf, handle->alternate.dwarf);
     return handle;
 }
 
 struct dwarf_handle *handle_take(struct units *units) {
     pthread_mutex_lock(&units->pool_lock);
     if (units->handle_limit == 0)
-        units->handle_limit = is_compressed(units->image) ? 1 : HANDLES_MAX;
+        units->handle_limit = dwarf_is_compressed(units->image) ? 1 : HANDLES_MAX;
     while (!units->pool && units->handle_count >= units->handle_limit)
         pthread_cond_wait(&units->pool_freed, &units->pool_lock);
     struct dwarf_handle *handle = units->pool;

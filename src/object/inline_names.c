@@ -67,8 +67,7 @@ void entry_place(struct unit *unit, struct dwarf_handle *handle, struct inline_e
         uint32_t file = attribute_u32(&die, DW_AT_call_file);
         entry->call_line = attribute_u32(&die, DW_AT_call_line);
         entry->call_column = attribute_u32(&die, DW_AT_call_column);
-        entry->call_file =
-            text_of(file ? file_name(&unit_die, &code_die, file) : NULL);
+        entry->call_file = text_of(file ? file_name(&unit_die, &code_die, file) : NULL);
     }
     __atomic_store_n(&entry->placed, true, __ATOMIC_RELEASE);
 }

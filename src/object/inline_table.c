@@ -33,7 +33,7 @@ struct building {
 
 bool unit_dies(const struct unit *unit, struct dwarf_handle *handle, Dwarf_Die *unit_die,
                Dwarf_Die *code_die) {
-    if (!dwarf_offdie(handle->dwarf, unit->offset, unit_die))
+    if (!dwarf_offdie(handle->main.dwarf, unit->offset, unit_die))
         return false;
     uint8_t type = 0;
     Dwarf_Die split = {0};

@@ -74,7 +74,7 @@ static uint32_t unit_at(const struct units *units, Dwarf_Off offset) {
 static void add_aranges(struct units *units, struct dwarf_handle *handle, const uint8_t *silent) {
     Dwarf_Aranges *aranges;
     size_t count;
-    if (dwarf_getaranges(handle->dwarf, &aranges, &count) != 0)
+    if (dwarf_getaranges(handle->main.dwarf, &aranges, &count) != 0)
         return;
     for (size_t i = 0; i < count; i++) {
         Dwarf_Arange *arange = dwarf_onearange(aranges, i);
@@ -96,7 +96,7 @@ void units_index(struct units *units, struct dwarf_handle *handle) {
     Dwarf_Die die;
     uint8_t type;
     bool any_silent = false;
-    while (dwarf_get_units(handle->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0) {
+    while (dwarf_get_units(handle->main.dwarf, unit, &unit, NULL, &type, &die, NULL) == 0) {
         if (type != DW_UT_compile && type != DW_UT_skeleton && type != DW_UT_partial)
             continue;
         bool has_ranges = add_ranges(units, &die, (uint32_t)items.count);
