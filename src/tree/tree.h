@@ -69,6 +69,7 @@ enum frame_kind {
     KIND_LIBRARY = 8, /* a shared object, not the program itself */
     KIND_UNKNOWN = 16, /* no symbol */
     KIND_WAKER = 32,
+    KIND_ROOT = 128, /* of labels only: a root frame of the series (comm, pid, …), no function */
     KIND_SCRIPT = 64, /* of locations only: the name is as perf script prints it, not yet as it is shown */
 };
 

@@ -24,7 +24,7 @@ struct names {
     bool java;
     VECTOR(struct known_frame) known; /* [0] unused */
     struct index index;
-    struct buffer text, address, lossy;
+    struct buffer text, address, lossy, comm;
 };
 
 /* ---- labels ------------------------------------------------------------------------------- */
@@ -236,7 +236,7 @@ static struct naming_entry location_entry(struct names *n, const struct location
 /* ---- series ------------------------------------------------------------------------------- */
 
 static void push_root(struct names *n) {
-    namer_push(&n->namer, TEXT("[unknown]"), 0);
+    namer_push(&n->namer, TEXT("[unknown]"), KIND_ROOT);
 }
 
 static void add_comm_part(struct buffer *out, struct text comm, bool inferno) {
@@ -313,11 +313,15 @@ static struct naming_entry series_entry(struct names *n, const struct series *se
     size_t first = n->namer.naming->labels.count;
     const struct thread *thread = &n->tree->threads.items[series->thread];
     int32_t pid = series->thread ? thread->pid : -1, tid = series->thread ? thread->tid : -1;
-    struct text comm = strings_get(n->tree->strings, series->comm);
-    if (options->compat_inferno && !options->is_script_text && series->comm &&
+    bool has_comm = series->comm || series->thread;
+    n->comm.count = 0;
+    if (has_comm)
+        tree_add_comm(n->tree, series, &n->comm);
+    struct text comm = buffer_text(&n->comm);
+    if (options->compat_inferno && !options->is_script_text && has_comm &&
         !series_through_script(n, series, &comm, &pid, &tid))
         return (struct naming_entry){.skip = true};
-    if (series->comm && !options->no_comm) {
+    if (has_comm && !options->no_comm) {
         add_comm(n, comm);
         add_ids(&n->namer.name, options, pid, tid);
         push_root(n);
@@ -325,7 +329,7 @@ static struct naming_entry series_entry(struct names *n, const struct series *se
     if (options->mark_incomplete)
         push_ending(n, series);
     struct naming_entry entry = entry_from(n->namer.naming, first);
-    entry.alternate = options->compat_inferno && series->comm && text_starts(comm, TEXT("java"));
+    entry.alternate = options->compat_inferno && has_comm && text_starts(comm, TEXT("java"));
     entry.before = n->tree->events.items[series->event].kind == EVENT_BEFORE;
     return entry;
 }
@@ -338,6 +342,7 @@ static void names_release(struct names *n) {
     buffer_release(&n->text);
     buffer_release(&n->address);
     buffer_release(&n->lossy);
+    buffer_release(&n->comm);
     vector_release(&n->known);
     index_release(&n->index);
 }
