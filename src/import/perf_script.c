@@ -20,7 +20,7 @@ static const struct note_kind note_events = {
 
 /* Lines beyond these are parsed each time they occur: a text of nothing but new lines must not be kept whole. */
 enum { LINES_KEPT = 1 << 21, LINE_MAX_KEPT = 1 << 16 };
-enum { CHUNK = 1 << 20, PAGE = 4096 };
+enum { CHUNK = 1 << 19, PAGE = 4096, WINDOW = 1 << 16 };
 
 struct script_line {
     const char *data;
@@ -505,10 +505,17 @@ struct script_job {
     size_t total;
 };
 
-/* Pages that were read are given back: the text is often larger than all that is made of it. */
-static void give_back(struct text piece) {
-    uintptr_t start = ((uintptr_t)piece.data + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
-    uintptr_t end = ((uintptr_t)piece.data + piece.length) & ~(uintptr_t)(PAGE - 1);
+/* Pages that were read are given back: the text is often larger than all that is made of it. The kernel maps neighbours along with
+   a page, WINDOW bytes at a time, so whole windows go; who still needs one gets it back from the page cache. */
+static void give_back(const struct script_worker *w, struct text piece) {
+    if (!w->options->mapped)
+        return;
+    uintptr_t least = (uintptr_t)w->content.data & ~(uintptr_t)(PAGE - 1);
+    uintptr_t most = (uintptr_t)w->content.data + w->content.length;
+    uintptr_t start = (uintptr_t)piece.data & ~(uintptr_t)(WINDOW - 1);
+    uintptr_t end = ((uintptr_t)piece.data + piece.length + WINDOW) & ~(uintptr_t)(WINDOW - 1);
+    start = start < least ? least : start;
+    end = end > most ? most & ~(uintptr_t)(PAGE - 1) : end;
     if (end > start)
         madvise((void *)start, end - start, MADV_DONTNEED);
 }
@@ -521,8 +528,7 @@ static void read_piece(void *context, unsigned worker, size_t item) {
     size_t start = job->cuts.items[item], end = job->cuts.items[item + 1];
     struct text piece = {job->text.data + start, end - start};
     worker_read(w, piece, false);
-    if (w->options->mapped)
-        give_back(piece);
+    give_back(w, piece);
     progress("reading", end, job->text.length);
 }
 
@@ -574,11 +580,16 @@ static void worker_release(struct script_worker *w) {
     vector_release(&w->last_nodes);
 }
 
-static void job_cut(struct script_job *job, bool inferno) {
+static void job_cut(struct script_job *job, const struct script_worker *w) {
     vector_push(&job->cuts, 0);
     for (size_t at = 0; at < job->text.length;) {
-        at = job->text.length - at > CHUNK ? cut_after(job->text, at + CHUNK, inferno)
-                                           : job->text.length;
+        size_t from = at + CHUNK;
+        if (job->text.length - at <= CHUNK) {
+            at = job->text.length;
+        } else {
+            at = cut_after(job->text, from, w->options->compat_inferno);
+            give_back(w, (struct text){job->text.data + from, at - from});
+        }
         vector_push(&job->cuts, at);
     }
 }
@@ -593,7 +604,7 @@ static bool perf_read(struct text content, const char *path, const struct import
     worker_know_events(&first);
     if (!options->profile.filter.event_count)
         job.text = find_first_event(&first, content);
-    job_cut(&job, options->compat_inferno);
+    job_cut(&job, &first);
     if (threads > job.cuts.count)
         threads = (unsigned)job.cuts.count;
     job.workers = memory_zero(threads, sizeof *job.workers);

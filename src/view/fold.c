@@ -106,16 +106,15 @@ static void fold_children(struct fold *f, uint32_t parent) {
     reverse(items, count);
 }
 
-/* A line that an embedder's own flame might break must not be broken. naming has seen to it for all others. */
+/* A name that would break its line must not. Naming has seen to it already, but a flame may come from elsewhere. */
 static void add_name(struct buffer *buffer, struct text name) {
     size_t start = buffer->count;
     buffer_add(buffer, name);
+    if (text_find(name, '\n') == SIZE_MAX && text_find(name, ';') == SIZE_MAX)
+        return;
     for (size_t i = start; i < buffer->count; i++) {
         char c = buffer->items[i];
-        if (c == '\n')
-            buffer->items[i] = ' ';
-        else if (c == ';')
-            buffer->items[i] = ':';
+        buffer->items[i] = c == '\n' ? ' ' : c == ';' ? ':' : c;
     }
 }
 
