@@ -109,6 +109,7 @@ static void events_add(struct reading *reading) {
         if (seen->wanted) {
             seen->id =
                 tree_add_event(profile->tree, event->name, event_unit(event), event_kind(event));
+            profile->tree->events.items[seen->id].chains = event->sample_type & PERF_SAMPLE_CALLCHAIN;
             buffer_printf(&names, "%s%.*s", names.count ? ", " : "", TEXT_ARGS(event->name));
         } else if (seen->samples) {
             notes_add(&profile->tree->notes, &note_left_out, seen->samples, i, "%.*s",

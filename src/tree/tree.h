@@ -32,6 +32,7 @@ struct event {
     uint32_t name; /* string */
     uint32_t unit; /* string: what a weight counts ("samples", "ns", "cycles", …) */
     enum event_kind kind;
+    bool chains;  /* of a perf.data: recorded with call chains */
     double scale; /* shown weight = weight × scale; 1 unless the source says otherwise */
 };
 

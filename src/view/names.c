@@ -282,10 +282,11 @@ static bool series_through_script(struct names *n, const struct series *series, 
     const struct tree *tree = n->tree;
     struct text name = strings_get(tree->strings, tree_event(tree, series->event)->name);
     n->text.count = 0;
-    for (size_t i = comm->length; i < 16; i++)
+    bool padded = !tree_event(tree, series->event)->chains;
+    for (size_t i = comm->length; padded && i < 16; i++)
         buffer_add_char(&n->text, ' ');
     buffer_add(&n->text, *comm);
-    buffer_printf(&n->text, " %7d [000] 12345.678901: %10d %.*s:", *tid, 1, TEXT_ARGS(name));
+    buffer_printf(&n->text, " %5d [000] 12345.678901: %10d %.*s:", *tid, 1, TEXT_ARGS(name));
     struct script_event parsed;
     if (!script_event_parse_inferno(text_lossy(buffer_text(&n->text), &n->lossy), &parsed))
         return false;
