@@ -4,7 +4,8 @@
  * By default the first attribute's; `--event NAME` picks, several add up, `all` takes every one. What is left out is said.
  *
  * inferno knows an event by its name up to the first ':' (cycles:u and cycles:k are one) and takes the one that the first
- * sample in time has; under compat_inferno so does wick. It also reads no period where perf prints none.
+ * sample in time has; under compat_inferno so does wick. It reads the number one space before the name as the period: none
+ * where perf prints none, for tracepoints, and none where perf pads the name because another event's is longer.
  */
 #include "profile/reading.h"
 
@@ -34,10 +35,17 @@ static void events_choose_inferno(struct reading *reading) {
     struct text wanted = TEXT("");
     if (first)
         wanted = event_inferno_key(data->events.items[first - reading->events.items].name);
+    size_t width = 0;
+    for (size_t i = 0; i < reading->events.count; i++)
+        if (data->events.items[i].name.length > width)
+            width = data->events.items[i].name.length;
     for (size_t i = 0; i < reading->events.count; i++) {
-        struct text key = event_inferno_key(data->events.items[i].name);
+        const struct perfdata_event *event = &data->events.items[i];
+        struct text key = event_inferno_key(event->name);
         reading->events.items[i].wanted =
             filter->event_count ? filter_event(filter, key) : text_equal(key, wanted);
+        reading->events.items[i].inferno_reads_period =
+            event->name.length == width && event->type != PERF_TYPE_TRACEPOINT;
     }
 }
 
@@ -109,7 +117,8 @@ static void events_add(struct reading *reading) {
         if (seen->wanted) {
             seen->id =
                 tree_add_event(profile->tree, event->name, event_unit(event), event_kind(event));
-            profile->tree->events.items[seen->id].chains = event->sample_type & PERF_SAMPLE_CALLCHAIN;
+            profile->tree->events.items[seen->id].chains =
+                event->sample_type & PERF_SAMPLE_CALLCHAIN;
             buffer_printf(&names, "%s%.*s", names.count ? ", " : "", TEXT_ARGS(event->name));
         } else if (seen->samples) {
             notes_add(&profile->tree->notes, &note_left_out, seen->samples, i, "%.*s",

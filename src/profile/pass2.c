@@ -54,11 +54,13 @@ static struct counted *table_find(struct worker *w, uint64_t hash, uint32_t seri
 /* ---- samples ---- */
 
 static uint64_t weight_of(const struct reading *reading, const struct perfdata_sample *sample) {
+    if (reading->options->compat_inferno)
+        return reading->events.items[sample->event].inferno_reads_period ? sample->period : 1;
     const struct perfdata_event *event = &reading->profile->data->events.items[sample->event];
     bool is_frequency = event->flags >> 10 & 1;
     if (event->sample_type & PERF_SAMPLE_PERIOD)
         return sample->period;
-    if (reading->options->compat_inferno || is_frequency || !event->sample_period)
+    if (is_frequency || !event->sample_period)
         return 1;
     return event->sample_period;
 }

@@ -24,7 +24,8 @@ struct event_seen {
     uint64_t samples;
     struct key first; /* of its first sample in key order */
     bool wanted;
-    uint32_t id; /* in the tree, if wanted */
+    bool inferno_reads_period; /* see events.c */
+    uint32_t id;               /* in the tree, if wanted */
 };
 
 struct reading {
@@ -54,7 +55,7 @@ bool reading_pass2(struct reading *reading, struct error *error);
 /* spaces.c: makes the header's build ids findable by path; before pass 1. */
 void reading_index_build_ids(struct reading *reading);
 /* spaces.c: applies one side record to the profile's spaces. */
-bool reading_apply(struct reading *reading, const struct perfdata_record *record, const struct key *key,
-                   struct error *error);
+bool reading_apply(struct reading *reading, const struct perfdata_record *record,
+                   const struct key *key, struct error *error);
 
 #endif
