@@ -105,5 +105,7 @@ struct command {
 };
 int command_fold(int argc, char **argv);
 int command_flame(int argc, char **argv);
+int command_script(int argc, char **argv);
+int command_report(int argc, char **argv);
 
 #endif

@@ -12,6 +12,8 @@
 static const struct command commands[] = {
     {"fold", "folded stacks from anything wick can read", command_fold},
     {"flame", "a flame graph: SVG", command_flame},
+    {"script", "the text `perf script` would print", command_script},
+    {"report", "tables of cost by function, object, category, thread", command_report},
 };
 
 /* ---- signals ---- */

@@ -313,6 +313,17 @@ static void flame_drop_empty(struct flame *flame, bool keep_zero) {
     free(moved);
 }
 
+/* What the weights count: the events' unit where they share one. */
+static struct text unit_of(const struct tree *tree, const struct flame_options *options) {
+    if (options->by_samples || tree->events.count < 2)
+        return TEXT("samples");
+    uint32_t unit = tree->events.items[1].unit;
+    for (size_t i = 2; i < tree->events.count; i++)
+        if (tree->events.items[i].unit != unit)
+            return TEXT("events");
+    return strings_get(tree->strings, unit);
+}
+
 struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming,
                             const struct flame_options *options, struct error *error) {
     if (!tree_check(tree, error))
@@ -321,6 +332,7 @@ struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming
     b.memo = memory_zero(tree->nodes.count, sizeof *b.memo);
     b.group = memory_zero(tree->nodes.count, sizeof *b.group);
     b.names = memory_zero(strings_count(naming->strings) + 1, sizeof *b.names);
+    b.flame->unit = strings_add(b.flame->strings, unit_of(tree, options));
     builder_cells(&b);
     free(b.memo);
     free(b.group);

@@ -157,6 +157,53 @@ struct svg_options {
 bool svg_options_check(const struct svg_options *options, struct error *error);
 void svg_write(struct out *out, const struct flame *flame, const struct svg_options *options);
 
+/* ---- tables ------------------------------------------------------------------------------- */
+
+/*
+ * Categories: an ordered list of rules, the first that fits decides, so that categories are exclusive and add up. A rule
+ * looks at a frame's function, its object or its source file; its pattern must stand there as whole words ("free" is not in
+ * "freeze"), and `*` stands for any bytes. What no rule takes is sorted by what kind of code it is.
+ */
+struct categories;
+/* The built-in rules, after those of the file `path` if it is not NULL. NULL: *error names the line. */
+struct categories *categories_new(const char *path, struct error *error);
+void categories_free(struct categories *categories);
+/* The category of a frame; the text lives as long as the categories. */
+struct text categories_of(const struct categories *categories, struct text function, struct text object,
+                          uint32_t kinds);
+
+enum report_by { BY_FUNCTION, BY_OBJECT, BY_CATEGORY, BY_THREAD, BY_PROCESS };
+enum report_format { REPORT_TEXT, REPORT_CSV, REPORT_JSON };
+
+struct report_row {
+    struct text name;
+    struct text category; /* BY_FUNCTION only */
+    uint64_t self;        /* weight of stacks that end there */
+    uint64_t total;       /* weight of stacks it occurs in, once each however often */
+};
+
+struct report {
+    VECTOR(struct report_row) rows; /* largest first: by self for categories, else by total */
+    uint64_t total;
+    struct text unit;
+    enum report_by by;
+    struct strings *strings;
+};
+
+/* Functions, objects or categories. Root frames (comms) are no functions. */
+struct report *report_of_flame(const struct flame *flame, const struct categories *categories, enum report_by by);
+/* Threads or processes: "comm-PID/TID" or "comm-PID". */
+struct report *report_of_threads(const struct tree *tree, enum report_by by, bool by_samples);
+void report_free(struct report *report);
+
+struct report_options {
+    enum report_format format;
+    size_t limit;    /* rows of text; 0: all */
+    unsigned width;  /* columns of the terminal; 0: no limit */
+    bool colours;
+};
+void report_write(struct out *out, const struct report *report, const struct report_options *options);
+
 /* ---- script text -------------------------------------------------------------------------- */
 
 struct script_options {

@@ -1,0 +1,116 @@
+#include "cmd/cmd.h"
+
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static enum report_by by = BY_FUNCTION;
+static struct report_options report_options;
+static const char *categories_path;
+static uint32_t limit = 30;
+static bool as_csv, as_json;
+
+static bool set_by(const char *value, struct error *error) {
+    static const char *const names[] = {"function", "object", "category", "thread", "process"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (strcmp(value, names[i]) == 0) {
+            by = (enum report_by)i;
+            return true;
+        }
+    }
+    return error_set(error, ERROR_USAGE,
+                     "'%s' is none of function, object, category, thread, process", value);
+}
+
+static const struct option options_table[] = {
+    {"by", 0, OPTION_CALL, set_by, "WHAT",
+     "a row for each function (default), object, category, thread or process"},
+    {"csv", 0, OPTION_FLAG, &as_csv, NULL, "comma-separated values, all rows"},
+    {"json", 0, OPTION_FLAG, &as_json, NULL, "JSON, all rows"},
+    {"limit", 'n', OPTION_U32, &limit, "N", "rows of text; 30 by default, 0 is all"},
+    {"categories", 0, OPTION_TEXT, &categories_path, "FILE",
+     "rules `category: function|object|file PATTERN`, one a line, before the built-in ones"},
+    {0},
+};
+
+static const struct option_group groups[] = {
+    {"Table", options_table},
+    {"Which samples", options_filter},
+    {"Names", options_names},
+    {"Weights and shape", options_shape},
+    {"Symbols", options_symbols},
+    {"General", options_common},
+    {0},
+};
+
+static const struct syntax syntax = {
+    "report",
+    "FILE…",
+    "A table of where the cost is: self (ends there) and total (occurs there, recursion\n"
+    "counted once), by function, object, category, thread or process.",
+    groups,
+};
+
+static void settle_output(void) {
+    struct winsize size;
+    const char *no_colour = getenv("NO_COLOR");
+    bool terminal = !request.output && isatty(STDOUT_FILENO);
+    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        report_options.width = size.ws_col;
+    report_options.colours = terminal && !(no_colour && *no_colour);
+    report_options.limit = limit;
+    report_options.format = as_csv ? REPORT_CSV : as_json ? REPORT_JSON : REPORT_TEXT;
+}
+
+static struct report *make_report(const struct source *source, struct notes *notes,
+                                  struct error *error) {
+    if (by == BY_THREAD || by == BY_PROCESS) {
+        notes_merge(notes, &source->tree->notes);
+        return tree_check(source->tree, error)
+                   ? report_of_threads(source->tree, by, request.flame.by_samples)
+                   : NULL;
+    }
+    struct categories *categories = categories_new(categories_path, error);
+    struct flame *flame = categories ? make_flame(source, notes, error) : NULL;
+    struct report *report = flame ? report_of_flame(flame, categories, by) : NULL;
+    flame_free(flame);
+    categories_free(categories);
+    return report;
+}
+
+static int write_report(const struct report *report) {
+    struct error error;
+    struct out out;
+    if (report->total == 0) {
+        error_set(&error, ERROR_INPUT, "there is nothing to count");
+        return fail(&error);
+    }
+    if (!out_open(&out, request.output ? request.output : "-", &error))
+        return fail(&error);
+    report_write(&out, report, &report_options);
+    return out_commit(&out, &error) ? 0 : fail(&error);
+}
+
+int command_report(int argc, char **argv) {
+    int status = 0;
+    if (!request_find_compat(argc, argv, &status) ||
+        !options_parse(&syntax, argc, argv, &request.operands, &status))
+        return status;
+    if (as_csv && as_json)
+        return fail_usage("report", "--csv or --json, not both");
+    request_settle();
+    settle_output();
+    struct source source;
+    if (!open_source(&source, "report", &status))
+        return status;
+    struct error error;
+    struct notes notes = {0};
+    struct report *report = make_report(&source, &notes, &error);
+    status = report ? write_report(report) : fail(&error);
+    if (report)
+        print_notes(&notes);
+    report_free(report);
+    notes_release(&notes);
+    source_close(&source);
+    return status;
+}

@@ -1,0 +1,63 @@
+#include "cmd/cmd.h"
+
+static const struct option options_perf[] = {
+    {"input", 'i', OPTION_LIST, &request.operands, "FILE", "the recording, as perf script has it"},
+    {0},
+};
+
+static const struct option_group groups[] = {
+    {"Which samples", options_filter},
+    {"Symbols", options_symbols},
+    {"As perf script has them", options_perf},
+    {"General", options_common},
+    {0},
+};
+
+static const struct syntax syntax = {
+    "script",
+    "FILE",
+    "The text that `perf script` prints of a perf.data. With --compat=perf exactly so, perf 6.1's\n"
+    "spellings and lookups included.",
+    groups,
+};
+
+static int write_script(const struct profile *profile) {
+    struct error error;
+    struct out out;
+    struct script_options options = {.threads =
+                                         request.threads ? request.threads : parallel_default()};
+    if (!out_open(&out, request.output ? request.output : "-", &error))
+        return fail(&error);
+    if (!script_write(&out, profile, &options, &error)) {
+        out_discard(&out);
+        return fail(&error);
+    }
+    return out_commit(&out, &error) ? 0 : fail(&error);
+}
+
+int command_script(int argc, char **argv) {
+    int status = 0;
+    if (!request_find_compat(argc, argv, &status) ||
+        !options_parse(&syntax, argc, argv, &request.operands, &status))
+        return status;
+    request_settle();
+    if (request.operands.count > 1)
+        return fail_usage("script", "one FILE at a time");
+    struct profile_options *profile = &request.import.profile;
+    profile->keep_samples = profile->raw_addresses = profile->all_events = true;
+    struct source source;
+    if (!open_source(&source, "script", &status))
+        return status;
+    if (source.profile) {
+        status = write_script(source.profile);
+        print_notes(&source.tree->notes);
+    } else {
+        struct error error;
+        error_set(&error, ERROR_INPUT,
+                  "%s: is not a perf.data; only those can be printed as script text",
+                  source.files[0].path);
+        status = fail(&error);
+    }
+    source_close(&source);
+    return status;
+}

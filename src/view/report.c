@@ -1,0 +1,328 @@
+/*
+ * Tables of cost: by function, object, category, thread or process.
+ *
+ * Self is what ends in a frame. Total is what it occurs in, counted once a stack however often it recurs: the walk down the flame
+ * keeps how many times each key is open above, and adds a node's total only when it opens the first.
+ */
+#include "view/view.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- rows ---- */
+
+struct builder {
+    struct report *report;
+    const struct flame *flame;
+    const struct categories *categories;
+    uint32_t *row_of; /* for each of the report's strings, its row + 1 */
+    size_t row_capacity;
+    uint32_t *key_of;      /* for each flame node, its row */
+    VECTOR(uint32_t) open; /* for each row, how often it is open on the way down */
+};
+
+static const uint32_t no_row = UINT32_MAX;
+
+static uint32_t builder_row(struct builder *b, struct text name, struct text category) {
+    struct report *report = b->report;
+    uint32_t id = strings_add(report->strings, name);
+    if (id >= b->row_capacity) {
+        size_t grown = id * 2 + 64;
+        b->row_of = memory_resize(b->row_of, grown, sizeof *b->row_of);
+        memset(b->row_of + b->row_capacity, 0, (grown - b->row_capacity) * sizeof *b->row_of);
+        b->row_capacity = grown;
+    }
+    if (!b->row_of[id]) {
+        struct report_row row = {.name = strings_get(report->strings, id)};
+        if (category.length)
+            row.category = strings_get(report->strings, strings_add(report->strings, category));
+        vector_push(&report->rows, row);
+        vector_push(&b->open, 0);
+        b->row_of[id] = (uint32_t)report->rows.count;
+    }
+    return b->row_of[id] - 1;
+}
+
+static uint32_t builder_key(struct builder *b, uint32_t number) {
+    const struct flame_node *node = &b->flame->nodes.items[number];
+    struct text name = strings_get(b->flame->strings, node->name);
+    struct text object = strings_get(b->flame->strings, node->object);
+    if (number == 0 || node->kinds & KIND_ROOT)
+        return no_row;
+    if (b->report->by == BY_OBJECT)
+        return builder_row(b, object.length ? object : TEXT("[unknown]"), TEXT(""));
+    struct text category = categories_of(b->categories, name, object, node->kinds);
+    if (b->report->by == BY_CATEGORY)
+        return builder_row(b, category, TEXT(""));
+    return builder_row(b, name, category);
+}
+
+static void builder_enter(struct builder *b, uint32_t number) {
+    const struct flame_node *node = &b->flame->nodes.items[number];
+    uint32_t row = b->key_of[number];
+    if (row == no_row)
+        return;
+    b->report->rows.items[row].self += node->self;
+    if (b->open.items[row]++ == 0)
+        b->report->rows.items[row].total += node->total;
+}
+
+static void builder_leave(struct builder *b, uint32_t number) {
+    if (b->key_of[number] != no_row)
+        b->open.items[b->key_of[number]]--;
+}
+
+/* Depth first by the links, no stack: the depth is the input's. */
+static void builder_walk(struct builder *b) {
+    const struct flame_node *nodes = b->flame->nodes.items;
+    uint32_t at = 0;
+    builder_enter(b, at);
+    while (true) {
+        if (nodes[at].first_child) {
+            at = nodes[at].first_child;
+            builder_enter(b, at);
+            continue;
+        }
+        while (at && !nodes[at].next) {
+            builder_leave(b, at);
+            at = nodes[at].parent;
+        }
+        if (!at)
+            return;
+        builder_leave(b, at);
+        at = nodes[at].next;
+        builder_enter(b, at);
+    }
+}
+
+static int row_order_total(const void *a, const void *b) {
+    const struct report_row *x = a, *y = b;
+    if (x->total != y->total)
+        return x->total > y->total ? -1 : 1;
+    if (x->self != y->self)
+        return x->self > y->self ? -1 : 1;
+    return text_compare(x->name, y->name);
+}
+
+static int row_order_self(const void *a, const void *b) {
+    const struct report_row *x = a, *y = b;
+    if (x->self != y->self)
+        return x->self > y->self ? -1 : 1;
+    return text_compare(x->name, y->name);
+}
+
+static void report_sort(struct report *report) {
+    if (report->rows.count)
+        qsort(report->rows.items, report->rows.count, sizeof *report->rows.items,
+              report->by == BY_CATEGORY ? row_order_self : row_order_total);
+}
+
+static struct report *report_new(enum report_by by, uint64_t total, struct text unit) {
+    struct report *report = memory_zero(1, sizeof *report);
+    report->strings = strings_new();
+    report->by = by;
+    report->total = total;
+    report->unit = strings_get(report->strings, strings_add(report->strings, unit));
+    return report;
+}
+
+static void builder_release(struct builder *b) {
+    free(b->row_of);
+    free(b->key_of);
+    vector_release(&b->open);
+}
+
+struct report *report_of_flame(const struct flame *flame, const struct categories *categories,
+                               enum report_by by) {
+    struct report *report =
+        report_new(by, flame->nodes.items[0].total, strings_get(flame->strings, flame->unit));
+    struct builder b = {.report = report, .flame = flame, .categories = categories};
+    b.key_of = memory_zero(flame->nodes.count, sizeof *b.key_of);
+    for (size_t i = 0; i < flame->nodes.count; i++)
+        b.key_of[i] = builder_key(&b, (uint32_t)i);
+    builder_walk(&b);
+    builder_release(&b);
+    report_sort(report);
+    return report;
+}
+
+struct report *report_of_threads(const struct tree *tree, enum report_by by, bool by_samples) {
+    struct text unit =
+        tree->events.count > 1 ? strings_get(tree->strings, tree->events.items[1].unit) : TEXT("");
+    struct report *report = report_new(by, 0, unit);
+    struct builder b = {.report = report};
+    struct buffer name = {0};
+    for (size_t i = 1; i < tree->cells.count; i++) {
+        const struct cell *cell = &tree->cells.items[i];
+        const struct series *series = &tree->series.items[cell->series];
+        const struct thread *thread = &tree->threads.items[series->thread];
+        name.count = 0;
+        if (series->comm || series->thread)
+            tree_add_comm(tree, series, &name);
+        if (series->thread)
+            buffer_printf(&name, by == BY_THREAD ? "-%d/%d" : "-%d", thread->pid, thread->tid);
+        if (!name.count)
+            buffer_add(&name, TEXT("[unknown]"));
+        uint32_t number = builder_row(&b, buffer_text(&name), TEXT(""));
+        struct report_row *row = &report->rows.items[number];
+        uint64_t weight = by_samples ? cell->samples : cell->weight;
+        row->self = saturating_add(row->self, weight);
+        row->total = row->self;
+        report->total = saturating_add(report->total, weight);
+    }
+    buffer_release(&name);
+    builder_release(&b);
+    report_sort(report);
+    return report;
+}
+
+void report_free(struct report *report) {
+    if (!report)
+        return;
+    vector_release(&report->rows);
+    strings_free(report->strings);
+    free(report);
+}
+
+/* ---- writing ---- */
+
+static double per_cent(const struct report *report, uint64_t weight) {
+    return report->total ? 100.0 * (double)weight / (double)report->total : 0;
+}
+
+static void write_csv(struct out *out, const struct report *report) {
+    static const char *const titles[] = {"function", "object", "category", "thread", "process"};
+    bool categories = report->by == BY_CATEGORY, functions = report->by == BY_FUNCTION;
+    out_printf(out, "%s,self_samples,self_pct%s%s\n", titles[report->by],
+               categories ? "" : ",inclusive_samples,inclusive_pct", functions ? ",category" : "");
+    struct buffer line = {0};
+    for (size_t i = 0; i < report->rows.count; i++) {
+        const struct report_row *row = &report->rows.items[i];
+        line.count = 0;
+        if (categories)
+            buffer_add(&line, row->name);
+        else
+            buffer_add_csv(&line, row->name);
+        buffer_printf(&line, ",%llu,%.*f", (unsigned long long)row->self, categories ? 2 : 4,
+                      per_cent(report, row->self));
+        if (!categories)
+            buffer_printf(&line, ",%llu,%.4f", (unsigned long long)row->total,
+                          per_cent(report, row->total));
+        if (functions)
+            buffer_printf(&line, ",%.*s", TEXT_ARGS(row->category));
+        buffer_add_char(&line, '\n');
+        out_text(out, buffer_text(&line));
+    }
+    buffer_release(&line);
+}
+
+static void write_json(struct out *out, const struct report *report) {
+    struct buffer text = {0};
+    buffer_printf(&text, "{\"total\":%llu,\"unit\":\"", (unsigned long long)report->total);
+    buffer_add_json(&text, report->unit);
+    buffer_add(&text, TEXT("\",\"rows\":["));
+    for (size_t i = 0; i < report->rows.count; i++) {
+        const struct report_row *row = &report->rows.items[i];
+        buffer_add(&text, i ? TEXT(",\n{\"name\":\"") : TEXT("\n{\"name\":\""));
+        buffer_add_json(&text, row->name);
+        buffer_printf(&text, "\",\"self\":%llu,\"total\":%llu", (unsigned long long)row->self,
+                      (unsigned long long)row->total);
+        if (report->by == BY_FUNCTION) {
+            buffer_add(&text, TEXT(",\"category\":\""));
+            buffer_add_json(&text, row->category);
+            buffer_add_char(&text, '"');
+        }
+        buffer_add_char(&text, '}');
+        out_text(out, buffer_text(&text));
+        text.count = 0;
+    }
+    buffer_add(&text, TEXT("\n]}\n"));
+    out_text(out, buffer_text(&text));
+    buffer_release(&text);
+}
+
+/* Ten cells, in eighths. */
+static void add_bar(struct buffer *line, double share) {
+    static const char *const eighths[] = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
+    int filled = (int)(share * 0.8 + 0.5);
+    for (int cell = 0; cell < 10; cell++) {
+        int here = filled - cell * 8;
+        buffer_add(line, text_of(eighths[here < 0 ? 0 : here > 8 ? 8 : here]));
+    }
+}
+
+/* Cut to `columns`, counted in characters; a name that does not fit says so with its last. */
+static void add_cut(struct buffer *line, struct text shown, size_t columns) {
+    size_t end = 0, used = 0;
+    while (end < shown.length && used < columns) {
+        end++;
+        while (end < shown.length && ((unsigned char)shown.data[end] & 0xc0) == 0x80)
+            end++;
+        used++;
+    }
+    if (end == shown.length) {
+        buffer_add(line, shown);
+        return;
+    }
+    while (end > 0 && ((unsigned char)shown.data[--end] & 0xc0) == 0x80)
+        ;
+    buffer_add(line, text_upto(shown, end));
+    buffer_add(line, TEXT("…"));
+}
+
+static void text_row(struct buffer *line, const struct report *report, const struct report_row *row,
+                     const struct report_options *options) {
+    struct buffer shown = {0};
+    size_t used = report->by == BY_FUNCTION ? 47 : 31;
+    size_t room = options->width > used + 10 ? options->width - used : 10;
+    buffer_add_shown(&shown, row->name);
+    buffer_printf(line, "%7.2f %% %7.2f %%  ", per_cent(report, row->self),
+                  per_cent(report, row->total));
+    if (options->colours)
+        buffer_add(line, TEXT("\033[33m"));
+    add_bar(line, per_cent(report, report->by == BY_CATEGORY ? row->self : row->total));
+    if (options->colours)
+        buffer_add(line, TEXT("\033[0m"));
+    if (report->by == BY_FUNCTION)
+        buffer_printf(line, "  %-14.14s", row->category.data ? row->category.data : "");
+    buffer_add(line, TEXT("  "));
+    add_cut(line, buffer_text(&shown), options->width ? room : SIZE_MAX);
+    buffer_add_char(line, '\n');
+    buffer_release(&shown);
+}
+
+static void write_text(struct out *out, const struct report *report,
+                       const struct report_options *options) {
+    static const char *const titles[] = {"function", "object", "category", "thread", "process"};
+    size_t limit =
+        options->limit && options->limit < report->rows.count ? options->limit : report->rows.count;
+    bool functions = report->by == BY_FUNCTION;
+    out_printf(out, "     self     total              %s%s\n", functions ? "category        " : "",
+               titles[report->by]);
+    struct buffer line = {0};
+    for (size_t i = 0; i < limit; i++) {
+        line.count = 0;
+        text_row(&line, report, &report->rows.items[i], options);
+        out_text(out, buffer_text(&line));
+    }
+    if (limit < report->rows.count)
+        out_printf(out, "… and %zu more; --limit 0 shows all\n", report->rows.count - limit);
+    out_printf(out, "%llu %.*s in all\n", (unsigned long long)report->total,
+               TEXT_ARGS(report->unit));
+    buffer_release(&line);
+}
+
+void report_write(struct out *out, const struct report *report,
+                  const struct report_options *options) {
+    switch (options->format) {
+    case REPORT_CSV:
+        write_csv(out, report);
+        break;
+    case REPORT_JSON:
+        write_json(out, report);
+        break;
+    case REPORT_TEXT:
+        write_text(out, report, options);
+        break;
+    }
+}
