@@ -140,9 +140,17 @@ static bool entry_from(const struct symbol_section *from, const struct sections 
     return entry->end > entry->start;
 }
 
+/* .gnu.version: two bytes a symbol of .dynsym; the top bit says that the version is not the default. */
+static bool is_old_version(struct text versions, size_t number) {
+    return number < versions.length / 2 && load_u16(versions.data + 2 * number) & 0x8000;
+}
+
 static void elf_symbols_add(struct symbols *symbols, const struct symbol_section *from,
                             uint8_t source) {
     struct sections sections = sections_read(from->image);
+    struct text versions = {"", 0};
+    if (source == 1 && !from->image->foreign_endian)
+        elf_section_bytes(from->image, ".gnu.version", &versions);
     GElf_Sym symbol;
     struct entry entry;
     symbols->sources[source] = source_of(from);
@@ -150,6 +158,7 @@ static void elf_symbols_add(struct symbols *symbols, const struct symbol_section
     for (size_t i = 1; i < from->count; i++)
         if (symbol_section_get(from, i, &symbol) && entry_from(from, &sections, &symbol, &entry)) {
             entry.source = source;
+            entry.flags |= is_old_version(versions, i) ? ENTRY_OLD : 0;
             symbols_add(symbols, &entry);
         }
     free(sections.items);

@@ -150,20 +150,12 @@ static bool path_at(struct buffer *path, const struct objects *objects, const st
 
 /* ---- opening ---- */
 
-static void trouble_set(struct object *object, enum file_trouble trouble, const char *path) {
-    if (object->trouble >= trouble)
-        return;
-    object->trouble = trouble;
-    free(object->trouble_path);
-    object->trouble_path = memory_copy(path, strlen(path));
-}
-
 /* Takes the image over: back it comes only if it is the one. */
 static struct elf_image *image_checked(struct object *object, struct elf_image *image,
                                        const struct build_id *id) {
     if (!image || !id->size || build_id_matches(id, &image->build_id))
         return image;
-    trouble_set(object, FILE_MISMATCH, image->file.path);
+    object->trouble = FILE_MISMATCH;
     elf_image_free(image);
     return NULL;
 }
@@ -199,10 +191,10 @@ static void find_image(struct objects *objects, struct object *object) {
     const enum file_place *places = objects->options.symfs ? below : plain;
     for (size_t i = 0; i < COUNT_OF(plain) && !object->image; i++)
         object->image = object_open_at(objects, object, places[i], &object->identity.build_id);
-    if (!object->image)
-        trouble_set(object, FILE_ABSENT, "");
-    else
+    if (object->image)
         object->trouble = FILE_FINE;
+    else if (object->trouble == FILE_FINE)
+        object->trouble = FILE_ABSENT;
 }
 
 /* ---- the file with the debug information ---- */

@@ -39,7 +39,6 @@ struct object {
     struct elf_image *image; /* the file with the code, or NULL */
     struct elf_image *debug; /* its separate debug file, or NULL */
     enum file_trouble trouble;
-    char *trouble_path; /* the file that was not used */
     struct object_extra extras[SLOT_COUNT];
 
     /* Symbols: published whole, then read by everybody. */

@@ -94,8 +94,6 @@ static void load_perfmap(struct objects *objects, struct object *object, struct 
         if (file_open_descriptor(&object->symbol_file, descriptor, path.items, NULL))
             perfmap_load(symbols, file_text(&object->symbol_file));
         close(descriptor);
-    } else {
-        object->trouble_path = memory_copy(path.items, path.count - 1);
     }
     buffer_release(&path);
 }

@@ -20,11 +20,8 @@ static const struct note_kind note_no_kernel = {
     "no list of the recorded kernel's symbols was found: give one with --kallsyms FILE"};
 
 static void note_file(const struct object *object, struct notes *notes) {
-    struct text path = object->identity.path;
-    if (object->trouble == FILE_MISMATCH)
-        notes_add(notes, &note_mismatch, 1, 0, "%s", object->trouble_path);
-    else
-        notes_add(notes, &note_absent, 1, 0, "%.*s", TEXT_ARGS(path));
+    const struct note_kind *kind = object->trouble == FILE_MISMATCH ? &note_mismatch : &note_absent;
+    notes_add(notes, kind, 1, 0, "%.*s", TEXT_ARGS(object->identity.path));
 }
 
 static void note_object(const struct object *object, struct notes *notes) {
@@ -36,8 +33,8 @@ static void note_object(const struct object *object, struct notes *notes) {
         note_file(object, notes);
         break;
     case OBJECT_PERFMAP:
-        notes_add(notes, object->trouble == FILE_REFUSED ? &note_refused : &note_no_map, 1, 0, "%s",
-                  object->trouble_path);
+        notes_add(notes, object->trouble == FILE_REFUSED ? &note_refused : &note_no_map, 1, 0,
+                  "%.*s", TEXT_ARGS(object->shown));
         break;
     case OBJECT_KERNEL:
         notes_add(notes, object->trouble == FILE_DENIED ? &note_denied : &note_no_kernel, 1, 0,

@@ -9,9 +9,12 @@ static char *copy_or_null(const char *string) {
     return string ? memory_copy(string, strlen(string)) : NULL;
 }
 
-static char *default_cache(void) {
+/* With --symfs, perf takes the cache for one more file below it. An id is proof enough for us. */
+static char *default_cache(const struct objects_options *options) {
     const char *home = getenv("HOME");
     struct buffer path = {0};
+    if (options->compat_perf && options->symfs && *options->symfs)
+        home = options->symfs;
     buffer_printf(&path, "%s/.debug", home ? home : "");
     buffer_add_char(&path, 0);
     return path.items;
@@ -19,12 +22,12 @@ static char *default_cache(void) {
 
 struct objects *objects_new(const struct objects_options *options) {
     struct objects *objects = memory_zero(1, sizeof *objects);
+    const char *symfs = options->symfs && *options->symfs ? options->symfs : NULL;
     objects->options = *options;
-    objects->options.symfs =
-        options->symfs && *options->symfs ? copy_or_null(options->symfs) : NULL;
+    objects->options.symfs = copy_or_null(symfs);
     objects->options.kallsyms = copy_or_null(options->kallsyms);
     objects->buildid_cache =
-        options->buildid_cache ? copy_or_null(options->buildid_cache) : default_cache();
+        options->buildid_cache ? copy_or_null(options->buildid_cache) : default_cache(options);
     objects->options.buildid_cache = objects->buildid_cache;
     vector_push(&objects->items, NULL);
     return objects;
@@ -44,7 +47,6 @@ static void object_free(struct object *object) {
     buffer_release(&object->symbol_text);
     elf_image_free(object->image);
     elf_image_free(object->debug);
-    free(object->trouble_path);
     pthread_mutex_destroy(&object->lock);
     free(object);
 }

@@ -123,6 +123,13 @@ void entries_sort(struct entry *entries, size_t count) {
 
 /* ---- the better of two names for one address ---- */
 
+/* A name kept only for programs linked long ago: cfree@GLIBC_2.2.5 beside free@@GLIBC_2.2.5. */
+static bool is_superseded(const struct entry *entry, struct text name) {
+    size_t at = text_find(name, '@');
+    return (entry->flags & ENTRY_OLD) ||
+           (at != SIZE_MAX && at + 1 < name.length && name.data[at + 1] != '@');
+}
+
 static size_t leading_underscores(struct text name) {
     size_t count = 0;
     while (count < name.length && name.data[count] == '_')
@@ -141,6 +148,9 @@ int symbols_compare(const struct symbols *symbols, const struct entry *a, const 
     if (order)
         return order;
     struct text x = symbols_raw_name(symbols, a), y = symbols_raw_name(symbols, b);
+    order = (int)is_superseded(b, y) - (int)is_superseded(a, x);
+    if (order)
+        return order;
     size_t under_x = leading_underscores(x), under_y = leading_underscores(y);
     if (under_x != under_y)
         return under_x < under_y ? 1 : -1;

@@ -24,6 +24,7 @@ enum entry_flag {
     ENTRY_UNSIZED = 2, /* had no size; `end` is the farthest it can reach */
     ENTRY_CODE = 4,    /* is known to be a function */
     ENTRY_MODULE = 8,  /* kallsyms: a module's */
+    ENTRY_OLD = 16,    /* a version of the name that new programs are not linked to */
 };
 
 struct entry {
