@@ -36,19 +36,22 @@ static uint32_t location_find(struct worker *w, const struct space_at *at,
         .object = mapping ? mapping->object : 0,
         .mode = entry->mode,
         .call = back,
+        .unwound = entry->unwound,
     };
     return tree_add_location(w->tree, &location);
 }
 
-static uint32_t location_cached(struct worker *w, const struct space_at *at,
-                                const struct entry *entry) {
-    uint32_t what = (uint32_t)entry->mode << 1 | entry->call;
+struct cached_location *location_cached(struct worker *w, const struct space_at *at,
+                                        const struct entry *entry) {
+    uint16_t what = (uint16_t)(entry->mode << 2 | entry->call << 1 | entry->unwound);
     uint64_t slot = hash_mix(entry->ip ^ at->epochs << 8, what) >> 32 & (LOCATION_CACHE - 1);
     struct cached_location *cached = &w->cache[slot];
     if (cached->ip != entry->ip || cached->epochs != at->epochs || cached->what != what + 1)
-        *cached =
-            (struct cached_location){entry->ip, at->epochs, what + 1, location_find(w, at, entry)};
-    return cached->location;
+        *cached = (struct cached_location){.ip = entry->ip,
+                                           .epochs = at->epochs,
+                                           .what = (uint16_t)(what + 1),
+                                           .location = location_find(w, at, entry)};
+    return cached;
 }
 
 /* ---- chains ---- */
@@ -91,11 +94,17 @@ static void entries_of_chain(struct worker *w, const struct perfdata_sample *sam
                              const uint8_t *chain, uint64_t count) {
     bool compat = w->reading->options->compat_perf;
     unsigned mode = mode_of_misc(sample->mode);
-    bool call = false;
+    bool call = false, unwound = false;
     w->entries.count = 0;
-    for (uint64_t i = 0; i < count && !(compat && w->entries.count == COMPAT_DEPTH); i++) {
+    for (uint64_t i = 0; i < count; i++) {
         uint64_t ip = load_u64(chain + 8 * i);
-        if (ip >= CONTEXT_MARKERS_FROM) {
+        if (w->is_unwound && ip == CHAIN_UNWOUND) {
+            mode = MODE_USER;
+            unwound = true;
+            call = false;
+        } else if (compat && !unwound && w->entries.count == COMPAT_DEPTH) {
+            continue;
+        } else if (ip >= CONTEXT_MARKERS_FROM) {
             int marked = mode_of_marker(ip);
             if (marked < 0 && compat) {
                 w->entries.count = 0;
@@ -105,14 +114,15 @@ static void entries_of_chain(struct worker *w, const struct perfdata_sample *sam
             call = false;
         } else {
             vector_push(&w->entries,
-                        ((struct entry){.ip = ip, .mode = (uint8_t)mode, .call = call}));
+                        ((struct entry){
+                            .ip = ip, .mode = (uint8_t)mode, .call = call, .unwound = unwound}));
             call = true;
         }
     }
 }
 
 static bool entry_equal(const struct entry *a, const struct entry *b) {
-    return a->ip == b->ip && a->mode == b->mode && a->call == b->call;
+    return a->ip == b->ip && a->mode == b->mode && a->call == b->call && a->unwound == b->unwound;
 }
 
 /* The entries at hand become a path; how much of it is the last path's is found first. */
@@ -127,7 +137,7 @@ static uint32_t node_of_entries(struct worker *w, const struct space_at *at) {
     w->previous_epochs = at->epochs;
     for (size_t i = count - shared; i-- > 0;) {
         const struct entry *entry = &w->entries.items[i];
-        node = tree_add_node(w->tree, node, location_cached(w, at, entry));
+        node = tree_add_node(w->tree, node, location_cached(w, at, entry)->location);
         vector_push(&w->previous, *entry);
         vector_push(&w->previous_nodes, node);
     }

@@ -7,7 +7,9 @@
  * chain before it did not have, a look into a direct-mapped cache of (epoch, address) → location and one probe of the
  * node index.
  *
- * The hash stands for the chain: two different ones of one series would have to agree in 64 bits.
+ * A sample that carries registers and a slice of stack is unwound first, and what came out is then looked up like a recorded chain.
+ *
+ * The hash stands for the chain and its series: two different ones would have to agree in 64 bits.
  */
 #include "profile/worker.h"
 
@@ -43,10 +45,10 @@ static void table_grow(struct worker *w) {
     free(old);
 }
 
-/* The entry of (hash, series), or the empty one where it belongs. */
-static struct counted *table_find(struct worker *w, uint64_t hash, uint32_t series) {
+/* The entry of that hash, or the empty one where it belongs. */
+static struct counted *table_find(struct worker *w, uint64_t hash) {
     size_t slot = hash >> 8 & (w->table_size - 1);
-    while (w->table[slot].hash && (w->table[slot].hash != hash || w->table[slot].series != series))
+    while (w->table[slot].hash && w->table[slot].hash != hash)
         slot = (slot + 1) & (w->table_size - 1);
     return &w->table[slot];
 }
@@ -102,24 +104,32 @@ static bool passes(struct worker *w, const struct perfdata_sample *sample, uint3
 
 /* Of everything that the node depends on, and the series; never 0. */
 static uint64_t chain_hash(const struct perfdata_sample *sample, const struct space_at *at,
-                           uint32_t series) {
+                           uint32_t series, uint8_t ending) {
     uint64_t hash = sample->chain ? hash_bytes(sample->chain, 8 * sample->chain_count) : sample->ip;
-    return hash_mix(hash ^ at->epochs,
-                    (uint64_t)series << 32 | sample->chain_count << 8 | sample->mode) |
+    return hash_mix(hash ^ at->epochs, (uint64_t)series << 32 | sample->chain_count << 8 |
+                                           ending << 4 | sample->mode) |
            1;
 }
 
+static uint32_t series_with(struct worker *w, uint32_t series, uint8_t ending) {
+    struct series with = w->tree->series.items[series];
+    with.ending = ending;
+    return tree_add_series(w->tree, &with);
+}
+
 static struct counted *counted_of(struct worker *w, const struct pending *p) {
-    struct counted *counted = table_find(w, p->hash, p->series);
+    struct counted *counted = table_find(w, p->hash);
     if (counted->hash)
         return counted;
     if (w->table_used >= w->table_size / 2) {
         table_grow(w);
-        counted = table_find(w, p->hash, p->series);
+        counted = table_find(w, p->hash);
     }
     w->table_used++;
+    uint32_t node = chain_node(w, &p->sample, &p->at);
+    uint8_t ending = p->ending == ENDING_UNKNOWN ? chain_ending(w, &p->at) : p->ending;
     *counted = (struct counted){
-        .hash = p->hash, .series = p->series, .node = chain_node(w, &p->sample, &p->at)};
+        .hash = p->hash, .series = series_with(w, p->series, ending), .node = node};
     return counted;
 }
 
@@ -135,15 +145,17 @@ static void count_pending(struct worker *w) {
                               .offset = p->key.offset,
                               .weight = p->weight,
                               .node = counted->node,
-                              .series = p->series,
+                              .series = counted->series,
                               .round = p->key.round,
                               .cpu = p->sample.cpu};
         tree_keep_sample(w->tree, &kept);
     }
     w->pending_count = 0;
+    w->is_unwound = false;
 }
 
-/* Decoded, placed and hashed; counted with the batch. A joined chain is gone with the next one, so it ends its batch. */
+/* Decoded, placed and hashed; counted with the batch. A chain of our own making is gone with the next one, so it is a batch
+   of its own, or ends one. */
 static void add_pending(struct worker *w, struct pending *p, uint64_t offset) {
     p->key = reading_key(w->reading, offset, p->sample.time);
     spaces_at(w->reading->profile->spaces, &w->cursor, p->sample.pid, p->sample.tid, &p->key,
@@ -154,13 +166,17 @@ static void add_pending(struct worker *w, struct pending *p, uint64_t offset) {
         return;
     }
     bool deferred = chain_is_deferred(&p->sample);
-    if (deferred)
+    bool unwound = chain_is_unwindable(w, &p->sample);
+    p->ending = ENDING_UNKNOWN;
+    if (unwound)
+        p->ending = chain_unwind(w, &p->sample, &p->at);
+    else if (deferred)
         chain_join(w, &p->sample);
     p->weight = weight_of(w->reading, &p->sample);
-    p->hash = chain_hash(&p->sample, &p->at, p->series);
+    p->hash = chain_hash(&p->sample, &p->at, p->series, p->ending);
     __builtin_prefetch(&w->table[p->hash >> 8 & (w->table_size - 1)], 1);
     w->pending_count++;
-    if (deferred || w->pending_count == BATCH)
+    if (deferred || unwound || w->pending_count == BATCH)
         count_pending(w);
 }
 
@@ -211,6 +227,8 @@ static void worker_init(struct worker *w, struct reading *reading) {
 }
 
 static void worker_count_all(struct worker *w) {
+    if (w->unwinder)
+        unwinder_notes(w->unwinder, &w->tree->notes);
     if (w->filtered)
         notes_add(&w->tree->notes, &note_filtered, w->filtered, 0, NULL);
     for (size_t i = 0; i < w->table_size; i++) {
@@ -221,6 +239,7 @@ static void worker_count_all(struct worker *w) {
 }
 
 static void worker_release(struct worker *w) {
+    unwinder_free(w->unwinder);
     free(w->cache);
     free(w->table);
     vector_release(&w->entries);

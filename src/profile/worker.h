@@ -1,24 +1,31 @@
 /*
- * Private to the room: one worker of pass 2. chain.c turns recorded chains into nodes, pass2.c counts.
+ * Private to the room: one worker of pass 2. unwound.c makes chains of stacks that were copied, chain.c makes nodes
+ * of chains, pass2.c counts.
  */
 #ifndef WICK_PROFILE_WORKER_H
 #define WICK_PROFILE_WORKER_H
 
 #include "profile/reading.h"
+#include "unwind/unwind.h"
 
 enum { LOCATION_CACHE = 1 << 14, COMPAT_DEPTH = 127, BATCH = 16 };
+
+/* Our own marker, in chains that chain_unwind() made and nowhere else: a user address follows that is no return address. */
+#define CHAIN_UNWOUND (CONTEXT_MARKERS_FROM + 0x123)
 
 /* One entry of a chain: an address, and what is known of it from its place. */
 struct entry {
     uint64_t ip;
     uint8_t mode;
     uint8_t call; /* a return address */
+    uint8_t unwound;
 };
 
 struct cached_location {
     uint64_t ip;
     uint64_t epochs;
-    uint32_t what; /* mode and call bit + 1; 0: empty */
+    uint16_t what;  /* mode, call and unwound bit + 1; 0: empty */
+    uint16_t start; /* whether a stack may end there: 0: not asked, 1: no, 2: yes */
     uint32_t location;
 };
 
@@ -26,7 +33,7 @@ struct cached_location {
 struct counted {
     uint64_t hash; /* 0: an empty slot */
     uint32_t node;
-    uint32_t series;
+    uint32_t series; /* with the chain's ending */
     uint64_t samples;
     uint64_t weight;
 };
@@ -38,7 +45,8 @@ struct pending {
     struct key key;
     uint64_t hash;
     uint64_t weight;
-    uint32_t series;
+    uint32_t series; /* without it */
+    uint8_t ending; /* ENDING_UNKNOWN: the chain will tell */
 };
 
 struct worker {
@@ -55,7 +63,9 @@ struct worker {
     VECTOR(struct entry) previous; /* of the new chain before it, root first, with the nodes on its way */
     VECTOR(uint32_t) previous_nodes;
     uint64_t previous_epochs;
-    struct buffer joined; /* a chain with its deferred part */
+    struct buffer joined; /* a chain with its deferred or unwound part */
+    bool is_unwound;      /* it has CHAIN_UNWOUND in it */
+    struct unwinder *unwinder; /* NULL until a sample needs it */
     struct buffer comm;
     struct series last_series;
     uint32_t last_series_id;
@@ -67,5 +77,13 @@ uint32_t chain_node(struct worker *w, const struct perfdata_sample *sample, cons
 /* Whether the chain goes on in a record of its own. chain_join() then makes it whole, in w->joined, until the next call. */
 bool chain_is_deferred(const struct perfdata_sample *sample);
 void chain_join(struct worker *w, struct perfdata_sample *sample);
+/* Whether the sample carries what unwinding needs. chain_unwind() then makes its chain, in w->joined, until the next call; it returns
+   the ending. */
+bool chain_is_unwindable(const struct worker *w, const struct perfdata_sample *sample);
+uint8_t chain_unwind(struct worker *w, struct perfdata_sample *sample, const struct space_at *at);
+/* The ending of the recorded chain that chain_node() was last called for. */
+uint8_t chain_ending(struct worker *w, const struct space_at *at);
+struct cached_location *location_cached(struct worker *w, const struct space_at *at,
+                                        const struct entry *entry);
 
 #endif

@@ -126,6 +126,16 @@ static struct entry *entry_unsigned(struct unwinder *unwinder, struct state *sta
     return entry;
 }
 
+static bool is_one_of(struct text name, const struct text *names, size_t count) {
+    size_t version = text_find(name, '@');
+    if (version != SIZE_MAX)
+        name = text_upto(name, version);
+    for (size_t i = 0; i < count; i++)
+        if (text_equal(name, names[i]))
+            return true;
+    return false;
+}
+
 bool unwind_is_start(struct text name) {
     static const struct text names[] = {
         TEXT("_start"),         TEXT("__clone"),          TEXT("clone"),
@@ -135,13 +145,13 @@ bool unwind_is_start(struct text name) {
         TEXT("runtime.mstart"), TEXT("runtime.rt0_go"),   TEXT("runtime.rt0_go.abi0"),
         TEXT("_rt0_amd64"),     TEXT("_rt0_amd64_linux"), TEXT("_rt0_arm64_linux"),
         TEXT("ret_from_fork"),  TEXT("ret_from_fork_asm")};
-    size_t version = text_find(name, '@');
-    if (version != SIZE_MAX)
-        name = text_upto(name, version);
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (text_equal(name, names[i]))
-            return true;
-    return false;
+    return is_one_of(name, names, COUNT_OF(names));
+}
+
+bool unwind_is_first_by_frame_pointer(struct text name) {
+    static const struct text names[] = {TEXT("__libc_start_main"), TEXT("__libc_start_call_main"),
+                                        TEXT("__libc_start_main_impl"), TEXT("start_thread")};
+    return unwind_is_start(name) || is_one_of(name, names, COUNT_OF(names));
 }
 
 static bool entry_is_start(struct unwinder *unwinder, struct entry *entry) {

@@ -67,5 +67,7 @@ void unwinder_notes(const struct unwinder *unwinder, struct notes *notes);
 
 /* Whether a process or thread starts in the function of that name: _start, the clone family, Go's goexit, ret_from_fork, … */
 bool unwind_is_start(struct text name);
+/* The same for chains by frame pointer, which end a function or two earlier, as libc keeps no frame pointers there. */
+bool unwind_is_first_by_frame_pointer(struct text name);
 
 #endif
