@@ -1,6 +1,9 @@
 /*
  * Addresses to names: once for each distinct location that survived, in parallel.
  *
+ * A location in a function that others were inlined into has several frames: the function, by its symbol, then what debug information says
+ * is inlined there.
+ *
  * Locations are sorted by (object, address), so that one slice of them touches one object's tables in order. Workers fill a
  * slice's frames with texts that the objects own; interning them, which is not thread-safe, comes after.
  */
@@ -12,12 +15,19 @@ enum { SLICE = 256 };
 
 static const struct note_kind note_unresolved = {"unresolved", "# places in code have no symbol"};
 
+/* What a worker found for a slice. */
+struct slice {
+    VECTOR(struct inline_frame) inlines;
+};
+
 struct resolve {
     struct tree *tree;
     struct objects *objects;
     const struct profile_options *options;
-    VECTOR(uint32_t) order; /* locations to resolve */
-    struct symbol *symbols; /* one for each of `order`; name.data NULL: none */
+    VECTOR(uint32_t) order;  /* locations to resolve */
+    struct symbol *symbols;  /* one for each of `order`; name.data NULL: none */
+    uint32_t *inline_counts; /* how many frames of its slice's inlines belong to each */
+    struct slice *slices;
 };
 
 static int location_order(const void *a, const void *b, void *context) {
@@ -29,39 +39,112 @@ static int location_order(const void *a, const void *b, void *context) {
     return (x->address > y->address) - (x->address < y->address);
 }
 
+/* perf expands only what it unwound, and only where it has a symbol. */
+static bool wants_inlines(const struct resolve *r, const struct location *location,
+                          const struct symbol *symbol) {
+    enum object_kind kind = objects_get(r->objects, location->object)->kind;
+    if ((kind != OBJECT_FILE && kind != OBJECT_VDSO) ||
+        (r->options->no_inline && !r->options->source_lines))
+        return false;
+    return !r->options->compat_perf || (location->unwound && symbol->name.data);
+}
+
+/* Without inlined functions, but with lines: the function stands where its innermost inlined one does. */
+static void keep_line_only(struct inline_chain *chain) {
+    struct inline_frame *first = &chain->items[0], *last = &chain->items[chain->count - 1];
+    first->file = last->file;
+    first->line = last->line;
+    first->column = last->column;
+    chain->count = 1;
+}
+
+static void find_inlines(struct resolve *r, struct slice *slice, struct inline_chain *chain,
+                         size_t i) {
+    const struct location *location = &r->tree->locations.items[r->order.items[i]];
+    if (!wants_inlines(r, location, &r->symbols[i]) ||
+        !objects_inlines(r->objects, location->object, location->address - location->call,
+                         r->options->source_lines, chain))
+        return;
+    if (r->options->no_inline)
+        keep_line_only(chain);
+    for (size_t k = 0; k < chain->count; k++)
+        vector_push(&slice->inlines, chain->items[k]);
+    r->inline_counts[i] = (uint32_t)chain->count;
+}
+
 static void resolve_slice(void *context, unsigned worker, size_t item) {
     struct resolve *r = context;
     size_t end = (item + 1) * SLICE < r->order.count ? (item + 1) * SLICE : r->order.count;
+    struct inline_chain chain = {0};
     for (size_t i = item * SLICE; i < end; i++) {
         const struct location *location = &r->tree->locations.items[r->order.items[i]];
         if (!objects_symbol(r->objects, location->object, location->address - location->call,
                             &r->symbols[i]))
             r->symbols[i] = (struct symbol){0};
+        find_inlines(r, &r->slices[item], &chain, i);
     }
+    vector_release(&chain);
     progress("resolving", end, r->order.count);
 }
 
-/* Neighbours are often in one function, whose text is then the very same bytes. */
-static void resolve_intern(struct resolve *r) {
+/* Interns a text, unless it is the very same bytes as the last one: neighbours are often in one function. */
+struct interner {
+    struct strings *strings;
+    struct text last;
+    uint32_t id;
+};
+
+static uint32_t intern(struct interner *in, struct text text) {
+    if (!text.length)
+        return 0;
+    if (text.data != in->last.data || text.length != in->last.length) {
+        in->last = text;
+        in->id = strings_add(in->strings, text);
+    }
+    return in->id;
+}
+
+/* The function goes by its symbol, as debug information knows neither aliases nor clones; perf takes the debug information's word, and
+   calls inlined whatever is not called like the symbol. */
+static void add_frames(struct resolve *r, struct interner *names, struct interner *files,
+                       struct location *location, const struct symbol *symbol,
+                       const struct inline_frame *inlines, uint32_t count) {
     struct tree *tree = r->tree;
-    struct text last = {0};
-    uint32_t last_id = 0;
-    for (size_t i = 0; i < r->order.count; i++) {
-        struct location *location = &tree->locations.items[r->order.items[i]];
-        const struct symbol *symbol = &r->symbols[i];
-        location->first_frame = (uint32_t)tree->frames.count;
-        location->frame_count = 1;
-        struct frame frame = {0};
-        if (symbol->name.data) {
-            if (symbol->name.data != last.data || symbol->name.length != last.length)
-                last_id = strings_add(tree->strings, symbol->name);
-            last = symbol->name;
-            frame.name = last_id;
+    bool compat = r->options->compat_perf;
+    location->first_frame = (uint32_t)tree->frames.count;
+    location->frame_count = count ? count : 1;
+    for (uint32_t k = 0; k < location->frame_count; k++) {
+        const struct inline_frame *inlined = count ? &inlines[k] : NULL;
+        struct text name = symbol->name;
+        struct frame frame = {.inlined = k > 0};
+        if (inlined && inlined->name.length && (k > 0 || !name.data || compat))
+            name = inlined->name;
+        if (compat && inlined)
+            frame.inlined = !text_equal(name, symbol->name);
+        frame.name = name.data ? intern(names, name) : 0;
+        if (symbol->name.data)
             frame.offset = location->address - symbol->start;
-        } else {
-            notes_add(&tree->notes, &note_unresolved, 1, 0, NULL);
+        if (inlined && r->options->source_lines) {
+            frame.file = intern(files, inlined->file);
+            frame.line = inlined->line;
+            frame.column = inlined->column;
         }
+        if (!frame.name)
+            notes_add(&tree->notes, &note_unresolved, 1, 0, NULL);
         vector_push(&tree->frames, frame);
+    }
+}
+
+static void resolve_intern(struct resolve *r) {
+    struct interner names = {.strings = r->tree->strings}, files = {.strings = r->tree->strings};
+    size_t at = 0;
+    for (size_t i = 0; i < r->order.count; i++) {
+        const struct slice *slice = &r->slices[i / SLICE];
+        if (i % SLICE == 0)
+            at = 0;
+        add_frames(r, &names, &files, &r->tree->locations.items[r->order.items[i]], &r->symbols[i],
+                   slice->inlines.items + at, r->inline_counts[i]);
+        at += r->inline_counts[i];
     }
 }
 
@@ -73,11 +156,19 @@ void profile_resolve(struct tree *tree, struct objects *objects,
             vector_push(&r.order, (uint32_t)i);
     if (r.order.count)
         qsort_r(r.order.items, r.order.count, sizeof *r.order.items, location_order, tree);
+    size_t slices = (r.order.count + SLICE - 1) / SLICE;
     r.symbols = memory_zero(r.order.count, sizeof *r.symbols);
+    r.inline_counts = memory_zero(r.order.count, sizeof *r.inline_counts);
+    r.slices = memory_zero(slices, sizeof *r.slices);
     unsigned threads = options->threads ? options->threads : parallel_default();
-    parallel_run(threads, (r.order.count + SLICE - 1) / SLICE, resolve_slice, &r);
+    parallel_run(threads, slices, resolve_slice, &r);
     resolve_intern(&r);
     objects_notes(objects, &tree->notes);
+    objects_inline_notes(objects, &tree->notes);
+    for (size_t i = 0; i < slices; i++)
+        vector_release(&r.slices[i].inlines);
+    free(r.slices);
+    free(r.inline_counts);
     free(r.symbols);
     vector_release(&r.order);
 }
