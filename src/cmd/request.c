@@ -90,6 +90,11 @@ static bool set_mark_all(const char *value, struct error *error) {
     return true;
 }
 
+static bool set_source_lines(const char *value, struct error *error) {
+    request.import.profile.source_lines = request.naming.source_lines = true;
+    return true;
+}
+
 static bool set_compat(const char *value, struct error *error) {
     return true; /* request_find_compat() has looked at it already */
 }
@@ -115,6 +120,9 @@ const struct option options_symbols[] = {
      "take the kernel's symbols from FILE"},
     {"no-demangle", 0, OPTION_FLAG, &request.import.profile.objects.no_demangle, NULL,
      "leave C++, Rust and D names as they are"},
+    {"no-inline", 0, OPTION_FLAG, &request.import.profile.no_inline, NULL,
+     "leave functions that were inlined out"},
+    {"srcline", 0, OPTION_CALL, set_source_lines, NULL, "frames carry file:line"},
     {0},
 };
 
@@ -128,6 +136,8 @@ const struct option options_names[] = {
     {"mark-inline", 0, OPTION_FLAG, &request.naming.mark_inline, NULL,
      "inlined frames end in _[i]"},
     {"mark-all", 0, OPTION_CALL, set_mark_all, NULL, "all of these marks"},
+    {"mark-incomplete", 0, OPTION_FLAG, &request.naming.mark_incomplete, NULL,
+     "stacks without their root get [truncated] or [broken] there"},
     {"addrs", 0, OPTION_FLAG, &request.naming.addresses, NULL,
      "unresolved frames carry their address"},
     {"keep-unknown", 0, OPTION_FLAG, &request.naming.keep_unknown, NULL,

@@ -43,6 +43,7 @@ static bool profile_passes(struct reading *reading, struct error *error) {
         objects_prefetch_kernel(profile->objects);
     if (!reading_pass2(reading, error))
         return false;
+    reading_note_endings(reading);
     if (profile->data->is_cut)
         notes_add(&profile->tree->notes, &note_cut, 1, 0, "%s: byte %llu",
                   profile->data->file->path, (unsigned long long)profile->data->cut);

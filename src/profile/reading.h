@@ -52,6 +52,9 @@ bool reading_pass1(struct reading *reading, struct error *error);
 bool reading_choose_events(struct reading *reading, struct error *error);
 bool reading_pass2(struct reading *reading, struct error *error);
 
+/* endings.c: a note of how many stacks are whole; after pass 2. */
+void reading_note_endings(struct reading *reading);
+
 /* spaces.c: makes the header's build ids findable by path; before pass 1. */
 void reading_index_build_ids(struct reading *reading);
 /* spaces.c: applies one side record to the profile's spaces. */
