@@ -1,0 +1,64 @@
+// What the browser tests share: a browser, cases that report one line each, and pictures drawn by wick.
+import { createRequire } from "node:module";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import assert from "node:assert/strict";
+
+const { chromium } = createRequire(import.meta.url)(process.env.PLAYWRIGHT);
+const work = process.env.WORK || "/tmp";
+mkdirSync(work, { recursive: true });
+const cases = [];
+let drawn = 0;
+
+export { assert };
+export const test = (name, body) => cases.push({ name, body });
+
+// A file made by `wick flame` from folded text (or bytes); its URL.
+export function draw(folded, extension, ...options) {
+  const input = join(work, `input${++drawn}.folded`), output = join(work, `output${drawn}.${extension}`);
+  writeFileSync(input, folded);
+  execFileSync(process.env.WICK, ["flame", input, "-o", output, ...options], { stdio: ["ignore", "ignore", "pipe"] });
+  return "file://" + output;
+}
+
+// A page that fails the case on any script error, dialog or request that is not for the file itself.
+async function openPage(browser, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1220, height: 900 }, ...options });
+  const page = await context.newPage();
+  page.wrong = [];
+  page.on("pageerror", error => page.wrong.push("script error: " + error.message));
+  page.on("dialog", dialog => (page.wrong.push("dialog: " + dialog.message()), dialog.dismiss()));
+  page.on("request", request => {
+    if (!/^(file|data|blob|about):/.test(request.url())) page.wrong.push("request: " + request.url());
+  });
+  return page;
+}
+
+export async function runAll(group, pageOptions = {}) {
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
+  let failed = 0;
+  for (const { name, body } of cases) {
+    const page = await openPage(browser, pageOptions[name]);
+    try {
+      await body(page);
+      assert.deepEqual(page.wrong, []);
+      console.log(`ok browser/${group}-${name}`);
+    } catch (error) {
+      failed++;
+      console.log(`FAIL browser/${group}-${name}: ${String(error.message).split("\n").slice(0, 6).join(" | ")}`);
+    }
+    await page.context().close();
+  }
+  await browser.close();
+  process.exitCode = failed ? 1 : 0;
+}
+
+// Names as a hostile program would have them, each a frame of its own. Newlines and semicolons cannot stand in folded text.
+export const hostile = [
+  "<script>window.ran=1</script>", "<img src=x onerror=window.ran=1>", "\"onload=\"window.ran=1", "'-window.ran=1-'",
+  "]]><script>window.ran=1</script>", "--><svg onload=window.ran=1>", "</title><script>window.ran=1</script>",
+  "&ltb&gt", "${window.ran=1}", "`window.ran=1`", "\\u003cscript\\u003e", "</script><script>window.ran=1</script>",
+  "expression(window.ran=1)", "}*{display:none", "javascript:window.ran=1", "\u202Egnirts txet\u202C", "\u200Fabc\u200E",
+  "__proto__", "constructor", "toString", "emoji 👩‍👩‍👧‍👦 ok", "日本語の関数", "e\u0301\u0301\u0301", "a  b   c",
+];

@@ -1,0 +1,231 @@
+// The SVG in a browser: zoom, search, keyboard, state in the URL, names that mean harm.
+import { assert, draw, hostile, runAll, test } from "./harness.mjs";
+
+const stacks = `app;main;parse;read 30
+app;main;parse 20
+app;main;run;step;add 25
+app;main;run;step;mul 15
+app;idle 10
+`;
+const simple = draw(stacks, "svg");
+const frame = (page, name) => page.locator("#frames > g").filter({ has: page.locator("title", { hasText: new RegExp("^" + name + " \\(") }) }).first();
+const box = async (page, name) => (await frame(page, name).locator("rect").boundingBox());
+const shown = (page, name) => frame(page, name).isVisible();
+const matched = page => page.locator("#matched").textContent();
+const query = page => new URL(page.url()).searchParams;
+const near = (a, b, what) => assert.ok(Math.abs(a - b) < 2.5, `${what}: ${a} is not ${b}`);
+
+test("whole", async page => {
+  await page.goto(simple);
+  const all = await box(page, "all"), main = await box(page, "main"), idle = await box(page, "idle");
+  near(all.width, 1200, "the root spans the plot");
+  near(main.width, 1080, "main");
+  near(idle.x, all.x, "children stand in order of their names");
+  near(main.x, all.x + 120, "and side by side");
+  assert.ok(main.y < all.y, "the root is at the bottom");
+  assert.equal(await frame(page, "parse").locator("text").textContent(), "parse");
+});
+
+test("zoom", async page => {
+  await page.goto(simple);
+  await frame(page, "run").click();
+  const all = await box(page, "all");
+  near((await box(page, "run")).width, 1200, "the clicked frame fills the width");
+  near((await box(page, "main")).width, 1200, "so do its ancestors");
+  near((await box(page, "add")).width, 1200 * 25 / 40, "callees are in proportion");
+  near((await box(page, "mul")).x, all.x + 1200 * 25 / 40, "and in place");
+  assert.equal(await shown(page, "parse"), false, "others are hidden");
+  assert.ok(await frame(page, "main").locator("rect").evaluate(r => +getComputedStyle(r).opacity < 0.6), "ancestors are dimmed");
+  await page.getByRole("button", { name: "Reset Zoom" }).click();
+  near((await box(page, "run")).width, 480, "reset");
+  assert.equal(await shown(page, "parse"), true);
+  assert.equal(await page.getByRole("button", { name: "Reset Zoom" }).isVisible(), false);
+});
+
+test("back", async page => {
+  await page.goto(simple);
+  await frame(page, "main").click();
+  await frame(page, "step").click();
+  near((await box(page, "step")).width, 1200, "zoomed twice");
+  await page.getByRole("button", { name: "Back" }).click();
+  await page.waitForFunction(() => location.search.includes("y=2"));
+  near((await box(page, "main")).width, 1200, "back once");
+  near((await box(page, "step")).width, 1200 * 40 / 90, "callees too");
+  await page.goBack();
+  await page.waitForFunction(() => !location.search.includes("y="));
+  near((await box(page, "main")).width, 1080, "the browser's own button goes back as well");
+});
+
+test("touches-only-what-is-visible", async page => {
+  const lines = [];
+  for (let i = 0; i < 3000; i++) lines.push(`app;group${i % 30};leaf${i} 10`);
+  await page.goto(draw(lines.join("\n") + "\n", "svg"));
+  assert.ok(await page.locator("#frames > g").count() > 3000);
+  await page.evaluate(() => {
+    window.touched = new Set();
+    new MutationObserver(list => list.forEach(m => touched.add(m.target.closest ? m.target.closest("#frames > g, #frames") : m.target.parentNode)))
+      .observe(document.getElementById("frames"), { attributes: true, childList: true, subtree: true });
+  });
+  await frame(page, "group7").click();
+  const first = await page.evaluate(() => new Promise(done => setTimeout(() => done(touched.size), 50)));
+  assert.ok(first <= 100 + 3 + 2, `100 callees, 3 ancestors, the whole: ${first} elements changed`);
+  assert.equal(await page.locator("#frames > g:visible").count(), 103);
+});
+
+test("search", async page => {
+  await page.goto(simple);
+  await page.keyboard.press("/");
+  await page.keyboard.type("^re|st");
+  assert.equal(await matched(page), "Matched: 70.0%");
+  const fill = name => frame(page, name).locator("rect").evaluate(r => getComputedStyle(r).fill);
+  assert.equal(await fill("read"), "rgb(230, 0, 230)");
+  assert.notEqual(await fill("parse"), "rgb(230, 0, 230)");
+  await frame(page, "run").click();
+  assert.equal(await matched(page), "Matched: 100%", "the share follows the zoom");
+  await frame(page, "main").click();
+  assert.equal(await matched(page), "Matched: 77.8%");
+  await page.fill("#search", "READ");
+  assert.equal(await matched(page), "Matched: 0.0%");
+  await page.check("#case");
+  assert.equal(await matched(page), "Matched: 33.3%");
+  await page.fill("#search", "(");
+  assert.equal(await page.getAttribute("#search", "aria-invalid"), "true");
+  assert.match(await matched(page), /not a regular expression/);
+  await page.fill("#search", "");
+  assert.equal(await matched(page), "");
+  assert.equal(await page.locator("#frames .m").count(), 0);
+});
+
+test("search-counts-each-place-once", async page => {
+  await page.goto(draw("a;b;a;b 50\na;c 50\n", "svg"));
+  await page.fill("#search", "b");
+  assert.equal(await matched(page), "Matched: 50.0%");
+  await page.fill("#search", "samples|%");
+  assert.equal(await matched(page), "Matched: 0.0%", "names are searched, not counts");
+});
+
+test("url-state", async page => {
+  await page.goto(simple);
+  await frame(page, "run").click();
+  await page.fill("#search", "ADD");
+  await page.check("#case");
+  assert.equal(query(page).get("s"), "ADD");
+  assert.equal(query(page).get("ic"), "1");
+  const url = page.url();
+  await page.goto("about:blank");
+  await page.goto(url);
+  near((await box(page, "run")).width, 1200, "the zoom is back");
+  assert.equal(await matched(page), "Matched: 62.5%");
+  await page.goto(simple + "?x=banana&y=-3&s=%28");
+  near((await box(page, "run")).width, 480, "nonsense is no harm");
+});
+
+test("keyboard", async page => {
+  await page.goto(simple);
+  const focus = () => page.evaluate(() => document.activeElement.getAttribute("aria-label"));
+  await page.locator("#frames > g[tabindex]").focus();
+  assert.match(await focus(), /^all \(100 samples, 100%\)/);
+  for (const [key, name] of [["ArrowUp", "app"], ["ArrowUp", "main"], ["ArrowLeft", "idle"], ["ArrowRight", "main"], ["ArrowUp", "parse"],
+                             ["ArrowRight", "run"], ["ArrowUp", "step"], ["ArrowDown", "run"]]) {
+    await page.keyboard.press(key);
+    assert.match(await focus(), new RegExp(`^${name} \\(`), key);
+  }
+  assert.match(await page.locator("#details").textContent(), /^Function: run \(40 samples, 40\.00%\)/);
+  await page.keyboard.press("Enter");
+  near((await box(page, "run")).width, 1200, "Enter zooms");
+  await page.keyboard.press("Backspace");
+  await page.waitForFunction(() => !location.search.includes("y="));
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("/");
+  await page.keyboard.type("add");
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator("#search").evaluate(input => input.value), "");
+  await page.keyboard.press("Escape");
+  near((await box(page, "run")).width, 480, "Escape resets");
+  assert.equal(await page.locator("#frames").getAttribute("role"), "tree");
+  assert.equal(await page.locator("#frames > g[tabindex]").count(), 1, "one frame has the focus");
+});
+
+test("hover", async page => {
+  await page.goto(simple);
+  await frame(page, "mul").hover();
+  assert.equal(await page.locator("#details").textContent(), "Function: mul (15 samples, 15.00%)");
+});
+
+test("fluid", async page => {
+  await page.goto(simple);
+  await page.setViewportSize({ width: 520, height: 700 });
+  await page.waitForFunction(() => +document.getElementById("frames").getAttribute("width") === 500);
+  near((await box(page, "main")).width, 450, "narrower");
+  await page.setViewportSize({ width: 2020, height: 700 });
+  await page.waitForFunction(() => +document.getElementById("frames").getAttribute("width") === 2000);
+  near((await box(page, "main")).width, 1800, "wider");
+});
+
+test("labels-stay-inside", async page => {
+  const name = "namespace::some_class<int, std::string>::operator()";
+  await page.goto(draw(`${name};${name.repeat(40)} 30\n日本語の関数の名前はとても長い 3\nx 60\n`, "svg"));
+  for (const width of [400, 900, 1500]) {
+    await page.setViewportSize({ width, height: 500 });
+    await page.waitForTimeout(60);
+    const over = await page.evaluate(() => [...document.querySelectorAll("#frames > g")].filter(g => {
+      const text = g.querySelector("text"), rect = g.querySelector("rect");
+      return text && text.textContent && text.getBoundingClientRect().right > rect.getBoundingClientRect().right + 1;
+    }).map(g => g.textContent.slice(0, 50)));
+    assert.deepEqual(over, [], "at " + width);
+  }
+});
+
+test("dark", async page => {
+  await page.goto(simple);
+  assert.equal(await page.locator("#back").evaluate(r => getComputedStyle(r).fill), "rgb(23, 25, 30)");
+  await page.emulateMedia({ colorScheme: "light" });
+  assert.equal(await page.locator("#back").evaluate(r => getComputedStyle(r).fill), "rgb(255, 255, 255)");
+});
+
+test("still", async page => {
+  await page.goto(simple);
+  near((await box(page, "main")).width, 1180 * 0.9, "a picture without scripts");
+  assert.equal(await frame(page, "parse").locator("text").textContent(), "parse");
+});
+
+test("hostile-names", async page => {
+  const longest = "<x>".repeat(33000);
+  const names = [...hostile, longest];
+  await page.goto(draw(names.map(name => `root;${name};leaf 10\n`).join(""), "svg"));
+  const titles = await page.evaluate(() => [...document.querySelectorAll("#frames > g > title")].map(t => t.textContent));
+  for (const name of names)
+    assert.ok(titles.some(t => t.startsWith(name + " (10 samples")), "shown as given: " + name.slice(0, 40));
+  for (let i = 0; i < await page.locator("#frames > g").count(); i += 3)
+    await page.evaluate(k => document.querySelectorAll("#frames > g")[k].dispatchEvent(new MouseEvent("click", { bubbles: true })), i);
+  await page.fill("#search", "script|\\W");
+  await page.fill("#search", "__proto__");
+  assert.equal(await page.evaluate(() => window.ran), undefined, "nothing ran");
+  assert.equal(await page.locator("#frames script, #frames img, #frames foreignObject").count(), 0);
+});
+
+test("hostile-bytes", async page => {
+  const bytes = Buffer.concat([Buffer.from("root;ctrl\x01\x02\x1b[31m\x7f;leaf 10\nroot;bad"), Buffer.from([0xff, 0xfe, 0x80, 0xc0, 0xed, 0xa0, 0x80]),
+                               Buffer.from(";leaf 10\nroot;\xa0nbsp 10\n", "latin1")]);
+  await page.goto(draw(bytes, "svg"));
+  const titles = await page.evaluate(() => [...document.querySelectorAll("#frames > g > title")].map(t => t.textContent));
+  assert.ok(titles.includes("ctrl\u2401\u2402\u241b[31m\x7f (10 samples, 33.33%)"), "pictures of control characters");
+  assert.ok(titles.some(t => /^bad\ufffd{7} \(/.test(t)), "bytes that are no UTF-8");
+});
+
+test("deep", async page => {
+  const depth = 2000;
+  await page.goto(draw(Array.from({ length: depth }, (_, i) => "f" + i).join(";") + " 7\n", "svg"));
+  await page.evaluate(() => document.querySelectorAll("#frames > g")[1500].dispatchEvent(new MouseEvent("click", { bubbles: true })));
+  assert.equal(await page.locator("#frames > g.v").count(), depth + 1);
+});
+
+test("icicle", async page => {
+  await page.goto(draw(stacks, "svg", "--inverted"));
+  assert.ok((await box(page, "main")).y > (await box(page, "all")).y);
+  await page.locator("#frames > g[tabindex]").focus();
+  await page.keyboard.press("ArrowDown");
+  assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), /^app /);
+});
+
+await runAll("svg", { dark: { colorScheme: "dark" }, still: { javaScriptEnabled: false } });
