@@ -231,6 +231,7 @@ bool script_write(struct out *out, const struct profile *profile,
     struct arena *arenas = memory_zero(threads, sizeof *arenas);
     struct buffer *buffers = memory_zero(threads, sizeof *buffers);
     script_events_init(&script);
+    script_traces_init(&script);
     comms_make(&script);
     lines_make(&script, arenas, buffers, threads);
     bool fine = rows_make(&script, error) && rows_write(&script, out, buffers, threads, error);
@@ -238,6 +239,7 @@ bool script_write(struct out *out, const struct profile *profile,
         arena_release(&arenas[i]);
         buffer_release(&buffers[i]);
     }
+    script_traces_free(script.traces);
     arena_release(&script.arena);
     free(arenas);
     free(buffers);

@@ -64,6 +64,12 @@ void script_events_init(struct script *script);
 /* One row, with the blank line after it. False: the sample's record can't be decoded. */
 bool script_print(struct script *script, struct buffer *buffer, size_t row, struct error *error);
 
+/* script_trace.c */
+void script_traces_init(struct script *script); /* after the events */
+void script_traces_free(struct script_traces *traces);
+void script_add_trace(struct script *script, struct buffer *buffer, uint32_t event,
+                      const struct perfdata_sample *sample);
+
 /* script_memory.c: how perf spells where a load's data came from. */
 void script_add_source(struct buffer *buffer, uint64_t source);
 

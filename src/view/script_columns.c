@@ -319,6 +319,8 @@ bool script_print(struct script *script, struct buffer *buffer, size_t number,
     const struct script_event *event = &script->events[row.event];
     const struct perfdata_event *attribute = &data->events.items[row.event];
     print_head(script, buffer, &sample, kept, &row);
+    if (event->columns & COLUMN_TRACE && sample.raw)
+        script_add_trace(script, buffer, row.event, &sample);
     if (event->columns & (COLUMN_ADDRESS | COLUMN_DATA_SOURCE | COLUMN_WEIGHT))
         print_memory(script, buffer, &sample, event->columns);
     if (event->columns & COLUMN_IP && sample.chain)
