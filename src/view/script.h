@@ -68,7 +68,7 @@ bool script_print(struct script *script, struct buffer *buffer, size_t row, stru
 void script_traces_init(struct script *script); /* after the events */
 void script_traces_free(struct script_traces *traces);
 void script_add_trace(struct script *script, struct buffer *buffer, uint32_t event,
-                      const struct perfdata_sample *sample);
+                      const struct key *key, const struct perfdata_sample *sample);
 
 /* script_memory.c: how perf spells where a load's data came from. */
 void script_add_source(struct buffer *buffer, uint64_t source);

@@ -239,6 +239,11 @@ static void print_place(const struct script *script, struct buffer *buffer, uint
 
 /* ---- what BPF programs send: a hex dump, and the string it may be ---- */
 
+/* The kernel's idea of it, which is Latin 1. */
+static bool is_printable(uint8_t c) {
+    return (c >= ' ' && c < 127) || c >= 160;
+}
+
 static void print_dump_line(struct buffer *buffer, const uint8_t *data, size_t at, size_t size) {
     buffer_printf(buffer, "%17s %04x:", at ? "" : "BPF output:", (unsigned)at);
     for (size_t i = at; i < at + 8; i++) {
@@ -249,7 +254,7 @@ static void print_dump_line(struct buffer *buffer, const uint8_t *data, size_t a
     }
     buffer_add(buffer, TEXT("  "));
     for (size_t i = at; i < at + 8; i++) {
-        char shown = i < size && data[i] >= ' ' && data[i] < 127 ? (char)data[i] : '.';
+        char shown = i < size && is_printable(data[i]) ? (char)data[i] : '.';
         buffer_add_char(buffer, i < size ? shown : ' ');
     }
     buffer_add_char(buffer, '\n');
@@ -261,7 +266,7 @@ static void print_bpf_output(struct buffer *buffer, const struct perfdata_sample
     buffer_add_char(buffer, '\n');
     for (size_t at = 0; at < size; at += 8)
         print_dump_line(buffer, data, at, size);
-    while (text < size && data[text] >= ' ' && data[text] < 127)
+    while (text < size && is_printable(data[text]))
         text++;
     for (nul = text; nul < size && data[nul] == 0; nul++)
         ;
@@ -320,15 +325,16 @@ bool script_print(struct script *script, struct buffer *buffer, size_t number,
     const struct perfdata_event *attribute = &data->events.items[row.event];
     print_head(script, buffer, &sample, kept, &row);
     if (event->columns & COLUMN_TRACE && sample.raw)
-        script_add_trace(script, buffer, row.event, &sample);
+        script_add_trace(
+            script, buffer, row.event,
+            &(struct key){.time = kept->time, .offset = kept->offset, .file = kept->file}, &sample);
     if (event->columns & (COLUMN_ADDRESS | COLUMN_DATA_SOURCE | COLUMN_WEIGHT))
         print_memory(script, buffer, &sample, event->columns);
     if (event->columns & COLUMN_IP && sample.chain)
         print_chain(script, buffer, kept->node);
     else if (event->columns & COLUMN_IP)
         print_place(script, buffer, sample.ip, kept->node);
-    if (event->columns & COLUMN_BPF_OUTPUT && attribute->config == SOFTWARE_BPF_OUTPUT &&
-        sample.raw)
+    if (event->columns & COLUMN_BPF_OUTPUT && attribute->config == SOFTWARE_BPF_OUTPUT)
         print_bpf_output(buffer, &sample);
     print_tail(buffer, &sample, event->columns);
     return true;

@@ -27,6 +27,11 @@ struct script_traces {
     struct trace_seq text;
     uint8_t *payload; /* a copy with zeroes behind it */
     size_t used;
+    const struct profile *profile; /* for the names of functions that fields point to */
+    struct space_cursor cursor;
+    uint32_t kernel; /* what was mapped there at the sample in print */
+    struct buffer function;
+    struct buffer module;
 };
 
 /* ---- the section ---- */
@@ -165,14 +170,37 @@ static bool event_usable(struct tep_event *event) {
     return true;
 }
 
-static struct script_traces *traces_new(const struct perfdata *data) {
+/* The function at *address, for "%pS" and the like; *address becomes its start. The library uses the text before it asks again. */
+static char *resolve_function(void *context, unsigned long long *address, char **module) {
+    struct script_traces *traces = context;
+    const struct profile *profile = traces->profile;
+    const struct mapping *mapping = space_find(profile->spaces, traces->kernel, *address);
+    struct symbol symbol;
+    if (!mapping || !objects_symbol(profile->objects, mapping->object, *address, &symbol))
+        return NULL;
+    traces->function.count = traces->module.count = 0;
+    buffer_add(&traces->function, symbol.name);
+    buffer_add_char(&traces->function, 0);
+    buffer_add(&traces->module, objects_shown(profile->objects, mapping->object));
+    buffer_add_char(&traces->module, 0);
+    bool is_module = objects_get(profile->objects, mapping->object)->kind == OBJECT_MODULE;
+    *module = is_module ? traces->module.items : NULL;
+    *address = symbol.start;
+    return traces->function.items;
+}
+
+static struct script_traces *traces_new(const struct profile *profile) {
+    const struct perfdata *data = profile->data;
     struct script_traces *traces = memory_zero(1, sizeof *traces);
+    traces->profile = profile;
     tep_set_loglevel(TEP_LOG_NONE);
     traces->handle = tep_alloc();
     traces->events = memory_zero(data->events.count, sizeof *traces->events);
     traces->payload = memory_zero(PAYLOAD_SIZE, 1);
     pthread_mutex_init(&traces->lock, NULL);
     trace_seq_init(&traces->text);
+    if (traces->handle)
+        tep_set_function_resolver(traces->handle, resolve_function, traces);
     if (!traces->handle ||
         !section_read(traces->handle, data, data->features[FEATURE_TRACING_DATA]))
         return traces;
@@ -191,7 +219,7 @@ static bool traces_can_print(const struct script_traces *traces, size_t event) {
 }
 
 void script_add_trace(struct script *script, struct buffer *buffer, uint32_t event,
-                      const struct perfdata_sample *sample) {
+                      const struct key *key, const struct perfdata_sample *sample) {
     struct script_traces *traces = script->traces;
     if (!traces || !traces->events[event])
         return;
@@ -200,6 +228,9 @@ void script_add_trace(struct script *script, struct buffer *buffer, uint32_t eve
     if (traces->used > sample->raw_size)
         memset(traces->payload + sample->raw_size, 0, traces->used - sample->raw_size);
     traces->used = sample->raw_size;
+    struct space_at at;
+    spaces_at(traces->profile->spaces, &traces->cursor, sample->pid, sample->tid, key, &at);
+    traces->kernel = at.kernel;
     struct tep_record record = {
         .cpu = (int)sample->cpu, .size = (int)sample->raw_size, .data = traces->payload};
     trace_seq_reset(&traces->text);
@@ -216,12 +247,14 @@ void script_traces_free(struct script_traces *traces) {
     tep_free(traces->handle);
     free(traces->events);
     free(traces->payload);
+    buffer_release(&traces->function);
+    buffer_release(&traces->module);
     free(traces);
 }
 
 #else
 
-static struct script_traces *traces_new(const struct perfdata *data) {
+static struct script_traces *traces_new(const struct profile *profile) {
     return NULL;
 }
 
@@ -230,7 +263,7 @@ static bool traces_can_print(const struct script_traces *traces, size_t event) {
 }
 
 void script_add_trace(struct script *script, struct buffer *buffer, uint32_t event,
-                      const struct perfdata_sample *sample) {}
+                      const struct key *key, const struct perfdata_sample *sample) {}
 
 void script_traces_free(struct script_traces *traces) {}
 
@@ -243,7 +276,7 @@ void script_traces_init(struct script *script) {
         any |= script->events[i].columns & COLUMN_TRACE;
     if (!any)
         return;
-    script->traces = traces_new(data);
+    script->traces = traces_new(script->profile);
     for (size_t i = 0; i < data->events.count; i++)
         if (script->events[i].columns & COLUMN_TRACE && !traces_can_print(script->traces, i))
             notes_add(&script->profile->tree->notes, &note_no_fields, 1, i, "%.*s",
