@@ -154,7 +154,7 @@ static void folded_add(struct folded *f, const struct folded_line *line, uint64_
         f->first_fraction = number;
     if (diff) {
         uint64_t ignored;
-        bool fraction;
+        bool fraction = false;
         count_take(&stack, &ignored, &fraction);
     }
     uint32_t node = folded_node(f, stack);

@@ -109,7 +109,7 @@ static void frame_name(struct names *n, struct known_frame *key, bool is_text) {
         .file = strings_get(tree->strings, key->file),
         .line = key->line};
     n->address.count = 0;
-    if (key->address)
+    if (key->address || !is_text)
         buffer_add_hex(&n->address, key->address);
     frame.address = buffer_text(&n->address);
     n->namer.cut = false;
@@ -180,8 +180,9 @@ static struct known_frame location_key(const struct names *n, const struct locat
         key.kinds = KIND_KERNEL;
     if (!frame || !frame->name) {
         key.kinds |= KIND_UNKNOWN;
-        if (n->namer.options->addresses)
-            key.address = location->raw ? location->raw : location->address;
+        if (n->namer.options
+                ->addresses) /* as perf script prints it: in files, where it is in the file */
+            key.address = location->address;
         return key;
     }
     key.symbol = frame->name;

@@ -146,10 +146,11 @@ static void add_source_line(struct namer *namer, const struct named_frame *frame
 
 /* Java's `Lorg/x/Y;::call(I)V` is `org/x/Y:::call`. Names with a space are JavaScript's, with a path that may hold anything. */
 static void name_jit(struct namer *namer, struct text piece) {
-    if (text_find(piece, ' ') == SIZE_MAX)
+    if (text_find(piece, ' ') == SIZE_MAX) {
         piece = text_upto(piece, arguments_start(piece));
-    if (piece.length > 1 && piece.data[0] == 'L' && text_find(piece, '/') != SIZE_MAX)
-        piece = text_from(piece, 1);
+        if (piece.length > 1 && piece.data[0] == 'L' && text_find(piece, '/') != SIZE_MAX)
+            piece = text_from(piece, 1);
+    }
     buffer_add_frame_name(&namer->name, piece);
 }
 

@@ -1,0 +1,90 @@
+/* What the tests of import, names and fold share: text in, folded text out. */
+#ifndef WICK_TESTS_FOLDING_H
+#define WICK_TESTS_FOLDING_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "import/import.h"
+#include "view/view.h"
+
+/* What fold_write() writes, as a string to free(). */
+static inline char *folded_flame(const struct flame *flame, bool inferno) {
+    char path[] = "/tmp/wick-test-XXXXXX";
+    int descriptor = mkstemp(path);
+    assert_true(descriptor >= 0);
+    close(descriptor);
+    struct out out;
+    struct error error;
+    assert_true(out_open(&out, path, &error));
+    fold_write(&out, flame, &(struct fold_options){.compat_inferno = inferno});
+    assert_true(out_commit(&out, &error));
+    struct file file;
+    assert_true(file_open_raw(&file, path, &error));
+    char *text = memory_copy(file.data, file.size);
+    file_close(&file);
+    unlink(path);
+    return text;
+}
+
+static inline char *folded_tree(const struct tree *tree, const struct naming_options *naming,
+                                const struct flame_options *shape) {
+    struct error error;
+    struct naming *names = naming_of_tree(tree, naming);
+    struct flame *flame = flame_of_tree(tree, names, shape, &error);
+    assert_non_null(flame);
+    char *text = folded_flame(flame, naming->compat_inferno);
+    flame_free(flame);
+    naming_free(names);
+    return text;
+}
+
+static inline struct tree *read_text(const char *format, struct text content,
+                                     const struct import_options *options) {
+    struct tree *tree = tree_new();
+    struct error error = {0};
+    const struct import_format *reader = import_format_named(format);
+    assert_non_null(reader);
+    if (!reader->read(content, "input", options, tree, &error))
+        fail_msg("%s", error.message);
+    return tree;
+}
+
+static inline void tree_done(struct tree *tree) {
+    objects_free(tree->objects);
+    tree_free(tree);
+}
+
+/* Reads `content`, folds it, and compares. */
+static inline void expect_fold_with(const char *format, const char *content, const char *expected,
+                                    struct import_options import, struct naming_options naming) {
+    import.profile.threads = import.profile.threads ? import.profile.threads : 1;
+    import.profile.raw_addresses = naming.addresses;
+    import.compat_inferno = naming.compat_inferno;
+    naming.is_script_text = true;
+    struct tree *tree = read_text(format, text_of(content), &import);
+    char *got =
+        folded_tree(tree, &naming, &(struct flame_options){.keep_zero = naming.compat_inferno});
+    assert_string_equal(got, expected);
+    free(got);
+    tree_done(tree);
+}
+
+static inline void expect_fold(const char *format, const char *content, const char *expected) {
+    expect_fold_with(format, content, expected, (struct import_options){0},
+                     (struct naming_options){0});
+}
+
+static inline void expect_inferno(const char *format, const char *content, const char *expected) {
+    expect_fold_with(format, content, expected, (struct import_options){0},
+                     (struct naming_options){.compat_inferno = true});
+}
+
+#endif
