@@ -23,6 +23,9 @@ struct tree;
 
 #define NO_ADDRESS UINT64_MAX /* also: no stack pointer known */
 
+/* What is counted. All but instructions only where the engine knows it. */
+enum trace_weight { WEIGHT_INSTRUCTIONS, WEIGHT_ACCESSES, WEIGHT_BRANCHES, WEIGHT_LOADED, WEIGHT_STORED };
+
 /* ---- functions: which code belongs together ----------------------------------------------- */
 
 /*
@@ -148,5 +151,74 @@ static inline void flow_jump(struct flow *flow, uint64_t from, uint64_t target) 
 /* A leaf of its own under the current frame, for system calls: counted without being entered. */
 #define SYNTHETIC_ADDRESS (1ull << 63)
 void flow_count_leaf(struct flow *flow, uint64_t address, uint64_t count);
+
+/* ---- engines ------------------------------------------------------------------------------ */
+
+enum trace_abi { ABI_LINUX, ABI_PROVER };
+enum trace_engine { ENGINE_AUTO, ENGINE_BUILTIN, ENGINE_QEMU, ENGINE_STREAM };
+
+struct trace_file {
+    const char *guest; /* the path that the guest opens */
+    const char *host;
+};
+
+struct trace_options {
+    enum trace_engine engine;
+    enum trace_abi abi;
+    enum trace_weight weight;
+    const char *path;             /* the guest; for a stream the ELF file with its symbols, or NULL */
+    const char *const *arguments; /* with argument 0 */
+    size_t argument_count;
+    const char *const *environment;
+    size_t environment_count;
+    const struct trace_file *files;
+    size_t file_count;
+    const char *private_input;
+    const char *stream;   /* what to read, "-" for standard input */
+    const char *plugin;   /* libwick-qemu.so; NULL: beside wick, or installed */
+    uint64_t budget;      /* 0: none */
+    uint64_t checkpoint;  /* 0: none */
+    uint64_t stack_size;  /* 0: 1 GiB, of which only what is used costs memory */
+    uint64_t memory_size; /* 0: 4 GiB */
+    int input, output, error_output; /* descriptors that the guest's 0, 1 and 2 are */
+    bool ecall_frames;
+    bool misaligned; /* loads and stores may be; otherwise they are faults */
+    bool no_stacks;  /* execute and count instructions only */
+};
+
+enum trace_end {
+    TRACE_EXITED,      /* with `status` */
+    TRACE_SIGNALED,    /* the guest ended itself, or QEMU did, with `signal` */
+    TRACE_BUDGET,      /* the budget was reached */
+    TRACE_FAULT,       /* with `fault` */
+    TRACE_INTERRUPTED, /* `interrupted` was set */
+};
+
+/* What was counted. */
+struct trace {
+    enum trace_engine engine; /* that did it */
+    enum trace_end end;
+    int status;
+    int signal;
+    uint64_t instructions;
+    char fault[300]; /* "load of 8 bytes at 0x10: not mapped, pc 0x1010a (main+0x1a)" */
+    struct trie trie;
+    struct functions *functions;
+    struct notes notes;
+    enum trace_abi abi;
+    enum trace_weight weight;
+    bool is_partial; /* ended otherwise than the guest wanted */
+};
+
+/* Called at each checkpoint with what was counted so far. */
+typedef void trace_checkpoint(void *context, const struct trace *trace);
+
+/* Fails only if nothing could be run. `checkpoint` may be NULL. */
+bool trace_run(struct trace *trace, const struct trace_options *options, trace_checkpoint *checkpoint, void *context,
+               struct error *error);
+void trace_release(struct trace *trace);
+
+/* The counts as a tree of names (demangled unless told not to), or of addresses when `raw`. */
+struct tree *trace_tree(const struct trace *trace, bool raw, bool no_demangle);
 
 #endif
