@@ -95,6 +95,8 @@ void print_notes(struct notes *notes);
 bool open_source(struct source *source, const char *command, int *status);
 /* Source to flame, by the request's rules. */
 struct flame *make_flame(const struct source *source, struct notes *notes, struct error *error);
+/* The same in order of time; the source must have been read with keep_samples. */
+struct flame *make_chart(const struct source *source, struct notes *notes, struct error *error);
 
 /* ---- the commands ------------------------------------------------------------------------- */
 

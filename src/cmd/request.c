@@ -259,12 +259,24 @@ bool open_source(struct source *source, const char *command, int *status) {
     return false;
 }
 
-struct flame *make_flame(const struct source *source, struct notes *notes, struct error *error) {
+typedef struct flame *flame_maker(const struct tree *tree, const struct naming *naming,
+                                  const struct flame_options *options, struct error *error);
+
+static struct flame *make(flame_maker *maker, const struct source *source, struct notes *notes,
+                          struct error *error) {
     request.naming.is_script_text = source->profile == NULL;
     struct naming *naming = naming_of_tree(source->tree, &request.naming);
-    struct flame *flame = flame_of_tree(source->tree, naming, &request.flame, error);
+    struct flame *flame = maker(source->tree, naming, &request.flame, error);
     notes_merge(notes, &source->tree->notes);
     naming_notes(source->tree, naming, notes);
     naming_free(naming);
     return flame;
+}
+
+struct flame *make_flame(const struct source *source, struct notes *notes, struct error *error) {
+    return make(flame_of_tree, source, notes, error);
+}
+
+struct flame *make_chart(const struct source *source, struct notes *notes, struct error *error) {
+    return make(flame_chart_of_tree, source, notes, error);
 }

@@ -5,7 +5,7 @@
  * node makes that one probe of the flame's index a label. Children are put in order by the rank of their names, which is worked
  * out once for all names, so ordering compares each distinct name and not each node.
  */
-#include "tree/tree.h"
+#include "tree/flame.h"
 
 #include <stdlib.h>
 
@@ -59,7 +59,7 @@ uint32_t flame_child(struct flame *flame, uint32_t parent, const struct label *l
 
 /* ---- finishing ---- */
 
-static bool flame_total(struct flame *flame, struct error *error) {
+bool flame_total(struct flame *flame, struct error *error) {
     bool overflow = false;
     for (size_t i = flame->nodes.count; i-- > 0;) {
         struct flame_node *node = &flame->nodes.items[i];
@@ -213,17 +213,25 @@ static uint32_t builder_node(struct builder *b, uint32_t root, uint32_t node) {
     return at;
 }
 
-/* Merged from the leaf: nothing is shared between stacks, so each costs its depth. */
-static uint32_t builder_node_reversed(struct builder *b, uint32_t root, uint32_t node) {
-    uint32_t at = root;
-    for (; node; node = b->tree->nodes.items[node].parent) {
+/* Merged from the leaf: nothing is shared between stacks, so each costs its depth. The series' labels come last, so that what one function
+   costs stands together whoever called it. */
+static uint32_t builder_node_reversed(struct builder *b, const struct naming_entry *series,
+                                      uint32_t node) {
+    uint32_t at = 0, root = 0;
+    bool cut = false;
+    for (; node && !cut; node = b->tree->nodes.items[node].parent) {
         const struct naming_entry *entry = &b->locations[b->tree->nodes.items[node].location];
         for (uint32_t i = entry->count; i-- > 0;) {
             struct label label = builder_label(b, entry->first + i);
             at = builder_step(b, at, root, &label);
         }
-        if (entry->cut)
-            break;
+        cut = entry->cut;
+    }
+    if (at == root && !b->options->keep_empty)
+        return at;
+    for (uint32_t i = series->count; i-- > 0 && !cut;) {
+        struct label label = builder_label(b, series->first + i);
+        at = flame_child(b->flame, at, &label);
     }
     return at;
 }
@@ -242,7 +250,7 @@ static void builder_cell(struct builder *b, const struct cell *cell, uint32_t ro
     const struct naming_entry *series = &b->naming->series.items[cell->series];
     b->locations =
         series->alternate ? b->naming->alternates.items : b->naming->locations.items;
-    uint32_t at = b->options->reverse ? builder_node_reversed(b, root, cell->node)
+    uint32_t at = b->options->reverse ? builder_node_reversed(b, series, cell->node)
                                       : builder_node(b, root, cell->node);
     if (at == root && !b->options->keep_empty)
         return;
@@ -272,7 +280,7 @@ static void builder_cells(struct builder *b) {
     uint32_t *roots = memory_zero(tree->series.count, sizeof *roots);
     VECTOR(struct cell_order) order = {0};
     for (size_t i = 1; i < tree->series.count; i++)
-        if (!b->naming->series.items[i].skip)
+        if (!b->naming->series.items[i].skip && !b->options->reverse)
             roots[i] = builder_root(b, (uint32_t)i);
     vector_reserve(&order, tree->cells.count);
     for (size_t i = 1; i < tree->cells.count; i++) {

@@ -279,6 +279,13 @@ struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming
 uint32_t flame_child(struct flame *flame, uint32_t parent, const struct label *label);
 /* After the last flame_child and self weight: totals, order of children, depth. False on overflow. */
 bool flame_finish(struct flame *flame, struct error *error);
+/* A chart: stacks stand in the order of their kept samples, thread after thread, and only neighbours are merged. Its children are in
+   order of time, not of names. */
+struct flame *flame_chart_of_tree(const struct tree *tree, const struct naming *naming,
+                                  const struct flame_options *options, struct error *error);
+/* A new flame of the stacks that hold one of `names`, without what called its deepest occurrence. */
+struct flame *flame_below(const struct flame *flame, const char *const *names, size_t name_count,
+                          struct error *error);
 static inline struct text flame_name(const struct flame *flame, uint32_t node) {
     return strings_get(flame->strings, flame->nodes.items[node].name);
 }

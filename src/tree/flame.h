@@ -1,0 +1,10 @@
+/* Private to the room: what the makers of flames share. */
+#ifndef WICK_TREE_FLAME_H
+#define WICK_TREE_FLAME_H
+
+#include "tree/tree.h"
+
+/* Totals and depth from the nodes' own weights; false if they pass 2^64. */
+bool flame_total(struct flame *flame, struct error *error);
+
+#endif
