@@ -79,6 +79,11 @@ extern const struct option options_names[];   /* --no-comm --show-pid --mark-ker
 extern const struct option options_shape[];   /* --weight --fold-recursion --max-depth */
 extern const struct option options_common[];  /* -o -j -q -v --compat --strict --from */
 
+/* "12,34" into the request's lists. */
+bool set_pids(const char *value, struct error *error);
+bool set_tids(const char *value, struct error *error);
+bool set_cpus(const char *value, struct error *error);
+
 /* Finds --compat before the rest is parsed, because it decides what the rest means. */
 bool request_find_compat(int argc, char **argv, int *status);
 /* After parsing: lists into filters, defaults. */
@@ -108,6 +113,7 @@ struct command {
 int command_fold(int argc, char **argv);
 int command_flame(int argc, char **argv);
 int command_script(int argc, char **argv);
+int command_record(int argc, char **argv);
 int command_report(int argc, char **argv);
 
 #endif

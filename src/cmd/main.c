@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 static const struct command commands[] = {
+    {"record", "record a program, a process or the system into a perf.data", command_record},
     {"fold", "folded stacks from anything wick can read", command_fold},
     {"flame", "a flame graph: SVG", command_flame},
     {"script", "the text `perf script` would print", command_script},

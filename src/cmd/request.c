@@ -36,13 +36,13 @@ static void add_tid(uint64_t id) {
 static void add_cpu(uint64_t id) {
     vector_push(&request.cpus, (uint32_t)id);
 }
-static bool set_pids(const char *value, struct error *error) {
+bool set_pids(const char *value, struct error *error) {
     return add_ids(value, INT32_MAX, add_pid, error);
 }
-static bool set_tids(const char *value, struct error *error) {
+bool set_tids(const char *value, struct error *error) {
     return add_ids(value, INT32_MAX, add_tid, error);
 }
-static bool set_cpus(const char *value, struct error *error) {
+bool set_cpus(const char *value, struct error *error) {
     return add_ids(value, UINT32_MAX - 1, add_cpu, error);
 }
 

@@ -272,3 +272,10 @@ void elf_image_free(struct elf_image *image) {
     free(image->copy);
     free(image);
 }
+
+bool object_file_build_id(const char *path, struct build_id *id) {
+    struct elf_image *image = elf_image_open(path, NULL);
+    *id = image ? image->build_id : (struct build_id){0};
+    elf_image_free(image);
+    return id->size > 0;
+}

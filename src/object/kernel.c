@@ -34,14 +34,18 @@ static bool read_whole(const char *path, struct buffer *text) {
     return fine && text->count > 0;
 }
 
-static bool running_matches(const struct build_id *recorded) {
+bool object_kernel_build_id(struct build_id *id) {
     struct buffer notes = {0};
-    struct build_id running = {0};
+    *id = (struct build_id){0};
     bool fine = read_whole("/sys/kernel/notes", &notes) &&
-                elf_notes_build_id(buffer_text(&notes), 4, &running) &&
-                build_id_matches(recorded, &running);
+                elf_notes_build_id(buffer_text(&notes), 4, id);
     buffer_release(&notes);
     return fine;
+}
+
+static bool running_matches(const struct build_id *recorded) {
+    struct build_id running;
+    return object_kernel_build_id(&running) && build_id_matches(recorded, &running);
 }
 
 /* A list whose addresses are all zero is what the kernel shows to those who may not see them. */

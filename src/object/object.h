@@ -163,4 +163,10 @@ bool objects_read(struct objects *objects, uint32_t id, uint64_t address, void *
 /* What was missing: files not found, build ids that differ, kernel symbols denied. Call when lookups are done. */
 void objects_notes(struct objects *objects, struct notes *notes);
 
+/* ---- build ids, for recorders ------------------------------------------------------------- */
+
+/* Of a file, or of the running kernel. False: it has none, or can't be read. */
+bool object_file_build_id(const char *path, struct build_id *id);
+bool object_kernel_build_id(struct build_id *id);
+
 #endif

@@ -99,8 +99,10 @@ enum perfdata_feature {
     FEATURE_ARCH = 6,
     FEATURE_NRCPUS = 7,
     FEATURE_CPUDESC = 8,
+    FEATURE_TOTAL_MEM = 10,
     FEATURE_CMDLINE = 11,
     FEATURE_EVENT_DESC = 12,
+    FEATURE_COMPRESSED = 27,
     FEATURES = 256,
 };
 

@@ -1,0 +1,302 @@
+#include "perfdata/writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "perfdata/perfdata.h"
+
+enum {
+    HEADER_SIZE = 104,
+    STREAM_HEADER_SIZE = 16,
+    AT_DATA_SIZE = 48,
+    AT_FEATURES = 72,
+    COMPRESSED_MOST = 60000, /* of a record's 65,535 bytes */
+};
+
+struct feature {
+    enum perfdata_feature bit;
+    char *bytes;
+    size_t size;
+};
+
+struct perfdata_writer {
+    int descriptor;
+    char *path;
+    struct perfdata_writer_options options;
+    uint64_t size; /* bytes written so far */
+    uint64_t data_start;
+    uint8_t header[HEADER_SIZE];
+    VECTOR(struct feature) features;
+    ZSTD_CStream *zstd; /* one stream for the whole recording, flushed at the end of each write */
+    struct buffer packed;
+};
+
+/* ---- bytes ---- */
+
+static bool write_all(struct perfdata_writer *writer, const void *data, size_t size,
+                      struct error *error) {
+    const char *p = data;
+    while (size) {
+        ssize_t written = write(writer->descriptor, p, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return error_set(error, ERROR_INPUT, "%s: %s", writer->path, strerror(errno));
+        p += written;
+        size -= (size_t)written;
+        writer->size += (uint64_t)written;
+    }
+    return true;
+}
+
+static void add_u32(struct buffer *buffer, uint32_t value) {
+    buffer_add(buffer, (struct text){(const char *)&value, sizeof value});
+}
+
+static void add_u64(struct buffer *buffer, uint64_t value) {
+    buffer_add(buffer, (struct text){(const char *)&value, sizeof value});
+}
+
+static void add_record_header(struct buffer *buffer, uint32_t type, size_t size) {
+    struct perf_event_header header = {.type = type, .size = (uint16_t)size};
+    assert(size <= UINT16_MAX);
+    buffer_add(buffer, (struct text){(const char *)&header, sizeof header});
+}
+
+void perfdata_feature_string(struct buffer *bytes, struct text string) {
+    size_t padded = (string.length + 1 + 63) & ~(size_t)63;
+    add_u32(bytes, (uint32_t)padded);
+    buffer_add(bytes, string);
+    for (size_t i = string.length; i < padded; i++)
+        buffer_add_char(bytes, 0);
+}
+
+/* ---- the beginning ---- */
+
+/* File: header, all ids, attributes with where their ids are. */
+static void file_beginning(struct perfdata_writer *writer,
+                           const struct perfdata_writer_event *events, size_t count,
+                           struct buffer *out) {
+    uint64_t id_count = 0, attribute_size = sizeof(struct perf_event_attr) + 16;
+    for (size_t i = 0; i < count; i++)
+        id_count += events[i].id_count;
+    uint64_t attributes = HEADER_SIZE + 8 * id_count, ids = HEADER_SIZE;
+    writer->data_start = attributes + count * attribute_size;
+    buffer_add(out, TEXT("PERFILE2"));
+    uint64_t rest[] = {HEADER_SIZE, attribute_size, attributes, count * attribute_size,
+                       writer->data_start};
+    buffer_add(out, (struct text){(const char *)rest, sizeof rest});
+    while (out->count < HEADER_SIZE)
+        buffer_add_char(out, 0);
+    memcpy(writer->header, out->items, HEADER_SIZE);
+    for (size_t i = 0; i < count; i++)
+        buffer_add(out, (struct text){(const char *)events[i].ids, 8 * events[i].id_count});
+    for (size_t i = 0; i < count; i++) {
+        struct perf_event_attr attr = events[i].attr;
+        attr.size = sizeof attr;
+        buffer_add(out, (struct text){(const char *)&attr, sizeof attr});
+        add_u64(out, ids);
+        add_u64(out, 8 * events[i].id_count);
+        ids += 8 * events[i].id_count;
+    }
+}
+
+/* Stream: a short header, then a HEADER_ATTR record for each event; ids that do not fit one record are left to ID in samples. */
+static void stream_beginning(const struct perfdata_writer_event *events, size_t count,
+                             struct buffer *out) {
+    buffer_add(out, TEXT("PERFILE2"));
+    add_u64(out, STREAM_HEADER_SIZE);
+    for (size_t i = 0; i < count; i++) {
+        struct perf_event_attr attr = events[i].attr;
+        size_t most = (UINT16_MAX - sizeof(struct perf_event_header) - sizeof attr) / 8;
+        size_t ids = events[i].id_count < most ? events[i].id_count : most;
+        attr.size = sizeof attr;
+        add_record_header(out, RECORD_HEADER_ATTR,
+                          sizeof(struct perf_event_header) + sizeof attr + 8 * ids);
+        buffer_add(out, (struct text){(const char *)&attr, sizeof attr});
+        buffer_add(out, (struct text){(const char *)events[i].ids, 8 * ids});
+    }
+}
+
+/* EVENT_DESC: what the events are called. */
+static bool add_event_names(struct perfdata_writer *writer,
+                            const struct perfdata_writer_event *events, size_t count,
+                            struct error *error) {
+    struct buffer bytes = {0};
+    add_u32(&bytes, (uint32_t)count);
+    add_u32(&bytes, sizeof(struct perf_event_attr));
+    for (size_t i = 0; i < count; i++) {
+        struct perf_event_attr attr = events[i].attr;
+        attr.size = sizeof attr;
+        buffer_add(&bytes, (struct text){(const char *)&attr, sizeof attr});
+        add_u32(&bytes, (uint32_t)events[i].id_count);
+        perfdata_feature_string(&bytes, text_of(events[i].name));
+        buffer_add(&bytes, (struct text){(const char *)events[i].ids, 8 * events[i].id_count});
+    }
+    bool fine = perfdata_add_feature(writer, FEATURE_EVENT_DESC, buffer_text(&bytes), error);
+    buffer_release(&bytes);
+    return fine;
+}
+
+static bool start_compression(struct perfdata_writer *writer, struct error *error) {
+    if (!writer->options.compress_level)
+        return true;
+    writer->zstd = ZSTD_createCStream();
+    if (!writer->zstd ||
+        ZSTD_isError(ZSTD_initCStream(writer->zstd, writer->options.compress_level)))
+        return error_set(error, ERROR_INTERNAL, "zstd does not start");
+    uint32_t fields[] = {1, 1, (uint32_t)writer->options.compress_level, 0, 1 << 20};
+    struct text bytes = {(const char *)fields, sizeof fields};
+    return perfdata_add_feature(writer, FEATURE_COMPRESSED, bytes, error);
+}
+
+struct perfdata_writer *perfdata_writer_new(int descriptor, const char *path,
+                                            const struct perfdata_writer_event *events,
+                                            size_t event_count,
+                                            const struct perfdata_writer_options *options,
+                                            struct error *error) {
+    struct perfdata_writer *writer = memory_zero(1, sizeof *writer);
+    writer->descriptor = descriptor;
+    writer->path = memory_copy(path, strlen(path));
+    writer->options = *options;
+    struct buffer beginning = {0};
+    if (options->stream)
+        stream_beginning(events, event_count, &beginning);
+    else
+        file_beginning(writer, events, event_count, &beginning);
+    bool fine = write_all(writer, beginning.items, beginning.count, error) &&
+                add_event_names(writer, events, event_count, error) &&
+                start_compression(writer, error);
+    buffer_release(&beginning);
+    if (fine)
+        return writer;
+    perfdata_writer_free(writer);
+    return NULL;
+}
+
+/* ---- records ---- */
+
+/* As many COMPRESSED records as it takes; each is flushed, so that what was written can be read. */
+static bool write_packed(struct perfdata_writer *writer, const void *data, size_t size, bool end,
+                         struct error *error) {
+    ZSTD_inBuffer in = {data, size, 0};
+    size_t left = 1;
+    while (left || in.pos < in.size) {
+        writer->packed.count = 0;
+        add_record_header(&writer->packed, RECORD_COMPRESSED, sizeof(struct perf_event_header));
+        vector_reserve(&writer->packed, sizeof(struct perf_event_header) + COMPRESSED_MOST);
+        ZSTD_outBuffer to = {writer->packed.items + writer->packed.count, COMPRESSED_MOST, 0};
+        left = ZSTD_compressStream2(writer->zstd, &to, &in, end ? ZSTD_e_end : ZSTD_e_flush);
+        if (ZSTD_isError(left))
+            return error_set(error, ERROR_INTERNAL, "zstd: %s", ZSTD_getErrorName(left));
+        writer->packed.count += to.pos;
+        ((struct perf_event_header *)writer->packed.items)->size = (uint16_t)writer->packed.count;
+        if (to.pos && !write_all(writer, writer->packed.items, writer->packed.count, error))
+            return false;
+    }
+    return true;
+}
+
+bool perfdata_write(struct perfdata_writer *writer, const void *records, size_t size,
+                    struct error *error) {
+    if (writer->zstd && size)
+        return write_packed(writer, records, size, false, error);
+    return write_all(writer, records, size, error);
+}
+
+bool perfdata_write_split(struct perfdata_writer *writer, const void *first, size_t first_size,
+                          const void *second, size_t second_size, struct error *error) {
+    return perfdata_write(writer, first, first_size, error) &&
+           perfdata_write(writer, second, second_size, error);
+}
+
+/* Never compressed: perf looks for it between compressed records. */
+bool perfdata_write_round(struct perfdata_writer *writer, struct error *error) {
+    struct perf_event_header round = {.type = RECORD_FINISHED_ROUND, .size = sizeof round};
+    return write_all(writer, &round, sizeof round, error);
+}
+
+uint64_t perfdata_writer_size(const struct perfdata_writer *writer) {
+    return writer->size;
+}
+
+/* ---- features and the end ---- */
+
+static bool write_feature_record(struct perfdata_writer *writer, enum perfdata_feature feature,
+                                 struct text bytes, struct error *error) {
+    struct buffer record = {0};
+    size_t size = (sizeof(struct perf_event_header) + 8 + bytes.length + 7) & ~(size_t)7;
+    if (size > UINT16_MAX)
+        return true; /* a stream does without what does not fit a record */
+    add_record_header(&record, RECORD_HEADER_FEATURE, size);
+    add_u64(&record, feature);
+    buffer_add(&record, bytes);
+    while (record.count < size)
+        buffer_add_char(&record, 0);
+    bool fine = write_all(writer, record.items, record.count, error);
+    buffer_release(&record);
+    return fine;
+}
+
+bool perfdata_add_feature(struct perfdata_writer *writer, enum perfdata_feature feature,
+                          struct text bytes, struct error *error) {
+    if (writer->options.stream)
+        return write_feature_record(writer, feature, bytes, error);
+    struct feature added = {feature, memory_copy(bytes.data, bytes.length), bytes.length};
+    vector_push(&writer->features, added);
+    return true;
+}
+
+static int feature_order(const void *a, const void *b) {
+    return (int)((const struct feature *)a)->bit - (int)((const struct feature *)b)->bit;
+}
+
+/* The table of sections, in the order of their bits, then the sections. */
+static bool write_features(struct perfdata_writer *writer, struct error *error) {
+    size_t count = writer->features.count;
+    if (count)
+        qsort(writer->features.items, count, sizeof *writer->features.items, feature_order);
+    uint64_t at = writer->size + 16 * count;
+    struct buffer table = {0};
+    for (size_t i = 0; i < count; i++) {
+        const struct feature *feature = &writer->features.items[i];
+        writer->header[AT_FEATURES + feature->bit / 8] |= (uint8_t)(1u << feature->bit % 8);
+        add_u64(&table, at);
+        add_u64(&table, feature->size);
+        at += feature->size;
+    }
+    bool fine = write_all(writer, table.items, table.count, error);
+    for (size_t i = 0; i < count && fine; i++)
+        fine = write_all(writer, writer->features.items[i].bytes, writer->features.items[i].size,
+                         error);
+    buffer_release(&table);
+    return fine;
+}
+
+bool perfdata_finish(struct perfdata_writer *writer, struct error *error) {
+    if (writer->zstd && !write_packed(writer, NULL, 0, true, error))
+        return false;
+    if (writer->options.stream)
+        return true;
+    uint64_t data_size = writer->size - writer->data_start;
+    memcpy(writer->header + AT_DATA_SIZE, &data_size, sizeof data_size);
+    if (!write_features(writer, error))
+        return false;
+    if (pwrite(writer->descriptor, writer->header, HEADER_SIZE, 0) != HEADER_SIZE)
+        return error_errno(error, writer->path);
+    return true;
+}
+
+void perfdata_writer_free(struct perfdata_writer *writer) {
+    if (!writer)
+        return;
+    for (size_t i = 0; i < writer->features.count; i++)
+        free(writer->features.items[i].bytes);
+    vector_release(&writer->features);
+    ZSTD_freeCStream(writer->zstd);
+    buffer_release(&writer->packed);
+    free(writer->path);
+    free(writer);
+}

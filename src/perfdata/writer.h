@@ -1,0 +1,48 @@
+/*
+ * Writing perf.data: a file that perf, hotspot and wick read, or a stream for a pipe.
+ *
+ * The header goes out first with a data size of 0, which every reader takes for "up to the end of the file": a recording that
+ * is killed is readable up to its last record. perfdata_finish() writes the feature sections and then the header again.
+ * A stream has no such second thoughts: attributes and features are records of their own, at its beginning.
+ */
+#ifndef WICK_PERFDATA_WRITER_H
+#define WICK_PERFDATA_WRITER_H
+
+#include <linux/perf_event.h>
+
+#include "base/base.h"
+#include "perfdata/perfdata.h"
+
+struct perfdata_writer_event {
+    struct perf_event_attr attr;
+    const char *name;
+    const uint64_t *ids;
+    size_t id_count;
+};
+
+struct perfdata_writer;
+
+struct perfdata_writer_options {
+    bool stream;        /* for a pipe */
+    int compress_level; /* 0: not at all; else records go into zstd-compressed ones */
+};
+
+/* `descriptor` stays the caller's. Writes the header, the events and their ids. */
+struct perfdata_writer *perfdata_writer_new(int descriptor, const char *path,
+                                            const struct perfdata_writer_event *events, size_t event_count,
+                                            const struct perfdata_writer_options *options, struct error *error);
+/* Whole records, as they come from a ring buffer. False: the disk is full, or so; what was written before is good. */
+bool perfdata_write(struct perfdata_writer *writer, const void *records, size_t size, struct error *error);
+/* Two parts of one stretch of records, where a ring buffer wraps. */
+bool perfdata_write_split(struct perfdata_writer *writer, const void *first, size_t first_size, const void *second,
+                          size_t second_size, struct error *error);
+bool perfdata_write_round(struct perfdata_writer *writer, struct error *error); /* FINISHED_ROUND */
+/* Features to be written at the end (of a stream: at once). The bytes are copied. */
+bool perfdata_add_feature(struct perfdata_writer *writer, enum perfdata_feature feature, struct text bytes,
+                          struct error *error);
+void perfdata_feature_string(struct buffer *bytes, struct text string); /* length, text, padding */
+uint64_t perfdata_writer_size(const struct perfdata_writer *writer);
+bool perfdata_finish(struct perfdata_writer *writer, struct error *error);
+void perfdata_writer_free(struct perfdata_writer *writer);
+
+#endif

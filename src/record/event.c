@@ -1,0 +1,310 @@
+/*
+ * Events by name: perf's own names, raw codes, tracepoints, PMU terms (cpu/event=0x3c,umask=0/) and, where the library is there, all that
+ * libpfm4 knows of this CPU. `:u`, `:k`, `:h`, `:p` … after the name say where it counts and how precisely.
+ */
+#include "record/record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "record/internal.h"
+
+#ifdef HAVE_LIBPFM
+#include <perfmon/pfmlib_perf_event.h>
+#endif
+
+struct named {
+    const char *name;
+    uint32_t type;
+    uint64_t config;
+};
+
+static const struct named named_events[] = {
+    {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+    {"cpu-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+    {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+    {"cache-references", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES},
+    {"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
+    {"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
+    {"branch-instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
+    {"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
+    {"bus-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES},
+    {"stalled-cycles-frontend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND},
+    {"stalled-cycles-backend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND},
+    {"ref-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES},
+    {"cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK},
+    {"task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
+    {"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+    {"faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+    {"context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
+    {"cs", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
+    {"cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS},
+    {"migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS},
+    {"minor-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN},
+    {"major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
+    {"alignment-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS},
+    {"emulation-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS},
+    {"dummy", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY},
+};
+
+static bool parse_named(struct text name, struct perf_event_attr *attr) {
+    for (size_t i = 0; i < COUNT_OF(named_events); i++) {
+        if (text_equal(name, text_of(named_events[i].name))) {
+            attr->type = named_events[i].type;
+            attr->config = named_events[i].config;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* L1-dcache-load-misses: cache, operation, result; the last two may be left out. */
+static bool parse_cache(struct text name, struct perf_event_attr *attr) {
+    static const char *const caches[] = {"L1-dcache", "L1-icache", "LLC", "dTLB",
+                                         "iTLB",      "branch",    "node"};
+    static const char *const operations[] = {"load", "store", "prefetch"};
+    for (size_t cache = 0; cache < COUNT_OF(caches); cache++) {
+        if (!text_starts(name, text_of(caches[cache])))
+            continue;
+        struct text rest = text_from(name, strlen(caches[cache]));
+        uint64_t operation = 0, result = 0;
+        for (size_t i = 0; i < COUNT_OF(operations); i++) {
+            char word[20];
+            snprintf(word, sizeof word, "-%s", operations[i]);
+            if (!text_starts(rest, text_of(word)))
+                continue;
+            rest = text_from(rest, strlen(word));
+            if (text_starts(rest, TEXT("s")) || text_starts(rest, TEXT("es")))
+                rest = text_from(rest, rest.data[0] == 's' ? 1 : 2);
+            operation = i;
+            break;
+        }
+        if (text_equal(rest, TEXT("-misses")))
+            result = 1;
+        else if (rest.length)
+            return false;
+        attr->type = PERF_TYPE_HW_CACHE;
+        attr->config = cache | operation << 8 | result << 16;
+        return true;
+    }
+    return false;
+}
+
+static bool parse_raw(struct text name, struct perf_event_attr *attr) {
+    uint64_t config;
+    if (name.length < 2 || name.data[0] != 'r' || !text_hex_to_u64(text_from(name, 1), &config))
+        return false;
+    attr->type = PERF_TYPE_RAW;
+    attr->config = config;
+    return true;
+}
+
+/* ---- files of the kernel ---- */
+
+bool read_small(const char *path, char *text, size_t size) {
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    size_t length = fread(text, 1, size - 1, file);
+    fclose(file);
+    text[length] = 0;
+    while (length && text[length - 1] == '\n')
+        text[--length] = 0;
+    return true;
+}
+
+static bool parse_tracepoint(struct text name, struct perf_event_attr *attr, struct error *error) {
+    size_t colon = text_find(name, ':');
+    if (colon == SIZE_MAX || text_find(name, '/') != SIZE_MAX || text_find(name, '.') != SIZE_MAX)
+        return false;
+    static const char *const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+    for (size_t i = 0; i < COUNT_OF(roots); i++) {
+        char path[400], text[40];
+        snprintf(path, sizeof path, "%s/events/%.*s/%.*s/id", roots[i],
+                 TEXT_ARGS(text_upto(name, colon)), TEXT_ARGS(text_from(name, colon + 1)));
+        if (read_small(path, text, sizeof text) && text_to_u64(text_of(text), &(uint64_t){0})) {
+            attr->type = PERF_TYPE_TRACEPOINT;
+            attr->config = strtoull(text, NULL, 10);
+            return true;
+        }
+    }
+    error_set(error, ERROR_DENIED,
+              "%.*s: no such tracepoint is to be seen; as root, mount -t tracefs nodev "
+              "/sys/kernel/tracing",
+              TEXT_ARGS(name));
+    return false;
+}
+
+/* ---- PMU terms ---- */
+
+/* A format file says where a term's bits go: "config:0-7,32-35". */
+static bool place_bits(struct perf_event_attr *attr, const char *format, uint64_t value) {
+    uint64_t *fields[] = {(uint64_t *)&attr->config, (uint64_t *)&attr->config1,
+                          (uint64_t *)&attr->config2};
+    size_t colon = strcspn(format, ":");
+    size_t which = colon == 7 ? (size_t)(format[6] - '0') : 0;
+    if (strncmp(format, "config", 6) != 0 || which > 2 || !format[colon])
+        return false;
+    const char *at = format + colon + 1;
+    while (*at) {
+        char *end;
+        unsigned long low = strtoul(at, &end, 10), high = low;
+        if (*end == '-')
+            high = strtoul(end + 1, &end, 10);
+        for (unsigned long bit = low; bit <= high && bit < 64; bit++, value >>= 1)
+            *fields[which] |= (value & 1) << bit;
+        at = *end == ',' ? end + 1 : end + strlen(end);
+    }
+    return true;
+}
+
+static bool parse_term(const char *pmu, struct text term, struct perf_event_attr *attr);
+
+/* An alias: events/NAME holds the terms that it stands for. */
+static bool parse_alias(const char *pmu, struct text name, struct perf_event_attr *attr) {
+    char path[400], text[400];
+    snprintf(path, sizeof path, "/sys/bus/event_source/devices/%s/events/%.*s", pmu,
+             TEXT_ARGS(name));
+    if (text_find(name, '/') != SIZE_MAX || !read_small(path, text, sizeof text))
+        return false;
+    struct text rest = text_of(text);
+    while (rest.length) {
+        size_t comma = text_find(rest, ',');
+        struct text term = comma == SIZE_MAX ? rest : text_upto(rest, comma);
+        if (text_find(term, '=') == SIZE_MAX || !parse_term(pmu, term, attr))
+            return false;
+        rest = comma == SIZE_MAX ? TEXT("") : text_from(rest, comma + 1);
+    }
+    return true;
+}
+
+static bool parse_term(const char *pmu, struct text term, struct perf_event_attr *attr) {
+    size_t equals = text_find(term, '=');
+    struct text name = equals == SIZE_MAX ? term : text_upto(term, equals);
+    uint64_t value = 1;
+    if (equals != SIZE_MAX) {
+        struct text number = text_from(term, equals + 1);
+        bool hex = text_starts(number, TEXT("0x"));
+        if (hex ? !text_hex_to_u64(text_from(number, 2), &value) : !text_to_u64(number, &value))
+            return false;
+    }
+    char path[400], format[100];
+    snprintf(path, sizeof path, "/sys/bus/event_source/devices/%s/format/%.*s", pmu,
+             TEXT_ARGS(name));
+    if (text_find(name, '/') == SIZE_MAX && read_small(path, format, sizeof format))
+        return place_bits(attr, format, value);
+    if (text_equal(name, TEXT("config")) && equals != SIZE_MAX) {
+        attr->config = value;
+        return true;
+    }
+    return equals == SIZE_MAX && parse_alias(pmu, name, attr);
+}
+
+static bool parse_pmu(struct text name, struct perf_event_attr *attr) {
+    size_t slash = text_find(name, '/');
+    if (slash == SIZE_MAX || slash == 0 || name.data[name.length - 1] != '/' ||
+        slash + 1 >= name.length)
+        return false;
+    char pmu[64], path[200], type[20];
+    snprintf(pmu, sizeof pmu, "%.*s", TEXT_ARGS(text_upto(name, slash)));
+    snprintf(path, sizeof path, "/sys/bus/event_source/devices/%s/type", pmu);
+    if (strcmp(pmu, "..") == 0 || !read_small(path, type, sizeof type))
+        return false;
+    attr->type = (uint32_t)strtoul(type, NULL, 10);
+    struct text rest = {name.data + slash + 1, name.length - slash - 2};
+    while (rest.length) {
+        size_t comma = text_find(rest, ',');
+        if (!parse_term(pmu, comma == SIZE_MAX ? rest : text_upto(rest, comma), attr))
+            return false;
+        rest = comma == SIZE_MAX ? TEXT("") : text_from(rest, comma + 1);
+    }
+    return true;
+}
+
+static bool parse_libpfm(struct text name, struct perf_event_attr *attr) {
+#ifdef HAVE_LIBPFM
+    static bool started, works;
+    if (!started)
+        works = pfm_initialize() == PFM_SUCCESS;
+    started = true;
+    char text[200];
+    snprintf(text, sizeof text, "%.*s", TEXT_ARGS(name));
+    struct perf_event_attr found = {.size = sizeof found};
+    pfm_perf_encode_arg_t argument = {.attr = &found, .size = sizeof argument};
+    if (!works || pfm_get_os_event_encoding(text, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT,
+                                            &argument) != PFM_SUCCESS)
+        return false;
+    attr->type = found.type;
+    attr->config = found.config;
+    attr->config1 = found.config1;
+    attr->config2 = found.config2;
+    return true;
+#else
+    return false;
+#endif
+}
+
+/* ---- modifiers ---- */
+
+static bool is_modifiers(struct text t) {
+    for (size_t i = 0; i < t.length; i++)
+        if (!strchr("ukhpPGHDS", t.data[i]))
+            return false;
+    return t.length > 0;
+}
+
+/* Naming any of u, k, h means "only there". */
+static void apply_modifiers(struct text t, struct perf_event_attr *attr) {
+    bool user = text_find(t, 'u') != SIZE_MAX, kernel = text_find(t, 'k') != SIZE_MAX;
+    bool hypervisor = text_find(t, 'h') != SIZE_MAX;
+    if (user || kernel || hypervisor) {
+        attr->exclude_user = !user;
+        attr->exclude_kernel = !kernel;
+        attr->exclude_hv = !hypervisor;
+    }
+    for (size_t i = 0; i < t.length; i++) {
+        if (t.data[i] == 'p' && attr->precise_ip < 3)
+            attr->precise_ip++;
+        if (t.data[i] == 'P')
+            attr->precise_ip = 3;
+        if (t.data[i] == 'G')
+            attr->exclude_host = 1;
+        if (t.data[i] == 'H')
+            attr->exclude_guest = 1;
+        if (t.data[i] == 'D')
+            attr->pinned = 1;
+    }
+}
+
+/* cycles:u; cpu/…/u; but sched:sched_switch is all name. */
+static struct text split_modifiers(struct text name, struct text *modifiers) {
+    size_t colon = text_find_last(name, ':'), slash = text_find_last(name, '/');
+    *modifiers = TEXT("");
+    size_t at = slash != SIZE_MAX && (colon == SIZE_MAX || colon < slash) ? slash + 1 : colon;
+    if (at == SIZE_MAX || at >= name.length)
+        return name;
+    struct text rest = text_from(name, at == colon ? at + 1 : at);
+    if (!is_modifiers(rest))
+        return name;
+    *modifiers = rest;
+    return text_upto(name, at);
+}
+
+bool record_parse_event(const char *name, struct perf_event_attr *attr, struct error *error) {
+    struct text modifiers, plain = split_modifiers(text_of(name), &modifiers);
+    struct error tracepoint = {.kind = ERROR_NONE};
+    *attr = (struct perf_event_attr){.size = sizeof *attr};
+    if (parse_named(plain, attr) || parse_cache(plain, attr) || parse_raw(plain, attr) ||
+        parse_pmu(plain, attr) || parse_libpfm(plain, attr) ||
+        parse_tracepoint(plain, attr, &tracepoint)) {
+        apply_modifiers(modifiers, attr);
+        return true;
+    }
+    if (tracepoint.kind != ERROR_NONE) {
+        if (error)
+            *error = tracepoint;
+        return false;
+    }
+    return error_set(error, ERROR_USAGE,
+                     "%s: no such event; see `wick doctor` for what this machine has", name);
+}

@@ -1,0 +1,83 @@
+/*
+ * Private to the room: a recording under way.
+ */
+#ifndef WICK_RECORD_INTERNAL_H
+#define WICK_RECORD_INTERNAL_H
+
+#include <sys/types.h>
+
+#include "record/record.h"
+
+/* One event asked for, as it is opened. */
+struct wanted {
+    struct perf_event_attr attr;
+    char *name; /* with the modifiers it ended up with */
+    bool by_default; /* nobody asked for it by name: it may be replaced */
+    VECTOR(uint64_t) ids;
+};
+
+/* The ring buffer of one CPU, that all events there share. */
+struct ring {
+    uint32_t cpu;
+    int descriptor; /* of the event that owns it */
+    void *pages;    /* the control page, then the data */
+    size_t size;    /* of the data: a power of two */
+};
+
+/* Records on their way to the file; also what is learned from them. */
+struct sink {
+    struct perfdata_writer *writer;
+    struct record_result *result;
+    struct strings *paths; /* of files mapped, for their build ids */
+    bool wrote;            /* since the last round */
+    size_t trailer_words;  /* of sample_id, in synthesized records */
+};
+
+struct recording {
+    const struct record_options *options;
+    struct record_result *result;
+    VECTOR(struct wanted) events;
+    VECTOR(uint32_t) cpus;
+    VECTOR(struct ring) rings; /* one for each of `cpus` */
+    VECTOR(int) descriptors;   /* of all events */
+    VECTOR(pid_t) processes;   /* attached to; their descriptors end the recording when all are gone */
+    struct sink sink;
+    size_t ring_size;
+    pid_t child; /* launched, or 0 */
+    int child_go; /* a byte here lets it exec; -1 */
+    int child_failed; /* it writes errno here if it can't; -1 */
+    int output;
+};
+
+/* event.c */
+bool read_small(const char *path, char *text, size_t size);
+
+/* open.c: events on every thread and CPU of the target, with all fallbacks; then their buffers. */
+bool recording_open(struct recording *r, struct error *error);
+bool recording_open_thread(struct recording *r, pid_t tid, struct error *error);
+void recording_enable(struct recording *r, bool on);
+void recording_close(struct recording *r);
+
+/* ring.c: everything in all buffers, once, to the file. */
+bool recording_drain(struct recording *r, struct error *error);
+
+/* launch.c */
+bool launch(struct recording *r, struct error *error);     /* forks; the child waits */
+bool launch_go(struct recording *r, struct error *error);  /* it execs; an error if it can't */
+
+/* synthesize.c: what ran before. */
+bool synthesize_kernel(struct sink *sink, struct error *error);
+bool synthesize_process(struct sink *sink, pid_t pid, struct error *error); /* vanished ones are skipped */
+bool synthesize_all(struct sink *sink, struct error *error);
+
+/* sink.c */
+bool sink_records(struct sink *sink, const uint8_t *records, size_t size, struct error *error);
+bool sink_split(struct sink *sink, const uint8_t *first, size_t first_size, const uint8_t *second,
+                size_t second_size, struct error *error);
+bool sink_round(struct sink *sink, struct error *error);
+
+/* features.c: the file's header sections, at the end. */
+bool write_host_features(struct recording *r, struct error *error);
+bool write_build_ids(struct recording *r, struct error *error);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * Launching the target: the child waits for a byte before it execs, so that events are open on it and begin to count with its
+ * first instruction (enable_on_exec). If it can't exec, errno comes back through a pipe that a successful exec closes.
+ */
+#include "record/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void child_redirect(const char *path) {
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (descriptor >= 0) {
+        dup2(descriptor, STDOUT_FILENO);
+        dup2(descriptor, STDERR_FILENO);
+    }
+}
+
+static void child_main(char *const *command, const char *output, int go, int failed) {
+    char byte;
+    ssize_t got;
+    do
+        got = read(go, &byte, 1);
+    while (got < 0 && errno == EINTR);
+    if (got != 1)
+        _exit(0); /* the parent gave up */
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    if (output)
+        child_redirect(output);
+    execvp(command[0], command);
+    int why = errno;
+    (void)!write(failed, &why, sizeof why);
+    _exit(127);
+}
+
+bool launch(struct recording *r, struct error *error) {
+    int go[2], failed[2];
+    if (pipe2(go, O_CLOEXEC) != 0)
+        return error_errno(error, r->options->command[0]);
+    if (pipe2(failed, O_CLOEXEC) != 0) {
+        close(go[0]);
+        close(go[1]);
+        return error_errno(error, r->options->command[0]);
+    }
+    r->child = fork();
+    if (r->child == 0) {
+        close(go[1]);
+        close(failed[0]);
+        child_main(r->options->command, r->options->target_output, go[0], failed[1]);
+    }
+    close(go[0]);
+    close(failed[1]);
+    r->child_go = go[1];
+    r->child_failed = failed[0];
+    if (r->child < 0) {
+        r->child = 0;
+        return error_errno(error, r->options->command[0]);
+    }
+    return true;
+}
+
+bool launch_go(struct recording *r, struct error *error) {
+    int why = 0;
+    ssize_t got;
+    (void)!write(r->child_go, "g", 1);
+    close(r->child_go);
+    r->child_go = -1;
+    do
+        got = read(r->child_failed, &why, sizeof why);
+    while (got < 0 && errno == EINTR);
+    if (got != sizeof why)
+        return true;
+    waitpid(r->child, &r->result->target_status, 0);
+    r->child = 0;
+    return error_set(error, ERROR_USAGE, "%s: %s", r->options->command[0], strerror(why));
+}

@@ -1,0 +1,387 @@
+/*
+ * Opening events, with every fallback that keeps a recording possible. What has to be given up is noted:
+ *
+ *     the kernel does not know a flag     → without it (build ids in mmaps, BPF symbols, a chosen clock)
+ *     no hardware counter, by default     → cpu-clock
+ *     the kernel's part is not permitted  → user only
+ *     too few file descriptors            → the limit is raised; then one event a thread instead of one a thread and CPU
+ *     the buffers may not be that large   → half as large, down to 32 kB
+ */
+#include "record/internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const struct note_kind note_software = {
+    "software-clock",
+    "no hardware counter on this machine: recorded with cpu-clock, a software clock"};
+static const struct note_kind note_user_only = {
+    "user-only",
+    "the kernel's part was not permitted (perf_event_paranoid): only user code was recorded"};
+static const struct note_kind note_small_buffer = {
+    "small-buffer",
+    "the buffers had to be smaller than asked for; root, or a larger kernel.perf_event_mlock_kb, "
+    "allows more"};
+static const struct note_kind note_few_files = {
+    "few-files",
+    "too few open files are allowed (ulimit -n) for an event on every CPU: threads that the target "
+    "starts from now on are not recorded"};
+
+enum { RING_LEAST = 32 << 10, RING_ROOT = 8 << 20, RING_USER = 512 << 10 };
+
+/* perf's numbers of the registers that unwinding needs. */
+#if defined(__x86_64__)
+#define USER_REGISTERS 0xff0fffull
+#elif defined(__aarch64__)
+#define USER_REGISTERS 0x1ffffffffull
+#else
+#define USER_REGISTERS 0ull
+#endif
+
+static int event_open(struct perf_event_attr *attr, pid_t pid, int cpu, unsigned long flags) {
+    return (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, flags | PERF_FLAG_FD_CLOEXEC);
+}
+
+/* ---- what is asked of the kernel ---- */
+
+static void set_call_graph(struct perf_event_attr *attr, const struct record_options *options) {
+    switch (options->call_graph) {
+    case CALL_GRAPH_NONE:
+        return;
+    case CALL_GRAPH_DWARF:
+        attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+        attr->sample_regs_user = USER_REGISTERS;
+        attr->sample_stack_user = options->stack_size;
+        attr->exclude_callchain_user = 1;
+        break;
+    case CALL_GRAPH_LBR:
+        attr->sample_type |= PERF_SAMPLE_BRANCH_STACK;
+        attr->branch_sample_type = PERF_SAMPLE_BRANCH_CALL_STACK | PERF_SAMPLE_BRANCH_USER |
+                                   PERF_SAMPLE_BRANCH_NO_CYCLES | PERF_SAMPLE_BRANCH_NO_FLAGS;
+        attr->exclude_callchain_user = 1;
+        break;
+    case CALL_GRAPH_FP:
+        break;
+    }
+    attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+}
+
+static void set_rate(struct perf_event_attr *attr, const struct record_options *options) {
+    bool countable =
+        attr->type == PERF_TYPE_TRACEPOINT ||
+        (attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_CONTEXT_SWITCHES);
+    if (options->period || countable) { /* every one of those, unless a period is asked for */
+        attr->sample_period = options->period ? options->period : 1;
+        attr->sample_type |= PERF_SAMPLE_PERIOD;
+    } else {
+        attr->freq = 1;
+        attr->sample_freq = options->frequency;
+    }
+}
+
+/* The first event carries the side records for all. */
+static void set_attr(struct recording *r, struct wanted *wanted, bool first) {
+    const struct record_options *options = r->options;
+    struct perf_event_attr *attr = &wanted->attr;
+    attr->size = sizeof *attr;
+    attr->sample_type |=
+        PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+    if (r->events.count > 1)
+        attr->sample_type |= PERF_SAMPLE_IDENTIFIER;
+    if (attr->type == PERF_TYPE_TRACEPOINT)
+        attr->sample_type |= PERF_SAMPLE_RAW;
+    set_call_graph(attr, options);
+    set_rate(attr, options);
+    attr->disabled = 1;
+    attr->enable_on_exec = options->command && !options->delay;
+    attr->inherit = !options->no_inherit && !options->system_wide;
+    attr->sample_id_all = 1;
+    attr->use_clockid = 1;
+    attr->clockid = CLOCK_MONOTONIC;
+    attr->exclude_kernel |= options->user_only;
+    attr->exclude_hv |= options->user_only;
+    attr->exclude_user |= options->kernel_only;
+    attr->watermark = 1;
+    attr->wakeup_watermark = (uint32_t)(r->ring_size / 4);
+    if (!first)
+        return;
+    attr->mmap = attr->mmap2 = attr->comm = attr->comm_exec = attr->task = 1;
+    attr->build_id = 1;
+    attr->ksymbol = attr->bpf_event = !attr->exclude_kernel;
+    attr->context_switch = options->switches;
+}
+
+/* ---- fallbacks ---- */
+
+/* One step back for all events; false when there is none left. */
+static bool give_up_flag(struct recording *r) {
+    struct perf_event_attr *first = &r->events.items[0].attr;
+    bool changed = false;
+    if (first->build_id) {
+        first->build_id = 0;
+        return true;
+    }
+    if (first->ksymbol) {
+        first->ksymbol = first->bpf_event = 0;
+        return true;
+    }
+    for (size_t i = 0; i < r->events.count; i++) {
+        struct perf_event_attr *attr = &r->events.items[i].attr;
+        changed |= attr->use_clockid;
+        attr->use_clockid = 0;
+        attr->clockid = 0;
+    }
+    return changed;
+}
+
+static void rename_event(struct wanted *wanted, const char *name) {
+    free(wanted->name);
+    wanted->name = memory_copy(name, strlen(name));
+}
+
+static bool give_up_hardware(struct recording *r) {
+    struct wanted *wanted = &r->events.items[0];
+    if (!wanted->by_default || wanted->attr.type != PERF_TYPE_HARDWARE)
+        return false;
+    wanted->attr.type = PERF_TYPE_SOFTWARE;
+    wanted->attr.config = PERF_COUNT_SW_CPU_CLOCK;
+    rename_event(wanted, wanted->attr.exclude_kernel ? "cpu-clock:u" : "cpu-clock");
+    notes_add(&r->result->notes, &note_software, 1, 0, NULL);
+    return true;
+}
+
+static bool give_up_kernel(struct recording *r) {
+    bool changed = false;
+    for (size_t i = 0; i < r->events.count; i++) {
+        struct wanted *wanted = &r->events.items[i];
+        if (wanted->attr.exclude_kernel || r->options->kernel_only)
+            continue;
+        wanted->attr.exclude_kernel = wanted->attr.exclude_hv = 1;
+        wanted->attr.ksymbol = wanted->attr.bpf_event = 0;
+        struct buffer name = {0};
+        buffer_printf(&name, strchr(wanted->name, ':') ? "%su" : "%s:u", wanted->name);
+        buffer_add_char(&name, 0);
+        rename_event(wanted, name.items);
+        buffer_release(&name);
+        changed = true;
+    }
+    if (changed)
+        notes_add(&r->result->notes, &note_user_only, 1, 0, NULL);
+    return changed;
+}
+
+static bool raise_file_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max)
+        return false;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+/* Whether it is worth trying again after `why`. */
+static bool fall_back(struct recording *r, int why) {
+    switch (why) {
+    case EINVAL:
+        return give_up_flag(r);
+    case ENOENT:
+    case ENODEV:
+    case EOPNOTSUPP:
+        return give_up_hardware(r);
+    case EACCES:
+    case EPERM:
+        return give_up_kernel(r);
+    case EMFILE:
+        return raise_file_limit();
+    default:
+        return false;
+    }
+}
+
+/* Tried out once on ourselves before anything is opened for good, so that all events of all threads are alike. */
+static bool try_events(struct recording *r, struct error *error) {
+    pid_t pid = r->options->system_wide ? -1 : r->child ? r->child : 0;
+    for (size_t i = 0; i < r->events.count;) {
+        struct wanted *wanted = &r->events.items[i];
+        int descriptor = event_open(&wanted->attr, pid, (int)r->cpus.items[0], 0);
+        if (descriptor >= 0) {
+            close(descriptor);
+            i++;
+        } else if (!fall_back(r, errno)) {
+            bool denied = errno == EACCES || errno == EPERM || errno == ENOSYS;
+            return error_set(
+                error, denied ? ERROR_DENIED : ERROR_INPUT,
+                "event %s can't be opened: %s; `wick doctor` says what this machine allows",
+                wanted->name, strerror(errno));
+        }
+    }
+    return true;
+}
+
+/* ---- opening for good ---- */
+
+static bool ring_map(struct recording *r, struct ring *ring, struct error *error) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    while (true) {
+        void *pages = mmap(NULL, page + r->ring_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+                           ring->descriptor, 0);
+        if (pages != MAP_FAILED) {
+            ring->pages = pages;
+            ring->size = r->ring_size;
+            return true;
+        }
+        if ((errno != EPERM && errno != ENOMEM) || r->ring_size <= RING_LEAST)
+            return error_set(error, ERROR_DENIED, "ring buffer of %zu bytes: %s", r->ring_size,
+                             strerror(errno));
+        r->ring_size /= 2;
+        notes_add(&r->result->notes, &note_small_buffer, 1, 0, NULL);
+    }
+}
+
+static bool keep_id(struct wanted *wanted, int descriptor) {
+    uint64_t id;
+    if (ioctl(descriptor, PERF_EVENT_IOC_ID, &id) != 0)
+        return false;
+    vector_push(&wanted->ids, id);
+    return true;
+}
+
+static bool open_one(struct recording *r, struct wanted *wanted, struct ring *ring, pid_t tid,
+                     int group, struct error *error) {
+    unsigned long flags = group >= 0 ? PERF_FLAG_PID_CGROUP : 0;
+    int descriptor = event_open(&wanted->attr, group >= 0 ? group : tid, (int)ring->cpu, flags);
+    if (descriptor < 0 && errno == EMFILE && raise_file_limit())
+        descriptor = event_open(&wanted->attr, group >= 0 ? group : tid, (int)ring->cpu, flags);
+    if (descriptor < 0 && errno == ESRCH)
+        return true; /* it ended before we came */
+    if (descriptor < 0)
+        return error_set(error, errno == EACCES || errno == EPERM ? ERROR_DENIED : ERROR_INPUT,
+                         "event %s can't be opened: %s", wanted->name, strerror(errno));
+    vector_push(&r->descriptors, descriptor);
+    if (!keep_id(wanted, descriptor))
+        return error_errno(error, wanted->name);
+    if (!ring->pages) {
+        ring->descriptor = descriptor;
+        return ring_map(r, ring, error);
+    }
+    if (ioctl(descriptor, PERF_EVENT_IOC_SET_OUTPUT, ring->descriptor) != 0)
+        return error_errno(error, wanted->name);
+    return true;
+}
+
+bool recording_open_thread(struct recording *r, pid_t tid, struct error *error) {
+    for (size_t cpu = 0; cpu < r->rings.count; cpu++)
+        for (size_t i = 0; i < r->events.count; i++)
+            if (!open_one(r, &r->events.items[i], &r->rings.items[cpu], tid, -1, error))
+                return false;
+    return true;
+}
+
+/* New threads may be made by ones that have no event yet while we look: look again until there is none without. */
+static bool open_process(struct recording *r, pid_t pid, struct error *error) {
+    struct index seen = {0};
+    bool fine = true, found = true;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    while (fine && found) {
+        found = false;
+        DIR *directory = opendir(path);
+        if (!directory) {
+            fine = error_set(error, ERROR_INPUT, "process %d: %s", pid, strerror(errno));
+            break;
+        }
+        for (struct dirent *entry; fine && (entry = readdir(directory));) {
+            pid_t tid = atoi(entry->d_name);
+            uint64_t hash = hash_mix((uint64_t)tid, 1);
+            uint32_t known = 0;
+            for (struct probe p = index_probe(&seen, hash);
+                 tid > 0 && (known = index_next(&seen, &p));)
+                if (known == (uint32_t)tid)
+                    break;
+            if (tid <= 0 || known)
+                continue;
+            index_add(&seen, hash, (uint32_t)tid);
+            found = true;
+            fine = recording_open_thread(r, tid, error);
+        }
+        closedir(directory);
+    }
+    index_release(&seen);
+    return fine;
+}
+
+static bool open_targets(struct recording *r, struct error *error) {
+    const struct record_options *options = r->options;
+    if (r->child)
+        return recording_open_thread(r, r->child, error);
+    if (options->system_wide)
+        return recording_open_thread(r, -1, error);
+    for (size_t i = 0; i < options->pid_count; i++)
+        if (!open_process(r, options->pids[i], error))
+            return false;
+    for (size_t i = 0; i < options->tid_count; i++)
+        if (!recording_open_thread(r, options->tids[i], error))
+            return false;
+    return true;
+}
+
+static size_t power_of_two(size_t size) {
+    size_t power = RING_LEAST;
+    while (power < size && power < (size_t)1 << 30)
+        power *= 2;
+    return power;
+}
+
+void recording_close(struct recording *r) {
+    for (size_t i = 0; i < r->rings.count; i++) {
+        struct ring *ring = &r->rings.items[i];
+        if (ring->pages)
+            munmap(ring->pages, (size_t)sysconf(_SC_PAGESIZE) + ring->size);
+        ring->pages = NULL;
+    }
+    for (size_t i = 0; i < r->descriptors.count; i++)
+        close(r->descriptors.items[i]);
+    r->descriptors.count = 0;
+    for (size_t i = 0; i < r->events.count; i++)
+        r->events.items[i].ids.count = 0;
+}
+
+/* With too few descriptors for (threads × CPUs), one for each thread: such events can't be inherited, which is said. */
+static bool open_with_few_files(struct recording *r, struct error *error) {
+    recording_close(r);
+    for (size_t i = 0; i < r->events.count; i++)
+        r->events.items[i].attr.inherit = 0;
+    r->rings.count = 0;
+    vector_push(&r->rings, ((struct ring){.cpu = UINT32_MAX, .descriptor = -1}));
+    notes_add(&r->result->notes, &note_few_files, 1, 0, NULL);
+    return open_targets(r, error);
+}
+
+bool recording_open(struct recording *r, struct error *error) {
+    size_t wanted = r->options->buffer_size ? r->options->buffer_size
+                    : geteuid() == 0        ? RING_ROOT
+                                            : RING_USER;
+    r->ring_size = power_of_two(wanted);
+    for (size_t i = 0; i < r->events.count; i++)
+        set_attr(r, &r->events.items[i], i == 0);
+    if (!try_events(r, error))
+        return false;
+    for (size_t i = 0; i < r->cpus.count; i++)
+        vector_push(&r->rings, ((struct ring){.cpu = r->cpus.items[i], .descriptor = -1}));
+    errno = 0;
+    if (open_targets(r, error))
+        return true;
+    return errno == EMFILE && !r->options->system_wide && open_with_few_files(r, error);
+}
+
+void recording_enable(struct recording *r, bool on) {
+    for (size_t i = 0; i < r->descriptors.count; i++)
+        ioctl(r->descriptors.items[i], on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+}

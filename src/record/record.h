@@ -1,0 +1,77 @@
+/*
+ * record: taking samples of what runs, into a perf.data.
+ *
+ * With perf events: events are opened for the target's threads on every CPU (or for CPUs, system-wide), all events of a CPU share
+ * one ring buffer, and what the kernel puts there goes to the file as it is. What ran before the recording began is told
+ * by synthesized records. Where perf events are refused, a ptrace sampler stops the target's threads in turn, and writes the same
+ * file.
+ *
+ * Every fallback is a note, and the file's event name says what took it.
+ */
+#ifndef WICK_RECORD_H
+#define WICK_RECORD_H
+
+#include <linux/perf_event.h>
+
+#include "base/base.h"
+#include "perfdata/writer.h"
+
+enum record_call_graph { CALL_GRAPH_DWARF, CALL_GRAPH_FP, CALL_GRAPH_LBR, CALL_GRAPH_NONE };
+enum record_method { METHOD_AUTO, METHOD_PERF, METHOD_PTRACE };
+
+struct record_options {
+    /* the target: one of these */
+    char *const *command; /* NULL-terminated; NULL: none */
+    const int32_t *pids;
+    size_t pid_count;
+    const int32_t *tids; /* threads alone, without their processes' others */
+    size_t tid_count;
+    bool system_wide;
+    const uint32_t *cpus; /* only these; none: all that are online */
+    size_t cpu_count;
+    const char *cgroup; /* with system_wide: only what runs in it */
+    /* what to count */
+    const char *const *events; /* as perf names them; none: cycles, else cpu-clock */
+    size_t event_count;
+    uint64_t frequency; /* samples a second … */
+    uint64_t period;    /* … or one every so many events, when not 0 */
+    enum record_call_graph call_graph;
+    uint32_t stack_size; /* DWARF: bytes of stack in each sample */
+    bool user_only;
+    bool kernel_only;
+    bool no_inherit;
+    bool switches; /* context switches as records, and their stacks: for off-CPU time */
+    enum record_method method;
+    /* how long */
+    uint64_t duration; /* nanoseconds from when it begins; 0: until the target ends or Ctrl-C */
+    uint64_t delay;    /* nanoseconds before it begins */
+    /* the output */
+    const char *output;   /* "-": a stream on standard output */
+    int compress_level;   /* 0: none */
+    uint32_t buffer_size; /* bytes a CPU; 0: chosen */
+    const char *command_line; /* for the file's header; NULL: none */
+    const char *target_output; /* a file for the target's standard output and error; NULL: they are ours */
+};
+
+struct record_result {
+    uint64_t samples;
+    uint64_t lost;
+    uint64_t throttled;
+    uint64_t bytes;
+    uint64_t started_ns; /* wall clock, since 1970 */
+    uint64_t ended_ns;
+    int target_status; /* as waitpid() gives it; -1: none was launched */
+    const char *method;  /* "perf" or "ptrace" */
+    char *events;        /* what was recorded, as recorded: "cpu-clock:u" */
+    struct notes notes;  /* fallbacks, losses */
+};
+
+bool record_run(const struct record_options *options, struct record_result *result, struct error *error);
+void record_result_release(struct record_result *result);
+
+/* ---- events by name, for --help and doctor ------------------------------------------------ */
+
+/* perf's spelling: cycles:u, cache-misses, L1-dcache-load-misses, r1a8, sched:sched_switch, cpu/event=…/, and libpfm4's names. */
+bool record_parse_event(const char *name, struct perf_event_attr *attr, struct error *error);
+
+#endif

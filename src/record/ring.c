@@ -1,0 +1,27 @@
+/*
+ * Ring buffers to the file. What lies between tail and head is a stretch of whole records, in one piece or, where the buffer wraps, in
+ * two; it is written as it is and only then given back to the kernel. After all buffers a FINISHED_ROUND tells
+ * readers that nothing older than the round before will follow.
+ */
+#include "record/internal.h"
+
+static bool ring_drain(struct sink *sink, struct ring *ring, struct error *error) {
+    struct perf_event_mmap_page *control = ring->pages;
+    const uint8_t *data = (const uint8_t *)ring->pages + control->data_offset;
+    uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE),
+             tail = control->data_tail;
+    if (head == tail)
+        return true;
+    size_t mask = ring->size - 1, start = tail & mask, size = head - tail;
+    size_t first = size < ring->size - start ? size : ring->size - start;
+    bool fine = sink_split(sink, data + start, first, data, size - first, error);
+    __atomic_store_n(&control->data_tail, head, __ATOMIC_RELEASE);
+    return fine;
+}
+
+bool recording_drain(struct recording *r, struct error *error) {
+    for (size_t i = 0; i < r->rings.count; i++)
+        if (!ring_drain(&r->sink, &r->rings.items[i], error))
+            return false;
+    return sink_round(&r->sink, error);
+}

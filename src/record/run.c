@@ -1,0 +1,323 @@
+/*
+ * A recording from beginning to end: open, synthesize, let go, drain until it is over, finish the file.
+ *
+ * The loop sleeps in poll() until a buffer is a quarter full, the target ends, or a tenth of a second has passed.
+ */
+#include "record/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const struct note_kind note_lost = {
+    "recording-lost",
+    "# samples were lost: a larger --buffer, a lower -F or a smaller stack (-g dwarf,8192) helps"};
+static const struct note_kind note_throttled = {
+    "throttled", "the kernel throttled the sampling # times: a lower -F avoids it"};
+
+static uint64_t now_ns(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- beginning ---- */
+
+static bool choose_cpus(struct recording *r, struct error *error) {
+    if (r->options->cpu_count) {
+        for (size_t i = 0; i < r->options->cpu_count; i++)
+            vector_push(&r->cpus, r->options->cpus[i]);
+        return true;
+    }
+    char text[400];
+    if (!read_small("/sys/devices/system/cpu/online", text, sizeof text)) {
+        for (long i = 0; i < sysconf(_SC_NPROCESSORS_ONLN); i++)
+            vector_push(&r->cpus, (uint32_t)i);
+        return true;
+    }
+    for (const char *at = text; *at;) { /* "0-3,8" */
+        char *end;
+        unsigned long low = strtoul(at, &end, 10), high = low;
+        if (*end == '-')
+            high = strtoul(end + 1, &end, 10);
+        if (end == at)
+            return error_set(error, ERROR_INTERNAL, "the list of CPUs reads '%s'", text);
+        for (; low <= high; low++)
+            vector_push(&r->cpus, (uint32_t)low);
+        at = *end == ',' ? end + 1 : end;
+    }
+    return true;
+}
+
+static bool choose_events(struct recording *r, struct error *error) {
+    static const char *const by_default[] = {"cycles"};
+    const char *const *names = r->options->event_count ? r->options->events : by_default;
+    size_t count = r->options->event_count ? r->options->event_count : 1;
+    for (size_t i = 0; i < count; i++) {
+        struct wanted wanted = {.by_default = !r->options->event_count};
+        if (!record_parse_event(names[i], &wanted.attr, error))
+            return false;
+        wanted.name = memory_copy(names[i], strlen(names[i]));
+        vector_push(&r->events, wanted);
+    }
+    return true;
+}
+
+static bool open_output(struct recording *r, struct error *error) {
+    bool stream = strcmp(r->options->output, "-") == 0;
+    r->output = stream ? STDOUT_FILENO
+                       : open(r->options->output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (r->output < 0)
+        return error_errno(error, r->options->output);
+    if (stream && isatty(r->output))
+        return error_set(error, ERROR_USAGE,
+                         "a recording on a terminal is of no use: -o FILE, or a pipe");
+    struct perfdata_writer_event *events = memory_zero(r->events.count, sizeof *events);
+    for (size_t i = 0; i < r->events.count; i++) {
+        const struct wanted *wanted = &r->events.items[i];
+        events[i] = (struct perfdata_writer_event){wanted->attr, wanted->name, wanted->ids.items,
+                                                   wanted->ids.count};
+    }
+    struct perfdata_writer_options options = {.stream = stream,
+                                              .compress_level = r->options->compress_level};
+    r->sink.writer = perfdata_writer_new(r->output, r->options->output, events, r->events.count,
+                                         &options, error);
+    free(events);
+    r->sink.trailer_words = (size_t)__builtin_popcountll(
+        r->events.items[0].attr.sample_type &
+        (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
+         PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER));
+    return r->sink.writer != NULL;
+}
+
+static pid_t process_of(pid_t tid) {
+    char path[64], line[100];
+    snprintf(path, sizeof path, "/proc/%d/status", tid);
+    FILE *file = fopen(path, "re");
+    pid_t pid = tid;
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "Tgid: %d", &pid) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return pid;
+}
+
+static bool synthesize(struct recording *r, struct error *error) {
+    const struct record_options *options = r->options;
+    if (!r->events.items[0].attr.exclude_kernel && !synthesize_kernel(&r->sink, error))
+        return false;
+    if (options->system_wide)
+        return synthesize_all(&r->sink, error);
+    for (size_t i = 0; i < options->pid_count; i++)
+        if (!synthesize_process(&r->sink, options->pids[i], error))
+            return false;
+    for (size_t i = 0; i < options->tid_count; i++)
+        if (!synthesize_process(&r->sink, process_of(options->tids[i]), error))
+            return false;
+    return true;
+}
+
+/* ---- while it runs ---- */
+
+struct loop {
+    struct recording *r;
+    VECTOR(struct pollfd) polled; /* rings first, then the targets' pidfds */
+    size_t alive;       /* targets that have not ended; SIZE_MAX: there are none to wait for */
+    uint64_t enable_at; /* 0: enabled already */
+    uint64_t end_at;    /* UINT64_MAX: open-ended */
+};
+
+static void loop_watch(struct loop *loop, pid_t pid) {
+    int descriptor = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (descriptor < 0)
+        return;
+    vector_push(&loop->polled, ((struct pollfd){.fd = descriptor, .events = POLLIN}));
+    loop->alive++;
+}
+
+static void loop_init(struct loop *loop, struct recording *r) {
+    const struct record_options *options = r->options;
+    uint64_t now = now_ns(CLOCK_MONOTONIC);
+    *loop = (struct loop){.r = r};
+    loop->enable_at = options->delay ? now + options->delay : 0;
+    loop->end_at = options->duration ? now + options->delay + options->duration : UINT64_MAX;
+    for (size_t i = 0; i < r->rings.count; i++)
+        vector_push(&loop->polled,
+                    ((struct pollfd){.fd = r->rings.items[i].descriptor, .events = POLLIN}));
+    if (r->child)
+        loop_watch(loop, r->child);
+    for (size_t i = 0; i < options->pid_count; i++)
+        loop_watch(loop, options->pids[i]);
+    for (size_t i = 0; i < options->tid_count; i++)
+        loop_watch(loop, process_of(options->tids[i]));
+    if (!r->child && options->system_wide)
+        loop->alive = SIZE_MAX;
+}
+
+static void loop_release(struct loop *loop) {
+    for (size_t i = loop->r->rings.count; i < loop->polled.count; i++)
+        if (loop->polled.items[i].fd >= 0)
+            close(loop->polled.items[i].fd);
+    vector_release(&loop->polled);
+}
+
+/* Targets that ended are not asked again; rings whose events all ended would wake us for nothing. */
+static void loop_look(struct loop *loop) {
+    for (size_t i = 0; i < loop->polled.count; i++) {
+        struct pollfd *polled = &loop->polled.items[i];
+        bool is_ring = i < loop->r->rings.count;
+        if (is_ring && polled->revents & (POLLHUP | POLLERR))
+            polled->fd = -1;
+        if (!is_ring && polled->fd >= 0 && polled->revents & POLLIN) {
+            close(polled->fd);
+            polled->fd = -1;
+            loop->alive--;
+        }
+    }
+}
+
+static int loop_timeout(const struct loop *loop, uint64_t now) {
+    uint64_t next =
+        loop->enable_at && loop->enable_at < loop->end_at ? loop->enable_at : loop->end_at;
+    if (next <= now)
+        return 0;
+    uint64_t ms = (next - now) / 1000000 + 1;
+    return ms < 100 ? (int)ms : 100;
+}
+
+static bool loop_run(struct loop *loop, struct error *error) {
+    struct recording *r = loop->r;
+    while (loop->alive && !interrupted) {
+        uint64_t now = now_ns(CLOCK_MONOTONIC);
+        if (now >= loop->end_at)
+            break;
+        if (loop->enable_at && now >= loop->enable_at) {
+            recording_enable(r, true);
+            loop->enable_at = 0;
+        }
+        if (poll(loop->polled.items, loop->polled.count, loop_timeout(loop, now)) < 0 &&
+            errno != EINTR)
+            return error_errno(error, "poll");
+        loop_look(loop);
+        if (!recording_drain(r, error))
+            return false;
+        progress("recording", r->result->samples, 0);
+    }
+    return true;
+}
+
+/* ---- the end ---- */
+
+/* A launched target that is still there: after Ctrl-C it got the signal, too, and has a second to end; otherwise
+   (the time is up, or the disk is full) it is asked to. */
+static void end_child(struct recording *r) {
+    if (!r->child)
+        return;
+    if (r->child_go >= 0) {
+        close(r->child_go); /* it never began */
+        r->child_go = -1;
+    }
+    for (int tries = 0; tries < 40; tries++) {
+        if (waitpid(r->child, &r->result->target_status, WNOHANG) == r->child) {
+            r->child = 0;
+            return;
+        }
+        if (tries == 0 && !interrupted)
+            kill(r->child, SIGTERM);
+        if (tries == 10)
+            kill(r->child, SIGTERM);
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    }
+    kill(r->child, SIGKILL);
+    waitpid(r->child, &r->result->target_status, 0);
+    r->child = 0;
+}
+
+static bool finish(struct recording *r, struct error *error) {
+    if (!write_build_ids(r, error) || !perfdata_finish(r->sink.writer, error))
+        return false;
+    r->result->bytes = perfdata_writer_size(r->sink.writer);
+    if (r->output != STDOUT_FILENO && fsync(r->output) != 0 && errno != EINVAL)
+        return error_errno(error, r->options->output);
+    return true;
+}
+
+static void describe(struct recording *r) {
+    struct buffer names = {0};
+    for (size_t i = 0; i < r->events.count; i++)
+        buffer_printf(&names, "%s%s", i ? "," : "", r->events.items[i].name);
+    r->result->events = memory_copy(names.items, names.count);
+    r->result->method = "perf";
+    buffer_release(&names);
+    if (r->result->lost)
+        notes_add(&r->result->notes, &note_lost, r->result->lost, 0, NULL);
+    if (r->result->throttled)
+        notes_add(&r->result->notes, &note_throttled, r->result->throttled, 0, NULL);
+}
+
+static bool record_with_perf(struct recording *r, struct error *error) {
+    if (!recording_open(r, error) || !open_output(r, error) || !write_host_features(r, error) ||
+        !synthesize(r, error) || !sink_round(&r->sink, error))
+        return false;
+    r->result->started_ns = now_ns(CLOCK_REALTIME);
+    if (!r->options->command && !r->options->delay)
+        recording_enable(r, true);
+    if (r->child && !launch_go(r, error))
+        return false;
+    struct loop loop;
+    loop_init(&loop, r);
+    bool fine = loop_run(&loop, error);
+    loop_release(&loop);
+    recording_enable(r, false);
+    end_child(r);
+    fine = fine && recording_drain(r, error);
+    r->result->ended_ns = now_ns(CLOCK_REALTIME);
+    return finish(r, fine ? error : NULL) && fine;
+}
+
+static void recording_release(struct recording *r) {
+    recording_close(r);
+    end_child(r);
+    for (size_t i = 0; i < r->events.count; i++) {
+        free(r->events.items[i].name);
+        vector_release(&r->events.items[i].ids);
+    }
+    vector_release(&r->events);
+    vector_release(&r->cpus);
+    vector_release(&r->rings);
+    vector_release(&r->descriptors);
+    perfdata_writer_free(r->sink.writer);
+    strings_free(r->sink.paths);
+    if (r->output > STDOUT_FILENO)
+        close(r->output);
+    if (r->child_failed >= 0)
+        close(r->child_failed);
+}
+
+bool record_run(const struct record_options *options, struct record_result *result,
+                struct error *error) {
+    *result = (struct record_result){.target_status = -1};
+    struct recording r = {
+        .options = options, .result = result, .child_go = -1, .child_failed = -1, .output = -1};
+    r.sink.result = result;
+    r.sink.paths = strings_new();
+    bool fine = choose_cpus(&r, error) && choose_events(&r, error) &&
+                (!options->command || launch(&r, error)) && record_with_perf(&r, error);
+    if (r.events.count)
+        describe(&r);
+    recording_release(&r);
+    return fine;
+}
+
+void record_result_release(struct record_result *result) {
+    free(result->events);
+    notes_release(&result->notes);
+}

@@ -1,0 +1,86 @@
+/*
+ * Records on their way out: counted, looked at where something is to be learned (losses, mapped files), written unchanged.
+ */
+#include "record/internal.h"
+
+#include "perfdata/perfdata.h"
+
+static void look_at(struct sink *sink, const uint8_t *record,
+                    const struct perf_event_header *header) {
+    switch (header->type) {
+    case PERF_RECORD_SAMPLE:
+        sink->result->samples++;
+        break;
+    case PERF_RECORD_LOST:
+        if (header->size >= 24)
+            sink->result->lost += load_u64(record + 16);
+        break;
+    case PERF_RECORD_LOST_SAMPLES:
+        if (header->size >= 16)
+            sink->result->lost += load_u64(record + 8);
+        break;
+    case PERF_RECORD_THROTTLE:
+        sink->result->throttled++;
+        break;
+    case PERF_RECORD_MMAP2: {
+        /* pid, tid, start, length, offset, then device and inode, or the build id, then protection and flags */
+        size_t name = sizeof *header + 64;
+        bool has_id = header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID;
+        if (header->size > name && !has_id && load_u32(record + sizeof *header + 56) & 4) {
+            size_t length = strnlen((const char *)record + name, header->size - name);
+            strings_add(sink->paths, (struct text){(const char *)record + name, length});
+        }
+        break;
+    }
+    }
+}
+
+/* `record` may stand in two parts, of which the first ends inside it. */
+static void look_at_split(struct sink *sink, const uint8_t *first, size_t first_size,
+                          const uint8_t *second, size_t second_size) {
+    uint8_t copy[256];
+    struct perf_event_header header;
+    size_t total = first_size + second_size;
+    for (size_t at = 0; at + sizeof header <= total; at += header.size) {
+        if (at >= first_size)
+            memcpy(&header, second + (at - first_size), sizeof header);
+        else if (at + sizeof header <= first_size)
+            memcpy(&header, first + at, sizeof header);
+        else { /* headers are 8-byte aligned, and so is the end of the buffer: never in both parts */
+            return;
+        }
+        if (header.size < sizeof header)
+            return;
+        if (at >= first_size) {
+            look_at(sink, second + (at - first_size), &header);
+        } else if (at + header.size <= first_size) {
+            look_at(sink, first + at, &header);
+        } else {
+            size_t have = first_size - at, more = header.size - have;
+            size_t head = have < sizeof copy ? have : sizeof copy;
+            size_t tail = more < sizeof copy - head ? more : sizeof copy - head;
+            memcpy(copy, first + at, head);
+            memcpy(copy + head, second, tail);
+            if (header.type != PERF_RECORD_MMAP2 || header.size <= sizeof copy)
+                look_at(sink, copy, &header);
+        }
+    }
+}
+
+bool sink_split(struct sink *sink, const uint8_t *first, size_t first_size, const uint8_t *second,
+                size_t second_size, struct error *error) {
+    look_at_split(sink, first, first_size, second, second_size);
+    sink->wrote = true;
+    return perfdata_write_split(sink->writer, first, first_size, second, second_size, error);
+}
+
+bool sink_records(struct sink *sink, const uint8_t *records, size_t size, struct error *error) {
+    return sink_split(sink, records, size, NULL, 0, error);
+}
+
+bool sink_round(struct sink *sink, struct error *error) {
+    if (!sink->wrote)
+        return true;
+    sink->wrote = false;
+    return perfdata_write_round(sink->writer, error);
+}

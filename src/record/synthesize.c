@@ -1,0 +1,225 @@
+/*
+ * What ran before the recording began, told in records as the kernel would have: a COMM for every thread, an MMAP2 for every executable
+ * mapping, and the kernel's own mapping. Their time is 0: they are true from the beginning.
+ */
+#include "record/internal.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+static void add(struct buffer *buffer, const void *data, size_t size) {
+    buffer_add(buffer, (struct text){data, size});
+}
+
+static void add_u32(struct buffer *buffer, uint32_t value) {
+    add(buffer, &value, sizeof value);
+}
+
+static void add_u64(struct buffer *buffer, uint64_t value) {
+    add(buffer, &value, sizeof value);
+}
+
+static void add_padded(struct buffer *buffer, struct text t) {
+    buffer_add(buffer, t);
+    do
+        buffer_add_char(buffer, 0);
+    while (buffer->count % 8);
+}
+
+/* Begins a record; finish_record() sets its size and adds the trailer that all records have. */
+static void begin_record(struct buffer *buffer, uint32_t type, uint16_t misc) {
+    struct perf_event_header header = {.type = type, .misc = misc};
+    buffer->count = 0;
+    add(buffer, &header, sizeof header);
+}
+
+static bool finish_record(struct sink *sink, struct buffer *buffer, int32_t pid, int32_t tid,
+                          struct error *error) {
+    for (size_t i = 0; i < sink->trailer_words; i++)
+        add_u64(buffer, i == 0 ? (uint64_t)(uint32_t)tid << 32 | (uint32_t)pid : 0);
+    if (buffer->count > UINT16_MAX)
+        return true;
+    ((struct perf_event_header *)buffer->items)->size = (uint16_t)buffer->count;
+    return sink_records(sink, (const uint8_t *)buffer->items, buffer->count, error);
+}
+
+/* ---- processes ---- */
+
+static bool put_comm(struct sink *sink, pid_t pid, pid_t tid, struct error *error) {
+    char path[64], comm[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
+    if (!read_small(path, comm, sizeof comm))
+        return true;
+    struct buffer record = {0};
+    begin_record(&record, PERF_RECORD_COMM, 0);
+    add_u32(&record, (uint32_t)pid);
+    add_u32(&record, (uint32_t)tid);
+    add_padded(&record, text_of(comm));
+    bool fine = finish_record(sink, &record, pid, tid, error);
+    buffer_release(&record);
+    return fine;
+}
+
+/* A line of /proc/PID/maps: "start-end prot offset major:minor inode   path". */
+static bool put_mapping(struct sink *sink, pid_t pid, const char *line, struct error *error) {
+    unsigned long long start, end, offset, inode;
+    unsigned major_number, minor_number;
+    char protection[5];
+    int at = 0;
+    if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, protection, &offset,
+               &major_number, &minor_number, &inode, &at) < 7 ||
+        protection[2] != 'x')
+        return true;
+    const char *path = line[at] ? line + at : "//anon";
+    struct buffer record = {0};
+    begin_record(&record, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER);
+    add_u32(&record, (uint32_t)pid);
+    add_u32(&record, (uint32_t)pid);
+    add_u64(&record, start);
+    add_u64(&record, end - start);
+    add_u64(&record, offset);
+    add_u32(&record, major_number);
+    add_u32(&record, minor_number);
+    add_u64(&record, inode);
+    add_u64(&record, 0);
+    add_u32(&record, (protection[0] == 'r' ? 1u : 0) | (protection[1] == 'w' ? 2u : 0) | 4u);
+    add_u32(&record, protection[3] == 's' ? 1 : 2);
+    add_padded(&record, text_of(path));
+    bool fine = finish_record(sink, &record, pid, pid, error);
+    buffer_release(&record);
+    return fine;
+}
+
+static bool put_mappings(struct sink *sink, pid_t pid, struct error *error) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return true;
+    char *line = NULL;
+    size_t size = 0;
+    bool fine = true;
+    for (ssize_t length; fine && (length = getline(&line, &size, file)) > 0;) {
+        if (line[length - 1] == '\n')
+            line[length - 1] = 0;
+        fine = put_mapping(sink, pid, line, error);
+    }
+    free(line);
+    fclose(file);
+    return fine;
+}
+
+/* Threads are told by a fork from their process's first, as the kernel would have. */
+static bool put_fork(struct sink *sink, pid_t pid, pid_t tid, struct error *error) {
+    struct buffer record = {0};
+    begin_record(&record, PERF_RECORD_FORK, PERF_RECORD_MISC_COMM_EXEC);
+    add_u32(&record, (uint32_t)pid);
+    add_u32(&record, (uint32_t)pid);
+    add_u32(&record, (uint32_t)tid);
+    add_u32(&record, (uint32_t)pid);
+    add_u64(&record, 0);
+    bool fine = finish_record(sink, &record, pid, tid, error);
+    buffer_release(&record);
+    return fine;
+}
+
+bool synthesize_process(struct sink *sink, pid_t pid, struct error *error) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *directory = opendir(path);
+    if (!directory)
+        return true;
+    bool fine = put_comm(sink, pid, pid, error) && put_mappings(sink, pid, error);
+    for (struct dirent *entry; fine && (entry = readdir(directory));) {
+        pid_t tid = atoi(entry->d_name);
+        if (tid > 0 && tid != pid)
+            fine = put_fork(sink, pid, tid, error) && put_comm(sink, pid, tid, error);
+    }
+    closedir(directory);
+    return fine;
+}
+
+bool synthesize_all(struct sink *sink, struct error *error) {
+    DIR *directory = opendir("/proc");
+    bool fine = true;
+    if (!directory)
+        return error_errno(error, "/proc");
+    for (struct dirent *entry; fine && (entry = readdir(directory));) {
+        pid_t pid = atoi(entry->d_name);
+        if (pid > 0)
+            fine = synthesize_process(sink, pid, error);
+    }
+    closedir(directory);
+    return fine;
+}
+
+/* ---- the kernel ---- */
+
+/* Addresses of _text and _etext; false where the kernel hides them (kptr_restrict) or shows none. */
+static bool kernel_range(uint64_t *start, uint64_t *end, bool *named_stext) {
+    FILE *file = fopen("/proc/kallsyms", "re");
+    char line[600];
+    *start = *end = 0;
+    if (!file)
+        return false;
+    while (!*end && fgets(line, sizeof line, file)) {
+        unsigned long long address;
+        char kind, name[512];
+        if (sscanf(line, "%llx %c %511s", &address, &kind, name) != 3)
+            continue;
+        bool text = strcmp(name, "_text") == 0, stext = strcmp(name, "_stext") == 0;
+        if ((text || stext) && !*start) {
+            *start = address;
+            *named_stext = stext;
+        }
+        if (strcmp(name, "_etext") == 0)
+            *end = address;
+    }
+    fclose(file);
+    return *start && *end > *start;
+}
+
+static bool put_kernel_mapping(struct sink *sink, uint64_t start, uint64_t length, uint64_t offset,
+                               const char *path, struct error *error) {
+    struct buffer record = {0};
+    begin_record(&record, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
+    add_u32(&record, UINT32_MAX);
+    add_u32(&record, 0);
+    add_u64(&record, start);
+    add_u64(&record, length);
+    add_u64(&record, offset);
+    add_padded(&record, text_of(path));
+    bool fine = finish_record(sink, &record, -1, 0, error);
+    buffer_release(&record);
+    return fine;
+}
+
+static bool put_modules(struct sink *sink, struct error *error) {
+    FILE *file = fopen("/proc/modules", "re");
+    char line[600];
+    bool fine = true;
+    while (file && fine && fgets(line, sizeof line, file)) {
+        char name[64], path[70];
+        unsigned long long size, address;
+        if (sscanf(line, "%63s %llu %*s %*s %*s %llx", name, &size, &address) != 3 || !address)
+            continue;
+        snprintf(path, sizeof path, "[%s]", name);
+        fine = put_kernel_mapping(sink, address, size, 0, path, error);
+    }
+    if (file)
+        fclose(file);
+    return fine;
+}
+
+bool synthesize_kernel(struct sink *sink, struct error *error) {
+    uint64_t start, end;
+    bool stext;
+    if (!kernel_range(&start, &end, &stext))
+        return true;
+    const char *path = stext ? "[kernel.kallsyms]_stext" : "[kernel.kallsyms]_text";
+    return put_kernel_mapping(sink, start, end - start, start, path, error) &&
+           put_modules(sink, error);
+}
