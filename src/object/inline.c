@@ -82,6 +82,7 @@ static struct units *units_of(struct objects *objects, struct object *object) {
 struct question {
     struct units *units;
     uint64_t address;
+    uint64_t shift; /* from addresses to what was asked for */
     bool lines;
     struct inline_chain *chain;
 };
@@ -104,16 +105,19 @@ static size_t entries_at(const struct inline_table *table, uint64_t address, boo
     return count;
 }
 
-static void chain_fill(struct inline_chain *chain, const struct inline_entry **entries,
-                       size_t count, bool lines) {
+static void chain_fill(const struct question *q, const struct inline_entry **entries,
+                       size_t count) {
     for (size_t i = count; i-- > 0;) {
-        struct inline_frame frame = {.name = entries[i]->name};
-        if (lines && i > 0) {
+        struct inline_frame frame = {.name = entries[i]->name,
+                                     .start = entries[i]->start - q->shift,
+                                     .id = entries[i]->offset,
+                                     .is_linkage = entries[i]->is_linkage};
+        if (q->lines && i > 0) {
             frame.file = entries[i - 1]->call_file;
             frame.line = entries[i - 1]->call_line;
             frame.column = entries[i - 1]->call_column;
         }
-        vector_push(chain, frame);
+        vector_push(q->chain, frame);
     }
 }
 
@@ -133,7 +137,7 @@ static bool ask_unit_slowly(const struct question *q, struct unit *unit) {
         if (q->lines)
             entry_place(unit, handle, entry);
     }
-    chain_fill(q->chain, entries, count, q->lines);
+    chain_fill(q, entries, count);
     if (q->lines) {
         struct inline_frame last = count ? q->chain->items[count - 1] : (struct inline_frame){0};
         unit_line(unit, handle, q->address, &last);
@@ -156,7 +160,7 @@ static bool ask_unit(const struct question *q, struct unit *unit) {
     size_t count = entries_at(table, q->address, q->lines, entries, &ready);
     if (!ready)
         return ask_unit_slowly(q, unit);
-    chain_fill(q->chain, entries, count, false);
+    chain_fill(q, entries, count);
     return count > 0;
 }
 
@@ -187,7 +191,7 @@ bool objects_inlines(struct objects *objects, uint32_t id, uint64_t address, boo
     chain->count = 0;
     if (!units->image || !elf_offset_to_address(units->code, address, &at))
         return false;
-    struct question question = {units, at, lines, chain};
+    struct question question = {units, at, at - address, lines, chain};
     ask_units(&question);
     return chain->count > 0;
 }

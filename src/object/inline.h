@@ -22,9 +22,11 @@ struct dwarf_handle {
 /* A function, or one inlined into its parent. Fields after `named` are written once, under the unit's lock, before it is set. */
 struct inline_entry {
     Dwarf_Off offset; /* of its DIE, in the unit's own file (a .dwo has offsets of its own) */
+    uint64_t start;   /* of its first range */
     uint32_t parent;  /* entry it is inlined into, or NO_ENTRY */
-    bool named;       /* atomic */
-    bool placed;      /* atomic: call_file, call_line, call_column are known */
+    bool is_linkage;
+    bool named;  /* atomic */
+    bool placed; /* atomic: call_file, call_line, call_column are known */
     struct text name;
     struct text call_file;
     uint32_t call_line;

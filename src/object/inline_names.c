@@ -13,12 +13,34 @@ static bool entry_die(struct unit *unit, struct dwarf_handle *handle,
            dwarf_offdie(dwarf_cu_getdwarf(code_die->cu), entry->offset, die);
 }
 
+/* Languages whose names are what the linker sees. */
+static bool is_unmangled(Dwarf_Die *unit_die) {
+    switch (dwarf_srclang(unit_die)) {
+    case DW_LANG_C89:
+    case DW_LANG_C:
+    case DW_LANG_C99:
+    case DW_LANG_C11:
+    case DW_LANG_UPC:
+    case DW_LANG_Ada83:
+    case DW_LANG_Cobol74:
+    case DW_LANG_Cobol85:
+    case DW_LANG_Fortran77:
+    case DW_LANG_Pascal83:
+    case DW_LANG_PLI:
+    case DW_LANG_Mips_Assembler:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Through abstract origin and specification, wherever these are, a bounded number of times. */
-static const char *die_name(Dwarf_Die *die) {
+static const char *die_name(Dwarf_Die *die, bool *is_linkage) {
     static const unsigned attributes[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name};
     for (size_t i = 0; i < COUNT_OF(attributes); i++) {
         Dwarf_Attribute attribute;
         const char *name = dwarf_formstring(dwarf_attr_integrate(die, attributes[i], &attribute));
+        *is_linkage = attributes[i] != DW_AT_name;
         if (name && *name)
             return name;
     }
@@ -30,8 +52,11 @@ void entry_name(const struct units *units, struct unit *unit, struct dwarf_handl
     Dwarf_Die unit_die, code_die, die;
     if (entry->named)
         return;
-    const char *raw =
-        entry_die(unit, handle, entry, &unit_die, &code_die, &die) ? die_name(&die) : NULL;
+    const char *raw = NULL;
+    if (entry_die(unit, handle, entry, &unit_die, &code_die, &die)) {
+        raw = die_name(&die, &entry->is_linkage);
+        entry->is_linkage |= is_unmangled(&code_die);
+    }
     struct text name = text_of(raw);
     struct buffer demangled = {0};
     if (raw && demangle(&units->objects->options, name, &demangled))

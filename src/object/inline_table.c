@@ -49,15 +49,18 @@ bool unit_dies(const struct unit *unit, struct dwarf_handle *handle, Dwarf_Die *
 static bool add_entry(struct building *b, Dwarf_Die *die, uint32_t parent) {
     uint32_t entry = (uint32_t)b->entries.count;
     Dwarf_Addr base, start, end;
+    uint64_t first = 0;
     bool any = false;
     for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;)
         if (start < end) {
+            first = any ? first : start;
             any = true;
             vector_push(&b->intervals, ((struct interval){start, end, entry}));
         }
     if (any)
         vector_push(&b->entries,
-                    ((struct inline_entry){.offset = dwarf_dieoffset(die), .parent = parent}));
+                    ((struct inline_entry){
+                        .offset = dwarf_dieoffset(die), .start = first, .parent = parent}));
     return any;
 }
 

@@ -93,6 +93,9 @@ struct inline_frame {
     struct text file; /* where in the source it stands: empty, and line 0, when unknown or not asked for */
     uint32_t line;
     uint32_t column;
+    uint64_t start; /* where its code begins, in the same terms as the address that was asked for */
+    uint64_t id;    /* of the function, or of this inlining of it, within the object */
+    bool is_linkage; /* the name is what the linker knows it by */
 };
 /* The function, then what is inlined into it, to the innermost. Reused from call to call; vector_release() it. */
 struct inline_chain {

@@ -49,10 +49,10 @@ static bool profile_passes(struct reading *reading, struct error *error) {
                   profile->data->file->path, (unsigned long long)profile->data->cut);
     if (interrupted)
         notes_add(&profile->tree->notes, &note_interrupted, 1, 0, NULL);
-    if (!reading->options->no_names)
-        profile_resolve(profile->tree, profile->objects, reading->options);
     if (profile->tree->keep_samples)
         tree_sort_samples(profile->tree);
+    if (!reading->options->no_names)
+        profile_resolve(profile->tree, profile->objects, reading->options);
     notes_merge(&profile->tree->notes, &profile->data->notes);
     return !file_changed(profile->data->file, error);
 }

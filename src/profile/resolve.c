@@ -7,6 +7,7 @@
  * Locations are sorted by (object, address), so that one slice of them touches one object's tables in order. Workers fill a
  * slice's frames with texts that the objects own; interning them, which is not thread-safe, comes after.
  */
+#include "profile/addr2line.h"
 #include "profile/profile.h"
 
 #include <stdlib.h>
@@ -135,17 +136,28 @@ static void add_frames(struct resolve *r, struct interner *names, struct interne
     }
 }
 
-static void resolve_intern(struct resolve *r) {
-    struct interner names = {.strings = r->tree->strings}, files = {.strings = r->tree->strings};
+/* Where each location's inlines are, now that no slice grows any more. */
+static struct addr2line_place *find_places(struct resolve *r) {
+    struct addr2line_place *places = memory_zero(r->order.count, sizeof *places);
     size_t at = 0;
     for (size_t i = 0; i < r->order.count; i++) {
-        const struct slice *slice = &r->slices[i / SLICE];
-        if (i % SLICE == 0)
-            at = 0;
-        add_frames(r, &names, &files, &r->tree->locations.items[r->order.items[i]], &r->symbols[i],
-                   slice->inlines.items + at, r->inline_counts[i]);
+        at = i % SLICE ? at : 0;
+        places[i] = (struct addr2line_place){r->slices[i / SLICE].inlines.items + at,
+                                             r->inline_counts[i], &r->symbols[i]};
         at += r->inline_counts[i];
     }
+    return places;
+}
+
+static void resolve_intern(struct resolve *r) {
+    struct interner names = {.strings = r->tree->strings}, files = {.strings = r->tree->strings};
+    struct addr2line_place *places = find_places(r);
+    if (r->options->compat_perf)
+        addr2line_rename(r->tree, r->order.items, places, r->order.count);
+    for (size_t i = 0; i < r->order.count; i++)
+        add_frames(r, &names, &files, &r->tree->locations.items[r->order.items[i]], &r->symbols[i],
+                   places[i].inlines, (uint32_t)places[i].count);
+    free(places);
 }
 
 void profile_resolve(struct tree *tree, struct objects *objects,
