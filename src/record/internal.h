@@ -30,6 +30,7 @@ struct sink {
     struct record_result *result;
     struct strings *paths; /* of files mapped, for their build ids */
     bool wrote;            /* since the last round */
+    bool data_mappings;    /* synthesize them, too */
     size_t trailer_words;  /* of sample_id, in synthesized records */
 };
 

@@ -114,6 +114,8 @@ static void set_attr(struct recording *r, struct wanted *wanted, bool first) {
     if (!first)
         return;
     attr->mmap = attr->mmap2 = attr->comm = attr->comm_exec = attr->task = 1;
+    attr->mmap_data =
+        options->call_graph == CALL_GRAPH_DWARF; /* perf reads unwind tables through them */
     attr->build_id = 1;
     attr->ksymbol = attr->bpf_event = !attr->exclude_kernel;
     attr->context_switch = options->switches;

@@ -90,6 +90,7 @@ static bool open_output(struct recording *r, struct error *error) {
     r->sink.writer = perfdata_writer_new(r->output, r->options->output, events, r->events.count,
                                          &options, error);
     free(events);
+    r->sink.data_mappings = r->events.items[0].attr.mmap_data;
     r->sink.trailer_words = (size_t)__builtin_popcountll(
         r->events.items[0].attr.sample_type &
         (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |

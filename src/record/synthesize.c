@@ -71,11 +71,13 @@ static bool put_mapping(struct sink *sink, pid_t pid, const char *line, struct e
     int at = 0;
     if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, protection, &offset,
                &major_number, &minor_number, &inode, &at) < 7 ||
-        protection[2] != 'x')
+        (protection[2] != 'x' && !sink->data_mappings))
         return true;
+    bool executable = protection[2] == 'x';
     const char *path = line[at] ? line + at : "//anon";
     struct buffer record = {0};
-    begin_record(&record, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER);
+    begin_record(&record, PERF_RECORD_MMAP2,
+                 PERF_RECORD_MISC_USER | (executable ? 0 : PERF_RECORD_MISC_MMAP_DATA));
     add_u32(&record, (uint32_t)pid);
     add_u32(&record, (uint32_t)pid);
     add_u64(&record, start);
@@ -85,7 +87,8 @@ static bool put_mapping(struct sink *sink, pid_t pid, const char *line, struct e
     add_u32(&record, minor_number);
     add_u64(&record, inode);
     add_u64(&record, 0);
-    add_u32(&record, (protection[0] == 'r' ? 1u : 0) | (protection[1] == 'w' ? 2u : 0) | 4u);
+    add_u32(&record, (protection[0] == 'r' ? 1u : 0) | (protection[1] == 'w' ? 2u : 0) |
+                         (executable ? 4u : 0));
     add_u32(&record, protection[3] == 's' ? 1 : 2);
     add_padded(&record, text_of(path));
     bool fine = finish_record(sink, &record, pid, pid, error);
