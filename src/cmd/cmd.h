@@ -46,6 +46,7 @@ struct syntax {
     const char *usage;   /* "FILE…" */
     const char *about;   /* a paragraph for --help */
     const struct option_group *groups; /* ends with a NULL title */
+    bool takes_command;                /* options behind the first operand are not wick's */
 };
 
 /* Values are taken as `--name value` or `--name=value`, letters as `-o value` or `-ovalue`; `--` ends the options. What is left goes
@@ -115,5 +116,6 @@ int command_flame(int argc, char **argv);
 int command_script(int argc, char **argv);
 int command_record(int argc, char **argv);
 int command_report(int argc, char **argv);
+int command_trace(int argc, char **argv);
 
 #endif

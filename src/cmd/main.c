@@ -15,6 +15,7 @@ static const struct command commands[] = {
     {"flame", "a flame graph: SVG", command_flame},
     {"script", "the text `perf script` would print", command_script},
     {"report", "tables of cost by function, object, category, thread", command_report},
+    {"trace", "exact instruction counts of a guest program", command_trace},
 };
 
 /* ---- signals ---- */

@@ -182,6 +182,7 @@ bool options_parse(const struct syntax *syntax, int argc, char **argv, text_list
         const char *argument = argv[parse.at++];
         if (only_operands || argument[0] != '-' || argument[1] == 0) {
             vector_push(operands, argument);
+            only_operands |= syntax->takes_command;
         } else if (strcmp(argument, "--") == 0) {
             only_operands = true;
         } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {

@@ -176,7 +176,7 @@ bool engine_riscv(struct trace *trace, const struct trace_options *options,
         guest_run(&g, trace, checkpoint, context);
         publish(&g, trace);
         engine_notes(trace, &g.machine.flow);
-        trace->is_partial = trace->end != TRACE_EXITED;
+        trace->is_partial = trace->end == TRACE_FAULT || trace->end == TRACE_INTERRUPTED;
     } else
         trie_release(&g.trie);
     guest_close(&g);

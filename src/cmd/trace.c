@@ -1,0 +1,355 @@
+#include "cmd/cmd.h"
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+enum shape { SHAPE_FOLDED, SHAPE_SVG, SHAPE_TABLE, SHAPE_CSV, SHAPE_JSON };
+
+static struct trace_options trace_options;
+static enum shape shape;
+static bool raw, cycles, raw_alias, checkpoint_alias, shape_given;
+static const char *input_path;
+static text_list environment;
+static VECTOR(struct trace_file) files;
+static struct svg_options svg = {.min_width = SVG_MIN_WIDTH};
+
+/* One of `names`, or a usage error that lists them. */
+static bool choose(const char *value, const char *const *names, size_t count, unsigned *choice,
+                   struct error *error) {
+    struct buffer all = {0};
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(value, names[i]) == 0) {
+            *choice = (unsigned)i;
+            buffer_release(&all);
+            return true;
+        }
+        buffer_printf(&all, "%s%s", i ? ", " : "", names[i]);
+    }
+    error_set(error, ERROR_USAGE, "'%s' is none of %.*s", value, TEXT_ARGS(buffer_text(&all)));
+    buffer_release(&all);
+    return false;
+}
+
+static bool set_engine(const char *value, struct error *error) {
+    static const char *const names[] = {"auto", "builtin", "qemu", "stream"};
+    return choose(value, names, COUNT_OF(names), &trace_options.engine, error);
+}
+
+static bool set_abi(const char *value, struct error *error) {
+    static const char *const names[] = {"linux", "prover"};
+    return choose(value, names, COUNT_OF(names), &trace_options.abi, error);
+}
+
+static bool set_weight(const char *value, struct error *error) {
+    static const char *const names[] = {"instructions", "accesses", "branches", "loaded", "stored"};
+    return choose(value, names, COUNT_OF(names), &trace_options.weight, error);
+}
+
+static bool set_shape(const char *value, struct error *error) {
+    static const char *const names[] = {"folded", "svg", "table", "csv", "json"};
+    shape_given = true;
+    return choose(value, names, COUNT_OF(names), &shape, error);
+}
+
+static bool add_file(const char *value, struct error *error) {
+    const char *equals = strchr(value, '=');
+    const char *guest = equals ? memory_copy(value, (size_t)(equals - value)) : value;
+    vector_push(&files, ((struct trace_file){guest, equals ? equals + 1 : value}));
+    return true;
+}
+
+static bool set_raw_alias(const char *value, struct error *error) {
+    raw = raw_alias = true;
+    return true;
+}
+
+static bool set_checkpoint_alias(const char *value, struct error *error) {
+    checkpoint_alias = true;
+    if (text_to_u64(text_of(value), &trace_options.checkpoint))
+        return true;
+    return error_set(error, ERROR_USAGE, "'%s' is not a number", value);
+}
+
+static bool set_misaligned(const char *value, struct error *error) {
+    static const char *const names[] = {"fault", "allow"};
+    unsigned choice = 0;
+    if (!choose(value, names, COUNT_OF(names), &choice, error))
+        return false;
+    trace_options.misaligned = choice;
+    return true;
+}
+
+static const struct option options_run[] = {
+    {"engine", 0, OPTION_CALL, set_engine, "ENGINE",
+     "auto (default: by the file), builtin (RISC-V), qemu, or stream"},
+    {"budget", 0, OPTION_U64, &trace_options.budget, "N", "stop after exactly N instructions"},
+    {"checkpoint", 0, OPTION_U64, &trace_options.checkpoint, "N",
+     "publish what was counted so far every N instructions"},
+    {"cycles", 0, OPTION_FLAG, &cycles, NULL,
+     "print how many instructions there were; without -o that is all"},
+    {"weight", 0, OPTION_CALL, set_weight, "WHAT",
+     "count instructions (default), accesses, branches, or bytes loaded or stored"},
+    {0},
+};
+
+static const struct option options_guest[] = {
+    {"abi", 0, OPTION_CALL, set_abi, "ABI",
+     "linux (default), or prover: print, panic, commit, halt"},
+    {"private-input", 0, OPTION_TEXT, &trace_options.private_input, "FILE",
+     "prover: at 0xff000000, behind its length in four bytes"},
+    {"file", 0, OPTION_CALL, add_file, "PATH[=FILE]",
+     "a file that the guest may open, and where it is; may be repeated"},
+    {"stdin", 0, OPTION_TEXT, &input_path, "FILE", "the guest's standard input"},
+    {"env", 0, OPTION_LIST, &environment, "NAME=VALUE",
+     "the guest's environment; may be repeated, empty by default"},
+    {"stack-size", 0, OPTION_U64, &trace_options.stack_size, "BYTES",
+     "of the guest; 1 GiB by default"},
+    {"memory-size", 0, OPTION_U64, &trace_options.memory_size, "BYTES",
+     "of the guest; 4 GiB by default"},
+    {"misaligned", 0, OPTION_CALL, set_misaligned, "WHAT",
+     "loads and stores at addresses that don't fit their size: fault (default) or allow"},
+    {0},
+};
+
+static const struct option options_result[] = {
+    {"as", 0, OPTION_CALL, set_shape, "VIEW", "folded (default), svg, table, csv or json"},
+    {"raw", 0, OPTION_FLAG, &raw, NULL, "addresses instead of names, for wick enrich"},
+    {"ecall-frames", 0, OPTION_FLAG, &trace_options.ecall_frames, NULL,
+     "system calls are frames: ecall:write"},
+    {"no-demangle", 0, OPTION_FLAG, &request.import.profile.objects.no_demangle, NULL,
+     "leave C++, Rust and D names as they are"},
+    {"title", 0, OPTION_TEXT, &svg.title, "TEXT", "of the SVG"},
+    {"output", 'o', OPTION_TEXT, &request.output, "FILE", "write to FILE; - is standard output"},
+    {"quiet", 'q', OPTION_FLAG, &request.quiet, NULL, "no notes, no progress"},
+    {0},
+};
+
+static const struct option options_alias[] = {
+    {"flamegraph", 0, OPTION_TEXT, &request.output, "FILE", "-o FILE"},
+    {"flamegraph-raw", 0, OPTION_CALL, set_raw_alias, NULL, "--raw"},
+    {"flamegraph-checkpoint-cycles", 0, OPTION_CALL, set_checkpoint_alias, "N", "--checkpoint N"},
+    {"cycle-budget", 0, OPTION_U64, &trace_options.budget, "N", "--budget N"},
+    {0},
+};
+
+static const struct option_group groups[] = {
+    {"Run", options_run},
+    {"Guest", options_guest},
+    {"Result", options_result},
+    {"Other names for the same", options_alias},
+    {0},
+};
+
+static const struct syntax syntax = {
+    "trace",
+    "GUEST [ARGUMENTS…]",
+    "Executes a guest program, follows every call, return and tail call, and counts every\n"
+    "instruction on its exact stack. Same program, same input: same counts. What the guest prints\n"
+    "goes to standard output, or to standard error if the result goes there.",
+    groups,
+    .takes_command = true,
+};
+
+/* ---- output ------------------------------------------------------------------------------- */
+
+static struct flame *flame_of_trace(const struct trace *trace, struct error *error) {
+    struct tree *tree = trace_tree(trace, raw, request.import.profile.objects.no_demangle);
+    struct naming *naming = naming_of_tree(tree, &request.naming);
+    struct flame *flame = flame_of_tree(tree, naming, &request.flame, error);
+    naming_free(naming);
+    tree_free(tree);
+    return flame;
+}
+
+static bool write_table(struct out *out, const struct flame *flame, struct error *error) {
+    struct report_options options = {.format = shape == SHAPE_CSV    ? REPORT_CSV
+                                               : shape == SHAPE_JSON ? REPORT_JSON
+                                                                     : REPORT_TEXT};
+    struct categories *categories = categories_new(NULL, error);
+    if (!categories)
+        return false;
+    struct report *report = report_of_flame(flame, categories, BY_FUNCTION);
+    report_write(out, report, &options);
+    report_free(report);
+    categories_free(categories);
+    return true;
+}
+
+static const char *output_path(void) {
+    return request.output ? request.output : shape == SHAPE_SVG ? "flamegraph.svg" : "-";
+}
+
+static bool write_result(const struct trace *trace, struct error *error) {
+    struct flame *flame = flame_of_trace(trace, error);
+    struct out out;
+    bool fine = flame && out_open(&out, output_path(), error);
+    if (!fine) {
+        flame_free(flame);
+        return false;
+    }
+    if (shape == SHAPE_FOLDED)
+        fold_write(&out, flame, &(struct fold_options){0});
+    else if (shape == SHAPE_SVG)
+        svg_write(&out, flame, &svg);
+    else
+        fine = write_table(&out, flame, error);
+    if (fine)
+        fine = out_commit(&out, error);
+    else
+        out_discard(&out);
+    flame_free(flame);
+    return fine;
+}
+
+/* A checkpoint that can't be written is worth a warning, not the run. */
+static void write_checkpoint(void *context, const struct trace *trace) {
+    struct error error;
+    if (!write_result(trace, &error))
+        fprintf(stderr, "wick: checkpoint: %s\n", error.message);
+}
+
+/* ---- progress: instructions a second, besides what all commands show ---------------------- */
+
+static struct timespec started;
+
+static double seconds_since_start(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - started.tv_sec) + (double)(now.tv_nsec - started.tv_nsec) / 1e9;
+}
+
+static void show_instructions(const char *what, uint64_t done, uint64_t total) {
+    double seconds = seconds_since_start();
+    if (request.quiet || seconds < 1)
+        return;
+    fprintf(stderr, "\r\033[Kwick: %llu million instructions, %.0f million a second",
+            (unsigned long long)(done / 1000000), (double)done / seconds / 1e6);
+    if (total)
+        fprintf(stderr, ", %u %%", (unsigned)((double)done * 100 / (double)total));
+}
+
+/* ---- the command -------------------------------------------------------------------------- */
+
+static void on_end(int signal) {
+    interrupted = signal;
+}
+
+/* A kill leaves what was counted, as Ctrl-C does. */
+static void set_signals(void) {
+    struct sigaction end = {.sa_handler = on_end};
+    sigaction(SIGTERM, &end, NULL);
+    sigaction(SIGHUP, &end, NULL);
+    clock_gettime(CLOCK_MONOTONIC, &started);
+    if (isatty(STDERR_FILENO))
+        progress_hook = show_instructions;
+}
+
+static bool check_usage(int *status) {
+    const char *wrong = NULL;
+    bool is_stream = trace_options.engine == ENGINE_STREAM;
+    if (!request.operands.count && !is_stream)
+        wrong = "which GUEST?";
+    else if ((raw_alias || checkpoint_alias) && !request.output)
+        wrong = "--flamegraph-raw and --flamegraph-checkpoint-cycles need --flamegraph FILE";
+    else if (trace_options.checkpoint && (!request.output || strcmp(request.output, "-") == 0))
+        wrong = "--checkpoint needs -o FILE";
+    else if (trace_options.private_input && trace_options.abi != ABI_PROVER)
+        wrong = "--private-input is for --abi prover";
+    if (wrong)
+        *status = fail_usage("trace", "%s", wrong);
+    return !wrong;
+}
+
+static bool settle(struct error *error) {
+    bool silent = cycles && !request.output && !shape_given;
+    bool to_output = !silent && strcmp(output_path(), "-") == 0;
+    trace_options.path = request.operands.count ? request.operands.items[0] : NULL;
+    trace_options.arguments = request.operands.items;
+    trace_options.argument_count = request.operands.count;
+    trace_options.environment = environment.items;
+    trace_options.environment_count = environment.count;
+    trace_options.files = files.items;
+    trace_options.file_count = files.count;
+    trace_options.no_stacks = silent;
+    trace_options.output = to_output ? STDERR_FILENO : STDOUT_FILENO;
+    trace_options.error_output = STDERR_FILENO;
+    if (input_path && (trace_options.input = open(input_path, O_RDONLY | O_CLOEXEC)) < 0)
+        return error_errno(error, input_path);
+    return true;
+}
+
+/* What happened, in a line, and the exit status that says so. */
+static int conclude(const struct trace *trace) {
+    unsigned long long count = trace->instructions;
+    switch (trace->end) {
+    case TRACE_EXITED:
+        if (trace->status)
+            fprintf(stderr, "wick: the guest ended with status %d\n", trace->status);
+        return trace->status;
+    case TRACE_SIGNALED:
+        fprintf(stderr, "wick: the guest ended with signal %d\n", trace->signal);
+        return 128 + trace->signal;
+    case TRACE_BUDGET:
+        if (!request.quiet)
+            fprintf(stderr, "wick: stopped after %llu instructions, as the budget says\n", count);
+        return 0;
+    case TRACE_FAULT:
+        fprintf(stderr, "wick: guest fault after %llu instructions: %s\n", count, trace->fault);
+        return ERROR_INPUT;
+    case TRACE_INTERRUPTED:
+        fprintf(stderr, "wick: interrupted after %llu instructions\n", count);
+        return ERROR_INPUT;
+    }
+    return ERROR_INTERNAL;
+}
+
+static void say_written(const struct trace *trace) {
+    if (strcmp(output_path(), "-") != 0 && !request.quiet)
+        fprintf(stderr, "%s written to %s (%llu instructions)\n",
+                trace->is_partial ? "Partial flamegraph" : "Flamegraph", output_path(),
+                (unsigned long long)trace->instructions);
+}
+
+static int finish(struct trace *trace) {
+    struct error error;
+    int status = conclude(trace);
+    if (trace->is_partial && shape == SHAPE_SVG && !svg.subtitle)
+        svg.subtitle = "partial";
+    if (!trace_options.no_stacks) {
+        if (!write_result(trace, &error))
+            return fail(&error);
+        say_written(trace);
+    }
+    if (cycles)
+        fprintf(strcmp(output_path(), "-") == 0 && !trace_options.no_stacks ? stderr : stdout,
+                "Cycles: %llu\n", (unsigned long long)trace->instructions);
+    print_notes(&trace->notes);
+    return status;
+}
+
+int command_trace(int argc, char **argv) {
+    int status = 0;
+    struct error error;
+    struct trace trace;
+    if (!options_parse(&syntax, argc, argv, &request.operands, &status) || !check_usage(&status))
+        return status;
+    if (!settle(&error))
+        return fail(&error);
+    set_signals();
+    if (!trace_run(&trace, &trace_options, trace_options.checkpoint ? write_checkpoint : NULL, NULL,
+                   &error))
+        return fail(&error);
+    if (progress_hook && seconds_since_start() > 1 && !request.quiet)
+        fputs("\r\033[K", stderr);
+    status = finish(&trace);
+    trace_release(&trace);
+    return status;
+}
