@@ -6,13 +6,14 @@
 #include <stdlib.h>
 
 const struct import_format *const import_formats[] = {
-    &format_perf,
-    &format_folded,
-    NULL,
+    &format_perf,   &format_folded,  &format_dtrace,  &format_sample,    &format_vtune,
+    &format_vsprof, &format_ghcprof, &format_xctrace, &format_recursive, NULL,
 };
 
 enum { BEGINNING = 64 << 10 }; /* what a format may look at */
 
+static const struct note_kind note_no_format = {
+    "no-format", "No applicable collapse implementation found for input"};
 static const struct note_kind note_empty = {"empty-input", "# files were empty"};
 
 const struct import_format *import_format_named(const char *name) {
@@ -39,6 +40,10 @@ static bool is_perf_data(struct text content) {
     return text_starts(content, TEXT("PERFILE2")) || text_starts(content, TEXT("2ELIFREP"));
 }
 
+static bool is_guess(const struct import_options *options) {
+    return options->from && strcmp(options->from, "guess") == 0;
+}
+
 /* ---- one file ----------------------------------------------------------------------------- */
 
 static bool choose_format(struct text content, const char *path,
@@ -46,7 +51,7 @@ static bool choose_format(struct text content, const char *path,
                           struct error *error) {
     struct text beginning =
         text_upto(content, content.length < BEGINNING ? content.length : BEGINNING);
-    bool look = !options->from || strcmp(options->from, "guess") == 0;
+    bool look = !options->from || is_guess(options);
     *format = look ? import_guess(beginning) : import_format_named(options->from);
     if (!*format && look)
         return error_set(error, ERROR_INPUT,
@@ -64,8 +69,15 @@ static bool read_text(struct source *source, struct file *file, struct tree *tre
         notes_add(&tree->notes, &note_empty, 1, 0, "%s", file->path);
         return true;
     }
-    if (!choose_format(content, file->path, options, &format, error))
+    if (options->compat_inferno && is_guess(options)) {
+        format = guess_as_inferno(content);
+        if (!format) { /* said, but no error: so does inferno */
+            notes_add(&tree->notes, &note_no_format, 1, 0, NULL);
+            return true;
+        }
+    } else if (!choose_format(content, file->path, options, &format, error)) {
         return false;
+    }
     struct import_options mapped = *options;
     mapped.mapped = true;
     if (!source->format)
@@ -93,7 +105,7 @@ static bool read_perf_data(struct source *source, struct file *file,
 
 static bool read_file(struct source *source, struct file *file,
                       const struct import_options *options, struct error *error) {
-    bool is_data = is_perf_data(file_text(file)) && !options->from;
+    bool is_data = is_perf_data(file_text(file)) && (!options->from || is_guess(options));
     if (is_data && source->file_count == 1)
         return read_perf_data(source, file, options, error);
     if (!source->tree) {

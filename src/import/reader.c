@@ -30,9 +30,12 @@ void note_torn_line(struct tree *tree, const char *path, uint64_t number, struct
               (unsigned long long)number, (int)shown, line.data);
 }
 
+/* ---- stacks ------------------------------------------------------------------------------- */
+
 void stack_init(struct stack *stack, struct tree *tree, struct text unit) {
     *stack = (struct stack){.tree = tree};
-    struct series series = {.event = event_named(tree, unit, unit, EVENT_OTHER)};
+    struct series series = {.event = event_named(tree, unit, unit, EVENT_OTHER),
+                            .ending = ENDING_UNKNOWN};
     stack->series = tree_add_series(tree, &series);
 }
 
@@ -40,10 +43,32 @@ void stack_release(struct stack *stack) {
     vector_release(&stack->locations);
 }
 
-void stack_push_kinds(struct stack *stack, struct text name, uint32_t kinds) {
+/* Costs a look at every thread so far when ids are given: for formats with few of them. */
+void stack_set_thread(struct stack *stack, struct text comm, int32_t pid, int32_t tid) {
+    struct series series = stack->tree->series.items[stack->series];
+    series.comm = comm.length ? strings_add(stack->tree->strings, comm) : 0;
+    series.thread = 0;
+    for (size_t i = 1; i < stack->tree->threads.count && !series.thread; i++)
+        if (stack->tree->threads.items[i].pid == pid && stack->tree->threads.items[i].tid == tid)
+            series.thread = (uint32_t)i;
+    if (!series.thread && (pid >= 0 || tid >= 0))
+        series.thread = tree_add_thread(
+            stack->tree, &(struct thread){.pid = pid, .tid = tid, .end = UINT64_MAX});
+    stack->series = tree_add_series(stack->tree, &series);
+}
+
+static void stack_push_one(struct stack *stack, struct text name, uint32_t kinds) {
     struct location location = {.name = strings_add(stack->tree->strings, name),
                                 .kinds = (uint8_t)kinds};
     vector_push(&stack->locations, tree_add_location(stack->tree, &location));
+}
+
+void stack_push_kinds(struct stack *stack, struct text name, uint32_t kinds) {
+    for (size_t end; stack->divide && (end = text_find(name, ';')) != SIZE_MAX;) {
+        stack_push_one(stack, text_upto(name, end), kinds);
+        name = text_from(name, end + 1);
+    }
+    stack_push_one(stack, name, kinds);
 }
 
 void stack_push(struct stack *stack, struct text name) {
@@ -58,13 +83,63 @@ void stack_reverse(struct stack *stack) {
     }
 }
 
-void stack_count(struct stack *stack, uint64_t samples, uint64_t weight) {
+static uint32_t stack_node(struct stack *stack) {
     uint32_t node = 0;
     for (size_t i = 0; i < stack->locations.count; i++)
         node = tree_add_node(stack->tree, node, stack->locations.items[i]);
-    tree_count(stack->tree, node, stack->series, samples, weight);
-    stack->locations.count = 0;
+    return node;
 }
+
+void stack_count(struct stack *stack, uint64_t samples, uint64_t weight) {
+    tree_count(stack->tree, stack_node(stack), stack->series, samples, weight);
+}
+
+void stack_replace(struct stack *stack, uint64_t samples, uint64_t weight) {
+    uint32_t cell = tree_count(stack->tree, stack_node(stack), stack->series, 0, 0);
+    stack->tree->cells.items[cell].samples = samples;
+    stack->tree->cells.items[cell].weight = weight;
+}
+
+/* ---- a reader's state --------------------------------------------------------------------- */
+
+void reader_init(struct reader *reader, struct text content, const char *path,
+                 const struct import_options *options, struct tree *tree, struct text unit,
+                 struct error *error) {
+    *reader = (struct reader){
+        .options = options, .path = path, .tree = tree, .error = error, .lines = {.rest = content}};
+    stack_init(&reader->stack, tree, unit);
+    reader->stack.divide = options->compat_inferno;
+}
+
+void reader_release(struct reader *reader) {
+    stack_release(&reader->stack);
+    buffer_release(&reader->scratch);
+    buffer_release(&reader->lossy);
+}
+
+bool reader_next(struct reader *reader) {
+    if (interrupted || !lines_next(&reader->lines, &reader->line))
+        return false;
+    if (reader->options->compat_inferno)
+        reader->line = text_lossy(reader->line, &reader->lossy);
+    reader->line = text_trim_end(reader->line);
+    return true;
+}
+
+bool reader_bad(struct reader *reader, const char *what) {
+    int shown = reader->line.length < 100 ? (int)reader->line.length : 100;
+    if (reader->options->compat_inferno)
+        return error_set(reader->error, ERROR_INPUT, "%s: %s %llu: %.*s", reader->path, what,
+                         (unsigned long long)reader->lines.number, shown, reader->line.data);
+    note_torn_line(reader->tree, reader->path, reader->lines.number, reader->line);
+    return true;
+}
+
+void reader_warn(struct reader *reader, const struct note_kind *kind) {
+    notes_add(&reader->tree->notes, kind, 1, 0, "%s", reader->path);
+}
+
+/* ---- labels ------------------------------------------------------------------------------- */
 
 uint32_t event_named(struct tree *tree, struct text name, struct text unit, enum event_kind kind) {
     for (size_t i = 1; i < tree->events.count; i++)
@@ -77,4 +152,25 @@ uint32_t object_named(struct tree *tree, struct text path) {
     if (!tree->objects)
         tree->objects = objects_new(&(struct objects_options){0});
     return objects_add(tree->objects, &(struct object_identity){.path = path, .kind = OBJECT_NAME});
+}
+
+/* ---- numbers ------------------------------------------------------------------------------ */
+
+bool text_to_double(struct text t, double *value) {
+    char copy[64], *end;
+    if (t.length == 0 || t.length >= sizeof copy)
+        return false;
+    for (size_t i = 0; i < t.length; i++)
+        if (!memchr("0123456789.eE+-", t.data[i], 15))
+            return false;
+    memcpy(copy, t.data, t.length);
+    copy[t.length] = 0;
+    *value = strtod(copy, &end);
+    return *end == 0 && end != copy;
+}
+
+uint64_t double_to_u64(double value) {
+    if (!(value > 0))
+        return 0;
+    return value >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)value;
 }

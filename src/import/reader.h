@@ -22,38 +22,73 @@ void note_torn_line(struct tree *tree, const char *path, uint64_t number, struct
 
 /* ---- stacks of bare names ----------------------------------------------------------------- */
 
-/*
- * What a single-threaded reader of names needs: frames are pushed root first or leaf first, then counted.
- *
- *     struct stack stack;
- *     stack_init(&stack, tree, TEXT("samples"));
- *     stack_push(&stack, name); … stack_count(&stack, weight); stack.count = 0;
- */
+/* What a single-threaded reader of names needs: frames are pushed root first or leaf first, then counted. */
 struct stack {
     struct tree *tree;
     uint32_t series;
+    bool divide; /* inferno joins names with ';' as they are, so that one in a name divides it */
     VECTOR(uint32_t) locations;
 };
 void stack_init(struct stack *stack, struct tree *tree, struct text unit);
 void stack_release(struct stack *stack);
+/* Under another comm, of process `pid` and thread `tid` (-1: not known), from now on. */
+void stack_set_thread(struct stack *stack, struct text comm, int32_t pid, int32_t tid);
 void stack_push(struct stack *stack, struct text name);
 void stack_push_kinds(struct stack *stack, struct text name, uint32_t kinds);
-/* Counts what was pushed, root first, and forgets it. An empty stack is counted at the root. */
-void stack_count(struct stack *stack, uint64_t samples, uint64_t weight);
 void stack_reverse(struct stack *stack);
+/* Counts what was pushed, root first. An empty stack is counted at the root. */
+void stack_count(struct stack *stack, uint64_t samples, uint64_t weight);
+/* The same, but what was counted there before is forgotten, as inferno does in some formats. */
+void stack_replace(struct stack *stack, uint64_t samples, uint64_t weight);
+
+/* ---- a reader's state --------------------------------------------------------------------- */
+
+struct reader {
+    const struct import_options *options;
+    const char *path;
+    struct tree *tree;
+    struct error *error;
+    struct lines lines;
+    struct text line; /* the one being read; valid UTF-8 under compat_inferno */
+    struct stack stack;
+    struct buffer scratch, lossy;
+};
+void reader_init(struct reader *reader, struct text content, const char *path,
+                 const struct import_options *options, struct tree *tree, struct text unit,
+                 struct error *error);
+void reader_release(struct reader *reader);
+/* The next line, without white space at its end. */
+bool reader_next(struct reader *reader);
+/* A line that cannot be read: by inferno's rules an error, and false; else a note, and true. */
+bool reader_bad(struct reader *reader, const char *what);
+/* Something that is missing from the file as a whole, said in a note. */
+void reader_warn(struct reader *reader, const struct note_kind *kind);
 
 /* An event by its name: found, or added. */
 uint32_t event_named(struct tree *tree, struct text name, struct text unit, enum event_kind kind);
 /* A text's object by its path. Gives the tree its objects when it has none. */
 uint32_t object_named(struct tree *tree, struct text path);
 
+/* All of `t` is a decimal number as C writes it, with or without a fraction. */
+bool text_to_double(struct text t, double *value);
+/* `value` without its fraction, within what 64 bits hold. */
+uint64_t double_to_u64(double value);
+
 /* ---- guessing ----------------------------------------------------------------------------- */
 
 /* As inferno asks each format: yes, no, or more lines needed. */
 enum applicable { APPLICABLE_NO, APPLICABLE_YES, APPLICABLE_UNSURE };
-
 enum applicable perf_applicable(struct text text);
+enum applicable dtrace_applicable(struct text text);
+enum applicable sample_applicable(struct text text);
+enum applicable vtune_applicable(struct text text);
+enum applicable vsprof_applicable(struct text text);
+enum applicable ghcprof_applicable(struct text text);
+enum applicable xctrace_applicable(struct text text);
+/* inferno's choice, or NULL. */
+const struct import_format *guess_as_inferno(struct text content);
 
-extern const struct import_format format_perf, format_folded;
+extern const struct import_format format_perf, format_folded, format_dtrace, format_sample,
+    format_vtune, format_vsprof, format_ghcprof, format_xctrace, format_recursive;
 
 #endif

@@ -1,0 +1,337 @@
+/*
+ * Xcode's `xctrace export`: XML with rows of one backtrace each. Backtraces and frames have ids, and later ones refer to earlier.
+ *
+ * The XML is read as a stream of tags, without a tree: a backtrace becomes a node when it ends, a row counts it. What xctrace writes
+ * besides is skipped.
+ */
+#include "import/reader.h"
+
+#include <stdlib.h>
+
+enum xml_tag { TAG_OTHER, TAG_RESULT, TAG_NODE, TAG_ROW, TAG_BACKTRACE, TAG_FRAME };
+
+struct id_entry {
+    uint64_t id;
+    uint32_t value;
+};
+
+/* Ids of the file to something of ours. */
+struct id_map {
+    VECTOR(struct id_entry) entries;
+    struct index index;
+};
+
+struct xctrace {
+    struct reader r;
+    struct text rest;
+    enum xml_tag open[5]; /* the tags we are in: each is only looked for inside the one before it */
+    size_t depth;
+    struct id_map frames;     /* to locations */
+    struct id_map backtraces; /* to nodes */
+    uint64_t backtrace_id;
+    bool row_has_node;
+    uint32_t row_node;
+    bool done;
+};
+
+/* ---- ids ---------------------------------------------------------------------------------- */
+
+static struct id_entry *id_find(const struct id_map *map, uint64_t id) {
+    uint32_t at;
+    for (struct probe p = index_probe(&map->index, hash_mix(id, 1));
+         (at = index_next(&map->index, &p));)
+        if (map->entries.items[at - 1].id == id)
+            return &map->entries.items[at - 1];
+    return NULL;
+}
+
+static bool id_add(struct id_map *map, uint64_t id, uint32_t value) {
+    if (id_find(map, id))
+        return false;
+    vector_push(&map->entries, ((struct id_entry){id, value}));
+    index_add(&map->index, hash_mix(id, 1), (uint32_t)map->entries.count);
+    return true;
+}
+
+static void id_release(struct id_map *map) {
+    vector_release(&map->entries);
+    index_release(&map->index);
+}
+
+/* ---- XML ---------------------------------------------------------------------------------- */
+
+struct xml {
+    struct text name;
+    struct text attributes;
+    bool end;   /* </name> */
+    bool empty; /* <name/> */
+};
+
+static bool bad_xml(struct xctrace *x, const char *why) {
+    size_t offset = (size_t)(x->rest.data - x->r.lines.rest.data);
+    return error_at(x->r.error, x->r.path, offset, "%s", why);
+}
+
+/* Skips what begins with `start` up to behind `end`; false if it does not begin so. */
+static bool xml_skip(struct text *rest, struct text start, struct text end) {
+    if (!text_starts(*rest, start))
+        return false;
+    size_t at = text_search(*rest, end);
+    *rest = at == SIZE_MAX ? text_from(*rest, rest->length) : text_from(*rest, at + end.length);
+    return true;
+}
+
+/* The tag's closing bracket; one inside quotes is none. */
+static size_t xml_tag_end(struct text tag) {
+    char quote = 0;
+    for (size_t i = 0; i < tag.length; i++) {
+        char c = tag.data[i];
+        if (quote)
+            quote = c == quote ? 0 : quote;
+        else if (c == '"' || c == '\'')
+            quote = c;
+        else if (c == '>')
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+/* The next tag, text and everything else skipped; false at the end. */
+static bool xml_next(struct text *rest, struct xml *tag) {
+    for (;;) {
+        size_t at = text_find(*rest, '<');
+        if (at == SIZE_MAX)
+            return false;
+        *rest = text_from(*rest, at);
+        if (xml_skip(rest, TEXT("<!--"), TEXT("-->")) || xml_skip(rest, TEXT("<?"), TEXT("?>")) ||
+            xml_skip(rest, TEXT("<![CDATA["), TEXT("]]>")) || xml_skip(rest, TEXT("<!"), TEXT(">")))
+            continue;
+        size_t end = xml_tag_end(*rest);
+        if (end == SIZE_MAX)
+            return false;
+        struct text inside = {rest->data + 1, end - 1};
+        *rest = text_from(*rest, end + 1);
+        *tag = (struct xml){.end = text_starts(inside, TEXT("/")),
+                            .empty = text_ends(inside, TEXT("/"))};
+        if (tag->end)
+            inside = text_from(inside, 1);
+        else if (tag->empty)
+            inside.length--;
+        size_t name = 0;
+        while (name < inside.length && !memchr(" \t\r\n", inside.data[name], 4))
+            name++;
+        tag->name = text_upto(inside, name);
+        tag->attributes = text_from(inside, name);
+        return true;
+    }
+}
+
+static bool xml_attribute(struct text attributes, struct text key, struct text *value) {
+    for (;;) {
+        attributes = text_trim(attributes);
+        size_t equals = text_find(attributes, '=');
+        if (equals == SIZE_MAX)
+            return false;
+        struct text name = text_trim(text_upto(attributes, equals));
+        struct text rest = text_trim(text_from(attributes, equals + 1));
+        if (!rest.length || (rest.data[0] != '"' && rest.data[0] != '\''))
+            return false;
+        size_t close = text_find(text_from(rest, 1), rest.data[0]);
+        if (close == SIZE_MAX)
+            return false;
+        if (text_equal(name, key)) {
+            *value = (struct text){rest.data + 1, close};
+            return true;
+        }
+        attributes = text_from(rest, close + 2);
+    }
+}
+
+static void add_utf8(struct buffer *out, uint64_t point) {
+    if (point < 0x80) {
+        buffer_add_char(out, (char)point);
+    } else if (point < 0x800) {
+        buffer_add_char(out, (char)(0xc0 | point >> 6));
+        buffer_add_char(out, (char)(0x80 | (point & 0x3f)));
+    } else if (point < 0x10000) {
+        buffer_add_char(out, (char)(0xe0 | point >> 12));
+        buffer_add_char(out, (char)(0x80 | (point >> 6 & 0x3f)));
+        buffer_add_char(out, (char)(0x80 | (point & 0x3f)));
+    } else {
+        buffer_add_char(out, (char)(0xf0 | point >> 18));
+        buffer_add_char(out, (char)(0x80 | (point >> 12 & 0x3f)));
+        buffer_add_char(out, (char)(0x80 | (point >> 6 & 0x3f)));
+        buffer_add_char(out, (char)(0x80 | (point & 0x3f)));
+    }
+}
+
+/* What `&…;` stands for; false if it is none of XML's own. */
+static bool add_entity(struct buffer *out, struct text name) {
+    static const struct {
+        const char *name;
+        char means;
+    } known[] = {{"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}};
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
+        if (text_equal(name, text_of(known[i].name))) {
+            buffer_add_char(out, known[i].means);
+            return true;
+        }
+    }
+    uint64_t point;
+    bool fine = text_starts(name, TEXT("#x"))  ? text_hex_to_u64(text_from(name, 2), &point)
+                : text_starts(name, TEXT("#")) ? text_to_u64(text_from(name, 1), &point)
+                                               : false;
+    if (!fine || point == 0 || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
+        return false;
+    add_utf8(out, point);
+    return true;
+}
+
+static bool add_unescaped(struct buffer *out, struct text t) {
+    for (size_t at; (at = text_find(t, '&')) != SIZE_MAX;) {
+        buffer_add(out, text_upto(t, at));
+        t = text_from(t, at + 1);
+        size_t end = text_find(t, ';');
+        if (end == SIZE_MAX || !add_entity(out, text_upto(t, end)))
+            return false;
+        t = text_from(t, end + 1);
+    }
+    buffer_add(out, t);
+    return true;
+}
+
+/* ---- what the tags mean ------------------------------------------------------------------- */
+
+static enum xml_tag tag_of(struct text name) {
+    static const char *const names[] = {"",    "trace-query-result", "node",
+                                        "row", "backtrace",          "frame"};
+    for (size_t i = 1; i < COUNT_OF(names); i++)
+        if (text_equal(name, text_of(names[i])))
+            return (enum xml_tag)i;
+    return TAG_OTHER;
+}
+
+static bool id_attribute(const struct xml *tag, struct text key, uint64_t *id) {
+    struct text value;
+    return xml_attribute(tag->attributes, key, &value) && text_to_u64(value, id);
+}
+
+/* A frame with an id and a name, or one that refers to such. */
+static bool frame_tag(struct xctrace *x, const struct xml *tag) {
+    uint64_t id;
+    struct text name;
+    if (tag->empty && id_attribute(tag, TEXT("ref"), &id)) {
+        struct id_entry *known = id_find(&x->frames, id);
+        if (!known)
+            return bad_xml(x, "Invalid frame ref id");
+        vector_push(&x->r.stack.locations, known->value);
+        return true;
+    }
+    if (!id_attribute(tag, TEXT("id"), &id) || !xml_attribute(tag->attributes, TEXT("name"), &name))
+        return bad_xml(x, "a frame has neither id and name nor ref");
+    x->r.scratch.count = x->r.lossy.count = 0;
+    if (!add_unescaped(&x->r.lossy, name))
+        return bad_xml(x, "Invalid xml text");
+    struct buffer valid = {0};
+    struct text plain = text_lossy(buffer_text(&x->r.lossy), &valid);
+    if (rust_repair(plain, &x->r.scratch))
+        plain = buffer_text(&x->r.scratch);
+    stack_push(&x->r.stack, plain);
+    buffer_release(&valid);
+    uint32_t location = x->r.stack.locations.items[x->r.stack.locations.count - 1];
+    return id_add(&x->frames, id, location) || bad_xml(x, "Repeated frame id");
+}
+
+static bool backtrace_end(struct xctrace *x) {
+    stack_reverse(&x->r.stack);
+    uint32_t node = 0;
+    for (size_t i = 0; i < x->r.stack.locations.count; i++)
+        node = tree_add_node(x->r.tree, node, x->r.stack.locations.items[i]);
+    x->row_node = node;
+    x->row_has_node = true;
+    return id_add(&x->backtraces, x->backtrace_id, node) || bad_xml(x, "Repeated backtrace id");
+}
+
+static bool backtrace_tag(struct xctrace *x, const struct xml *tag) {
+    uint64_t id;
+    if (tag->empty && id_attribute(tag, TEXT("ref"), &id)) {
+        struct id_entry *known = id_find(&x->backtraces, id);
+        if (!known)
+            return bad_xml(x, "Invalid backtrace ref id");
+        x->row_node = known->value;
+        x->row_has_node = true;
+        return true;
+    }
+    if (!id_attribute(tag, TEXT("id"), &x->backtrace_id))
+        return bad_xml(x, "a backtrace has neither id nor ref");
+    x->r.stack.locations.count = 0;
+    return !tag->empty || backtrace_end(x);
+}
+
+static bool open_tag(struct xctrace *x, const struct xml *tag) {
+    enum xml_tag kind = tag_of(tag->name);
+    if (kind == TAG_OTHER || kind != (enum xml_tag)(x->depth + 1))
+        return true; /* not inside what it belongs to */
+    if (kind == TAG_ROW)
+        x->row_has_node = false;
+    if (kind == TAG_BACKTRACE && !backtrace_tag(x, tag))
+        return false;
+    if (kind == TAG_FRAME && !frame_tag(x, tag))
+        return false;
+    if (!tag->empty)
+        x->open[x->depth++] = kind;
+    return true;
+}
+
+/* Rows whose backtrace is a <sentinel/> have none. */
+static bool close_tag(struct xctrace *x, const struct xml *tag) {
+    enum xml_tag kind = tag_of(tag->name);
+    if (kind == TAG_OTHER)
+        return true;
+    if (!x->depth || x->open[x->depth - 1] != kind)
+        return bad_xml(x, "Unpaired tag");
+    x->depth--;
+    if (kind == TAG_BACKTRACE && !backtrace_end(x))
+        return false;
+    if (kind == TAG_ROW && x->row_has_node)
+        tree_count(x->r.tree, x->row_node, x->r.stack.series, 1, 1);
+    x->done = x->depth == 0;
+    return true;
+}
+
+static bool xctrace_tags(struct xctrace *x) {
+    struct xml tag;
+    while (!x->done && !interrupted) {
+        if (!xml_next(&x->rest, &tag))
+            return bad_xml(x, "Unexpected EOF");
+        if (!(tag.end ? close_tag(x, &tag) : open_tag(x, &tag)))
+            return false;
+    }
+    return true;
+}
+
+static bool xctrace_read(struct text content, const char *path,
+                         const struct import_options *options, struct tree *tree,
+                         struct error *error) {
+    struct xctrace x = {.rest = content};
+    reader_init(&x.r, content, path, options, tree, TEXT("samples"), error);
+    x.r.stack.divide = false;
+    bool fine = xctrace_tags(&x);
+    reader_release(&x.r);
+    id_release(&x.frames);
+    id_release(&x.backtraces);
+    return fine;
+}
+
+enum applicable xctrace_applicable(struct text text) {
+    bool xml = text_search(text, TEXT("<?xml version=\"1.0\"")) != SIZE_MAX;
+    bool result = text_search(text, TEXT("<trace-query-result")) != SIZE_MAX;
+    return xml && result ? APPLICABLE_YES : APPLICABLE_UNSURE;
+}
+
+static int xctrace_score(struct text beginning) {
+    return text_search(beginning, TEXT("<trace-query-result")) != SIZE_MAX ? 95 : 0;
+}
+
+const struct import_format format_xctrace = {"xctrace", "Xcode's xctrace export, XML",
+                                             xctrace_score, xctrace_read};
