@@ -20,6 +20,19 @@ static bool set_all(const char *value, struct error *error) {
     return true;
 }
 
+static bool set_ghc_time(const char *value, struct error *error) {
+    request.import.ghc_column = 0;
+    return true;
+}
+static bool set_ghc_ticks(const char *value, struct error *error) {
+    request.import.ghc_column = 1;
+    return true;
+}
+static bool set_ghc_bytes(const char *value, struct error *error) {
+    request.import.ghc_column = 2;
+    return true;
+}
+
 static const struct option options_inferno[] = {
     {"pid", 0, OPTION_FLAG, &request.naming.show_pid, NULL, "the root is comm-PID"},
     {"tid", 0, OPTION_FLAG, &request.naming.show_tid, NULL, "the root is comm-PID/TID"},
@@ -37,6 +50,9 @@ static const struct option options_inferno[] = {
     {"no-modules", 0, OPTION_FLAG, &request.import.no_modules, NULL,
      "sample, vtune: leave module names out"},
     {"includeoffset", 0, OPTION_FLAG, &request.import.include_offset, NULL, "dtrace: keep offsets"},
+    {"time", 0, OPTION_CALL, set_ghc_time, NULL, "ghcprof: tenths of a per cent of the time"},
+    {"ticks", 0, OPTION_CALL, set_ghc_ticks, NULL, "ghcprof: ticks"},
+    {"bytes", 0, OPTION_CALL, set_ghc_bytes, NULL, "ghcprof: bytes allocated"},
     {0},
 };
 

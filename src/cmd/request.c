@@ -203,7 +203,7 @@ void request_settle(void) {
     filter->cpu_count = request.cpus.count;
     profile->threads = request.threads;
     profile->compat_inferno = request.import.compat_inferno = request.naming.compat_inferno =
-        compat_is("inferno");
+        request.flame.keep_zero = compat_is("inferno");
     profile->compat_perf = profile->objects.compat_perf = request.compat != NULL;
     profile->raw_addresses |= request.naming.addresses;
     request.naming.skip_after = request.skip_after.items;
