@@ -21,6 +21,8 @@ static const struct note_kind note_disordered = {
 static const struct note_kind note_lost = {
     "lost-samples",
     "# samples were lost while recording; a larger buffer (-m) or a lower frequency helps"};
+static const struct note_kind note_strange = {
+    "samples-of-no-event", "# samples have an id that no event of the file has; left out"};
 
 struct side {
     struct key key;
@@ -98,6 +100,11 @@ static bool walk_sample(struct walk *walk, const struct perfdata_record *record,
     uint64_t time;
     if (!perfdata_sample_key(walk->reading->profile->data, record, &event, &time, error))
         return false;
+    if (event == PERFDATA_NO_EVENT) {
+        notes_add(&walk->reading->profile->tree->notes, &note_strange, 1, record->offset,
+                  "the first at byte %llu", (unsigned long long)record->offset);
+        return true;
+    }
     walk_time(walk, time);
     struct event_seen *seen = &walk->reading->events.items[event];
     struct key key = {.time = time, .offset = record->offset};
@@ -127,7 +134,8 @@ static bool walk_lost(struct walk *walk, const struct perfdata_record *record,
     uint64_t lost;
     if (!perfdata_lost(walk->reading->profile->data, record, &lost, error))
         return false;
-    notes_add(&walk->reading->profile->tree->notes, &note_lost, lost, 0, NULL);
+    if (lost)
+        notes_add(&walk->reading->profile->tree->notes, &note_lost, lost, 0, NULL);
     return true;
 }
 

@@ -192,7 +192,7 @@ static bool read_piece(struct worker *w, const struct piece *piece, struct error
             continue;
         if (!perfdata_sample_key(data, &record, &event, &time, error))
             return false;
-        if (!w->reading->events.items[event].wanted)
+        if (event == PERFDATA_NO_EVENT || !w->reading->events.items[event].wanted)
             continue;
         if (!perfdata_sample(data, &record, &p->sample, error))
             return false;
