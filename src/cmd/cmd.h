@@ -110,6 +110,7 @@ struct command {
     const char *name;
     const char *summary;
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+    bool gentle; /* Ctrl-C sets `interrupted` and the command ends by itself; others are ended */
 };
 int command_fold(int argc, char **argv);
 int command_flame(int argc, char **argv);

@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 static const struct command commands[] = {
-    {"record", "record a program, a process or the system into a perf.data", command_record},
+    {"record", "record a program, a process or the system into a perf.data", command_record,
+     .gentle = true},
     {"fold", "folded stacks from anything wick can read", command_fold},
     {"flame", "a flame graph: SVG", command_flame},
     {"script", "the text `perf script` would print", command_script},
@@ -20,7 +21,7 @@ static const struct command commands[] = {
 
 /* ---- signals ---- */
 
-/* The first Ctrl-C asks for what there is so far; the second one means it. */
+/* For gentle commands: the first Ctrl-C asks for what there is so far; the second one means it. */
 static void on_interrupt(int signal) {
     if (interrupted) {
         out_remove_temporaries();
@@ -34,8 +35,10 @@ static void on_end(int signal) {
     _exit(128 + signal);
 }
 
-static void set_signals(void) {
-    struct sigaction interrupt = {.sa_handler = on_interrupt}, end = {.sa_handler = on_end};
+/* All but gentle commands end at once and leave nothing behind: half a result would look like a whole one. */
+static void set_signals(bool gentle) {
+    struct sigaction end = {.sa_handler = on_end};
+    struct sigaction interrupt = {.sa_handler = gentle ? on_interrupt : on_end};
     sigaction(SIGINT, &interrupt, NULL);
     sigaction(SIGTERM, &end, NULL);
     sigaction(SIGHUP, &end, NULL);
@@ -85,7 +88,7 @@ static void print_help(FILE *file) {
 
 int main(int argc, char **argv) {
     clock_gettime(CLOCK_MONOTONIC, &started);
-    set_signals();
+    set_signals(false);
     if (isatty(STDERR_FILENO))
         progress_hook = show_progress;
     atexit(end_progress);
@@ -103,8 +106,10 @@ int main(int argc, char **argv) {
         return 0;
     }
     for (size_t i = 0; i < COUNT_OF(commands); i++)
-        if (strcmp(argv[1], commands[i].name) == 0)
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            set_signals(commands[i].gentle);
             return commands[i].run(argc - 1, argv + 1);
+        }
     fprintf(stderr, "wick: %s: no such command; see wick --help\n", argv[1]);
     return ERROR_USAGE;
 }

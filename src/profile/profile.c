@@ -82,6 +82,7 @@ struct profile *profile_read(const struct file *file, const struct profile_optio
     }
     if (fine)
         return profile;
+    file_changed(file, error); /* then what was wrong with its content does not matter */
     profile_free(profile);
     return NULL;
 }

@@ -247,5 +247,6 @@ bool script_write(struct out *out, const struct profile *profile,
     free(script.comms);
     free(script.lines);
     free(script.rows);
-    return fine;
+    return !file_changed(profile->data->file, error) &&
+           fine; /* samples are read again to be printed */
 }
