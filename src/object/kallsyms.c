@@ -41,7 +41,15 @@ static bool line_read(struct text text, size_t *at, struct line *line) {
 }
 
 static bool is_symbol_type(char type) {
-    return type && strchr("TtWwDdBb", type);
+    switch (type | 0x20) {
+    case 't':
+    case 'w':
+    case 'd':
+    case 'b':
+        return true;
+    default:
+        return false;
+    }
 }
 
 static bool is_function_type(char type) {

@@ -6,69 +6,59 @@
  * JIT memory) the answer depends on which of them is nearer to the root, and some are never found. To give the same answer, the tree
  * is grown here in the same order, by the textbook's rules, which give the same shape.
  *
- * Nodes are numbers plus one, in arrays; 0 is nobody, and black.
+ * Nodes are numbers plus one, in one array, so that a step down costs one cache miss; 0 is nobody, and black.
  */
 #include "object/symbols.h"
 
 #include <stdlib.h>
 
+struct node {
+    uint64_t start;
+    uint32_t child[2];
+    uint32_t parent;
+    uint32_t red;
+};
+
 struct tree {
-    uint32_t *child[2];
-    uint32_t *parent;
-    uint8_t *red;
+    struct node *nodes;
     uint32_t root;
 };
 
-static void tree_init(struct tree *tree, size_t count) {
-    tree->child[0] = memory_zero(count + 1, sizeof(uint32_t));
-    tree->child[1] = memory_zero(count + 1, sizeof(uint32_t));
-    tree->parent = memory_zero(count + 1, sizeof(uint32_t));
-    tree->red = memory_zero(count + 1, 1);
-    tree->root = 0;
-}
-
-static void tree_release(struct tree *tree) {
-    free(tree->child[0]);
-    free(tree->child[1]);
-    free(tree->parent);
-    free(tree->red);
-}
-
 static int side_of(const struct tree *tree, uint32_t node) {
-    return tree->child[1][tree->parent[node]] == node;
+    return tree->nodes[tree->nodes[node].parent].child[1] == node;
 }
 
 /* Puts `other` where `node` hangs. */
 static void tree_replace(struct tree *tree, uint32_t node, uint32_t other) {
-    uint32_t parent = tree->parent[node];
+    uint32_t parent = tree->nodes[node].parent;
     if (!parent)
         tree->root = other;
     else
-        tree->child[side_of(tree, node)][parent] = other;
+        tree->nodes[parent].child[side_of(tree, node)] = other;
     if (other)
-        tree->parent[other] = parent;
+        tree->nodes[other].parent = parent;
 }
 
 /* `node` goes down to the given side, its other child takes its place. */
 static void tree_rotate(struct tree *tree, uint32_t node, int side) {
-    uint32_t rises = tree->child[!side][node], moves = tree->child[side][rises];
+    uint32_t rises = tree->nodes[node].child[!side], moves = tree->nodes[rises].child[side];
     tree_replace(tree, node, rises);
-    tree->child[!side][node] = moves;
+    tree->nodes[node].child[!side] = moves;
     if (moves)
-        tree->parent[moves] = node;
-    tree->child[side][rises] = node;
-    tree->parent[node] = rises;
+        tree->nodes[moves].parent = node;
+    tree->nodes[rises].child[side] = node;
+    tree->nodes[node].parent = rises;
 }
 
 static void tree_settle(struct tree *tree, uint32_t node) {
     uint32_t parent;
-    while ((parent = tree->parent[node]) && tree->red[parent]) {
-        uint32_t grandparent = tree->parent[parent];
+    while ((parent = tree->nodes[node].parent) && tree->nodes[parent].red) {
+        uint32_t grandparent = tree->nodes[parent].parent;
         int side = side_of(tree, parent);
-        uint32_t uncle = tree->child[!side][grandparent];
-        if (uncle && tree->red[uncle]) {
-            tree->red[uncle] = tree->red[parent] = 0;
-            tree->red[grandparent] = 1;
+        uint32_t uncle = tree->nodes[grandparent].child[!side];
+        if (uncle && tree->nodes[uncle].red) {
+            tree->nodes[uncle].red = tree->nodes[parent].red = 0;
+            tree->nodes[grandparent].red = 1;
             node = grandparent;
             continue;
         }
@@ -76,27 +66,27 @@ static void tree_settle(struct tree *tree, uint32_t node) {
             tree_rotate(tree, parent, side);
             parent = node;
         }
-        tree->red[parent] = 0;
-        tree->red[grandparent] = 1;
+        tree->nodes[parent].red = 0;
+        tree->nodes[grandparent].red = 1;
         tree_rotate(tree, grandparent, !side);
         break;
     }
-    tree->red[tree->root] = 0;
+    tree->nodes[tree->root].red = 0;
 }
 
-static void tree_insert(struct tree *tree, const struct entry *all, uint32_t node) {
-    uint64_t start = all[node - 1].start;
+static void tree_insert(struct tree *tree, uint32_t node) {
+    uint64_t start = tree->nodes[node].start;
     uint32_t parent = 0, at = tree->root;
     int side = 0;
     while (at) {
         parent = at;
-        side = start >= all[at - 1].start;
-        at = tree->child[side][at];
+        side = start >= tree->nodes[at].start;
+        at = tree->nodes[at].child[side];
     }
-    tree->parent[node] = parent;
-    tree->red[node] = 1;
+    tree->nodes[node].parent = parent;
+    tree->nodes[node].red = 1;
     if (parent)
-        tree->child[side][parent] = node;
+        tree->nodes[parent].child[side] = node;
     else
         tree->root = node;
     tree_settle(tree, node);
@@ -105,34 +95,34 @@ static void tree_insert(struct tree *tree, const struct entry *all, uint32_t nod
 /* `parent`'s child on `side` (maybe nobody) is one black short. */
 static void tree_lighten(struct tree *tree, uint32_t parent, int side) {
     for (;;) {
-        uint32_t sibling = tree->child[!side][parent];
-        if (tree->red[sibling]) {
-            tree->red[sibling] = 0;
-            tree->red[parent] = 1;
+        uint32_t sibling = tree->nodes[parent].child[!side];
+        if (tree->nodes[sibling].red) {
+            tree->nodes[sibling].red = 0;
+            tree->nodes[parent].red = 1;
             tree_rotate(tree, parent, side);
-            sibling = tree->child[!side][parent];
+            sibling = tree->nodes[parent].child[!side];
         }
-        uint32_t near = tree->child[side][sibling], far = tree->child[!side][sibling];
-        if (!tree->red[near] && !tree->red[far]) {
-            tree->red[sibling] = 1;
-            uint32_t up = tree->parent[parent];
-            if (tree->red[parent] || !up) {
-                tree->red[parent] = 0;
+        uint32_t near = tree->nodes[sibling].child[side], far = tree->nodes[sibling].child[!side];
+        if (!tree->nodes[near].red && !tree->nodes[far].red) {
+            tree->nodes[sibling].red = 1;
+            uint32_t up = tree->nodes[parent].parent;
+            if (tree->nodes[parent].red || !up) {
+                tree->nodes[parent].red = 0;
                 return;
             }
             side = side_of(tree, parent);
             parent = up;
             continue;
         }
-        if (!tree->red[far]) {
-            tree->red[near] = 0;
-            tree->red[sibling] = 1;
+        if (!tree->nodes[far].red) {
+            tree->nodes[near].red = 0;
+            tree->nodes[sibling].red = 1;
             tree_rotate(tree, sibling, !side);
             sibling = near;
-            far = tree->child[!side][sibling];
+            far = tree->nodes[sibling].child[!side];
         }
-        tree->red[sibling] = tree->red[parent];
-        tree->red[parent] = tree->red[far] = 0;
+        tree->nodes[sibling].red = tree->nodes[parent].red;
+        tree->nodes[parent].red = tree->nodes[far].red = 0;
         tree_rotate(tree, parent, side);
         return;
     }
@@ -140,38 +130,39 @@ static void tree_lighten(struct tree *tree, uint32_t parent, int side) {
 
 /* With at most one child: that child, which is red, takes its place and turns black. */
 static void tree_cut(struct tree *tree, uint32_t node) {
-    uint32_t child = tree->child[0][node] ? tree->child[0][node] : tree->child[1][node];
-    uint32_t parent = tree->parent[node];
+    uint32_t child =
+        tree->nodes[node].child[0] ? tree->nodes[node].child[0] : tree->nodes[node].child[1];
+    uint32_t parent = tree->nodes[node].parent;
     int side = parent ? side_of(tree, node) : 0;
     tree_replace(tree, node, child);
     if (child)
-        tree->red[child] = 0;
-    else if (!tree->red[node] && parent)
+        tree->nodes[child].red = 0;
+    else if (!tree->nodes[node].red && parent)
         tree_lighten(tree, parent, side);
 }
 
 /* With two: its successor trades places with it first, colours and all. */
 static void tree_erase(struct tree *tree, uint32_t node) {
-    if (!tree->child[0][node] || !tree->child[1][node]) {
+    if (!tree->nodes[node].child[0] || !tree->nodes[node].child[1]) {
         tree_cut(tree, node);
         return;
     }
-    uint32_t next = tree->child[1][node];
-    while (tree->child[0][next])
-        next = tree->child[0][next];
-    uint32_t child = tree->child[1][next], parent = tree->parent[next];
-    bool short_of_black = !child && !tree->red[next];
+    uint32_t next = tree->nodes[node].child[1];
+    while (tree->nodes[next].child[0])
+        next = tree->nodes[next].child[0];
+    uint32_t child = tree->nodes[next].child[1], parent = tree->nodes[next].parent;
+    bool short_of_black = !child && !tree->nodes[next].red;
     int side = side_of(tree, next);
     tree_replace(tree, next, child);
     if (child)
-        tree->red[child] = 0;
+        tree->nodes[child].red = 0;
     tree_replace(tree, node, next);
-    tree->red[next] = tree->red[node];
+    tree->nodes[next].red = tree->nodes[node].red;
     for (int i = 0; i < 2; i++) {
-        uint32_t below = tree->child[i][node];
-        tree->child[i][next] = below;
+        uint32_t below = tree->nodes[node].child[i];
+        tree->nodes[next].child[i] = below;
         if (below)
-            tree->parent[below] = next;
+            tree->nodes[below].parent = next;
     }
     if (short_of_black)
         tree_lighten(tree, parent == node ? next : parent, side);
@@ -183,22 +174,23 @@ static uint32_t placed(const uint32_t *position, uint32_t node) {
 
 void symbols_tree_replay(struct symbols_tree *to, const struct perf_rounds *rounds,
                          const uint32_t *position) {
-    struct tree tree;
-    tree_init(&tree, rounds->all.count);
+    struct tree tree = {.nodes = memory_zero(rounds->all.count + 1, sizeof *tree.nodes)};
+    for (size_t i = 0; i < rounds->all.count; i++)
+        tree.nodes[i + 1].start = rounds->all.items[i].start;
     for (size_t i = 0; i < rounds->log.count; i++) {
         uint32_t what = rounds->log.items[i];
         if (what & LOG_ERASED)
             tree_erase(&tree, (what & ~LOG_ERASED) + 1);
         else
-            tree_insert(&tree, rounds->all.items, what + 1);
+            tree_insert(&tree, what + 1);
     }
     to->left = memory_resize(NULL, rounds->live.count, sizeof(uint32_t));
     to->right = memory_resize(NULL, rounds->live.count, sizeof(uint32_t));
     to->root = placed(position, tree.root);
     for (size_t i = 0; i < rounds->live.count; i++) {
         uint32_t node = rounds->live.items[i] + 1;
-        to->left[i] = placed(position, tree.child[0][node]);
-        to->right[i] = placed(position, tree.child[1][node]);
+        to->left[i] = placed(position, tree.nodes[node].child[0]);
+        to->right[i] = placed(position, tree.nodes[node].child[1]);
     }
-    tree_release(&tree);
+    free(tree.nodes);
 }

@@ -76,42 +76,46 @@ void symbols_print_name(const struct symbols *symbols, const struct entry *entry
 
 /* ---- sorting ---- */
 
-static bool entries_sorted(const struct entry *entries, size_t count) {
-    for (size_t i = 1; i < count; i++)
-        if (entries[i].start < entries[i - 1].start)
-            return false;
-    return true;
+/* The bits in which starts differ; 0 also when they are in order already. */
+static uint64_t entries_disorder(const struct entry *entries, size_t count) {
+    bool sorted = true;
+    uint64_t differ = 0;
+    for (size_t i = 1; i < count; i++) {
+        sorted &= entries[i].start >= entries[i - 1].start;
+        differ |= entries[i].start ^ entries[0].start;
+    }
+    return sorted ? 0 : differ;
 }
 
 enum { RADIX_BITS = 11, RADIX_SIZE = 1 << RADIX_BITS };
 
-/* One pass over one digit; false when all have the same, and nothing moved. */
-static bool entries_radix(const struct entry *from, struct entry *to, size_t count,
+/* One pass, by one digit. */
+static void entries_radix(const struct entry *from, struct entry *to, size_t count,
                           unsigned shift) {
     size_t *places = memory_zero(RADIX_SIZE, sizeof *places);
     for (size_t i = 0; i < count; i++)
         places[(from[i].start >> shift) % RADIX_SIZE]++;
-    bool moves = places[(from[0].start >> shift) % RADIX_SIZE] != count;
     size_t place = 0;
     for (size_t digit = 0; digit < RADIX_SIZE; digit++) {
         size_t here = places[digit];
         places[digit] = place;
         place += here;
     }
-    for (size_t i = 0; moves && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         to[places[(from[i].start >> shift) % RADIX_SIZE]++] = from[i];
     free(places);
-    return moves;
 }
 
 void entries_sort(struct entry *entries, size_t count) {
-    if (entries_sorted(entries, count))
+    uint64_t differ = entries_disorder(entries, count);
+    if (!differ)
         return;
     struct entry *other = memory_resize(NULL, count, sizeof *other);
     struct entry *from = entries, *to = other;
     for (unsigned shift = 0; shift < 64; shift += RADIX_BITS) {
-        if (!entries_radix(from, to, count, shift))
+        if ((differ >> shift) % RADIX_SIZE == 0)
             continue;
+        entries_radix(from, to, count, shift);
         struct entry *swap = from;
         from = to;
         to = swap;
@@ -147,6 +151,9 @@ int symbols_compare(const struct symbols *symbols, const struct entry *a, const 
         order = (int)a->global - (int)b->global;
     if (order)
         return order;
+    /* What .dynsym has is in .symtab too: spares reading both names for every exported function. */
+    if (a->source != b->source)
+        return a->source < b->source ? 1 : -1;
     struct text x = symbols_raw_name(symbols, a), y = symbols_raw_name(symbols, b);
     order = (int)is_superseded(b, y) - (int)is_superseded(a, x);
     if (order)
