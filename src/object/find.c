@@ -171,10 +171,16 @@ static struct elf_image *vdso_open(void) {
     return elf_image_copy(own, size, "[vdso]", NULL);
 }
 
+/* May this process's vdso stand for the recorded one? A build id proves it; without one only on the machine that recorded,
+   which --symfs denies. perf takes its own only where none was recorded. */
+static bool vdso_is_ours(const struct objects *objects, const struct object *object) {
+    return object->identity.build_id.size ? !objects->options.compat_perf : !objects->options.symfs;
+}
+
 struct elf_image *object_open_at(struct objects *objects, struct object *object,
                                  enum file_place place, const struct build_id *id) {
     if (object->identity.kind == OBJECT_VDSO && place == PLACE_PATH)
-        return image_checked(object, vdso_open(), id);
+        return vdso_is_ours(objects, object) ? image_checked(object, vdso_open(), id) : NULL;
     struct buffer path = {0};
     struct elf_image *image = NULL;
     if (path_at(&path, objects, object, place, id))

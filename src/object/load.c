@@ -83,14 +83,21 @@ static int perfmap_open(struct object *object, const char *path) {
     return -1;
 }
 
+static int perfmap_open_below(struct object *object, const char *root, struct buffer *path) {
+    path->count = 0;
+    buffer_printf(path, "%s/tmp/perf-%d.map", root ? root : "", object->identity.pid);
+    buffer_add_char(path, 0);
+    return perfmap_open(object, path->items);
+}
+
+/* perf reads the map in /tmp whatever --symfs says; wick looks below it first, and then there only to do as perf does. */
 static void load_perfmap(struct objects *objects, struct object *object, struct symbols *symbols) {
     struct buffer path = {0};
-    if (objects->options.symfs && !objects->options.compat_perf)
-        buffer_add(&path, text_of(objects->options.symfs));
-    buffer_printf(&path, "/tmp/perf-%d.map", object->identity.pid);
-    buffer_add_char(&path, 0);
-    int descriptor = perfmap_open(object, path.items);
+    int descriptor = perfmap_open_below(object, objects->options.symfs, &path);
+    if (descriptor < 0 && objects->options.symfs && objects->options.compat_perf)
+        descriptor = perfmap_open_below(object, NULL, &path);
     if (descriptor >= 0) {
+        object->trouble = FILE_FINE;
         if (file_open_descriptor(&object->symbol_file, descriptor, path.items, NULL))
             perfmap_load(symbols, file_text(&object->symbol_file));
         close(descriptor);
