@@ -154,9 +154,9 @@ static void known_add(struct object_cfi *cfi, uint64_t address, struct cfi_row *
 
 /* A row while it is being made: rules and operations grow here and are then copied to the arena. */
 struct draft {
-    struct cfi_row row;
     struct cfi_rule rules[64];
     VECTOR(struct cfi_op) ops;
+    struct cfi_row row;
 };
 
 /* libdw gives a jump's distance in bytes from the end of the jump (3 bytes long); ours is an index. A target that is no

@@ -1,0 +1,72 @@
+/*
+ * Takes the bytes for a sample: how many belong to an ELF file, then architecture, registers and stack. The file is mapped
+ * where the registers' addresses are drawn to, so that its rules are used.
+ */
+#include "elf_bytes.h"
+#include "unwind/unwind.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { HEAD = 8, REGISTERS = 40 };
+#define CODE 0x400000ull
+#define STACK 0x7f0000000000ull
+
+/* A register is a small number, code or stack, so that most of them mean something. */
+static void draw_registers(const uint8_t *bytes, size_t elf_size, uint64_t *registers) {
+    for (size_t i = 0; i < REGISTERS; i++) {
+        uint32_t drawn = load_u32(bytes + 4 * i);
+        uint64_t value = drawn >> 2;
+        registers[i] = drawn & 1   ? STACK + value % 512
+                       : drawn & 2 ? CODE + value % (elf_size + 1)
+                                   : value;
+    }
+}
+
+static void run(struct elf_bytes *elf, size_t elf_size, const uint8_t *head, const uint8_t *rest,
+                size_t rest_size) {
+    uint64_t registers[REGISTERS];
+    struct spaces *spaces = spaces_new(false);
+    struct key key = {0};
+    struct mapping mapping = {CODE, CODE + elf_size + 1, 0, elf->object, true};
+    draw_registers(rest, elf_size, registers);
+    registers[7] = registers[31] = STACK;
+    spaces_mmap(spaces, &key, 1, 1, &mapping);
+    spaces_seal(spaces);
+    struct space_at at;
+    struct space_cursor cursor = {0};
+    spaces_at(spaces, &cursor, 1, 1, &key, &at);
+    struct unwind_options options = {.arch = head[0] % 3, .compat_perf = head[0] & 16};
+    struct unwinder *unwinder = unwinder_new(elf->objects, spaces, &options);
+    struct unwind_sample sample = {.abi = 1 + (head[1] & 1),
+                                   .register_mask = (head[1] & 2) ? 0x1ffffffffull : 0xff0fffull,
+                                   .registers = (const uint8_t *)registers,
+                                   .stack = rest + 4 * REGISTERS,
+                                   .stack_size = rest_size - 4 * REGISTERS,
+                                   .stack_dumped = rest_size - 4 * REGISTERS + (head[1] & 4),
+                                   .user = at.user,
+                                   .epoch = (uint32_t)at.epochs};
+    struct unwind_stack stack;
+    for (int round = 0; round < 2; round++) {
+        unwinder_run(unwinder, &sample, &stack);
+        assert(stack.count <= (options.compat_perf ? 127 : 1024));
+        for (uint32_t i = 1; i < stack.count; i++)
+            assert(stack.frames[i].mapping);
+    }
+    unwinder_free(unwinder);
+    spaces_free(spaces);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct elf_bytes elf;
+    if (size < HEAD)
+        return 0;
+    size_t elf_size = load_u32(data + 4) % (size - HEAD + 1);
+    size_t rest = size - HEAD - elf_size;
+    if (rest < 4 * REGISTERS || !elf_bytes_open(&elf, data + HEAD, elf_size))
+        return 0;
+    run(&elf, elf_size, data, data + HEAD + elf_size, rest);
+    elf_bytes_close(&elf);
+    return 0;
+}

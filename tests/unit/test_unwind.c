@@ -1,0 +1,439 @@
+#include "unwind/internal.h"
+
+#include "self.h"
+
+#include <dwarf.h>
+#include <execinfo.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <ucontext.h>
+
+#include <cmocka.h>
+
+#define CODE 0x10000ull
+#define STACK 0x7000000ull
+
+/* ---- expressions ---- */
+
+static bool evaluate(const struct cfi_op *ops, size_t count, uint64_t *value) {
+    uint64_t words[4] = {11, 22, 33, 44};
+    struct state state = {.present = 1u << 7};
+    state.value[7] = STACK;
+    state.memory = (struct memory){
+        .stack = (const uint8_t *)words, .base = STACK, .size = sizeof words, .word = 8};
+    return expression_value(&state, ops, count, 1000, value);
+}
+
+static void test_expression(void **unused) {
+    uint64_t value;
+    const struct cfi_op sum[] = {{DW_OP_breg7, 0, 8, 0},
+                                 {DW_OP_deref, 0, 0, 0},
+                                 {DW_OP_lit5, 0, 0, 0},
+                                 {DW_OP_plus, 0, 0, 0}};
+    assert_true(evaluate(sum, COUNT_OF(sum), &value));
+    assert_int_equal(value, 27);
+    const struct cfi_op cfa[] = {{DW_OP_call_frame_cfa, 0, 0, 0},
+                                 {DW_OP_plus_uconst, 0, (uint64_t)-16, 0}};
+    assert_true(evaluate(cfa, COUNT_OF(cfa), &value));
+    assert_int_equal(value, 984);
+    const struct cfi_op narrow[] = {
+        {DW_OP_breg7, 0, 16, 0}, {DW_OP_deref_size, 0, 2, 0}, {DW_OP_neg, 0, 0, 0}};
+    assert_true(evaluate(narrow, COUNT_OF(narrow), &value));
+    assert_int_equal(value, (uint64_t)-33);
+    const struct cfi_op skip[] = {
+        {DW_OP_lit1, 0, 0, 0}, {DW_OP_bra, 3, 0, 0}, {DW_OP_lit31, 0, 0, 0}, {DW_OP_lit9, 0, 0, 0}};
+    assert_true(evaluate(skip, COUNT_OF(skip), &value));
+    assert_int_equal(value, 9);
+    const struct cfi_op rotate[] = {{DW_OP_lit1, 0, 0, 0},
+                                    {DW_OP_lit2, 0, 0, 0},
+                                    {DW_OP_lit3, 0, 0, 0},
+                                    {DW_OP_rot, 0, 0, 0},
+                                    {DW_OP_minus, 0, 0, 0}};
+    assert_true(evaluate(rotate, COUNT_OF(rotate), &value));
+    assert_int_equal(value, (uint64_t)-1); /* 3 is now lowest: 1 - 2 */
+    const struct cfi_op shift[] = {
+        {DW_OP_const1s, 0, (uint64_t)-8, 0}, {DW_OP_lit1, 0, 0, 0}, {DW_OP_shra, 0, 0, 0}};
+    assert_true(evaluate(shift, COUNT_OF(shift), &value));
+    assert_int_equal(value, (uint64_t)-4);
+}
+
+static void test_expression_refuses(void **unused) {
+    uint64_t value;
+    const struct cfi_op loop[] = {{DW_OP_skip, 0, 0, 0}};
+    const struct cfi_op grow[] = {{DW_OP_lit1, 0, 0, 0}, {DW_OP_skip, 0, 0, 0}};
+    const struct cfi_op far_jump[] = {{DW_OP_skip, UINT32_MAX, 0, 0}};
+    const struct cfi_op under[] = {{DW_OP_lit1, 0, 0, 0}, {DW_OP_plus, 0, 0, 0}};
+    const struct cfi_op divide[] = {
+        {DW_OP_lit1, 0, 0, 0}, {DW_OP_lit0, 0, 0, 0}, {DW_OP_div, 0, 0, 0}};
+    const struct cfi_op absent[] = {{DW_OP_breg6, 0, 0, 0}};
+    const struct cfi_op beyond[] = {{DW_OP_breg7, 0, 28, 0}, {DW_OP_deref, 0, 0, 0}};
+    const struct cfi_op unknown[] = {{DW_OP_form_tls_address, 0, 0, 0}};
+    assert_false(evaluate(loop, COUNT_OF(loop), &value));
+    assert_false(evaluate(grow, COUNT_OF(grow), &value));
+    assert_false(evaluate(far_jump, COUNT_OF(far_jump), &value));
+    assert_false(evaluate(under, COUNT_OF(under), &value));
+    assert_false(evaluate(divide, COUNT_OF(divide), &value));
+    assert_false(evaluate(absent, COUNT_OF(absent), &value));
+    assert_false(evaluate(beyond, COUNT_OF(beyond), &value));
+    assert_false(evaluate(unknown, COUNT_OF(unknown), &value));
+    assert_false(evaluate(NULL, 0, &value));
+}
+
+/* ---- without rules: code of no file ---- */
+
+struct bench {
+    struct objects *objects;
+    struct spaces *spaces;
+    struct unwinder *unwinder;
+    struct unwind_sample sample;
+    struct unwind_stack stack;
+    uint64_t registers[40];
+    uint64_t words[8192];
+};
+
+static void bench_open(struct bench *b, enum unwind_arch arch, bool compat) {
+    struct objects_options none = {0};
+    struct object_identity identity = {.path = TEXT("//anon"), .kind = OBJECT_NONE};
+    struct key key = {0};
+    struct space_cursor cursor = {0};
+    struct space_at at;
+    memset(b, 0, sizeof *b);
+    b->objects = objects_new(&none);
+    b->spaces = spaces_new(false);
+    struct mapping mapping = {CODE, CODE + 0x1000, CODE, objects_add(b->objects, &identity), true};
+    spaces_mmap(b->spaces, &key, 1, 1, &mapping);
+    spaces_seal(b->spaces);
+    spaces_at(b->spaces, &cursor, 1, 1, &key, &at);
+    struct unwind_options options = {arch, compat};
+    b->unwinder = unwinder_new(b->objects, b->spaces, &options);
+    b->sample = (struct unwind_sample){.abi = PERF_SAMPLE_REGS_ABI_64,
+                                       .register_mask =
+                                           arch == UNWIND_AARCH64 ? 0x1ffffffffull : 0xff0fffull,
+                                       .registers = (const uint8_t *)b->registers,
+                                       .stack = (const uint8_t *)b->words,
+                                       .stack_size = 256,
+                                       .stack_dumped = 256,
+                                       .user = at.user,
+                                       .epoch = (uint32_t)at.epochs};
+}
+
+static void bench_close(struct bench *b) {
+    unwinder_free(b->unwinder);
+    spaces_free(b->spaces);
+    objects_free(b->objects);
+}
+
+static void bench_run(struct bench *b) {
+    unwinder_run(b->unwinder, &b->sample, &b->stack);
+}
+
+enum { BP = 6, SP = 7, IP = 8 };
+
+static void test_x86_64_frame_pointers(void **unused) {
+    struct bench b;
+    bench_open(&b, UNWIND_X86_64, false);
+    b.registers[IP] = CODE + 1;
+    b.registers[SP] = STACK;
+    b.registers[BP] = STACK + 16;
+    b.words[2] = STACK + 48; /* at STACK + 16: caller's bp, return address */
+    b.words[3] = CODE + 0x20;
+    b.words[6] = 0;
+    b.words[7] = CODE + 0x40;
+    bench_run(&b);
+    assert_int_equal(b.stack.count, 3);
+    assert_int_equal(b.stack.frames[0].address, CODE + 1);
+    assert_false(b.stack.frames[0].call);
+    assert_int_equal(b.stack.frames[1].address, CODE + 0x20);
+    assert_true(b.stack.frames[1].call);
+    assert_int_equal(b.stack.frames[2].address, CODE + 0x40);
+    assert_int_equal(b.stack.ending, UNWIND_BROKEN);
+    b.words[7] = 0; /* a return address of 0 is the end */
+    bench_run(&b);
+    assert_int_equal(b.stack.count, 2);
+    assert_int_equal(b.stack.ending, UNWIND_COMPLETE);
+    b.words[3] = 0x99999; /* nobody's code is never reported */
+    bench_run(&b);
+    assert_int_equal(b.stack.count, 1);
+    assert_int_equal(b.stack.ending, UNWIND_BROKEN);
+    bench_close(&b);
+}
+
+/* The stack must go up: sp < bp + 16, not sp <= bp. */
+static void test_x86_64_frame_pointer_bounds(void **unused) {
+    struct bench b;
+    bench_open(&b, UNWIND_X86_64, false);
+    b.registers[IP] = CODE + 1;
+    b.registers[SP] = STACK;
+    b.words[0] = CODE + 0x20;
+    b.registers[BP] = STACK - 8; /* its return address is at sp */
+    bench_run(&b);
+    assert_int_equal(b.stack.count, 2);
+    b.registers[BP] = STACK - 16;
+    bench_run(&b);
+    assert_int_equal(b.stack.count, 1);
+    b.registers[BP] = 0;
+    bench_run(&b);
+    assert_int_equal(b.stack.count, 1);
+    assert_int_equal(b.stack.ending, UNWIND_BROKEN);
+    bench_close(&b);
+}
+
+static void test_endings(void **unused) {
+    struct bench b;
+    bench_open(&b, UNWIND_X86_64, false);
+    b.registers[IP] = CODE + 1;
+    b.registers[SP] = STACK;
+    b.registers[BP] = STACK + 4096; /* beyond a slice that was cut */
+    bench_run(&b);
+    assert_int_equal(b.stack.ending, UNWIND_TRUNCATED);
+    b.sample.stack_dumped = 300; /* the whole stack was there */
+    bench_run(&b);
+    assert_int_equal(b.stack.ending, UNWIND_BROKEN);
+    b.sample.stack_dumped = 256;
+    b.registers[BP] = 0x123456789abcull; /* no stack is that large */
+    bench_run(&b);
+    assert_int_equal(b.stack.ending, UNWIND_BROKEN);
+    b.registers[BP] = STACK + 240; /* the last two words */
+    b.words[31] = CODE + 8;
+    bench_run(&b);
+    assert_int_equal(b.stack.count, 2);
+    bench_close(&b);
+    bench_open(&b, UNWIND_X86_64, true); /* perf cannot see the last one */
+    b.registers[IP] = CODE + 1;
+    b.registers[SP] = STACK;
+    b.registers[BP] = STACK + 240;
+    b.words[31] = CODE + 8;
+    bench_run(&b);
+    assert_int_equal(b.stack.count, 1);
+    assert_int_equal(b.stack.ending, UNWIND_TRUNCATED);
+    bench_close(&b);
+}
+
+static void check_depth(bool compat, uint32_t limit) {
+    struct bench *b = memory_alloc(sizeof *b);
+    bench_open(b, UNWIND_X86_64, compat);
+    b->registers[IP] = CODE + 1;
+    b->registers[SP] = b->registers[BP] = STACK;
+    b->sample.stack_size = b->sample.stack_dumped = sizeof b->words;
+    for (size_t i = 0; i + 1 < COUNT_OF(b->words); i += 2) {
+        b->words[i] = STACK + 8 * (i + 2);
+        b->words[i + 1] = CODE + 0x20;
+    }
+    bench_run(b);
+    assert_int_equal(b->stack.count, limit);
+    assert_int_equal(b->stack.ending, UNWIND_TRUNCATED);
+    bench_close(b);
+    free(b);
+}
+
+static void test_depth(void **unused) {
+    check_depth(false, 1024);
+    check_depth(true, 127);
+}
+
+static void test_i386(void **unused) {
+    struct bench b;
+    uint32_t words[] = {STACK + 16, CODE + 0x20, 0, 0, 0, CODE + 0x30};
+    bench_open(&b, UNWIND_X86_64, false);
+    b.sample.abi = PERF_SAMPLE_REGS_ABI_32;
+    memcpy(b.words, words, sizeof words);
+    b.registers[IP] = CODE + 1;
+    b.registers[SP] = b.registers[BP] = STACK;
+    bench_run(&b);
+    assert_int_equal(b.stack.count, 3);
+    assert_int_equal(b.stack.frames[1].address, CODE + 0x20);
+    assert_int_equal(b.stack.frames[2].address, CODE + 0x30);
+    bench_close(&b);
+}
+
+static void test_aarch64(void **unused) {
+    struct bench b;
+    bench_open(&b, UNWIND_AARCH64, false);
+    b.registers[32] = CODE + 4;
+    b.registers[31] = STACK;
+    b.registers[30] =
+        CODE + 0x20; /* a leaf: the caller is in the link register, its record at x29 */
+    b.registers[29] = STACK + 16;
+    b.words[2] = STACK + 64;
+    b.words[3] = (CODE + 0x30) | 0x12ull << 48; /* signed */
+    b.words[8] = 0;
+    b.words[9] = 0;
+    bench_run(&b);
+    assert_int_equal(b.stack.count, 3);
+    assert_int_equal(b.stack.frames[1].address, CODE + 0x20);
+    assert_int_equal(b.stack.frames[2].address, CODE + 0x30);
+    assert_int_equal(b.stack.ending, UNWIND_COMPLETE);
+    b.registers[30] |= 0x35ull << 48;
+    bench_run(&b);
+    assert_int_equal(b.stack.frames[1].address, CODE + 0x20);
+    b.words[3] = CODE + 0x20; /* the function has made its record already: once is enough */
+    b.registers[30] = CODE + 0x20;
+    bench_run(&b);
+    assert_int_equal(b.stack.count, 2);
+    b.registers[30] = 0;
+    bench_run(&b);
+    assert_int_equal(b.stack.count, 1);
+    bench_close(&b);
+}
+
+static void test_what_is_missing(void **unused) {
+    struct bench b;
+    struct notes notes = {0};
+    bench_open(&b, UNWIND_X86_64, false);
+    b.sample.register_mask = 1 << IP;
+    bench_run(&b);
+    assert_int_equal(b.stack.count, 0);
+    unwinder_notes(b.unwinder, &notes);
+    assert_int_equal(notes.count, 1);
+    assert_string_equal(notes.items[0].kind->name, "unwind-registers");
+    notes_release(&notes);
+    bench_close(&b);
+    bench_open(&b, UNWIND_AARCH64, false);
+    b.sample.abi = PERF_SAMPLE_REGS_ABI_32;
+    bench_run(&b);
+    assert_int_equal(b.stack.count, 0);
+    unwinder_notes(b.unwinder, &notes);
+    assert_string_equal(notes.items[0].kind->name, "unwind-abi");
+    notes_release(&notes);
+    bench_close(&b);
+}
+
+static void test_starts(void **unused) {
+    assert_true(unwind_is_start(TEXT("_start")));
+    assert_true(unwind_is_start(TEXT("__clone3@@GLIBC_2.34")));
+    assert_true(unwind_is_start(TEXT("runtime.goexit")));
+    assert_false(unwind_is_start(TEXT("main")));
+    assert_false(unwind_is_start(TEXT("__libc_start_main")));
+    assert_true(unwind_is_first_by_frame_pointer(TEXT("__libc_start_main@@GLIBC_2.34")));
+    assert_int_equal(unwind_arch_of(TEXT("")), UNWIND_X86_64);
+    assert_int_equal(unwind_arch_of(TEXT("arm64")), UNWIND_AARCH64);
+    assert_int_equal(unwind_arch_of(TEXT("riscv64")), UNWIND_OTHER);
+}
+
+/* ---- by rules: this program's own stack, against what its own unwinder says ---- */
+
+#ifdef __x86_64__
+struct caught {
+    void *expected[64];
+    int expected_count;
+    ucontext_t context;
+    uint8_t *stack;
+    size_t stack_size;
+};
+static struct caught caught;
+
+static uint64_t stack_end(void) {
+    pthread_attr_t attributes;
+    void *address = NULL;
+    size_t size = 0;
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getstack(&attributes, &address, &size);
+    pthread_attr_destroy(&attributes);
+    return (uint64_t)address + size;
+}
+
+/* Copies first: what follows may write below. */
+static __attribute__((noinline)) void catch_here(void) {
+    getcontext(&caught.context);
+    uint64_t sp = (uint64_t)caught.context.uc_mcontext.gregs[REG_RSP];
+    caught.stack_size = stack_end() - sp;
+    caught.stack = memory_alloc(caught.stack_size);
+    memcpy(caught.stack, (const void *)sp, caught.stack_size);
+    caught.expected_count = backtrace(caught.expected, 64);
+}
+
+static int compare_and_catch(const void *a, const void *b) {
+    if (!caught.expected_count)
+        catch_here();
+    return *(const int *)a - *(const int *)b;
+}
+
+static __attribute__((noinline)) int recurse(int depth) {
+    volatile int kept[8] = {depth, 3, 1, 2};
+    if (depth == 0)
+        qsort((void *)(uintptr_t)kept, 4, sizeof kept[0], compare_and_catch);
+    else
+        kept[1] += recurse(depth - 1);
+    return kept[0] + kept[1];
+}
+
+static void on_signal(int number) {
+    catch_here();
+}
+
+static void unwind_caught(struct unwind_stack *stack, struct self *self,
+                          struct unwinder **unwinder) {
+    static const uint8_t of_perf[24] = {REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI,
+                                        REG_RBP, REG_RSP, REG_RIP, REG_EFL, 0,       0,
+                                        0,       0,       0,       0,       REG_R8,  REG_R9,
+                                        REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+    uint64_t values[20];
+    size_t count = 0;
+    for (int i = 0; i < 24; i++)
+        if (0xff01ff >> i & 1)
+            values[count++] = (uint64_t)caught.context.uc_mcontext.gregs[of_perf[i]];
+    self_open(self);
+    struct unwind_options options = {.arch = UNWIND_X86_64};
+    struct unwind_sample sample = {.abi = PERF_SAMPLE_REGS_ABI_64,
+                                   .register_mask = 0xff01ff,
+                                   .registers = (const uint8_t *)values,
+                                   .stack = caught.stack,
+                                   .stack_size = caught.stack_size,
+                                   .stack_dumped = caught.stack_size,
+                                   .user = self->at.user,
+                                   .epoch = (uint32_t)self->at.epochs};
+    *unwinder = unwinder_new(self->objects, self->spaces, &options);
+    unwinder_run(*unwinder, &sample, stack);
+}
+
+/* Both begin in catch_here, at different addresses; from its caller on they must agree. */
+static void check_caught(void) {
+    struct self self = {0};
+    struct unwinder *unwinder;
+    struct unwind_stack stack;
+    unwind_caught(&stack, &self, &unwinder);
+    assert_int_equal(stack.ending, UNWIND_COMPLETE);
+    assert_true(caught.expected_count > 3);
+    assert_int_equal(stack.count, caught.expected_count);
+    for (int i = 1; i < caught.expected_count; i++)
+        assert_int_equal(stack.frames[i].address, (uint64_t)caught.expected[i]);
+    unwinder_free(unwinder);
+    self_close(&self);
+    free(caught.stack);
+    memset(&caught, 0, sizeof caught);
+}
+
+static void test_own_stack(void **unused) {
+    recurse(7);
+    check_caught();
+}
+
+static void test_own_signal_frame(void **unused) {
+    signal(SIGUSR1, on_signal);
+    raise(SIGUSR1);
+    check_caught();
+}
+#endif
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_expression),
+        cmocka_unit_test(test_expression_refuses),
+        cmocka_unit_test(test_x86_64_frame_pointers),
+        cmocka_unit_test(test_x86_64_frame_pointer_bounds),
+        cmocka_unit_test(test_endings),
+        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_i386),
+        cmocka_unit_test(test_aarch64),
+        cmocka_unit_test(test_what_is_missing),
+        cmocka_unit_test(test_starts),
+#ifdef __x86_64__
+        cmocka_unit_test(test_own_stack),
+        cmocka_unit_test(test_own_signal_frame),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
