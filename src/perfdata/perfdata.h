@@ -46,7 +46,7 @@ enum perfdata_user_record {
 /* Linux 6.18's callchain marker and record for user chains delivered later; older headers lack them. */
 #define CONTEXT_USER_DEFERRED 0xfffffffffffffd80ull
 #define RECORD_CALLCHAIN_DEFERRED 22
-#define CONTEXT_MARKERS_FROM 0xfffffffffffff000ull /* every value from here up is a marker, not an address */
+#define CONTEXT_MARKERS_FROM 0xfffffffffffff001ull /* every value from here up is a marker, not an address */
 
 /* One attribute: what one event's samples look like. */
 struct perfdata_event {

@@ -71,7 +71,7 @@ static unsigned mode_of_misc(unsigned mode) {
     }
 }
 
-/* -1: a marker that perf 6.1 does not know, which makes it forget the whole chain. */
+/* -1: no marker that the kernel has. */
 static int mode_of_marker(uint64_t marker) {
     switch (marker) {
     case PERF_CONTEXT_HV:
@@ -89,11 +89,14 @@ static int mode_of_marker(uint64_t marker) {
     }
 }
 
-/* Every address but the first after a marker is a return address. */
+/*
+ * Every address but the first after a marker is a return address. What comes before any marker is of the sample's mode.
+ * perf takes that for user code, and a marker it does not know, the guest's among them, makes it forget the whole chain.
+ */
 static void entries_of_chain(struct worker *w, const struct perfdata_sample *sample,
                              const uint8_t *chain, uint64_t count) {
     bool compat = w->reading->options->compat_perf;
-    unsigned mode = mode_of_misc(sample->mode);
+    unsigned mode = compat && sample->chain ? MODE_USER : mode_of_misc(sample->mode);
     bool call = false, unwound = false;
     w->entries.count = 0;
     for (uint64_t i = 0; i < count; i++) {
@@ -106,7 +109,8 @@ static void entries_of_chain(struct worker *w, const struct perfdata_sample *sam
             continue;
         } else if (ip >= CONTEXT_MARKERS_FROM) {
             int marked = mode_of_marker(ip);
-            if (marked < 0 && compat) {
+            bool known = marked >= 0 && marked != MODE_GUEST_KERNEL && marked != MODE_GUEST_USER;
+            if (!known && compat) {
                 w->entries.count = 0;
                 return;
             }

@@ -19,6 +19,8 @@
 enum { TABLE_FIRST = 1 << 12 };
 
 static const struct note_kind note_filtered = {"filtered", "# samples did not pass the filters"};
+static const struct note_kind note_guests = {"guests",
+                                             "# samples of guests were left out, as perf does"};
 
 struct pass {
     struct reading *reading;
@@ -154,9 +156,19 @@ static void count_pending(struct worker *w) {
     w->is_unwound = false;
 }
 
+/* perf knows nothing of a guest's programs unless told, and prints none of its samples. */
+static bool is_left_out(const struct worker *w, const struct perfdata_sample *sample) {
+    return w->reading->options->compat_perf && (sample->mode == PERF_RECORD_MISC_GUEST_KERNEL ||
+                                                sample->mode == PERF_RECORD_MISC_GUEST_USER);
+}
+
 /* Decoded, placed and hashed; counted with the batch. A chain of our own making is gone with the next one, so it is a batch
    of its own, or ends one. */
 static void add_pending(struct worker *w, struct pending *p, uint64_t offset) {
+    if (is_left_out(w, &p->sample)) {
+        w->guests++;
+        return;
+    }
     p->key = reading_key(w->reading, offset, p->sample.time);
     spaces_at(w->reading->profile->spaces, &w->cursor, p->sample.pid, p->sample.tid, &p->key,
               &p->at);
@@ -231,6 +243,8 @@ static void worker_count_all(struct worker *w) {
         unwinder_notes(w->unwinder, &w->tree->notes);
     if (w->filtered)
         notes_add(&w->tree->notes, &note_filtered, w->filtered, 0, NULL);
+    if (w->guests)
+        notes_add(&w->tree->notes, &note_guests, w->guests, 0, NULL);
     for (size_t i = 0; i < w->table_size; i++) {
         const struct counted *counted = &w->table[i];
         if (counted->hash)

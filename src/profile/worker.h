@@ -46,7 +46,7 @@ struct pending {
     uint64_t hash;
     uint64_t weight;
     uint32_t series; /* without it */
-    uint8_t ending; /* ENDING_UNKNOWN: the chain will tell */
+    uint8_t ending;  /* ENDING_UNKNOWN: the chain will tell */
 };
 
 struct worker {
@@ -59,21 +59,24 @@ struct worker {
     size_t table_used;
     struct pending pending[BATCH];
     unsigned pending_count;
-    VECTOR(struct entry) entries;  /* of the chain at hand, leaf first */
-    VECTOR(struct entry) previous; /* of the new chain before it, root first, with the nodes on its way */
+    VECTOR(struct entry) entries; /* of the chain at hand, leaf first */
+    VECTOR(struct entry)
+    previous; /* of the new chain before it, root first, with the nodes on its way */
     VECTOR(uint32_t) previous_nodes;
     uint64_t previous_epochs;
-    struct buffer joined; /* a chain with its deferred or unwound part */
-    bool is_unwound;      /* it has CHAIN_UNWOUND in it */
+    struct buffer joined;      /* a chain with its deferred or unwound part */
+    bool is_unwound;           /* it has CHAIN_UNWOUND in it */
     struct unwinder *unwinder; /* NULL until a sample needs it */
     struct buffer comm;
     struct series last_series;
     uint32_t last_series_id;
     uint64_t filtered;
+    uint64_t guests;
 };
 
 /* The node of a sample's chain, new or not. */
-uint32_t chain_node(struct worker *w, const struct perfdata_sample *sample, const struct space_at *at);
+uint32_t chain_node(struct worker *w, const struct perfdata_sample *sample,
+                    const struct space_at *at);
 /* Whether the chain goes on in a record of its own. chain_join() then makes it whole, in w->joined, until the next call. */
 bool chain_is_deferred(const struct perfdata_sample *sample);
 void chain_join(struct worker *w, struct perfdata_sample *sample);

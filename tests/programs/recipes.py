@@ -4,6 +4,7 @@
 after    a command that replaces the program when it has been recorded     cache   programs to put into the build-id cache before
 attach   perf joins the running program                                    gone    the program removes its own file
 scrub    other processes are taken out of the recording before it is kept  env     for the build
+odd      odd values are put into its call chains before it is kept
 """
 
 CC = "gcc -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls"
@@ -47,6 +48,7 @@ RECIPES = {
     "two-events-no-chain": recipe(record=RECORD.replace(" -g", "") + " -e context-switches:u -e page-faults"),
     "no-chain": recipe(record=RECORD.replace(" -g", "")),
     "system-no-chain": recipe(record=RECORD.replace("997", "499").replace(" -g", "") + " -a", scrub=True),
+    "odd-chains": recipe(odd=True),
     "user-only": recipe(record=RECORD.replace("cpu-clock", "cpu-clock:u")),
     "kernel-only": recipe(record=RECORD.replace("cpu-clock", "cpu-clock:k")),
     "fixed-period": recipe(record="perf record -q -N -e cpu-clock -c 1000000 -g"),
