@@ -191,12 +191,30 @@ struct elf_image *object_open_at(struct objects *objects, struct object *object,
 
 /* ---- the file with the code ---- */
 
+/* A file that was replaced while it ran was recorded as "PATH (deleted)". What is at PATH now may be the same again: after
+   a rename, or seen from another mount. Only a build id can tell. */
+static struct elf_image *open_undeleted(const struct objects *objects, struct object *object) {
+    static const struct text suffix = TEXT(" (deleted)");
+    struct text path = object->identity.path;
+    if (!object->identity.build_id.size || !text_ends(path, suffix))
+        return NULL;
+    struct buffer whole = {0};
+    path_set(&whole, symfs_of(objects), text_upto(path, path.length - suffix.length), TEXT(""),
+             TEXT(""));
+    struct elf_image *image =
+        image_checked(object, elf_image_open(whole.items, NULL), &object->identity.build_id);
+    buffer_release(&whole);
+    return image;
+}
+
 static void find_image(struct objects *objects, struct object *object) {
     static const enum file_place plain[] = {PLACE_CACHE, PLACE_PATH},
                                  below[] = {PLACE_PATH, PLACE_CACHE};
     const enum file_place *places = objects->options.symfs ? below : plain;
     for (size_t i = 0; i < COUNT_OF(plain) && !object->image; i++)
         object->image = object_open_at(objects, object, places[i], &object->identity.build_id);
+    if (!object->image)
+        object->image = open_undeleted(objects, object);
     if (object->image)
         object->trouble = FILE_FINE;
     else if (object->trouble == FILE_FINE)

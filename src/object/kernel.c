@@ -37,8 +37,8 @@ static bool read_whole(const char *path, struct buffer *text) {
 bool object_kernel_build_id(struct build_id *id) {
     struct buffer notes = {0};
     *id = (struct build_id){0};
-    bool fine = read_whole("/sys/kernel/notes", &notes) &&
-                elf_notes_build_id(buffer_text(&notes), 4, id);
+    bool fine =
+        read_whole("/sys/kernel/notes", &notes) && elf_notes_build_id(buffer_text(&notes), 4, id);
     buffer_release(&notes);
     return fine;
 }
@@ -118,10 +118,46 @@ static bool read_any(const struct objects *objects, struct object *kernel) {
            (running_matches(id) && read_list(kernel, "/proc/kallsyms"));
 }
 
+/* ---- the kernel's own ELF file, when no list was kept ---- */
+
+static bool find_in_elf(const struct elf_image *image, struct text name, uint64_t *address) {
+    struct symbol_section section;
+    GElf_Sym symbol;
+    if (!symbol_section_open(image, ".symtab", SHT_SYMTAB, &section))
+        return false;
+    for (size_t i = 1; i < section.count && symbol_section_get(&section, i, &symbol); i++) {
+        if (symbol.st_name >= section.names.length)
+            continue;
+        struct text rest = text_from(section.names, symbol.st_name);
+        if (rest.length > name.length && text_starts(rest, name) && rest.data[name.length] == 0) {
+            *address = symbol.st_value;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Only one whose build id is the recorded one. */
+static bool load_elf(struct objects *objects, struct object *kernel, struct symbols *symbols) {
+    static const enum file_place places[] = {PLACE_CACHE, PLACE_CACHE_DEBUG, PLACE_BUILD_ID};
+    const struct build_id *id = &kernel->identity.build_id;
+    uint64_t listed;
+    for (size_t i = 0; i < COUNT_OF(places) && id->size && !kernel->image; i++)
+        kernel->image = object_open_at(objects, kernel, places[i], id);
+    if (!kernel->image)
+        return false;
+    if (kernel->reference.length && find_in_elf(kernel->image, kernel->reference, &listed))
+        kernel->shift = listed - kernel->reference_address;
+    elf_symbols_load(symbols, kernel->image, NULL);
+    return true;
+}
+
 void kernel_load(struct objects *objects, struct object *kernel, struct symbols *symbols) {
     uint64_t listed;
     if (!read_any(objects, kernel)) {
-        if (kernel->trouble == FILE_FINE)
+        if (!objects->options.kallsyms && load_elf(objects, kernel, symbols))
+            kernel->trouble = FILE_FINE;
+        else if (kernel->trouble == FILE_FINE)
             kernel->trouble = FILE_ABSENT;
         return;
     }

@@ -270,6 +270,43 @@ static void found_in_the_cache(void **state) {
     place_remove(&place);
 }
 
+/* Recorded as deleted, and there again: perf looks for the name as recorded. */
+static void found_though_deleted(void **state) {
+    struct place place;
+    struct buffer path = {0};
+    place_init(&place);
+    buffer_printf(&path, "%s (deleted)", place.own);
+    struct object_identity identity = {
+        .kind = OBJECT_FILE, .path = buffer_text(&path), .build_id = place.id};
+    for (int compat = 0; compat < 2; compat++) {
+        struct objects *objects = objects_with(compat);
+        assert_symbol(objects, objects_add(objects, &identity), place.offset,
+                      compat ? "[unknown]" : "own_functions+0x0");
+        objects_free(objects);
+    }
+    buffer_release(&path);
+    place_remove(&place);
+}
+
+/* No list of symbols, but the kernel's ELF file in the cache; here this program plays its part. */
+static void kernel_from_its_elf(void **state) {
+    struct place place;
+    char hex[2 * BUILD_ID_MAX + 1], path[100];
+    place_init(&place);
+    build_id_print(&place.id, hex);
+    snprintf(path, sizeof path, ".build-id/%.2s/%s/elf", hex, hex + 2);
+    place_link(&place, path);
+    struct objects *objects = objects_new(&(struct objects_options){.buildid_cache = place.root});
+    uint32_t id =
+        objects_add(objects, &(struct object_identity){.kind = OBJECT_KERNEL,
+                                                       .path = TEXT("[kernel.kallsyms]_text"),
+                                                       .build_id = place.id});
+    objects_set_kernel_reference(objects, id, TEXT("own_functions"), 0xffffffff81000000);
+    assert_symbol(objects, id, 0xffffffff81000003, "own_functions+0x3");
+    objects_free(objects);
+    place_remove(&place);
+}
+
 static void found_below_symfs(void **state) {
     struct place place;
     place_init(&place);
@@ -566,17 +603,18 @@ static void many_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_elf),         cmocka_unit_test(golden_kallsyms),
-        cmocka_unit_test(golden_perfmap),     cmocka_unit_test(symbols_inside_symbols),
-        cmocka_unit_test(plt_of_each_kind),   cmocka_unit_test(no_demangling),
-        cmocka_unit_test(own_functions),      cmocka_unit_test(vdso_by_itself),
-        cmocka_unit_test(found_in_the_cache), cmocka_unit_test(found_below_symfs),
-        cmocka_unit_test(wrong_build_id),     cmocka_unit_test(short_build_id),
-        cmocka_unit_test(same_identity_once), cmocka_unit_test(shown_names),
-        cmocka_unit_test(kernel_names),       cmocka_unit_test(kernel_moved),
-        cmocka_unit_test(kernel_hidden),      cmocka_unit_test(newest_line_holds),
-        cmocka_unit_test(links_are_refused),  cmocka_unit_test(demangled_names),
-        cmocka_unit_test(hostile_names),      cmocka_unit_test(many_threads),
+        cmocka_unit_test(golden_elf),           cmocka_unit_test(golden_kallsyms),
+        cmocka_unit_test(golden_perfmap),       cmocka_unit_test(symbols_inside_symbols),
+        cmocka_unit_test(plt_of_each_kind),     cmocka_unit_test(no_demangling),
+        cmocka_unit_test(own_functions),        cmocka_unit_test(vdso_by_itself),
+        cmocka_unit_test(found_in_the_cache),   cmocka_unit_test(found_below_symfs),
+        cmocka_unit_test(found_though_deleted), cmocka_unit_test(kernel_from_its_elf),
+        cmocka_unit_test(wrong_build_id),       cmocka_unit_test(short_build_id),
+        cmocka_unit_test(same_identity_once),   cmocka_unit_test(shown_names),
+        cmocka_unit_test(kernel_names),         cmocka_unit_test(kernel_moved),
+        cmocka_unit_test(kernel_hidden),        cmocka_unit_test(newest_line_holds),
+        cmocka_unit_test(links_are_refused),    cmocka_unit_test(demangled_names),
+        cmocka_unit_test(hostile_names),        cmocka_unit_test(many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
