@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 static const struct command commands[] = {
+    {"profile", "record, and write a directory with pictures, tables and provenance",
+     command_profile, .gentle = true},
     {"record", "record a program, a process or the system into a perf.data", command_record,
      .gentle = true},
     {"fold", "folded stacks from anything wick can read", command_fold},

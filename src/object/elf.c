@@ -279,3 +279,21 @@ bool object_file_build_id(const char *path, struct build_id *id) {
     elf_image_free(image);
     return id->size > 0;
 }
+
+bool object_file_compiler(const char *path, struct buffer *compilers) {
+    struct elf_image *image = elf_image_open(path, NULL);
+    struct text rest;
+    size_t before = compilers->count;
+    if (image && elf_section_bytes(image, ".comment", &rest)) {
+        while (rest.length) {
+            size_t end = text_find(rest, 0);
+            struct text one = end == SIZE_MAX ? rest : text_upto(rest, end);
+            if (one.length && compilers->count > before)
+                buffer_add(compilers, TEXT(", "));
+            buffer_add(compilers, one);
+            rest = end == SIZE_MAX ? TEXT("") : text_from(rest, end + 1);
+        }
+    }
+    elf_image_free(image);
+    return compilers->count > before;
+}

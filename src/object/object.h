@@ -171,5 +171,7 @@ void objects_notes(struct objects *objects, struct notes *notes);
 /* Of a file, or of the running kernel. False: it has none, or can't be read. */
 bool object_file_build_id(const char *path, struct build_id *id);
 bool object_kernel_build_id(struct build_id *id);
+/* Which compilers made a file, as its .comment section says, joined by ", ". */
+bool object_file_compiler(const char *path, struct buffer *compilers);
 
 #endif

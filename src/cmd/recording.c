@@ -1,0 +1,149 @@
+/*
+ * What `wick record` and `wick profile` share: the target, how to sample it, and how its failure is passed on.
+ */
+#include "cmd/recording.h"
+
+#include <stdio.h>
+#include <sys/wait.h>
+
+struct record_options recording = {
+    .frequency = 997, .call_graph = CALL_GRAPH_DWARF, .stack_size = 16384};
+static text_list events;
+static double duration, delay;
+
+static bool set_call_graph(const char *value, struct error *error) {
+    struct text t = text_of(value);
+    uint64_t size = 16384;
+    size_t comma = text_find(t, ',');
+    struct text kind = comma == SIZE_MAX ? t : text_upto(t, comma);
+    if (comma != SIZE_MAX &&
+        (!text_equal(kind, TEXT("dwarf")) || !text_to_u64(text_from(t, comma + 1), &size) ||
+         size < 8 || size > 65528))
+        return error_set(error, ERROR_USAGE,
+                         "'%s': the stack's size is from 8 to 65528 bytes, and only dwarf has one",
+                         value);
+    recording.stack_size = (uint32_t)(size & ~7ull);
+    static const struct {
+        const char *name;
+        enum record_call_graph kind;
+    } kinds[] = {{"dwarf", CALL_GRAPH_DWARF},
+                 {"fp", CALL_GRAPH_FP},
+                 {"lbr", CALL_GRAPH_LBR},
+                 {"none", CALL_GRAPH_NONE}};
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        if (text_equal(kind, text_of(kinds[i].name))) {
+            recording.call_graph = kinds[i].kind;
+            return true;
+        }
+    }
+    return error_set(error, ERROR_USAGE, "'%s' is none of dwarf, dwarf,SIZE, fp, lbr and none",
+                     value);
+}
+
+/* 8M, 512K or bytes. */
+bool recording_set_buffer(const char *value, struct error *error) {
+    struct text t = text_of(value);
+    uint64_t unit = 1, size;
+    if (t.length && (t.data[t.length - 1] == 'M' || t.data[t.length - 1] == 'K')) {
+        unit = t.data[t.length - 1] == 'M' ? 1 << 20 : 1 << 10;
+        t.length--;
+    }
+    if (!text_to_u64(t, &size) || !checked_multiply(size, unit, &size) || size == 0 ||
+        size > 1u << 30)
+        return error_set(error, ERROR_USAGE, "'%s' is not a size up to 1024M", value);
+    recording.buffer_size = (uint32_t)size;
+    return true;
+}
+
+static bool add_event_names(const char *value, struct error *error) {
+    vector_push(&events, value);
+    return true;
+}
+
+const struct option options_target[] = {
+    {"pid", 'p', OPTION_CALL, set_pids, "PID,…",
+     "attach to these processes, with all their threads and children"},
+    {"tid", 't', OPTION_CALL, set_tids, "TID,…", "attach to these threads"},
+    {"all", 'a', OPTION_FLAG, &recording.system_wide, NULL, "the whole system"},
+    {"cpu", 'C', OPTION_CALL, set_cpus, "CPU,…", "only on these CPUs"},
+    {"duration", 0, OPTION_DOUBLE, &duration, "SECONDS", "stop after so long"},
+    {"delay", 'D', OPTION_DOUBLE, &delay, "SECONDS", "begin to sample after so long"},
+    {0},
+};
+
+const struct option options_sampling[] = {
+    {"event", 'e', OPTION_CALL, add_event_names, "EVENT",
+     "what to sample, as perf names it; may be repeated; cycles by default, cpu-clock where there "
+     "is no counter"},
+    {"frequency", 'F', OPTION_U64, &recording.frequency, "HZ",
+     "samples a second and CPU; 997 by default"},
+    {"count", 'c', OPTION_U64, &recording.period, "N",
+     "a sample every N events, instead of a frequency"},
+    {"call-graph", 'g', OPTION_CALL, set_call_graph, "HOW",
+     "dwarf[,SIZE], fp, lbr or none; dwarf,16384 by default"},
+    {"user", 'u', OPTION_FLAG, &recording.user_only, NULL, "only user code"},
+    {"kernel", 'k', OPTION_FLAG, &recording.kernel_only, NULL, "only the kernel"},
+    {"no-inherit", 'i', OPTION_FLAG, &recording.no_inherit, NULL, "not the children of the target"},
+    {0},
+};
+
+static char *join_command(int argc, char **argv) {
+    struct buffer line = {0};
+    buffer_add(&line, TEXT("wick"));
+    for (int i = 0; i < argc; i++)
+        buffer_printf(&line, " %s", argv[i]);
+    buffer_add_char(&line, 0);
+    return line.items;
+}
+
+static bool target_is_one(const char *command, int *status) {
+    int kinds = (recording.command != NULL) + (recording.pid_count || recording.tid_count) +
+                recording.system_wide;
+    if (kinds == 1 || (kinds == 2 && recording.system_wide && recording.command))
+        return true;
+    *status = fail_usage(command, kinds ? "a command, -p/-t or -a: one of them"
+                                        : "record what? -- COMMAND, -p PID or -a");
+    return false;
+}
+
+int recording_settle(int argc, char **argv) {
+    int status = 0;
+    request_settle();
+    if (request.operands.count) {
+        vector_push(&request.operands, NULL);
+        recording.command = (char *const *)request.operands.items;
+    }
+    recording.pids = request.pids.items;
+    recording.pid_count = request.pids.count;
+    recording.tids = request.tids.items;
+    recording.tid_count = request.tids.count;
+    recording.cpus = request.cpus.items;
+    recording.cpu_count = request.cpus.count;
+    recording.events = events.items;
+    recording.event_count = events.count;
+    recording.duration = duration > 0 ? (uint64_t)(duration * 1e9) : 0;
+    recording.delay = delay > 0 ? (uint64_t)(delay * 1e9) : 0;
+    recording.command_line = join_command(argc, argv);
+    if (recording.user_only && recording.kernel_only)
+        return fail_usage(argv[0], "--user or --kernel, not both");
+    if (!recording.frequency && !recording.period)
+        return fail_usage(argv[0], "a frequency of 0 samples nothing");
+    target_is_one(argv[0], &status);
+    return status;
+}
+
+/* A target's own failure is said and passed on. */
+int recording_target_status(const struct record_result *result) {
+    if (result->target_status == -1 || result->target_status == 0)
+        return 0;
+    if (WIFSIGNALED(result->target_status)) {
+        int signal = WTERMSIG(result->target_status);
+        if (interrupted || recording.duration)
+            return 0;
+        fprintf(stderr, "wick: %s was ended by signal %d\n", recording.command[0], signal);
+        return 128 + signal;
+    }
+    fprintf(stderr, "wick: %s ended with status %d\n", recording.command[0],
+            WEXITSTATUS(result->target_status));
+    return WEXITSTATUS(result->target_status);
+}

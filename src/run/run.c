@@ -1,0 +1,152 @@
+#include "run/run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef RENAME_EXCHANGE
+#define RENAME_EXCHANGE 2
+#endif
+
+static char *printed(const char *format, ...) PRINTF_LIKE(1, 2);
+static char *printed(const char *format, ...) {
+    char *text = NULL;
+    va_list list;
+    va_start(list, format);
+    if (vasprintf(&text, format, list) < 0)
+        text = memory_copy("", 0);
+    va_end(list);
+    return text;
+}
+
+/* ---- beginning ---- */
+
+/* A name is one part of a path, and does not hide. */
+static bool name_is_good(const char *name) {
+    return *name && *name != '.' && !strchr(name, '/') && strlen(name) < 200;
+}
+
+static char *name_of_now(void) {
+    time_t now = time(NULL);
+    struct tm parts;
+    char text[40];
+    localtime_r(&now, &parts);
+    strftime(text, sizeof text, "%Y-%m-%d_%H%M%S", &parts);
+    return memory_copy(text, strlen(text));
+}
+
+bool run_begin(struct run *run, const char *base, const char *name, struct error *error) {
+    if (name && !name_is_good(name))
+        return error_set(error, ERROR_USAGE,
+                         "'%s' is no name for a run: letters, digits, no '/', no '.' in front",
+                         name);
+    if (mkdir(base, 0777) != 0 && errno != EEXIST)
+        return error_errno(error, base);
+    run->base = memory_copy(base, strlen(base));
+    run->name = name ? memory_copy(name, strlen(name)) : name_of_now();
+    run->working = printed("%s/.%s.XXXXXX", base, run->name);
+    if (!mkdtemp(run->working)) {
+        error_errno(error, run->working);
+        free(run->working);
+        run->working = NULL;
+        return false;
+    }
+    mode_t mask = umask(0);
+    umask(mask);
+    (void)!chmod(run->working, 0777 & ~mask);
+    return true;
+}
+
+char *run_path(const struct run *run, const char *file) {
+    return printed("%s/%s", run->working, file);
+}
+
+void run_wrote(struct run *run, const char *file) {
+    vector_push(&run->artifacts, memory_copy(file, strlen(file)));
+}
+
+bool run_has_enough(const struct run *run) {
+    return run->result->samples >= run->min_samples;
+}
+
+/* ---- the end ---- */
+
+/* Runs hold files and nothing deeper. */
+static void remove_directory(const char *path) {
+    DIR *directory = opendir(path);
+    if (!directory)
+        return;
+    for (struct dirent *entry; (entry = readdir(directory));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(dirfd(directory), entry->d_name, 0);
+    closedir(directory);
+    rmdir(path);
+}
+
+static bool sync_directory(const char *path, struct error *error) {
+    int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool fine = descriptor >= 0 && (fsync(descriptor) == 0 || errno == EINVAL);
+    if (!fine)
+        error_errno(error, path);
+    if (descriptor >= 0)
+        close(descriptor);
+    return fine;
+}
+
+/* Takes the name; what had it before is then under the working name, and goes. */
+static bool take_name(struct run *run, char *path, struct error *error) {
+    if (!sync_directory(run->working, error))
+        return false;
+    if (rename(run->working, path) == 0)
+        return sync_directory(run->base, error);
+    bool there = errno == ENOTEMPTY || errno == EEXIST;
+    if (there &&
+        syscall(SYS_renameat2, AT_FDCWD, run->working, AT_FDCWD, path, RENAME_EXCHANGE) == 0) {
+        remove_directory(run->working);
+        return sync_directory(run->base, error);
+    }
+    return error_errno(error, path);
+}
+
+static bool end_as(struct run *run, const char *suffix, char **path, struct error *error) {
+    *path = printed("%s/%s%s", run->base, run->name, suffix);
+    if (!take_name(run, *path, error)) {
+        free(*path);
+        *path = NULL;
+        return false;
+    }
+    free(run->working);
+    run->working = NULL;
+    return true;
+}
+
+bool run_publish(struct run *run, char **path, struct error *error) {
+    return end_as(run, "", path, error);
+}
+
+bool run_reject(struct run *run, char **path, struct error *error) {
+    return end_as(run, ".rejected", path, error);
+}
+
+void run_discard(struct run *run) {
+    if (run->working)
+        remove_directory(run->working);
+    free(run->working);
+    run->working = NULL;
+}
+
+void run_release(struct run *run) {
+    run_discard(run);
+    for (size_t i = 0; i < run->artifacts.count; i++)
+        free(run->artifacts.items[i]);
+    vector_release(&run->artifacts);
+    notes_release(&run->notes);
+    free(run->base);
+    free(run->name);
+}
