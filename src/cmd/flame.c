@@ -10,7 +10,9 @@ static struct svg_options svg = {.min_width = SVG_MIN_WIDTH};
 static text_list bases;
 static const char *attributes_file;
 static const char *palette_file;
+static const char *categories_file;
 static double min_pixels = -1;
+static bool as_page;
 
 /* ---- values that are more than a word ---- */
 
@@ -58,6 +60,11 @@ static const struct option options_picture[] = {
     {"title", 0, OPTION_TEXT, &svg.title, "TEXT", "the title; Flame Graph by default"},
     {"subtitle", 0, OPTION_TEXT, &svg.subtitle, "TEXT", "a line below the title"},
     {"notes", 0, OPTION_TEXT, &svg.notes, "TEXT", "a comment inside the file"},
+    {"html", 0, OPTION_FLAG, &as_page, NULL,
+     "one HTML page with all views: reversed, sandwich, table, timeline; flamegraph.html by "
+     "default"},
+    {"categories", 0, OPTION_TEXT, &categories_file, "FILE",
+     "for the page's table: rules for what kind of work a function is; see wick report"},
     {"inverted", 'i', OPTION_FLAG, &svg.inverted, NULL, "the root at the top: an icicle graph"},
     {"reverse", 0, OPTION_FLAG, &request.flame.reverse, NULL,
      "merge stacks from the leaf: who calls what is hot"},
@@ -203,6 +210,46 @@ static struct flame *shaped_flame(const struct source *source, struct notes *not
     return below;
 }
 
+/* The page has all shapes in it: those options that choose one are for pictures. */
+static bool write_page(const struct source *source, struct notes *notes, struct error *error) {
+    const char *path = request.output ? request.output : "flamegraph.html";
+    struct html_options options = {.title = svg.title,
+                                   .subtitle = svg.subtitle,
+                                   .colouring = svg.colouring,
+                                   .max_depth = request.flame.max_depth,
+                                   .notes = notes};
+    struct out out;
+    request.naming.is_script_text = source->profile == NULL;
+    struct categories *categories = categories_new(categories_file, error);
+    struct naming *naming = naming_of_tree(source->tree, &request.naming);
+    notes_merge(notes, &source->tree->notes);
+    naming_notes(source->tree, naming, notes);
+    notes_sort(notes);
+    options.categories = categories;
+    bool fine = categories && tree_check(source->tree, error) && out_open(&out, path, error);
+    if (fine) {
+        fine = html_write(&out, source->tree, naming, &options, error);
+        if (fine)
+            fine = out_commit(&out, error);
+        else
+            out_discard(&out);
+    }
+    if (fine && !request.output)
+        puts(path);
+    naming_free(naming);
+    categories_free(categories);
+    return fine;
+}
+
+static bool draw(const struct source *source, struct notes *notes, struct error *error) {
+    if (as_page)
+        return write_page(source, notes, error);
+    struct flame *flame = shaped_flame(source, notes, error);
+    bool fine = flame && write_svg(flame, notes, error);
+    flame_free(flame);
+    return fine;
+}
+
 int command_flame(int argc, char **argv) {
     int status = 0;
     if (!request_find_compat(argc, argv, &status) ||
@@ -211,17 +258,14 @@ int command_flame(int argc, char **argv) {
     if (svg.is_chart && request.flame.reverse)
         return fail_usage("flame", "--flamechart and --reverse exclude each other");
     request_settle();
-    request.import.profile.keep_samples = svg.is_chart;
+    request.import.profile.keep_samples = svg.is_chart || as_page;
     struct source source;
     if (!open_source(&source, "flame", &status))
         return status;
     struct error error;
     struct notes notes = {0};
-    struct flame *flame = shaped_flame(&source, &notes, &error);
-    status = flame && write_svg(flame, &notes, &error) ? 0 : fail(&error);
-    if (flame)
-        print_notes(&notes);
-    flame_free(flame);
+    status = draw(&source, &notes, &error) ? 0 : fail(&error);
+    print_notes(&notes);
     palette_map_free(svg.map);
     name_attributes_free((struct name_attributes *)svg.attributes);
     notes_release(&notes);

@@ -204,6 +204,21 @@ struct report_options {
 };
 void report_write(struct out *out, const struct report *report, const struct report_options *options);
 
+/* ---- the page ----------------------------------------------------------------------------- */
+
+/* One HTML file with the whole tree in it, by series, and the kept samples if there are any (for the timeline). See web/page/. */
+struct html_options {
+    const char *title;    /* NULL: "Flame Graph" */
+    const char *subtitle; /* NULL: none */
+    struct colouring colouring;
+    uint32_t max_depth;                  /* 0: all */
+    const struct categories *categories; /* must be given */
+    const struct notes *notes;           /* shown in the page; NULL: none */
+};
+/* False if there is nothing to draw, or more than a page can count. */
+bool html_write(struct out *out, const struct tree *tree, const struct naming *naming,
+                const struct html_options *options, struct error *error);
+
 /* ---- script text -------------------------------------------------------------------------- */
 
 struct script_options {

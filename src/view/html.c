@@ -1,0 +1,432 @@
+/*
+ * The page: one HTML file that holds everything, its data compressed.
+ *
+ * What the page gets is not a picture but the tree: nodes by name, and what was counted on each for each series (event, thread, comm),
+ * so that it can be cut by thread, event or time, turned round and compared without asking anybody. The format is ours alone and read by
+ * web/page/data.js: gzip of a length, that many bytes of JSON (what things are called), then varints: nodes parents first as (levels
+ * up from the last, place), cells as (nodes further, series, samples, weight), samples as (nanoseconds further, series, node, weight).
+ */
+#include "view/view.h"
+
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "view/svg.h"
+
+/* web/page/, made into bytes by web/embed. */
+extern const struct text page_head_text, page_style_text, page_body_text, page_script_text;
+
+/* JavaScript counts in doubles. */
+static const uint64_t most_exact = 1ull << 53;
+
+struct html_cell {
+    uint32_t node;
+    uint32_t series;
+    uint64_t samples;
+    uint64_t weight;
+};
+
+struct html {
+    const struct tree *tree;
+    const struct naming *naming;
+    const struct html_options *options;
+    struct flame *flame;
+    uint32_t *memo
+        [2]; /* by tree node + 1, for series with plain and with alternate names: its flame node + 1 */
+    uint32_t *names; /* the naming's strings in the flame */
+    uint32_t *order; /* by flame node: its number in the file */
+    VECTOR(uint32_t) path;
+    VECTOR(struct html_cell) cells;
+    struct buffer json, data;
+};
+
+/* ---- the tree by names ---- */
+
+static uint32_t html_string(struct html *h, uint32_t id) {
+    if (id && !h->names[id])
+        h->names[id] = strings_add(h->flame->strings, strings_get(h->naming->strings, id));
+    return id ? h->names[id] : 0;
+}
+
+static uint32_t html_location(struct html *h, uint32_t at, const struct naming_entry *entry) {
+    if (entry->cut)
+        at = 0;
+    for (uint32_t i = 0; i < entry->count; i++) {
+        struct label label = h->naming->labels.items[entry->first + i];
+        label.name = html_string(h, label.name);
+        label.object = html_string(h, label.object);
+        if (h->options->max_depth && h->flame->nodes.items[at].depth >= h->options->max_depth)
+            return at;
+        at = flame_child(h->flame, at, &label);
+    }
+    return at;
+}
+
+/* Climbs to the nearest ancestor known and comes down again: each tree node is entered once. */
+static uint32_t html_node(struct html *h, uint32_t node, bool alternate) {
+    const struct naming_entry *locations =
+        alternate ? h->naming->alternates.items : h->naming->locations.items;
+    uint32_t *memo = h->memo[alternate];
+    h->path.count = 0;
+    while (node && !memo[node]) {
+        vector_push(&h->path, node);
+        node = h->tree->nodes.items[node].parent;
+    }
+    uint32_t at = node ? memo[node] - 1 : 0;
+    while (h->path.count) {
+        node = h->path.items[--h->path.count];
+        at = html_location(h, at, &locations[h->tree->nodes.items[node].location]);
+        memo[node] = at + 1;
+    }
+    return at;
+}
+
+static bool html_count(struct html *h, struct error *error) {
+    uint64_t sum = 0;
+    for (size_t i = 1; i < h->tree->cells.count; i++) {
+        const struct cell *cell = &h->tree->cells.items[i];
+        const struct naming_entry *series = &h->naming->series.items[cell->series];
+        if (series->skip)
+            continue;
+        uint32_t at = html_node(h, cell->node, series->alternate);
+        if (at == 0)
+            continue;
+        vector_push(&h->cells, ((struct html_cell){at, cell->series, cell->samples, cell->weight}));
+        if (!checked_add(sum, cell->weight, &sum) || sum > most_exact)
+            return error_set(error, ERROR_INPUT,
+                             "the weights add up to more than 2^53, which a page cannot count; try "
+                             "--weight samples");
+        h->flame->nodes.items[at].self += cell->weight;
+    }
+    return true;
+}
+
+/* ---- columns ---- */
+
+static void add_varint(struct buffer *buffer, uint64_t value) {
+    while (value >= 0x80) {
+        buffer_add_char(buffer, (char)(value | 0x80));
+        value >>= 7;
+    }
+    buffer_add_char(buffer, (char)value);
+}
+
+struct places {
+    struct index index;
+    VECTOR(uint32_t) nodes; /* a flame node that is so called, of such an object and kind */
+};
+
+static uint32_t places_find(struct places *places, const struct flame *flame, uint32_t id) {
+    const struct flame_node *node = &flame->nodes.items[id];
+    uint64_t hash = hash_mix(hash_mix(node->name, node->object), node->kinds);
+    uint32_t found;
+    for (struct probe p = index_probe(&places->index, hash);
+         (found = index_next(&places->index, &p));) {
+        const struct flame_node *other = &flame->nodes.items[places->nodes.items[found - 1]];
+        if (other->name == node->name && other->object == node->object &&
+            other->kinds == node->kinds)
+            return found - 1;
+    }
+    vector_push(&places->nodes, id);
+    index_add(&places->index, hash, (uint32_t)places->nodes.count);
+    return (uint32_t)places->nodes.count - 1;
+}
+
+static void add_nodes(struct html *h, struct places *places) {
+    const struct flame_node *nodes = h->flame->nodes.items;
+    uint32_t id = nodes[0].first_child, number = 0, last_depth = 0;
+    while (id) {
+        h->order[id] = ++number;
+        add_varint(&h->data, last_depth + 1 - nodes[id].depth);
+        add_varint(&h->data, places_find(places, h->flame, id));
+        last_depth = nodes[id].depth;
+        if (nodes[id].first_child) {
+            id = nodes[id].first_child;
+            continue;
+        }
+        while (id && !nodes[id].next)
+            id = nodes[id].parent;
+        id = nodes[id].next; /* the root's is 0 */
+    }
+}
+
+static int order_cells(const void *a, const void *b, void *context) {
+    const uint32_t *order = context;
+    const struct html_cell *x = a, *y = b;
+    uint32_t i = order[x->node], k = order[y->node];
+    return i != k ? (i > k) - (i < k) : (x->series > y->series) - (x->series < y->series);
+}
+
+/* Equal ones (what two tree nodes of one name counted) become one. Returns how many are left. */
+static size_t add_cells(struct html *h, const uint32_t *series_number) {
+    struct html_cell *cells = h->cells.items;
+    size_t count = h->cells.count, written = 0;
+    uint32_t last = 0;
+    for (size_t i = 0; i < count; i++)
+        cells[i].series = series_number[cells[i].series];
+    if (count)
+        qsort_r(cells, count, sizeof *cells, order_cells, h->order);
+    for (size_t i = 0; i < count;) {
+        struct html_cell sum = cells[i];
+        while (++i < count && cells[i].node == sum.node && cells[i].series == sum.series) {
+            sum.samples += cells[i].samples;
+            sum.weight += cells[i].weight;
+        }
+        add_varint(&h->data, h->order[sum.node] - last);
+        last = h->order[sum.node];
+        add_varint(&h->data, sum.series);
+        add_varint(&h->data, sum.samples);
+        add_varint(&h->data, sum.weight);
+        written++;
+    }
+    return written;
+}
+
+/* Sources without time keep samples for their order alone: those are of no use to a timeline. */
+static size_t add_samples(struct html *h, const uint32_t *series_number, uint64_t *start) {
+    const struct tree *tree = h->tree;
+    size_t written = 0;
+    uint64_t last = 0;
+    *start = 0;
+    for (size_t i = 0; i < tree->samples.count; i++) {
+        const struct sample *sample = &tree->samples.items[i];
+        const struct naming_entry *series = &h->naming->series.items[sample->series];
+        uint32_t at = series->skip || sample->time == 0 || sample->time == UINT64_MAX
+                          ? 0
+                          : html_node(h, sample->node, series->alternate);
+        if (!at)
+            continue;
+        if (written == 0)
+            *start = last = sample->time;
+        add_varint(&h->data, sample->time >= last ? sample->time - last : 0);
+        last = sample->time > last ? sample->time : last;
+        add_varint(&h->data, series_number[sample->series]);
+        add_varint(&h->data, h->order[at]);
+        add_varint(&h->data, sample->weight);
+        written++;
+    }
+    return written;
+}
+
+/* ---- what things are called ---- */
+
+static void json_text(struct buffer *json, struct text t) {
+    buffer_add_char(json, '"');
+    buffer_add_json(json, t);
+    buffer_add_char(json, '"');
+}
+
+static void json_field(struct buffer *json, const char *name, struct text value) {
+    buffer_printf(json, "\"%s\":", name);
+    json_text(json, value);
+    buffer_add_char(json, ',');
+}
+
+static void json_notes(struct buffer *json, const struct notes *notes) {
+    struct buffer line = {0};
+    buffer_add(json, TEXT("\"notes\":["));
+    for (size_t i = 0; notes && i < notes->count; i++) {
+        line.count = 0;
+        note_print(&notes->items[i], &line);
+        if (i)
+            buffer_add_char(json, ',');
+        json_text(json, buffer_text(&line));
+    }
+    buffer_add(json, TEXT("],"));
+    buffer_release(&line);
+}
+
+/* Each a name, an object, a category, a colour and kinds: all that frames of it share. */
+static void json_places(struct html *h, const struct places *places) {
+    struct buffer *json = &h->json;
+    const struct strings *strings = h->flame->strings;
+    buffer_add(json, TEXT("\"places\":["));
+    for (size_t i = 0; i < places->nodes.count; i++) {
+        const struct flame_node *node = &h->flame->nodes.items[places->nodes.items[i]];
+        struct text name = strings_get(strings, node->name),
+                    object = strings_get(strings, node->object);
+        struct colour c = colour_of_frame(&h->options->colouring, name, object, node->kinds);
+        struct text category = categories_of(h->options->categories, name, object, node->kinds);
+        buffer_add(json, i ? TEXT(",[") : TEXT("["));
+        json_text(json, svg_shown_name(name));
+        buffer_add_char(json, ',');
+        json_text(json, object);
+        buffer_add_char(json, ',');
+        json_text(json, category);
+        buffer_printf(json, ",\"#%02x%02x%02x\",%u]", c.red, c.green, c.blue, node->kinds);
+    }
+    buffer_add(json, TEXT("],"));
+}
+
+struct series_key {
+    uint32_t id;
+    struct text event, comm;
+    int32_t pid, tid;
+};
+
+static int order_series(const void *a, const void *b) {
+    const struct series_key *x = a, *y = b;
+    int order = text_compare(x->event, y->event);
+    if (!order && x->pid != y->pid)
+        order = x->pid < y->pid ? -1 : 1;
+    if (!order && x->tid != y->tid)
+        order = x->tid < y->tid ? -1 : 1;
+    return order ? order : text_compare(x->comm, y->comm);
+}
+
+/* In an order of content: ids depend on how many threads read. What differs in nothing the page shows gets one number. */
+static void json_series(struct html *h, uint32_t *numbers) {
+    const struct tree *tree = h->tree;
+    VECTOR(struct series_key) keys = {0};
+    bool *used = memory_zero(tree->series.count + 1, sizeof *used);
+    for (size_t i = 0; i < h->cells.count; i++)
+        used[h->cells.items[i].series] = true;
+    for (uint32_t i = 1; i < tree->series.count; i++) {
+        const struct series *series = &tree->series.items[i];
+        const struct thread *thread = &tree->threads.items[series->thread];
+        if (used[i])
+            vector_push(&keys,
+                        ((struct series_key){
+                            i, strings_get(tree->strings, tree->events.items[series->event].name),
+                            strings_get(tree->strings, series->comm), thread->pid, thread->tid}));
+    }
+    if (keys.count)
+        qsort(keys.items, keys.count, sizeof *keys.items, order_series);
+    buffer_add(&h->json, TEXT("\"series\":["));
+    uint32_t number = 0;
+    for (size_t i = 0; i < keys.count; i++) {
+        const struct series_key *key = &keys.items[i];
+        bool before = h->naming->series.items[key->id].before;
+        const struct event *event = &tree->events.items[tree->series.items[key->id].event];
+        if (i > 0 && order_series(key - 1, key) == 0) {
+            numbers[key->id] = number - 1;
+            continue;
+        }
+        numbers[key->id] = number++;
+        buffer_add(&h->json, i ? TEXT(",{") : TEXT("{"));
+        json_field(&h->json, "event", key->event);
+        json_field(&h->json, "unit", strings_get(tree->strings, event->unit));
+        json_field(&h->json, "comm", key->comm);
+        buffer_printf(&h->json, "\"pid\":%d,\"tid\":%d,\"before\":%d}", key->pid, key->tid, before);
+    }
+    buffer_add(&h->json, TEXT("],"));
+    free(used);
+    vector_release(&keys);
+}
+
+/* ---- out ---- */
+
+static void pack(struct buffer *packed, struct text plain) {
+    z_stream stream = {0};
+    if (deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        return;
+    stream.next_in = (Bytef *)plain.data;
+    size_t left = plain.length;
+    int state = Z_OK;
+    while (state == Z_OK) {
+        uInt piece = left > 1u << 30 ? 1u << 30 : (uInt)left;
+        if (stream.avail_in == 0) {
+            stream.avail_in = piece;
+            left -= piece;
+        }
+        vector_reserve(packed, packed->count + (1 << 16));
+        stream.next_out = (Bytef *)packed->items + packed->count;
+        stream.avail_out = 1 << 16;
+        state = deflate(&stream, left ? Z_NO_FLUSH : Z_FINISH);
+        packed->count = (size_t)((char *)stream.next_out - packed->items);
+    }
+    deflateEnd(&stream);
+}
+
+static void write_base64(struct out *out, struct text t) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *p = (const unsigned char *)t.data;
+    char four[4];
+    for (size_t i = 0; i < t.length; i += 3) {
+        size_t left = t.length - i;
+        uint32_t bits = (uint32_t)p[i] << 16 | (left > 1 ? (uint32_t)p[i + 1] << 8 : 0) |
+                        (left > 2 ? p[i + 2] : 0);
+        for (int k = 0; k < 4; k++)
+            four[k] = digits[bits >> (18 - 6 * k) & 63];
+        if (left < 3)
+            four[3] = '=';
+        if (left < 2)
+            four[2] = '=';
+        out_write(out, four, 4);
+    }
+}
+
+static void write_page(struct html *h, struct out *out) {
+    struct buffer plain = {0}, packed = {0}, title = {0};
+    uint32_t length = (uint32_t)h->json.count;
+    buffer_add(&plain, (struct text){(const char *)&length, sizeof length});
+    buffer_add(&plain, buffer_text(&h->json));
+    buffer_add(&plain, buffer_text(&h->data));
+    pack(&packed, buffer_text(&plain));
+    svg_add_xml(&title, text_of(h->options->title ? h->options->title : "Flame Graph"));
+    out_text(out, page_head_text);
+    out_text(out, TEXT("<title>"));
+    out_text(out, buffer_text(&title));
+    out_text(out, TEXT("</title>\n<style>\n"));
+    out_text(out, page_style_text);
+    out_text(out, TEXT("</style>\n"));
+    out_text(out, page_body_text);
+    out_text(out, TEXT("<script type=\"application/octet-stream\" id=\"profile\">"));
+    write_base64(out, buffer_text(&packed));
+    out_text(out, TEXT("</script>\n<script type=\"module\">\n"));
+    out_text(out, page_script_text);
+    out_text(out, TEXT("</script>\n</html>\n"));
+    buffer_release(&plain);
+    buffer_release(&packed);
+    buffer_release(&title);
+}
+
+static void html_encode(struct html *h) {
+    struct places places = {0};
+    uint32_t *numbers = memory_zero(h->tree->series.count + 1, sizeof *numbers);
+    uint64_t start;
+    buffer_add_char(&h->json, '{');
+    json_field(&h->json, "wick", TEXT(WICK_VERSION));
+    json_field(&h->json, "title", text_of(h->options->title ? h->options->title : "Flame Graph"));
+    json_field(&h->json, "subtitle", text_of(h->options->subtitle));
+    json_notes(&h->json, h->options->notes);
+    json_series(h, numbers);
+    add_nodes(h, &places);
+    json_places(h, &places);
+    size_t cells = add_cells(h, numbers);
+    size_t samples = add_samples(h, numbers, &start);
+    buffer_printf(&h->json, "\"nodes\":%zu,\"cells\":%zu,\"samples\":%zu,\"start\":\"%llu\"}",
+                  h->flame->nodes.count - 1, cells, samples, (unsigned long long)start);
+    index_release(&places.index);
+    vector_release(&places.nodes);
+    free(numbers);
+}
+
+bool html_write(struct out *out, const struct tree *tree, const struct naming *naming,
+                const struct html_options *options, struct error *error) {
+    struct html h = {.tree = tree, .naming = naming, .options = options, .flame = flame_new()};
+    for (int i = 0; i < 2; i++)
+        h.memo[i] = memory_zero(tree->nodes.count + 1, sizeof *h.memo[i]);
+    h.names = memory_zero(strings_count(naming->strings) + 1, sizeof *h.names);
+    bool fine = html_count(&h, error) && flame_finish(h.flame, error);
+    if (fine && h.cells.count == 0)
+        fine = error_set(error, ERROR_INPUT, "there are no stacks to draw");
+    if (fine) {
+        h.order = memory_zero(h.flame->nodes.count, sizeof *h.order);
+        html_encode(&h);
+        if (h.json.count > UINT32_MAX)
+            fine = error_set(error, ERROR_INPUT, "the names are too many for a page");
+        else
+            write_page(&h, out);
+    }
+    free(h.memo[0]);
+    free(h.memo[1]);
+    free(h.names);
+    free(h.order);
+    vector_release(&h.path);
+    vector_release(&h.cells);
+    buffer_release(&h.json);
+    buffer_release(&h.data);
+    flame_free(h.flame);
+    return fine;
+}

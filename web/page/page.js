@@ -1,0 +1,352 @@
+/*
+ * The page: which view is shown of which part of the profile, and what the reader does about it. Everything chosen is in `choice`, and in
+ * the URL after the #; every change goes through change(), which draws what it touches anew.
+ */
+import { loadProfile } from "./data.js";
+import { baseShape, reversedShape, sandwichShapes, tableRows, threadKey } from "./shape.js";
+import { Graph } from "./graph.js";
+import { Table } from "./table.js";
+import { Timeline } from "./timeline.js";
+import { svgOf, foldedOf, download } from "./save.js";
+
+const element = id => document.getElementById(id);
+const views = {flame: "Flame", icicle: "Icicle", reversed: "Reversed", sandwich: "Sandwich", table: "Table", timeline: "Timeline"};
+const model = await loadProfile(element("profile").textContent);
+const choice = {view: "flame", event: "", thread: "", group: "", weight: "weight", shape: "both", hidden: [], focus: "", collapse: false,
+                middle: "", by: "function", time: null, search: "", ignoreCase: false};
+const defaults = JSON.parse(JSON.stringify(choice));
+let base = null;
+const trail = [];
+
+// ---- what there is to choose from ----
+
+const distinct = list => [...new Set(list)];
+const events = distinct(model.series.filter(s => !s.before).map(s => s.event));
+const threads = distinct(model.series.map(threadKey).filter(key => key));
+if (events.length > 1) choice.event = defaults.event = events[0];
+if (model.series.some(s => s.comm)) choice.group = defaults.group = "command";
+const unit = () => choice.weight === "samples" ? "samples" :
+  (model.series.find(s => !s.before && (!choice.event || s.event === choice.event)) || {unit: "samples"}).unit || "samples";
+
+function fill(select, values, texts) {
+  select.replaceChildren(...values.map((value, i) => new Option(texts[i], value)));
+}
+fill(element("event"), events.length > 1 ? [...events, ""] : events, events.length > 1 ? [...events, "all of them"] : events);
+fill(element("thread"), ["", ...threads], ["all", ...threads]);
+element("event-box").hidden = events.length < 2;
+element("thread-box").hidden = threads.length < 2;
+element("group-box").hidden = !threads.length;
+element("shape-box").hidden = !model.isDiff;
+element("title").textContent = model.about.title;
+element("subtitle").textContent = model.about.subtitle;
+if (model.about.notes.length) {
+  const notes = element("notes");
+  notes.hidden = false;
+  notes.open = model.about.notes.length <= 3;
+  notes.querySelector("summary").textContent = `${model.about.notes.length} ${model.about.notes.length > 1 ? "things" : "thing"} to know about this profile`;
+  notes.querySelector("ul").replaceChildren(...model.about.notes.map(note => {
+    const item = document.createElement("li");
+    item.textContent = note;
+    return item;
+  }));
+}
+
+// ---- views ----
+
+const graph = new Graph(element("canvas"), model, {tell, zoomed, menu: openMenu});
+const chart = new Graph(element("chart"), model, {tell: tellTime, zoomed: () => {}, menu: openMenu});
+const table = new Table(element("table"), {
+  choose: (name, by) => by === "thread" ? change({thread: name, view: "flame"}) : change({middle: name, view: "sandwich"}),
+  isFound: (name, by) => by === "function" && !!found && found.test(name),
+});
+const timeline = new Timeline(element("lanes"), model, {
+  chosen: () => showChart(),
+  ranged: range => change({time: range}),
+});
+let found = null;
+
+function showChart() {
+  chart.show([{shape: timeline.chart(), inverted: true, skip: 1}]);
+  applySearch();
+}
+
+// The function that most was spent in, where none was chosen.
+function busiest() {
+  let best = "", most = -1;
+  for (const row of tableRows(model, base, choice, "function")) if (row.self > most) most = row.self, best = row.name;
+  return best;
+}
+
+function panesOf(view) {
+  if (view === "reversed") return [{shape: reversedShape(model, base, choice.shape), inverted: true}];
+  if (view === "sandwich") {
+    const {callers, callees} = sandwichShapes(model, base, choice.middle || busiest(), choice.shape);
+    return [{shape: callers, inverted: false, skip: 2}, {shape: callees, inverted: true, skip: 1}];
+  }
+  return [{shape: base, inverted: view === "icicle"}];
+}
+
+function draw() {
+  const view = choice.view, isGraph = !["table", "timeline"].includes(view);
+  base = baseShape(model, choice);
+  for (const id of ["graph", "table", "timeline"]) element(id).hidden = id !== (isGraph ? "graph" : view);
+  for (const tab of element("views").children) {
+    const on = tab.dataset.view === view;
+    tab.setAttribute("aria-selected", on);
+    tab.tabIndex = on ? 0 : -1;
+  }
+  trail.length = 0;
+  if (isGraph) graph.show(panesOf(view));
+  if (view === "sandwich") graph.focus = {pane: graph.panes[1], node: Math.min(1, graph.panes[1].shape.count - 1)};
+  if (view === "table") table.show(tableRows(model, base, choice, choice.by), choice.by, base.total[0], model.isDiff);
+  if (view === "timeline") timeline.draw(), showChart();
+  showFilters();
+  applySearch();
+  zoomButtons();
+  tell(isGraph ? graph.focus : null);
+}
+
+const tabs = Object.entries(views).filter(([view]) => view !== "timeline" || !timeline.isEmpty);
+element("views").replaceChildren(...tabs.map(([view, text]) => {
+  const tab = document.createElement("button");
+  Object.assign(tab, {type: "button", textContent: text});
+  tab.dataset.view = view;
+  tab.setAttribute("role", "tab");
+  tab.addEventListener("click", () => change({view}));
+  return tab;
+}));
+element("views").addEventListener("keydown", event => {
+  const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
+  if (!step) return;
+  const list = [...element("views").children], at = list.indexOf(document.activeElement);
+  const next = list[(at + step + list.length) % list.length];
+  change({view: next.dataset.view});
+  next.focus();
+});
+
+// ---- telling ----
+
+const count = value => value.toLocaleString("en");
+function sentence({pane, node}) {
+  const s = pane.shape, whole = s.total[0] || 1, name = graph.name(pane, node).slice(0, 2000);
+  let text = `${name} (${count(s.total[node])} ${unit()}, ${(100 * s.total[node] / whole).toFixed(2)}%`;
+  if (s.before) text += `; ${s.total[node] >= s.before[node] ? "+" : ""}${count(s.total[node] - s.before[node])}, was ${count(s.before[node])}`;
+  const place = node && model.places[s.place[node]];
+  return text + `; self ${count(s.self[node])})` + (place && place.object ? `  ${place.object}` : "");
+}
+
+function tell(hit) {
+  element("details").textContent = hit ? sentence(hit) : "";
+  const current = element("current");
+  if (!hit) return;
+  current.textContent = sentence(hit);
+  current.setAttribute("aria-level", hit.pane.shape.depth[hit.node] + 1);
+}
+
+function tellTime(hit) {
+  if (!hit || !hit.node) return element("details").textContent = "";
+  const s = hit.pane.shape, offset = timeline.range ? timeline.range[0] : 0;
+  element("details").textContent = `${graph.name(hit.pane, hit.node).slice(0, 2000)} (${((s.left[hit.node] + offset) / 1e6).toFixed(3)} ms, for ${(s.size[hit.node] / 1e6).toFixed(3)} ms)`;
+}
+
+// ---- zoom ----
+
+function zoomed(hit, remember) {
+  if (remember) {
+    const now = graph.panes.map(pane => pane.zoomed);
+    if (JSON.stringify(now) !== JSON.stringify(trail[trail.length - 1] || graph.panes.map(() => 0))) trail.push(now);
+    saveState();
+  }
+  zoomButtons();
+  applySearch();
+  tell(hit);
+}
+function zoomButtons() {
+  const isGraph = !element("graph").hidden;
+  element("back").hidden = !isGraph || !trail.length;
+  element("reset").hidden = !isGraph || !graph.panes.some(pane => pane.zoomed || pane.to - pane.from < (pane.shape.size[0] || 1) * 0.999);
+}
+function back() {
+  trail.pop();
+  const to = trail[trail.length - 1] || graph.panes.map(() => 0);
+  graph.panes.forEach((pane, i) => graph.zoom({pane, node: to[i]}, false));
+  saveState();
+  zoomButtons();
+}
+element("back").addEventListener("click", back);
+element("reset").addEventListener("click", () => graph.reset());
+
+// ---- search ----
+
+function applySearch() {
+  const input = element("search"), output = element("matched");
+  input.removeAttribute("aria-invalid");
+  found = null;
+  try {
+    if (choice.search) found = new RegExp(choice.search, choice.ignoreCase ? "i" : "");
+  } catch {
+    input.setAttribute("aria-invalid", "true");
+  }
+  const verdicts = found && Uint8Array.from(model.functions, name => found.test(name) ? 1 : 0);
+  graph.found = chart.found = verdicts;
+  output.textContent = input.hasAttribute("aria-invalid") ? "not a regular expression" : "";
+  if (verdicts && choice.view !== "timeline") output.textContent = `Matched: ${matchedShare(verdicts)}`;
+  graph.draw();
+  chart.draw();
+  if (choice.view === "table") table.draw();
+}
+
+// Each place along the width once: below a match nothing is looked at again. In a moved view, of the frame that spans it.
+function matchedShare(verdicts) {
+  const pane = choice.view === "table" ? {shape: base, zoomed: 0} : graph.panes[graph.panes.length - 1];
+  const s = pane.shape;
+  let sum = 0;
+  for (let n = pane.zoomed; n < s.end[pane.zoomed];) {
+    if (n && verdicts[model.functionOf[s.place[n]]]) sum += s.size[n], n = s.end[n];
+    else n++;
+  }
+  const share = 100 * sum / (s.size[pane.zoomed] || 1);
+  return (share === 100 ? "100" : share.toFixed(1)) + "%";
+}
+
+// ---- hide, focus, copy ----
+
+function openMenu(hit, x, y) {
+  const menu = element("menu"), name = graph.name(hit.pane, hit.node), stack = graph.stack(hit);
+  const isFunction = hit.node > 0 && hit.pane.shape.place[hit.node] < model.about.places.length;
+  const items = [["Zoom to this frame", () => graph.zoom(hit)], ["Copy name", () => copy(name)], ["Copy stack", () => copy(stack.join(";"))]];
+  if (isFunction)
+    items.push(["Callers and callees", () => change({view: "sandwich", middle: name})], ["Only stacks through it", () => change({focus: name})],
+               ["Hide this function", () => change({hidden: [...choice.hidden, name]})], ["Search for it", () => change({search: "^" + name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + "$"})]);
+  menu.replaceChildren(...items.map(([text, action]) => {
+    const item = document.createElement("button");
+    Object.assign(item, {type: "button", textContent: text});
+    item.setAttribute("role", "menuitem");
+    item.addEventListener("click", () => {
+      closeMenu();
+      action();
+    });
+    return item;
+  }));
+  menu.hidden = false;
+  menu.style.left = Math.min(x, innerWidth - 210) + "px";
+  menu.style.top = Math.min(y, innerHeight - 34 * items.length) + "px";
+  menu.firstChild.focus();
+}
+function closeMenu() {
+  if (element("menu").hidden) return;
+  element("menu").hidden = true;
+  if (!element("graph").hidden) element("canvas").focus();
+}
+element("menu").addEventListener("keydown", event => {
+  const list = [...element("menu").children], step = {ArrowDown: 1, ArrowUp: -1}[event.key];
+  if (step) list[(list.indexOf(document.activeElement) + step + list.length) % list.length].focus();
+  else if (event.key === "Escape" || event.key === "Tab") closeMenu();
+  else return;
+  event.preventDefault();
+  event.stopPropagation();
+});
+addEventListener("mousedown", event => {
+  if (!event.target.closest("#menu")) element("menu").hidden = true;
+});
+
+// Without permission or a clipboard, an old way that needs neither.
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  element("details").textContent = "Copied: " + text.slice(0, 2000);
+}
+
+function showFilters() {
+  const list = choice.hidden.map(name => ["Hidden: " + name, {hidden: choice.hidden.filter(other => other !== name)}]);
+  if (choice.focus) list.push(["Only: " + choice.focus, {focus: ""}]);
+  if (choice.time) list.push([`Time: ${choice.time.map(t => (t / 1e9).toFixed(3)).join("–")} s`, {time: null}]);
+  element("filters").replaceChildren(...list.map(([text, undo]) => {
+    const button = document.createElement("button");
+    Object.assign(button, {type: "button", textContent: text.slice(0, 200) + " ×", title: "Undo: " + text.slice(0, 500)});
+    button.addEventListener("click", () => change(undo));
+    return button;
+  }));
+  timeline.range = choice.time;
+  element("all-time").disabled = !choice.time;
+  element("range").textContent = choice.time ? `${choice.time.map(t => (t / 1e9).toFixed(3)).join(" s to ")} s` : "Drag across the lanes to choose a range; every view follows.";
+}
+
+// ---- changing ----
+
+const selects = {event: "event", thread: "thread", group: "group", weight: "weight", shape: "shape", by: "by"};
+function change(what, keepUrl) {
+  Object.assign(choice, what);
+  for (const [id, key] of Object.entries(selects)) element(id).value = choice[key];
+  element("collapse").checked = choice.collapse;
+  element("case").checked = choice.ignoreCase;
+  if (element("search").value !== choice.search) element("search").value = choice.search;
+  if (Object.keys(what).every(key => key === "search" || key === "ignoreCase")) applySearch();
+  else draw();
+  if (!keepUrl) saveState();
+}
+for (const [id, key] of Object.entries(selects)) element(id).addEventListener("change", event => change({[key]: event.target.value}));
+element("collapse").addEventListener("change", event => change({collapse: event.target.checked}));
+element("case").addEventListener("change", event => change({ignoreCase: event.target.checked}));
+element("search").addEventListener("input", event => change({search: event.target.value}));
+element("all-time").addEventListener("click", () => change({time: null}));
+element("save-svg").addEventListener("click", () => download("flamegraph.svg", svgOf(choice.view === "timeline" ? chart : graph, model.about.title, unit()), "image/svg+xml"));
+element("save-folded").addEventListener("click", () => download("stacks.folded", foldedOf(model, base), "text/plain"));
+
+addEventListener("keydown", event => {
+  const typing = event.target.matches("input[type=search], textarea, select");
+  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
+    element("search").focus();
+    element("search").select();
+  } else if (event.key === "Escape") {
+    if (typing && event.target.id === "search") change({search: ""}), element("canvas").focus();
+    else if (choice.search) change({search: ""});
+    else if (!element("graph").hidden) graph.reset();
+  } else if (event.key === "Backspace" && !typing) {
+    back();
+  } else return;
+  event.preventDefault();
+});
+
+// ---- state in the URL ----
+
+function saveState() {
+  const state = new URLSearchParams();
+  for (const [key, value] of Object.entries(choice))
+    if (JSON.stringify(value) !== JSON.stringify(defaults[key])) state.set(key, typeof value === "string" ? value : JSON.stringify(value));
+  if (graph.panes.some(pane => pane.zoomed)) state.set("zoom", graph.panes.map(pane => pane.zoomed).join(","));
+  const text = state.toString();
+  history.replaceState(null, "", text ? "#" + text : location.pathname + location.search);
+}
+
+function loadState() {
+  const state = new URLSearchParams(location.hash.slice(1)), what = JSON.parse(JSON.stringify(defaults));
+  for (const key of Object.keys(defaults)) {
+    if (!state.has(key)) continue;
+    try {
+      const isText = typeof defaults[key] === "string", value = isText ? state.get(key) : JSON.parse(state.get(key));
+      const fits = key === "view" ? tabs.some(([view]) => view === value) : key === "hidden" ? Array.isArray(value) && value.every(v => typeof v === "string") :
+        key === "time" ? Array.isArray(value) && value.length === 2 && value.every(Number.isFinite) : typeof value === typeof defaults[key];
+      if (fits) what[key] = value;
+    } catch {
+      // A URL that somebody shortened is no reason not to draw.
+    }
+  }
+  change(what, true);
+  (state.get("zoom") || "").split(",").forEach((text, i) => {
+    const pane = graph.panes[i], node = +text;
+    if (pane && node > 0 && node < pane.shape.count) graph.zoom({pane, node}, false);
+  });
+}
+addEventListener("hashchange", loadState);
+loadState();
+// For tests: what was drawn, and where.
+globalThis.wickPage = {model, choice, graph, chart, timeline};

@@ -1,0 +1,303 @@
+/*
+ * From the profile to the tree that a view draws. A shape has, for each frame and parents first: parent, place, depth, end (of what lies
+ * below), left and size (along the width), self, total and, of a diff, before.
+ *
+ * The plain flame is the profile's own tree with other weights. All others are tries that are grown from lists of
+ * the profile's nodes, widest first, and only as long as a frame is wide enough to be seen: growing costs what is drawn.
+ */
+const tooNarrow = 1 / 20000;
+
+export const threadKey = s => s.tid || s.comm ? `${s.comm || "?"} ${s.pid}/${s.tid}` : "";
+const groupKeys = {command: s => s.comm || "?", thread: s => threadKey(s) || "?"};
+
+export function seriesWanted(model, choice) {
+  return model.series.map(s => (!choice.event || s.event === choice.event || s.before) &&
+    (!choice.thread || choice.thread === threadKey(s)));
+}
+
+// Calls add(node, series, amount) for all that was chosen.
+function eachCount(model, choice, add) {
+  const wanted = seriesWanted(model, choice), bySamples = choice.weight === "samples";
+  if (choice.time) {
+    const s = model.samples, [from, to] = choice.time;
+    for (let i = 0; i < s.count; i++)
+      if (wanted[s.series[i]] && s.time[i] >= from && s.time[i] <= to) add(s.node[i], s.series[i], bySamples ? 1 : s.weight[i]);
+  } else {
+    const c = model.cells, amounts = bySamples ? c.samples : c.weight;
+    for (let i = 0; i < c.count; i++) if (wanted[c.series[i]]) add(c.node[i], c.series[i], amounts[i]);
+  }
+}
+
+// The profile's own tree, with what each node weighs itself on both sides of a diff.
+function weighed(model, choice) {
+  const self = new Float64Array(model.count), selfBefore = model.isDiff ? new Float64Array(model.count) : null;
+  eachCount(model, choice, (node, series, amount) => {
+    (model.series[series].before ? selfBefore : self)[node] += amount;
+  });
+  const {count, parent, place, depth, end} = model;
+  return {count, parent, place, depth, end, self, selfBefore};
+}
+
+// The same below a frame for each command or thread. Each group costs its own stacks, not the whole tree.
+function grouped(model, choice) {
+  const keyOf = groupKeys[choice.group], groups = new Map();
+  eachCount(model, choice, (node, series, amount) => {
+    const key = keyOf(model.series[series]);
+    let group = groups.get(key);
+    if (!group) groups.set(key, group = {self: new Map(), before: new Map()});
+    const side = model.series[series].before ? group.before : group.self;
+    side.set(node, (side.get(node) || 0) + amount);
+  });
+  const parent = [-1], place = [-1], self = [0], before = [0];
+  for (const [key, group] of [...groups].sort((a, b) => a[0] < b[0] ? -1 : 1)) {
+    const nodes = new Set(), root = parent.push(0) - 1, at = new Map([[0, root]]);
+    place.push(model.groupPlace(key));
+    self.push(0);
+    before.push(0);
+    for (const side of [group.self, group.before])
+      for (let n of side.keys()) for (; n > 0 && !nodes.has(n); n = model.parent[n]) nodes.add(n);
+    for (const n of Int32Array.from(nodes).sort()) {
+      at.set(n, parent.push(at.get(model.parent[n])) - 1);
+      place.push(model.place[n]);
+      self.push(group.self.get(n) || 0);
+      before.push(group.before.get(n) || 0);
+    }
+  }
+  return preordered(parent, place, self, model.isDiff && before);
+}
+
+function totals(parent, self) {
+  const total = Float64Array.from(self);
+  for (let n = total.length - 1; n > 0; n--) total[parent[n]] += total[n];
+  return total;
+}
+
+// What a frame's width stands for: the larger side, or one of them.
+function widths(self, before, shape) {
+  if (!before || shape === "after") return self;
+  if (shape === "before") return before;
+  return self.map((value, n) => Math.max(value, before[n]));
+}
+
+function finish(shape, which) {
+  const own = widths(shape.self, shape.selfBefore, which);
+  const size = totals(shape.parent, own), left = new Float64Array(shape.count), next = new Float64Array(shape.count);
+  next[0] = own[0];
+  for (let n = 1; n < shape.count; n++) {
+    left[n] = next[shape.parent[n]];
+    next[shape.parent[n]] += size[n];
+    next[n] = left[n] + own[n];
+  }
+  shape.left = left;
+  shape.size = size;
+  shape.total = totals(shape.parent, shape.self);
+  shape.before = shape.selfBefore && totals(shape.parent, shape.selfBefore);
+  return shape;
+}
+
+// ---- which stacks, and which of their frames ----
+
+/*
+ * Hidden functions leave their callees to their callers; a focus keeps only stacks that go through it; folded recursion is one frame.
+ * One pass, parents first, into a new trie.
+ */
+function rearranged(model, tree, choice) {
+  const hidden = new Set(choice.hidden), focus = choice.focus;
+  const at = new Int32Array(tree.count), kept = new Uint8Array(tree.count);
+  const keys = new Map(), parent = [-1], place = [-1], self = [0], before = [0];
+  const above = focus ? nodesAbove(model, tree, focus) : null;
+  for (let n = 1; n < tree.count; n++) {
+    const name = model.places[tree.place[n]].name, up = tree.parent[n], over = at[up];
+    kept[n] = !focus || kept[up] || name === focus ? 1 : 0;
+    const same = choice.collapse && over && model.functionOf[place[over]] === model.functionOf[tree.place[n]];
+    if (hidden.has(name) || same || (!kept[n] && !above[n])) {
+      at[n] = over;
+    } else {
+      const key = over * model.places.length + tree.place[n];
+      let id = keys.get(key);
+      if (id === undefined) {
+        keys.set(key, id = parent.push(over) - 1);
+        place.push(tree.place[n]);
+        self.push(0);
+        before.push(0);
+      }
+      at[n] = id;
+    }
+    if (!kept[n]) continue;
+    self[at[n]] += tree.self[n];
+    if (tree.selfBefore) before[at[n]] += tree.selfBefore[n];
+  }
+  return preordered(parent, place, self, tree.selfBefore && before);
+}
+
+function nodesAbove(model, tree, name) {
+  const above = new Uint8Array(tree.count);
+  for (let n = tree.count - 1; n > 0; n--)
+    if (above[n] || model.places[tree.place[n]].name === name) above[tree.parent[n]] = 1;
+  return above;
+}
+
+// A trie whose parents only stand somewhere before their children, put in order; brothers stay in the order they came.
+function preordered(parent, place, self, before) {
+  const count = parent.length, first = new Int32Array(count), next = new Int32Array(count);
+  for (let n = count - 1; n > 0; n--) {
+    next[n] = first[parent[n]];
+    first[parent[n]] = n;
+  }
+  const shape = emptyShape(count, before);
+  const open = [];
+  let number = 0;
+  for (let n = 0; ;) {
+    shape.parent[number] = open.length ? open[open.length - 1] : -1;
+    shape.place[number] = place[n];
+    shape.depth[number] = open.length;
+    shape.self[number] = self[n];
+    if (before) shape.selfBefore[number] = before[n];
+    open.push(number++);
+    if (first[n]) {
+      n = first[n];
+      continue;
+    }
+    while (n && !next[n]) shape.end[open.pop()] = number, n = parent[n];
+    shape.end[open.pop()] = number;
+    if (!n) break;
+    n = next[n];
+  }
+  return shape;
+}
+
+function emptyShape(count, before) {
+  return {count, parent: new Int32Array(count), place: new Int32Array(count), depth: new Int32Array(count), end: new Int32Array(count),
+          self: new Float64Array(count), selfBefore: before ? new Float64Array(count) : null};
+}
+
+const isPlain = choice => !choice.hidden.length && !choice.focus && !choice.collapse;
+
+// What every other view begins with.
+export function baseShape(model, choice) {
+  const tree = choice.group ? grouped(model, choice) : weighed(model, choice);
+  return finish(isPlain(choice) ? tree : rearranged(model, tree, choice), choice.shape);
+}
+
+// ---- tries grown from lists of nodes ----
+
+/*
+ * Each frame of a grown trie stands for nodes of the base: `step` hands on, for each of them, what comes next (its caller, or its callees),
+ * with the weight that goes along. Lists are split by place, the widest first, ties by name.
+ */
+function grow(model, base, roots, step) {
+  const parent = [-1], place = [-1], self = [0], before = base.before ? [0] : null;
+  const whole = roots.reduce((sum, entry) => sum + Math.max(entry.weight, entry.before), 0);
+  const waiting = [[0, roots, true]];
+  while (waiting.length) {
+    const [at, entries, isRoot] = waiting.pop();
+    const groups = new Map();
+    let rest = 0, restBefore = 0;
+    for (const entry of entries) {
+      const weight = entry.weight, weightBefore = entry.before;
+      let went = 0, wentBefore = 0;
+      const take = next => {
+        went += next.weight;
+        wentBefore += next.before;
+        const key = model.functionOf[base.place[next.node]];
+        const group = groups.get(key);
+        if (group) group.list.push(next), group.weight += next.weight, group.before += next.before;
+        else groups.set(key, {key, list: [next], weight: next.weight, before: next.before});
+      };
+      if (isRoot) take(entry);
+      else step(entry, take);
+      if (!isRoot) rest += weight - went, restBefore += weightBefore - wentBefore;
+    }
+    const order = [...groups.values()].sort((a, b) => Math.max(b.weight, b.before) - Math.max(a.weight, a.before) ||
+      (model.functions[a.key] < model.functions[b.key] ? -1 : 1));
+    for (const group of order) {
+      const wide = Math.max(group.weight, group.before) >= whole * tooNarrow;
+      if (!wide && !isRoot) {
+        rest += group.weight, restBefore += group.before;
+        continue;
+      }
+      const id = parent.push(at) - 1;
+      place.push(base.place[group.list[0].node]);
+      self.push(wide ? 0 : group.weight);
+      if (before) before.push(wide ? 0 : group.before);
+      if (wide) waiting.push([id, group.list, false]);
+    }
+    self[at] += rest;
+    if (before) before[at] += restBefore;
+  }
+  return preordered(parent, place, self, before);
+}
+
+// Up: the entry itself goes to its caller, so that a million of them cost no memory a step.
+const callers = base => (entry, take) => {
+  entry.node = base.parent[entry.node];
+  if (entry.node > 0) take(entry);
+};
+const callees = base => (entry, take) => {
+  for (let k = entry.node + 1; k < base.end[entry.node]; k = base.end[k])
+    if (base.total[k] || (base.before && base.before[k]))
+      take({node: k, weight: base.total[k], before: base.before ? base.before[k] : 0});
+};
+
+export function reversedShape(model, base, which) {
+  const roots = [];
+  for (let n = 1; n < base.count; n++)
+    if (base.self[n] || (base.selfBefore && base.selfBefore[n]))
+      roots.push({node: n, weight: base.self[n], before: base.selfBefore ? base.selfBefore[n] : 0});
+  return finish(grow(model, base, roots, callers(base)), which);
+}
+
+// The outermost frames of a function: what recursion calls again is inside them already.
+export function occurrences(model, base, name) {
+  const found = [];
+  for (let n = 1; n < base.count;) {
+    if (model.places[base.place[n]].name === name) {
+      found.push({node: n, weight: base.total[n], before: base.before ? base.before[n] : 0});
+      n = base.end[n];
+    } else n++;
+  }
+  return found;
+}
+
+export function sandwichShapes(model, base, name, which) {
+  const find = () => occurrences(model, base, name);
+  return {callers: finish(grow(model, base, find(), callers(base)), which),
+          callees: finish(grow(model, base, find(), callees(base)), which)};
+}
+
+// ---- rows of a table ----
+
+export function tableRows(model, base, choice, by) {
+  const rows = new Map();
+  const row = key => {
+    let r = rows.get(key);
+    if (!r) rows.set(key, r = {name: key, self: 0, total: 0, before: 0, last: -1});
+    return r;
+  };
+  if (by === "thread") {
+    const wanted = seriesWanted(model, choice), c = model.cells;
+    for (let i = 0; i < c.count; i++) {
+      if (!wanted[c.series[i]]) continue;
+      const s = model.series[c.series[i]], r = row(threadKey(s) || "(no thread)");
+      const amount = (choice.weight === "samples" ? c.samples : c.weight)[i];
+      if (s.before) r.before += amount;
+      else r.self += amount, r.total += amount;
+    }
+    return [...rows.values()];
+  }
+  const keyOf = {function: p => p.name, object: p => p.object || "(unknown)", category: p => p.category}[by];
+  const keys = model.places.map(keyOf);
+  for (let n = 1; n < base.count; n++) {
+    if (!base.total[n] && !(base.before && base.before[n])) continue;
+    if (base.place[n] >= model.about.places.length) continue;
+    const r = row(keys[base.place[n]]);
+    r.self += base.self[n];
+    if (n >= r.last) {
+      // Below a frame of the same key nothing is counted again.
+      r.total += base.total[n];
+      if (base.before) r.before += base.before[n];
+      r.last = base.end[n];
+    }
+  }
+  return [...rows.values()];
+}

@@ -1,0 +1,113 @@
+/*
+ * A table of functions, objects, threads or categories: sorted by any column, filtered, and only as many rows in the document as are
+ * looked at.
+ */
+const rowsAtOnce = 300;
+
+export class Table {
+  constructor(section, events) {
+    Object.assign(this, {section, events, rows: [], sort: "self", down: true, shown: rowsAtOnce, whole: 1});
+    this.head = section.querySelector("thead");
+    this.body = section.querySelector("tbody");
+    this.more = section.querySelector("#more");
+    this.filter = section.querySelector("#filter");
+    this.filter.addEventListener("input", () => this.draw());
+    this.more.addEventListener("click", () => {
+      this.shown += rowsAtOnce;
+      this.draw();
+    });
+  }
+
+  // by: what the rows are; isDiff adds what was before and the change.
+  show(rows, by, whole, isDiff) {
+    Object.assign(this, {rows, by, whole: whole || 1, isDiff, shown: rowsAtOnce});
+    this.draw();
+  }
+
+  columns() {
+    const list = [["self", "Self", "number"], ["selfShare", "Self %", "number"], ["total", "Total", "number"], ["totalShare", "Total %", "number"]];
+    if (this.isDiff) list.push(["before", "Before", "number"], ["change", "Change", "number"]);
+    list.push(["share", "", "share"], ["name", this.by[0].toUpperCase() + this.by.slice(1), "name"]);
+    return list;
+  }
+
+  drawHead(columns) {
+    const row = document.createElement("tr");
+    for (const [key, title, kind] of columns) {
+      const cell = row.appendChild(document.createElement("th"));
+      cell.className = kind;
+      cell.scope = "col";
+      if (!title) continue;
+      const field = key === "selfShare" ? "self" : key === "totalShare" ? "total" : key;
+      const on = this.sort === field;
+      cell.setAttribute("aria-sort", on ? this.down ? "descending" : "ascending" : "none");
+      const button = cell.appendChild(document.createElement("button"));
+      button.type = "button";
+      button.textContent = title + (on && key === field ? this.down ? " ↓" : " ↑" : "");
+      button.addEventListener("click", () => {
+        this.down = on ? !this.down : field !== "name";
+        this.sort = field;
+        this.draw();
+        [...this.head.querySelectorAll("button")].find(b => b.textContent.startsWith(title)).focus();
+      });
+    }
+    this.head.replaceChildren(row);
+  }
+
+  wanted() {
+    let test = () => true;
+    this.filter.removeAttribute("aria-invalid");
+    try {
+      const pattern = new RegExp(this.filter.value, "i");
+      test = row => pattern.test(row.name);
+    } catch {
+      this.filter.setAttribute("aria-invalid", "true");
+    }
+    const value = {change: r => r.total - r.before}[this.sort] || (r => r[this.sort]);
+    const order = (a, b) => {
+      const x = value(a), y = value(b), way = x < y ? -1 : x > y ? 1 : 0;
+      return (this.down ? -way : way) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+    };
+    return this.rows.filter(test).sort(order);
+  }
+
+  draw() {
+    const columns = this.columns(), rows = this.wanted(), percent = v => (100 * v / this.whole).toFixed(2) + "%";
+    this.drawHead(columns);
+    const cells = {
+      self: r => r.self.toLocaleString("en"), selfShare: r => percent(r.self), total: r => r.total.toLocaleString("en"),
+      totalShare: r => percent(r.total), before: r => r.before.toLocaleString("en"),
+      change: r => (r.total > r.before ? "+" : "") + (r.total - r.before).toLocaleString("en"),
+    };
+    const list = rows.slice(0, this.shown).map(row => {
+      const line = document.createElement("tr");
+      line.classList.toggle("found", this.events.isFound(row.name, this.by));
+      for (const [key, , kind] of columns) {
+        const cell = line.appendChild(document.createElement("td"));
+        cell.className = kind;
+        if (kind === "share") {
+          const bar = cell.appendChild(document.createElement("i"));
+          bar.style.width = percent(Math.min(row.total, this.whole));
+          bar.appendChild(document.createElement("b")).style.width = row.total ? 100 * row.self / row.total + "%" : 0;
+        } else if (key === "name") this.drawName(cell, row);
+        else cell.textContent = cells[key](row);
+      }
+      return line;
+    });
+    this.body.replaceChildren(...list);
+    this.more.hidden = rows.length <= this.shown;
+    this.more.textContent = `Show more of ${rows.length.toLocaleString("en")}`;
+  }
+
+  drawName(cell, row) {
+    cell.title = row.name.slice(0, 2000);
+    if (this.by !== "function" && this.by !== "thread") {
+      cell.textContent = row.name.slice(0, 2000);
+      return;
+    }
+    const button = cell.appendChild(document.createElement("button"));
+    button.type = "button";
+    button.textContent = row.name.slice(0, 2000);
+    button.addEventListener("click", () => this.events.choose(row.name, this.by));
+  }
+}

@@ -1,0 +1,178 @@
+/*
+ * Time: a lane for each thread that says when it ran, and the flame chart of one thread. A drag across the lanes chooses a range of
+ * time, which every other view then follows.
+ */
+import { threadKey } from "./shape.js";
+
+const laneHeight = 20, labelWidth = 190;
+
+// A shape of what a thread did when: neighbours in time that share a caller share its frame. `left` and `size` are nanoseconds.
+export function chartShape(model, list, from, to, usual) {
+  const s = model.samples, frames = [], open = [];
+  const close = (depth, time) => {
+    while (open.length > depth) {
+      const f = open.pop();
+      f.until = time;
+      f.end = frames.length;
+    }
+  };
+  const ancestors = [];
+  let until = from;
+  for (let i = 0; i < list.length; i++) {
+    const start = s.time[list[i]];
+    const next = i + 1 < list.length ? s.time[list[i + 1]] : start + usual;
+    if (start > until) close(0, until);
+    until = Math.min(next, start + 2 * usual);
+    ancestors.length = 0;
+    for (let n = s.node[list[i]]; n > 0; n = model.parent[n]) ancestors.push(n);
+    let shared = 0;
+    while (shared < open.length && shared < ancestors.length && open[shared].node === ancestors[ancestors.length - 1 - shared]) shared++;
+    close(shared, start);
+    for (; shared < ancestors.length; shared++) {
+      const f = {node: ancestors[ancestors.length - 1 - shared], start, depth: shared + 1, parent: open.length ? open[open.length - 1].id : 0};
+      f.id = frames.push(f);
+      open.push(f);
+    }
+  }
+  close(0, until);
+  return asShape(model, frames, from, to);
+}
+
+function asShape(model, frames, from, to) {
+  const count = frames.length + 1;
+  const shape = {count, parent: new Int32Array(count), place: new Int32Array(count), depth: new Int32Array(count), end: new Int32Array(count),
+                 left: new Float64Array(count), size: new Float64Array(count), self: new Float64Array(count), total: new Float64Array(count)};
+  shape.parent[0] = shape.place[0] = -1;
+  shape.end[0] = count;
+  shape.size[0] = shape.total[0] = to - from;
+  for (const f of frames) {
+    shape.parent[f.id] = f.parent;
+    shape.place[f.id] = model.place[f.node];
+    shape.depth[f.id] = f.depth;
+    shape.end[f.id] = f.end + 1;
+    shape.left[f.id] = f.start - from;
+    shape.size[f.id] = shape.total[f.id] = f.until - f.start;
+  }
+  return shape;
+}
+
+export class Timeline {
+  constructor(canvas, model, events) {
+    Object.assign(this, {canvas, model, events, chosen: 0, range: null, drag: null});
+    const s = model.samples, threads = new Map();
+    for (let i = 0; i < s.count; i++) {
+      const key = threadKey(model.series[s.series[i]]) || "(no thread)";
+      if (!threads.has(key)) threads.set(key, []);
+      threads.get(key).push(i);
+    }
+    this.threads = [...threads].map(([name, list]) => ({name, list})).sort((a, b) => b.list.length - a.list.length || (a.name < b.name ? -1 : 1));
+    this.last = s.count ? s.time[s.count - 1] || 1 : 1;
+    this.context = canvas.getContext("2d");
+    new ResizeObserver(() => this.draw()).observe(canvas);
+    canvas.addEventListener("mousedown", event => this.grab(event));
+    canvas.addEventListener("keydown", event => this.key(event));
+  }
+
+  get isEmpty() {
+    return !this.threads.length;
+  }
+
+  // The usual time between two samples of a thread: longer than twice that, and it did not run.
+  usual(list) {
+    const gaps = [];
+    for (let i = 1; i < list.length; i += Math.ceil(list.length / 2000)) gaps.push(this.model.samples.time[list[i]] - this.model.samples.time[list[i - 1]]);
+    return gaps.sort((a, b) => a - b)[gaps.length >> 1] || 1e6;
+  }
+
+  chart() {
+    const thread = this.threads[this.chosen], [from, to] = this.range || [0, this.last];
+    const list = thread.list.filter(i => this.model.samples.time[i] >= from && this.model.samples.time[i] <= to);
+    return chartShape(this.model, list, from, to, this.usual(thread.list));
+  }
+
+  x(time, width) {
+    return labelWidth + time / this.last * (width - labelWidth);
+  }
+
+  draw() {
+    const box = this.canvas.parentNode.getBoundingClientRect(), ratio = devicePixelRatio || 1, c = this.context;
+    const width = box.width - 24, height = Math.min(this.threads.length, 12) * laneHeight;
+    this.canvas.style.height = height + "px";
+    Object.assign(this.canvas, {width: Math.round(width * ratio), height: Math.round(height * ratio)});
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.first = Math.max(0, Math.min(this.chosen - 6, this.threads.length - 12));
+    const style = getComputedStyle(this.canvas);
+    c.font = "12px system-ui, sans-serif";
+    c.textBaseline = "middle";
+    for (let row = 0; row < 12 && this.first + row < this.threads.length; row++)
+      this.drawLane(this.threads[this.first + row], row, width, style, this.first + row === this.chosen);
+    const range = this.drag || this.range;
+    if (!range) return;
+    const [a, b] = range.map(t => this.x(t, width));
+    c.fillStyle = "rgba(37,99,235,.22)";
+    c.fillRect(a, 0, Math.max(1, b - a), height);
+  }
+
+  drawLane(thread, row, width, style, chosen) {
+    const c = this.context, y = row * laneHeight, s = this.model.samples;
+    const columns = Math.max(1, Math.floor((width - labelWidth) / 2)), bins = new Float64Array(columns);
+    for (const i of thread.list) bins[Math.min(columns - 1, Math.floor(s.time[i] / this.last * columns))]++;
+    const most = bins.reduce((a, b) => Math.max(a, b), 1);
+    c.fillStyle = style.getPropertyValue("--panel");
+    c.fillRect(labelWidth, y, width - labelWidth, laneHeight - 2);
+    c.fillStyle = "#f28c38";
+    bins.forEach((n, k) => n && c.fillRect(labelWidth + 2 * k, y + (laneHeight - 2) * (1 - n / most), 2, (laneHeight - 2) * n / most));
+    c.fillStyle = chosen ? style.getPropertyValue("--accent") : style.color;
+    c.save();
+    c.beginPath();
+    c.rect(0, y, labelWidth - 6, laneHeight);
+    c.clip();
+    c.fillText((chosen ? "▸ " : "") + thread.name, 0, y + laneHeight / 2 - 1);
+    c.restore();
+  }
+
+  place(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const time = (event.clientX - box.left - labelWidth) / (box.width - labelWidth) * this.last;
+    return {time: Math.min(Math.max(0, time), this.last), lane: this.first + Math.floor((event.clientY - box.top) / laneHeight)};
+  }
+
+  grab(event) {
+    const start = this.place(event);
+    const move = e => {
+      const now = this.place(e).time;
+      this.drag = [Math.min(start.time, now), Math.max(start.time, now)];
+      this.draw();
+    };
+    const stop = e => {
+      removeEventListener("mousemove", move);
+      removeEventListener("mouseup", stop);
+      const range = this.drag;
+      this.drag = null;
+      this.choose(start.lane);
+      if (range && range[1] - range[0] > this.last / 500) this.setRange(range);
+    };
+    addEventListener("mousemove", move);
+    addEventListener("mouseup", stop);
+  }
+
+  key(event) {
+    const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
+    if (!step) return;
+    event.preventDefault();
+    this.choose(this.chosen + step);
+  }
+
+  choose(lane) {
+    if (lane < 0 || lane >= this.threads.length) return;
+    this.chosen = lane;
+    this.draw();
+    this.events.chosen(this.threads[lane].name);
+  }
+
+  setRange(range) {
+    this.range = range;
+    this.draw();
+    this.events.ranged(range);
+  }
+}
