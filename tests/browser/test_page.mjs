@@ -1,0 +1,329 @@
+// The page in a browser: every view, search, keyboard, state, threads and time, a million nodes, names that mean harm.
+import { assert, draw, hostile, runAll, test } from "./harness.mjs";
+import { readFileSync } from "node:fs";
+
+// Two threads of one process, 1 ms apart; perf's own text.
+function script() {
+  const sample = (comm, tid, ms, frames) => `${comm} 10/${tid} [000] ${(100 + ms / 1000).toFixed(6)}: 1000000 cpu-clock: \n` +
+    frames.map((name, i) => `\t    ${(4096 + i).toString(16)} ${name}+0x1 (/bin/app)\n`).join("") + "\n";
+  let text = "";
+  for (let ms = 0; ms < 60; ms++) {
+    text += sample("main", 10, ms, ms < 30 ? ["read", "parse", "main"] : ["add", "step", "run", "main"]);
+    if (ms >= 40) text += sample("worker", 11, ms + 0.5, ["hash", "work", "thread"]);
+  }
+  return text;
+}
+const folded = `app;main;parse;read 30
+app;main;parse 20
+app;main;run;step;add 25
+app;main;run;step;step;add 15
+app;idle 10
+`;
+const simple = draw(folded, "html", "--html");
+const timed = draw(script(), "html", "--html");
+
+const open = async (page, url) => {
+  await page.goto(url);
+  await page.waitForFunction(() => globalThis.wickPage && wickPage.graph.drawn + wickPage.chart.drawn > 0);
+};
+const settle = page => page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
+const view = async (page, name) => (await page.locator(`#views [data-view=${name}]`).click(), settle(page));
+// Where a frame is on the canvas: pane, middle of the visible part.
+const spot = (page, name, pane = 0) => page.evaluate(([wanted, which]) => {
+  const g = wickPage.graph, p = g.panes[which], s = p.shape, box = g.canvas.getBoundingClientRect();
+  for (let n = 0; n < s.count; n++) {
+    if (g.name(p, n) !== wanted) continue;
+    const scale = g.width / (p.to - p.from), a = Math.max(0, (s.left[n] - p.from) * scale), b = Math.min(g.width, (s.left[n] + s.size[n] - p.from) * scale);
+    if (b > a) return {x: box.left + (a + b) / 2, y: box.top + g.y(p, s.depth[n]) + 8, width: b - a};
+  }
+  return null;
+}, [name, pane]);
+const click = async (page, name, pane, options) => {
+  const at = await spot(page, name, pane);
+  await page.mouse.click(at.x, at.y, options);
+  await settle(page);
+};
+const details = page => page.locator("#details").textContent();
+const matched = page => page.locator("#matched").textContent();
+const names = (page, pane = 0) => page.evaluate(which => {
+  const g = wickPage.graph, p = g.panes[which], list = [];
+  for (let n = 0; n < p.shape.count; n++) if (p.shape.size[n]) list.push(`${"-".repeat(p.shape.depth[n])}${g.name(p, n)} ${p.shape.total[n]}`);
+  return list;
+}, pane);
+
+test("flame", async page => {
+  await open(page, simple);
+  assert.deepEqual(await names(page), ["all 100", "-app 100", "--idle 10", "--main 90", "---parse 50", "----read 30", "---run 40", "----step 40",
+                                       "-----add 25", "-----step 15", "------add 15"]);
+  assert.ok((await spot(page, "main")).y < (await spot(page, "app")).y, "the root is at the bottom");
+  await view(page, "icicle");
+  assert.ok((await spot(page, "main")).y > (await spot(page, "app")).y, "and at the top");
+});
+
+test("zoom", async page => {
+  await open(page, simple);
+  await click(page, "run");
+  const whole = await page.evaluate(() => wickPage.graph.width);
+  assert.ok(Math.abs((await spot(page, "run")).width - whole) < 1);
+  assert.equal(await spot(page, "idle"), null);
+  await click(page, "main");
+  await page.locator("#back").click();
+  await settle(page);
+  assert.ok(Math.abs((await spot(page, "run")).width - whole) < 1, "back");
+  await page.locator("#reset").click();
+  await settle(page);
+  assert.ok(Math.abs((await spot(page, "run")).width - whole * 0.4) < 1, "reset");
+  assert.equal(await page.locator("#reset").isVisible(), false);
+});
+
+test("pan", async page => {
+  await open(page, simple);
+  const at = await spot(page, "main");
+  await page.mouse.move(at.x, at.y);
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, -600);
+  await page.keyboard.up("Control");
+  await settle(page);
+  const window1 = await page.evaluate(() => ({...wickPage.graph.panes[0], shape: 0}));
+  assert.ok(window1.to - window1.from < 60, "the wheel zooms");
+  await page.mouse.down();
+  await page.mouse.move(at.x + 200, at.y, { steps: 4 });
+  await page.mouse.up();
+  await settle(page);
+  const window2 = await page.evaluate(() => ({...wickPage.graph.panes[0], shape: 0}));
+  assert.ok(window2.from < window1.from && Math.abs((window2.to - window2.from) - (window1.to - window1.from)) < 1e-6, "a drag moves");
+});
+
+test("reversed", async page => {
+  await open(page, simple);
+  await view(page, "reversed");
+  const list = await names(page);
+  assert.deepEqual(list.filter(line => /^-[^-]/.test(line)), ["-add 40", "-read 30", "-parse 20", "-idle 10"]);
+  assert.deepEqual(list.slice(1, 8), ["-add 40", "--step 40", "---run 25", "----main 25", "-----app 25", "---step 15", "----run 15"]);
+});
+
+test("sandwich", async page => {
+  await open(page, simple);
+  await view(page, "table");
+  await page.locator("#table td.name button", { hasText: /^step$/ }).click();
+  await settle(page);
+  assert.deepEqual(await names(page, 0), ["all 40", "-step 40", "--run 40", "---main 40", "----app 40"]);
+  assert.deepEqual(await names(page, 1), ["all 40", "-step 40", "--add 25", "--step 15", "---add 15"]);
+});
+
+test("table", async page => {
+  await open(page, simple);
+  await view(page, "table");
+  const rows = () => page.locator("#table tbody tr").evaluateAll(list => list.map(tr => [...tr.cells].map(td => td.textContent).join(" ").replace(/\s+/g, " ")));
+  assert.deepEqual((await rows())[0], "40 40.00% 40 40.00% add");
+  assert.ok((await rows()).includes("0 0.00% 40 40.00% step"), "recursion is counted once");
+  await page.locator("#table th button", { hasText: "Total" }).first().click();
+  assert.match((await rows())[0], /^0 0\.00% 100 100\.00% app$/);
+  await page.locator("#table th button", { hasText: "Function" }).click();
+  assert.match((await rows())[0], /add$/);
+  await page.fill("#filter", "^re");
+  assert.equal((await rows()).length, 1);
+  await page.fill("#filter", "(");
+  assert.equal(await page.getAttribute("#filter", "aria-invalid"), "true");
+  await page.fill("#filter", "");
+  for (const by of ["object", "category", "thread"]) {
+    await page.selectOption("#by", by);
+    const self = (await rows()).reduce((sum, row) => sum + +row.split(" ")[0], 0);
+    assert.equal(self, 100, by + " adds up");
+  }
+});
+
+test("threads", async page => {
+  await open(page, timed);
+  assert.deepEqual((await names(page)).filter(line => /^-[^-]/.test(line)), ["-main 60000000", "-worker 20000000"]);
+  await page.selectOption("#weight", "samples");
+  await settle(page);
+  assert.deepEqual((await names(page)).filter(line => /^-[^-]/.test(line)), ["-main 60", "-worker 20"]);
+  await page.selectOption("#thread", "worker 10/11");
+  await settle(page);
+  assert.deepEqual(await names(page), ["all 20", "-worker 20", "--thread 20", "---work 20", "----hash 20"]);
+  await page.selectOption("#group", "");
+  await settle(page);
+  assert.deepEqual(await names(page), ["all 20", "-thread 20", "--work 20", "---hash 20"]);
+});
+
+test("timeline", async page => {
+  await open(page, timed);
+  await page.selectOption("#weight", "samples");
+  await view(page, "timeline");
+  const chart = await page.evaluate(() => {
+    const p = wickPage.chart.panes[0], s = p.shape, list = [];
+    for (let n = 1; n < s.count; n++) list.push(`${wickPage.chart.name(p, n)} ${Math.round(s.left[n] / 1e6)}+${Math.round(s.size[n] / 1e6)}`);
+    return list;
+  });
+  assert.deepEqual(chart, ["main 0+60", "parse 0+30", "read 0+30", "run 30+30", "step 30+30", "add 30+30"]);
+  const box = await page.locator("#lanes").boundingBox(), at = part => box.x + 190 + (box.width - 190) * part;
+  await page.mouse.move(at(0.001), box.y + 5);
+  await page.mouse.down();
+  await page.mouse.move(at(0.25), box.y + 5, { steps: 3 });
+  await page.mouse.up();
+  await settle(page);
+  await view(page, "flame");
+  const first = (await names(page))[0];
+  assert.ok(/^all 1[3-7]$/.test(first), "the other views follow: " + first);
+  assert.ok(!(await names(page)).some(line => line.includes("add")), "only what ran then");
+  await page.locator("#filters button").click();
+  await settle(page);
+  assert.equal((await names(page))[0], "all 80");
+  await view(page, "timeline");
+  await page.locator("#lanes").focus();
+  await page.keyboard.press("ArrowDown");
+  await settle(page);
+  assert.ok(await page.evaluate(() => wickPage.chart.panes[0].shape.place.some(p => p >= 0 && wickPage.model.places[p].name === "hash")), "the other thread");
+});
+
+test("no-timeline-without-time", async page => {
+  await open(page, simple);
+  assert.equal(await page.locator("#views [data-view=timeline]").count(), 0);
+});
+
+test("search", async page => {
+  await open(page, simple);
+  await page.keyboard.press("/");
+  await page.keyboard.type("^re|ST");
+  assert.equal(await matched(page), "Matched: 30.0%");
+  await page.check("#case");
+  assert.equal(await matched(page), "Matched: 70.0%");
+  await click(page, "run");
+  assert.equal(await matched(page), "Matched: 100%", "follows the zoom");
+  await page.fill("#search", "[");
+  assert.match(await matched(page), /not a regular expression/);
+  await page.keyboard.press("Escape");
+  assert.equal(await matched(page), "");
+});
+
+test("hide-focus-collapse", async page => {
+  await open(page, simple);
+  const choose = async (name, item) => {
+    await click(page, name, 0, { button: "right" });
+    await page.locator("#menu button", { hasText: item }).click();
+    await settle(page);
+  };
+  await choose("run", "Hide this function");
+  assert.ok((await names(page)).includes("---step 40"), "callees go to the caller");
+  await choose("parse", "Only stacks through it");
+  assert.deepEqual(await names(page), ["all 50", "-app 50", "--main 50", "---parse 50", "----read 30"]);
+  await page.locator("#filters button").first().click();
+  await page.locator("#filters button").first().click();
+  await page.check("#collapse");
+  await settle(page);
+  assert.ok((await names(page)).includes("-----add 40"), "recursion is one frame");
+  assert.ok(!(await names(page)).some(line => line.startsWith("-----step")));
+});
+
+test("copy", async page => {
+  await open(page, simple);
+  await click(page, "step", 0, { button: "right" });
+  await page.locator("#menu button", { hasText: "Copy stack" }).click();
+  await page.waitForFunction(() => document.getElementById("details").textContent.startsWith("Copied"));
+  assert.equal(await details(page), "Copied: app;main;run;step");
+});
+
+test("save", async page => {
+  await open(page, timed);
+  const save = async id => {
+    const [file] = await Promise.all([page.waitForEvent("download"), page.locator(id).click()]);
+    return readFileSync(await file.path(), "utf8");
+  };
+  await page.selectOption("#weight", "samples");
+  assert.equal(await save("#save-folded"), "main;main;parse;read 30\nmain;main;run;step;add 30\nworker;thread;work;hash 20\n");
+  const svg = await save("#save-svg");
+  assert.match(svg, /<title>hash \(20 samples, 25\.00%\)<\/title>/);
+  const problem = await page.evaluate(text => new DOMParser().parseFromString(text, "image/svg+xml").querySelector("parsererror")?.textContent, svg);
+  assert.equal(problem, undefined);
+});
+
+test("keyboard", async page => {
+  await open(page, simple);
+  await page.locator("#canvas").focus();
+  for (const [key, name] of [["ArrowUp", "app"], ["ArrowUp", "main"], ["ArrowLeft", "idle"], ["ArrowRight", "main"], ["ArrowUp", "parse"],
+                             ["ArrowRight", "run"], ["ArrowDown", "main"]]) {
+    await page.keyboard.press(key);
+    assert.match(await page.locator("#current").textContent(), new RegExp(`^${name} \\(`), key);
+  }
+  await page.keyboard.press("Enter");
+  await settle(page);
+  assert.equal(await spot(page, "idle"), null, "Enter zooms");
+  await page.keyboard.press("Backspace");
+  await settle(page);
+  assert.ok(await spot(page, "idle"), "Backspace goes back");
+  await page.locator("#views [aria-selected=true]").focus();
+  await page.keyboard.press("ArrowRight");
+  assert.equal(await page.locator("#views [aria-selected=true]").textContent(), "Icicle");
+});
+
+test("url-state", async page => {
+  await open(page, simple);
+  await page.fill("#search", "add");
+  await view(page, "icicle");
+  await click(page, "run");
+  const url = page.url();
+  await page.goto("about:blank");
+  await open(page, url);
+  assert.equal(await page.locator("#views [aria-selected=true]").textContent(), "Icicle");
+  assert.equal(await matched(page), "Matched: 100%");
+  await page.goto("about:blank");
+  await open(page, simple + "#view=banana&hidden=1&time=[&zoom=99999,-1&weight=x");
+  assert.equal((await names(page))[0], "all 100", "nonsense is no harm");
+});
+
+test("diff", async page => {
+  await open(page, draw("main;gone 40 0\nmain;new 0 60\nmain;same 40 40\n", "html", "--html"));
+  const colour = name => page.evaluate(wanted => {
+    const g = wickPage.graph, p = g.panes[0];
+    for (let n = 0; n < p.shape.count; n++) if (g.name(p, n) === wanted) return g.colour(p, n) + " " + p.shape.size[n];
+  }, name);
+  assert.equal(await colour("gone"), "rgb(150,150,255) 40");
+  assert.equal(await colour("new"), "rgb(255,100,100) 60");
+  assert.equal(await colour("same"), "#fafafa 40");
+  await page.selectOption("#shape", "after");
+  await settle(page);
+  assert.match(await colour("gone"), / 0$/);
+  await view(page, "table");
+  assert.match(await page.locator("#table tbody tr", { hasText: "gone" }).textContent(), /-40/);
+});
+
+test("notes", async page => {
+  await open(page, draw("good 5\nbad line\n", "html", "--html"));
+  assert.match(await page.locator("#notes").textContent(), /1 thing to know/);
+});
+
+test("dark", async page => {
+  await open(page, simple);
+  assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(23, 25, 30)");
+});
+
+test("hostile-names", async page => {
+  const all = [...hostile, "<x>".repeat(33000)];
+  await open(page, draw(all.map(name => `root;${name};leaf 10\n`).join(""), "html", "--html", "--title", "</title><script>window.ran=1</script>",
+                        "--subtitle", "<img src=x onerror=window.ran=1>"));
+  const shown = await page.evaluate(() => wickPage.model.places.map(p => p.name));
+  for (const name of all) assert.ok(shown.includes(name), "as given: " + name.slice(0, 40));
+  for (const name of ["icicle", "reversed", "sandwich", "table"]) await view(page, name);
+  for (const name of hostile) assert.ok(await page.locator("#table td.name").evaluateAll((list, wanted) => list.some(td => td.textContent === wanted), name), name);
+  await view(page, "flame");
+  await click(page, "}*{display:none", 0, { button: "right" });
+  await page.locator("#menu button", { hasText: "Search for it" }).click();
+  assert.equal(await matched(page), `Matched: ${(100 / all.length).toFixed(1)}%`);
+  assert.equal(await page.evaluate(() => window.ran), undefined, "nothing ran");
+});
+
+test("million-nodes", async page => {
+  const lines = [];
+  for (let i = 0; i < 400000; i++) lines.push(`app;a${i % 7};b${i % 101};c${i % 1009};d${i % 50021};e${i};f${i % 3} ${1 + i % 5}`);
+  await open(page, draw(lines.join("\n") + "\n", "html", "--html"));
+  assert.ok(await page.evaluate(() => wickPage.model.count) > 1000000);
+  const drawn = await page.evaluate(() => wickPage.graph.drawn);
+  assert.ok(drawn < 20000, `only what can be seen is drawn: ${drawn}`);
+  await click(page, "a3");
+  assert.ok((await spot(page, "b3")) !== null);
+  for (const name of ["reversed", "sandwich", "table"]) await view(page, name);
+  assert.ok(await page.locator("#table tbody tr").count() <= 300, "only the rows that are looked at");
+});
+
+await runAll("page", { dark: { colorScheme: "dark" } });
