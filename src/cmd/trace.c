@@ -107,7 +107,8 @@ static const struct option options_guest[] = {
      "prover: at 0xff000000, behind its length in four bytes"},
     {"file", 0, OPTION_CALL, add_file, "PATH[=FILE]",
      "a file that the guest may open, and where it is; may be repeated"},
-    {"stdin", 0, OPTION_TEXT, &input_path, "FILE", "the guest's standard input"},
+    {"stdin", 0, OPTION_TEXT, &input_path, "FILE",
+     "the guest's standard input; with --engine stream, the stream"},
     {"env", 0, OPTION_LIST, &environment, "NAME=VALUE",
      "the guest's environment; may be repeated, empty by default"},
     {"stack-size", 0, OPTION_U64, &trace_options.stack_size, "BYTES",
@@ -281,7 +282,9 @@ static bool settle(struct error *error) {
     trace_options.no_stacks = silent;
     trace_options.output = to_output ? STDERR_FILENO : STDOUT_FILENO;
     trace_options.error_output = STDERR_FILENO;
-    if (input_path && (trace_options.input = open(input_path, O_RDONLY | O_CLOEXEC)) < 0)
+    if (trace_options.engine == ENGINE_STREAM)
+        trace_options.stream = input_path;
+    else if (input_path && (trace_options.input = open(input_path, O_RDONLY | O_CLOEXEC)) < 0)
         return error_errno(error, input_path);
     return true;
 }

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #define SEARCH_MAX 65536
+#define JUMP_SEARCH_MAX 64
 #define DEPTH_MAX (1u << 25) /* a runaway recursion of 33 million frames is enough to see it */
 
 bool trie_init(struct trie *trie, struct error *error) {
@@ -166,7 +167,7 @@ void flow_return_slow(struct flow *flow, uint64_t from, uint64_t target, uint64_
         return;
     if (!flow->unmatched++)
         flow->unmatched_pc = from;
-    flow_jump(flow, from, target);
+    flow_jump(flow, from, target, sp);
 }
 
 void flow_tail(struct flow *flow, uint64_t target) {
@@ -178,7 +179,24 @@ void flow_tail(struct flow *flow, uint64_t target) {
         flow->node = flow_child(flow, flow->entries[flow->depth - 1].node, target);
 }
 
-void flow_jump_slow(struct flow *flow, uint64_t from, uint64_t target) {
+/* Only calls that the stack pointer has left can be over; where it is not known, a few are looked at. */
+bool flow_jump_returns(struct flow *flow, uint64_t target, uint64_t sp) {
+    size_t last = flow->depth > JUMP_SEARCH_MAX ? flow->depth - JUMP_SEARCH_MAX : 0;
+    if (flow->beyond)
+        return false;
+    for (size_t i = flow->depth; i-- > last;) {
+        const struct flow_entry *entry = &flow->entries[i];
+        if (sp != NO_ADDRESS && entry->sp != NO_ADDRESS && entry->sp > sp)
+            return false;
+        if (entry->return_address == target) {
+            flow_pop_to(flow, i);
+            return true;
+        }
+    }
+    return false;
+}
+
+void flow_jump_slow(struct flow *flow, uint64_t from, uint64_t target, uint64_t sp) {
     struct function_range here = functions_find(flow->functions, from);
     if (!here.function)
         return;
@@ -189,7 +207,9 @@ void flow_jump_slow(struct flow *flow, uint64_t from, uint64_t target) {
     if (!there.function || there.function == here.function)
         return;
     flow->last = there;
-    flow_tail(flow, target);
+    if (target == functions_start(flow->functions, there.function) ||
+        !flow_jump_returns(flow, target, sp))
+        flow_tail(flow, target);
 }
 
 void flow_count_leaf(struct flow *flow, uint64_t address, uint64_t count) {

@@ -9,6 +9,7 @@
 
 #include <gelf.h>
 #include <libelf.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 struct function_symbol {
@@ -25,10 +26,12 @@ struct functions {
     VECTOR(struct function_symbol) symbols; /* by id; item 0 is none */
     VECTOR(struct function_range) ranges;
     bool sorted;
+    pthread_mutex_t lock; /* lookups and additions: QEMU's threads translate while others run */
 };
 
 struct functions *functions_new(void) {
     struct functions *functions = memory_zero(1, sizeof *functions);
+    pthread_mutex_init(&functions->lock, NULL);
     vector_push(&functions->symbols, ((struct function_symbol){0}));
     return functions;
 }
@@ -39,17 +42,20 @@ void functions_free(struct functions *functions) {
     arena_release(&functions->arena);
     vector_release(&functions->symbols);
     vector_release(&functions->ranges);
+    pthread_mutex_destroy(&functions->lock);
     free(functions);
 }
 
 void functions_add(struct functions *functions, struct text name, uint64_t start, uint64_t size,
                    uint64_t section_end, bool is_function, unsigned rank) {
+    pthread_mutex_lock(&functions->lock);
     struct function_symbol symbol = {
         arena_copy(&functions->arena, name), start, size, section_end, 0, 0};
     symbol.rank = (uint16_t)(is_function ? 0x8000 : 0) | (uint16_t)(rank & 0xff);
     symbol.id = (uint32_t)functions->symbols.count;
     vector_push(&functions->symbols, symbol);
     functions->sorted = false;
+    pthread_mutex_unlock(&functions->lock);
 }
 
 /* ---- layout ------------------------------------------------------------------------------- */
@@ -154,9 +160,7 @@ static void functions_sort(struct functions *functions) {
     free(sorted);
 }
 
-struct function_range functions_find(struct functions *functions, uint64_t address) {
-    if (!functions->sorted)
-        functions_sort(functions);
+static struct function_range range_find(struct functions *functions, uint64_t address) {
     const struct function_range *ranges = functions->ranges.items;
     size_t low = 0, high = functions->ranges.count;
     while (low < high) { /* the first range that begins after the address */
@@ -173,12 +177,24 @@ struct function_range functions_find(struct functions *functions, uint64_t addre
                                    0};
 }
 
+struct function_range functions_find(struct functions *functions, uint64_t address) {
+    pthread_mutex_lock(&functions->lock);
+    if (!functions->sorted)
+        functions_sort(functions);
+    struct function_range range = range_find(functions, address);
+    pthread_mutex_unlock(&functions->lock);
+    return range;
+}
+
 struct text functions_name(const struct functions *functions, uint32_t function) {
     return functions->symbols.items[function].name;
 }
 
-uint64_t functions_start(const struct functions *functions, uint32_t function) {
-    return functions->symbols.items[function].start;
+uint64_t functions_start(struct functions *functions, uint32_t function) {
+    pthread_mutex_lock(&functions->lock);
+    uint64_t start = functions->symbols.items[function].start;
+    pthread_mutex_unlock(&functions->lock);
+    return start;
 }
 
 size_t functions_count(const struct functions *functions) {

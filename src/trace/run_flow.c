@@ -135,7 +135,7 @@ HANDLER(jalr_return) {
 HANDLER(jalr_jump) {
     uint64_t target = indirect(m, op);
     account(m, left);
-    flow_jump(&m->flow, LINKS->pc, target);
+    flow_jump(&m->flow, LINKS->pc, target, STACK_POINTER);
     JUMP_TO(target);
 }
 

@@ -6,6 +6,7 @@
 #include "trace/guest.h"
 #include "tree/tree.h"
 
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,14 +25,81 @@ void engine_notes(struct trace *trace, const struct flow *flow) {
         notes_add(&trace->notes, &note_dropped, flow->dropped, 0, NULL);
 }
 
+/* ---- which engine ------------------------------------------------------------------------- */
+
+static bool has_interpreter(const struct file *file, bool is64) {
+    const uint8_t *d = file->data;
+    uint64_t headers = is64 ? load_u64(d + 32) : load_u32(d + 28),
+             size = load_u16(d + (is64 ? 54 : 42));
+    uint64_t count = load_u16(d + (is64 ? 56 : 44));
+    for (uint64_t i = 0; i < count && i < 256; i++) {
+        uint64_t end;
+        if (!checked_add(headers, i * size + 4, &end) || end > file->size)
+            return false;
+        if (load_u32(d + end - 4) == PT_INTERP)
+            return true;
+    }
+    return false;
+}
+
+/* The built-in one for static RISC-V programs, and for what is no ELF file it says so best. */
+static enum trace_engine engine_for(const struct trace_options *options) {
+    struct file file;
+    enum trace_engine engine = ENGINE_BUILTIN;
+    if (options->engine)
+        return options->engine;
+    if (options->abi == ABI_PROVER || !options->path || !file_open_raw(&file, options->path, NULL))
+        return ENGINE_BUILTIN;
+    if (file.size >= sizeof(Elf64_Ehdr) && memcmp(file.data, ELFMAG, SELFMAG) == 0) {
+        bool is64 = file.data[EI_CLASS] == ELFCLASS64;
+        if (load_u16(file.data + 18) != EM_RISCV || has_interpreter(&file, is64))
+            engine = ENGINE_QEMU;
+    }
+    file_close(&file);
+    return engine;
+}
+
+/* What only the built-in engine can do. */
+static bool engine_can(enum trace_engine engine, const struct trace_options *o,
+                       struct error *error) {
+    const char *what = NULL;
+    if (engine == ENGINE_BUILTIN)
+        return true;
+    if (o->abi == ABI_PROVER)
+        what = "--abi prover";
+    else if (o->ecall_frames)
+        what = "--ecall-frames";
+    else if (o->file_count)
+        what = "--file";
+    else if (engine == ENGINE_STREAM && o->weight != WEIGHT_INSTRUCTIONS)
+        what = "--weight";
+    if (!what)
+        return true;
+    return error_set(error, ERROR_USAGE,
+                     "%s: only the built-in engine, for static RISC-V programs, knows it", what);
+}
+
+static bool engine_run(struct trace *trace, const struct trace_options *options,
+                       trace_checkpoint *checkpoint, void *context, struct error *error) {
+    switch (trace->engine) {
+    case ENGINE_QEMU:
+        return engine_qemu(trace, options, checkpoint, context, error);
+    case ENGINE_STREAM:
+        return engine_stream(trace, options, checkpoint, context, error);
+    default:
+        return engine_riscv(trace, options, checkpoint, context, error);
+    }
+}
+
 bool trace_run(struct trace *trace, const struct trace_options *options,
                trace_checkpoint *checkpoint, void *context, struct error *error) {
     memset(trace, 0, sizeof *trace);
     trace->functions = functions_new();
     trace->abi = options->abi;
     trace->weight = options->weight;
-    trace->engine = options->engine ? options->engine : ENGINE_BUILTIN;
-    if (engine_riscv(trace, options, checkpoint, context, error))
+    trace->engine = engine_for(options);
+    if (engine_can(trace->engine, options, error) &&
+        engine_run(trace, options, checkpoint, context, error))
         return true;
     trace_release(trace);
     return false;

@@ -12,7 +12,7 @@
  *    stack pointer, else by return address, else by the function it lands in. That is how longjmp, exceptions and
  *    hand-written assembly come back into step. What matches nothing is counted, and then obeys the jump rule.
  *  - A jump is a tail call, which replaces the top frame, only if both its ends lie in functions, and in two different ones.
- *    At the root a tail call nests instead, for the root never goes away.
+ *    At the root a tail call nests instead, for the root never goes away. A jump to where a live call wants to return is that return.
  */
 #ifndef WICK_TRACE_H
 #define WICK_TRACE_H
@@ -50,7 +50,7 @@ size_t functions_add_elf(struct functions *functions, const void *image, size_t 
 /* The piece of a function around the address, or the hole. Looks up after new symbols cost a sort. */
 struct function_range functions_find(struct functions *functions, uint64_t address);
 struct text functions_name(const struct functions *functions, uint32_t function); /* as in the file */
-uint64_t functions_start(const struct functions *functions, uint32_t function);
+uint64_t functions_start(struct functions *functions, uint32_t function);
 size_t functions_count(const struct functions *functions);
 
 /* ---- trie --------------------------------------------------------------------------------- */
@@ -107,7 +107,10 @@ void flow_release(struct flow *flow);
 uint32_t flow_child_slow(struct flow *flow, uint32_t parent, uint64_t address);
 void flow_grow(struct flow *flow);
 void flow_return_slow(struct flow *flow, uint64_t from, uint64_t target, uint64_t sp);
-void flow_jump_slow(struct flow *flow, uint64_t from, uint64_t target);
+void flow_jump_slow(struct flow *flow, uint64_t from, uint64_t target, uint64_t sp);
+/* A jump into the middle of another function may be a return without the instruction for it: context switches do that. True, and popped, if
+   it goes where a live call wants to return to. */
+bool flow_jump_returns(struct flow *flow, uint64_t target, uint64_t sp);
 void flow_tail(struct flow *flow, uint64_t target);
 
 static inline uint32_t flow_child(struct flow *flow, uint32_t parent, uint64_t address) {
@@ -141,11 +144,11 @@ static inline void flow_return(struct flow *flow, uint64_t from, uint64_t target
     flow_return_slow(flow, from, target, sp);
 }
 
-static inline void flow_jump(struct flow *flow, uint64_t from, uint64_t target) {
+static inline void flow_jump(struct flow *flow, uint64_t from, uint64_t target, uint64_t sp) {
     uint64_t size = flow->last.end - flow->last.start;
     if (from - flow->last.start < size && target - flow->last.start < size)
         return;
-    flow_jump_slow(flow, from, target);
+    flow_jump_slow(flow, from, target, sp);
 }
 
 /* A leaf of its own under the current frame, for system calls: counted without being entered. */

@@ -156,10 +156,10 @@ static void test_tail_call_replaces(void **state) {
     struct machine m = {0};
     three(&m);
     flow_call(&m.flow, 0x2000, 0x1008, NO_ADDRESS);
-    flow_jump(&m.flow, 0x2010, 0x3000);
+    flow_jump(&m.flow, 0x2010, 0x3000, NO_ADDRESS);
     assert_string_equal(stack(&m), "main;bar");
-    flow_jump(&m.flow, 0x3010, 0x2000); /* mutual tail calls do not grow */
-    flow_jump(&m.flow, 0x2010, 0x3000);
+    flow_jump(&m.flow, 0x3010, 0x2000, NO_ADDRESS); /* mutual tail calls do not grow */
+    flow_jump(&m.flow, 0x2010, 0x3000, NO_ADDRESS);
     assert_string_equal(stack(&m), "main;bar");
     flow_return(&m.flow, 0x3020, 0x1008, NO_ADDRESS);
     assert_string_equal(stack(&m), "main");
@@ -170,7 +170,7 @@ static void test_tail_call_at_root_nests(void **state) {
     struct machine m = {0};
     three(&m);
     add(&m, "asm_stub", 0x4000, 0);
-    flow_jump(&m.flow, 0x1010, 0x4000);
+    flow_jump(&m.flow, 0x1010, 0x4000, NO_ADDRESS);
     assert_string_equal(stack(&m), "main;asm_stub");
     flow_return(&m.flow, 0x4004, 0x1014, NO_ADDRESS);
     assert_string_equal(stack(&m), "main");
@@ -184,13 +184,13 @@ static void test_jumps_inside_keep_the_stack(void **state) {
     add(&m, "loop", 0x2040, 0); /* a label in foo */
     flow_call(&m.flow, 0x2000, 0x1008, NO_ADDRESS);
     uint32_t foo = m.flow.node;
-    flow_jump(&m.flow, 0x2010, 0x2004);
-    flow_jump(&m.flow, 0x2010, 0x2000); /* self tail recursion */
-    flow_jump(&m.flow, 0x2010, 0x2040);
-    flow_jump(&m.flow, 0x2044, 0x2010);
+    flow_jump(&m.flow, 0x2010, 0x2004, NO_ADDRESS);
+    flow_jump(&m.flow, 0x2010, 0x2000, NO_ADDRESS); /* self tail recursion */
+    flow_jump(&m.flow, 0x2010, 0x2040, NO_ADDRESS);
+    flow_jump(&m.flow, 0x2044, 0x2010, NO_ADDRESS);
     assert_int_equal(m.flow.node, foo);
-    flow_jump(&m.flow, 0x2010, 0x8000); /* lands nowhere */
-    flow_jump(&m.flow, 0x8000, 0x3000); /* and comes from there */
+    flow_jump(&m.flow, 0x2010, 0x8000, NO_ADDRESS); /* lands nowhere */
+    flow_jump(&m.flow, 0x8000, 0x3000, NO_ADDRESS); /* and comes from there */
     assert_int_equal(m.flow.node, foo);
     machine_close(&m);
 }
@@ -200,12 +200,12 @@ static void test_cached_range_respects_nested(void **state) {
     three(&m);
     add(&m, "nested", 0x2080, 0x20);
     flow_call(&m.flow, 0x2000, 0x1008, NO_ADDRESS);
-    flow_jump(&m.flow, 0x2010, 0x2020);
-    flow_jump(&m.flow, 0x2020, 0x2080);
+    flow_jump(&m.flow, 0x2010, 0x2020, NO_ADDRESS);
+    flow_jump(&m.flow, 0x2020, 0x2080, NO_ADDRESS);
     assert_string_equal(stack(&m), "main;nested");
-    flow_jump(&m.flow, 0x2090, 0x20b0); /* foo goes on behind it */
+    flow_jump(&m.flow, 0x2090, 0x20b0, NO_ADDRESS); /* foo goes on behind it */
     assert_string_equal(stack(&m), "main;foo");
-    flow_jump(&m.flow, 0x20b0, 0x2004);
+    flow_jump(&m.flow, 0x20b0, 0x2004, NO_ADDRESS);
     assert_string_equal(stack(&m), "main;foo");
     machine_close(&m);
 }
@@ -226,7 +226,7 @@ static void test_unknown_symbols(void **state) {
     machine_open(&m, 0x1000);
     flow_call(&m.flow, 0x2000, 0x1004, NO_ADDRESS);
     assert_string_equal(stack(&m), "0x1000;0x2000");
-    flow_jump(&m.flow, 0x2000, 0x3000);
+    flow_jump(&m.flow, 0x2000, 0x3000, NO_ADDRESS);
     assert_string_equal(stack(&m), "0x1000;0x2000");
     machine_close(&m);
 }
@@ -294,6 +294,24 @@ static void test_context_switches_do_not_drift(void **state) {
     machine_close(&m);
 }
 
+/* The same, where the switch is a jump and not a return: it is one where it lands on a live call's return address. */
+static void test_switches_by_jump_do_not_drift(void **state) {
+    for (int known = 0; known < 2; known++) {
+        struct machine m = {0};
+        three(&m);
+        add(&m, "switch", 0x5000, 0x20);
+        for (int i = 0; i < 100; i++) {
+            flow_call(&m.flow, 0x5000, 0x1008, known ? 0x7000 : NO_ADDRESS);
+            flow_jump(&m.flow, 0x5010, 0x2020, known ? 0x3000 : NO_ADDRESS);
+            assert_string_equal(stack(&m), "main;foo");
+            flow_call(&m.flow, 0x5000, 0x2020, known ? 0x3000 : NO_ADDRESS);
+            flow_jump(&m.flow, 0x5010, 0x1008, known ? 0x7000 : NO_ADDRESS);
+            assert_string_equal(stack(&m), "main");
+        }
+        machine_close(&m);
+    }
+}
+
 static void test_leaf(void **state) {
     struct machine m = {0};
     three(&m);
@@ -350,6 +368,7 @@ int main(void) {
         cmocka_unit_test(test_long_jump_to_outer_activation),
         cmocka_unit_test(test_return_of_two_frames),
         cmocka_unit_test(test_context_switches_do_not_drift),
+        cmocka_unit_test(test_switches_by_jump_do_not_drift),
         cmocka_unit_test(test_leaf),
         cmocka_unit_test(test_ten_million_deep),
         cmocka_unit_test(test_depth_limit),

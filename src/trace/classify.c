@@ -1,0 +1,163 @@
+/*
+ * Instructions classified: our own decoder for RISC-V, capstone for the others. Done once for each translated block, so its
+ * cost does not matter.
+ */
+#include "trace/classify.h"
+
+#include <stdlib.h>
+
+#ifdef HAVE_CAPSTONE
+#include <capstone/capstone.h>
+#endif
+
+struct classifier {
+    unsigned xlen; /* 0: capstone's */
+#ifdef HAVE_CAPSTONE
+    csh handle;
+    cs_insn *instruction;
+    bool is_arm;
+#endif
+};
+
+static struct classified classify_riscv(unsigned xlen, const uint8_t *bytes, size_t size,
+                                        uint64_t pc) {
+    uint32_t bits = 0;
+    memcpy(&bits, bytes, size < 4 ? size : 4);
+    struct instruction i = riscv_decode(bits, xlen);
+    struct classified c = {riscv_control(&i), NO_ADDRESS, 0, 0};
+    riscv_access(&i, &c.loaded, &c.stored);
+    if (i.op == RISCV_jal || c.control == CONTROL_BRANCH)
+        c.target = pc + (uint64_t)(int64_t)i.imm;
+    return c;
+}
+
+#ifdef HAVE_CAPSTONE
+static bool in_group(csh handle, const cs_insn *i, unsigned group) {
+    return cs_insn_group(handle, i, group);
+}
+
+static enum control control_x86(csh handle, const cs_insn *i) {
+    if (in_group(handle, i, CS_GRP_CALL))
+        return CONTROL_CALL;
+    if (in_group(handle, i, CS_GRP_RET))
+        return CONTROL_RETURN;
+    if (i->id == X86_INS_JMP)
+        return CONTROL_JUMP;
+    if (in_group(handle, i, CS_GRP_JUMP))
+        return CONTROL_BRANCH;
+    if (i->id == X86_INS_SYSCALL || in_group(handle, i, CS_GRP_INT))
+        return CONTROL_SYSTEM;
+    return CONTROL_NONE;
+}
+
+static enum control control_arm(csh handle, const cs_insn *i) {
+    switch (i->id) {
+    case ARM64_INS_BL:
+    case ARM64_INS_BLR:
+        return CONTROL_CALL;
+    case ARM64_INS_RET:
+        return CONTROL_RETURN;
+    case ARM64_INS_BR:
+        return CONTROL_JUMP;
+    case ARM64_INS_B:
+        return i->detail->arm64.cc == ARM64_CC_INVALID || i->detail->arm64.cc >= ARM64_CC_AL
+                   ? CONTROL_JUMP
+                   : CONTROL_BRANCH;
+    case ARM64_INS_CBZ:
+    case ARM64_INS_CBNZ:
+    case ARM64_INS_TBZ:
+    case ARM64_INS_TBNZ:
+        return CONTROL_BRANCH;
+    case ARM64_INS_SVC:
+        return CONTROL_SYSTEM;
+    }
+    return CONTROL_NONE;
+}
+
+/* Pointer-authenticated branches, which capstone 4 does not know: BRAA … BLRAAZ, RETAA, RETAB. */
+static enum control control_arm_authenticated(uint32_t bits) {
+    if ((bits & 0xfffffbff) == 0xd65f0bff)
+        return CONTROL_RETURN;
+    if ((bits & 0xfefff800) == 0xd61f0800)
+        return CONTROL_JUMP;
+    if ((bits & 0xfefff800) == 0xd63f0800)
+        return CONTROL_CALL;
+    return CONTROL_NONE;
+}
+
+static uint64_t direct_target(const struct classifier *c, const cs_insn *i) {
+    if (c->is_arm) {
+        const cs_arm64 *arm = &i->detail->arm64;
+        const cs_arm64_op *last = arm->op_count ? &arm->operands[arm->op_count - 1] : NULL;
+        return last && last->type == ARM64_OP_IMM ? (uint64_t)last->imm : NO_ADDRESS;
+    }
+    const cs_x86 *x86 = &i->detail->x86;
+    return x86->op_count == 1 && x86->operands[0].type == X86_OP_IMM
+               ? (uint64_t)x86->operands[0].imm
+               : NO_ADDRESS;
+}
+
+static struct classified classify_capstone(struct classifier *c, const uint8_t *bytes, size_t size,
+                                           uint64_t pc) {
+    struct classified result = {CONTROL_NONE, NO_ADDRESS, UINT32_MAX, UINT32_MAX};
+    const uint8_t *at = bytes;
+    uint64_t address = pc;
+    if (!cs_disasm_iter(c->handle, &at, &size, &address, c->instruction)) {
+        if (c->is_arm && size >= 4)
+            result.control = control_arm_authenticated(load_u32(bytes));
+        return result;
+    }
+    result.control =
+        c->is_arm ? control_arm(c->handle, c->instruction) : control_x86(c->handle, c->instruction);
+    if (result.control == CONTROL_CALL || result.control == CONTROL_JUMP ||
+        result.control == CONTROL_BRANCH)
+        result.target = direct_target(c, c->instruction);
+    return result;
+}
+
+static bool capstone_open(struct classifier *c, const char *machine) {
+    c->is_arm = strcmp(machine, "aarch64") == 0;
+    if (!c->is_arm && strcmp(machine, "x86_64") != 0)
+        return false;
+    if (cs_open(c->is_arm ? CS_ARCH_ARM64 : CS_ARCH_X86, c->is_arm ? CS_MODE_ARM : CS_MODE_64,
+                &c->handle) != CS_ERR_OK)
+        return false;
+    cs_option(c->handle, CS_OPT_DETAIL, CS_OPT_ON);
+    c->instruction = cs_malloc(c->handle);
+    return true;
+}
+#endif
+
+struct classifier *classifier_new(const char *machine) {
+    struct classifier *c = memory_zero(1, sizeof *c);
+    c->xlen = strcmp(machine, "riscv64") == 0 ? 64 : strcmp(machine, "riscv32") == 0 ? 32 : 0;
+#ifdef HAVE_CAPSTONE
+    if (c->xlen || capstone_open(c, machine))
+        return c;
+#else
+    if (c->xlen)
+        return c;
+#endif
+    free(c);
+    return NULL;
+}
+
+void classifier_free(struct classifier *c) {
+    if (!c)
+        return;
+#ifdef HAVE_CAPSTONE
+    if (c->instruction) {
+        cs_free(c->instruction, 1);
+        cs_close(&c->handle);
+    }
+#endif
+    free(c);
+}
+
+struct classified classify(struct classifier *c, const uint8_t *bytes, size_t size, uint64_t pc) {
+#ifdef HAVE_CAPSTONE
+    if (!c->xlen)
+        return classify_capstone(c, bytes, size, pc);
+#endif
+    return classify_riscv(c->xlen, bytes, size, pc);
+}

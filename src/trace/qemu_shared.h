@@ -1,0 +1,57 @@
+/*
+ * Private to the room: the memory that wick and its plugin inside QEMU share.
+ *
+ * wick makes it, QEMU inherits the descriptor, the plugin counts into it. So however QEMU ends, by exit, fault or kill, what was
+ * counted is there. The file is large and sparse: only what is touched costs memory.
+ */
+#ifndef WICK_TRACE_QEMU_SHARED_H
+#define WICK_TRACE_QEMU_SHARED_H
+
+#include "trace/trace.h"
+
+#define SHARED_MAGIC 0x31554d45516b6377ull
+#define SHARED_THREADS 4096
+#define SHARED_OBJECTS 1024
+#define SHARED_NODES (1u << 27)
+#define SHARED_PATH 1000
+
+/* One for each thread; written by it alone. */
+struct shared_thread {
+    uint32_t node;
+    uint32_t unused;
+    uint64_t pending; /* weight of `node` that is not in the trie yet */
+    uint64_t instructions;
+    uint64_t unmatched;
+    uint64_t unmatched_pc;
+    uint64_t dropped;
+    uint64_t padding[2];
+};
+
+/* A file that code was executed from, and what to add to its addresses. */
+struct shared_object {
+    uint64_t start, end; /* of the mapping */
+    uint64_t bias;
+    char path[SHARED_PATH];
+};
+
+struct shared {
+    uint64_t magic;
+    uint64_t budget;
+    uint32_t weight;        /* enum trace_weight */
+    uint32_t node_count;    /* the trie's */
+    uint32_t thread_count;
+    uint32_t object_count;
+    uint64_t spent;         /* instructions of all threads; kept only with a budget */
+    uint32_t over_budget;   /* it was that */
+    uint32_t unknown_target; /* the plugin can't tell calls from jumps on that machine */
+    struct shared_thread threads[SHARED_THREADS];
+    struct shared_object objects[SHARED_OBJECTS];
+    struct trie_node nodes[];
+};
+
+#define SHARED_SIZE (sizeof(struct shared) + (size_t)SHARED_NODES * sizeof(struct trie_node))
+
+/* What to add to an ELF image's addresses if its file offset `offset` is mapped at `start`. */
+bool elf_bias(const void *image, size_t size, uint64_t start, uint64_t offset, uint64_t *bias);
+
+#endif
