@@ -10,7 +10,8 @@ const struct import_format *const import_formats[] = {
     &format_vsprof, &format_ghcprof, &format_xctrace, &format_recursive, NULL,
 };
 
-enum { BEGINNING = 64 << 10 }; /* what a format may look at */
+/* What a format may look at, up to the end of a line; stacks of C++ names make lines longer than the first number. */
+enum { BEGINNING = 64 << 10, BEGINNING_MOST = 64 << 20 };
 
 static const struct note_kind note_no_format = {
     "no-format", "No applicable collapse implementation found for input"};
@@ -46,11 +47,19 @@ static bool is_guess(const struct import_options *options) {
 
 /* ---- one file ----------------------------------------------------------------------------- */
 
+static struct text beginning_of(struct text content) {
+    if (content.length <= BEGINNING)
+        return content;
+    struct text most =
+        text_upto(content, content.length < BEGINNING_MOST ? content.length : BEGINNING_MOST);
+    size_t end = text_find(text_from(most, BEGINNING), '\n');
+    return end == SIZE_MAX ? most : text_upto(most, BEGINNING + end + 1);
+}
+
 static bool choose_format(struct text content, const char *path,
                           const struct import_options *options, const struct import_format **format,
                           struct error *error) {
-    struct text beginning =
-        text_upto(content, content.length < BEGINNING ? content.length : BEGINNING);
+    struct text beginning = beginning_of(content);
     bool look = !options->from || is_guess(options);
     *format = look ? import_guess(beginning) : import_format_named(options->from);
     if (!*format && look)

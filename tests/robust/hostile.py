@@ -1,0 +1,127 @@
+"""Recordings that nobody made by accident: huge, deep, cyclic, or full of bytes that mean something where they end up."""
+import re
+import struct
+import xml.etree.ElementTree
+
+from runner import LONG, SANITIZED, report, wrong_damaged
+
+USER, EXEC_COMM = 2, 1 << 13
+CONTEXT_USER = (1 << 64) - 512
+
+
+class Maker:
+    """Records that look like those of a recording with samples of IP, TID, TIME, PERIOD and a call chain."""
+
+    def __init__(self, template):
+        assert template.attributes[0].sample_type == 0x127 and template.attributes[0].trailer_size() == 16
+        self.template, self.records, self.time = template, [], 1000
+
+    def add(self, kind, misc, body, trailer=True):
+        body += bytes(-len(body) % 8) + (struct.pack("<IIQ", 1, 1, self.time) if trailer else b"")
+        self.records.append(struct.pack("<IHH", kind, misc, 8 + len(body)) + body)
+        self.time += 1
+
+    def mmap(self, pid, start, length, path=b"/nothing/here", offset=0):
+        self.add(10, USER, struct.pack("<IIQQQIIQQII", pid, pid, start, length, offset, 0, 0, 0, 0, 5, 2) + path + b"\0")
+
+    def fork(self, pid, parent):
+        self.add(7, 0, struct.pack("<IIIIQ", pid, parent, pid, parent, self.time))
+
+    def comm(self, pid, name):
+        self.add(3, EXEC_COMM, struct.pack("<II", pid, pid) + name + b"\0")
+
+    def sample(self, pid, chain, period=1):
+        chain = [CONTEXT_USER, *chain]
+        self.add(9, USER, struct.pack(f"<QIIQQQ{len(chain)}Q", chain[-1], pid, pid, self.time, period, len(chain), *chain), False)
+
+    def file(self):
+        return self.template.with_records(self.records).data
+
+
+def whole_space(maker):
+    for start, length in ((0, (1 << 64) - 1), (1, (1 << 64) - 1), ((1 << 64) - 4096, 4096), (0, 1 << 63), (1 << 63, 1 << 63)):
+        maker.mmap(7, start, length)
+        maker.mmap(2**32 - 1, start, length)
+        for address in (0, 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 5000):
+            maker.sample(7, [address, address])
+
+
+def cyclic_forks(maker):
+    maker.mmap(7, 4096, 4096)
+    for _ in range(100000 if LONG else 5000):
+        maker.fork(8, 7)
+        maker.fork(7, 8)
+        maker.fork(9, 9)
+    maker.sample(7, [4100])
+
+
+def many_mmaps(maker):
+    """A million over ten thousand processes; a tenth of it where time is short."""
+    processes = 10000 if LONG else 500 if SANITIZED else 1000
+    for pid in range(10, 10 + processes):
+        maker.fork(pid, pid - 1)
+        for i in range(100):
+            maker.mmap(pid, 65536 * (i * 37 % 101), 65536 + 4096)
+        maker.sample(pid, [65536 * 50, 65536 * 51])
+
+
+def many_threads(maker):
+    for pid in range(10, 10 + (1000000 if LONG else 20000)):
+        maker.comm(pid, b"comm-%d" % pid)
+        maker.sample(pid, [4096])
+
+
+def deep_chains(maker):
+    maker.mmap(7, 0, 1 << 40)
+    for seed in range(200 if LONG else 20):
+        maker.sample(7, [4096 + 16 * ((i * 7919 + seed) % 8000) for i in range(8180)])
+
+
+def odd_bytes(maker):
+    names = [b"a\n;b 1", b"\x1b[31mred\x07", b"</title><script>", b"\xff\xfe\x80", b"&amp;\"'", b"", b" ", b"# c", b"x 5"]
+    for i, name in enumerate(names):
+        maker.comm(10 + i, name)
+        maker.mmap(10 + i, 4096, 4096, b"/tmp/" + name + b"/lib\n\x1b]0;t\x07.so")
+        maker.sample(10 + i, [4100, 4200])
+
+
+def total(folded):
+    return sum(int(line.rsplit(b" ", 1)[1]) for line in folded.splitlines())
+
+
+def why_odd(command, result, place, samples):
+    """The terminal sees no control characters, the SVG is XML, and each line of folded text is a stack."""
+    if re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", result.err):
+        return f"control characters on standard error: {result.err!r}"
+    if command == "flame":
+        xml.etree.ElementTree.fromstring(place.published())
+    if command == "fold" and total(place.published()) != samples:
+        return f"the weights add up to {total(place.published())}, not {samples}"
+    return None
+
+
+def check(maker, make, command, place):
+    make(maker)
+    result = place.run(command, maker.file(), *([] if command == "script" else ["--keep-unknown"]))
+    why = wrong_damaged(command, result, place)
+    if not why and result.status != 0:
+        why = f"status {result.status}: {result.err[:300]!r}"
+    if not why and make is odd_bytes:
+        why = why_odd(command, result, place, sum(1 for record in maker.records if record[0] == 9))
+    report(f"hostile/{make.__name__}/{command}", why)
+
+
+def deep_text(command, place, depth):
+    """Text has no limit on the depth of a stack."""
+    lines = b";".join(b"f%d" % (i % 1000) for i in range(depth)) + b" 1\n"
+    result = place.run(command, b"".join(b"r%d;" % i + lines for i in range(3)))
+    why = wrong_damaged(command, result, place) or (f"status {result.status}: {result.err[:300]!r}" if result.status else None)
+    report(f"hostile/deep_text/{command}", why)
+
+
+def run_all(template, place):
+    for make in (whole_space, cyclic_forks, many_mmaps, many_threads, deep_chains, odd_bytes):
+        for command in ("fold", "flame", "script"):
+            check(Maker(template), make, command, place)
+    for command in ("fold", "flame"):
+        deep_text(command, place, 1000000 if LONG else 100000)
