@@ -44,7 +44,7 @@ int command_script(int argc, char **argv) {
     if (request.operands.count > 1)
         return fail_usage("script", "one FILE at a time");
     struct profile_options *profile = &request.import.profile;
-    profile->keep_samples = profile->raw_addresses = profile->all_events = true;
+    profile->keep_samples = profile->all_events = true;
     struct source source;
     if (!open_source(&source, "script", &status))
         return status;

@@ -224,7 +224,8 @@ bool html_write(struct out *out, const struct tree *tree, const struct naming *n
 struct script_options {
     unsigned threads;
 };
-/* What perf 6.1's `perf script` prints. The profile must have been read with keep_samples and raw_addresses. */
+/* What perf 6.1's `perf script` prints. The profile must have been read with keep_samples; the addresses that perf prints are the
+   locations' own, so raw_addresses would only make more of them. */
 bool script_write(struct out *out, const struct profile *profile, const struct script_options *options,
                   struct error *error);
 
