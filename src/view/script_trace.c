@@ -20,6 +20,9 @@ static const struct note_kind note_no_fields = {
    from a buffer that is larger than their sum. */
 enum { FIELD_LIMIT = 1 << 16, PAYLOAD_SIZE = 1 << 18 };
 
+/* The library's parser calls itself for each bracket and operator. The kernel's own formats have nowhere near as many. */
+enum { NESTING_LIMIT = 200, OPERATOR_LIMIT = 1000 };
+
 struct script_traces {
     struct tep_handle *handle;
     struct tep_event **events; /* by index of the perfdata's; NULL: can't be printed */
@@ -83,10 +86,25 @@ static bool format_wanted(const struct perfdata *data, struct text format) {
     return false;
 }
 
+static bool format_is_flat(struct text format) {
+    unsigned nesting = 0, operators = 0; /* since the last comma */
+    for (size_t i = 0; i < format.length; i++) {
+        char c = format.data[i];
+        if (c == '(' || c == '{' || c == '[')
+            nesting++;
+        else if ((c == ')' || c == '}' || c == ']') && nesting)
+            nesting--;
+        operators = c == ',' ? 0 : operators + (c && strchr("+-*/%<>=!&|^~?:([{", c) != NULL);
+        if (nesting > NESTING_LIMIT || operators > OPERATOR_LIMIT)
+            return false;
+    }
+    return true;
+}
+
 static void read_format(struct tep_handle *handle, const struct perfdata *data,
                         struct section *section, const char *system) {
     struct text format = take(section, take_number(section, 8));
-    if (section->short_of || !format_wanted(data, format))
+    if (section->short_of || !format_wanted(data, format) || !format_is_flat(format))
         return;
     char *copy = memory_copy(format.data, format.length);
     tep_parse_event(handle, copy, format.length, system);
@@ -117,9 +135,10 @@ static void read_lines(struct tep_handle *handle, struct section *section, size_
     free(copy);
 }
 
+/* "0xffffffff82521780 : \"text\"". The library looks at the last three bytes of the text without asking how many there are. */
 static void add_printk(struct tep_handle *handle, char *line) {
     char *format = strchr(line, ':');
-    if (format && format[1])
+    if (format && strlen(format) >= 6)
         tep_register_print_string(handle, format + 2, strtoull(line, NULL, 16));
 }
 

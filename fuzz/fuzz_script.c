@@ -1,0 +1,33 @@
+/* Reads the bytes as a recording, without names, and prints it as script text: both passes, and every column. */
+#include "profile/profile.h"
+#include "view/view.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+const char *__lsan_default_suppressions(void);
+
+/* It forgets tokens of formats that it can't parse: not ours to mend. */
+const char *__lsan_default_suppressions(void) {
+    return "leak:libtraceevent";
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    struct file file = {.path = (char *)"fuzz", .data = bytes, .size = size};
+    struct profile_options options = {.threads = 1,
+                                      .keep_samples = true,
+                                      .all_events = true,
+                                      .no_names = true,
+                                      .compat_perf = size % 2,
+                                      .objects.kallsyms = "/dev/null"};
+    struct error error = {0};
+    struct profile *profile = profile_read(&file, &options, &error);
+    assert(!profile == !!error.kind);
+    if (!profile)
+        return 0;
+    struct out out;
+    if (out_open(&out, "/dev/null", &error)) {
+        script_write(&out, profile, &(struct script_options){.threads = 1}, &error);
+        out_commit(&out, &error);
+    }
+    profile_free(profile);
+    return 0;
+}
