@@ -12,8 +12,7 @@ enum {
     SOFTWARE_DUMMY = 9,
     SOFTWARE_BPF_OUTPUT = 10,
     COMM_WIDTH = 16,
-    STACK_LIMIT = 127, /* perf script prints no more frames than this */
-    ROOM = 256,        /* more than the columns before the frames take, comm and event name aside */
+    ROOM = 256, /* more than the columns before the frames take, comm and event name aside */
 };
 
 /* ---- which columns ---- */
@@ -215,7 +214,7 @@ static void print_memory(struct script *script, struct buffer *buffer,
 static void print_chain(const struct script *script, struct buffer *buffer, uint32_t node) {
     const struct tree *tree = script->profile->tree;
     buffer_add_char(buffer, '\n');
-    for (unsigned left = STACK_LIMIT; node && left; left--) {
+    while (node) {
         const struct node *here = &tree->nodes.items[node];
         buffer_add(buffer, script->lines[here->location].text);
         node = here->parent;

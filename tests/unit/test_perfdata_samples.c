@@ -157,6 +157,18 @@ static void test_extreme_counts(void **state) {
     buffer_release(&body);
 }
 
+/* The same where nothing follows that would run short: only the check of the product is left. */
+static void test_products_that_wrap(void **state) {
+    const uint64_t chain[] = {1ull << 61}, group[] = {1ull << 61}, branches[] = {1ull << 61};
+    assert_false(
+        decodes(&(struct build_event){.sample_type = PERF_SAMPLE_CALLCHAIN}, chain, 8, NULL));
+    assert_false(
+        decodes(&(struct build_event){.sample_type = PERF_SAMPLE_BRANCH_STACK}, branches, 8, NULL));
+    assert_false(decodes(
+        &(struct build_event){.sample_type = PERF_SAMPLE_READ, .read_format = PERF_FORMAT_GROUP},
+        group, 8, NULL));
+}
+
 static void check_nothing(const struct perfdata_sample *s) {
     assert_int_equal(s->pid, -1);
     assert_int_equal(s->tid, -1);
@@ -344,6 +356,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_field),
         cmocka_unit_test(test_extreme_counts),
+        cmocka_unit_test(test_products_that_wrap),
         cmocka_unit_test(test_absent_fields),
         cmocka_unit_test(test_empty_parts),
         cmocka_unit_test(test_stack_larger_than_its_dump),
