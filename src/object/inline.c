@@ -129,7 +129,7 @@ static bool ask_unit_slowly(const struct question *q, struct unit *unit) {
     if (!handle)
         return false;
     pthread_mutex_lock(&unit->lock);
-    struct inline_table *table = unit_table(unit, handle);
+    struct inline_table *table = unit_table(q->units, unit, handle);
     size_t count = entries_at(table, q->address, q->lines, entries, &ready);
     for (size_t i = 0; i < count; i++) {
         struct inline_entry *entry = &table->entries[entries[i] - table->entries];

@@ -84,7 +84,8 @@ void units_find_alternate(struct units *units);
 void units_index(struct units *units, struct dwarf_handle *handle);
 
 /* inline_table.c: the table of a unit, built if need be; with the unit's lock held. */
-struct inline_table *unit_table(struct unit *unit, struct dwarf_handle *handle);
+struct inline_table *unit_table(const struct units *units, struct unit *unit,
+                                struct dwarf_handle *handle);
 void table_free(struct inline_table *table);
 /* The innermost entry at the address, or NO_ENTRY. */
 uint32_t table_lookup(const struct inline_table *table, uint64_t address);

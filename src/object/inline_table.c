@@ -3,7 +3,8 @@
  *
  * The unit's DIEs are walked once, without recursion: functions may hide in namespaces, types and blocks. Every function and every
  * inlined call becomes an entry, with its parent; their ranges are then laid flat, the innermost on top, so that an address is
- * found by one binary search. A function inside another one is a function of its own, not an inlined one.
+ * found by one binary search. addr2line takes the one with the shortest range for the innermost, which is not always so; compat_perf does the
+ * same. A function inside another one is a function of its own, not an inlined one.
  */
 #include "object/inline.h"
 
@@ -16,6 +17,7 @@
 struct interval {
     uint64_t start;
     uint64_t end;
+    uint64_t size; /* compat_perf only, else 0 */
     uint32_t entry;
 };
 
@@ -29,6 +31,7 @@ struct building {
     VECTOR(struct interval) intervals;
     struct level levels[DEPTH_MAX];
     unsigned depth;
+    bool by_size;
 };
 
 bool unit_dies(const struct unit *unit, struct dwarf_handle *handle, Dwarf_Die *unit_die,
@@ -46,17 +49,39 @@ bool unit_dies(const struct unit *unit, struct dwarf_handle *handle, Dwarf_Die *
 
 /* ---- walking ---- */
 
+/* addr2line joins ranges that touch, in the order in which they are listed. */
+static bool extends(struct building *b, size_t first, uint64_t start, uint64_t end) {
+    for (size_t i = first; b->by_size && i < b->intervals.count; i++) {
+        struct interval *interval = &b->intervals.items[i];
+        if (interval->end != start && interval->start != end)
+            continue;
+        interval->end = interval->end == start ? end : interval->end;
+        interval->start = interval->start == end ? start : interval->start;
+        return true;
+    }
+    return false;
+}
+
+/* The addr2line of binutils 2.40 does not see ranges that are given by index, as clang does; only what lies inside them. */
+static bool is_hidden(const struct building *b, Dwarf_Die *die) {
+    Dwarf_Attribute ranges;
+    return b->by_size && dwarf_attr(die, DW_AT_ranges, &ranges) &&
+           dwarf_whatform(&ranges) == DW_FORM_rnglistx;
+}
+
 static bool add_entry(struct building *b, Dwarf_Die *die, uint32_t parent) {
     uint32_t entry = (uint32_t)b->entries.count;
+    size_t first_interval = b->intervals.count;
     Dwarf_Addr base, start, end;
-    uint64_t first = 0;
-    bool any = false;
-    for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;)
-        if (start < end) {
-            first = any ? first : start;
-            any = true;
-            vector_push(&b->intervals, ((struct interval){start, end, entry}));
-        }
+    bool any = is_hidden(b, die);
+    for (ptrdiff_t at = 0; !any && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;)
+        if (start < end && !extends(b, first_interval, start, end))
+            vector_push(&b->intervals, ((struct interval){start, end, 0, entry}));
+    bool has_code = b->intervals.count > first_interval;
+    uint64_t first = has_code ? b->intervals.items[first_interval].start : 0;
+    for (size_t i = first_interval; b->by_size && i < b->intervals.count; i++)
+        b->intervals.items[i].size = b->intervals.items[i].end - b->intervals.items[i].start;
+    any |= has_code;
     if (any)
         vector_push(&b->entries,
                     ((struct inline_entry){
@@ -127,10 +152,15 @@ struct open {
     VECTOR(const struct interval *) heap;
 };
 
+/* Whether `a` lies below `b`: is further out. */
+static bool is_outer(const struct interval *a, const struct interval *b) {
+    return a->size != b->size ? a->size > b->size : a->entry < b->entry;
+}
+
 static void heap_push(struct open *open, const struct interval *interval) {
     vector_push(&open->heap, interval);
     size_t i = open->heap.count - 1;
-    while (i > 0 && open->heap.items[(i - 1) / 2]->entry < interval->entry) {
+    while (i > 0 && is_outer(open->heap.items[(i - 1) / 2], interval)) {
         open->heap.items[i] = open->heap.items[(i - 1) / 2];
         i = (i - 1) / 2;
     }
@@ -141,10 +171,9 @@ static void heap_pop(struct open *open) {
     const struct interval *moved = open->heap.items[--open->heap.count];
     size_t i = 0, count = open->heap.count;
     for (size_t child; (child = 2 * i + 1) < count; i = child) {
-        if (child + 1 < count &&
-            open->heap.items[child + 1]->entry > open->heap.items[child]->entry)
+        if (child + 1 < count && is_outer(open->heap.items[child], open->heap.items[child + 1]))
             child++;
-        if (open->heap.items[child]->entry <= moved->entry)
+        if (!is_outer(moved, open->heap.items[child]))
             break;
         open->heap.items[i] = open->heap.items[child];
     }
@@ -198,11 +227,13 @@ static void lay_flat(struct building *b, struct inline_table *table) {
     table->segment_count = flat.starts.count;
 }
 
-struct inline_table *unit_table(struct unit *unit, struct dwarf_handle *handle) {
+struct inline_table *unit_table(const struct units *units, struct unit *unit,
+                                struct dwarf_handle *handle) {
     if (unit->table)
         return unit->table;
     struct building *b = memory_zero(1, sizeof *b);
     struct inline_table *table = memory_zero(1, sizeof *table);
+    b->by_size = units->objects->options.compat_perf;
     Dwarf_Die unit_die, code_die;
     if (unit_dies(unit, handle, &unit_die, &code_die))
         walk(b, &code_die);

@@ -9,7 +9,9 @@
 bool chain_is_unwindable(const struct worker *w, const struct perfdata_sample *sample) {
     const uint64_t needed = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     const struct perfdata_event *event = &w->reading->profile->data->events.items[sample->event];
-    return (event->sample_type & needed) == needed && sample->regs_user && sample->stack_size > 0;
+    /* A stack that could not be copied (it was just growing) still leaves the registers. */
+    return (event->sample_type & needed) == needed && sample->regs_user &&
+           (sample->stack_size > 0 || !w->reading->options->compat_perf);
 }
 
 static void unwind(struct worker *w, const struct perfdata_sample *sample,

@@ -206,7 +206,7 @@ static enum unwind_ending ending_of_miss(const struct state *state,
     uint64_t missed = state->memory.missed, end = state->memory.base + state->memory.size;
     if (missed == 0)
         return UNWIND_BROKEN;
-    if (left_stack)
+    if (left_stack || sample->stack_size == 0)
         return UNWIND_TRUNCATED;
     bool was_cut = sample->stack_size >= sample->stack_dumped;
     /* A word may begin inside the slice and end outside. */
