@@ -162,6 +162,97 @@ static bool ocaml_name(const char *name, struct buffer *buffer) {
     return true;
 }
 
+/* ---- Java: Lpackage/Class;method(ILother/Class;)V, as JITs write it; the return type is left out ---- */
+
+enum java_mode { JAVA_START, JAVA_CLASS, JAVA_METHOD, JAVA_TYPES, JAVA_TYPE_CLASS };
+
+struct java {
+    enum java_mode mode;
+    unsigned types;
+    unsigned
+        arrays; /* brackets seen and not yet shown: perf shows them behind the next basic type */
+};
+
+static const char *java_basic(char c) {
+    static const char letters[] = "BCDFIJSZ";
+    static const char *const names[] = {"byte", "char", "double", "float",
+                                        "int",  "long", "short",  "boolean"};
+    const char *at = strchr(letters, c);
+    return at && c ? names[at - letters] : NULL;
+}
+
+static void java_type(struct java *java, const char *name, bool counted, struct buffer *buffer) {
+    if (counted && java->types++)
+        buffer_add(buffer, TEXT(", "));
+    buffer_add(buffer, text_of(name));
+    for (; java->arrays; java->arrays--)
+        buffer_add(buffer, TEXT("[]"));
+}
+
+/* A letter that may stand for a type, or only for itself. */
+static void java_letter(struct java *java, char c, struct buffer *buffer) {
+    if (c == 'L' && java->mode == JAVA_START) {
+        java->mode = JAVA_CLASS;
+    } else if (java->mode != JAVA_TYPES) {
+        buffer_add_char(buffer, c);
+    } else if (c == 'L') {
+        if (java->types++)
+            buffer_add(buffer, TEXT(", "));
+        java->mode = JAVA_TYPE_CLASS;
+    } else if (c == 'V') {
+        java_type(java, "void", false, buffer);
+    } else if (java_basic(c)) {
+        java_type(java, java_basic(c), true, buffer);
+    } else {
+        buffer_add_char(buffer, c);
+    }
+}
+
+/* A mark, which is right only in its place. */
+static bool java_mark(struct java *java, const char *s, struct buffer *buffer) {
+    bool in_class = java->mode == JAVA_CLASS || java->mode == JAVA_TYPE_CLASS;
+    switch (*s) {
+    case '[':
+        java->arrays++;
+        return java->mode == JAVA_TYPES;
+    case '(':
+        buffer_add_char(buffer, '(');
+        if (java->mode != JAVA_METHOD)
+            return false;
+        java->mode = JAVA_TYPES;
+        return true;
+    case ')':
+        buffer_add_char(buffer, ')');
+        java->types = 0;
+        return java->mode == JAVA_TYPES;
+    case ';':
+        if (java->mode == JAVA_CLASS && isalpha((unsigned char)s[1]))
+            buffer_add_char(buffer, '.');
+        java->mode = java->mode == JAVA_CLASS ? JAVA_METHOD : JAVA_TYPES;
+        return in_class;
+    default: /* '/' */
+        buffer_add_char(buffer, '.');
+        return in_class;
+    }
+}
+
+static bool java_name(const char *name, struct buffer *buffer) {
+    size_t before = buffer->count;
+    const char *end = strrchr(name, ')');
+    struct java java = {0};
+    if (!end)
+        return false;
+    for (const char *s = name; s <= end; s++) {
+        if (!strchr("[();/", *s)) {
+            java_letter(&java, *s, buffer);
+        } else if (!java_mark(&java, s, buffer)) {
+            buffer->count = before;
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- all of them ---- */
 
 static bool demangle_string(const struct objects_options *options, const char *name, size_t length,
@@ -172,7 +263,7 @@ static bool demangle_string(const struct objects_options *options, const char *n
             perf_rust(buffer, before);
             return true;
         }
-        return ocaml_name(name, buffer);
+        return ocaml_name(name, buffer) || java_name(name, buffer);
     }
     int flags = DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP;
     if (length > LONG_NAME)
@@ -180,7 +271,7 @@ static bool demangle_string(const struct objects_options *options, const char *n
     if (length > LIMITED_NAME)
         flags |= DMGL_NO_RECURSE_LIMIT;
     return libiberty_demangle(name, flags, buffer) || dlang_name(name, buffer) ||
-           ocaml_name(name, buffer);
+           ocaml_name(name, buffer) || java_name(name, buffer);
 }
 
 bool demangle(const struct objects_options *options, struct text name, struct buffer *buffer) {

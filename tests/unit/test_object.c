@@ -543,6 +543,10 @@ static void demangled_names(void **state) {
          "foo::example_function"},
         {"_D4core6memory2GC6enableFNbZv", "core.memory.GC.enable()", NULL},
         {"camlStdlib__List__map_123", "Stdlib.List.map_123", "Stdlib.List.map_123"},
+        {"Ljava/lang/String;indexOf(Ljava/lang/String;I[B)I",
+         "java.lang.String.indexOf(java.lang.String, int, byte[])",
+         "java.lang.String.indexOf(java.lang.String, int, byte[])"},
+        {"f(int)", NULL, NULL},
         {"_ZN1", NULL, NULL},
         {"", NULL, NULL},
     };
