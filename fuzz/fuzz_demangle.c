@@ -1,0 +1,22 @@
+/* Any bytes as a mangled name, our way and perf's: bounded output, and nothing left behind on failure. */
+#include "object/demangle.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct text name = {(const char *)data, size};
+    for (int compat = 0; compat < 2; compat++) {
+        struct objects_options options = {.compat_perf = compat};
+        struct buffer buffer = {0};
+        buffer_add(&buffer, TEXT("before"));
+        bool fine = demangle(&options, name, &buffer);
+        if (!fine && buffer.count != 6)
+            abort();
+        if (buffer.count > 1 << 20)
+            abort();
+        buffer_release(&buffer);
+    }
+    return 0;
+}
