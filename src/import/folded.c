@@ -159,7 +159,11 @@ static void folded_add(struct folded *f, const struct folded_line *line, uint64_
     }
     uint32_t node = folded_node(f, stack);
     if (line->count) {
-        struct sample sample = {.offset = number, .weight = line->count, .node = node, .series = f->series, .cpu = UINT32_MAX};
+        struct sample sample = {.offset = number,
+                                .weight = line->count,
+                                .node = node,
+                                .series = f->series,
+                                .cpu = UINT32_MAX};
         tree_count(f->tree, node, f->series, line->count, line->count);
         tree_keep_sample(f->tree, &sample); /* the order of lines is the order of a chart */
     }

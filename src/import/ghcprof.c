@@ -104,7 +104,6 @@ static bool ghcprof_read(struct text content, const char *path,
     struct reader r;
     int column = options->ghc_column >= 0 && options->ghc_column <= 2 ? options->ghc_column : 0;
     reader_init(&r, content, path, options, tree, text_of(units[column]), error);
-    r.stack.divide = false;
     bool fine = true, found = false;
     while (!found && reader_next(&r))
         found = is_header(r.line);

@@ -57,18 +57,10 @@ void stack_set_thread(struct stack *stack, struct text comm, int32_t pid, int32_
     stack->series = tree_add_series(stack->tree, &series);
 }
 
-static void stack_push_one(struct stack *stack, struct text name, uint32_t kinds) {
+void stack_push_kinds(struct stack *stack, struct text name, uint32_t kinds) {
     struct location location = {.name = strings_add(stack->tree->strings, name),
                                 .kinds = (uint8_t)kinds};
     vector_push(&stack->locations, tree_add_location(stack->tree, &location));
-}
-
-void stack_push_kinds(struct stack *stack, struct text name, uint32_t kinds) {
-    for (size_t end; stack->divide && (end = text_find(name, ';')) != SIZE_MAX;) {
-        stack_push_one(stack, text_upto(name, end), kinds);
-        name = text_from(name, end + 1);
-    }
-    stack_push_one(stack, name, kinds);
 }
 
 void stack_push(struct stack *stack, struct text name) {
@@ -108,7 +100,6 @@ void reader_init(struct reader *reader, struct text content, const char *path,
     *reader = (struct reader){
         .options = options, .path = path, .tree = tree, .error = error, .lines = {.rest = content}};
     stack_init(&reader->stack, tree, unit);
-    reader->stack.divide = options->compat_inferno;
 }
 
 void reader_release(struct reader *reader) {

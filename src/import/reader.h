@@ -26,7 +26,6 @@ void note_torn_line(struct tree *tree, const char *path, uint64_t number, struct
 struct stack {
     struct tree *tree;
     uint32_t series;
-    bool divide; /* inferno joins names with ';' as they are, so that one in a name divides it */
     VECTOR(uint32_t) locations;
 };
 void stack_init(struct stack *stack, struct tree *tree, struct text unit);

@@ -116,7 +116,6 @@ static bool sample_read(struct text content, const char *path, const struct impo
                         struct tree *tree, struct error *error) {
     struct sample_reader s = {0};
     reader_init(&s.r, content, path, options, tree, TEXT("samples"), error);
-    s.r.stack.divide = false; /* depth is counted in frames */
     bool fine = true, found = false;
     while (!found && reader_next(&s.r))
         found = text_starts(s.r.line, TEXT("Call graph:"));

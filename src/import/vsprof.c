@@ -145,7 +145,6 @@ static bool vsprof_read(struct text content, const char *path, const struct impo
                         struct tree *tree, struct error *error) {
     struct vsprof v = {0};
     reader_init(&v.r, content, path, options, tree, TEXT("calls"), error);
-    v.r.stack.divide = false;
     bool fine = vsprof_lines(&v);
     reader_release(&v.r);
     vector_release(&v.calls);

@@ -68,7 +68,6 @@ static bool vtune_read(struct text content, const char *path, const struct impor
                        struct tree *tree, struct error *error) {
     struct reader r;
     reader_init(&r, content, path, options, tree, TEXT("ms"), error);
-    r.stack.divide = false;
     bool fine = true, found = false;
     while (!found && reader_next(&r))
         found = text_starts(r.line, VTUNE_HEADER);

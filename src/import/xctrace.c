@@ -315,7 +315,6 @@ static bool xctrace_read(struct text content, const char *path,
                          struct error *error) {
     struct xctrace x = {.rest = content};
     reader_init(&x.r, content, path, options, tree, TEXT("samples"), error);
-    x.r.stack.divide = false;
     bool fine = xctrace_tags(&x);
     reader_release(&x.r);
     id_release(&x.frames);

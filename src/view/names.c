@@ -143,18 +143,23 @@ static struct naming_entry frame_entry(struct names *n, struct known_frame *key,
 
 /* ---- locations ---------------------------------------------------------------------------- */
 
-/* A name from a text that is not perf's needs no care. */
+/* A name from a text that is not perf's needs no care. inferno leaves a ';' in it, so that it divides frames. */
 static struct naming_entry location_plain(struct names *n, const struct location *location) {
     size_t first = n->namer.naming->labels.count;
-    n->namer.name.count = 0;
-    buffer_add_frame_name(&n->namer.name, strings_get(n->tree->strings, location->name));
-    n->namer.cut = namer_skips_after(&n->namer, buffer_text(&n->namer.name));
-    namer_push(&n->namer,
-               location->object ? objects_shown(n->tree->objects, location->object)
-                                : TEXT("[unknown]"),
-               location->kinds);
+    struct text object =
+        location->object ? objects_shown(n->tree->objects, location->object) : TEXT("[unknown]");
+    struct text rest = strings_get(n->tree->strings, location->name);
+    bool cut = namer_skips_after(&n->namer, rest);
+    for (bool more = true; more;) {
+        size_t end = n->namer.options->compat_inferno ? text_find(rest, ';') : SIZE_MAX;
+        more = end != SIZE_MAX;
+        n->namer.name.count = 0;
+        buffer_add_frame_name(&n->namer.name, more ? text_upto(rest, end) : rest);
+        namer_push(&n->namer, object, location->kinds);
+        rest = more ? text_from(rest, end + 1) : rest;
+    }
     struct naming_entry entry = entry_from(n->namer.naming, first);
-    entry.cut = n->namer.cut;
+    entry.cut = cut;
     return entry;
 }
 
