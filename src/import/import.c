@@ -6,8 +6,27 @@
 #include <stdlib.h>
 
 const struct import_format *const import_formats[] = {
-    &format_perf,   &format_folded,  &format_dtrace,  &format_sample,    &format_vtune,
-    &format_vsprof, &format_ghcprof, &format_xctrace, &format_recursive, NULL,
+    &format_perf,
+    &format_folded,
+    &format_dtrace,
+    &format_sample,
+    &format_vtune,
+    &format_vsprof,
+    &format_ghcprof,
+    &format_xctrace,
+    &format_bpftrace,
+    &format_go,
+    &format_gdb,
+    &format_eu_stack,
+    &format_stap,
+    &format_pmcstat,
+    &format_jstack,
+    &format_java_exceptions,
+    &format_faulthandler,
+    &format_chrome,
+    &format_perf_sched,
+    &format_recursive,
+    NULL,
 };
 
 /* What a format may look at, up to the end of a line; stacks of C++ names make lines longer than the first number. */

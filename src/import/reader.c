@@ -41,19 +41,27 @@ void stack_init(struct stack *stack, struct tree *tree, struct text unit) {
 
 void stack_release(struct stack *stack) {
     vector_release(&stack->locations);
+    index_release(&stack->threads);
 }
 
-/* Costs a look at every thread so far when ids are given: for formats with few of them. */
+static uint32_t stack_thread(struct stack *stack, int32_t pid, int32_t tid) {
+    if (pid < 0 && tid < 0)
+        return 0;
+    uint64_t hash = hash_mix((uint32_t)pid, (uint32_t)tid);
+    uint32_t id;
+    for (struct probe p = index_probe(&stack->threads, hash);
+         (id = index_next(&stack->threads, &p));)
+        if (stack->tree->threads.items[id].pid == pid && stack->tree->threads.items[id].tid == tid)
+            return id;
+    id = tree_add_thread(stack->tree, &(struct thread){.pid = pid, .tid = tid, .end = UINT64_MAX});
+    index_add(&stack->threads, hash, id);
+    return id;
+}
+
 void stack_set_thread(struct stack *stack, struct text comm, int32_t pid, int32_t tid) {
     struct series series = stack->tree->series.items[stack->series];
     series.comm = comm.length ? strings_add(stack->tree->strings, comm) : 0;
-    series.thread = 0;
-    for (size_t i = 1; i < stack->tree->threads.count && !series.thread; i++)
-        if (stack->tree->threads.items[i].pid == pid && stack->tree->threads.items[i].tid == tid)
-            series.thread = (uint32_t)i;
-    if (!series.thread && (pid >= 0 || tid >= 0))
-        series.thread = tree_add_thread(
-            stack->tree, &(struct thread){.pid = pid, .tid = tid, .end = UINT64_MAX});
+    series.thread = stack_thread(stack, pid, tid);
     stack->series = tree_add_series(stack->tree, &series);
 }
 

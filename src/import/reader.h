@@ -27,6 +27,7 @@ struct stack {
     struct tree *tree;
     uint32_t series;
     VECTOR(uint32_t) locations;
+    struct index threads; /* those it was set to */
 };
 void stack_init(struct stack *stack, struct tree *tree, struct text unit);
 void stack_release(struct stack *stack);
@@ -88,6 +89,8 @@ enum applicable xctrace_applicable(struct text text);
 const struct import_format *guess_as_inferno(struct text content);
 
 extern const struct import_format format_perf, format_folded, format_dtrace, format_sample,
-    format_vtune, format_vsprof, format_ghcprof, format_xctrace, format_recursive;
+    format_vtune, format_vsprof, format_ghcprof, format_xctrace, format_bpftrace, format_go,
+    format_gdb, format_eu_stack, format_stap, format_pmcstat, format_jstack, format_java_exceptions,
+    format_faulthandler, format_chrome, format_perf_sched, format_recursive;
 
 #endif

@@ -320,7 +320,8 @@ static struct naming_entry series_entry(struct names *n, const struct series *se
     size_t first = n->namer.naming->labels.count;
     const struct thread *thread = &n->tree->threads.items[series->thread];
     int32_t pid = series->thread ? thread->pid : -1, tid = series->thread ? thread->tid : -1;
-    bool has_comm = series->comm || series->thread;
+    bool by_thread = !options->is_script_text || options->show_pid || options->show_tid;
+    bool has_comm = series->comm || (series->thread && by_thread);
     n->comm.count = 0;
     if (has_comm)
         tree_add_comm(n->tree, series, &n->comm);

@@ -1,0 +1,349 @@
+/*
+ * Chrome's trace events, as browsers, compilers (-ftime-trace) and many libraries write them: spans of time by thread, either complete
+ * ("X") or as their begin and end ("B", "E"). A span's weight is its own time, in nanoseconds: what no span inside it covers.
+ *
+ * All events are collected, ordered by thread and time, and swept once; time that passes goes to the innermost open span.
+ */
+#include "import/json.h"
+#include "import/reader.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct span {
+    int64_t process, thread;
+    uint64_t start; /* nanoseconds */
+    uint64_t end;   /* of complete ones; of others UINT64_MAX */
+    size_t order;   /* in the file, which decides where times are equal */
+    uint32_t name;  /* string; 0: the end of the innermost "B" */
+};
+
+struct open_span {
+    uint64_t end;
+    uint32_t node;
+    bool complete; /* its end is known */
+    bool begun;    /* by "B" */
+};
+
+struct thread_label {
+    int64_t process, thread; /* thread is INT64_MIN: the process's */
+    uint32_t name;
+};
+
+struct chrome {
+    struct reader r;
+    struct json json;
+    VECTOR(struct span) spans;
+    VECTOR(struct thread_label) labels;
+    VECTOR(struct open_span) open;
+    struct buffer key, name, phase, label;
+    size_t begun; /* how many of the open ones are */
+    uint64_t now;
+};
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+/* Microseconds, with a fraction as a rule. */
+static bool time_value(struct json *json, uint64_t *nanoseconds) {
+    struct text number;
+    double value;
+    if (!json_number(json, &number) || !text_to_double(number, &value))
+        return false;
+    *nanoseconds = double_to_u64(round(value * 1000));
+    return true;
+}
+
+/* An id is a number, or a string with one in it. */
+static bool id_value(struct chrome *c, int64_t *id) {
+    struct text number;
+    c->label.count = 0;
+    double value;
+    if (json_peek(&c->json) == '"') {
+        if (!json_string(&c->json, &c->label))
+            return false;
+        number = buffer_text(&c->label);
+        *id = text_to_double(number, &value) && fabs(value) < 9e18
+                  ? (int64_t)value
+                  : (int64_t)(hash_bytes(number.data, number.length) >> 2);
+        return true;
+    }
+    if (!json_number(&c->json, &number) || !text_to_double(number, &value) || fabs(value) > 9e18)
+        return json_skip(&c->json);
+    *id = (int64_t)value;
+    return true;
+}
+
+/* args: of a metadata event {"name": "worker"}, of clang's {"detail": "the file or function"} */
+static bool args_value(struct chrome *c, struct buffer *label, struct buffer *detail) {
+    if (!json_take(&c->json, '{'))
+        return json_skip(&c->json);
+    struct buffer key = {0};
+    bool fine = true;
+    while (fine && json_member(&c->json, &key)) {
+        bool string = json_peek(&c->json) == '"';
+        struct buffer *value = !string                                         ? NULL
+                               : text_equal(buffer_text(&key), TEXT("name"))   ? label
+                               : text_equal(buffer_text(&key), TEXT("detail")) ? detail
+                                                                               : NULL;
+        if (value)
+            value->count = 0;
+        fine = value ? json_string(&c->json, value) : json_skip(&c->json);
+    }
+    buffer_release(&key);
+    return fine;
+}
+
+struct event_fields {
+    struct span span;
+    uint64_t duration;
+    bool has_duration;
+    struct buffer label, detail;
+};
+
+static bool event_member(struct chrome *c, struct event_fields *f) {
+    struct text key = buffer_text(&c->key);
+    if (text_equal(key, TEXT("name")) && json_peek(&c->json) == '"')
+        return json_string(&c->json, &c->name);
+    if (text_equal(key, TEXT("ph")) && json_peek(&c->json) == '"')
+        return json_string(&c->json, &c->phase);
+    if (text_equal(key, TEXT("ts")))
+        return time_value(&c->json, &f->span.start) || json_skip(&c->json);
+    if (text_equal(key, TEXT("dur"))) {
+        f->has_duration = time_value(&c->json, &f->duration);
+        return f->has_duration || json_skip(&c->json);
+    }
+    if (text_equal(key, TEXT("pid")))
+        return id_value(c, &f->span.process);
+    if (text_equal(key, TEXT("tid")))
+        return id_value(c, &f->span.thread);
+    if (text_equal(key, TEXT("args")))
+        return args_value(c, &f->label, &f->detail);
+    return json_skip(&c->json);
+}
+
+static void keep_label(struct chrome *c, const struct event_fields *f) {
+    bool process = text_equal(buffer_text(&c->name), TEXT("process_name"));
+    if (!process && !text_equal(buffer_text(&c->name), TEXT("thread_name")))
+        return;
+    struct thread_label label = {f->span.process, process ? INT64_MIN : f->span.thread,
+                                 strings_add(c->r.tree->strings, buffer_text(&f->label))};
+    vector_push(&c->labels, label);
+}
+
+static void keep_event(struct chrome *c, struct event_fields *f) {
+    char phase = c->phase.count == 1 ? c->phase.items[0] : 0;
+    f->span.order = c->spans.count;
+    f->span.end = UINT64_MAX;
+    if (f->detail.count) {
+        buffer_add_char(&c->name, ' ');
+        buffer_add(&c->name, buffer_text(&f->detail));
+    }
+    if (phase == 'M') {
+        keep_label(c, f);
+    } else if (phase == 'X' && f->has_duration) {
+        f->span.end = saturating_add(f->span.start, f->duration);
+        f->span.name = strings_add(c->r.tree->strings, buffer_text(&c->name));
+        vector_push(&c->spans, f->span);
+    } else if (phase == 'B') {
+        f->span.name = strings_add(c->r.tree->strings, buffer_text(&c->name));
+        vector_push(&c->spans, f->span);
+    } else if (phase == 'E') {
+        vector_push(&c->spans, f->span);
+    }
+}
+
+static bool read_event(struct chrome *c) {
+    if (!json_take(&c->json, '{'))
+        return json_skip(&c->json);
+    struct event_fields f = {0};
+    c->name.count = c->phase.count = 0;
+    bool fine = true;
+    while (fine && json_member(&c->json, &c->key))
+        fine = event_member(c, &f);
+    if (fine)
+        keep_event(c, &f);
+    buffer_release(&f.label);
+    buffer_release(&f.detail);
+    return fine;
+}
+
+static const struct note_kind note_cut = {"cut-trace", "the trace ends in the middle of an event"};
+
+/* A trace whose program was killed lacks the end: what is there is used. */
+static bool read_events(struct chrome *c) {
+    if (!json_take(&c->json, '['))
+        return json_skip(&c->json);
+    while (!interrupted && json_peek(&c->json) && !json_take(&c->json, ']')) {
+        json_take(&c->json, ',');
+        char next = json_peek(&c->json);
+        if (next == ']' || !c->json.rest.length || read_event(c))
+            continue;
+        if (c->json.rest.length)
+            return false;
+        reader_warn(&c->r, &note_cut);
+    }
+    return true;
+}
+
+static bool read_document(struct chrome *c) {
+    if (json_peek(&c->json) == '[')
+        return read_events(c);
+    if (!json_take(&c->json, '{'))
+        return false;
+    bool fine = true;
+    while (fine && json_member(&c->json, &c->key))
+        fine = text_equal(buffer_text(&c->key), TEXT("traceEvents")) ? read_events(c)
+                                                                     : json_skip(&c->json);
+    return fine;
+}
+
+/* ---- sweeping ----------------------------------------------------------------------------- */
+
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* Outer spans first, where two begin together. */
+static int span_order(const void *a, const void *b) {
+    const struct span *x = a, *y = b;
+    int order = ORDER(x->process, y->process);
+    order = order ? order : ORDER(x->thread, y->thread);
+    order = order ? order : ORDER(x->start, y->start);
+    order = order || x->end == UINT64_MAX || y->end == UINT64_MAX ? order : ORDER(y->end, x->end);
+    return order ? order : ORDER(x->order, y->order);
+}
+
+static void time_passes(struct chrome *c, uint64_t now) {
+    if (c->open.count && now > c->now)
+        tree_count(c->r.tree, c->open.items[c->open.count - 1].node, c->r.stack.series, 0,
+                   now - c->now);
+    c->now = now > c->now ? now : c->now;
+}
+
+static void close_until(struct chrome *c, uint64_t now) {
+    while (c->open.count && c->open.items[c->open.count - 1].complete &&
+           c->open.items[c->open.count - 1].end <= now) {
+        time_passes(c, c->open.items[c->open.count - 1].end);
+        c->begun -= c->open.items[--c->open.count].begun;
+    }
+    time_passes(c, now);
+}
+
+/* "E": what was begun last, and whatever stands inside it. Without any it means nothing. */
+static void close_begun(struct chrome *c) {
+    while (c->begun) {
+        c->open.count--;
+        if (c->open.items[c->open.count].begun) {
+            c->begun--;
+            break;
+        }
+    }
+}
+
+static void open_one(struct chrome *c, const struct span *span) {
+    const struct open_span *outer = c->open.count ? &c->open.items[c->open.count - 1] : NULL;
+    struct location location = {.name = span->name};
+    struct open_span inner = {.end = span->end,
+                              .complete = span->end != UINT64_MAX,
+                              .begun = span->end == UINT64_MAX,
+                              .node = tree_add_node(c->r.tree, outer ? outer->node : 0,
+                                                    tree_add_location(c->r.tree, &location))};
+    if (outer && outer->complete &&
+        inner.end > outer->end) { /* a span cannot outlive the one it is in */
+        inner.end = outer->end;
+        inner.complete = true;
+    }
+    tree_count(c->r.tree, inner.node, c->r.stack.series, 1, 0);
+    c->begun += inner.begun;
+    vector_push(&c->open, inner);
+}
+
+static int label_order(const void *a, const void *b) {
+    const struct thread_label *x = a, *y = b;
+    int order = ORDER(x->process, y->process);
+    order = order ? order : ORDER(x->thread, y->thread);
+    return order ? order : ORDER(x->name, y->name);
+}
+
+static uint32_t label_find(const struct chrome *c, int64_t process, int64_t thread) {
+    size_t low = 0, high = c->labels.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct thread_label *label = &c->labels.items[middle];
+        if (label->process == process && label->thread == thread)
+            return label->name;
+        bool before = label->process != process ? label->process < process : label->thread < thread;
+        low = before ? middle + 1 : low;
+        high = before ? high : middle;
+    }
+    return 0;
+}
+
+static int32_t small_id(int64_t id) {
+    return id >= 0 && id <= INT32_MAX ? (int32_t)id : -1;
+}
+
+/* The thread's name, or the process's, or none. */
+static void start_thread(struct chrome *c, const struct span *span) {
+    uint32_t label = label_find(c, span->process, span->thread);
+    if (!label)
+        label = label_find(c, span->process, INT64_MIN);
+    c->open.count = c->begun = 0;
+    c->now = 0;
+    stack_set_thread(&c->r.stack, strings_get(c->r.tree->strings, label), small_id(span->process),
+                     small_id(span->thread));
+}
+
+static void sweep(struct chrome *c) {
+    if (c->spans.count)
+        qsort(c->spans.items, c->spans.count, sizeof *c->spans.items, span_order);
+    if (c->labels.count)
+        qsort(c->labels.items, c->labels.count, sizeof *c->labels.items, label_order);
+    for (size_t i = 0; i < c->spans.count; i++) {
+        const struct span *span = &c->spans.items[i], *last = i ? span - 1 : NULL;
+        if (!last || last->process != span->process || last->thread != span->thread) {
+            close_until(c, UINT64_MAX - 1);
+            start_thread(c, span);
+        }
+        close_until(c, span->start);
+        if (span->name)
+            open_one(c, span);
+        else
+            close_begun(c);
+    }
+    while (c->open.count && c->open.items[c->open.count - 1].complete)
+        close_until(c, c->open.items[c->open.count - 1].end);
+}
+
+static bool chrome_read(struct text content, const char *path, const struct import_options *options,
+                        struct tree *tree, struct error *error) {
+    struct chrome c = {.json = {content}};
+    reader_init(&c.r, content, path, options, tree, TEXT("time"), error);
+    tree->events.items[tree->series.items[c.r.stack.series].event].unit =
+        strings_add(tree->strings, TEXT("ns"));
+    bool fine = read_document(&c);
+    if (fine)
+        sweep(&c);
+    else
+        error_at(error, path, (uint64_t)(c.json.rest.data - content.data), "not JSON as expected");
+    vector_release(&c.spans);
+    vector_release(&c.labels);
+    vector_release(&c.open);
+    buffer_release(&c.key);
+    buffer_release(&c.name);
+    buffer_release(&c.phase);
+    buffer_release(&c.label);
+    reader_release(&c.r);
+    return fine;
+}
+
+static int chrome_score(struct text beginning) {
+    struct json json = {beginning};
+    char first = json_peek(&json);
+    if (first != '{' && first != '[')
+        return 0;
+    bool events = text_search(beginning, TEXT("\"traceEvents\"")) != SIZE_MAX;
+    bool phase = text_search(beginning, TEXT("\"ph\"")) != SIZE_MAX;
+    return events ? 95 : first == '[' && phase ? 85 : 0;
+}
+
+const struct import_format format_chrome = {"chrome", "Chrome trace events, JSON", chrome_score,
+                                            chrome_read};

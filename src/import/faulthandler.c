@@ -1,0 +1,54 @@
+/*
+ * Python's faulthandler: a stack for each thread, leaf first, each worth one sample. A frame is called file:line:function.
+ *
+ *     Thread 0x00007f1 (most recent call first):
+ *       File "/usr/lib/python3.11/threading.py", line 302 in wait
+ */
+#include "import/reader.h"
+
+static bool python_frame(struct text line, struct buffer *name) {
+    line = text_trim(line);
+    size_t close = text_search(line, TEXT("\", line "));
+    if (!text_starts(line, TEXT("File \"")) || close == SIZE_MAX || close < 6)
+        return false;
+    struct text rest = text_from(line, close + 8);
+    size_t in = text_search(rest, TEXT(" in "));
+    uint64_t number;
+    if (in == SIZE_MAX || !text_to_u64(text_upto(rest, in), &number))
+        return false;
+    name->count = 0;
+    buffer_add(name, (struct text){line.data + 6, close - 6});
+    buffer_printf(name, ":%llu:", (unsigned long long)number);
+    buffer_add(name, text_from(rest, in + 4));
+    return true;
+}
+
+static void stack_end(struct reader *r) {
+    stack_reverse(&r->stack);
+    if (r->stack.locations.count)
+        stack_count(&r->stack, 1, 1);
+    r->stack.locations.count = 0;
+}
+
+static bool faulthandler_read(struct text content, const char *path,
+                              const struct import_options *options, struct tree *tree,
+                              struct error *error) {
+    struct reader r;
+    reader_init(&r, content, path, options, tree, TEXT("samples"), error);
+    while (reader_next(&r)) {
+        if (python_frame(r.line, &r.scratch))
+            stack_push(&r.stack, buffer_text(&r.scratch));
+        else
+            stack_end(&r);
+    }
+    stack_end(&r);
+    reader_release(&r);
+    return true;
+}
+
+static int faulthandler_score(struct text beginning) {
+    return text_search(beginning, TEXT("(most recent call first):")) != SIZE_MAX ? 90 : 0;
+}
+
+const struct import_format format_faulthandler = {"faulthandler", "Python's faulthandler",
+                                                  faulthandler_score, faulthandler_read};

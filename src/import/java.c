@@ -1,0 +1,173 @@
+/*
+ * Java's stacks in text: thread dumps of jstack, and exceptions in logs. Both have a line `at package.Class.method(File.java:12)` for each
+ * frame, leaf first.
+ *
+ * Of a thread dump only threads that run count: RUNNABLE, not the virtual machine's own, and not those that say RUNNABLE while they
+ * wait for the network. Pools number their threads; the number is left out, so that they add up.
+ */
+#include "import/reader.h"
+
+static bool java_frame(struct text line, struct text *name) {
+    line = text_trim(line);
+    if (!text_starts(line, TEXT("at ")))
+        return false;
+    line = text_from(line, 3);
+    size_t open = text_find(line, '(');
+    *name = text_trim(open == SIZE_MAX ? line : text_upto(line, open));
+    return name->length > 0 && text_find(*name, ' ') == SIZE_MAX;
+}
+
+/* ---- jstack ------------------------------------------------------------------------------- */
+
+static const char *const waiting[] = {
+    "epollWait",    "EPoll.wait",    "EPollArrayWrapper.poll",
+    "socketAccept", "Socket.accept", "Net.accept",
+    "accept0",      "socketRead0",   "Net.poll",
+    "KQueue.poll",
+};
+static const char *const own_threads[] = {"C1 CompilerThread", "C2 CompilerThread",
+                                          "Signal Dispatcher", "Service Thread", "Attach Listener"};
+
+static bool has_any(struct text name, const char *const *list, size_t count, bool at_start) {
+    for (size_t i = 0; i < count; i++)
+        if (at_start ? text_starts(name, text_of(list[i])) : text_ends(name, text_of(list[i])))
+            return true;
+    return false;
+}
+
+/* "pool-1-thread-12" is "pool-1-thread". */
+static struct text without_number(struct text name) {
+    size_t end = name.length;
+    while (end && name.data[end - 1] >= '0' && name.data[end - 1] <= '9')
+        end--;
+    return end && end < name.length && name.data[end - 1] == '-' ? text_upto(name, end - 1) : name;
+}
+
+struct dump {
+    struct reader r;
+    bool runs;
+    bool waits; /* its leaf waits, whatever its state says */
+};
+
+static void thread_end(struct dump *d) {
+    stack_reverse(&d->r.stack);
+    if (d->runs && !d->waits && d->r.stack.locations.count)
+        stack_count(&d->r.stack, 1, 1);
+    d->r.stack.locations.count = 0;
+    d->runs = d->waits = false;
+}
+
+static void thread_start(struct dump *d) {
+    thread_end(d);
+    size_t close = text_find(text_from(d->r.line, 1), '"');
+    struct text name = {d->r.line.data + 1, close == SIZE_MAX ? d->r.line.length - 1 : close};
+    d->waits = has_any(name, own_threads, COUNT_OF(own_threads), true) ||
+               text_search(d->r.line, TEXT(" waiting on condition ")) != SIZE_MAX;
+    stack_set_thread(&d->r.stack, without_number(name), -1, -1);
+}
+
+static bool jstack_read(struct text content, const char *path, const struct import_options *options,
+                        struct tree *tree, struct error *error) {
+    struct dump d = {0};
+    reader_init(&d.r, content, path, options, tree, TEXT("samples"), error);
+    while (reader_next(&d.r)) {
+        struct text name;
+        if (text_starts(d.r.line, TEXT("\""))) {
+            thread_start(&d);
+        } else if (text_search(d.r.line, TEXT("java.lang.Thread.State: ")) != SIZE_MAX) {
+            d.runs = text_search(d.r.line, TEXT("State: RUNNABLE")) != SIZE_MAX;
+        } else if (java_frame(d.r.line, &name)) {
+            if (d.r.stack.locations.count == 0)
+                d.waits |= has_any(name, waiting, COUNT_OF(waiting), false);
+            stack_push(&d.r.stack, name);
+        } else if (d.r.line.length == 0) {
+            thread_end(&d);
+        }
+    }
+    thread_end(&d);
+    reader_release(&d.r);
+    return true;
+}
+
+static int jstack_score(struct text beginning) {
+    return text_search(beginning, TEXT("java.lang.Thread.State: ")) != SIZE_MAX ? 90 : 0;
+}
+
+const struct import_format format_jstack = {"jstack", "Java thread dumps", jstack_score,
+                                            jstack_read};
+
+/* ---- exceptions --------------------------------------------------------------------------- */
+
+/* "… Caused by: java.io.IOException: why": the class, or nothing. Logs may have a time and a level before it. */
+static struct text exception_class(struct text line) {
+    struct text found = TEXT("");
+    for (struct text rest = text_trim(line); rest.length;) {
+        size_t end = text_find(rest, ' ');
+        struct text word = end == SIZE_MAX ? rest : text_upto(rest, end);
+        rest = end == SIZE_MAX ? TEXT("") : text_trim(text_from(rest, end));
+        if (text_ends(word, TEXT(":")))
+            word.length--;
+        bool named = text_ends(word, TEXT("Exception")) || text_ends(word, TEXT("Error")) ||
+                     text_ends(word, TEXT("Throwable"));
+        if (named && text_find(word, '.') != SIZE_MAX) {
+            found = word;
+            break;
+        }
+    }
+    return found;
+}
+
+/* The leaf is what was thrown. */
+static void exception_end(struct reader *r, uint32_t *thrown) {
+    if (r->stack.locations.count) {
+        stack_reverse(&r->stack);
+        if (*thrown)
+            vector_push(&r->stack.locations, *thrown);
+        stack_count(&r->stack, 1, 1);
+    }
+    r->stack.locations.count = 0;
+    *thrown = 0;
+}
+
+static bool exceptions_read(struct text content, const char *path,
+                            const struct import_options *options, struct tree *tree,
+                            struct error *error) {
+    struct reader r;
+    uint32_t thrown = 0;
+    reader_init(&r, content, path, options, tree, TEXT("exceptions"), error);
+    while (reader_next(&r)) {
+        struct text name;
+        if (java_frame(r.line, &name)) {
+            stack_push(&r.stack, name);
+            continue;
+        }
+        if (text_starts(text_trim(r.line), TEXT("... ")))
+            continue;
+        exception_end(&r, &thrown);
+        name = exception_class(r.line);
+        if (name.length) {
+            stack_push(&r.stack, name);
+            thrown = r.stack.locations.items[0];
+            r.stack.locations.count = 0;
+        }
+    }
+    exception_end(&r, &thrown);
+    reader_release(&r);
+    return true;
+}
+
+/* A frame right behind a line that names an exception. */
+static int exceptions_score(struct text beginning) {
+    struct lines lines = {.rest = beginning};
+    struct text line, name;
+    bool thrown = false;
+    while (lines_next(&lines, &line)) {
+        if (thrown && java_frame(line, &name) && text_find(line, '(') != SIZE_MAX)
+            return 65;
+        thrown = exception_class(line).length > 0;
+    }
+    return 0;
+}
+
+const struct import_format format_java_exceptions = {"java-exceptions", "Java exceptions in a log",
+                                                     exceptions_score, exceptions_read};

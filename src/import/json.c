@@ -1,0 +1,145 @@
+#include "import/json.h"
+
+char json_peek(struct json *json) {
+    while (json->rest.length && memchr(" \t\r\n", json->rest.data[0], 4))
+        json->rest = text_from(json->rest, 1);
+    return json->rest.length ? json->rest.data[0] : 0;
+}
+
+bool json_take(struct json *json, char c) {
+    if (json_peek(json) != c || !json->rest.length)
+        return false;
+    json->rest = text_from(json->rest, 1);
+    return true;
+}
+
+static void add_point(struct buffer *out, uint32_t point) {
+    if (point < 0x80) {
+        buffer_add_char(out, (char)point);
+        return;
+    }
+    int more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+    static const unsigned char leads[] = {0, 0xc0, 0xe0, 0xf0};
+    buffer_add_char(out, (char)(leads[more] | point >> 6 * more));
+    while (more-- > 0)
+        buffer_add_char(out, (char)(0x80 | (point >> 6 * more & 0x3f)));
+}
+
+static bool hex4(struct text t, uint32_t *value) {
+    uint64_t number;
+    if (t.length < 4 || !text_hex_to_u64(text_upto(t, 4), &number))
+        return false;
+    *value = (uint32_t)number;
+    return true;
+}
+
+/* What follows a backslash; how many bytes it took, 0 if it is no escape. A half of a pair alone is U+FFFD. */
+static size_t add_escape(struct buffer *out, struct text t) {
+    static const char codes[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
+    uint32_t point, low;
+    if (!t.length)
+        return 0;
+    for (size_t i = 0; i + 1 < sizeof codes; i += 2) {
+        if (t.data[0] == codes[i]) {
+            buffer_add_char(out, codes[i + 1]);
+            return 1;
+        }
+    }
+    if (t.data[0] != 'u' || !hex4(text_from(t, 1), &point))
+        return 0;
+    bool pair = point >= 0xd800 && point < 0xdc00 && t.length >= 11 && t.data[5] == '\\' &&
+                t.data[6] == 'u' && hex4(text_from(t, 7), &low) && low >= 0xdc00 && low < 0xe000;
+    if (pair)
+        point = 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00);
+    else if (point >= 0xd800 && point < 0xe000)
+        point = 0xfffd;
+    add_point(out, point);
+    return pair ? 11 : 5;
+}
+
+bool json_string(struct json *json, struct buffer *out) {
+    if (!json_take(json, '"'))
+        return false;
+    for (;;) {
+        size_t plain = 0;
+        while (plain < json->rest.length && json->rest.data[plain] != '"' &&
+               json->rest.data[plain] != '\\')
+            plain++;
+        buffer_add(out, text_upto(json->rest, plain));
+        json->rest = text_from(json->rest, plain);
+        if (!json->rest.length)
+            return false;
+        char c = json->rest.data[0];
+        json->rest = text_from(json->rest, 1);
+        if (c == '"')
+            return true;
+        size_t used = add_escape(out, json->rest);
+        if (!used)
+            return false;
+        json->rest = text_from(json->rest, used);
+    }
+}
+
+bool json_number(struct json *json, struct text *number) {
+    json_peek(json);
+    size_t length = 0;
+    while (length < json->rest.length && memchr("0123456789+-.eE", json->rest.data[length], 15))
+        length++;
+    *number = text_upto(json->rest, length);
+    json->rest = text_from(json->rest, length);
+    return length > 0;
+}
+
+/* A string's end, without unescaping it. */
+static bool skip_string(struct json *json) {
+    json->rest = text_from(json->rest, 1);
+    for (size_t i = 0; i < json->rest.length; i++) {
+        if (json->rest.data[i] == '\\') {
+            i++;
+        } else if (json->rest.data[i] == '"') {
+            json->rest = text_from(json->rest, i + 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool json_skip(struct json *json) {
+    size_t depth = 0;
+    do {
+        char c = json_peek(json);
+        if (c == 0 && !json->rest.length)
+            return false;
+        if (c == '"') {
+            if (!skip_string(json))
+                return false;
+            continue;
+        }
+        if (c == '{' || c == '[') {
+            depth++;
+        } else if (c == '}' || c == ']') {
+            if (depth == 0)
+                return false;
+            depth--;
+        } else if (c != ',' && c != ':') {
+            size_t length = 0;
+            while (length < json->rest.length &&
+                   !memchr(",:{}[]\" \t\r\n", json->rest.data[length], 11))
+                length++;
+            json->rest = text_from(json->rest, length ? length : 1);
+            continue;
+        } else if (depth == 0) {
+            return false;
+        }
+        json->rest = text_from(json->rest, 1);
+    } while (depth);
+    return true;
+}
+
+bool json_member(struct json *json, struct buffer *name) {
+    json_take(json, ',');
+    name->count = 0;
+    if (json_take(json, '}'))
+        return false;
+    return json_string(json, name) && json_take(json, ':');
+}

@@ -1,0 +1,24 @@
+/* Private to the room: JSON as a stream of values, for readers that want a few of them. No tree, no recursion. */
+#ifndef WICK_IMPORT_JSON_H
+#define WICK_IMPORT_JSON_H
+
+#include "base/base.h"
+
+struct json {
+    struct text rest;
+};
+
+/* The first byte of the next value or of what closes the one we are in; 0 at the end. */
+char json_peek(struct json *json);
+/* Steps over `c`, if it is next. */
+bool json_take(struct json *json, char c);
+/* A string, unescaped, appended to `out`. False, and nothing read, if none is next. */
+bool json_string(struct json *json, struct buffer *out);
+/* A number as it stands. */
+bool json_number(struct json *json, struct text *number);
+/* Whatever value is next. False where the text ends too early or is no JSON. */
+bool json_skip(struct json *json);
+/* In an object: the next member's name, in `name`, with its value next. False at its end, which is taken, or at nonsense. */
+bool json_member(struct json *json, struct buffer *name);
+
+#endif

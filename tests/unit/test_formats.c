@@ -1,0 +1,204 @@
+/* The readers of other tools' text, each on a piece of what its tool really prints. */
+#include "folding.h"
+
+static void test_dtrace(void **state) {
+    expect_fold("dtrace",
+                "CPU  ID\n  0  1\n\n"
+                "  unix`tsc+0x21\n  genunix`a::b<c>(d)+0xa\n    3\n\n"
+                "  app`operator->+0x1\n\n  app`x;y->Lz+0x2\n  2\n",
+                "app`x:y;z_[i];app`operator-> 2\ngenunix`a::b<c>;unix`tsc 3\n");
+}
+
+static void test_bpftrace(void **state) {
+    expect_fold("bpftrace",
+                "Attaching 1 probe...\n\n@[\n    open+12\n    main+0x30\n, bash, 77]: 7\n"
+                "@stacks[\n    kernel+1\n,\n    user+2\n]: 2\n@[, idle]: 5\n@x: 12\n",
+                "bash, 77;main;open 7\nidle 5\nuser;kernel 2\n");
+}
+
+static void test_go(void **state) {
+    const char *text = "PeriodType: cpu nanoseconds\nPeriod: 10000000\nSamples:\n"
+                       "samples/count cpu/nanoseconds\n"
+                       "          2   20000000: 1 2 \n"
+                       "                bytes:[1024]\n"
+                       "          1   10000000: 2 9 \n"
+                       "Locations\n"
+                       "     1: 0x41fc95 M=1 inner /x.go:259:0 s=258\n"
+                       "             a.(*b).outer /x.go:573:0 s=570\n"
+                       "     2: 0x41dc0b M=1 main.main /x.go:709:0 s=705\n"
+                       "Mappings\n1: 0x400000/0x4b3000/0x0 /x\n";
+    expect_fold("go", text, "9;main.main 10000000\nmain.main;a.(*b).outer;inner 20000000\n");
+}
+
+static void test_gdb(void **state) {
+    const char *text = "Thread 2 (Thread 0x7f5e (LWP 20879) \"my worker\"):\n"
+                       "#0  0x00007f5e in poll (a=0, b=<x>) at ../x.c:48\n"
+                       "#1  std::function<void (int)>::operator() (this=0x1) from /lib/x.so\n"
+                       "#2  <signal handler called>\n"
+                       "#3  (anonymous namespace)::f () at g.c:3\n\n"
+                       "Thread 1 (Thread 0x7f5e (LWP 20877) \"g\"):\n#0  main () at g.c:5\n";
+    expect_fold("gdb", text,
+                "g;main 1\nmy_worker;(anonymous namespace)::f;<signal handler called>;"
+                "std::function<void (int)>::operator();poll 1\n");
+}
+
+static void test_eu_stack(void **state) {
+    expect_fold_with("eu-stack",
+                     "PID 12 - process\nTID 12:\n#0  0x00007f7e8f0 poll - /lib/libc.so.6\n"
+                     "#1  0x00005555 - 1 main\nTID 13:\n#0  0x00007f7e8f0 wait\n",
+                     "main;poll 1\nwait 1\n", (struct import_options){0},
+                     (struct naming_options){0});
+}
+
+static void test_stap(void **state) {
+    expect_fold("stap",
+                " 0xffffffff8103ce3b : native_safe_halt+0xb/0x10 [kernel]\n"
+                " 0xffffffff8101c6a3 : default_idle+0x53/0x1d0 [kernel]\n\t2404\n"
+                " 0x7f12 : main+0x3/0x4 [/bin/x]\n 3\n",
+                "default_idle;native_safe_halt 2404\nmain 3\n");
+}
+
+static void test_pmcstat(void **state) {
+    expect_fold("pmcstat",
+                "@ CPU_CLK_UNHALTED_CORE [100 samples]\n\n"
+                "60.00%  [60]       leaf @ /boot/kernel/kernel\n"
+                " 50.00%  [30]        one\n"
+                "  100.0%  [30]         root\n"
+                " 40.00%  [24]        two\n\n"
+                "40.00%  [40]       other @ /bin/x\n",
+                "leaf 6\nother 40\nroot;one;leaf 30\ntwo;leaf 24\n");
+}
+
+static void test_jstack(void **state) {
+    expect_fold(
+        "jstack",
+        "\"main\" #1 prio=5 runnable  [0x1]\n   java.lang.Thread.State: RUNNABLE\n"
+        "\tat J.f(J.java:1)\n\t- locked <0x1> (a x)\n\tat J.main(J.java:2)\n\n"
+        "\"pool-1-thread-7\" #2 runnable\n   java.lang.Thread.State: RUNNABLE\n"
+        "\tat P.run(P.java:1)\n\n"
+        "\"Handler\" #2 daemon waiting on condition  [0x2]\n   java.lang.Thread.State: RUNNABLE\n"
+        "\tat R.wait(R.java:1)\n\n"
+        "\"net\" #3 runnable\n   java.lang.Thread.State: RUNNABLE\n"
+        "\tat java.net.SocketInputStream.socketRead0(Native Method)\n\tat N.run(N.java:1)\n\n"
+        "\"sleeper\" #4 in Object.wait()\n   java.lang.Thread.State: TIMED_WAITING (sleeping)\n"
+        "\tat S.run(S.java:1)\n",
+        "main;J.main;J.f 1\npool-1-thread;P.run 1\n");
+}
+
+static void test_java_exceptions(void **state) {
+    expect_fold(
+        "java-exceptions",
+        "12:00 ERROR x.Y java.lang.IllegalStateException: bad\n\tat a.B.f(B.java:3)\n"
+        "\tat a.B.main(B.java:9)\nCaused by: java.io.IOException: y\n"
+        "\tat a.C.read(C.java:1)\n\t... 2 more\n12:01 INFO fine\n",
+        "a.B.main;a.B.f;java.lang.IllegalStateException 1\na.C.read;java.io.IOException 1\n");
+}
+
+static void test_faulthandler(void **state) {
+    expect_fold("faulthandler",
+                "Thread 0x01 (most recent call first):\n  File \"/a b.py\", line 2 in inner\n"
+                "  File \"/a b.py\", line 3 in <module>\n\n"
+                "Current thread 0x02 (most recent call first):\n  File \"x.py\", line 6 in f\n",
+                "/a b.py:3:<module>;/a b.py:2:inner 1\nx.py:6:f 1\n");
+}
+
+static void test_chrome(void **state) {
+    expect_fold(
+        "chrome",
+        "{\"traceEvents\":[\n"
+        "{\"ph\":\"M\",\"pid\":1,\"tid\":2,\"name\":\"thread_name\",\"args\":{\"name\":\"main\"}},"
+        "\n"
+        "{\"pid\":1,\"tid\":2,\"ph\":\"X\",\"ts\":10,\"dur\":100,\"name\":\"outer\"},\n"
+        "{\"pid\":1,\"tid\":2,\"ph\":\"X\",\"ts\":20,\"dur\":30.5,\"name\":\"in\\u006eer\"},\n"
+        "{\"pid\":1,\"tid\":2,\"ph\":\"B\",\"ts\":60,\"name\":\"b\",\"args\":{\"x\":[1,{\"y\":2}]}}"
+        ",\n"
+        "{\"pid\":1,\"tid\":2,\"ph\":\"E\",\"ts\":70}\n"
+        "],\"other\":null}",
+        "main;outer 59500\nmain;outer;b 10000\nmain;outer;inner 30500\n");
+    expect_fold("chrome", "[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"cut\"},\n", "cut 2000\n");
+}
+
+static void test_perf_sched(void **state) {
+    expect_fold("perf-sched",
+                "a 7 [000] 1.000000: sched:sched_switch: prev_comm=a prev_pid=7 prev_prio=120 "
+                "prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120\n"
+                "\tff schedule ([kernel.kallsyms])\n\t11 main (/a)\n\n"
+                "swapper 0 [000] 1.000500: sched:sched_switch: swapper/0:0 [120] R ==> a:7 [120]\n"
+                "\tff idle ([kernel.kallsyms])\n\n",
+                "a;main;schedule 500000\n");
+}
+
+static void test_recursive(void **state) {
+    expect_fold("recursive", "a;b;b;b;c;b 2\na;a 1\n", "a 1\na;b;c;b 2\n");
+}
+
+static void test_xctrace(void **state) {
+    expect_fold(
+        "xctrace",
+        "<?xml version=\"1.0\"?><trace-query-result><node xpath='x > y'><row><weight/>"
+        "<backtrace id=\"1\"><frame id=\"2\" name=\"f&lt;int&gt;\"><binary/></frame>"
+        "<frame id=\"3\" name=\"main\"/></backtrace></row>"
+        "<row><backtrace ref=\"1\"/></row><row><sentinel/></row>"
+        "<row><backtrace id=\"4\"><frame ref=\"3\"/></backtrace></row></node></trace-query-result>",
+        "main 1\nmain;f<int> 2\n");
+}
+
+/* What inferno calls an error is a note by wick's rules, and the rest is used. */
+static void test_bad_lines(void **state) {
+    const char *text =
+        "Function Stack,CPU Time:Self,Module\nmain,0.5,a.exe\n   deep,0.1,a.exe\n leaf,x,a.exe\n";
+    struct import_options options = {0};
+    struct tree *tree = read_text("vtune", text_of(text), &options);
+    assert_int_equal(tree->notes.items[0].count, 2);
+    tree_done(tree);
+    expect_fold("vtune", text, "a.exe`main 500\n");
+    options.compat_inferno = true;
+    struct error error;
+    tree = tree_new();
+    assert_false(
+        import_format_named("vtune")->read(text_of(text), "input", &options, tree, &error));
+    assert_non_null(strstr(error.message, "Skipped indentation level at line 3"));
+    tree_done(tree);
+}
+
+static const char *guessed(const char *text) {
+    const struct import_format *format = import_guess(text_of(text));
+    return format ? format->name : "none";
+}
+
+static void test_guesses(void **state) {
+    assert_string_equal(guessed("@[\n    f+1\n]: 3\n"), "bpftrace");
+    assert_string_equal(guessed("PeriodType: cpu ns\nSamples:\na/count\n"), "go");
+    assert_string_equal(guessed("Thread 1 (LWP 2):\n#0  main () at x.c:1\n"), "gdb");
+    assert_string_equal(guessed("PID 1 - process\nTID 1:\n#0  0x01 main\n"), "eu-stack");
+    assert_string_equal(guessed(" 0x12 : f+0x1/0x2 [kernel]\n 12\n"), "stap");
+    assert_string_equal(guessed("@ X [4 samples]\n\n51.42%  [2]  f @ /x\n"), "pmcstat");
+    assert_string_equal(guessed("\"m\" #1\n   java.lang.Thread.State: RUNNABLE\n"), "jstack");
+    assert_string_equal(guessed("a.b.XException: m\n\tat a.B.f(B.java:1)\n"), "java-exceptions");
+    assert_string_equal(guessed("Thread 0x1 (most recent call first):\n"), "faulthandler");
+    assert_string_equal(guessed("{\"traceEvents\":[]}"), "chrome");
+    assert_string_equal(guessed("Function Stack,CPU Time:Self,Module\n"), "vtune");
+    assert_string_equal(guessed("h\n\n m`f+0x1\n 2\n"), "dtrace");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dtrace),
+        cmocka_unit_test(test_bpftrace),
+        cmocka_unit_test(test_go),
+        cmocka_unit_test(test_gdb),
+        cmocka_unit_test(test_eu_stack),
+        cmocka_unit_test(test_stap),
+        cmocka_unit_test(test_pmcstat),
+        cmocka_unit_test(test_jstack),
+        cmocka_unit_test(test_java_exceptions),
+        cmocka_unit_test(test_faulthandler),
+        cmocka_unit_test(test_chrome),
+        cmocka_unit_test(test_perf_sched),
+        cmocka_unit_test(test_recursive),
+        cmocka_unit_test(test_xctrace),
+        cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_guesses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
