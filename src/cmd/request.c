@@ -240,6 +240,25 @@ void print_notes(struct notes *notes) {
     buffer_release(&line);
 }
 
+/* --verbose: what was read, before what is made of it. */
+static void describe_source(const struct source *source) {
+    const struct tree *tree = source->tree;
+    uint64_t samples = 0;
+    for (size_t i = 1; i < tree->cells.count; i++)
+        samples += tree->cells.items[i].samples;
+    for (size_t i = 0; i < source->file_count; i++)
+        fprintf(stderr, "wick: %s: %zu bytes\n", source->files[i].path, source->files[i].size);
+    fprintf(stderr, "wick: %s, %llu samples counted on %zu places in code, %zu stacks, %zu series\n",
+            source->profile  ? "perf.data"
+            : source->format ? source->format->what
+                             : "text",
+            (unsigned long long)samples, tree->locations.count - 1, tree->nodes.count - 1,
+            tree->series.count - 1);
+    if (source->profile)
+        fprintf(stderr, "wick: %llu samples in the file; events: %s\n",
+                (unsigned long long)source->profile->sample_count, source->profile->event_names);
+}
+
 bool open_source(struct source *source, const char *command, int *status) {
     static const char *const standard_input[] = {"-"};
     const char *const *paths = request.operands.items;
@@ -253,8 +272,11 @@ bool open_source(struct source *source, const char *command, int *status) {
         count = 1;
     }
     struct error error;
-    if (source_open(source, paths, count, &request.import, &error))
+    if (source_open(source, paths, count, &request.import, &error)) {
+        if (request.verbose)
+            describe_source(source);
         return true;
+    }
     *status = fail(&error);
     return false;
 }

@@ -118,8 +118,8 @@ static void a_flame_can_be_shaped(void **state) {
     expect_flame(tree, (struct flame_options){.max_depth = 1, .by_samples = true},
                  ":0/4 app:0/3 main:3/3 idle:0/1 main:1/1 ");
     expect_flame(tree, (struct flame_options){.reverse = true},
-                 ":0/17 app:0/10 f!:0/2 main:2/2 f:0/3 main:3/3 g:0/5 f:0/5 f:0/5 main:5/5 "
-                 "idle:0/7 f:0/7 main:7/7 ");
+                 ":0/17 f!:0/2 main:0/2 app:2/2 f:0/10 main:0/10 app:3/3 idle:7/7 "
+                 "g:0/5 f:0/5 f:0/5 main:0/5 app:5/5 ");
     tree_free(tree);
 }
 
