@@ -1,7 +1,6 @@
 /* Opens the bytes as perf.data, walks all records and decodes each in every way that fits its type. */
 #include "perfdata/perfdata.h"
 
-#include <sys/mman.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -24,6 +24,17 @@ static const struct mapping *mapping_of(const struct worker *w, const struct spa
     return mapping && (mapping->executable || w->reading->options->compat_perf) ? mapping : NULL;
 }
 
+/* The kernel's mapping ends with its text, but code that ran at boot lies behind its data, and idle CPUs' stacks begin there: where the
+   kernel has a symbol is kernel. perf finds them because it stretches the mapping over all symbols. */
+static uint32_t kernel_beyond(const struct worker *w, unsigned mode, uint64_t address) {
+    const struct reading *reading = w->reading;
+    struct symbol symbol;
+    bool found =
+        mode == MODE_KERNEL && reading->kernel_object && !reading->options->no_names &&
+        objects_symbol(reading->profile->objects, reading->kernel_object, address, &symbol);
+    return found ? reading->kernel_object : 0;
+}
+
 /* A return address belongs to the call before it, also when it is the first byte of another mapping; perf doesn't mind. */
 static uint32_t location_find(struct worker *w, const struct space_at *at,
                               const struct entry *entry) {
@@ -33,7 +44,7 @@ static uint32_t location_find(struct worker *w, const struct space_at *at,
     struct location location = {
         .address = mapping ? entry->ip - mapping->start + mapping->offset : entry->ip,
         .raw = options->raw_addresses ? entry->ip : 0,
-        .object = mapping ? mapping->object : 0,
+        .object = mapping ? mapping->object : kernel_beyond(w, entry->mode, entry->ip - back),
         .mode = entry->mode,
         .call = back,
         .unwound = entry->unwound,

@@ -41,6 +41,7 @@ struct reading {
     uint64_t disordered; /* records older than what was flushed before them */
     bool imitate_rounds;
     bool kernel_seen;
+    uint32_t kernel_object; /* the first kernel mapped, 0: none */
     struct index build_ids; /* the header's, by path: ids are their places + 1 */
     uint32_t swapper;       /* string */
 };

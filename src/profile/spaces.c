@@ -60,6 +60,8 @@ static uint32_t add_kernel(struct reading *reading, const struct perfdata_mmap *
         .build_id = build_id_of_kernel(reading, mmap->build_id),
     };
     uint32_t id = objects_add(objects, &identity);
+    if (!reading->kernel_object)
+        reading->kernel_object = id;
     struct text symbol = text_from(mmap->path, bracket + 1);
     if (symbol.length && mmap->offset)
         objects_set_kernel_reference(objects, id, symbol, mmap->offset);
