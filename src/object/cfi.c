@@ -418,7 +418,18 @@ const struct cfi_row *objects_cfi(struct objects *objects, uint32_t id, uint64_t
     return row == &no_row ? NULL : row;
 }
 
-/* ---- bytes of the file ---- */
+/* ---- the file itself ---- */
+
+bool objects_entry(struct objects *objects, uint32_t id, uint64_t *address) {
+    struct object *object = objects_object(objects, id);
+    GElf_Ehdr header;
+    pthread_mutex_lock(&object->lock);
+    const struct elf_image *image = object_image(objects, object);
+    bool found = image && gelf_getehdr(image->elf, &header) && header.e_entry &&
+                 elf_address_to_offset(image, header.e_entry, address);
+    pthread_mutex_unlock(&object->lock);
+    return found;
+}
 
 bool objects_read(struct objects *objects, uint32_t id, uint64_t address, void *bytes,
                   size_t size) {

@@ -109,6 +109,8 @@ struct inline_chain {
    are read, each once. `lines` reads their line tables as well. Texts live as long as the objects. False, and an empty
    chain: nothing is known of that address. */
 bool objects_inlines(struct objects *objects, uint32_t id, uint64_t address, bool lines, struct inline_chain *chain);
+/* compat_perf: appends the symbol that addr2line would name there if it had no debug information. */
+bool objects_addr2line_symbol(struct objects *objects, uint32_t id, uint64_t address, struct buffer *name);
 /* What was missing for it. */
 void objects_inline_notes(struct objects *objects, struct notes *notes);
 
@@ -159,6 +161,9 @@ struct cfi_row {
 
 /* NULL: no rule covers that address. Costs a hash lookup without a lock once the address has been asked for. */
 const struct cfi_row *objects_cfi(struct objects *objects, uint32_t id, uint64_t address);
+
+/* Where the program in the file begins; false when it has no such place. */
+bool objects_entry(struct objects *objects, uint32_t id, uint64_t *address);
 
 /* Reads bytes that are the same in every process: from the read-only segments of the file. For unwinding through code
    that reads its own constants. False where there are none. */

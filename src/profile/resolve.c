@@ -19,7 +19,17 @@ static const struct note_kind note_unresolved = {"unresolved", "# places in code
 /* What a worker found for a slice. */
 struct slice {
     VECTOR(struct inline_frame) inlines;
+    struct arena arena; /* names that no object keeps */
+    struct symbol
+        last; /* the last symbol that addr2line was imitated for, of `last_object`, and its answer */
+    uint32_t last_object;
+    struct text last_answer;
 };
+
+static void slice_release(struct slice *slice) {
+    vector_release(&slice->inlines);
+    arena_release(&slice->arena);
+}
 
 struct resolve {
     struct tree *tree;
@@ -59,12 +69,34 @@ static void keep_line_only(struct inline_chain *chain) {
     chain->count = 1;
 }
 
+/* Where there is no debug information, perf takes addr2line's choice among a function's names. */
+static void find_alias(struct resolve *r, struct slice *slice, const struct location *location,
+                       const struct symbol *symbol, struct inline_chain *chain) {
+    if (slice->last_object != location->object || slice->last.start != symbol->start) {
+        struct buffer name = {0};
+        slice->last_object = location->object;
+        slice->last = *symbol;
+        objects_addr2line_symbol(r->objects, location->object, location->address - location->call,
+                                 &name);
+        slice->last_answer = arena_copy(&slice->arena, buffer_text(&name));
+        buffer_release(&name);
+    }
+    if (slice->last_answer.length) {
+        struct inline_frame alias = {.name = slice->last_answer, .is_linkage = true};
+        vector_push(chain, alias);
+    }
+}
+
 static void find_inlines(struct resolve *r, struct slice *slice, struct inline_chain *chain,
                          size_t i) {
     const struct location *location = &r->tree->locations.items[r->order.items[i]];
-    if (!wants_inlines(r, location, &r->symbols[i]) ||
-        !objects_inlines(r->objects, location->object, location->address - location->call,
-                         r->options->source_lines, chain))
+    if (!wants_inlines(r, location, &r->symbols[i]))
+        return;
+    if (!objects_inlines(r->objects, location->object, location->address - location->call,
+                         r->options->source_lines, chain) &&
+        r->options->compat_perf)
+        find_alias(r, slice, location, &r->symbols[i], chain);
+    if (chain->count == 0)
         return;
     if (r->options->no_inline)
         keep_line_only(chain);
@@ -178,7 +210,7 @@ void profile_resolve(struct tree *tree, struct objects *objects,
     objects_notes(objects, &tree->notes);
     objects_inline_notes(objects, &tree->notes);
     for (size_t i = 0; i < slices; i++)
-        vector_release(&r.slices[i].inlines);
+        slice_release(&r.slices[i]);
     free(r.slices);
     free(r.inline_counts);
     free(r.symbols);

@@ -154,15 +154,26 @@ bool unwind_is_first_by_frame_pointer(struct text name) {
     return unwind_is_start(name) || is_one_of(name, names, COUNT_OF(names));
 }
 
+/* In a stripped file the entry point has no name. What begins a process needs no rules for its callers, and is short. */
+#define ENTRY_CODE_MAX 256
+
+static bool is_entry_point(struct unwinder *unwinder, const struct entry *entry, uint64_t address) {
+    uint64_t start;
+    return !entry->row && objects_entry(unwinder->objects, entry->mapping->object, &start) &&
+           address >= start && address - start < ENTRY_CODE_MAX;
+}
+
 static bool entry_is_start(struct unwinder *unwinder, struct entry *entry) {
     if (!(entry->flags & ENTRY_START_KNOWN)) {
         const struct mapping *mapping = entry->mapping;
         struct symbol symbol;
         entry->flags |= ENTRY_START_KNOWN;
-        if (mapping && mapping->object &&
-            objects_symbol(unwinder->objects, mapping->object,
-                           entry->address - mapping->start + mapping->offset, &symbol) &&
-            unwind_is_start(symbol.name))
+        if (!mapping || !mapping->object)
+            return false;
+        uint64_t address = entry->address - mapping->start + mapping->offset;
+        if (objects_symbol(unwinder->objects, mapping->object, address, &symbol)
+                ? unwind_is_start(symbol.name)
+                : is_entry_point(unwinder, entry, address))
             entry->flags |= ENTRY_START;
     }
     return entry->flags & ENTRY_START;
