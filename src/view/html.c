@@ -94,8 +94,8 @@ static bool html_count(struct html *h, struct error *error) {
         vector_push(&h->cells, ((struct html_cell){at, cell->series, cell->samples, cell->weight}));
         if (!checked_add(sum, cell->weight, &sum) || sum > most_exact)
             return error_set(error, ERROR_INPUT,
-                             "the weights add up to more than 2^53, which a page cannot count; try "
-                             "--weight samples");
+                             "the weights add up to more than 2^53, which a page cannot count; "
+                             "an SVG can");
         h->flame->nodes.items[at].self += cell->weight;
     }
     return true;

@@ -285,12 +285,13 @@ export function tableRows(model, base, choice, by) {
     }
     return [...rows.values()];
   }
+  // By number, not by name: a place is looked up once, however many frames it has.
   const keyOf = {function: p => p.name, object: p => p.object || "(unknown)", category: p => p.category}[by];
-  const keys = model.places.map(keyOf);
+  const real = model.about.places.length, byPlace = new Array(real);
+  for (let i = 0; i < real; i++) byPlace[i] = row(keyOf(model.places[i]));
   for (let n = 1; n < base.count; n++) {
-    if (!base.total[n] && !(base.before && base.before[n])) continue;
-    if (base.place[n] >= model.about.places.length) continue;
-    const r = row(keys[base.place[n]]);
+    if (base.place[n] >= real || (!base.total[n] && !(base.before && base.before[n]))) continue;
+    const r = byPlace[base.place[n]];
     r.self += base.self[n];
     if (n >= r.last) {
       // Below a frame of the same key nothing is counted again.
@@ -299,5 +300,5 @@ export function tableRows(model, base, choice, by) {
       r.last = base.end[n];
     }
   }
-  return [...rows.values()];
+  return [...rows.values()].filter(r => r.total || r.before);
 }

@@ -59,7 +59,7 @@ export class Table {
     this.filter.removeAttribute("aria-invalid");
     try {
       const pattern = new RegExp(this.filter.value, "i");
-      test = row => pattern.test(row.name);
+      if (this.filter.value) test = row => pattern.test(row.name);
     } catch {
       this.filter.setAttribute("aria-invalid", "true");
     }

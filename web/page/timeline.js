@@ -4,7 +4,7 @@
  */
 import { threadKey } from "./shape.js";
 
-const laneHeight = 20, labelWidth = 190;
+const laneHeight = 20, labelWidth = 190, axisHeight = 16;
 
 // A shape of what a thread did when: neighbours in time that share a caller share its frame. `left` and `size` are nanoseconds.
 export function chartShape(model, list, from, to, usual) {
@@ -96,7 +96,7 @@ export class Timeline {
 
   draw() {
     const box = this.canvas.parentNode.getBoundingClientRect(), ratio = devicePixelRatio || 1, c = this.context;
-    const width = box.width - 24, height = Math.min(this.threads.length, 12) * laneHeight;
+    const width = box.width - 24, height = Math.min(this.threads.length, 12) * laneHeight + axisHeight;
     this.canvas.style.height = height + "px";
     Object.assign(this.canvas, {width: Math.round(width * ratio), height: Math.round(height * ratio)});
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -106,11 +106,26 @@ export class Timeline {
     c.textBaseline = "middle";
     for (let row = 0; row < 12 && this.first + row < this.threads.length; row++)
       this.drawLane(this.threads[this.first + row], row, width, style, this.first + row === this.chosen);
+    this.drawAxis(width, height, style);
     const range = this.drag || this.range;
     if (!range) return;
     const [a, b] = range.map(t => this.x(t, width));
     c.fillStyle = "rgba(37,99,235,.22)";
     c.fillRect(a, 0, Math.max(1, b - a), height);
+  }
+
+  // Round numbers of seconds, a hundred pixels apart or more.
+  drawAxis(width, height, style) {
+    const c = this.context, wanted = this.last * 100 / Math.max(1, width - labelWidth);
+    let step = 10 ** Math.floor(Math.log10(wanted));
+    while (step < wanted) step *= step * 2 >= wanted ? 2 : step * 5 >= wanted ? 5 : 10;
+    const digits = Math.max(0, Math.min(9, Math.ceil(9 - Math.log10(step))));
+    c.fillStyle = style.getPropertyValue("--soft");
+    for (let time = 0; time <= this.last; time += step) {
+      const x = this.x(time, width);
+      c.fillRect(x, height - axisHeight, 1, 4);
+      c.fillText(`${(time / 1e9).toFixed(digits)} s`, x + 3, height - axisHeight / 2 + 1);
+    }
   }
 
   drawLane(thread, row, width, style, chosen) {
