@@ -292,7 +292,7 @@ const caseLabel = make(HTML, "label", box, {title: "Ignore case (Ctrl-I)"});
 const caseBox = make(HTML, "input", caseLabel, {id: "case", type: "checkbox", "aria-label": "Ignore case"});
 caseLabel.append("aA");
 const foot = make(SVG, "foreignObject", svg, {id: "foot", height: 22});
-const details = make(HTML, "div", foot, {id: "details", role: "status"});
+const details = make(HTML, "div", foot, {id: "details", role: "status", hidden: ""});
 
 function tell(i) {
   details.textContent = i < 0 ? "" : option.type + " " + titleOf(i).slice(0, 2000);
