@@ -115,6 +115,7 @@ struct command {
 int command_fold(int argc, char **argv);
 int command_flame(int argc, char **argv);
 int command_script(int argc, char **argv);
+int command_doctor(int argc, char **argv);
 int command_profile(int argc, char **argv);
 int command_record(int argc, char **argv);
 int command_report(int argc, char **argv);

@@ -19,6 +19,7 @@ static const struct command commands[] = {
     {"script", "the text `perf script` would print", command_script},
     {"report", "tables of cost by function, object, category, thread", command_report},
     {"trace", "exact instruction counts of a guest program", command_trace},
+    {"doctor", "what this machine allows, and how to allow more", command_doctor},
 };
 
 /* ---- signals ---- */

@@ -285,3 +285,31 @@ const struct elf_image *object_debug(struct objects *objects, struct object *obj
         find_files(objects, object);
     return object->debug;
 }
+
+/* ---- facts about one file ---- */
+
+bool object_file_facts(const char *path, struct object_facts *facts, struct error *error) {
+    *facts = (struct object_facts){0};
+    struct elf_image *own = elf_image_open(path, error);
+    if (!own)
+        return false;
+    elf_image_free(own);
+    struct objects *objects = objects_new(&(struct objects_options){0});
+    char *whole = realpath(path, NULL);
+    struct object_identity identity = {.path = text_of(whole ? whole : path), .kind = OBJECT_FILE};
+    struct object *object = objects_object(objects, objects_add(objects, &identity));
+    const struct elf_image *files[] = {object_image(objects, object),
+                                       object_debug(objects, object)};
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        if (!files[i])
+            continue;
+        facts->symbols |= has_section(files[i], ".symtab");
+        facts->lines |= has_section(files[i], ".debug_info");
+        facts->unwind |=
+            has_section(files[i], ".eh_frame") || has_section(files[i], ".debug_frame");
+    }
+    facts->separate = files[1] != NULL;
+    objects_free(objects);
+    free(whole);
+    return true;
+}

@@ -172,11 +172,19 @@ bool objects_read(struct objects *objects, uint32_t id, uint64_t address, void *
 /* What was missing: files not found, build ids that differ, kernel symbols denied. Call when lookups are done. */
 void objects_notes(struct objects *objects, struct notes *notes);
 
-/* ---- build ids, for recorders ------------------------------------------------------------- */
+/* ---- facts about a file, for recorders ------------------------------------------------------------- */
 
 /* Of a file, or of the running kernel. False: it has none, or can't be read. */
 bool object_file_build_id(const char *path, struct build_id *id);
 bool object_kernel_build_id(struct build_id *id);
+/* What can be told from a file and its separate debug file. False: it is no ELF file, or can't be read. */
+struct object_facts {
+    bool symbols;  /* .symtab */
+    bool lines;    /* .debug_info */
+    bool unwind;   /* .eh_frame or .debug_frame */
+    bool separate; /* a debug file of its own was found */
+};
+bool object_file_facts(const char *path, struct object_facts *facts, struct error *error);
 /* Which compilers made a file, as its .comment section says, joined by ", ". */
 bool object_file_compiler(const char *path, struct buffer *compilers);
 
