@@ -161,10 +161,15 @@ static bool start(struct session *s, struct error *error) {
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
+/* Where instructions are the weight, the trie has them all, but for what is pending. */
 static uint64_t total_of(const struct shared *shared) {
     uint64_t total = 0;
-    for (uint32_t i = 0; i < shared->thread_count && i < SHARED_THREADS; i++)
-        total += shared->threads[i].instructions;
+    bool plain = shared->weight == WEIGHT_INSTRUCTIONS && !shared->budget;
+    for (uint32_t i = 0; i < SHARED_THREADS; i++)
+        total += plain ? shared->threads[i].pending : shared->threads[i].instructions;
+    uint32_t count = shared->node_count < SHARED_NODES ? shared->node_count : SHARED_NODES;
+    for (uint32_t i = 0; plain && i < count; i++)
+        total += shared->nodes[i].count;
     return total;
 }
 
@@ -198,7 +203,7 @@ static bool read_trie(struct trace *trace, const struct shared *shared, struct e
     memcpy(trace->trie.nodes, shared->nodes, (size_t)count * sizeof *shared->nodes);
     trace->trie.count = &trace->trie.own_count;
     trace->trie.own_count = count;
-    for (uint32_t i = 0; i < shared->thread_count && i < SHARED_THREADS; i++)
+    for (uint32_t i = 0; i < SHARED_THREADS; i++)
         if (shared->threads[i].node < count)
             trace->trie.nodes[shared->threads[i].node].count += shared->threads[i].pending;
     trace->instructions = total_of(shared);
@@ -207,7 +212,7 @@ static bool read_trie(struct trace *trace, const struct shared *shared, struct e
 }
 
 static void read_notes(struct trace *trace, const struct shared *shared) {
-    for (uint32_t i = 0; i < shared->thread_count && i < SHARED_THREADS; i++) {
+    for (uint32_t i = 0; i < SHARED_THREADS; i++) {
         const struct shared_thread *t = &shared->threads[i];
         struct flow flow = {
             .unmatched = t->unmatched, .unmatched_pc = t->unmatched_pc, .dropped = t->dropped};
@@ -265,7 +270,7 @@ static bool run(struct session *s, struct trace *trace, trace_checkpoint *checkp
         return error_set(error, ERROR_DENIED,
                          "%s: wick was built without capstone, which this machine needs",
                          s->machine);
-    if (!s->shared->thread_count && !interrupted)
+    if (!s->shared->started && !interrupted)
         return error_set(error, ERROR_DENIED,
                          "%s: it did not run the program, or has no plugins (status %d)", s->qemu,
                          WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));

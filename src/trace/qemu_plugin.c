@@ -20,21 +20,20 @@ int qemu_plugin_version = QEMU_API_VERSION;
 
 struct code {
     uint64_t pc;
-    uint64_t last;   /* its last instruction */
-    uint64_t next;   /* behind it */
-    uint64_t target; /* of its last instruction, if direct */
+    uint64_t quiet
+        [2]; /* the next block's address if the stack stays as it is: straight on, or a jump in the function */
     uint64_t weight;
-    uint32_t count;
+    uint64_t count;
+    uint64_t last;               /* its last instruction */
+    uint64_t next;               /* behind it */
+    uint64_t target;             /* of its last instruction, if direct */
     uint32_t begins_in, ends_in; /* functions */
     uint8_t control;
     bool is_start; /* of its function */
 };
 
-struct runner {
-    const struct code *before;
-    struct shared_thread *slot;
-    struct flow flow;
-};
+/* What a new thread comes from: nothing is quiet after it. */
+static const struct code nowhere = {.quiet = {NO_ADDRESS, NO_ADDRESS}, .target = NO_ADDRESS};
 
 static struct {
     struct shared *shared;
@@ -45,9 +44,7 @@ static struct {
     struct arena codes;
     uint64_t guest_base;
     bool base_known;
-    struct runner *runners[SHARED_THREADS];
-    struct runner *main_runner;
-    pid_t pid;
+    struct flow flows[SHARED_THREADS];
 } plugin = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- where code comes from ---------------------------------------------------------------- */
@@ -123,8 +120,8 @@ static uint64_t weight_of(const struct classified *c) {
 }
 
 static void describe(struct code *code, const struct qemu_plugin_tb *block) {
-    code->count = (uint32_t)qemu_plugin_tb_n_insns(block);
-    for (uint32_t i = 0; i < code->count; i++) {
+    code->count = qemu_plugin_tb_n_insns(block);
+    for (size_t i = 0; i < code->count; i++) {
         const struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(block, i);
         uint64_t pc = qemu_plugin_insn_vaddr(instruction);
         size_t size = qemu_plugin_insn_size(instruction);
@@ -141,6 +138,17 @@ static void describe(struct code *code, const struct qemu_plugin_tb *block) {
 }
 
 static void on_code(unsigned cpu, void *data);
+static void on_weighed_code(unsigned cpu, void *data);
+
+static void settle_quiet(struct code *code) {
+    bool straight = code->control == CONTROL_NONE || code->control == CONTROL_BRANCH ||
+                    code->control == CONTROL_SYSTEM;
+    bool jumps = code->control == CONTROL_BRANCH || code->control == CONTROL_JUMP;
+    uint32_t there = jumps && code->target != NO_ADDRESS ? function_at(code->target) : 0;
+    bool inside = jumps && (!there || !code->ends_in || there == code->ends_in);
+    code->quiet[0] = straight ? code->next : NO_ADDRESS;
+    code->quiet[1] = inside ? code->target : NO_ADDRESS;
+}
 
 static void on_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block) {
     pthread_mutex_lock(&plugin.lock);
@@ -156,116 +164,120 @@ static void on_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block) {
     code->ends_in = function_at(code->last);
     code->is_start =
         code->begins_in && functions_start(plugin.functions, code->begins_in) == code->pc;
+    settle_quiet(code);
     pthread_mutex_unlock(&plugin.lock);
-    qemu_plugin_register_vcpu_tb_exec_cb(block, on_code, QEMU_PLUGIN_CB_NO_REGS, code);
+    bool plain = plugin.shared->weight == WEIGHT_INSTRUCTIONS && !plugin.shared->budget;
+    qemu_plugin_register_vcpu_tb_exec_cb(block, plain ? on_code : on_weighed_code,
+                                         QEMU_PLUGIN_CB_NO_REGS, code);
 }
 
 /* ---- execution ---------------------------------------------------------------------------- */
 
-static void publish_state(struct runner *r) {
-    r->slot->node = r->flow.node;
-    r->slot->unmatched = r->flow.unmatched;
-    r->slot->unmatched_pc = r->flow.unmatched_pc;
-    r->slot->dropped = r->flow.dropped;
-}
-
-static void flush(struct runner *r) {
-    flow_count(&r->flow, r->slot->pending);
-    r->slot->pending = 0;
+static void flush(struct flow *flow, struct shared_thread *thread) {
+    flow_count(flow, thread->pending);
+    thread->pending = 0;
 }
 
 /* Not where the last instruction could have gone by itself: a signal's handler was entered, or left. */
-static void unexpected(struct runner *r, const struct code *before, const struct code *code) {
+static void unexpected(struct flow *flow, const struct code *before, const struct code *code) {
     if (before->control == CONTROL_SYSTEM)
-        flow_return(&r->flow, before->last, code->pc, NO_ADDRESS);
+        flow_return(flow, before->last, code->pc, NO_ADDRESS);
     else
-        flow_call(&r->flow, code->pc, before->next, NO_ADDRESS);
+        flow_call(flow, code->pc, before->next, NO_ADDRESS);
 }
 
-static void jump(struct runner *r, const struct code *before, const struct code *code) {
+static void jump(struct flow *flow, const struct code *before, const struct code *code) {
     if (!before->ends_in || !code->begins_in || before->ends_in == code->begins_in)
         return;
-    if (code->is_start || !flow_jump_returns(&r->flow, code->pc, NO_ADDRESS))
-        flow_tail(&r->flow, code->pc);
+    if (code->is_start || !flow_jump_returns(flow, code->pc, NO_ADDRESS))
+        flow_tail(flow, code->pc);
 }
 
-static __attribute__((noinline)) void transfer(struct runner *r, const struct code *before,
-                                               const struct code *code) {
-    bool astray =
-        before->target != NO_ADDRESS && code->pc != before->target && code->pc != before->next;
-    flush(r);
-    if (astray)
-        unexpected(r, before, code);
-    else
-        switch (before->control) {
-        case CONTROL_CALL:
-            flow_call(&r->flow, code->pc, before->next, NO_ADDRESS);
-            break;
-        case CONTROL_SWAP:
-            if (r->flow.depth && r->flow.entries[r->flow.depth - 1].return_address == code->pc)
-                flow_return(&r->flow, before->last, code->pc, NO_ADDRESS);
-            flow_call(&r->flow, code->pc, before->next, NO_ADDRESS);
-            break;
-        case CONTROL_RETURN:
-            flow_return(&r->flow, before->last, code->pc, NO_ADDRESS);
-            break;
-        case CONTROL_JUMP:
-        case CONTROL_BRANCH:
-            jump(r, before, code);
-            break;
-        default:
-            if (code->pc != before->next)
-                unexpected(r, before, code);
-        }
-    publish_state(r);
+static void transfer(struct flow *flow, const struct code *before, const struct code *code) {
+    if (before->target != NO_ADDRESS && code->pc != before->target && code->pc != before->next) {
+        unexpected(flow, before, code);
+        return;
+    }
+    switch (before->control) {
+    case CONTROL_CALL:
+        flow_call(flow, code->pc, before->next, NO_ADDRESS);
+        break;
+    case CONTROL_SWAP:
+        if (flow->depth && flow->entries[flow->depth - 1].return_address == code->pc)
+            flow_return(flow, before->last, code->pc, NO_ADDRESS);
+        flow_call(flow, code->pc, before->next, NO_ADDRESS);
+        break;
+    case CONTROL_RETURN:
+        flow_return(flow, before->last, code->pc, NO_ADDRESS);
+        break;
+    case CONTROL_JUMP:
+    case CONTROL_BRANCH:
+        jump(flow, before, code);
+        break;
+    default:
+        unexpected(flow, before, code);
+    }
 }
 
-static void stop(void) {
-    plugin.shared->over_budget = 1;
-    _exit(0);
+/* The stack may change between these two blocks. */
+static __attribute__((noinline)) void step(unsigned cpu, const struct code *before,
+                                           const struct code *code) {
+    struct shared_thread *thread = &plugin.shared->threads[cpu];
+    struct flow *flow = &plugin.flows[cpu];
+    if (before && before != &nowhere) {
+        flush(flow, thread);
+        transfer(flow, before, code);
+    } else {
+        flow_init(flow, &plugin.trie, plugin.functions, code->pc);
+        plugin.shared->started = 1;
+    }
+    thread->pending = code->weight;
+    thread->node = flow->node;
+    thread->unmatched = flow->unmatched;
+    thread->unmatched_pc = flow->unmatched_pc;
+    thread->dropped = flow->dropped;
 }
 
-static struct runner *runner_new(const struct code *code) {
-    struct runner *r = memory_zero(1, sizeof *r);
-    uint32_t number = __atomic_fetch_add(&plugin.shared->thread_count, 1, __ATOMIC_RELAXED);
-    if (number >= SHARED_THREADS) /* more are not told apart from the last one */
-        number = SHARED_THREADS - 1;
-    r->slot = &plugin.shared->threads[number];
-    flow_init(&r->flow, &plugin.trie, plugin.functions, code->pc);
-    r->before = NULL;
-    publish_state(r);
-    return r;
-}
-
-/* Runs for each block executed. A step to the next block in the same function costs a load, a compare and two additions. */
+/* Runs for each block executed: the next one in the same function costs a compare or two and one addition. */
 static void on_code(unsigned cpu, void *data) {
     const struct code *code = data;
     if (__builtin_expect(cpu >= SHARED_THREADS, 0))
         return;
-    struct runner *r = plugin.runners[cpu];
-    if (__builtin_expect(!r, 0))
-        r = plugin.runners[cpu] = runner_new(code);
-    const struct code *before = r->before;
-    r->before = code;
-    if (__builtin_expect(plugin.shared->budget != 0, 0) &&
-        __atomic_fetch_add(&plugin.shared->spent, code->count, __ATOMIC_RELAXED) >=
-            plugin.shared->budget)
-        stop();
-    if (before && (code->pc != before->next || before->control >= CONTROL_JUMP)) {
-        bool inside = (before->control == CONTROL_BRANCH || before->control == CONTROL_JUMP) &&
-                      before->ends_in == code->begins_in &&
-                      (before->target == NO_ADDRESS || before->target == code->pc);
-        if (!inside)
-            transfer(r, before, code);
+    struct shared_thread *thread = &plugin.shared->threads[cpu];
+    const struct code *before = thread->before;
+    thread->before = code;
+    /* One branch for both: which of them it was is as hard to foresee as the guest's own branch. */
+    if (__builtin_expect((code->pc != before->quiet[0]) & (code->pc != before->quiet[1]), 0)) {
+        step(cpu, before, code);
+        return;
     }
-    r->slot->pending += code->weight;
-    r->slot->instructions += code->count;
+    thread->pending += code->weight;
 }
 
-/* A number that was used before starts again: the thread that had it is gone. */
+static void on_weighed_code(unsigned cpu, void *data) {
+    const struct code *code = data;
+    struct shared *shared = plugin.shared;
+    if (cpu >= SHARED_THREADS)
+        return;
+    if (shared->budget &&
+        __atomic_fetch_add(&shared->spent, code->count, __ATOMIC_RELAXED) >= shared->budget) {
+        shared->over_budget = 1;
+        _exit(0); /* this block is not executed any more, nor counted */
+    }
+    shared->threads[cpu].instructions += code->count;
+    on_code(cpu, data);
+}
+
+/* A thread begins. If its number was used before, the thread that had it is gone. */
 static void on_cpu(qemu_plugin_id_t id, unsigned cpu) {
-    if (cpu < SHARED_THREADS)
-        plugin.runners[cpu] = NULL;
+    if (cpu >= SHARED_THREADS)
+        return;
+    struct shared_thread *thread = &plugin.shared->threads[cpu];
+    if (thread->before) {
+        flush(&plugin.flows[cpu], thread);
+        flow_release(&plugin.flows[cpu]);
+    }
+    thread->before = &nowhere;
 }
 
 /* ---- installing --------------------------------------------------------------------------- */

@@ -15,16 +15,17 @@
 #define SHARED_NODES (1u << 27)
 #define SHARED_PATH 1000
 
-/* One for each thread; written by it alone. */
+/* One for each of QEMU's cpus, which are the guest's threads; written by it alone. A line of the cache each. */
 struct shared_thread {
-    uint32_t node;
-    uint32_t unused;
-    uint64_t pending; /* weight of `node` that is not in the trie yet */
-    uint64_t instructions;
+    const void *before; /* the plugin's own: the block that was executed last */
+    uint64_t pending;   /* weight of `node` that is not in the trie yet */
+    uint64_t instructions; /* only where the weight is another; else what the trie and `pending` say */
     uint64_t unmatched;
     uint64_t unmatched_pc;
     uint64_t dropped;
-    uint64_t padding[2];
+    uint32_t node;
+    uint32_t unused;
+    uint64_t padding;
 };
 
 /* A file that code was executed from, and what to add to its addresses. */
@@ -39,7 +40,7 @@ struct shared {
     uint64_t budget;
     uint32_t weight;        /* enum trace_weight */
     uint32_t node_count;    /* the trie's */
-    uint32_t thread_count;
+    uint32_t started; /* something was executed */
     uint32_t object_count;
     uint64_t spent;         /* instructions of all threads; kept only with a budget */
     uint32_t over_budget;   /* it was that */
