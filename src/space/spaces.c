@@ -219,14 +219,16 @@ static void share_mappings(struct spaces *spaces, uint32_t child, uint32_t paren
 void spaces_fork(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,
                  int32_t parent_pid, int32_t parent_tid, bool synthesized) {
     begin(spaces, key);
-    bool itself = tid == parent_tid && (pid == parent_pid || spaces->compat_perf);
-    bool replaces = spaces->compat_perf && life_find(spaces, pid, tid) != NO_LIFE;
+    bool compat = spaces->compat_perf;
+    bool known = compat && life_find(spaces, pid, tid) != NO_LIFE;
     uint32_t parent = life_find_or_new(spaces, parent_pid, parent_tid);
-    if (itself && !replaces)
+    if (pid == parent_pid && tid == parent_tid && !compat)
         return;
-    if (spaces->compat_perf && spaces->threads.items[parent].pid != parent_pid)
+    if (compat && spaces->threads.items[parent].pid != parent_pid)
         parent = life_new(spaces, parent_pid, parent_tid);
-    uint32_t child = life_new(spaces, pid, tid);
+    /* perf replaces a child that it knew, but finds one that it made just now, as the parent's leader, or as the parent. */
+    uint32_t child =
+        compat && !known ? life_find_or_new(spaces, pid, tid) : life_new(spaces, pid, tid);
     spaces->threads.items[child].start = synthesized ? 0 : key->time;
     if (spaces->lives.items[parent].comm)
         life_set(spaces, child, spaces->lives.items[parent].comm, spaces->lives.items[child].space);

@@ -135,12 +135,13 @@ static void model_fork(struct model *m, int32_t pid, int32_t tid, int32_t parent
                        int32_t parent_tid, bool synthesized) {
     bool existed = m->compat && model_find(m, pid, tid);
     struct model_thread *parent = model_need(m, parent_pid, parent_tid);
-    if (tid == parent_tid && (m->compat ? !existed : pid == parent_pid))
+    if (!m->compat && tid == parent_tid && pid == parent_pid)
         return;
     if (m->compat && parent->pid != parent_pid)
         parent = model_create(m, parent_pid, parent_tid);
     struct model_thread from = *parent;
-    struct model_thread *child = model_create(m, pid, tid);
+    struct model_thread *child =
+        m->compat && !existed ? model_need(m, pid, tid) : model_create(m, pid, tid);
     child->comm = from.comm;
     if (pid != parent_pid && !synthesized && model_empty(&m->spaces[child->space]))
         m->spaces[child->space] = m->spaces[from.space];
