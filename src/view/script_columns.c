@@ -236,6 +236,36 @@ static void print_place(const struct script *script, struct buffer *buffer, uint
     buffer_add(buffer, text_upto(last, last.length - 1));
 }
 
+/* ---- branches: hardware that records each one gives where it went as the address ---- */
+
+static bool is_branch_trace(const struct perfdata_event *event) {
+    return event->type == PERF_TYPE_HARDWARE && event->config & PERF_COUNT_HW_BRANCH_INSTRUCTIONS &&
+           event->sample_period == 1;
+}
+
+static void print_target(const struct script *script, struct buffer *buffer,
+                         const struct perfdata_sample *sample, const struct key *key) {
+    const struct profile *profile = script->profile;
+    struct space_cursor cursor = {0};
+    struct space_at at;
+    struct symbol symbol;
+    spaces_at(profile->spaces, &cursor, sample->pid, sample->tid, key, &at);
+    bool is_kernel = sample->address >> 63;
+    const struct mapping *mapping =
+        space_find(profile->spaces, is_kernel ? at.kernel : at.user, sample->address);
+    uint64_t address = mapping ? sample->address - mapping->start + mapping->offset : 0;
+    buffer_add(buffer, TEXT(" => "));
+    add_hex(buffer, sample->address);
+    if (mapping && objects_symbol(profile->objects, mapping->object, address, &symbol))
+        buffer_printf(buffer, " %.*s+0x%llx", TEXT_ARGS(symbol.name),
+                      (unsigned long long)(address - symbol.start));
+    else
+        buffer_add(buffer, TEXT(" [unknown]"));
+    struct text object =
+        mapping ? objects_shown(profile->objects, mapping->object) : TEXT("[unknown]");
+    buffer_printf(buffer, " (%.*s)", TEXT_ARGS(object));
+}
+
 /* ---- what BPF programs send: a hex dump, and the string it may be ---- */
 
 /* The kernel's idea of it, which is Latin 1. */
@@ -323,16 +353,17 @@ bool script_print(struct script *script, struct buffer *buffer, size_t number,
     const struct script_event *event = &script->events[row.event];
     const struct perfdata_event *attribute = &data->events.items[row.event];
     print_head(script, buffer, &sample, kept, &row);
+    const struct key key = {.time = kept->time, .offset = kept->offset, .file = kept->file};
     if (event->columns & COLUMN_TRACE && sample.raw)
-        script_add_trace(
-            script, buffer, row.event,
-            &(struct key){.time = kept->time, .offset = kept->offset, .file = kept->file}, &sample);
+        script_add_trace(script, buffer, row.event, &key, &sample);
     if (event->columns & (COLUMN_ADDRESS | COLUMN_DATA_SOURCE | COLUMN_WEIGHT))
         print_memory(script, buffer, &sample, event->columns);
     if (event->columns & COLUMN_IP && sample.chain)
         print_chain(script, buffer, kept->node);
     else if (event->columns & COLUMN_IP)
         print_place(script, buffer, sample.ip, kept->node);
+    if (is_branch_trace(attribute) && attribute->sample_type & PERF_SAMPLE_ADDR)
+        print_target(script, buffer, &sample, &key);
     if (event->columns & COLUMN_BPF_OUTPUT && attribute->config == SOFTWARE_BPF_OUTPUT)
         print_bpf_output(buffer, &sample);
     print_tail(buffer, &sample, event->columns);

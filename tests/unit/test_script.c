@@ -70,9 +70,10 @@ static void check(const char *name) {
 /* With and without chains, with cpu, without time; several events; raw events with all they show of memory; counters read as a
    group; more frames than perf prints; what BPF programs send. */
 static void test_recordings(void **state) {
-    static const char *const names[] = {
-        "chain",     "plain",  "two",     "cpu",  "memory",     "group",          "notime",
-        "registers", "switch", "buildid", "deep", "memory_raw", "memory_sources", "bpf_output"};
+    static const char *const names[] = {"chain",          "plain",      "two",     "cpu",
+                                        "memory",         "group",      "notime",  "registers",
+                                        "switch",         "buildid",    "deep",    "memory_raw",
+                                        "memory_sources", "bpf_output", "branches"};
     for (size_t i = 0; i < COUNT_OF(names); i++)
         check(names[i]);
 }
