@@ -118,6 +118,7 @@ int command_script(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_profile(int argc, char **argv);
 int command_record(int argc, char **argv);
+int command_diff(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_trace(int argc, char **argv);
 

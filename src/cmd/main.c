@@ -17,6 +17,7 @@ static const struct command commands[] = {
     {"fold", "folded stacks from anything wick can read", command_fold},
     {"flame", "a flame graph: SVG", command_flame},
     {"script", "the text `perf script` would print", command_script},
+    {"diff", "what changed between two profiles, as a picture or text", command_diff},
     {"report", "tables of cost by function, object, category, thread", command_report},
     {"trace", "exact instruction counts of a guest program", command_trace},
     {"doctor", "what this machine allows, and how to allow more", command_doctor},

@@ -46,6 +46,19 @@ struct fold_options {
 /* `a;b;c 12`, one line a stack, sorted bytewise; of a diff `a;b;c 10 12`, before and after. */
 void fold_write(struct out *out, const struct flame *flame, const struct fold_options *options);
 
+/* ---- two of them -------------------------------------------------------------------------- */
+
+struct diff_options {
+    bool normalize; /* weights before are scaled so that both sides add up to the same */
+    bool strip_hex; /* 0x45ef2173 in a name is 0x... */
+};
+/* One flame with both: `before` in self_before and total_before. Its strings are its own. */
+struct flame *flame_diff(const struct flame *before, const struct flame *after,
+                         const struct diff_options *options, struct error *error);
+/* `stack BEFORE AFTER` of two folded texts, by inferno's rules; what it would log becomes notes. */
+void diff_folded_inferno(struct out *out, struct text before, struct text after,
+                         const struct diff_options *options, struct notes *notes);
+
 /* ---- colours ------------------------------------------------------------------------------ */
 
 /*
