@@ -43,7 +43,7 @@ __attribute__((noinline)) void exceptions() {
 __attribute__((noinline)) std::uint64_t deep(int n, std::uint64_t x) {
     volatile std::uint64_t here = x;
     if (n == 0) {
-        for (int i = 0; i < 20000; i++)
+        for (int i = 0; i < 4000; i++)
             here = here * 6364136223846793005u + 1442695040888963407u;
         return here;
     }

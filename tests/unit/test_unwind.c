@@ -335,13 +335,20 @@ static uint64_t stack_end(void) {
     return (uint64_t)address + size;
 }
 
+/* A stack has redzones that sanitizers guard: not from us. */
+__attribute__((no_sanitize("address"))) static void copy_stack(uint8_t *to, uint64_t from,
+                                                               size_t size) {
+    for (size_t i = 0; i < size; i++)
+        to[i] = *(const volatile uint8_t *)(from + i);
+}
+
 /* Copies first: what follows may write below. */
 static __attribute__((noinline)) void catch_here(void) {
     getcontext(&caught.context);
     uint64_t sp = (uint64_t)caught.context.uc_mcontext.gregs[REG_RSP];
     caught.stack_size = stack_end() - sp;
     caught.stack = memory_alloc(caught.stack_size);
-    memcpy(caught.stack, (const void *)sp, caught.stack_size);
+    copy_stack(caught.stack, sp, caught.stack_size);
     caught.expected_count = backtrace(caught.expected, 64);
 }
 
@@ -389,17 +396,21 @@ static void unwind_caught(struct unwind_stack *stack, struct self *self,
     unwinder_run(*unwinder, &sample, stack);
 }
 
-/* Both begin in catch_here, at different addresses; from its caller on they must agree. */
+/* Both begin in catch_here, or in what a sanitizer puts between; from its caller on they must agree. */
 static void check_caught(void) {
     struct self self = {0};
     struct unwinder *unwinder;
     struct unwind_stack stack;
+    int skip = 0;
     unwind_caught(&stack, &self, &unwinder);
     assert_int_equal(stack.ending, UNWIND_COMPLETE);
-    assert_true(caught.expected_count > 3);
-    assert_int_equal(stack.count, caught.expected_count);
-    for (int i = 1; i < caught.expected_count; i++)
-        assert_int_equal(stack.frames[i].address, (uint64_t)caught.expected[i]);
+    assert_true(stack.count > 3);
+    while (skip < caught.expected_count &&
+           (uint64_t)caught.expected[skip] != stack.frames[1].address)
+        skip++;
+    assert_int_equal(stack.count - 1, caught.expected_count - skip);
+    for (int i = skip; i < caught.expected_count; i++)
+        assert_int_equal(stack.frames[i - skip + 1].address, (uint64_t)caught.expected[i]);
     unwinder_free(unwinder);
     self_close(&self);
     free(caught.stack);
