@@ -21,7 +21,7 @@ namespace bench {
 
 constexpr int levels = 22;
 constexpr int variants = 24;
-constexpr uint64_t routes = 5000; // paths from top to bottom; a real program does not choose anew at each level
+constexpr uint64_t routes = 2500; // paths from top to bottom; a real program does not choose anew at each level
 
 struct state {
     uint64_t random = 88172645463325252u;
