@@ -1,0 +1,65 @@
+/* Private to the room: one thread's share of reading perf script text. */
+#ifndef WICK_IMPORT_SCRIPT_WORKER_H
+#define WICK_IMPORT_SCRIPT_WORKER_H
+
+#include "import/reader.h"
+
+struct script_line {
+    const char *data;
+    uint32_t length;
+    uint32_t location; /* 0: a line that gives no frame */
+    bool torn;
+};
+
+struct script_worker {
+    const struct import_options *options;
+    struct tree *tree;
+    struct text content; /* the whole text: offsets are from its start */
+    const char *path;
+    struct text only; /* the first event's name, which is counted unless others were asked for */
+
+    struct arena line_arena;
+    VECTOR(struct script_line) lines; /* frame lines seen, [0] unused */
+    struct index line_index;
+    VECTOR(uint32_t) events; /* by their names' strings */
+    struct index thread_index;
+    struct buffer scratch;
+
+    /* The sample being read. */
+    bool in_sample;
+    bool skip; /* its event is not counted */
+    bool
+        maybe_inline; /* its one frame so far stood in the event line, and may yet prove to be a payload */
+    bool clean; /* nothing of the last sample is left: inferno's rules leave some, at times */
+    struct script_event event;
+    size_t offset;
+    uint64_t period;
+    uint32_t series;
+    VECTOR(uint32_t) stack; /* locations, leaf first */
+
+    /* The sample before it, root first. */
+    VECTOR(uint32_t) last_stack;
+    VECTOR(uint32_t) last_nodes;
+    uint32_t last_series;
+    struct text last_comm, last_name;
+    int32_t last_pid, last_tid;
+
+    uint64_t torn;
+    size_t torn_at;
+    struct text torn_line;
+    uint64_t other_events;
+    size_t other_at;
+    struct text other_name;
+};
+
+/* The tree's events, which an earlier file may have brought. Call it once, before the first line. */
+void worker_know_events(struct script_worker *worker);
+/* One line, without its LF. */
+void worker_line(struct script_worker *worker, struct text line);
+/* Ends the sample, if there is one, and is then ready for the next. inferno drops those without frames. */
+void worker_end(struct script_worker *worker);
+/* Whether the event counts. The first one seen decides where nobody chose. */
+bool worker_wants(struct script_worker *worker, struct text name);
+void worker_release(struct script_worker *worker); /* all but the tree */
+
+#endif
