@@ -110,16 +110,19 @@ def wrong_failure(result, place, byte=True):
     return None
 
 
-def nothing_drawn(result):
-    """`wick flame` has nothing to draw, and says so, whatever else it noted."""
-    return result.status == 1 and "wick: there are no stacks to draw" in result.lines
+NOT_ONE_PLACE = ("wick: there are no stacks to draw", "wick: the weights add up to more than 2^64")
+
+
+def refused_whole(result):
+    """Refused for what all of it comes to, not for one byte; notes may follow."""
+    return result.status == 1 and bool(result.lines) and result.lines[0] in NOT_ONE_PLACE
 
 
 def wrong_damaged(command, result, place):
     """Damage may be harmless or fatal, but either way as promised."""
     why = result.ending()
-    if not why and result.status == 1 and not nothing_drawn(result):
-        why = wrong_failure(result, place, byte="weights add up" not in result.lines[0])  # no one place is to blame
+    if not why and result.status == 1:
+        why = (f"left {place.left()}" if place.left() else None) if refused_whole(result) else wrong_failure(result, place)
     if not why and result.status == 0:
         why = wrong_output(command, place.published()) if place.left() == ["result"] else f"left {place.left()}"
     return why
