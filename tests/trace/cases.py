@@ -1,0 +1,75 @@
+"""Small assembly programs and the stacks they must give: name → (text, options, folded or None, status, what is said)."""
+
+END = "\n li a7, 93\n li a0, 0\n ecall\n"
+
+
+def functions(**bodies):
+    text = ".text\n"
+    for name, body in bodies.items():
+        text += f".globl {name}\n.type {name}, @function\n{name}:\n {body}\n.size {name}, .-{name}\n"
+    return text
+
+
+CASES = {
+    "call-and-return": (functions(_start="call f; call f" + END, f="nop; ret"), [], "_start 7\n_start;f 4\n", 0, ""),
+    "tail-call-replaces": (functions(_start="call f" + END, f="nop; tail g", g="nop; ret"), [],
+                           "_start 5\n_start;f 3\n_start;g 2\n", 0, ""),
+    "mutual-tail-calls": (functions(_start="li a1, 5; call f" + END, f="addi a1, a1, -1; beqz a1, 1f; tail g; 1: ret",
+                                    g="addi a1, a1, -1; beqz a1, 1f; tail f; 1: ret"), [],
+                          "_start 6\n_start;f 11\n_start;g 8\n", 0, ""),
+    "tail-call-at-root-nests": (functions(_start="nop; tail f", f="nop" + END), [], "_start 3\n_start;f 4\n", 0, ""),
+    "loops-keep-the-stack": (functions(_start="call f" + END, f="li a1, 3; 1: addi a1, a1, -1; bnez a1, 1b; j 2f; nop; 2: ret"), [],
+                             "_start 5\n_start;f 9\n", 0, ""),
+    "self-tail-recursion": (functions(_start="li a1, 3; call f" + END, f="addi a1, a1, -1; beqz a1, 1f; j f; 1: ret"), [],
+                            "_start 6\n_start;f 9\n", 0, ""),
+    "recursion-nests": (functions(_start="li a1, 2; call f" + END, f="addi a1, a1, -1; beqz a1, 1f; mv s1, ra; call f; mv ra, s1; 1: ret"),
+                        [], "_start 6\n_start;f 7\n_start;f;f 3\n", 0, ""),
+    "indirect-call": (functions(_start="la t1, f; jalr t1" + END, f="nop; ret"), [], "_start 6\n_start;f 2\n", 0, ""),
+    "jump-table": (functions(_start="call f" + END, f="la t1, 1f; jr t1; nop; 1: ret"), [], "_start 5\n_start;f 4\n", 0, ""),
+    "alternate-link-register": (functions(_start="call f" + END, f="jal t0, g; ret", g="nop; jr t0"), [],
+                                "_start 5\n_start;f 2\n_start;f;g 2\n", 0, ""),
+    "label-inside-is-no-function": (functions(_start="call f" + END, f="j inside; nop; .globl inside; inside: nop; ret"), [],
+                                    "_start 5\n_start;f 3\n", 0, ""),
+    "zero-size-symbols": (".text\n.globl _start\n_start: call f" + END + "f: nop; j g\ng: nop; ret\n", [],
+                          "_start 5\n_start;f 2\n_start;g 2\n", 0, ""),
+    "return-at-root": (functions(_start="la ra, 1f; nop; ret; 1: nop" + END), [], "_start 8\n", 0, ""),
+    "two-frames-at-once": (functions(_start="call f" + END, f="mv s1, ra; call g; nop; ret", g="mv ra, s1; ret"), [],
+                           "_start 5\n_start;f 3\n_start;f;g 2\n", 0, ""),
+    "narrow": (functions(_start="call f" + END, f="nop; ret"), ["-m32"], "_start 5\n_start;f 2\n", 0, ""),
+    "ecall-frames": (functions(_start="nop" + END), ["--ecall-frames"], "_start 3\n_start;ecall:exit 1\n", 0, ""),
+    # faults: the counted part is there, the status is 1
+    "fault-load": (functions(_start="call f" + END, f="nop; li a1, 16; ld a0, 0(a1); ret"), [], "_start 2\n_start;f 2\n", 1,
+                   r"load of 8 bytes at 0x10, which is not readable, pc 0x[0-9a-f]+ \(f\+0x[0-9a-f]+\)"),
+    "fault-store": (functions(_start="la a1, _start; sw a1, 0(a1)" + END), [], None, 1, "store of 4 bytes at .*not writable"),
+    "fault-high": (functions(_start="li a1, -8; ld a0, 0(a1)" + END), [], None, 1, "at 0xfffffffffffffff8"),
+    "fault-misaligned": (functions(_start="addi a1, sp, 1; lw a0, 0(a1)" + END), [], None, 1, "misaligned load of 4 bytes"),
+    "misaligned-allowed": (functions(_start="addi a1, sp, -9; sd a1, 0(a1); ld a2, 0(a1); bne a1, a2, 1f" + END + "1: ebreak"),
+                           ["--misaligned", "allow"], None, 0, ""),
+    "fault-misaligned-atomic": (functions(_start="addi a1, sp, 2; amoadd.w a0, a0, (a1)" + END), ["--misaligned", "allow"], None, 1,
+                                "misaligned"),
+    "fault-illegal": (functions(_start="nop; .word 0xffffffff"), [], "_start 1\n", 1, "illegal instruction"),
+    "fault-zero": (functions(_start="nop; .half 0"), [], "_start 1\n", 1, "illegal instruction"),
+    "fault-break": (functions(_start="ebreak"), [], None, 1, "breakpoint"),
+    "fault-jump-into-data": (functions(_start="la t1, x; jr t1") + ".data\nx: .word 0x13\n", [], None, 1, "jump to .*not executable"),
+    "fault-jump-away": (functions(_start="li t1, -2; jr t1"), [], None, 1, "jump to 0xfffffffffffffffe"),
+    "fault-unknown-call": (functions(_start="li a7, 4000; ecall"), [], None, 1, "unknown system call 4000"),
+    "fault-deep-stack": (functions(_start="addi sp, sp, -2048; sd ra, 0(sp); call _start"), ["--stack-size", "1048576"], None, 1,
+                         "store of 8 bytes"),
+    # a program that writes its own code
+    "overwrites-itself": (functions(_start=""".option norvc; li s2, 3; la s1, patch; lw a2, 0(s1); lw a3, other; li s3, 0
+1: fence.i
+   .balign 4
+patch: addi s3, s3, 1
+   sw a3, 0(s1); addi s2, s2, -1; bnez s2, 1b
+   li a1, 21; bne s3, a1, 2f""" + END + "2: ebreak\n .balign 4\nother: addi s3, s3, 10"), ["-N"], None, 0, ""),
+    "overwrites-what-follows": (functions(_start=""".option norvc; la s1, patch; lw a3, other; li a4, 0; sw a3, 0(s1)
+   .balign 4
+patch: addi a4, a4, 1
+   li a1, 7; bne a4, a1, 2f""" + END + "2: ebreak\n .balign 4\nother: addi a4, a4, 7"), ["-N"], None, 0, ""),
+    # the prover's convention
+    "prover": (functions(_start="""li s1, 0xff000000; lwu s2, 0(s1); mv a2, s2; addi a1, s1, 4; li a0, 1; li a7, 64; ecall
+   addi a0, s2, 1; li a7, 93; ecall"""), ["--abi", "prover", "--private-input", "WORK/input"], None, 7, "secret"),
+    "prover-panic": (functions(_start="la a0, m; li a1, 4; li a7, 2; ecall") + ".data\nm: .ascii \"oops\"\n", ["--abi", "prover"], None, 1,
+                     "guest panic: oops"),
+    "prover-unknown": (functions(_start="li a7, 77; ecall"), ["--abi", "prover"], None, 1, "unknown system call 77"),
+}
