@@ -153,7 +153,7 @@ static void count_pending(struct worker *w) {
         tree_keep_sample(w->tree, &kept);
     }
     w->pending_count = 0;
-    w->is_unwound = false;
+    w->is_unwound = w->is_lbr = false;
 }
 
 /* perf knows nothing of a guest's programs unless told, and prints none of its samples. */
@@ -177,18 +177,23 @@ static void add_pending(struct worker *w, struct pending *p, uint64_t offset) {
         w->filtered++;
         return;
     }
-    bool deferred = chain_is_deferred(&p->sample);
-    bool unwound = chain_is_unwindable(w, &p->sample);
+    bool made = true; /* the chain is ours */
     p->ending = ENDING_UNKNOWN;
-    if (unwound)
+    if (chain_is_unwindable(w, &p->sample))
         p->ending = chain_unwind(w, &p->sample, &p->at);
-    else if (deferred)
+    else if (chain_is_deferred(&p->sample))
         chain_join(w, &p->sample);
+    else if (chain_is_lbr(w, &p->sample))
+        chain_from_lbr(w, &p->sample);
+    else if (chain_has_link_register(w, &p->sample))
+        chain_add_leaf_caller(w, &p->sample, &p->at);
+    else
+        made = false;
     p->weight = weight_of(w->reading, &p->sample);
     p->hash = chain_hash(&p->sample, &p->at, p->series, p->ending);
     __builtin_prefetch(&w->table[p->hash >> 8 & (w->table_size - 1)], 1);
     w->pending_count++;
-    if (deferred || unwound || w->pending_count == BATCH)
+    if (made || w->pending_count == BATCH)
         count_pending(w);
 }
 

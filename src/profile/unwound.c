@@ -1,6 +1,6 @@
 /*
- * Stacks that the recording leaves to us: registers and a slice of stack, unwound into a chain like a recorded one; and how
- * recorded chains end.
+ * Stacks that the recording leaves to us: registers and a slice of stack, unwound into a chain like a recorded one; call stacks
+ * that the processor kept (LBR); the caller of a leaf that only its link register knows; and how recorded chains end.
  */
 #include "profile/worker.h"
 
@@ -14,23 +14,27 @@ bool chain_is_unwindable(const struct worker *w, const struct perfdata_sample *s
            (sample->stack_size > 0 || !w->reading->options->compat_perf);
 }
 
-static void unwind(struct worker *w, const struct perfdata_sample *sample,
-                   const struct space_at *at, struct unwind_stack *stack) {
+static struct unwinder *unwinder_of(struct worker *w) {
     const struct profile *profile = w->reading->profile;
     struct unwind_options options = {.arch = unwind_arch_of(profile->data->arch),
                                      .compat_perf = w->reading->options->compat_perf};
-    struct unwind_sample what = {.abi = sample->regs_user_abi,
-                                 .register_mask =
-                                     profile->data->events.items[sample->event].regs_user,
-                                 .registers = sample->regs_user,
-                                 .stack = sample->stack,
-                                 .stack_size = sample->stack_size,
-                                 .stack_dumped = sample->stack_dumped,
-                                 .user = at->user,
-                                 .epoch = (uint32_t)at->epochs};
     if (!w->unwinder)
         w->unwinder = unwinder_new(profile->objects, profile->spaces, &options);
-    unwinder_run(w->unwinder, &what, stack);
+    return w->unwinder;
+}
+
+static struct unwind_sample sample_for_unwinding(const struct worker *w,
+                                                 const struct perfdata_sample *sample,
+                                                 const struct space_at *at) {
+    const struct perfdata *data = w->reading->profile->data;
+    return (struct unwind_sample){.abi = sample->regs_user_abi,
+                                  .register_mask = data->events.items[sample->event].regs_user,
+                                  .registers = sample->regs_user,
+                                  .stack = sample->stack,
+                                  .stack_size = sample->stack_size,
+                                  .stack_dumped = sample->stack_dumped,
+                                  .user = at->user,
+                                  .epoch = (uint32_t)at->epochs};
 }
 
 /* How much of a recorded chain belongs to the kernel: user frames, if there are any, are found again by unwinding. */
@@ -55,8 +59,9 @@ uint8_t chain_unwind(struct worker *w, struct perfdata_sample *sample, const str
                                       [UNWIND_BROKEN] = ENDING_BROKEN};
     bool compat = w->reading->options->compat_perf;
     uint64_t recorded = compat ? sample->chain_count : kernel_part(sample);
+    struct unwind_sample what = sample_for_unwinding(w, sample, at);
     struct unwind_stack stack;
-    unwind(w, sample, at, &stack);
+    unwinder_run(unwinder_of(w), &what, &stack);
     w->joined.count = 0;
     buffer_add(&w->joined, (struct text){(const char *)sample->chain, 8 * recorded});
     for (uint32_t i = 0; i < stack.count; i++) {
@@ -69,6 +74,70 @@ uint8_t chain_unwind(struct worker *w, struct perfdata_sample *sample, const str
     sample->chain_count = w->joined.count / 8;
     w->is_unwound = true;
     return endings[stack.ending];
+}
+
+/* ---- call stacks of the processor ---- */
+
+/* Where the user's part of a recorded chain begins, after its marker; UINT64_MAX: there is none. */
+static uint64_t user_part(const struct perfdata_sample *sample) {
+    uint64_t kernel = kernel_part(sample);
+    return kernel < sample->chain_count ? kernel + 1 : UINT64_MAX;
+}
+
+bool chain_is_lbr(const struct worker *w, const struct perfdata_sample *sample) {
+    const struct perfdata_event *event = &w->reading->profile->data->events.items[sample->event];
+    return event->branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK && sample->branch_count > 0 &&
+           sample->chain && user_part(sample) != UINT64_MAX;
+}
+
+/* Each branch is a call that has not returned; its `from` is the call itself, so that every address is looked up as it is. perf begins with
+   where the last call went to, wick with where the sample was taken. */
+void chain_from_lbr(struct worker *w, struct perfdata_sample *sample) {
+    uint64_t user = user_part(sample);
+    uint64_t leaf = load_u64(sample->branches + 8);
+    if (!w->reading->options->compat_perf && user < sample->chain_count)
+        leaf = load_u64(sample->chain + 8 * user);
+    w->joined.count = 0;
+    buffer_add(&w->joined, (struct text){(const char *)sample->chain, 8 * user});
+    chain_push(w, leaf);
+    for (uint64_t i = 0; i < sample->branch_count; i++) {
+        chain_push(w, PERF_CONTEXT_USER);
+        chain_push(w, load_u64(sample->branches + 24 * i));
+    }
+    sample->chain = (const uint8_t *)w->joined.items;
+    sample->chain_count = w->joined.count / 8;
+    w->is_lbr = true;
+}
+
+/* ---- leaf functions without a frame record: aarch64 ---- */
+
+/* perf record -g samples the link register there. */
+bool chain_has_link_register(const struct worker *w, const struct perfdata_sample *sample) {
+    const struct perfdata *data = w->reading->profile->data;
+    return data->events.items[sample->event].regs_user == UNWIND_LINK_REGISTER_ONLY &&
+           sample->regs_user && sample->chain && unwind_arch_of(data->arch) == UNWIND_AARCH64 &&
+           user_part(sample) < sample->chain_count;
+}
+
+/* The caller goes between the leaf and what its frame record says, unless that is the same. */
+void chain_add_leaf_caller(struct worker *w, struct perfdata_sample *sample,
+                           const struct space_at *at) {
+    bool compat = w->reading->options->compat_perf;
+    uint64_t next = user_part(sample) + 1, leaf = load_u64(sample->chain + 8 * (next - 1));
+    struct unwind_sample what = sample_for_unwinding(w, sample, at);
+    struct unwind_frame caller;
+    if (!unwinder_leaf_caller(unwinder_of(w), &what, leaf, &caller))
+        return;
+    uint64_t address = caller.address - compat;
+    if (next < sample->chain_count && load_u64(sample->chain + 8 * next) == address)
+        return;
+    w->joined.count = 0;
+    buffer_add(&w->joined, (struct text){(const char *)sample->chain, 8 * next});
+    chain_push(w, address);
+    buffer_add(&w->joined, (struct text){(const char *)sample->chain + 8 * next,
+                                         8 * (sample->chain_count - next)});
+    sample->chain = (const uint8_t *)w->joined.items;
+    sample->chain_count = w->joined.count / 8;
 }
 
 /* ---- how recorded chains end ---- */
@@ -98,7 +167,7 @@ uint8_t chain_ending(struct worker *w, const struct space_at *at) {
     const struct entry *last = &w->entries.items[count - 1];
     if (last->mode == MODE_USER && is_start(w, at, last))
         return ENDING_COMPLETE;
-    if (count >= COMPAT_DEPTH)
+    if (count >= COMPAT_DEPTH || w->is_lbr) /* the processor keeps 32 at most */
         return ENDING_TRUNCATED;
     return last->mode == MODE_KERNEL && at->user == 0 ? ENDING_COMPLETE : ENDING_BROKEN;
 }

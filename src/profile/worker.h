@@ -66,6 +66,7 @@ struct worker {
     uint64_t previous_epochs;
     struct buffer joined;      /* a chain with its deferred or unwound part */
     bool is_unwound;           /* it has CHAIN_UNWOUND in it */
+    bool is_lbr;
     struct unwinder *unwinder; /* NULL until a sample needs it */
     struct buffer comm;
     struct series last_series;
@@ -84,6 +85,12 @@ void chain_join(struct worker *w, struct perfdata_sample *sample);
    the ending. */
 bool chain_is_unwindable(const struct worker *w, const struct perfdata_sample *sample);
 uint8_t chain_unwind(struct worker *w, struct perfdata_sample *sample, const struct space_at *at);
+/* Call stacks kept by the processor, and leaf callers known by their link register; both leave the chain in w->joined. */
+bool chain_is_lbr(const struct worker *w, const struct perfdata_sample *sample);
+void chain_from_lbr(struct worker *w, struct perfdata_sample *sample);
+bool chain_has_link_register(const struct worker *w, const struct perfdata_sample *sample);
+void chain_add_leaf_caller(struct worker *w, struct perfdata_sample *sample,
+                           const struct space_at *at);
 /* The ending of the recorded chain that chain_node() was last called for. */
 uint8_t chain_ending(struct worker *w, const struct space_at *at);
 struct cached_location *location_cached(struct worker *w, const struct space_at *at,

@@ -121,8 +121,9 @@ static struct entry *entry_unsigned(struct unwinder *unwinder, struct state *sta
         state->pc = signed_pc & ((1ull << widths[i]) - 1);
         entry = entry_find(unwinder, state, machine, epoch, state->pc - call);
         if (entry->mapping)
-            break;
+            return entry;
     }
+    state->pc = signed_pc;
     return entry;
 }
 
@@ -299,4 +300,33 @@ void unwinder_run(struct unwinder *unwinder, const struct unwind_sample *sample,
     stack->ending = walk(unwinder, &state, machine, sample, stack, &last);
     if (stack->ending != UNWIND_COMPLETE && entry_is_start(unwinder, last))
         stack->ending = UNWIND_COMPLETE;
+}
+
+bool unwinder_leaf_caller(struct unwinder *unwinder, const struct unwind_sample *sample,
+                          uint64_t pc, struct unwind_frame *caller) {
+    const struct machine *machine = &machine_aarch64;
+    bool compat = unwinder->options.compat_perf;
+    struct state state = {.pc = pc};
+    uint64_t link;
+    if (!sample->registers || !perf_register(sample->register_mask, sample->registers, 30, &link))
+        return false;
+    set_register(&state, 30, link);
+    set_register(&state, machine->stack, 0);
+    state.memory = (struct memory){.word = machine->word,
+                                   .spaces = unwinder->spaces,
+                                   .user = sample->user,
+                                   .objects = unwinder->objects};
+    struct entry *entry = entry_find(unwinder, &state, machine, sample->epoch, pc);
+    if (!(entry->row && has_caller(entry) && step_by_row(&state, machine, entry->row, true))) {
+        if (!compat || (entry->row && entry->row->cfa_register == machine->stack))
+            return false;
+        state.pc = link;
+    }
+    if (state.pc == 0)
+        return false;
+    struct entry *found = entry_find(unwinder, &state, machine, sample->epoch, state.pc - 1);
+    if (!found->mapping && state.pc >> 36)
+        found = entry_unsigned(unwinder, &state, machine, sample->epoch, 1);
+    *caller = (struct unwind_frame){state.pc, found->mapping, true};
+    return found->mapping || compat;
 }

@@ -62,6 +62,10 @@ struct unwinder *unwinder_new(struct objects *objects, const struct spaces *spac
 void unwinder_free(struct unwinder *unwinder);
 void unwinder_run(struct unwinder *unwinder, const struct unwind_sample *sample,
                   struct unwind_stack *stack);
+/* The caller of a leaf at `pc`, for samples that carry the link register alone (`perf record -g` on aarch64): where the rules say that it is
+   still there. perf takes it wherever it has nothing better, also when it is stale; compat_perf does so. */
+#define UNWIND_LINK_REGISTER_ONLY (1ull << 30)
+bool unwinder_leaf_caller(struct unwinder *unwinder, const struct unwind_sample *sample, uint64_t pc, struct unwind_frame *caller);
 /* What could not be unwound and why, counted over all samples so far. */
 void unwinder_notes(const struct unwinder *unwinder, struct notes *notes);
 
