@@ -97,8 +97,10 @@ static void fold_children(struct fold *f, uint32_t parent) {
         if (node->first_child)
             vector_push(&f->items, ((struct fold_item){id, true}));
     }
-    struct fold_item *items = f->items.items + first;
     size_t count = f->items.count - first;
+    if (count == 0)
+        return;
+    struct fold_item *items = f->items.items + first;
     for (size_t i = 1; sorted && i < count; i++)
         sorted = items[i - 1].node == items[i].node || item_order(&items[i - 1], &items[i], f) <= 0;
     if (!sorted)
