@@ -121,5 +121,6 @@ int command_record(int argc, char **argv);
 int command_diff(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_trace(int argc, char **argv);
+int command_enrich(int argc, char **argv);
 
 #endif

@@ -20,6 +20,7 @@
 #include "base/base.h"
 
 struct tree;
+struct flame;
 
 #define NO_ADDRESS UINT64_MAX /* also: no stack pointer known */
 
@@ -223,5 +224,9 @@ void trace_release(struct trace *trace);
 
 /* The counts as a tree of names (demangled unless told not to), or of addresses when `raw`. */
 struct tree *trace_tree(const struct trace *trace, bool raw, bool no_demangle);
+
+/* Folded text of addresses (`--raw`) as a flame of the functions there, with what is inlined into them and `file:line`. `path` is for
+   notes. NULL: the ELF file can't be read. */
+struct flame *trace_enrich(struct text raw, const char *path, const char *elf, struct notes *notes, struct error *error);
 
 #endif
