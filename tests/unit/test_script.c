@@ -15,13 +15,15 @@ static struct profile *read_profile(struct file *file, const char *name, unsigne
     if (access(path, R_OK) != 0)
         snprintf(path, sizeof path, "%s/fuzz/seeds/perfdata/%s.data", SOURCE_ROOT, name);
     assert_true(file_open(file, path, &error));
-    const struct profile_options options = {
-        .threads = threads,
-        .keep_samples = true,
-        .all_events = true,
-        .compat_perf = true,
-        .no_names = true,
-        .objects = {.kallsyms = "/dev/null", .symfs = "/nonexistent"}};
+    const struct profile_options options = {.threads = threads,
+                                            .keep_samples = true,
+                                            .all_events = true,
+                                            .compat_perf = true,
+                                            .no_names = true,
+                                            .objects = {.kallsyms = "/dev/null",
+                                                        .symfs = "/nonexistent",
+                                                        .buildid_cache = "/nonexistent",
+                                                        .compat_perf = true}};
     struct profile *profile = profile_read(file, &options, &error);
     if (!profile)
         fail_msg("%s", error.message);
