@@ -188,8 +188,8 @@ HANDLER(stop); /* leaves with LEAVE_BUDGET at links.taken_pc */
 
 /* ---- for handlers ------------------------------------------------------------------------- */
 
-/* In a build without optimisation calls at the end are no jumps: there, each op returns the next to machine_run's loop. */
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__)
+/* gcc makes calls at the end jumps when told to (the pragma in run_*.c). In other builds each op returns the next to machine_run's loop. */
+#if defined(__OPTIMIZE__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #define MACHINE_THREADED 1
 #define GO(target)                                                                                     \
     do {                                                                                               \

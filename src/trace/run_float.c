@@ -5,7 +5,9 @@
  */
 #include "trace/machine.h"
 
-#pragma GCC optimize("omit-frame-pointer") /* one register more, and no prologue */
+#ifndef __clang__ /* one register more, no prologue, and calls at the end are jumps at any level */
+#pragma GCC optimize("omit-frame-pointer", "optimize-sibling-calls")
+#endif
 #include "trace/host_float.h"
 
 #include <math.h>

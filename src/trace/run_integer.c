@@ -4,7 +4,9 @@
  */
 #include "trace/machine.h"
 
-#pragma GCC optimize("omit-frame-pointer") /* one register more, and no prologue */
+#ifndef __clang__ /* one register more, no prologue, and calls at the end are jumps at any level */
+#pragma GCC optimize("omit-frame-pointer", "optimize-sibling-calls")
+#endif
 
 #define RD m->x[op->rd]
 #define RS1 m->x[op->rs1]
