@@ -9,8 +9,8 @@
 
 #define FRAMES_MAX 1024
 #define FRAMES_MAX_PERF 127 /* PERF_MAX_STACK_DEPTH */
-#define CACHE_SIZE                                                                                 \
-    16384 /* entries of 32 bytes: half a megabyte, which a second-level cache holds */
+/* Entries of 32 bytes: a megabyte, which a second-level cache holds. */
+#define CACHE_SIZE 32768
 /* A return address further than this beyond the slice is no stack that was cut, but a register that was no frame pointer. */
 #define STACK_MAX (1ull << 30)
 
@@ -100,8 +100,8 @@ static inline struct entry *entry_find(struct unwinder *unwinder, struct state *
                                        const struct machine *machine, uint32_t epoch,
                                        uint64_t address) {
     uint64_t hash = (address ^ (uint64_t)epoch << 40) * 0x9E3779B97F4A7C15ull;
-    struct entry *entry = &unwinder->cache[hash >> 50];
-    static_assert(CACHE_SIZE == 1 << (64 - 50), "the hash's upper bits choose the entry");
+    struct entry *entry = &unwinder->cache[hash >> 49];
+    static_assert(CACHE_SIZE == 1 << (64 - 49), "the hash's upper bits choose the entry");
     if (entry->address != address || entry->epoch != epoch || !entry->flags) {
         entry->address = address;
         entry->epoch = epoch;
