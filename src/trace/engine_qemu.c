@@ -260,10 +260,19 @@ static void conclude(struct session *s, struct trace *trace, int status) {
     trace->is_partial = trace->end == TRACE_INTERRUPTED || trace->end == TRACE_SIGNALED;
 }
 
+static bool weight_known(const struct session *s, struct error *error) {
+    enum trace_weight weight = s->options->weight;
+    if (weight == WEIGHT_INSTRUCTIONS || weight == WEIGHT_BRANCHES ||
+        strncmp(s->machine, "riscv", 5) == 0)
+        return true;
+    return error_set(error, ERROR_USAGE, "--weight: on %s only instructions and branches are known",
+                     s->machine);
+}
+
 static bool run(struct session *s, struct trace *trace, trace_checkpoint *checkpoint, void *context,
                 struct error *error) {
-    if (!find_machine(s, error) || !find_qemu(s, error) || !find_plugin(s, error) ||
-        !share(s, error) || !start(s, error))
+    if (!find_machine(s, error) || !weight_known(s, error) || !find_qemu(s, error) ||
+        !find_plugin(s, error) || !share(s, error) || !start(s, error))
         return false;
     int status = wait_for(s, trace, checkpoint, context);
     if (s->shared->unknown_target)
