@@ -181,7 +181,7 @@ const struct space_thread *spaces_thread(const struct spaces *spaces, uint32_t n
 }
 
 const struct mapping *space_find(const struct spaces *spaces, uint32_t root, uint64_t address) {
-    return maps_find(&spaces->maps, root, address);
+    return root ? maps_find(&spaces->maps, root, address) : NULL;
 }
 
 void space_each(const struct spaces *spaces, uint32_t root,
