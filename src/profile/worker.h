@@ -8,7 +8,7 @@
 #include "profile/reading.h"
 #include "unwind/unwind.h"
 
-enum { LOCATION_CACHE = 1 << 14, COMPAT_DEPTH = 127, BATCH = 16 };
+enum { LOCATION_CACHE = 1 << 15, COMPAT_DEPTH = 127, BATCH = 16 };
 
 /* Our own marker, in chains that chain_unwind() made and nowhere else: a user address follows that is no return address. */
 #define CHAIN_UNWOUND (CONTEXT_MARKERS_FROM + 0x123)

@@ -1,8 +1,11 @@
 /*
  * Building and merging trees.
  *
- * Everything is an array of small structs and an index that finds an entry by what it says. Adding a node costs one probe of the
- * node index, which is what bounds the reading of new chains; keep struct node at eight bytes.
+ * Everything is an array of small structs and an index that finds an entry by what it says.
+ *
+ * Finding a node's child is what bounds the reading of new chains. Most nodes have few children, and a path's nodes were made one
+ * after the other: a list of siblings is then found in the cache line at hand, where a probe of an index of all nodes
+ * misses twice. Nodes with more than CHILDREN_LISTED children have them in the index.
  */
 #include "tree/tree.h"
 
@@ -18,6 +21,7 @@ static struct tree *tree_new_empty(void) {
     vector_push(&tree->series, ((struct series){0}));
     vector_push(&tree->locations, ((struct location){0}));
     vector_push(&tree->nodes, ((struct node){0}));
+    vector_push(&tree->links, ((struct node_link){0}));
     vector_push(&tree->cells, ((struct cell){0}));
     return tree;
 }
@@ -47,6 +51,7 @@ void tree_free(struct tree *tree) {
     vector_release(&tree->series);
     vector_release(&tree->locations);
     vector_release(&tree->nodes);
+    vector_release(&tree->links);
     vector_release(&tree->cells);
     vector_release(&tree->frames);
     samples_release(tree);
@@ -145,18 +150,50 @@ uint32_t tree_add_location(struct tree *tree, const struct location *l) {
     return id;
 }
 
-uint32_t tree_add_node(struct tree *tree, uint32_t parent, uint32_t location) {
-    uint64_t hash = hash_mix(parent, location);
+enum { CHILDREN_LISTED = 8 };
+
+static uint32_t node_in_list(const struct tree *tree, uint32_t parent, uint32_t location) {
+    uint32_t id = tree->links.items[parent].first_child;
+    while (id && tree->nodes.items[id].location != location)
+        id = tree->links.items[id].next;
+    return id;
+}
+
+static uint32_t node_in_index(const struct tree *tree, uint32_t parent, uint32_t location) {
     uint32_t id;
-    for (struct probe p = index_probe(&tree->node_index, hash);
+    for (struct probe p = index_probe(&tree->node_index, hash_mix(parent, location));
          (id = index_next(&tree->node_index, &p));)
         if (tree->nodes.items[id].parent == parent && tree->nodes.items[id].location == location)
-            return id;
-    id = (uint32_t)tree->nodes.count;
+            break;
+    return id;
+}
+
+static void node_index_add(struct tree *tree, uint32_t id) {
+    const struct node *node = &tree->nodes.items[id];
+    index_add(&tree->node_index, hash_mix(node->parent, node->location), id);
+}
+
+static uint32_t node_new(struct tree *tree, uint32_t parent, uint32_t location) {
+    uint32_t id = (uint32_t)tree->nodes.count;
     assert(id != 0);
     vector_push(&tree->nodes, ((struct node){parent, location}));
-    index_add(&tree->node_index, hash, id);
-    return id;
+    vector_push(&tree->links, ((struct node_link){.next = tree->links.items[parent].first_child}));
+    struct node_link *link = &tree->links.items[parent];
+    link->first_child = id;
+    link->children++;
+    if (link->children > CHILDREN_LISTED + 1)
+        node_index_add(tree, id);
+    else if (link->children == CHILDREN_LISTED + 1)
+        for (; id; id = tree->links.items[id].next)
+            node_index_add(tree, id);
+    return tree->links.items[parent].first_child;
+}
+
+uint32_t tree_add_node(struct tree *tree, uint32_t parent, uint32_t location) {
+    uint32_t id = tree->links.items[parent].children <= CHILDREN_LISTED
+                      ? node_in_list(tree, parent, location)
+                      : node_in_index(tree, parent, location);
+    return id ? id : node_new(tree, parent, location);
 }
 
 uint32_t tree_count(struct tree *tree, uint32_t node, uint32_t series, uint64_t samples,
@@ -190,6 +227,7 @@ static bool tree_adopt(struct tree *tree, struct tree *part) {
     SWAP(series);
     SWAP(locations);
     SWAP(nodes);
+    SWAP(links);
     SWAP(cells);
     SWAP(samples);
     SWAP(samples_descriptor);

@@ -106,6 +106,13 @@ struct node {
     uint32_t location;
 };
 
+/* How a node's children are found: by a list while they are few, in the index from then on. */
+struct node_link {
+    uint32_t first_child; /* the newest */
+    uint32_t next;        /* an older sibling */
+    uint32_t children;
+};
+
 struct cell {
     uint32_t node;
     uint32_t series;
@@ -133,6 +140,7 @@ struct tree {
     VECTOR(struct series) series;
     VECTOR(struct location) locations;
     VECTOR(struct node) nodes;
+    VECTOR(struct node_link) links; /* one for each node */
     VECTOR(struct cell) cells;
     VECTOR(struct sample) samples; /* beyond a limit in an unlinked temporary file */
     VECTOR(struct frame) frames;
