@@ -2,7 +2,8 @@
  * Recorded chains to nodes of the worker's tree.
  *
  * A chain is read leaf first; markers among the addresses say in which mode those after them ran. A new chain is entered from
- * the root, but only from where it leaves the new chain before it: neighbours share most of their callers.
+ * the root, but only from where nobody went before: each way from the root is known by a hash of its addresses, and the longest
+ * that is known takes about four probes to find, where a probe for each frame would take twenty.
  */
 #include "profile/worker.h"
 
@@ -136,25 +137,65 @@ static void entries_of_chain(struct worker *w, const struct perfdata_sample *sam
     }
 }
 
-static bool entry_equal(const struct entry *a, const struct entry *b) {
-    return a->ip == b->ip && a->mode == b->mode && a->call == b->call && a->unwound == b->unwound;
+/* hashes[i] stands for the i + 1 entries next to the root, and the epoch. */
+static void hash_prefixes(struct worker *w, uint64_t epochs) {
+    size_t count = w->entries.count;
+    uint64_t hash = epochs;
+    vector_reserve(&w->hashes, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct entry *entry = &w->entries.items[count - 1 - i];
+        uint64_t what = (uint64_t)entry->mode << 2 | (uint64_t)entry->call << 1 | entry->unwound;
+        hash = hash_mix(hash ^ entry->ip, hash + what);
+        w->hashes.items[i] = hash;
+    }
 }
 
-/* The entries at hand become a path; how much of it is the last path's is found first. */
+/* The node that the first `length` entries from the root lead to, or 0 if nobody was there yet. */
+static uint32_t prefix_node(const struct worker *w, size_t length) {
+    uint64_t hash = w->hashes.items[length - 1];
+    uint32_t number;
+    for (struct probe p = index_probe(&w->prefix_index, hash);
+         (number = index_next(&w->prefix_index, &p));)
+        if (w->prefixes.items[number].hash == hash)
+            return w->prefixes.items[number].node;
+    return 0;
+}
+
+static void prefix_add(struct worker *w, size_t length, uint32_t node) {
+    uint64_t hash = w->hashes.items[length - 1];
+    if (!w->prefixes.count)
+        vector_push(&w->prefixes, ((struct prefix){0}));
+    index_add(&w->prefix_index, hash, (uint32_t)w->prefixes.count);
+    vector_push(&w->prefixes, ((struct prefix){hash, node}));
+}
+
+/* The longest way that was gone before, and where it ends. Most new chains differ only at their leaf, so that is asked first; of what is
+   left, half each time, for who was at a depth was at all before it. */
+static size_t longest_prefix(const struct worker *w, uint32_t *node) {
+    size_t low = 0, high = w->entries.count;
+    *node = 0;
+    for (unsigned tries = 0; low < high; tries++) {
+        size_t middle = tries < 2 ? high : low + (high - low + 1) / 2;
+        uint32_t found = prefix_node(w, middle);
+        if (found) {
+            low = middle;
+            *node = found;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return low;
+}
+
+/* The entries at hand become a path. */
 static uint32_t node_of_entries(struct worker *w, const struct space_at *at) {
-    size_t count = w->entries.count, shared = 0;
-    if (w->previous_epochs == at->epochs)
-        while (shared < count && shared < w->previous.count &&
-               entry_equal(&w->entries.items[count - 1 - shared], &w->previous.items[shared]))
-            shared++;
-    uint32_t node = shared ? w->previous_nodes.items[shared - 1] : 0;
-    w->previous.count = w->previous_nodes.count = shared;
-    w->previous_epochs = at->epochs;
-    for (size_t i = count - shared; i-- > 0;) {
-        const struct entry *entry = &w->entries.items[i];
+    uint32_t node;
+    size_t count = w->entries.count;
+    hash_prefixes(w, at->epochs);
+    for (size_t known = longest_prefix(w, &node); known < count; known++) {
+        const struct entry *entry = &w->entries.items[count - 1 - known];
         node = tree_add_node(w->tree, node, location_cached(w, at, entry)->location);
-        vector_push(&w->previous, *entry);
-        vector_push(&w->previous_nodes, node);
+        prefix_add(w, known + 1, node);
     }
     return node;
 }

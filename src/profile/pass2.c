@@ -3,8 +3,8 @@
  *
  * A worker takes pieces of the file and counts into a tree of its own. A sample asks for (series, epoch, hash of its chain as
  * recorded) in a table that holds the counts themselves: a chain seen before costs one cache miss, and these are waited for
- * sixteen at a time. The counts go into the tree's cells at the end. A new chain costs, for each frame that the new
- * chain before it did not have, a look into a direct-mapped cache of (epoch, address) → location and one probe of the
+ * sixteen at a time. The counts go into the tree's cells at the end. A new chain costs, for each frame that no
+ * chain before it led to, a look into a direct-mapped cache of (epoch, address) → location and one probe of the
  * node index.
  *
  * A sample that carries registers and a slice of stack is unwound first, and what came out is then looked up like a recorded chain.
@@ -262,8 +262,9 @@ static void worker_release(struct worker *w) {
     free(w->cache);
     free(w->table);
     vector_release(&w->entries);
-    vector_release(&w->previous);
-    vector_release(&w->previous_nodes);
+    vector_release(&w->hashes);
+    vector_release(&w->prefixes);
+    index_release(&w->prefix_index);
     buffer_release(&w->joined);
     buffer_release(&w->comm);
 }

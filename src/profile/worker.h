@@ -21,6 +21,12 @@ struct entry {
     uint8_t unwound;
 };
 
+/* A way from the root: its addresses stand for themselves by a hash of 64 bits. */
+struct prefix {
+    uint64_t hash;
+    uint32_t node;
+};
+
 struct cached_location {
     uint64_t ip;
     uint64_t epochs;
@@ -60,10 +66,9 @@ struct worker {
     struct pending pending[BATCH];
     unsigned pending_count;
     VECTOR(struct entry) entries; /* of the chain at hand, leaf first */
-    VECTOR(struct entry)
-    previous; /* of the new chain before it, root first, with the nodes on its way */
-    VECTOR(uint32_t) previous_nodes;
-    uint64_t previous_epochs;
+    VECTOR(uint64_t) hashes;       /* of the entries, from the root: see chain.c */
+    struct index prefix_index;     /* ways from the root that were gone before, and where they end */
+    VECTOR(struct prefix) prefixes; /* [0] is none */
     struct buffer joined;      /* a chain with its deferred or unwound part */
     bool is_unwound;           /* it has CHAIN_UNWOUND in it */
     bool is_lbr;
