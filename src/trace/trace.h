@@ -136,10 +136,10 @@ static inline void flow_call(struct flow *flow, uint64_t target, uint64_t return
 }
 
 static inline void flow_return(struct flow *flow, uint64_t from, uint64_t target, uint64_t sp) {
-    const struct flow_entry *top = flow->entries + flow->depth;
-    if (__builtin_expect(flow->depth && top[-1].return_address == target && !flow->beyond, 1)) {
-        flow->node = top[-1].node;
-        flow->depth--;
+    uint64_t depth = flow->depth;
+    if (__builtin_expect(depth && flow->entries[depth - 1].return_address == target && !flow->beyond, 1)) {
+        flow->node = flow->entries[depth - 1].node;
+        flow->depth = depth - 1;
         return;
     }
     flow_return_slow(flow, from, target, sp);
