@@ -101,6 +101,9 @@ static inline uint64_t load_u64(const void *p) { uint64_t v; memcpy(&v, p, sizeo
 void *memory_alloc(size_t size);
 void *memory_zero(size_t count, size_t size);
 void *memory_resize(void *old, size_t count, size_t size);
+/* Zeroed like memory_zero(), for tables that are looked into before they are written to: fresh pages would be mapped twice, once to read
+   nothing and once to write, and the second time interrupts every other thread. free() it. */
+void *memory_table(size_t count, size_t size);
 char *memory_copy(const void *data, size_t size); /* with a NUL after it; free() it */
 /* Default: remove unpublished files, one line on standard error, _exit(5). */
 void memory_set_hook(void (*out_of_memory)(void));

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -46,6 +47,20 @@ void *memory_resize(void *old, size_t count, size_t size) {
     if (__builtin_mul_overflow(count, size, &bytes))
         return memory_checked(NULL);
     return memory_checked(realloc(old, bytes ? bytes : 1));
+}
+
+/* Written to at once; large ones in huge pages where the kernel has some. */
+void *memory_table(size_t count, size_t size) {
+    enum { HUGE_PAGE = 2 << 20 };
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - HUGE_PAGE)
+        return memory_checked(NULL);
+    if (bytes < HUGE_PAGE)
+        return memset(memory_alloc(bytes), 0, bytes);
+    size_t rounded = (bytes + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
+    void *table = memory_checked(aligned_alloc(HUGE_PAGE, rounded));
+    madvise(table, rounded, MADV_HUGEPAGE);
+    return memset(table, 0, bytes);
 }
 
 char *memory_copy(const void *data, size_t size) {
@@ -180,7 +195,7 @@ static void index_place(struct index *index, uint64_t entry) {
 
 static void index_resize(struct index *index, uint32_t size) {
     struct index old = *index;
-    index->slots = memory_zero(size, sizeof *index->slots);
+    index->slots = memory_table(size, sizeof *index->slots);
     index->mask = size - 1;
     for (uint32_t i = 0; old.slots && i <= old.mask; i++)
         if ((uint32_t)old.slots[i])

@@ -36,7 +36,7 @@ static void table_grow(struct worker *w) {
     struct counted *old = w->table;
     size_t old_size = w->table_size;
     w->table_size = old_size ? old_size * 2 : TABLE_FIRST;
-    w->table = memory_zero(w->table_size, sizeof *w->table);
+    w->table = memory_table(w->table_size, sizeof *w->table);
     for (size_t i = 0; i < old_size; i++) {
         size_t slot = old[i].hash >> 8 & (w->table_size - 1);
         while (old[i].hash && w->table[slot].hash)
@@ -239,7 +239,7 @@ static void pass_piece(void *context, unsigned number, size_t item) {
 static void worker_init(struct worker *w, struct reading *reading) {
     w->reading = reading;
     w->tree = tree_new_part(reading->profile->tree);
-    w->cache = memory_zero(LOCATION_CACHE, sizeof *w->cache);
+    w->cache = memory_table(LOCATION_CACHE, sizeof *w->cache);
     table_grow(w);
 }
 

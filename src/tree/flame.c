@@ -337,8 +337,8 @@ struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming
     if (!tree_check(tree, error))
         return NULL;
     struct builder b = {.tree = tree, .naming = naming, .options = options, .flame = flame_new()};
-    b.memo = memory_zero(tree->nodes.count, sizeof *b.memo);
-    b.group = memory_zero(tree->nodes.count, sizeof *b.group);
+    b.memo = memory_table(tree->nodes.count, sizeof *b.memo);
+    b.group = memory_table(tree->nodes.count, sizeof *b.group);
     b.names = memory_zero(strings_count(naming->strings) + 1, sizeof *b.names);
     b.flame->unit = strings_add(b.flame->strings, unit_of(tree, options));
     builder_cells(&b);
