@@ -306,6 +306,8 @@ bool file_open_raw(struct file *file, const char *path, struct error *error);
 /* True, and *error set, if the file shrank while it was mapped. */
 bool file_changed(const struct file *file, struct error *error);
 void file_close(struct file *file);
+/* The beginning of a small file, such as those of /proc and /sys, without the line's end. False: it can't be read. */
+bool file_read_small(const char *path, char *text, size_t size);
 /* A new file in $TMPDIR or /tmp that has no name any more: gone when the descriptor is closed. -1: *error says why. */
 int file_temporary(struct error *error);
 static inline struct text file_text(const struct file *file) {

@@ -313,6 +313,18 @@ bool file_open_raw(struct file *file, const char *path, struct error *error) {
     return file_open_path(file, path, false, error);
 }
 
+bool file_read_small(const char *path, char *text, size_t size) {
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    size_t length = fread(text, 1, size - 1, file);
+    fclose(file);
+    text[length] = 0;
+    while (length && text[length - 1] == '\n')
+        text[--length] = 0;
+    return true;
+}
+
 void file_close(struct file *file) {
     guard_leave(file->guard);
     if (file->size && file->data)

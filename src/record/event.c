@@ -99,20 +99,6 @@ static bool parse_raw(struct text name, struct perf_event_attr *attr) {
     return true;
 }
 
-/* ---- files of the kernel ---- */
-
-bool read_small(const char *path, char *text, size_t size) {
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    size_t length = fread(text, 1, size - 1, file);
-    fclose(file);
-    text[length] = 0;
-    while (length && text[length - 1] == '\n')
-        text[--length] = 0;
-    return true;
-}
-
 static bool parse_tracepoint(struct text name, struct perf_event_attr *attr, struct error *error) {
     size_t colon = text_find(name, ':');
     if (colon == SIZE_MAX || text_find(name, '/') != SIZE_MAX || text_find(name, '.') != SIZE_MAX)
@@ -122,7 +108,8 @@ static bool parse_tracepoint(struct text name, struct perf_event_attr *attr, str
         char path[400], text[40];
         snprintf(path, sizeof path, "%s/events/%.*s/%.*s/id", roots[i],
                  TEXT_ARGS(text_upto(name, colon)), TEXT_ARGS(text_from(name, colon + 1)));
-        if (read_small(path, text, sizeof text) && text_to_u64(text_of(text), &(uint64_t){0})) {
+        if (file_read_small(path, text, sizeof text) &&
+            text_to_u64(text_of(text), &(uint64_t){0})) {
             attr->type = PERF_TYPE_TRACEPOINT;
             attr->config = strtoull(text, NULL, 10);
             return true;
@@ -165,7 +152,7 @@ static bool parse_alias(const char *pmu, struct text name, struct perf_event_att
     char path[400], text[400];
     snprintf(path, sizeof path, "/sys/bus/event_source/devices/%s/events/%.*s", pmu,
              TEXT_ARGS(name));
-    if (text_find(name, '/') != SIZE_MAX || !read_small(path, text, sizeof text))
+    if (text_find(name, '/') != SIZE_MAX || !file_read_small(path, text, sizeof text))
         return false;
     struct text rest = text_of(text);
     while (rest.length) {
@@ -191,7 +178,7 @@ static bool parse_term(const char *pmu, struct text term, struct perf_event_attr
     char path[400], format[100];
     snprintf(path, sizeof path, "/sys/bus/event_source/devices/%s/format/%.*s", pmu,
              TEXT_ARGS(name));
-    if (text_find(name, '/') == SIZE_MAX && read_small(path, format, sizeof format))
+    if (text_find(name, '/') == SIZE_MAX && file_read_small(path, format, sizeof format))
         return place_bits(attr, format, value);
     if (text_equal(name, TEXT("config")) && equals != SIZE_MAX) {
         attr->config = value;
@@ -208,7 +195,7 @@ static bool parse_pmu(struct text name, struct perf_event_attr *attr) {
     char pmu[64], path[200], type[20];
     snprintf(pmu, sizeof pmu, "%.*s", TEXT_ARGS(text_upto(name, slash)));
     snprintf(path, sizeof path, "/sys/bus/event_source/devices/%s/type", pmu);
-    if (strcmp(pmu, "..") == 0 || !read_small(path, type, sizeof type))
+    if (strcmp(pmu, "..") == 0 || !file_read_small(path, type, sizeof type))
         return false;
     attr->type = (uint32_t)strtoul(type, NULL, 10);
     struct text rest = {name.data + slash + 1, name.length - slash - 2};

@@ -17,14 +17,14 @@ static bool put_string(struct recording *r, enum perfdata_feature feature, const
     return fine;
 }
 
-/* The first "model name" of /proc/cpuinfo; Arm's kernel has none, and "unknown" then says so. */
-static void cpu_model(char *model, size_t size) {
+void record_cpu_model(char *model, size_t size) {
     FILE *file = fopen("/proc/cpuinfo", "re");
     char line[400];
     snprintf(model, size, "unknown");
     while (file && fgets(line, sizeof line, file)) {
         char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) != 0 || !colon)
+        bool named = strncmp(line, "model name", 10) == 0 || strncmp(line, "Model", 5) == 0;
+        if (!named || !colon || colon[1] != ' ')
             continue;
         line[strcspn(line, "\n")] = 0;
         snprintf(model, size, "%s", colon + 2);
@@ -54,7 +54,7 @@ bool write_host_features(struct recording *r, struct error *error) {
     struct text cpu_bytes = {(const char *)cpus, sizeof cpus},
                 memory_bytes = {(const char *)&memory, sizeof memory};
     uname(&host);
-    cpu_model(model, sizeof model);
+    record_cpu_model(model, sizeof model);
     return put_string(r, FEATURE_HOSTNAME, host.nodename, error) &&
            put_string(r, FEATURE_OSRELEASE, host.release, error) &&
            put_string(r, FEATURE_VERSION, "wick " WICK_VERSION, error) &&

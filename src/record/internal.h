@@ -50,9 +50,6 @@ struct recording {
     int output;
 };
 
-/* event.c */
-bool read_small(const char *path, char *text, size_t size);
-
 /* open.c: events on every thread and CPU of the target, with all fallbacks; then their buffers. */
 bool recording_open(struct recording *r, struct error *error);
 bool recording_open_thread(struct recording *r, pid_t tid, struct error *error);

@@ -37,7 +37,7 @@ static bool choose_cpus(struct recording *r, struct error *error) {
         return true;
     }
     char text[400];
-    if (!read_small("/sys/devices/system/cpu/online", text, sizeof text)) {
+    if (!file_read_small("/sys/devices/system/cpu/online", text, sizeof text)) {
         for (long i = 0; i < sysconf(_SC_NPROCESSORS_ONLN); i++)
             vector_push(&r->cpus, (uint32_t)i);
         return true;

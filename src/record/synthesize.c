@@ -51,7 +51,7 @@ static bool finish_record(struct sink *sink, struct buffer *buffer, int32_t pid,
 static bool put_comm(struct sink *sink, pid_t pid, pid_t tid, struct error *error) {
     char path[64], comm[64];
     snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
-    if (!read_small(path, comm, sizeof comm))
+    if (!file_read_small(path, comm, sizeof comm))
         return true;
     struct buffer record = {0};
     begin_record(&record, PERF_RECORD_COMM, 0);

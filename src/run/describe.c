@@ -202,8 +202,8 @@ static void report_host(struct buffer *text) {
     struct utsname host;
     char line[300], paranoid[20] = "unknown";
     uname(&host);
-    host_cpu(line, sizeof line);
-    host_file("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof paranoid);
+    record_cpu_model(line, sizeof line);
+    file_read_small("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof paranoid);
     buffer_printf(text, "%-22s %s\n%-22s %s %s\n%-22s %s\n%-22s %s\n", "Machine:", host.machine,
                   "Kernel:", host.sysname, host.release, "CPU:", line,
                   "perf_event_paranoid:", paranoid);

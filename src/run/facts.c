@@ -12,34 +12,6 @@
 
 extern char **environ;
 
-bool host_file(const char *path, char *text, size_t size) {
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    size_t length = fread(text, 1, size - 1, file);
-    fclose(file);
-    text[length] = 0;
-    text[strcspn(text, "\n")] = 0;
-    return true;
-}
-
-void host_cpu(char *model, size_t size) {
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    char line[400];
-    snprintf(model, size, "unknown");
-    while (file && fgets(line, sizeof line, file)) {
-        char *colon = strchr(line, ':');
-        bool named = strncmp(line, "model name", 10) == 0 || strncmp(line, "Model", 5) == 0;
-        if (!named || !colon || colon[1] == '\n')
-            continue;
-        line[strcspn(line, "\n")] = 0;
-        snprintf(model, size, "%s", colon + 2);
-        break;
-    }
-    if (file)
-        fclose(file);
-}
-
 /* ---- the program ---- */
 
 static bool find_program(const char *name, char *path, size_t size) {

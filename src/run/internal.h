@@ -1,11 +1,9 @@
-/* Private to the room: facts about host, program and source tree, for the report. */
+/* Private to the room: facts about program and source tree, for the report. */
 #ifndef WICK_RUN_INTERNAL_H
 #define WICK_RUN_INTERNAL_H
 
 #include "base/base.h"
 
-void host_cpu(char *model, size_t size);
-bool host_file(const char *path, char *text, size_t size);
 /* What the program at `path` (looked up as execvp does) is: digest, build id, compiler. */
 void describe_program(struct buffer *text, const char *path);
 /* The commit of the working directory and whether it is dirty; nothing outside a git tree. */
