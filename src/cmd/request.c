@@ -122,11 +122,11 @@ const struct option options_symbols[] = {
      "leave C++, Rust and D names as they are"},
     {"no-inline", 0, OPTION_FLAG, &request.import.profile.no_inline, NULL,
      "leave functions that were inlined out"},
-    {"srcline", 0, OPTION_CALL, set_source_lines, NULL, "frames carry file:line"},
     {0},
 };
 
 const struct option options_names[] = {
+    {"srcline", 0, OPTION_CALL, set_source_lines, NULL, "frames carry file:line"},
     {"no-comm", 0, OPTION_FLAG, &request.naming.no_comm, NULL, "leave the comm out of the root"},
     {"show-pid", 0, OPTION_FLAG, &request.naming.show_pid, NULL, "the root is comm-PID"},
     {"show-tid", 0, OPTION_FLAG, &request.naming.show_tid, NULL, "the root is comm-PID/TID"},
@@ -248,15 +248,20 @@ static void describe_source(const struct source *source) {
         samples += tree->cells.items[i].samples;
     for (size_t i = 0; i < source->file_count; i++)
         fprintf(stderr, "wick: %s: %zu bytes\n", source->files[i].path, source->files[i].size);
-    fprintf(stderr, "wick: %s, %llu samples counted on %zu places in code, %zu stacks, %zu series\n",
+    fprintf(stderr,
+            "wick: %s, %llu samples counted on %zu places in code, %zu stacks, %zu series\n",
             source->profile  ? "perf.data"
             : source->format ? source->format->what
                              : "text",
             (unsigned long long)samples, tree->locations.count - 1, tree->nodes.count - 1,
             tree->series.count - 1);
-    if (source->profile)
-        fprintf(stderr, "wick: %llu samples in the file; events: %s\n",
-                (unsigned long long)source->profile->sample_count, source->profile->event_names);
+    if (source->profile) {
+        struct buffer events = {0};
+        buffer_add_shown(&events, text_of(source->profile->event_names));
+        fprintf(stderr, "wick: %llu samples in the file; events: %.*s\n",
+                (unsigned long long)source->profile->sample_count, TEXT_ARGS(buffer_text(&events)));
+        buffer_release(&events);
+    }
 }
 
 bool open_source(struct source *source, const char *command, int *status) {

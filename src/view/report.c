@@ -190,6 +190,14 @@ static double per_cent(const struct report *report, uint64_t weight) {
     return report->total ? 100.0 * (double)weight / (double)report->total : 0;
 }
 
+/* Bare, as the columns are known, unless a user's rule put something into it that would end the field. */
+static void add_category(struct buffer *line, struct text category) {
+    if (text_find(category, ',') == SIZE_MAX && text_find(category, '"') == SIZE_MAX)
+        buffer_add(line, category);
+    else
+        buffer_add_csv(line, category);
+}
+
 static void write_csv(struct out *out, const struct report *report) {
     static const char *const titles[] = {"function", "object", "category", "thread", "process"};
     bool categories = report->by == BY_CATEGORY, functions = report->by == BY_FUNCTION;
@@ -200,7 +208,7 @@ static void write_csv(struct out *out, const struct report *report) {
         const struct report_row *row = &report->rows.items[i];
         line.count = 0;
         if (categories)
-            buffer_add(&line, row->name);
+            add_category(&line, row->name);
         else
             buffer_add_csv(&line, row->name);
         buffer_printf(&line, ",%llu,%.*f", (unsigned long long)row->self, categories ? 2 : 4,
@@ -209,7 +217,7 @@ static void write_csv(struct out *out, const struct report *report) {
             buffer_printf(&line, ",%llu,%.4f", (unsigned long long)row->total,
                           per_cent(report, row->total));
         if (functions)
-            buffer_printf(&line, ",%.*s", TEXT_ARGS(row->category));
+            buffer_add_char(&line, ','), add_category(&line, row->category);
         buffer_add_char(&line, '\n');
         out_text(out, buffer_text(&line));
     }
