@@ -1,0 +1,144 @@
+/*
+ * Waits of known length, each kind in a function of its own, on the first thread. Around every wait it takes wall time and the
+ * thread's CPU time; the difference is the time off the CPU, run queue included. At the end it prints the sum of each kind,
+ * in nanoseconds: `wait_sleep 300123456`. usage: waits [ROUNDS] [FILE]
+ */
+#define _GNU_SOURCE
+#include "spin.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { PAUSE = 5000000, BLOCK = 1 << 20 };
+
+struct kind {
+    const char *name;
+    void (*wait)(void);
+    bool meets;  /* the other thread first, outside of what is measured */
+    int64_t off; /* nanoseconds */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t meeting;
+static int pipes[2], file;
+static char *block;
+
+static int64_t clock_of(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+static void pause_for(long nanoseconds) {
+    struct timespec time = {0, nanoseconds};
+    nanosleep(&time, NULL);
+}
+
+/* The truth of one wait. The functions below call it at both ends, so that their frames are on the stack all the time. */
+static int64_t off_now(void) {
+    int64_t wall = clock_of(CLOCK_MONOTONIC);
+    return wall - clock_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static struct kind *measured;
+
+KEEP static void wait_sleep(void) {
+    int64_t before = off_now();
+    pause_for(PAUSE);
+    measured->off += off_now() - before;
+}
+
+/* The other thread has the lock already when both have met, and keeps it for a while. */
+KEEP static void wait_lock(void) {
+    int64_t before = off_now();
+    pthread_mutex_lock(&lock);
+    measured->off += off_now() - before;
+    pthread_mutex_unlock(&lock);
+}
+
+KEEP static void wait_disk(void) {
+    int64_t before = off_now();
+    if (pwrite(file, block, BLOCK, 0) != BLOCK || fdatasync(file) != 0)
+        perror("waits: writing");
+    measured->off += off_now() - before;
+}
+
+KEEP static void wait_pipe(void) {
+    char byte;
+    int64_t before = off_now();
+    if (read(pipes[0], &byte, 1) != 1)
+        perror("waits: reading");
+    measured->off += off_now() - before;
+}
+
+/* The one who is waited for: its own pauses are in these functions, whatever the first thread does. */
+KEEP static void help_lock(void) {
+    pthread_mutex_lock(&lock);
+    pthread_barrier_wait(&meeting);
+    pause_for(PAUSE);
+    pthread_mutex_unlock(&lock);
+}
+
+KEEP static void help_pipe(void) {
+    pthread_barrier_wait(&meeting);
+    pause_for(PAUSE);
+    if (write(pipes[1], "", 1) != 1)
+        perror("waits: writing");
+}
+
+static int rounds = 40;
+
+static void *help(void *unused) {
+    prctl(PR_SET_NAME, "helper");
+    for (int i = 0; i < rounds; i++) {
+        help_lock();
+        help_pipe();
+    }
+    return unused;
+}
+
+KEEP static unsigned long mix(unsigned long value) {
+    for (int i = 0; i < 20000; i++)
+        value = value * 6364136223846793005ul + 1442695040888963407ul;
+    RESULT(value);
+    return value;
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1)
+        rounds = atoi(argv[1]);
+    const char *path = argc > 2 ? argv[2] : "waits.tmp";
+    struct kind kinds[] = {{"wait_sleep", wait_sleep, false, 0},
+                           {"wait_lock", wait_lock, true, 0},
+                           {"wait_disk", wait_disk, false, 0},
+                           {"wait_pipe", wait_pipe, true, 0}};
+    pthread_t helper;
+    block = malloc(BLOCK);
+    file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    if (!block || file < 0 || unlink(path) != 0 || pipe(pipes) != 0 ||
+        pthread_barrier_init(&meeting, NULL, 2) != 0) {
+        perror("waits");
+        return 1;
+    }
+    pthread_create(&helper, NULL, help, NULL);
+    for (int i = 0; i < rounds; i++) {
+        memset(block, i, BLOCK);
+        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+            measured = &kinds[k];
+            if (kinds[k].meets)
+                pthread_barrier_wait(&meeting);
+            kinds[k].wait();
+            spin(0.0005, mix); /* and something on the CPU in between */
+        }
+    }
+    pthread_join(helper, NULL);
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+        printf("%s %lld\n", kinds[k].name, (long long)kinds[k].off);
+    return 0;
+}
