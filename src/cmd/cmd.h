@@ -24,6 +24,7 @@ enum option_kind {
     OPTION_U64,    /* uint64_t */
     OPTION_DOUBLE, /* double */
     OPTION_CALL,   /* bool (*)(const char *value, struct error *) */
+    OPTION_MAYBE,  /* the same; the value may be left out (NULL), and is taken as --name=value alone */
     OPTION_HIDDEN, /* a flag that is accepted and means nothing more than the default (peers' names) */
 };
 

@@ -64,6 +64,7 @@ static bool option_set(const struct option *option, const char *value, struct er
     case OPTION_DOUBLE:
         return value_double(value, option->target, error);
     case OPTION_CALL:
+    case OPTION_MAYBE:
         return ((bool (*)(const char *, struct error *))option->target)(value, error);
     case OPTION_HIDDEN:
         return true;
@@ -75,7 +76,7 @@ static bool option_set(const struct option *option, const char *value, struct er
 
 static void help_option(const struct option *option) {
     char left[80];
-    const char *equals = option->argument ? " " : "";
+    const char *equals = option->argument && option->kind != OPTION_MAYBE ? " " : "";
     const char *argument = option->argument ? option->argument : "";
     if (option->letter)
         snprintf(left, sizeof left, "-%c, --%s%s%s", option->letter, option->name, equals,
@@ -126,7 +127,7 @@ static bool parse_value(struct parse *parse, const struct option *option, const 
                         const char *shown) {
     struct error error;
     const char *value = given;
-    if (option->argument && !given) {
+    if (option->argument && !given && option->kind != OPTION_MAYBE) {
         if (parse->at >= parse->argc) {
             parse->status =
                 fail_usage(parse->syntax->command, "%s needs a value: %s", shown, option->argument);

@@ -17,6 +17,7 @@ static const struct option options_recording[] = {
 static const struct option_group groups[] = {
     {"Target", options_target},
     {"Sampling", options_sampling},
+    {"Waiting", options_off_cpu},
     {"Output", options_recording},
     {0},
 };

@@ -60,6 +60,28 @@ static bool add_event_names(const char *value, struct error *error) {
     return true;
 }
 
+static bool set_off_cpu(const char *value, struct error *error) {
+    struct text how = value ? text_of(value) : TEXT("auto");
+    if (text_equal(how, TEXT("perf")))
+        recording.off_cpu = OFF_CPU_PERF;
+    else if (text_equal(how, TEXT("bpf")))
+        recording.off_cpu = OFF_CPU_BPF;
+    else if (text_equal(how, TEXT("auto")))
+        recording.off_cpu = OFF_CPU_AUTO;
+    else
+        return error_set(error, ERROR_USAGE, "'%s' is neither perf nor bpf", value);
+    return true;
+}
+
+const struct option options_off_cpu[] = {
+    {"off-cpu", 0, OPTION_MAYBE, set_off_cpu, "[=perf|bpf]",
+     "where threads wait instead: every switch as an event (perf), or summed up in the kernel "
+     "(bpf; by default for -a)"},
+    {"wall", 0, OPTION_FLAG, &recording.wall, NULL, "both: where they run and where they wait"},
+    {"wakers", 0, OPTION_FLAG, &recording.wakers, NULL, "and who ended the waits"},
+    {0},
+};
+
 const struct option options_target[] = {
     {"pid", 'p', OPTION_CALL, set_pids, "PID,…",
      "attach to these processes, with all their threads and children"},
@@ -126,6 +148,10 @@ int recording_settle(int argc, char **argv) {
     recording.command_line = join_command(argc, argv);
     if (recording.user_only && recording.kernel_only)
         return fail_usage(argv[0], "--user or --kernel, not both");
+    if (recording.wall && !recording.off_cpu)
+        recording.off_cpu = OFF_CPU_AUTO;
+    if (recording.wakers && !recording.off_cpu)
+        return fail_usage(argv[0], "--wakers of what? --off-cpu or --wall");
     if (!recording.frequency && !recording.period)
         return fail_usage(argv[0], "a frequency of 0 samples nothing");
     target_is_one(argv[0], &status);

@@ -9,6 +9,7 @@
 
 extern struct record_options recording;
 extern const struct option options_target[];   /* -p -t -a -C --duration --delay */
+extern const struct option options_off_cpu[];  /* --off-cpu --wall --wakers */
 extern const struct option options_sampling[]; /* -e -F -c -g -u -k -i */
 bool recording_set_buffer(const char *value, struct error *error);
 

@@ -8,11 +8,20 @@
 
 #include "record/record.h"
 
+/* What an event is there for. */
+enum role {
+    ROLE_SAMPLE, /* asked for */
+    ROLE_SWITCH, /* off-CPU: the stack of a thread that leaves the CPU */
+    ROLE_WAKING, /* … and of the one that wakes it */
+    ROLE_MADE,   /* never opened: its samples are written at the end */
+};
+
 /* One event asked for, as it is opened. */
 struct wanted {
     struct perf_event_attr attr;
     char *name; /* with the modifiers it ended up with */
     bool by_default; /* nobody asked for it by name: it may be replaced */
+    enum role role;
     VECTOR(uint64_t) ids;
 };
 
@@ -37,6 +46,7 @@ struct sink {
 struct recording {
     const struct record_options *options;
     struct record_result *result;
+    enum record_off_cpu off_cpu; /* as settled: never AUTO */
     VECTOR(struct wanted) events;
     VECTOR(uint32_t) cpus;
     VECTOR(struct ring) rings; /* one for each of `cpus` */
@@ -55,6 +65,9 @@ bool recording_open(struct recording *r, struct error *error);
 bool recording_open_thread(struct recording *r, pid_t tid, struct error *error);
 void recording_enable(struct recording *r, bool on);
 void recording_close(struct recording *r);
+
+/* offcpu.c: the events of off-CPU time, after those asked for. */
+bool off_cpu_choose_events(struct recording *r, struct error *error);
 
 /* ring.c: everything in all buffers, once, to the file. */
 bool recording_drain(struct recording *r, struct error *error);

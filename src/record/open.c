@@ -74,16 +74,31 @@ static void set_call_graph(struct perf_event_attr *attr, const struct record_opt
     attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
 }
 
-static void set_rate(struct perf_event_attr *attr, const struct record_options *options) {
+static void set_rate(struct wanted *wanted, const struct record_options *options) {
+    struct perf_event_attr *attr = &wanted->attr;
     bool countable =
         attr->type == PERF_TYPE_TRACEPOINT ||
         (attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_CONTEXT_SWITCHES);
     if (options->period || countable) { /* every one of those, unless a period is asked for */
-        attr->sample_period = options->period ? options->period : 1;
+        bool all = !options->period || wanted->role != ROLE_SAMPLE;
+        attr->sample_period = all ? 1 : options->period;
         attr->sample_type |= PERF_SAMPLE_PERIOD;
     } else {
         attr->freq = 1;
         attr->sample_freq = options->frequency;
+    }
+}
+
+/* Switching and waking are the kernel's doing: without it there is no such event, so only its part of the stack is left out. */
+static void set_modes(struct wanted *wanted, const struct record_options *options) {
+    struct perf_event_attr *attr = &wanted->attr;
+    if (wanted->role == ROLE_SAMPLE) {
+        attr->exclude_kernel |= options->user_only;
+        attr->exclude_hv |= options->user_only;
+        attr->exclude_user |= options->kernel_only;
+    } else {
+        attr->exclude_callchain_kernel |= options->user_only;
+        attr->exclude_callchain_user |= options->kernel_only;
     }
 }
 
@@ -99,16 +114,14 @@ static void set_attr(struct recording *r, struct wanted *wanted, bool first) {
     if (attr->type == PERF_TYPE_TRACEPOINT)
         attr->sample_type |= PERF_SAMPLE_RAW;
     set_call_graph(attr, options);
-    set_rate(attr, options);
+    set_rate(wanted, options);
     attr->disabled = 1;
     attr->enable_on_exec = options->command && !options->delay;
     attr->inherit = !options->no_inherit && !options->system_wide;
     attr->sample_id_all = 1;
     attr->use_clockid = 1;
     attr->clockid = CLOCK_MONOTONIC;
-    attr->exclude_kernel |= options->user_only;
-    attr->exclude_hv |= options->user_only;
-    attr->exclude_user |= options->kernel_only;
+    set_modes(wanted, options);
     attr->watermark = 1;
     attr->wakeup_watermark = (uint32_t)(r->ring_size / 4);
     if (!first)
@@ -118,7 +131,7 @@ static void set_attr(struct recording *r, struct wanted *wanted, bool first) {
         options->call_graph == CALL_GRAPH_DWARF; /* perf reads unwind tables through them */
     attr->build_id = 1;
     attr->ksymbol = attr->bpf_event = !attr->exclude_kernel;
-    attr->context_switch = options->switches;
+    attr->context_switch = r->off_cpu == OFF_CPU_PERF;
 }
 
 /* ---- fallbacks ---- */
@@ -160,8 +173,25 @@ static bool give_up_hardware(struct recording *r) {
     return true;
 }
 
+/* Tracepoints may be seen and yet refused; the software event needs less. */
+static bool give_up_tracepoint(struct recording *r) {
+    for (size_t i = 0; i < r->events.count; i++) {
+        struct wanted *wanted = &r->events.items[i];
+        if (wanted->role != ROLE_SWITCH || wanted->attr.type != PERF_TYPE_TRACEPOINT)
+            continue;
+        wanted->attr.type = PERF_TYPE_SOFTWARE;
+        wanted->attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+        wanted->attr.sample_type &= ~(uint64_t)PERF_SAMPLE_RAW;
+        rename_event(wanted, "context-switches");
+        return true;
+    }
+    return false;
+}
+
 static bool give_up_kernel(struct recording *r) {
     bool changed = false;
+    if (r->off_cpu)
+        return give_up_tracepoint(r); /* without the kernel, nothing is left of off-CPU time */
     for (size_t i = 0; i < r->events.count; i++) {
         struct wanted *wanted = &r->events.items[i];
         if (wanted->attr.exclude_kernel || r->options->kernel_only)

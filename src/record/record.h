@@ -18,6 +18,8 @@
 
 enum record_call_graph { CALL_GRAPH_DWARF, CALL_GRAPH_FP, CALL_GRAPH_LBR, CALL_GRAPH_NONE };
 enum record_method { METHOD_AUTO, METHOD_PERF, METHOD_PTRACE };
+/* How waits are recorded: each switch as an event with its stack, or summed up in the kernel by a BPF program. */
+enum record_off_cpu { OFF_CPU_NOT, OFF_CPU_AUTO, OFF_CPU_PERF, OFF_CPU_BPF };
 
 struct record_options {
     /* the target: one of these */
@@ -40,7 +42,10 @@ struct record_options {
     bool user_only;
     bool kernel_only;
     bool no_inherit;
-    bool switches; /* context switches as records, and their stacks: for off-CPU time */
+    enum record_off_cpu off_cpu; /* where threads wait; AUTO: BPF for the whole system, else perf */
+    bool wall;   /* with off_cpu: samples on the CPU as well, of cpu-clock unless events are named */
+    bool wakers; /* with off_cpu: who ends the waits */
+    uint64_t least_wait, most_wait; /* nanoseconds; only BPF leaves the others out; 0: no limit */
     enum record_method method;
     /* how long */
     uint64_t duration; /* nanoseconds from when it begins; 0: until the target ends or Ctrl-C */

@@ -57,9 +57,14 @@ static bool choose_cpus(struct recording *r, struct error *error) {
 }
 
 static bool choose_events(struct recording *r, struct error *error) {
-    static const char *const by_default[] = {"cycles"};
-    const char *const *names = r->options->event_count ? r->options->events : by_default;
-    size_t count = r->options->event_count ? r->options->event_count : 1;
+    static const char *const by_default[] = {"cycles"}, *const by_time[] = {"cpu-clock"};
+    const struct record_options *options = r->options;
+    const char *const *names = options->event_count ? options->events
+                               : options->wall      ? by_time
+                                                    : by_default;
+    size_t count = options->event_count                 ? options->event_count
+                   : options->off_cpu && !options->wall ? 0
+                                                        : 1;
     for (size_t i = 0; i < count; i++) {
         struct wanted wanted = {.by_default = !r->options->event_count};
         if (!record_parse_event(names[i], &wanted.attr, error))
@@ -67,7 +72,7 @@ static bool choose_events(struct recording *r, struct error *error) {
         wanted.name = memory_copy(names[i], strlen(names[i]));
         vector_push(&r->events, wanted);
     }
-    return true;
+    return !options->off_cpu || off_cpu_choose_events(r, error);
 }
 
 static bool open_output(struct recording *r, struct error *error) {
