@@ -6,7 +6,7 @@ all: deps-build
 
 # Everything anybody may need. Without root this prints the one line to run.
 deps:
-	@tools/deps build test demo bench
+	@tools/deps build test bench
 
 deps-%:
 	-@tools/deps $(subst -, ,$*)
@@ -23,7 +23,7 @@ bench: deps-build-bench
 	@tools/build build
 	@bench/run
 
-demo: deps-build-demo
+demo: deps-build
 	@tools/build build
 	@demo/run
 

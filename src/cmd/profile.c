@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd/profile_files.h"
 #include "cmd/recording.h"
 #include "run/run.h"
 
@@ -95,117 +96,6 @@ static void load_end(void) {
     load_pid = 0;
 }
 
-/* ---- the files ---- */
-
-struct artifact {
-    struct run *run;
-    const struct source *source;
-    struct error *error;
-};
-
-static bool artifact_open(struct artifact *a, const char *file, struct out *out) {
-    char *path = run_path(a->run, file);
-    bool fine = out_open(out, path, a->error);
-    free(path);
-    return fine;
-}
-
-static bool artifact_close(struct artifact *a, const char *file, struct out *out) {
-    if (!out_commit(out, a->error))
-        return false;
-    run_wrote(a->run, file);
-    return true;
-}
-
-static bool write_folded(struct artifact *a, const struct flame *flame) {
-    struct out out;
-    struct fold_options options = {0};
-    if (!artifact_open(a, "stacks.folded", &out))
-        return false;
-    fold_write(&out, flame, &options);
-    return artifact_close(a, "stacks.folded", &out);
-}
-
-static bool write_svg(struct artifact *a, const char *file, const struct flame *flame,
-                      const char *title) {
-    struct out out;
-    struct buffer subtitle = {0};
-    const struct record_result *result = a->run->result;
-    buffer_printf(&subtitle, "%s · %s · %llu samples", result->events,
-                  run_measurement(result->events, result->method),
-                  (unsigned long long)result->samples);
-    if (!run_has_enough(a->run))
-        buffer_add(&subtitle, TEXT(" · TOO FEW SAMPLES"));
-    buffer_add_char(&subtitle, 0);
-    struct svg_options options = {
-        .title = title, .subtitle = subtitle.items, .min_width = SVG_MIN_WIDTH};
-    bool fine = artifact_open(a, file, &out);
-    if (fine) {
-        svg_write(&out, flame, &options);
-        fine = artifact_close(a, file, &out);
-    }
-    buffer_release(&subtitle);
-    return fine;
-}
-
-static bool write_table(struct artifact *a, const char *file, const struct flame *flame,
-                        enum report_by by) {
-    struct out out;
-    struct report_options options = {.format = REPORT_CSV};
-    struct categories *categories = categories_new(NULL, a->error);
-    if (!categories || !artifact_open(a, file, &out)) {
-        categories_free(categories);
-        return false;
-    }
-    struct report *report = report_of_flame(flame, categories, by);
-    report_write(&out, report, &options);
-    report_free(report);
-    categories_free(categories);
-    return artifact_close(a, file, &out);
-}
-
-static bool write_reverse(struct artifact *a) {
-    struct notes unused = {0};
-    request.flame.reverse = true;
-    struct flame *flame = make_flame(a->source, &unused, a->error);
-    request.flame.reverse = false;
-    notes_release(&unused);
-    bool fine =
-        flame && write_svg(a, "flamegraph-reverse.svg", flame, "Flame Graph, merged from the leaf");
-    flame_free(flame);
-    return fine;
-}
-
-static uint64_t count_stacks(const struct flame *flame) {
-    uint64_t count = 0;
-    for (size_t i = 1; i < flame->nodes.count; i++)
-        count += flame->nodes.items[i].self != 0;
-    return count;
-}
-
-static bool write_views(struct artifact *a, const struct flame *flame) {
-    a->run->flame = flame;
-    a->run->stacks = count_stacks(flame);
-    if (flame->nodes.items[0].total == 0)
-        return true; /* nothing was sampled: no picture, and none is named */
-    return write_folded(a, flame) && write_svg(a, "flamegraph.svg", flame, "Flame Graph") &&
-           write_reverse(a) && write_table(a, "profile.csv", flame, BY_FUNCTION) &&
-           write_table(a, "summary.csv", flame, BY_CATEGORY);
-}
-
-static bool write_all(struct run *run, const char *data, struct error *error) {
-    struct source source;
-    if (!source_open(&source, &data, 1, &request.import, error))
-        return false;
-    struct artifact a = {.run = run, .source = &source, .error = error};
-    struct flame *flame = make_flame(&source, &run->notes, error);
-    bool fine = flame && write_views(&a, flame) && run_describe(run, error);
-    run->flame = NULL;
-    flame_free(flame);
-    source_close(&source);
-    return fine;
-}
-
 /* ---- the run ---- */
 
 static const char *target_kind(void) {
@@ -262,7 +152,7 @@ static int profile_run(struct run *run, struct record_result *result) {
         run_wrote(run, "profile.data");
         if (recording.target_output)
             run_wrote(run, "target.log");
-        fine = write_all(run, data, &error);
+        fine = profile_write_files(run, data, &error);
     }
     free(data);
     free(log);

@@ -1,0 +1,177 @@
+/*
+ * The files of a run: the views of its recording, each listed in the run as soon as it is whole.
+ */
+#include "cmd/profile_files.h"
+
+#include <stdlib.h>
+
+struct artifact {
+    struct run *run;
+    const struct source *source;
+    struct error *error;
+};
+
+/* What the files of one view are called, and what its pictures say. */
+struct view_names {
+    const char *folded, *svg, *reverse, *html, *functions, *categories;
+    const char *title, *reverse_title;
+    enum palette palette;
+};
+
+static const struct view_names on_cpu = {"stacks.folded",
+                                         "flamegraph.svg",
+                                         "flamegraph-reverse.svg",
+                                         "flamegraph.html",
+                                         "profile.csv",
+                                         "summary.csv",
+                                         "Flame Graph",
+                                         "Flame Graph, merged from the leaf",
+                                         PALETTE_WICK};
+
+static bool artifact_open(struct artifact *a, const char *file, struct out *out) {
+    char *path = run_path(a->run, file);
+    bool fine = out_open(out, path, a->error);
+    free(path);
+    return fine;
+}
+
+static bool artifact_close(struct artifact *a, const char *file, struct out *out) {
+    if (!out_commit(out, a->error))
+        return false;
+    run_wrote(a->run, file);
+    return true;
+}
+
+static bool write_folded(struct artifact *a, const char *file, const struct flame *flame) {
+    struct out out;
+    struct fold_options options = {0};
+    if (!artifact_open(a, file, &out))
+        return false;
+    fold_write(&out, flame, &options);
+    return artifact_close(a, file, &out);
+}
+
+/* What stands below a picture's title: how it was measured, and whether that is enough. free() it. */
+static char *subtitle_of(const struct run *run) {
+    const struct record_result *result = run->result;
+    struct buffer subtitle = {0};
+    buffer_printf(&subtitle, "%s · %s · %llu samples", result->events,
+                  run_measurement(result->events, result->method),
+                  (unsigned long long)result->samples);
+    if (!run_has_enough(run))
+        buffer_add(&subtitle, TEXT(" · TOO FEW SAMPLES"));
+    buffer_add_char(&subtitle, 0);
+    return subtitle.items;
+}
+
+static bool write_svg(struct artifact *a, const char *file, const struct flame *flame,
+                      const char *title, enum palette palette) {
+    struct out out;
+    char *subtitle = subtitle_of(a->run);
+    struct svg_options options = {.title = title,
+                                  .subtitle = subtitle,
+                                  .min_width = SVG_MIN_WIDTH,
+                                  .colouring.palette = palette};
+    bool fine = artifact_open(a, file, &out);
+    if (fine) {
+        svg_write(&out, flame, &options);
+        fine = artifact_close(a, file, &out);
+    }
+    free(subtitle);
+    return fine;
+}
+
+static bool write_reverse(struct artifact *a, const struct view_names *names) {
+    struct notes unused = {0};
+    request.flame.reverse = true;
+    struct flame *flame = make_flame(a->source, &unused, a->error);
+    request.flame.reverse = false;
+    notes_release(&unused);
+    bool fine = flame && write_svg(a, names->reverse, flame, names->reverse_title, names->palette);
+    flame_free(flame);
+    return fine;
+}
+
+static bool write_table(struct artifact *a, const char *file, const struct flame *flame,
+                        const struct categories *categories, enum report_by by) {
+    struct out out;
+    struct report_options options = {.format = REPORT_CSV};
+    if (!artifact_open(a, file, &out))
+        return false;
+    struct report *report = report_of_flame(flame, categories, by);
+    report_write(&out, report, &options);
+    report_free(report);
+    return artifact_close(a, file, &out);
+}
+
+static bool write_page(struct artifact *a, const struct view_names *names,
+                       const struct categories *categories) {
+    struct out out;
+    struct notes notes = {0};
+    char *subtitle = subtitle_of(a->run);
+    notes_merge(&notes, &a->run->result->notes);
+    notes_merge(&notes, &a->run->notes);
+    notes_sort(&notes);
+    struct html_options options = {.title = names->title,
+                                   .subtitle = subtitle,
+                                   .colouring.palette = names->palette,
+                                   .categories = categories,
+                                   .notes = &notes};
+    struct naming *naming = naming_of_tree(a->source->tree, &request.naming);
+    bool fine = artifact_open(a, names->html, &out);
+    if (fine && !html_write(&out, a->source->tree, naming, &options, a->error)) {
+        out_discard(&out);
+        fine = false;
+    }
+    fine = fine && artifact_close(a, names->html, &out);
+    naming_free(naming);
+    notes_release(&notes);
+    free(subtitle);
+    return fine;
+}
+
+static bool write_tables_and_page(struct artifact *a, const struct flame *flame,
+                                  const struct view_names *names) {
+    struct categories *categories = categories_new(NULL, a->error);
+    bool fine = categories && write_table(a, names->functions, flame, categories, BY_FUNCTION) &&
+                write_table(a, names->categories, flame, categories, BY_CATEGORY) &&
+                write_page(a, names, categories);
+    categories_free(categories);
+    return fine;
+}
+
+static uint64_t count_stacks(const struct flame *flame) {
+    uint64_t count = 0;
+    for (size_t i = 1; i < flame->nodes.count; i++)
+        count += flame->nodes.items[i].self != 0;
+    return count;
+}
+
+/* A view of which nothing was sampled has no picture, and none is named. */
+static bool write_view(struct artifact *a, const struct flame *flame,
+                       const struct view_names *names) {
+    if (flame->nodes.items[0].total == 0)
+        return true;
+    return write_folded(a, names->folded, flame) &&
+           write_svg(a, names->svg, flame, names->title, names->palette) &&
+           write_reverse(a, names) && write_tables_and_page(a, flame, names);
+}
+
+bool profile_write_files(struct run *run, const char *data, struct error *error) {
+    struct source source;
+    request.import.profile.keep_samples = true; /* for the page's timeline */
+    if (!source_open(&source, &data, 1, &request.import, error))
+        return false;
+    struct artifact a = {.run = run, .source = &source, .error = error};
+    struct flame *flame = make_flame(&source, &run->notes, error);
+    bool fine = flame != NULL;
+    if (fine) {
+        run->flame = flame;
+        run->stacks = count_stacks(flame);
+        fine = write_view(&a, flame, &on_cpu) && run_describe(run, error);
+    }
+    run->flame = NULL;
+    flame_free(flame);
+    source_close(&source);
+    return fine;
+}
