@@ -310,6 +310,19 @@ void file_close(struct file *file);
 bool file_read_small(const char *path, char *text, size_t size);
 /* A new file in $TMPDIR or /tmp that has no name any more: gone when the descriptor is closed. -1: *error says why. */
 int file_temporary(struct error *error);
+
+/* Bytes on their way into such a file, up to `file_spool_limit`; spool_map() then makes a `file` of them. Zero-initialised holds nothing. */
+struct spool {
+    int descriptor; /* + 1, so that 0 is none */
+    uint64_t size;
+    const char *path; /* of the input, for messages; the caller's */
+};
+bool spool_open(struct spool *spool, const char *path, struct error *error);
+bool spool_write(struct spool *spool, const void *data, size_t size, struct error *error);
+/* `path` is what messages call it. The spool is released, whether this succeeds or not. */
+bool spool_map(struct spool *spool, const char *path, struct file *file, struct error *error);
+void spool_release(struct spool *spool);
+
 static inline struct text file_text(const struct file *file) {
     return (struct text){(const char *)file->data, file->size};
 }

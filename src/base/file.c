@@ -110,12 +110,6 @@ static bool file_map(struct file *file, int descriptor, size_t size, struct erro
 
 /* ---- spooling ---- */
 
-struct spool {
-    int descriptor;
-    uint64_t size;
-    const char *path; /* of the input, for messages */
-};
-
 int file_temporary(struct error *error) {
     const char *directory = getenv("TMPDIR");
     if (!directory || !*directory)
@@ -133,19 +127,34 @@ int file_temporary(struct error *error) {
     return descriptor;
 }
 
-static bool spool_open(struct spool *spool, const char *path, struct error *error) {
-    *spool = (struct spool){.descriptor = file_temporary(error), .path = path};
-    return spool->descriptor >= 0;
+bool spool_open(struct spool *spool, const char *path, struct error *error) {
+    *spool = (struct spool){.descriptor = file_temporary(error) + 1, .path = path};
+    return spool->descriptor > 0;
 }
 
-static bool spool_write(struct spool *spool, const void *data, size_t size, struct error *error) {
+void spool_release(struct spool *spool) {
+    if (spool->descriptor)
+        close(spool->descriptor - 1);
+    *spool = (struct spool){0};
+}
+
+bool spool_map(struct spool *spool, const char *path, struct file *file, struct error *error) {
+    *file = (struct file){.path = memory_copy(path, strlen(path)), .spooled = true};
+    bool fine = file_map(file, spool->descriptor - 1, spool->size, error);
+    spool_release(spool);
+    if (!fine)
+        file_close(file);
+    return fine;
+}
+
+bool spool_write(struct spool *spool, const void *data, size_t size, struct error *error) {
     if (size > file_spool_limit - spool->size)
         return error_set(error, ERROR_INPUT, "%s: more than %llu bytes when unpacked", spool->path,
                          (unsigned long long)file_spool_limit);
     spool->size += size;
     const char *p = data;
     while (size) {
-        ssize_t written = write(spool->descriptor, p, size);
+        ssize_t written = write(spool->descriptor - 1, p, size);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
@@ -233,13 +242,11 @@ static bool file_unpack(struct file *file,
     struct spool spool;
     if (!spool_open(&spool, file->path, error))
         return false;
-    struct file unpacked = {.path = file->path, .spooled = true};
-    bool fine =
-        unpack(&spool, file, error) && file_map(&unpacked, spool.descriptor, spool.size, error);
-    close(spool.descriptor);
+    struct file unpacked;
+    bool fine = unpack(&spool, file, error) && spool_map(&spool, file->path, &unpacked, error);
+    spool_release(&spool);
     if (!fine)
         return false;
-    file->path = NULL;
     file_close(file);
     *file = unpacked;
     return true;
@@ -260,8 +267,8 @@ static bool file_open_any(struct file *file, int descriptor, struct error *error
         return false;
     file->spooled = true;
     bool fine = spool_pipe(&spool, descriptor, error) &&
-                file_map(file, spool.descriptor, spool.size, error);
-    close(spool.descriptor);
+                file_map(file, spool.descriptor - 1, spool.size, error);
+    spool_release(&spool);
     return fine;
 }
 

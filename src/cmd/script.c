@@ -24,8 +24,10 @@ static const struct syntax syntax = {
 static int write_script(const struct profile *profile) {
     struct error error;
     struct out out;
-    struct script_options options = {.threads =
-                                         request.threads ? request.threads : parallel_default()};
+    struct script_options options = {
+        .threads = request.threads ? request.threads : parallel_default(),
+        .compat_perf = request.import.profile.compat_perf,
+    };
     if (!out_open(&out, request.output ? request.output : "-", &error))
         return fail(&error);
     if (!script_write(&out, profile, &options, &error)) {

@@ -155,6 +155,13 @@ static bool feature_decode(struct perfdata *data, unsigned feature, struct text 
     }
 }
 
+void feature_read(struct perfdata *data, unsigned feature, struct text section, uint64_t where) {
+    data->features[feature] = section;
+    if (!feature_decode(data, feature, section))
+        notes_add(&data->notes, &note_damaged, 1, where, "feature %u at byte %llu", feature,
+                  (unsigned long long)where);
+}
+
 bool features_read(struct perfdata *data, uint64_t table, const uint8_t *bitmap,
                    struct error *error) {
     const struct file *file = data->file;
@@ -170,9 +177,10 @@ bool features_read(struct perfdata *data, uint64_t table, const uint8_t *bitmap,
         uint64_t offset = load_u64(file->data + table), size = load_u64(file->data + table + 8);
         bool fits = offset <= file->size && size <= file->size - offset;
         if (fits)
-            data->features[feature] = (struct text){(const char *)file->data + offset, size};
-        if (!fits || !feature_decode(data, feature, data->features[feature]))
-            notes_add(&data->notes, &note_damaged, 1, table, "feature %u at byte %llu", feature,
+            feature_read(data, feature, (struct text){(const char *)file->data + offset, size},
+                         offset);
+        else
+            notes_add(&data->notes, &note_damaged, 1, offset, "feature %u at byte %llu", feature,
                       (unsigned long long)offset);
         table += TABLE_ENTRY;
     }

@@ -2,7 +2,7 @@
  * Opening: the file header, the attributes with their ids, and where the records lie. Everything here is read once and checked
  * whole; a number that contradicts the file is an error that names the byte where the number stands.
  *
- * Layout, all little-endian: magic "PERFILE2", the header's size (104, or 72 in files older than features), the size of an attribute
+ * Layout of a file, all little-endian (stream.c has the pipe's): magic "PERFILE2", the header's size (104, or 72 in files older than features), the size of an attribute
  * with its ids section, three sections (attributes, data, event types) as offset and size, then the bitmap of features. An attribute says
  * its own size; the ids section that belongs to it follows directly.
  */
@@ -57,13 +57,10 @@ static bool header_check(const struct file *file, struct error *error) {
     if (file->size < AT_HEADER_SIZE + 8)
         return error_at(error, path, file->size, "the file ends inside its header");
     uint64_t size = load_u64(file->data + AT_HEADER_SIZE);
-    if (size == FILE_HEADER_PIPE_SIZE)
-        return error_at(
-            error, path, AT_HEADER_SIZE,
-            "written by perf to a pipe (`perf record -o -`), which wick does not read yet");
-    if (size != FILE_HEADER_SIZE && size != FILE_HEADER_OLD_SIZE)
-        return error_at(error, path, AT_HEADER_SIZE, "header size %llu is neither %d nor %d",
-                        (unsigned long long)size, FILE_HEADER_SIZE, FILE_HEADER_OLD_SIZE);
+    if (size != FILE_HEADER_SIZE && size != FILE_HEADER_OLD_SIZE && size != FILE_HEADER_PIPE_SIZE)
+        return error_at(error, path, AT_HEADER_SIZE, "header size %llu is none of %d, %d and %d",
+                        (unsigned long long)size, FILE_HEADER_SIZE, FILE_HEADER_OLD_SIZE,
+                        FILE_HEADER_PIPE_SIZE);
     if (file->size < size)
         return error_at(error, path, file->size, "the file ends inside its header of %llu bytes",
                         (unsigned long long)size);
@@ -146,30 +143,42 @@ static bool event_check(const struct perfdata *data, const struct perfdata_event
     return true;
 }
 
-/* The attribute at *at, which is moved on to the next. */
-static bool attribute_read(struct perfdata *data, uint64_t *at, uint64_t end, struct error *error) {
+bool attribute_read(const struct perfdata *data, uint64_t *at, uint64_t end,
+                    struct perfdata_event *event, struct error *error) {
     const struct file *file = data->file;
-    if (end - *at < ATTRIBUTE_LEAST_SIZE + SECTION_SIZE)
+    if (end - *at < ATTRIBUTE_LEAST_SIZE)
         return error_at(error, file->path, *at, "the attributes end inside one");
     const uint8_t *attribute = file->data + *at;
     uint32_t size = load_u32(attribute + 4);
     if (size == 0)
         size = ATTRIBUTE_LEAST_SIZE;
-    if (size < ATTRIBUTE_LEAST_SIZE || size % 8 || size > end - *at - SECTION_SIZE)
+    if (size < ATTRIBUTE_LEAST_SIZE || size % 8 || size > end - *at)
         return error_at(error, file->path, *at + 4, "attribute size %u does not fit", size);
-    struct perfdata_event event = event_decode(attribute, size);
+    *event = event_decode(attribute, size);
+    if (!event_check(data, event, *at, error))
+        return false;
+    *at += size;
+    return true;
+}
+
+/* The attribute at *at and the section of its ids behind it. */
+static bool attribute_with_ids(struct perfdata *data, uint64_t *at, uint64_t end,
+                               struct error *error) {
+    const struct file *file = data->file;
+    struct perfdata_event event;
     struct section ids;
-    if (!event_check(data, &event, *at, error) ||
-        !section_read(file, *at + size, "ids", &ids, error))
+    if (end - *at < ATTRIBUTE_LEAST_SIZE + SECTION_SIZE)
+        return error_at(error, file->path, *at, "the attributes end inside one");
+    if (!attribute_read(data, at, end - SECTION_SIZE, &event, error) ||
+        !section_read(file, *at, "ids", &ids, error))
         return false;
     if (ids.size % 8)
-        return error_at(error, file->path, *at + size + 8,
-                        "ids of %llu bytes are no whole number of ids",
+        return error_at(error, file->path, *at + 8, "ids of %llu bytes are no whole number of ids",
                         (unsigned long long)ids.size);
     event.ids = file->data + ids.offset;
     event.id_count = ids.size / 8;
     vector_push(&data->events, event);
-    *at += size + SECTION_SIZE;
+    *at += SECTION_SIZE;
     return true;
 }
 
@@ -186,7 +195,7 @@ static bool attributes_read(struct perfdata *data, struct error *error) {
         return error_at(error, file->path, AT_ATTRIBUTES + 8, "the file has no events");
     uint64_t at = section.offset, end = section.offset + section.size;
     for (uint64_t left = section.size / each; left; left--)
-        if (!attribute_read(data, &at, end, error))
+        if (!attribute_with_ids(data, &at, end, error))
             return false;
     return true;
 }
@@ -243,7 +252,7 @@ static bool same_layout(const struct perfdata_event *a, const struct perfdata_ev
 }
 
 /* With several events, the id must stand at one place in all their samples, or they must look alike. */
-static bool ids_read(struct perfdata *data, struct error *error) {
+bool ids_read(struct perfdata *data, struct error *error) {
     const struct perfdata_event *first = &data->events.items[0];
     if (!ids_fill(data, error))
         return false;
@@ -296,14 +305,31 @@ static bool data_read(struct perfdata *data, struct error *error) {
     return true;
 }
 
-static bool perfdata_read(struct perfdata *data, struct error *error) {
+static bool file_read(struct perfdata *data, struct error *error) {
     const struct file *file = data->file;
-    if (!header_check(file, error) || !attributes_read(data, error) || !ids_read(data, error) ||
-        !data_read(data, error))
+    if (!attributes_read(data, error) || !ids_read(data, error) || !data_read(data, error))
         return false;
     bool has_features =
         load_u64(file->data + AT_HEADER_SIZE) == FILE_HEADER_SIZE && !data->open_ended;
     if (has_features && !features_read(data, data->data_end, file->data + AT_FEATURES, error))
+        return false;
+    return records_unpack(data, error);
+}
+
+/* Its records go on to the end of the file: nobody could say before how many there would be. */
+static bool pipe_read(struct perfdata *data, struct error *error) {
+    data->is_stream = data->open_ended = true;
+    data->data_start = FILE_HEADER_PIPE_SIZE;
+    data->data_end = data->file->size;
+    return records_unpack(data, error) && stream_read(data, error);
+}
+
+static bool perfdata_read(struct perfdata *data, struct error *error) {
+    const struct file *file = data->file;
+    if (!header_check(file, error))
+        return false;
+    bool is_pipe = load_u64(file->data + AT_HEADER_SIZE) == FILE_HEADER_PIPE_SIZE;
+    if (!(is_pipe ? pipe_read(data, error) : file_read(data, error)))
         return false;
     for (size_t i = 0; i < data->events.count; i++)
         if (!data->events.items[i].name.length)
@@ -314,7 +340,7 @@ static bool perfdata_read(struct perfdata *data, struct error *error) {
 struct perfdata *perfdata_open(const struct file *file, const struct perfdata_options *options,
                                struct error *error) {
     struct perfdata *data = memory_zero(1, sizeof *data);
-    data->file = file;
+    data->file = data->source = file;
     data->strict = options && options->strict;
     if (perfdata_read(data, error))
         return data;
@@ -330,5 +356,10 @@ void perfdata_free(struct perfdata *data) {
     notes_release(&data->notes);
     arena_release(&data->arena);
     free(data->ids.slots);
+    file_close(&data->unpacked);
     free(data);
+}
+
+bool perfdata_changed(const struct perfdata *data, struct error *error) {
+    return file_changed(data->source, error) || file_changed(data->file, error);
 }

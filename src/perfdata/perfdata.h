@@ -7,8 +7,12 @@
  * record. Each length, offset and count is checked against its bounds before it is used; what contradicts them is an
  * error with the byte offset.
  *
+ * What `perf record -o -` writes has attributes, names and features as records of its own among the others; they are looked for first, and
+ * the rest is read like any file. Compressed records (`perf record -z`) are unpacked once, with everything around them, into an unlinked
+ * temporary file: records then stand there, and errors about them name it "PATH, unpacked" and count its bytes.
+ *
  * A file cut in its data (a killed `perf record`) is used up to the cut: `cut` says where. With `strict` that is an error.
- * Byte-swapped files, pipe-mode files and compressed records are refused, each with an error that says what it is.
+ * Byte-swapped files are refused, with an error that says so.
  */
 #ifndef WICK_PERFDATA_H
 #define WICK_PERFDATA_H
@@ -107,13 +111,15 @@ enum perfdata_feature {
 };
 
 struct perfdata {
-    const struct file *file;
+    const struct file *file;   /* what offsets count in: as given, or unpacked */
+    const struct file *source; /* as given */
     VECTOR(struct perfdata_event) events;
     VECTOR(struct perfdata_build_id) build_ids;
     uint64_t data_start; /* byte offsets of the records */
     uint64_t data_end;   /* of the last whole record, once walked; before: of the section */
+    bool is_stream;      /* written to a pipe */
     bool is_cut;
-    uint64_t cut; /* where the first record that is not whole begins */
+    uint64_t cut; /* where in `source` the first record that is not whole begins */
     struct text arch, hostname, os_release, version, cmdline, cpu_desc; /* empty when not recorded */
     uint32_t cpus_online, cpus_available;
     struct notes notes; /* unknown record types, damaged feature sections */
@@ -121,6 +127,8 @@ struct perfdata {
     /* The rest is this room's own. */
     bool open_ended; /* the section's end is not the header's word, so a record that overruns it is a cut */
     bool strict;
+    bool unpacking;      /* compressed records are expected */
+    struct file unpacked; /* `file`, if records are compressed */
     struct perfdata_ids ids;
     struct text features[FEATURES]; /* empty when absent */
 };
@@ -133,6 +141,8 @@ struct perfdata_options {
 struct perfdata *perfdata_open(const struct file *file, const struct perfdata_options *options,
                                struct error *error);
 void perfdata_free(struct perfdata *data);
+/* True, and *error set, if the file shrank while it was read. */
+bool perfdata_changed(const struct perfdata *data, struct error *error);
 bool perfdata_is(struct text beginning); /* the magic, either byte order, pipe or file */
 
 /* ---- walking ------------------------------------------------------------------------------ */

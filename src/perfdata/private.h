@@ -10,9 +10,20 @@ enum {
     HEADER_SIZE = sizeof(struct perf_event_header),
 };
 
-/* A feature section; `what` is its name in notes. Damage is noted, and strict makes it an error. */
+/* The attribute at *at of data->file, which is moved on behind it. It must end before `end`. Its ids are not its own business. */
+bool attribute_read(const struct perfdata *data, uint64_t *at, uint64_t end,
+                    struct perfdata_event *event, struct error *error);
+/* After the last attribute: the table of ids, and whether events can be told apart. */
+bool ids_read(struct perfdata *data, struct error *error);
+/* The feature sections of a file. Damage is noted, and strict makes a cut table an error. */
 bool features_read(struct perfdata *data, uint64_t table, const uint8_t *bitmap,
                    struct error *error);
+/* One feature, which stands at `where`. Damage is noted. */
+void feature_read(struct perfdata *data, unsigned feature, struct text section, uint64_t where);
+/* stream.c: what a pipe-mode recording says of itself, anywhere among its records. */
+bool stream_read(struct perfdata *data, struct error *error);
+/* unpack.c: if records are compressed, data->file and the offsets become those of the unpacked ones. */
+bool records_unpack(struct perfdata *data, struct error *error);
 /* The name perf 6.1 would make up for an event that the header does not name. */
 struct text event_make_name(struct arena *arena, const struct perfdata_event *event);
 /* One record of the BUILD_ID section, or HEADER_BUILD_ID record, of `size` bytes. False: too short. */

@@ -120,9 +120,10 @@ bool perfdata_next_slow(struct perfdata *data, uint64_t *offset, struct perfdata
                         record->size);
     if (record->size > left)
         return walk_overrun(data, at, record_name(record->type), record->size, error);
-    if (record->type == RECORD_COMPRESSED || record->type == RECORD_COMPRESSED2)
+    bool compressed = record->type == RECORD_COMPRESSED || record->type == RECORD_COMPRESSED2;
+    if (compressed && !data->unpacking)
         return error_at(error, data->file->path, at,
-                        "compressed records (`perf record -z`), which wick does not read yet");
+                        "a compressed record where the others are not");
     uint64_t payload;
     if (!walk_payload(data, record, &payload, error))
         return false;

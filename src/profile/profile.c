@@ -46,7 +46,7 @@ static bool profile_passes(struct reading *reading, struct error *error) {
     reading_note_endings(reading);
     if (profile->data->is_cut)
         notes_add(&profile->tree->notes, &note_cut, 1, 0, "%s: byte %llu",
-                  profile->data->file->path, (unsigned long long)profile->data->cut);
+                  profile->data->source->path, (unsigned long long)profile->data->cut);
     if (interrupted)
         notes_add(&profile->tree->notes, &note_interrupted, 1, 0, NULL);
     if (profile->tree->keep_samples)
@@ -54,7 +54,7 @@ static bool profile_passes(struct reading *reading, struct error *error) {
     if (!reading->options->no_names)
         profile_resolve(profile->tree, profile->objects, reading->options);
     notes_merge(&profile->tree->notes, &profile->data->notes);
-    return !file_changed(profile->data->file, error);
+    return !perfdata_changed(profile->data, error);
 }
 
 struct profile *profile_read(const struct file *file, const struct profile_options *options,

@@ -15,15 +15,21 @@ enum { LINES_CHUNK = 256, ROWS_CHUNK = 256 };
 /* ---- the lines of locations ---- */
 
 static void line_add_frame(const struct script *script, struct buffer *buffer,
-                           const struct location *location, const struct frame *frame) {
+                           const struct location *location, const struct frame *frame, bool brief) {
     const struct profile *profile = script->profile;
     buffer_printf(buffer, "\t%*llx ", SCRIPT_ADDRESS_WIDTH, (unsigned long long)location->address);
     if (frame && frame->name) {
         buffer_add(buffer, strings_get(profile->tree->strings, frame->name));
-        buffer_add(buffer, TEXT("+0x"));
-        buffer_add_hex(buffer, frame->offset);
+        if (!brief) {
+            buffer_add(buffer, TEXT("+0x"));
+            buffer_add_hex(buffer, frame->offset);
+        }
     } else {
         buffer_add(buffer, TEXT("[unknown]"));
+    }
+    if (brief && !(frame && frame->inlined)) {
+        buffer_add_char(buffer, '\n');
+        return;
     }
     buffer_add(buffer, TEXT(" ("));
     if (frame && frame->inlined)
@@ -34,18 +40,19 @@ static void line_add_frame(const struct script *script, struct buffer *buffer,
     buffer_add(buffer, TEXT(")\n"));
 }
 
-static void line_make(struct script *script, struct buffer *buffer, uint32_t id) {
+size_t script_add_lines(const struct script *script, struct buffer *buffer, uint32_t id,
+                        bool brief) {
     const struct tree *tree = script->profile->tree;
     const struct location *location = &tree->locations.items[id];
-    buffer->count = 0;
-    size_t last = 0;
+    size_t last = buffer->count;
     for (uint32_t i = location->frame_count; i-- > 0;) {
         last = buffer->count;
-        line_add_frame(script, buffer, location, &tree->frames.items[location->first_frame + i]);
+        line_add_frame(script, buffer, location, &tree->frames.items[location->first_frame + i],
+                       brief);
     }
     if (!location->frame_count)
-        line_add_frame(script, buffer, location, NULL);
-    script->lines[id] = (struct script_line){buffer_text(buffer), last};
+        line_add_frame(script, buffer, location, NULL, brief);
+    return last;
 }
 
 struct lines_job {
@@ -58,9 +65,11 @@ static void lines_chunk(void *context, unsigned worker, size_t item) {
     struct lines_job *job = context;
     size_t end = (item + 1) * LINES_CHUNK, count = job->script->profile->tree->locations.count;
     for (size_t i = item * LINES_CHUNK; i < end && i < count; i++) {
-        struct text *text = &job->script->lines[i].text;
-        line_make(job->script, &job->buffers[worker], (uint32_t)i);
-        *text = arena_copy(&job->arenas[worker], *text);
+        struct buffer *buffer = &job->buffers[worker];
+        buffer->count = 0;
+        size_t last = script_add_lines(job->script, buffer, (uint32_t)i, false);
+        job->script->lines[i] =
+            (struct script_line){arena_copy(&job->arenas[worker], buffer_text(buffer)), last};
     }
 }
 
@@ -230,7 +239,7 @@ bool script_write(struct out *out, const struct profile *profile,
     struct script script = {.profile = profile};
     struct arena *arenas = memory_zero(threads, sizeof *arenas);
     struct buffer *buffers = memory_zero(threads, sizeof *buffers);
-    script_events_init(&script);
+    script_events_init(&script, options->compat_perf);
     script_traces_init(&script);
     comms_make(&script);
     lines_make(&script, arenas, buffers, threads);
@@ -247,6 +256,6 @@ bool script_write(struct out *out, const struct profile *profile,
     free(script.comms);
     free(script.lines);
     free(script.rows);
-    return !file_changed(profile->data->file, error) &&
+    return !perfdata_changed(profile->data, error) &&
            fine; /* samples are read again to be printed */
 }

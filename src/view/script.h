@@ -27,6 +27,7 @@ enum column {
 struct script_event {
     uint32_t columns;
     bool has_chain;   /* frames go on lines of their own */
+    bool brief;       /* their lines are addresses and names alone */
     struct text name; /* padded to the widest of all, and ": " */
 };
 
@@ -59,8 +60,12 @@ struct script {
     size_t source_width;
 };
 
+/* script.c: the lines of one location, innermost first. `brief`: without offsets and objects. The last one begins at the offset that is
+   returned. */
+size_t script_add_lines(const struct script *script, struct buffer *buffer, uint32_t location, bool brief);
+
 /* script_columns.c */
-void script_events_init(struct script *script);
+void script_events_init(struct script *script, bool compat_perf);
 /* One row, with the blank line after it. False: the sample's record can't be decoded. */
 bool script_print(struct script *script, struct buffer *buffer, size_t row, struct error *error);
 

@@ -83,7 +83,7 @@ static void types_init(const struct perfdata *data, uint32_t columns[TYPES]) {
     }
 }
 
-void script_events_init(struct script *script) {
+void script_events_init(struct script *script, bool compat_perf) {
     const struct perfdata *data = script->profile->data;
     uint32_t columns[TYPES];
     size_t width = 0;
@@ -101,6 +101,7 @@ void script_events_init(struct script *script) {
         script->events[i] = (struct script_event){
             .columns = columns[type_of(event)],
             .has_chain = event->sample_type & PERF_SAMPLE_CALLCHAIN,
+            .brief = compat_perf && data->is_stream && event->type == PERF_TYPE_TRACEPOINT,
             .name = arena_copy(&script->arena, buffer_text(&name)),
         };
         script->in_order |= script->events[i].columns & COLUMN_DATA_SOURCE;
@@ -211,12 +212,16 @@ static void print_memory(struct script *script, struct buffer *buffer,
 }
 
 /* Frames, leaf first, each on a line. */
-static void print_chain(const struct script *script, struct buffer *buffer, uint32_t node) {
+static void print_chain(const struct script *script, struct buffer *buffer, uint32_t node,
+                        bool brief) {
     const struct tree *tree = script->profile->tree;
     buffer_add_char(buffer, '\n');
     while (node) {
         const struct node *here = &tree->nodes.items[node];
-        buffer_add(buffer, script->lines[here->location].text);
+        if (brief)
+            script_add_lines(script, buffer, here->location, true);
+        else
+            buffer_add(buffer, script->lines[here->location].text);
         node = here->parent;
     }
 }
@@ -359,7 +364,7 @@ bool script_print(struct script *script, struct buffer *buffer, size_t number,
     if (event->columns & (COLUMN_ADDRESS | COLUMN_DATA_SOURCE | COLUMN_WEIGHT))
         print_memory(script, buffer, &sample, event->columns);
     if (event->columns & COLUMN_IP && sample.chain)
-        print_chain(script, buffer, kept->node);
+        print_chain(script, buffer, kept->node, event->brief);
     else if (event->columns & COLUMN_IP)
         print_place(script, buffer, sample.ip, kept->node);
     if (is_branch_trace(attribute) && attribute->sample_type & PERF_SAMPLE_ADDR)

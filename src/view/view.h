@@ -236,6 +236,7 @@ bool html_write(struct out *out, const struct tree *tree, const struct naming *n
 
 struct script_options {
     unsigned threads;
+    bool compat_perf; /* perf's bug, too: of what was written to a pipe, tracepoints' frames are names alone */
 };
 /* What perf 6.1's `perf script` prints. The profile must have been read with keep_samples; the addresses that perf prints are the
    locations' own, so raw_addresses would only make more of them. */

@@ -1,0 +1,166 @@
+/*
+ * Compressed records: the kernel's records, as they came out of the buffers, run through one zstd stream that goes on from one COMPRESSED
+ * record to the next. A record may begin in one of them and end in the next but one, with others between that are not
+ * compressed at all (FINISHED_ROUND); what is not whole yet waits until it is. So everything is written out once, in the
+ * order in which perf would see it, and read from there like any other recording: costs a copy, and disk instead of memory.
+ *
+ * Whether a file is compressed is in its header, but not if its recorder was killed, and a pipe may say it late: the first
+ * compressed record tells, and there are no samples before it.
+ */
+#include "perfdata/private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <zstd.h>
+
+enum { WRITE_SIZE = 1 << 18, CHUNK = 1 << 17, COMPRESSED2_FIXED = 16 };
+
+struct unpacking {
+    struct perfdata *data;
+    ZSTD_DStream *stream;
+    struct spool spool;
+    struct buffer out;  /* whole records, on their way to the spool */
+    struct buffer held; /* unpacked, from the beginning of a record */
+};
+
+static bool is_compressed(const struct perfdata_record *record) {
+    return record->type == RECORD_COMPRESSED || record->type == RECORD_COMPRESSED2;
+}
+
+static bool records_are_compressed(struct perfdata *data) {
+    uint64_t offset = data->data_start;
+    struct perfdata_record record;
+    struct error ignored = {.kind = ERROR_NONE}; /* whoever reads the records will meet it again */
+    if (data->features[FEATURE_COMPRESSED].length)
+        return true;
+    while (perfdata_next(data, &offset, &record, &ignored)) {
+        if (is_compressed(&record))
+            return true;
+        if (record.type == PERF_RECORD_SAMPLE)
+            return false;
+    }
+    return false;
+}
+
+static bool add(struct unpacking *u, struct text bytes, struct error *error) {
+    buffer_add(&u->out, bytes);
+    if (u->out.count < WRITE_SIZE)
+        return true;
+    bool fine = spool_write(&u->spool, u->out.items, u->out.count, error);
+    u->out.count = 0;
+    return fine;
+}
+
+/* Moves the whole records from what is held to the file. */
+static bool add_held(struct unpacking *u, uint64_t where, struct error *error) {
+    size_t at = 0;
+    while (u->held.count - at >= HEADER_SIZE) {
+        uint16_t size = load_u16(u->held.items + at + 6);
+        if (size < HEADER_SIZE)
+            return error_at(error, u->data->file->path, where,
+                            "a record in this compressed one has the size %u, less than its "
+                            "header's",
+                            size);
+        if (size > u->held.count - at)
+            break;
+        at += size;
+    }
+    bool fine = add(u, text_upto(buffer_text(&u->held), at), error);
+    u->held.count -= at;
+    memmove(u->held.items, u->held.items + at, u->held.count);
+    return fine;
+}
+
+/* What a compressed record carries. */
+static bool payload_of(const struct unpacking *u, const struct perfdata_record *record,
+                       ZSTD_inBuffer *in, struct error *error) {
+    *in = (ZSTD_inBuffer){record->data + HEADER_SIZE, record->size - HEADER_SIZE, 0};
+    if (record->type == RECORD_COMPRESSED)
+        return true;
+    uint64_t size =
+        record->size < COMPRESSED2_FIXED ? UINT64_MAX : load_u64(record->data + HEADER_SIZE);
+    if (record->size < COMPRESSED2_FIXED || size > record->size - COMPRESSED2_FIXED)
+        return error_at(error, u->data->file->path, record->offset,
+                        "COMPRESSED2 record of %u bytes is too short", record->size);
+    *in = (ZSTD_inBuffer){record->data + COMPRESSED2_FIXED, size, 0};
+    return true;
+}
+
+static bool unpack_record(struct unpacking *u, const struct perfdata_record *record,
+                          struct error *error) {
+    ZSTD_inBuffer in;
+    if (!payload_of(u, record, &in, error))
+        return false;
+    bool more = true;
+    while (more) {
+        vector_reserve(&u->held, u->held.count + CHUNK);
+        ZSTD_outBuffer to = {u->held.items + u->held.count, CHUNK, 0};
+        size_t status = ZSTD_decompressStream(u->stream, &to, &in);
+        if (ZSTD_isError(status))
+            return error_at(error, u->data->file->path, record->offset,
+                            "compressed record is damaged: %s", ZSTD_getErrorName(status));
+        u->held.count += to.pos;
+        more = to.pos == to.size || in.pos < in.size;
+        if (!add_held(u, record->offset, error))
+            return false;
+    }
+    return true;
+}
+
+static bool unpack_all(struct unpacking *u, struct error *error) {
+    struct perfdata *data = u->data;
+    uint64_t offset = data->data_start, last = offset;
+    struct perfdata_record record;
+    error->kind = ERROR_NONE;
+    while (!interrupted && perfdata_next(data, &offset, &record, error)) {
+        struct text whole = {(const char *)record.data, offset - record.offset};
+        last = record.offset;
+        if (!(is_compressed(&record) ? unpack_record(u, &record, error) : add(u, whole, error)))
+            return false;
+        progress("unpacking", offset - data->data_start, data->data_end - data->data_start);
+    }
+    if (error->kind != ERROR_NONE)
+        return false;
+    if (u->held.count && !data->is_cut) { /* the rest of a record was never written */
+        if (data->strict)
+            return error_at(error, data->file->path, last, "the recording ends inside a record");
+        data->is_cut = true;
+        data->cut = last;
+    }
+    return spool_write(&u->spool, u->out.items, u->out.count, error);
+}
+
+static bool unpack_map(struct unpacking *u, struct error *error) {
+    struct perfdata *data = u->data;
+    struct buffer path = {0};
+    buffer_printf(&path, "%s, unpacked", data->source->path);
+    buffer_add_char(&path, 0);
+    bool fine = spool_map(&u->spool, path.items, &data->unpacked, error);
+    buffer_release(&path);
+    data->file = &data->unpacked;
+    data->data_start = 0;
+    data->data_end = data->unpacked.size;
+    data->open_ended = false;
+    return fine;
+}
+
+bool records_unpack(struct perfdata *data, struct error *error) {
+    struct error wrong = {.kind = ERROR_NONE};
+    struct unpacking u = {.data = data};
+    data->unpacking = true;
+    bool fine = true;
+    if (records_are_compressed(data)) {
+        u.stream = ZSTD_createDStream();
+        fine = u.stream || error_set(&wrong, ERROR_INTERNAL, "zstd does not start");
+        fine = fine && spool_open(&u.spool, data->source->path, &wrong) && unpack_all(&u, &wrong) &&
+               unpack_map(&u, &wrong);
+    }
+    data->unpacking = false;
+    ZSTD_freeDStream(u.stream);
+    spool_release(&u.spool);
+    buffer_release(&u.out);
+    buffer_release(&u.held);
+    if (!fine && error)
+        *error = wrong;
+    return fine;
+}
