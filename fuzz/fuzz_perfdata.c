@@ -57,6 +57,7 @@ static void decode_other(struct perfdata *data, const struct perfdata_record *re
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     struct file file = {.path = (char *)"fuzz", .data = bytes, .size = size};
     struct error error = {0};
+    file_spool_limit = 16 << 20;
     struct perfdata *data = perfdata_open(&file, NULL, &error);
     assert(!data == !!error.kind);
     if (!data)
@@ -68,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     uint64_t offset = data->data_start, before = offset;
     struct perfdata_record record;
     while (perfdata_next(data, &offset, &record, &error)) {
-        assert(offset > before && offset <= size);
+        assert(offset > before && offset <= data->file->size);
         before = offset;
         if (record.type == PERF_RECORD_SAMPLE)
             decode_sample(data, &record);

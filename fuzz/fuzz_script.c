@@ -19,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
                                       .compat_perf = size % 2,
                                       .objects.kallsyms = "/dev/null"};
     struct error error = {0};
+    file_spool_limit = 16 << 20;
     struct profile *profile = profile_read(&file, &options, &error);
     assert(!profile == !!error.kind);
     if (!profile)

@@ -4,6 +4,7 @@
 after    a command that replaces the program when it has been recorded     cache   programs to put into the build-id cache before
 attach   perf joins the running program                                    gone    the program removes its own file
 scrub    other processes are taken out of the recording before it is kept  env     for the build
+stream   perf writes to a pipe; only for live comparisons, like all with `live`
 odd      odd values are put into its call chains before it is kept
 """
 
@@ -53,5 +54,10 @@ RECIPES = {
     "kernel-only": recipe(record=RECORD.replace("cpu-clock", "cpu-clock:k")),
     "fixed-period": recipe(record="perf record -q -N -e cpu-clock -c 1000000 -g"),
     "group": recipe(record="perf record -q -N -e '{{cpu-clock,page-faults}}:S' -F 997 -g"),
+    "stream": recipe(stream=True, live=True),
+    "stream-trace": recipe(record=RECORD + " -e sched:sched_switch --switch-events", stream=True, live=True),
+    "packed": recipe(record=RECORD + " -z", live=True),
+    "packed-system": recipe(record=RECORD + " -z -a -e context-switches", live=True),
+    "stream-packed": recipe(record=RECORD + " -z", stream=True, live=True),
     "addresses": recipe(record=RECORD.replace("cpu-clock", "page-faults").replace("-F 997", "-c 1") + " -d"),
 }

@@ -36,7 +36,7 @@ static void test_magic(void **state) {
     opens("PERFILE2", 8, "ends inside its header");
     opens("2ELIFREP\0\0\0\0\0\0\0\0", 16, "other byte order");
     opens("PERFFILE\0\0\0\0\0\0\0\0", 16, "older than");
-    opens_with(&file, 8, 16, 8, "pipe");
+    opens("PERFILE2\20\0\0\0\0\0\0\0", 16, "no events");
     opens_with(&file, 8, 103, 8, "header size 103");
     opens_with(&file, 8, UINT64_MAX, 8, "header size");
     assert_true(perfdata_is(TEXT("PERFILE2...")));

@@ -99,21 +99,6 @@ static void test_payloads(void **state) {
     }
 }
 
-static void test_compressed(void **state) {
-    static const uint32_t types[] = {RECORD_COMPRESSED, RECORD_COMPRESSED2};
-    for (size_t i = 0; i < COUNT_OF(types); i++) {
-        struct build build = build_one(PERF_SAMPLE_IP);
-        build_record(&build, types[i], 64);
-        struct opened o;
-        uint64_t count;
-        opened_build(&o, &build);
-        walk(&o, &count);
-        assert_non_null(strstr(o.error.message, "compressed"));
-        opened_close(&o);
-        build_release(&build);
-    }
-}
-
 /* ---- every type at its least size, and one byte below it ---- */
 
 static void test_least_sizes(void **state) {
@@ -379,7 +364,7 @@ static void test_deferred(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes),       cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_payloads),    cmocka_unit_test(test_compressed),
+        cmocka_unit_test(test_payloads),    
         cmocka_unit_test(test_least_sizes), cmocka_unit_test(test_unknown_types),
         cmocka_unit_test(test_trailers),    cmocka_unit_test(test_trailer_by_id),
         cmocka_unit_test(test_mmap),        cmocka_unit_test(test_task_and_ksymbol),
