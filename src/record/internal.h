@@ -6,11 +6,13 @@
 
 #include <sys/types.h>
 
+#include "record/offcpu_bpf.h"
 #include "record/record.h"
 
 /* What an event is there for. */
 enum role {
     ROLE_SAMPLE, /* asked for */
+    ROLE_SIDE,   /* only for mappings, names and the like */
     ROLE_SWITCH, /* off-CPU: the stack of a thread that leaves the CPU */
     ROLE_WAKING, /* … and of the one that wakes it */
     ROLE_MADE,   /* never opened: its samples are written at the end */
@@ -39,6 +41,7 @@ struct sink {
     struct record_result *result;
     struct strings *paths; /* of files mapped, for their build ids */
     bool wrote;            /* since the last round */
+    bool no_rounds;        /* samples at the end are older than what stands before them */
     bool data_mappings;    /* synthesize them, too */
     size_t trailer_words;  /* of sample_id, in synthesized records */
 };
@@ -47,6 +50,8 @@ struct recording {
     const struct record_options *options;
     struct record_result *result;
     enum record_off_cpu off_cpu; /* as settled: never AUTO */
+    struct waits *waits;         /* with BPF */
+    size_t first_made;           /* of its events: one a state, then the wakers' */
     VECTOR(struct wanted) events;
     VECTOR(uint32_t) cpus;
     VECTOR(struct ring) rings; /* one for each of `cpus` */
@@ -68,6 +73,22 @@ void recording_close(struct recording *r);
 
 /* offcpu.c: the events of off-CPU time, after those asked for. */
 bool off_cpu_choose_events(struct recording *r, struct error *error);
+/* What BPF summed up, as samples; nothing without BPF. */
+bool off_cpu_write(struct recording *r, struct error *error);
+
+/* bpf.c: waits summed up in the kernel. NULL: BPF is not built in, not permitted, or the kernel lacks something. */
+struct waits *waits_open(const struct record_options *options, struct error *error);
+void waits_add_thread(struct waits *waits, pid_t tid, bool until_exec); /* and its children from now on */
+void waits_enable(struct waits *waits, bool on);                        /* the last "off" is the end */
+void waits_close(struct waits *waits);
+struct wait {
+    struct off_cpu_key key;
+    struct off_cpu_sum sum;
+};
+typedef VECTOR(struct wait) wait_list;
+void waits_read(struct waits *waits, wait_list *list); /* ordered by time */
+size_t waits_stack(struct waits *waits, int stack, uint64_t *frames); /* room for OFF_CPU_FRAMES; how many */
+uint64_t waits_trouble(struct waits *waits, enum off_cpu_trouble which);
 
 /* ring.c: everything in all buffers, once, to the file. */
 bool recording_drain(struct recording *r, struct error *error);

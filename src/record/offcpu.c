@@ -35,7 +35,75 @@ static bool add_wakings(struct recording *r, struct error *error) {
     return true;
 }
 
-bool off_cpu_choose_events(struct recording *r, struct error *error) {
+static bool choose_perf(struct recording *r, struct error *error) {
     r->off_cpu = OFF_CPU_PERF;
     return add_switches(r, error) && (!r->options->wakers || add_wakings(r, error));
+}
+
+/* ---- with BPF ---- */
+
+static const struct note_kind note_no_bpf = {
+    "no-bpf", "waits could not be summed up in the kernel, so each switch was recorded"};
+static const struct note_kind note_frame_pointers = {
+    "bpf-frame-pointers",
+    "BPF follows frame pointers: stacks of code built without them are cut short; --off-cpu=perf "
+    "takes DWARF stacks"};
+
+/* Ids of events that the kernel knows nothing of: far from those it gives. */
+enum { MADE_IDS = 0x7769636b };
+
+static void add_made_event(struct recording *r, const char *name) {
+    struct perf_event_attr attr = {
+        .size = sizeof attr,
+        .type = PERF_TYPE_SOFTWARE,
+        .config = PERF_COUNT_SW_BPF_OUTPUT,
+        .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+                       PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
+                       PERF_SAMPLE_CALLCHAIN,
+        .sample_period = 1,
+        .freq = 1,
+        .sample_id_all = 1,
+    };
+    add_event(r, ROLE_MADE, &attr, name);
+    struct wanted *wanted = &r->events.items[r->events.count - 1];
+    vector_push(&wanted->ids, ((uint64_t)MADE_IDS << 32) + r->events.count);
+}
+
+/* The names carry the state. A sample's raw data would be the place for it, but perf since 6.16 takes raw data of `offcpu-time`
+   for a form of its own. */
+static bool choose_bpf(struct recording *r, struct error *error) {
+    const struct record_options *options = r->options;
+    if (options->cpu_count || options->cgroup)
+        return error_set(error, ERROR_USAGE,
+                         "BPF does not choose by CPU or control group: --off-cpu=perf does");
+    if (!(r->waits = waits_open(options, error)))
+        return false;
+    r->off_cpu = OFF_CPU_BPF;
+    r->sink.no_rounds = true;
+    if (!r->events.count) {
+        struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY};
+        add_event(r, ROLE_SIDE, &attr, "dummy");
+    }
+    r->first_made = r->events.count;
+    add_made_event(r, "offcpu-time");
+    add_made_event(r, "offcpu-time:disk");
+    add_made_event(r, "offcpu-time:preempted");
+    if (options->wakers)
+        add_made_event(r, "offcpu-waker");
+    notes_add(&r->result->notes, &note_frame_pointers, 1, 0, NULL);
+    return true;
+}
+
+bool off_cpu_choose_events(struct recording *r, struct error *error) {
+    const struct record_options *options = r->options;
+    if (options->off_cpu == OFF_CPU_BPF)
+        return choose_bpf(r, error);
+    if (options->off_cpu == OFF_CPU_PERF || !options->system_wide || options->cpu_count ||
+        options->cgroup)
+        return choose_perf(r, error);
+    struct error why;
+    if (choose_bpf(r, &why))
+        return true;
+    notes_add(&r->result->notes, &note_no_bpf, 1, 0, "%s", why.message);
+    return choose_perf(r, error);
 }

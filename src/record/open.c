@@ -113,7 +113,8 @@ static void set_attr(struct recording *r, struct wanted *wanted, bool first) {
         attr->sample_type |= PERF_SAMPLE_IDENTIFIER;
     if (attr->type == PERF_TYPE_TRACEPOINT)
         attr->sample_type |= PERF_SAMPLE_RAW;
-    set_call_graph(attr, options);
+    if (wanted->role != ROLE_SIDE)
+        set_call_graph(attr, options);
     set_rate(wanted, options);
     attr->disabled = 1;
     attr->enable_on_exec = options->command && !options->delay;
@@ -128,6 +129,7 @@ static void set_attr(struct recording *r, struct wanted *wanted, bool first) {
         return;
     attr->mmap = attr->mmap2 = attr->comm = attr->comm_exec = attr->task = 1;
     attr->mmap_data =
+        wanted->role != ROLE_SIDE &&
         options->call_graph == CALL_GRAPH_DWARF; /* perf reads unwind tables through them */
     attr->build_id = 1;
     attr->ksymbol = attr->bpf_event = !attr->exclude_kernel;
@@ -242,6 +244,10 @@ static bool try_events(struct recording *r, struct error *error) {
     pid_t pid = r->options->system_wide ? -1 : r->child ? r->child : 0;
     for (size_t i = 0; i < r->events.count;) {
         struct wanted *wanted = &r->events.items[i];
+        if (wanted->role == ROLE_MADE) {
+            i++;
+            continue;
+        }
         int descriptor = event_open(&wanted->attr, pid, (int)r->cpus.items[0], 0);
         if (descriptor >= 0) {
             close(descriptor);
@@ -309,9 +315,12 @@ static bool open_one(struct recording *r, struct wanted *wanted, struct ring *ri
 }
 
 bool recording_open_thread(struct recording *r, pid_t tid, struct error *error) {
+    if (r->waits)
+        waits_add_thread(r->waits, tid, tid == r->child && !r->options->delay);
     for (size_t cpu = 0; cpu < r->rings.count; cpu++)
         for (size_t i = 0; i < r->events.count; i++)
-            if (!open_one(r, &r->events.items[i], &r->rings.items[cpu], tid, -1, error))
+            if (r->events.items[i].role != ROLE_MADE &&
+                !open_one(r, &r->events.items[i], &r->rings.items[cpu], tid, -1, error))
                 return false;
     return true;
 }
@@ -382,7 +391,8 @@ void recording_close(struct recording *r) {
         close(r->descriptors.items[i]);
     r->descriptors.count = 0;
     for (size_t i = 0; i < r->events.count; i++)
-        r->events.items[i].ids.count = 0;
+        if (r->events.items[i].role != ROLE_MADE)
+            r->events.items[i].ids.count = 0;
 }
 
 /* With too few descriptors for (threads × CPUs), one for each thread: such events can't be inherited, which is said. */
@@ -402,7 +412,8 @@ bool recording_open(struct recording *r, struct error *error) {
                                             : RING_USER;
     r->ring_size = power_of_two(wanted);
     for (size_t i = 0; i < r->events.count; i++)
-        set_attr(r, &r->events.items[i], i == 0);
+        if (r->events.items[i].role != ROLE_MADE)
+            set_attr(r, &r->events.items[i], i == 0);
     if (!try_events(r, error))
         return false;
     for (size_t i = 0; i < r->cpus.count; i++)
@@ -414,6 +425,8 @@ bool recording_open(struct recording *r, struct error *error) {
 }
 
 void recording_enable(struct recording *r, bool on) {
+    if (r->waits)
+        waits_enable(r->waits, on);
     for (size_t i = 0; i < r->descriptors.count; i++)
         ioctl(r->descriptors.items[i], on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }

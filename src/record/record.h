@@ -66,7 +66,7 @@ struct record_result {
     uint64_t started_ns; /* wall clock, since 1970 */
     uint64_t ended_ns;
     int target_status; /* as waitpid() gives it; -1: none was launched */
-    const char *method;  /* "perf" or "ptrace" */
+    const char *method;  /* "perf", "ptrace" or "bpf" */
     char *events;        /* what was recorded, as recorded: "cpu-clock:u" */
     struct notes notes;  /* fallbacks, losses */
 };

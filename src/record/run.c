@@ -259,9 +259,10 @@ static bool finish(struct recording *r, struct error *error) {
 static void describe(struct recording *r) {
     struct buffer names = {0};
     for (size_t i = 0; i < r->events.count; i++)
-        buffer_printf(&names, "%s%s", i ? "," : "", r->events.items[i].name);
+        if (r->events.items[i].role != ROLE_SIDE)
+            buffer_printf(&names, "%s%s", names.count ? "," : "", r->events.items[i].name);
     r->result->events = memory_copy(names.items, names.count);
-    r->result->method = "perf";
+    r->result->method = r->waits ? "bpf" : "perf";
     buffer_release(&names);
     if (r->result->lost)
         notes_add(&r->result->notes, &note_lost, r->result->lost, 0, NULL);
@@ -276,6 +277,8 @@ static bool record_with_perf(struct recording *r, struct error *error) {
     r->result->started_ns = now_ns(CLOCK_REALTIME);
     if (!r->options->command && !r->options->delay)
         recording_enable(r, true);
+    if (r->waits && !r->options->delay)
+        waits_enable(r->waits, true); /* it leaves out what happens before the exec */
     if (r->child && !launch_go(r, error))
         return false;
     struct loop loop;
@@ -284,7 +287,7 @@ static bool record_with_perf(struct recording *r, struct error *error) {
     loop_release(&loop);
     recording_enable(r, false);
     end_child(r);
-    fine = fine && recording_drain(r, error);
+    fine = fine && recording_drain(r, error) && off_cpu_write(r, error);
     r->result->ended_ns = now_ns(CLOCK_REALTIME);
     return finish(r, fine ? error : NULL) && fine;
 }
@@ -292,6 +295,7 @@ static bool record_with_perf(struct recording *r, struct error *error) {
 static void recording_release(struct recording *r) {
     recording_close(r);
     end_child(r);
+    waits_close(r->waits);
     for (size_t i = 0; i < r->events.count; i++) {
         free(r->events.items[i].name);
         vector_release(&r->events.items[i].ids);

@@ -79,7 +79,7 @@ bool sink_records(struct sink *sink, const uint8_t *records, size_t size, struct
 }
 
 bool sink_round(struct sink *sink, struct error *error) {
-    if (!sink->wrote)
+    if (!sink->wrote || sink->no_rounds)
         return true;
     sink->wrote = false;
     return perfdata_write_round(sink->writer, error);

@@ -1,0 +1,215 @@
+/*
+ * Loading the BPF program of off-CPU time, giving it its targets, and reading what it summed up.
+ *
+ * The program is a part of wick, as an object file; libbpf fits it to the kernel that runs. All maps together take about 50 MB of the
+ * kernel's memory while a recording lasts.
+ */
+#include "record/internal.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+
+extern const struct text off_cpu_object;
+
+struct waits {
+    struct bpf_object *object;
+    VECTOR(struct bpf_link *) links;
+    int variables, threads, sums, troubles, stacks[OFF_CPU_STACK_MAPS];
+    struct off_cpu_settings settings;
+    uint64_t ended; /* when it was disabled last */
+};
+
+static int say_nothing(enum libbpf_print_level level, const char *format, va_list arguments) {
+    return 0;
+}
+
+/* The kernel's BTF knows the tracepoint as a function with one more argument than it has. */
+static bool switch_has_state(void) {
+    struct btf *btf = btf__load_vmlinux_btf();
+    if (!btf)
+        return false;
+    int id = btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
+    const struct btf_type *type = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+    type = type ? btf__type_by_id(btf, type->type) : NULL;
+    type = type && btf_is_ptr(type) ? btf__type_by_id(btf, type->type) : NULL;
+    bool found = type && btf_is_func_proto(type) && btf_vlen(type) >= 5;
+    btf__free(btf);
+    return found;
+}
+
+/* The program sees the numbers that the first namespace gives to threads; in another they would mean others. */
+static bool in_first_pid_namespace(void) {
+    enum { FIRST_PID_NAMESPACE = 0xEFFFFFFC };
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) != 0 || status.st_ino == FIRST_PID_NAMESPACE;
+}
+
+static void set_settings(struct waits *waits, const struct record_options *options) {
+    waits->settings = (struct off_cpu_settings){
+        .least = options->least_wait,
+        .most = options->most_wait ? options->most_wait : UINT64_MAX,
+        .everything = options->system_wide,
+        .has_prev_state = switch_has_state(),
+        .user = !options->kernel_only && options->call_graph != CALL_GRAPH_NONE,
+        .kernel = !options->user_only && options->call_graph != CALL_GRAPH_NONE,
+    };
+}
+
+static bool load(struct waits *waits, const struct record_options *options, struct error *error) {
+    LIBBPF_OPTS(bpf_object_open_opts, open_options, .object_name = "wick");
+    waits->object = bpf_object__open_mem(off_cpu_object.data, off_cpu_object.length, &open_options);
+    if (!waits->object)
+        return error_set(error, ERROR_INTERNAL, "BPF: the program can't be opened: %s",
+                         strerror(errno));
+    struct bpf_program *program = bpf_object__find_program_by_name(waits->object, "on_waking");
+    if (program)
+        bpf_program__set_autoload(program, options->wakers);
+    program = bpf_object__find_program_by_name(waits->object, "on_newtask");
+    if (program)
+        bpf_program__set_autoload(program, !options->no_inherit && !options->system_wide);
+    struct bpf_map *map = bpf_object__find_map_by_name(waits->object, ".rodata");
+    set_settings(waits, options);
+    if (!map || bpf_map__set_initial_value(map, &waits->settings, sizeof waits->settings) != 0)
+        return error_set(error, ERROR_INTERNAL, "BPF: the program has no settings");
+    int failed = bpf_object__load(waits->object);
+    if (failed == -EPERM || failed == -EACCES)
+        return error_set(error, ERROR_DENIED,
+                         "BPF is not permitted: it takes root, or CAP_BPF and CAP_PERFMON");
+    if (failed)
+        return error_set(error, ERROR_DENIED, "BPF: this kernel does not take the program: %s",
+                         strerror(-failed));
+    return true;
+}
+
+static int map_of(struct waits *waits, const char *name) {
+    return bpf_object__find_map_fd_by_name(waits->object, name);
+}
+
+static bool attach(struct waits *waits, struct error *error) {
+    struct bpf_map *variables = bpf_object__find_map_by_name(waits->object, ".bss");
+    waits->variables = variables ? bpf_map__fd(variables) : -1;
+    waits->threads = map_of(waits, "threads");
+    waits->sums = map_of(waits, "sums");
+    waits->troubles = map_of(waits, "troubles");
+    waits->stacks[0] = map_of(waits, "stacks_0");
+    waits->stacks[1] = map_of(waits, "stacks_1");
+    waits->stacks[2] = map_of(waits, "stacks_2");
+    struct bpf_program *program;
+    bpf_object__for_each_program(program, waits->object) {
+        if (!bpf_program__autoload(program))
+            continue;
+        struct bpf_link *link = bpf_program__attach(program);
+        if (!link)
+            return error_set(error, ERROR_DENIED, "BPF: %s can't be attached: %s",
+                             bpf_program__section_name(program), strerror(errno));
+        vector_push(&waits->links, link);
+    }
+    return true;
+}
+
+struct waits *waits_open(const struct record_options *options, struct error *error) {
+    if (!in_first_pid_namespace()) {
+        error_set(error, ERROR_DENIED,
+                  "BPF works on the host alone, not inside a container: --off-cpu=perf does");
+        return NULL;
+    }
+    libbpf_set_print(say_nothing);
+    struct waits *waits = memory_zero(1, sizeof *waits);
+    if (load(waits, options, error) && attach(waits, error))
+        return waits;
+    waits_close(waits);
+    return NULL;
+}
+
+void waits_close(struct waits *waits) {
+    if (!waits)
+        return;
+    for (size_t i = 0; i < waits->links.count; i++)
+        bpf_link__destroy(waits->links.items[i]);
+    vector_release(&waits->links);
+    bpf_object__close(waits->object);
+    free(waits);
+}
+
+void waits_add_thread(struct waits *waits, pid_t tid, bool until_exec) {
+    struct off_cpu_thread fresh = {.until_exec = until_exec};
+    if (tid > 0)
+        bpf_map_update_elem(waits->threads, &tid, &fresh, BPF_NOEXIST);
+}
+
+void waits_enable(struct waits *waits, bool on) {
+    struct timespec now;
+    uint32_t first = 0, enabled = on;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    bpf_map_update_elem(waits->variables, &first, &enabled, BPF_ANY);
+    waits->ended = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- what it summed up ---- */
+
+static void read_sums(struct waits *waits, wait_list *list) {
+    struct wait wait;
+    const void *before = NULL;
+    while (bpf_map_get_next_key(waits->sums, before, &wait.key) == 0) {
+        if (bpf_map_lookup_elem(waits->sums, &wait.key, &wait.sum) == 0 && wait.sum.count)
+            vector_push(list, wait);
+        before = &wait.key;
+    }
+}
+
+/* Waits that nothing has ended yet count up to the end of the recording. */
+static void read_unfinished(struct waits *waits, wait_list *list) {
+    struct off_cpu_thread thread;
+    uint32_t tid;
+    const void *before = NULL;
+    while (bpf_map_get_next_key(waits->threads, before, &tid) == 0) {
+        before = &tid;
+        if (bpf_map_lookup_elem(waits->threads, &tid, &thread) != 0 || !thread.since ||
+            thread.since >= waits->ended)
+            continue;
+        uint64_t waited = waits->ended - thread.since;
+        if (waited < waits->settings.least || waited > waits->settings.most)
+            continue;
+        struct wait wait = {
+            .key = {.pid = thread.pid, .tid = tid, .stacks = thread.stacks, .state = thread.state},
+            .sum = {.ns = waited, .count = 1, .last = waits->ended}};
+        vector_push(list, wait);
+    }
+}
+
+static int by_time(const void *left, const void *right) {
+    const struct wait *a = left, *b = right;
+    if (a->sum.last != b->sum.last)
+        return a->sum.last < b->sum.last ? -1 : 1;
+    return a->key.tid < b->key.tid ? -1 : a->key.tid > b->key.tid;
+}
+
+void waits_read(struct waits *waits, wait_list *list) {
+    read_sums(waits, list);
+    read_unfinished(waits, list);
+    if (list->count)
+        qsort(list->items, list->count, sizeof *list->items, by_time);
+}
+
+size_t waits_stack(struct waits *waits, int stack, uint64_t *frames) {
+    if (stack < 0 || stack >> OFF_CPU_STACK_SHIFT >= OFF_CPU_STACK_MAPS)
+        return 0;
+    uint32_t place = (uint32_t)stack & ((1u << OFF_CPU_STACK_SHIFT) - 1);
+    if (bpf_map_lookup_elem(waits->stacks[stack >> OFF_CPU_STACK_SHIFT], &place, frames) != 0)
+        return 0;
+    size_t count = 0;
+    while (count < OFF_CPU_FRAMES && frames[count])
+        count++;
+    return count;
+}
+
+uint64_t waits_trouble(struct waits *waits, enum off_cpu_trouble which) {
+    uint32_t key = which;
+    uint64_t count = 0;
+    return bpf_map_lookup_elem(waits->troubles, &key, &count) == 0 ? count : 0;
+}

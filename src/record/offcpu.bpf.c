@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Off-CPU time, summed up where it happens. When a thread leaves the CPU its stacks and the time are kept under its tid; when it comes
+ * back the difference is added to the sum of (thread, stacks, why, waker). So a million switches of one kind are one entry, and
+ * nothing is written while they happen.
+ *
+ * The few fields that are read of the kernel's structures are declared below; the loader finds out where they are in the kernel that
+ * runs (CO-RE), so no header of a kernel is needed to build this.
+ *
+ * Two stacks may want the same place in a stack map, and the second is refused. It is tried in another map, then in a third: with ten
+ * thousand different stacks, three or four are lost.
+ */
+typedef unsigned char __u8;
+typedef short __s16;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+
+#include <bpf/bpf_helpers.h>
+
+#include "offcpu_bpf.h"
+
+/* From the kernel's user interface. */
+enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_STACK_TRACE = 7 };
+enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_F_USER_STACK = 1 << 8 };
+
+enum { PF_KTHREAD = 0x200000, TASK_UNINTERRUPTIBLE = 2, TASK_DEAD = 0x80, TASK_NOLOAD = 0x400 };
+
+/* The frames of BPF itself on a kernel stack: the program, bpf_trace_run, the tracepoint's caller. */
+enum { OWN_FRAMES = 3 };
+
+struct task_struct {
+    int pid;
+    int tgid;
+    unsigned int flags;
+} __attribute__((preserve_access_index));
+
+struct task_struct___now {
+    unsigned int __state;
+} __attribute__((preserve_access_index));
+
+struct task_struct___before_5_14 {
+    long state;
+} __attribute__((preserve_access_index));
+
+const volatile struct off_cpu_settings settings = {};
+volatile int enabled = 0;
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, OFF_CPU_THREADS);
+    __type(key, __u32);
+    __type(value, struct off_cpu_thread);
+} threads SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, OFF_CPU_SUMS);
+    __type(key, struct off_cpu_key);
+    __type(value, struct off_cpu_sum);
+} sums SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, OFF_CPU_TROUBLES);
+    __type(key, __u32);
+    __type(value, __u64);
+} troubles SEC(".maps");
+
+#define STACK_MAP(name, size)                                                                      \
+    struct {                                                                                       \
+        __uint(type, BPF_MAP_TYPE_STACK_TRACE);                                                    \
+        __uint(max_entries, size);                                                                 \
+        __uint(key_size, sizeof(__u32));                                                           \
+        __uint(value_size, OFF_CPU_FRAMES * sizeof(__u64));                                        \
+    } name SEC(".maps")
+
+STACK_MAP(stacks_0, 16384);
+STACK_MAP(stacks_1, 16384);
+STACK_MAP(stacks_2, 4096);
+
+static void count_trouble(__u32 which) {
+    __u64 *count = bpf_map_lookup_elem(&troubles, &which);
+    if (count)
+        __sync_fetch_and_add(count, 1);
+}
+
+/* A thread may have no such stack at all (-EFAULT): that is no trouble. A place that is taken (-EEXIST) is. */
+static int take_stack(void *context, __u64 flags) {
+    enum { TAKEN = -17 };
+    int place = bpf_get_stackid(context, &stacks_0, flags);
+    if (place != TAKEN)
+        return place;
+    place = bpf_get_stackid(context, &stacks_1, flags);
+    if (place >= 0)
+        return place | 1 << OFF_CPU_STACK_SHIFT;
+    place = bpf_get_stackid(context, &stacks_2, flags);
+    if (place >= 0)
+        return place | 2 << OFF_CPU_STACK_SHIFT;
+    count_trouble(OFF_CPU_NO_STACK);
+    return place;
+}
+
+/* Of the thread that runs. */
+static void take_stacks(void *context, struct off_cpu_stacks *stacks) {
+    stacks->user = settings.user ? take_stack(context, BPF_F_USER_STACK) : -1;
+    stacks->kernel = settings.kernel ? take_stack(context, OWN_FRAMES) : -1;
+}
+
+static __u32 state_of(const __u64 *context, struct task_struct *prev) {
+    if (settings.has_prev_state)
+        return (__u32)context[3];
+    struct task_struct___now *now = (void *)prev;
+    if (__builtin_preserve_field_info(now->__state, 2 /* it exists */))
+        return now->__state;
+    return (__u32)((struct task_struct___before_5_14 *)(void *)prev)->state;
+}
+
+static struct off_cpu_thread *thread_of(struct task_struct *task) {
+    __u32 tid = (__u32)task->pid;
+    struct off_cpu_thread *thread = bpf_map_lookup_elem(&threads, &tid);
+    if (thread || !settings.everything || !tid || task->flags & PF_KTHREAD)
+        return thread;
+    struct off_cpu_thread fresh = {.pid = (__u32)task->tgid};
+    if (bpf_map_update_elem(&threads, &tid, &fresh, BPF_NOEXIST) != 0)
+        count_trouble(OFF_CPU_NO_THREAD);
+    return bpf_map_lookup_elem(&threads, &tid);
+}
+
+static void leave(__u64 *context, struct task_struct *prev, __u64 now) {
+    struct off_cpu_thread *thread = thread_of(prev);
+    if (!thread || thread->until_exec)
+        return;
+    __u32 state = context[0] ? 0 : state_of(context, prev); /* preempted, whatever it was up to */
+    if (state & TASK_DEAD) {
+        __u32 tid = (__u32)prev->pid;
+        bpf_map_delete_elem(&threads, &tid);
+        return;
+    }
+    thread->state = !state                                                     ? OFF_CPU_PREEMPTED
+                    : (state & TASK_UNINTERRUPTIBLE) && !(state & TASK_NOLOAD) ? OFF_CPU_DISK
+                                                                               : OFF_CPU_SLEEP;
+    thread->pid = (__u32)prev->tgid;
+    thread->waker_tid = thread->waker_pid = 0;
+    thread->waker.user = thread->waker.kernel = -1;
+    take_stacks(context, &thread->stacks);
+    thread->since = now;
+}
+
+static void come_back(struct task_struct *next, __u64 now) {
+    __u32 tid = (__u32)next->pid;
+    struct off_cpu_thread *thread = bpf_map_lookup_elem(&threads, &tid);
+    if (!thread || !thread->since)
+        return;
+    __u64 waited = now - thread->since;
+    thread->since = 0;
+    if (waited < settings.least || waited > settings.most)
+        return;
+    struct off_cpu_key key = {.pid = (__u32)next->tgid,
+                              .tid = tid,
+                              .stacks = thread->stacks,
+                              .state = thread->state,
+                              .waker_pid = thread->waker_pid,
+                              .waker_tid = thread->waker_tid,
+                              .waker = thread->waker};
+    struct off_cpu_sum *sum = bpf_map_lookup_elem(&sums, &key);
+    if (!sum) {
+        struct off_cpu_sum fresh = {};
+        bpf_map_update_elem(&sums, &key, &fresh, BPF_NOEXIST);
+        sum = bpf_map_lookup_elem(&sums, &key);
+    }
+    if (!sum) {
+        count_trouble(OFF_CPU_NO_SUM);
+        return;
+    }
+    sum->ns += waited; /* only this CPU runs this thread: no other adds here */
+    sum->count++;
+    sum->last = now;
+    sum->cpu = bpf_get_smp_processor_id();
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(__u64 *context) {
+    __u64 now = bpf_ktime_get_ns();
+    if (!enabled)
+        return 0;
+    leave(context, (struct task_struct *)context[1], now);
+    come_back((struct task_struct *)context[2], now);
+    return 0;
+}
+
+/* Runs where the waking happens. In an interrupt that is whatever was interrupted; its kernel stack tells. */
+SEC("tp_btf/sched_waking")
+int on_waking(__u64 *context) {
+    struct task_struct *woken = (struct task_struct *)context[0];
+    __u32 tid = (__u32)woken->pid;
+    struct off_cpu_thread *thread = bpf_map_lookup_elem(&threads, &tid);
+    if (!enabled || !thread || !thread->since)
+        return 0;
+    __u64 waker = bpf_get_current_pid_tgid();
+    take_stacks(context, &thread->waker);
+    thread->waker_pid = waker >> 32;
+    thread->waker_tid = (__u32)waker;
+    return 0;
+}
+
+/* Children of targets are targets. */
+SEC("tp_btf/task_newtask")
+int on_newtask(__u64 *context) {
+    struct task_struct *task = (struct task_struct *)context[0];
+    __u32 parent = (__u32)bpf_get_current_pid_tgid(), tid = (__u32)task->pid;
+    if (settings.everything || !bpf_map_lookup_elem(&threads, &parent))
+        return 0;
+    struct off_cpu_thread fresh = {.pid = (__u32)task->tgid};
+    if (bpf_map_update_elem(&threads, &tid, &fresh, BPF_ANY) != 0)
+        count_trouble(OFF_CPU_NO_THREAD);
+    return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int on_exec(void *unused) {
+    __u32 tid = (__u32)bpf_get_current_pid_tgid();
+    struct off_cpu_thread *thread = bpf_map_lookup_elem(&threads, &tid);
+    if (thread)
+        thread->until_exec = 0;
+    return 0;
+}
+
+char licence_of_this[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,68 @@
+/*
+ * What the BPF program (offcpu.bpf.c) and its loader (bpf.c) have in common: the settings, and the maps' keys and values. Nothing is included:
+ * the one side has the kernel's types, the other the C library's.
+ */
+#ifndef WICK_RECORD_OFFCPU_BPF_H
+#define WICK_RECORD_OFFCPU_BPF_H
+
+enum {
+    OFF_CPU_FRAMES = 127, /* the kernel's own limit, kernel.perf_event_max_stack */
+    OFF_CPU_THREADS = 65536,
+    OFF_CPU_SUMS = 65536,
+};
+
+/* A stack is (which of the maps) << 24 | its place there; negative: there is none. */
+enum { OFF_CPU_STACK_MAPS = 3, OFF_CPU_STACK_SHIFT = 24 };
+
+enum off_cpu_state { OFF_CPU_SLEEP, OFF_CPU_DISK, OFF_CPU_PREEMPTED, OFF_CPU_STATES };
+
+struct off_cpu_settings {
+    unsigned long long least, most; /* nanoseconds */
+    unsigned char everything;       /* all threads but the kernel's, not only those in the map */
+    unsigned char has_prev_state;   /* sched_switch has a fourth argument (since 5.18) */
+    unsigned char user, kernel;     /* parts of the stacks */
+};
+
+struct off_cpu_stacks {
+    int user, kernel;
+};
+
+/* A target thread, by its tid. */
+struct off_cpu_thread {
+    unsigned long long
+        since; /* when it left the CPU; 0: it is running, or was never seen to leave */
+    unsigned int pid;
+    unsigned int state;
+    struct off_cpu_stacks stacks;
+    unsigned int waker_pid, waker_tid; /* 0: none seen in this wait */
+    struct off_cpu_stacks waker;
+    unsigned int until_exec; /* launched, and still our own code */
+    unsigned int unused;
+};
+
+struct off_cpu_key {
+    unsigned int pid, tid;
+    struct off_cpu_stacks stacks;
+    unsigned int state;
+    unsigned int waker_pid, waker_tid;
+    struct off_cpu_stacks waker;
+    unsigned int unused;
+};
+
+struct off_cpu_sum {
+    unsigned long long ns;
+    unsigned long long count;
+    unsigned long long last; /* when the last of these waits ended */
+    unsigned int cpu;        /* and where */
+    unsigned int unused;
+};
+
+/* What went wrong, in a map of one counter each. */
+enum off_cpu_trouble {
+    OFF_CPU_NO_STACK,  /* waits without one: no room, or three others had its place */
+    OFF_CPU_NO_SUM,    /* waits that were not counted: too many different ones */
+    OFF_CPU_NO_THREAD, /* threads that were not watched: too many */
+    OFF_CPU_TROUBLES,
+};
+
+#endif

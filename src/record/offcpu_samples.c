@@ -1,0 +1,102 @@
+/*
+ * What BPF summed up, as samples at the end of the file: one for each (thread, stacks, state, waker), whose period is the nanoseconds waited.
+ *
+ * Its time is when the last of these waits ended, so that mappings and names are those of then; times are made different, because a
+ * waker's sample follows the one of the wait it ended and is known by the same time.
+ */
+#include "record/internal.h"
+
+static const struct note_kind note_no_stack = {
+    "bpf-no-stack", "# waits have no stack: too many different ones for the kernel's table"};
+static const struct note_kind note_no_sum = {
+    "bpf-no-sum", "# waits were not counted: too many different ones for the kernel's table"};
+static const struct note_kind note_no_thread = {
+    "bpf-no-thread", "# threads were not watched: too many for the kernel's table"};
+
+/* Header, identifier, ip, pid and tid, time, cpu, period, count, and two markers with their frames. */
+enum { SAMPLE_WORDS = 8 + 2 * (1 + OFF_CPU_FRAMES) };
+
+struct sample_writer {
+    struct recording *r;
+    uint64_t words[SAMPLE_WORDS];
+    size_t count;
+};
+
+static void put(struct sample_writer *w, uint64_t word) {
+    w->words[w->count++] = word;
+}
+
+/* Returns the first address, which is the sample's. */
+static uint64_t put_frames(struct sample_writer *w, int stack, uint64_t marker) {
+    size_t marker_at = w->count;
+    size_t frames = waits_stack(w->r->waits, stack, &w->words[marker_at + 1]);
+    if (!frames)
+        return 0;
+    w->words[marker_at] = marker;
+    w->count += 1 + frames;
+    return w->words[marker_at + 1];
+}
+
+static bool put_sample(struct sample_writer *w, size_t event, uint32_t pid, uint32_t tid,
+                       const struct off_cpu_stacks *stacks, const struct off_cpu_sum *sum,
+                       uint64_t time, struct error *error) {
+    enum { IP = 2, CHAIN_COUNT = 7 };
+    w->count = 1;
+    put(w, w->r->events.items[event].ids.items[0]);
+    put(w, 0);
+    put(w, (uint64_t)tid << 32 | pid);
+    put(w, time);
+    put(w, sum->cpu);
+    put(w, sum->ns);
+    put(w, 0);
+    uint64_t kernel = put_frames(w, stacks->kernel, PERF_CONTEXT_KERNEL);
+    uint64_t user = put_frames(w, stacks->user, PERF_CONTEXT_USER);
+    w->words[IP] = kernel ? kernel : user;
+    w->words[CHAIN_COUNT] = w->count - CHAIN_COUNT - 1;
+    struct perf_event_header header = {.type = PERF_RECORD_SAMPLE,
+                                       .misc =
+                                           kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
+                                       .size = (uint16_t)(w->count * sizeof *w->words)};
+    memcpy(w->words, &header, sizeof header);
+    return sink_records(&w->r->sink, (const uint8_t *)w->words, header.size, error);
+}
+
+static bool put_wait(struct sample_writer *w, const struct wait *wait, uint64_t time,
+                     struct error *error) {
+    const struct off_cpu_key *key = &wait->key;
+    size_t first = w->r->first_made;
+    return put_sample(w, first + key->state, key->pid, key->tid, &key->stacks, &wait->sum, time,
+                      error) &&
+           (!key->waker_tid || put_sample(w, first + OFF_CPU_STATES, key->waker_pid, key->waker_tid,
+                                          &key->waker, &wait->sum, time, error));
+}
+
+static void note_troubles(struct recording *r) {
+    const struct note_kind *kinds[OFF_CPU_TROUBLES] = {
+        [OFF_CPU_NO_STACK] = &note_no_stack,
+        [OFF_CPU_NO_SUM] = &note_no_sum,
+        [OFF_CPU_NO_THREAD] = &note_no_thread,
+    };
+    for (int i = 0; i < OFF_CPU_TROUBLES; i++) {
+        uint64_t count = waits_trouble(r->waits, i);
+        if (count)
+            notes_add(&r->result->notes, kinds[i], count, 0, NULL);
+    }
+}
+
+bool off_cpu_write(struct recording *r, struct error *error) {
+    if (!r->waits)
+        return true;
+    wait_list list = {0};
+    struct sample_writer writer = {.r = r};
+    uint64_t time = 0;
+    bool fine = true;
+    waits_read(r->waits, &list);
+    for (size_t i = 0; fine && i < list.count; i++) {
+        time = list.items[i].sum.last > time ? list.items[i].sum.last : time + 1;
+        fine = put_wait(&writer, &list.items[i], time, error);
+    }
+    note_troubles(r);
+    vector_release(&list);
+    return fine;
+}
