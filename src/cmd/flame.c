@@ -258,6 +258,7 @@ int command_flame(int argc, char **argv) {
     if (svg.is_chart && request.flame.reverse)
         return fail_usage("flame", "--flamechart and --reverse exclude each other");
     request_settle();
+    svg.is_reversed = request.flame.reverse;
     request.import.profile.keep_samples = svg.is_chart || as_page;
     struct source source;
     if (!open_source(&source, "flame", &status))

@@ -1,7 +1,7 @@
 /*
  * Folded text: `a;b;c 12`, what every collapser writes, async-profiler and Austin too.
  *
- * The count stands behind the last TAB, or else the last space. Two counts on every line make a diff: before, after. Consecutive
+ * The count stands behind the last TAB, or else (names may hold one) the last space. Two counts on every line make a diff: before, after. Consecutive
  * lines share the outer part of their stacks, which costs a comparison of bytes and no lookup, so that sorted input is cheap.
  */
 #include "import/reader.h"
@@ -50,15 +50,17 @@ static bool count_parse(struct text t, uint64_t *count, bool *fraction) {
     return t.data[point + 1] < '5' || checked_add(*count, 1, count);
 }
 
-/* Takes the count off the end of `t`. */
-static bool count_take(struct text *t, uint64_t *count, bool *fraction) {
-    size_t at = text_find_last(*t, '\t');
-    if (at == SIZE_MAX)
-        at = text_find_last(*t, ' ');
+static bool count_take_at(struct text *t, size_t at, uint64_t *count, bool *fraction) {
     if (at == SIZE_MAX || !count_parse(text_from(*t, at + 1), count, fraction))
         return false;
     *t = text_trim(text_upto(*t, at));
     return true;
+}
+
+/* Takes the count off the end of `t`: behind the last TAB, unless that was part of a name. */
+static bool count_take(struct text *t, uint64_t *count, bool *fraction) {
+    return count_take_at(t, text_find_last(*t, '\t'), count, fraction) ||
+           count_take_at(t, text_find_last(*t, ' '), count, fraction);
 }
 
 static bool folded_parse(struct text line, struct folded_line *parsed) {
@@ -96,16 +98,6 @@ static bool is_diff(struct text content) {
     return good > 0;
 }
 
-static uint32_t kinds_of(struct text name) {
-    if (name.length < 4 || name.data[name.length - 1] != ']')
-        return 0;
-    return text_ends(name, TEXT("_[k]"))   ? KIND_KERNEL
-           : text_ends(name, TEXT("_[j]")) ? KIND_JIT
-           : text_ends(name, TEXT("_[i]")) ? KIND_INLINED
-           : text_ends(name, TEXT("_[w]")) ? KIND_WAKER
-                                           : 0;
-}
-
 static size_t common_length(struct text a, struct text b) {
     size_t shorter = a.length < b.length ? a.length : b.length, at = 0;
     while (at + 8 <= shorter && load_u64(a.data + at) == load_u64(b.data + at))
@@ -138,7 +130,7 @@ static uint32_t folded_node(struct folded *f, struct text stack) {
         size_t length = text_find(rest, ';');
         struct text name = text_upto(rest, length == SIZE_MAX ? rest.length : length);
         struct location location = {.name = strings_add(f->tree->strings, name),
-                                    .kinds = (uint8_t)kinds_of(name)};
+                                    .kinds = (uint8_t)kinds_of_mark(name)};
         node = tree_add_node(f->tree, node, tree_add_location(f->tree, &location));
         at += name.length;
         vector_push(&f->frames, ((struct folded_frame){at, node}));

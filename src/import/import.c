@@ -26,6 +26,7 @@ const struct import_format *const import_formats[] = {
     &format_chrome,
     &format_perf_sched,
     &format_recursive,
+    &format_svg,
     NULL,
 };
 

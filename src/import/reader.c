@@ -153,6 +153,16 @@ uint32_t object_named(struct tree *tree, struct text path) {
     return objects_add(tree->objects, &(struct object_identity){.path = path, .kind = OBJECT_NAME});
 }
 
+uint32_t kinds_of_mark(struct text name) {
+    if (name.length < 4 || name.data[name.length - 1] != ']')
+        return 0;
+    return text_ends(name, TEXT("_[k]"))   ? KIND_KERNEL
+           : text_ends(name, TEXT("_[j]")) ? KIND_JIT
+           : text_ends(name, TEXT("_[i]")) ? KIND_INLINED
+           : text_ends(name, TEXT("_[w]")) ? KIND_WAKER
+                                           : 0;
+}
+
 /* ---- numbers ------------------------------------------------------------------------------ */
 
 bool text_to_double(struct text t, double *value) {

@@ -69,6 +69,9 @@ uint32_t event_named(struct tree *tree, struct text name, struct text unit, enum
 /* A text's object by its path. Gives the tree its objects when it has none. */
 uint32_t object_named(struct tree *tree, struct text path);
 
+/* What a mark at a name's end (_[k], _[j], _[i], _[w]) says of it. */
+uint32_t kinds_of_mark(struct text name);
+
 /* All of `t` is a decimal number as C writes it, with or without a fraction. */
 bool text_to_double(struct text t, double *value);
 /* `value` without its fraction, within what 64 bits hold. */
@@ -91,6 +94,7 @@ const struct import_format *guess_as_inferno(struct text content);
 extern const struct import_format format_perf, format_folded, format_dtrace, format_sample,
     format_vtune, format_vsprof, format_ghcprof, format_xctrace, format_bpftrace, format_go,
     format_gdb, format_eu_stack, format_stap, format_pmcstat, format_jstack, format_java_exceptions,
-    format_faulthandler, format_chrome, format_perf_sched, format_recursive;
+    format_faulthandler, format_chrome, format_perf_sched, format_recursive,
+    format_svg;
 
 #endif

@@ -5,6 +5,7 @@
  * besides is skipped.
  */
 #include "import/reader.h"
+#include "import/xml.h"
 
 #include <stdlib.h>
 
@@ -58,146 +59,11 @@ static void id_release(struct id_map *map) {
     index_release(&map->index);
 }
 
-/* ---- XML ---------------------------------------------------------------------------------- */
-
-struct xml {
-    struct text name;
-    struct text attributes;
-    bool end;   /* </name> */
-    bool empty; /* <name/> */
-};
+/* ---- errors -------------------------------------------------------------------------------- */
 
 static bool bad_xml(struct xctrace *x, const char *why) {
     size_t offset = (size_t)(x->rest.data - x->r.lines.rest.data);
     return error_at(x->r.error, x->r.path, offset, "%s", why);
-}
-
-/* Skips what begins with `start` up to behind `end`; false if it does not begin so. */
-static bool xml_skip(struct text *rest, struct text start, struct text end) {
-    if (!text_starts(*rest, start))
-        return false;
-    size_t at = text_search(*rest, end);
-    *rest = at == SIZE_MAX ? text_from(*rest, rest->length) : text_from(*rest, at + end.length);
-    return true;
-}
-
-/* The tag's closing bracket; one inside quotes is none. */
-static size_t xml_tag_end(struct text tag) {
-    char quote = 0;
-    for (size_t i = 0; i < tag.length; i++) {
-        char c = tag.data[i];
-        if (quote)
-            quote = c == quote ? 0 : quote;
-        else if (c == '"' || c == '\'')
-            quote = c;
-        else if (c == '>')
-            return i;
-    }
-    return SIZE_MAX;
-}
-
-/* The next tag, text and everything else skipped; false at the end. */
-static bool xml_next(struct text *rest, struct xml *tag) {
-    for (;;) {
-        size_t at = text_find(*rest, '<');
-        if (at == SIZE_MAX)
-            return false;
-        *rest = text_from(*rest, at);
-        if (xml_skip(rest, TEXT("<!--"), TEXT("-->")) || xml_skip(rest, TEXT("<?"), TEXT("?>")) ||
-            xml_skip(rest, TEXT("<![CDATA["), TEXT("]]>")) || xml_skip(rest, TEXT("<!"), TEXT(">")))
-            continue;
-        size_t end = xml_tag_end(*rest);
-        if (end == SIZE_MAX)
-            return false;
-        struct text inside = {rest->data + 1, end - 1};
-        *rest = text_from(*rest, end + 1);
-        *tag = (struct xml){.end = text_starts(inside, TEXT("/")),
-                            .empty = text_ends(inside, TEXT("/"))};
-        if (tag->end)
-            inside = text_from(inside, 1);
-        else if (tag->empty)
-            inside.length--;
-        size_t name = 0;
-        while (name < inside.length && !memchr(" \t\r\n", inside.data[name], 4))
-            name++;
-        tag->name = text_upto(inside, name);
-        tag->attributes = text_from(inside, name);
-        return true;
-    }
-}
-
-static bool xml_attribute(struct text attributes, struct text key, struct text *value) {
-    for (;;) {
-        attributes = text_trim(attributes);
-        size_t equals = text_find(attributes, '=');
-        if (equals == SIZE_MAX)
-            return false;
-        struct text name = text_trim(text_upto(attributes, equals));
-        struct text rest = text_trim(text_from(attributes, equals + 1));
-        if (!rest.length || (rest.data[0] != '"' && rest.data[0] != '\''))
-            return false;
-        size_t close = text_find(text_from(rest, 1), rest.data[0]);
-        if (close == SIZE_MAX)
-            return false;
-        if (text_equal(name, key)) {
-            *value = (struct text){rest.data + 1, close};
-            return true;
-        }
-        attributes = text_from(rest, close + 2);
-    }
-}
-
-static void add_utf8(struct buffer *out, uint64_t point) {
-    if (point < 0x80) {
-        buffer_add_char(out, (char)point);
-    } else if (point < 0x800) {
-        buffer_add_char(out, (char)(0xc0 | point >> 6));
-        buffer_add_char(out, (char)(0x80 | (point & 0x3f)));
-    } else if (point < 0x10000) {
-        buffer_add_char(out, (char)(0xe0 | point >> 12));
-        buffer_add_char(out, (char)(0x80 | (point >> 6 & 0x3f)));
-        buffer_add_char(out, (char)(0x80 | (point & 0x3f)));
-    } else {
-        buffer_add_char(out, (char)(0xf0 | point >> 18));
-        buffer_add_char(out, (char)(0x80 | (point >> 12 & 0x3f)));
-        buffer_add_char(out, (char)(0x80 | (point >> 6 & 0x3f)));
-        buffer_add_char(out, (char)(0x80 | (point & 0x3f)));
-    }
-}
-
-/* What `&…;` stands for; false if it is none of XML's own. */
-static bool add_entity(struct buffer *out, struct text name) {
-    static const struct {
-        const char *name;
-        char means;
-    } known[] = {{"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}};
-    for (size_t i = 0; i < COUNT_OF(known); i++) {
-        if (text_equal(name, text_of(known[i].name))) {
-            buffer_add_char(out, known[i].means);
-            return true;
-        }
-    }
-    uint64_t point;
-    bool fine = text_starts(name, TEXT("#x"))  ? text_hex_to_u64(text_from(name, 2), &point)
-                : text_starts(name, TEXT("#")) ? text_to_u64(text_from(name, 1), &point)
-                                               : false;
-    if (!fine || point == 0 || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
-        return false;
-    add_utf8(out, point);
-    return true;
-}
-
-static bool add_unescaped(struct buffer *out, struct text t) {
-    for (size_t at; (at = text_find(t, '&')) != SIZE_MAX;) {
-        buffer_add(out, text_upto(t, at));
-        t = text_from(t, at + 1);
-        size_t end = text_find(t, ';');
-        if (end == SIZE_MAX || !add_entity(out, text_upto(t, end)))
-            return false;
-        t = text_from(t, end + 1);
-    }
-    buffer_add(out, t);
-    return true;
 }
 
 /* ---- what the tags mean ------------------------------------------------------------------- */
@@ -230,7 +96,7 @@ static bool frame_tag(struct xctrace *x, const struct xml *tag) {
     if (!id_attribute(tag, TEXT("id"), &id) || !xml_attribute(tag->attributes, TEXT("name"), &name))
         return bad_xml(x, "a frame has neither id and name nor ref");
     x->r.scratch.count = x->r.lossy.count = 0;
-    if (!add_unescaped(&x->r.lossy, name))
+    if (!xml_add_unescaped(&x->r.lossy, name))
         return bad_xml(x, "Invalid xml text");
     struct buffer valid = {0};
     struct text plain = text_lossy(buffer_text(&x->r.lossy), &valid);

@@ -25,7 +25,8 @@ struct drawing {
     struct buffer escaped; /* shown names */
     struct piece {
         size_t start, length;
-    } * pieces; /* by string: where in `escaped`; length 0: not yet */
+        bool lossy; /* it holds bytes that XML can't */
+    } * pieces;     /* by string: where in `escaped`; length 0: not yet */
 };
 
 /* ---- widths ---- */
@@ -99,6 +100,7 @@ static struct text escaped_name(struct drawing *d, uint32_t id) {
         piece->start = d->escaped.count;
         svg_add_xml(&d->escaped, svg_shown_name(strings_get(d->flame->strings, id)));
         piece->length = d->escaped.count - piece->start;
+        piece->lossy = svg_is_lossy(strings_get(d->flame->strings, id));
     }
     return (struct text){d->escaped.items + piece->start, piece->length};
 }
@@ -257,6 +259,21 @@ static bool add_link(struct buffer *b, const struct name_attribute *attribute) {
     return true;
 }
 
+/* What the title does not tell, so that the file can be read back exactly. */
+static void add_identity(struct drawing *d, const struct flame_node *node, bool other_title) {
+    struct text name = strings_get(d->flame->strings, node->name);
+    escaped_name(d, node->name);
+    if (node->name && (other_title || d->pieces[node->name].lossy)) {
+        buffer_add(d->buffer, TEXT(" data-name=\""));
+        svg_add_exact(d->buffer, name);
+        buffer_add_char(d->buffer, '"');
+    } else if (svg_shown_name(name).length < name.length) {
+        buffer_add(d->buffer, TEXT(" data-mark=\""));
+        buffer_add_char(d->buffer, name.data[name.length - 2]);
+        buffer_add_char(d->buffer, '"');
+    }
+}
+
 static void add_frame(struct drawing *d, uint32_t id, uint64_t x, uint64_t width) {
     const struct flame_node *node = &d->flame->nodes.items[id];
     const struct name_attribute *attribute =
@@ -265,6 +282,7 @@ static void add_frame(struct drawing *d, uint32_t id, uint64_t x, uint64_t width
     buffer_add(d->buffer, TEXT("<g"));
     if (attribute)
         buffer_add(d->buffer, attribute->group);
+    add_identity(d, node, attribute && attribute->title.length);
     buffer_add_char(d->buffer, '>');
     add_title(d, node, attribute);
     bool linked = add_link(d->buffer, attribute);

@@ -18,6 +18,10 @@ const struct name_attribute *name_attributes_find(const struct name_attributes *
 
 /* As buffer_add_xml, but plain runs are copied whole: names of 300 letters are mostly plain. */
 void svg_add_xml(struct buffer *buffer, struct text t);
+/* Whether svg_add_xml() shows something else for some of its bytes: control characters, broken UTF-8. */
+bool svg_is_lossy(struct text t);
+/* Every byte of it for an attribute, %xx for those outside of plain ASCII. */
+void svg_add_exact(struct buffer *buffer, struct text t);
 /* Cuts whole characters from an end, or both `..` and characters, so that `room` characters are left; empty when nothing of use is. */
 void svg_add_label(struct buffer *buffer, struct text name, size_t room, bool truncate_left);
 /* 1,234,567 */

@@ -207,6 +207,10 @@ static void add_frames_root(struct buffer *buffer, const struct flame *flame,
         buffer_add(buffer, TEXT(" data-fluid=\"1\""));
     if (o->inverted)
         buffer_add(buffer, TEXT(" data-inverted=\"1\""));
+    if (o->is_reversed)
+        buffer_add(buffer, TEXT(" data-reversed=\"1\""));
+    if (o->is_chart)
+        buffer_add(buffer, TEXT(" data-chart=\"1\""));
     if (o->truncate_left)
         buffer_add(buffer, TEXT(" data-left=\"1\""));
     buffer_add(buffer, TEXT(">\n"));

@@ -4,6 +4,8 @@
  */
 #include "view/svg.h"
 
+#include "import/import.h"
+
 static bool is_plain(unsigned char c) {
     return c >= 0x20 && c < 0x7f && c != '<' && c != '>' && c != '&' && c != '"' && c != '\'';
 }
@@ -19,6 +21,33 @@ void svg_add_xml(struct buffer *buffer, struct text t) {
             buffer_add(buffer, run);
         else
             buffer_add_xml(buffer, run);
+    }
+}
+
+/* Plain names, nearly all, cost one look at each byte. */
+bool svg_is_lossy(struct text t) {
+    bool lossy = false, plain = true;
+    for (size_t i = 0; i < t.length; i++) {
+        unsigned char c = (unsigned char)t.data[i];
+        plain &= c < 0x80;
+        lossy |= c < 0x20 && c != '\t' && c != '\n' && c != '\r';
+    }
+    if (plain || lossy)
+        return lossy;
+    struct buffer valid = {0};
+    lossy = text_lossy(t, &valid).data != t.data ||
+            text_search(t, TEXT("\xef\xbf\xbe")) != SIZE_MAX ||
+            text_search(t, TEXT("\xef\xbf\xbf")) != SIZE_MAX;
+    buffer_release(&valid);
+    return lossy;
+}
+
+void svg_add_exact(struct buffer *buffer, struct text t) {
+    for (size_t i = 0; i < t.length; i++) {
+        if (is_plain((unsigned char)t.data[i]) && t.data[i] != '%')
+            buffer_add_char(buffer, t.data[i]);
+        else
+            buffer_printf(buffer, "%%%02x", (unsigned char)t.data[i]);
     }
 }
 

@@ -161,6 +161,7 @@ struct svg_options {
     uint64_t total;             /* what 100 % is, when more than was counted; 0: what was counted */
     bool inverted;              /* root at the top */
     bool is_chart;              /* the flame's order is time's: changes the title */
+    bool is_reversed;           /* the flame was merged from the leaf: said in the file, for who reads it back */
     bool truncate_left;         /* labels that don't fit lose their beginning */
     bool no_script;
     struct palette_map *map;    /* NULL: none. Extended by what is drawn */

@@ -1,0 +1,12 @@
+/* Drawn flame graphs: whatever the bytes, a tree whose weights add up, nothing counted twice. */
+#include "reading.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct text content = {(const char *)data, size};
+    struct import_options import = {.profile.threads = 1};
+    import_guess(content);
+    read_and_check(import_format_named("svg"), content, &import, &(struct naming_options){0});
+    return 0;
+}

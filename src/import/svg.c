@@ -1,0 +1,257 @@
+/*
+ * Flame graphs drawn by wick, inferno or flamegraph.pl, read back: SVG → frames. svg_frames.c then stacks them.
+ *
+ * All three draw a frame as a group with <title>name (1,234 samples, 12.34%)</title> and then a <rect>; nothing else has both. What the
+ * label says is not looked at: it is cut where it does not fit. wick and inferno also write place and width in samples (fg:x, fg:w),
+ * flamegraph.pl in pixels with one decimal. wick alone tells (data-…) what the others lose: marks, bytes that XML can't hold, that the
+ * graph was reversed, and both sides of a diff.
+ */
+#include "import/svg.h"
+
+#include <stdlib.h>
+
+#include "import/xml.h"
+
+struct svg_reader {
+    struct text rest;
+    struct svg_picture picture;
+    struct tree *tree;
+    struct buffer title, name;
+    struct text title_raw;  /* of the frame whose <rect> is to come; data NULL: none */
+    struct text exact_name; /* its data-name, or data NULL */
+    struct text mark;       /* its data-mark */
+};
+
+static const uint64_t places_scale = 10000;
+
+/* ---- numbers ------------------------------------------------------------------------------ */
+
+/* "12.3456", "12.34%" as whole ten-thousandths; more decimals are cut. */
+static bool parse_place(struct text t, uint64_t *value) {
+    if (text_ends(t, TEXT("%")))
+        t.length--;
+    size_t point = text_find(t, '.');
+    struct text decimals = point == SIZE_MAX ? TEXT("") : text_from(t, point + 1);
+    uint64_t whole, part = 0;
+    if (!text_to_u64(point == SIZE_MAX ? t : text_upto(t, point), &whole))
+        return false;
+    for (size_t i = 0; i < 4; i++) {
+        if (i < decimals.length && (decimals.data[i] < '0' || decimals.data[i] > '9'))
+            return false;
+        part = part * 10 + (i < decimals.length ? (uint64_t)(decimals.data[i] - '0') : 0);
+    }
+    return checked_multiply(whole, places_scale, &whole) && checked_add(whole, part, value);
+}
+
+/* "1,234" off the beginning of `t`. */
+static bool take_count(struct text *t, uint64_t *count) {
+    size_t i = 0;
+    *count = 0;
+    for (; i < t->length && ((t->data[i] >= '0' && t->data[i] <= '9') || (i && t->data[i] == ','));
+         i++)
+        if (t->data[i] != ',' && (!checked_multiply(*count, 10, count) ||
+                                  !checked_add(*count, (uint64_t)(t->data[i] - '0'), count)))
+            return false;
+    *t = text_from(*t, i);
+    return i > 0;
+}
+
+/* ---- titles ------------------------------------------------------------------------------- */
+
+/* "; +1.23%" of a peer, "; +1.23%, was 4" of wick. */
+static bool parse_change(struct svg_reader *s, struct text t, struct svg_frame *frame) {
+    size_t per_cent = text_find(t, '%');
+    if (per_cent == SIZE_MAX || !text_to_double(text_upto(t, per_cent), &frame->change))
+        return false;
+    t = text_from(t, per_cent + 1);
+    if (t.length == 0) {
+        s->picture.has_change = true;
+        return true;
+    }
+    if (!text_starts(t, TEXT(", was ")))
+        return false;
+    t = text_from(t, 6);
+    s->picture.has_before = true;
+    return take_count(&t, &frame->before) && t.length == 0;
+}
+
+/* `t` is what stands between the brackets: "1,234 samples, 12.34%". */
+static bool parse_counts(struct svg_reader *s, struct text t, struct svg_frame *frame) {
+    if (!take_count(&t, &frame->count) || !text_starts(t, TEXT(" ")))
+        return false;
+    size_t semicolon = text_find_last(t, ';');
+    if (semicolon != SIZE_MAX && text_ends(text_upto(t, semicolon), TEXT("%"))) {
+        if (!parse_change(s, text_trim(text_from(t, semicolon + 1)), frame))
+            return false;
+        t = text_upto(t, semicolon);
+    }
+    size_t comma = text_find_last(t, ',');
+    if (comma == SIZE_MAX || !text_ends(t, TEXT("%")))
+        return false;
+    frame->is_whole = text_equal(text_trim(text_from(t, comma + 1)), TEXT("100%"));
+    if (frame->is_whole && comma > 1)
+        s->picture.unit = strings_add(s->tree->strings, text_trim(text_upto(t, comma)));
+    return true;
+}
+
+/* The counts are in the last brackets that hold any: a name may have brackets, and so may what is counted. */
+static bool parse_title(struct svg_reader *s, struct text title, struct text *name,
+                        struct svg_frame *frame) {
+    enum { TRIES = 8 };
+    if (!text_ends(title, TEXT(")")))
+        return false;
+    struct text before = text_upto(title, title.length - 1);
+    for (int i = 0; i < TRIES; i++) {
+        size_t open = text_find_last(before, '(');
+        if (open == SIZE_MAX)
+            return false;
+        before = text_upto(before, open);
+        struct text counts = {title.data + open + 1, title.length - open - 2};
+        if (!text_ends(before, TEXT(" ")) || !parse_counts(s, counts, frame))
+            continue;
+        *name = text_upto(before, before.length - 1);
+        return true;
+    }
+    return false;
+}
+
+/* ---- names -------------------------------------------------------------------------------- */
+
+static int hex_digit(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* wick's data-name: %01 for what XML has no place for. */
+static void add_exact(struct buffer *out, struct text t) {
+    for (size_t i = 0; i < t.length; i++) {
+        bool coded = t.data[i] == '%' && i + 2 < t.length;
+        int high = coded ? hex_digit(t.data[i + 1]) : -1,
+            low = coded ? hex_digit(t.data[i + 2]) : -1;
+        coded = high >= 0 && low >= 0;
+        buffer_add_char(out, coded ? (char)(high << 4 | low) : t.data[i]);
+        i += coded ? 2 : 0;
+    }
+}
+
+static uint32_t frame_name(struct svg_reader *s, struct text shown) {
+    s->name.count = 0;
+    if (s->exact_name.data) {
+        struct buffer plain = {0};
+        if (xml_add_unescaped(&plain, s->exact_name))
+            add_exact(&s->name, buffer_text(&plain));
+        buffer_release(&plain);
+    } else {
+        buffer_add(&s->name, shown);
+        if (s->mark.length == 1)
+            buffer_printf(&s->name, "_[%c]", s->mark.data[0]);
+    }
+    return strings_add(s->tree->strings, buffer_text(&s->name));
+}
+
+/* ---- tags --------------------------------------------------------------------------------- */
+
+static bool place_attribute(const struct xml *tag, struct text key, uint64_t *value) {
+    struct text text;
+    return xml_attribute(tag->attributes, key, &text) && parse_place(text, value);
+}
+
+static bool exact_attribute(const struct xml *tag, struct text key, uint64_t *value) {
+    struct text text;
+    return xml_attribute(tag->attributes, key, &text) && text_to_u64(text, value);
+}
+
+static bool rect_place(struct svg_reader *s, const struct xml *tag, struct svg_frame *frame) {
+    bool exact = exact_attribute(tag, TEXT("fg:x"), &frame->x) &&
+                 exact_attribute(tag, TEXT("fg:w"), &frame->width);
+    bool first = s->picture.frames.count == 0;
+    if (first)
+        s->picture.exact = exact;
+    return (exact || (place_attribute(tag, TEXT("x"), &frame->x) &&
+                      place_attribute(tag, TEXT("width"), &frame->width))) &&
+           place_attribute(tag, TEXT("y"), &frame->y) && exact == s->picture.exact;
+}
+
+/* Without counts in its title (a --nameattr file may say what is there) a frame weighs what it is wide. */
+static void rect_tag(struct svg_reader *s, const struct xml *tag) {
+    struct svg_frame frame = {0};
+    struct text shown;
+    if (!rect_place(s, tag, &frame) || frame.width == 0) {
+        s->picture.unplaced++;
+        return;
+    }
+    s->title.count = 0;
+    if (!xml_add_unescaped(&s->title, s->title_raw)) {
+        s->title.count = 0;
+        buffer_add(&s->title, s->title_raw);
+    }
+    frame.has_title = parse_title(s, buffer_text(&s->title), &shown, &frame);
+    if (!frame.has_title)
+        shown = buffer_text(&s->title);
+    frame.name = frame_name(s, shown);
+    vector_push(&s->picture.frames, frame);
+}
+
+static void group_tag(struct svg_reader *s, const struct xml *tag) {
+    if (!xml_attribute(tag->attributes, TEXT("data-name"), &s->exact_name))
+        s->exact_name = (struct text){0};
+    if (!xml_attribute(tag->attributes, TEXT("data-mark"), &s->mark))
+        s->mark = TEXT("");
+}
+
+/* wick's <svg id="frames" data-…>. */
+static void frames_tag(struct svg_reader *s, const struct xml *tag) {
+    struct text value;
+    s->picture.inverted |= xml_attribute(tag->attributes, TEXT("data-inverted"), &value);
+    s->picture.reversed |= xml_attribute(tag->attributes, TEXT("data-reversed"), &value);
+    s->picture.is_chart |= xml_attribute(tag->attributes, TEXT("data-chart"), &value);
+}
+
+static void read_tags(struct svg_reader *s) {
+    struct xml tag;
+    while (!interrupted && xml_next(&s->rest, &tag)) {
+        if (tag.end)
+            continue;
+        if (text_equal(tag.name, TEXT("title"))) {
+            size_t end = text_find(s->rest, '<');
+            s->title_raw = text_upto(s->rest, end == SIZE_MAX ? s->rest.length : end);
+        } else if (text_equal(tag.name, TEXT("rect")) && s->title_raw.data) {
+            rect_tag(s, &tag);
+            s->title_raw = (struct text){0};
+        } else if (text_equal(tag.name, TEXT("g"))) {
+            group_tag(s, &tag);
+        } else if (text_equal(tag.name, TEXT("svg"))) {
+            frames_tag(s, &tag);
+        }
+    }
+}
+
+/* What only scripts and titles tell, in what stands before the frames. */
+static void read_head(struct svg_reader *s, struct text content) {
+    size_t first = text_search(content, TEXT("<title>"));
+    struct text head = text_upto(content, first == SIZE_MAX ? content.length : first);
+    s->picture.inverted = text_search(head, TEXT("var inverted = true")) != SIZE_MAX;
+    s->picture.is_chart = text_search(head, TEXT(">Flame Chart<")) != SIZE_MAX;
+}
+
+static bool svg_read(struct text content, const char *path, const struct import_options *options,
+                     struct tree *tree, struct error *error) {
+    struct svg_reader s = {.rest = content, .tree = tree};
+    read_head(&s, content);
+    read_tags(&s);
+    bool fine = svg_frames_count(&s.picture, path, tree, error);
+    vector_release(&s.picture.frames);
+    buffer_release(&s.title);
+    buffer_release(&s.name);
+    return fine;
+}
+
+static int svg_score(struct text beginning) {
+    struct text start =
+        text_trim(text_upto(beginning, beginning.length < 64 ? beginning.length : 64));
+    bool xml = text_starts(start, TEXT("<?xml")) || text_starts(start, TEXT("<svg")) ||
+               text_starts(start, TEXT("<!"));
+    return xml && text_search(beginning, TEXT("<svg")) != SIZE_MAX ? 90 : 0;
+}
+
+const struct import_format format_svg = {
+    "svg", "flame graphs drawn by wick, inferno or flamegraph.pl", svg_score, svg_read};

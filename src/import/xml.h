@@ -1,0 +1,21 @@
+/* Private to the room: XML as a stream of tags. No tree, no recursion; all texts point into the content. */
+#ifndef WICK_IMPORT_XML_H
+#define WICK_IMPORT_XML_H
+
+#include "base/base.h"
+
+struct xml {
+    struct text name;
+    struct text attributes;
+    bool end;   /* </name> */
+    bool empty; /* <name/> */
+};
+
+/* The next tag, with *rest behind it; text before it, comments, CDATA and declarations are skipped. False at the end. */
+bool xml_next(struct text *rest, struct xml *tag);
+/* The value as it stands, escaped. */
+bool xml_attribute(struct text attributes, struct text key, struct text *value);
+/* False at an entity that is none of XML's own. */
+bool xml_add_unescaped(struct buffer *out, struct text t);
+
+#endif
