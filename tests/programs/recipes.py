@@ -55,7 +55,7 @@ RECIPES = {
     "fixed-period": recipe(record="perf record -q -N -e cpu-clock -c 1000000 -g"),
     "group": recipe(record="perf record -q -N -e '{{cpu-clock,page-faults}}:S' -F 997 -g"),
     "stream": recipe(stream=True, live=True),
-    "stream-trace": recipe(record=RECORD + " -e sched:sched_switch --switch-events", stream=True, live=True),
+    "stream-trace": recipe(record=RECORD + " -e sched:sched_switch --switch-events", stream=True, live=True, no_fold=True),
     "packed": recipe(record=RECORD + " -z", live=True),
     "packed-system": recipe(record=RECORD + " -z -a -e context-switches", live=True),
     "stream-packed": recipe(record=RECORD + " -z", stream=True, live=True),
