@@ -178,8 +178,9 @@ struct perfdata_writer *perfdata_writer_new(int descriptor, const char *path,
 
 /* ---- records ---- */
 
-/* As many COMPRESSED records as it takes; each is flushed, so that what was written can be read. */
-static bool write_packed(struct perfdata_writer *writer, const void *data, size_t size, bool end,
+/* As many COMPRESSED records as it takes; each is flushed, so that what was written can be read. The stream is never ended: perf gives up at
+   a record that holds nothing but its end. */
+static bool write_packed(struct perfdata_writer *writer, const void *data, size_t size,
                          struct error *error) {
     ZSTD_inBuffer in = {data, size, 0};
     size_t left = 1;
@@ -188,7 +189,7 @@ static bool write_packed(struct perfdata_writer *writer, const void *data, size_
         add_record_header(&writer->packed, RECORD_COMPRESSED, sizeof(struct perf_event_header));
         vector_reserve(&writer->packed, sizeof(struct perf_event_header) + COMPRESSED_MOST);
         ZSTD_outBuffer to = {writer->packed.items + writer->packed.count, COMPRESSED_MOST, 0};
-        left = ZSTD_compressStream2(writer->zstd, &to, &in, end ? ZSTD_e_end : ZSTD_e_flush);
+        left = ZSTD_compressStream2(writer->zstd, &to, &in, ZSTD_e_flush);
         if (ZSTD_isError(left))
             return error_set(error, ERROR_INTERNAL, "zstd: %s", ZSTD_getErrorName(left));
         writer->packed.count += to.pos;
@@ -202,7 +203,7 @@ static bool write_packed(struct perfdata_writer *writer, const void *data, size_
 bool perfdata_write(struct perfdata_writer *writer, const void *records, size_t size,
                     struct error *error) {
     if (writer->zstd && size)
-        return write_packed(writer, records, size, false, error);
+        return write_packed(writer, records, size, error);
     return write_all(writer, records, size, error);
 }
 
@@ -276,8 +277,6 @@ static bool write_features(struct perfdata_writer *writer, struct error *error) 
 }
 
 bool perfdata_finish(struct perfdata_writer *writer, struct error *error) {
-    if (writer->zstd && !write_packed(writer, NULL, 0, true, error))
-        return false;
     if (writer->options.stream)
         return true;
     uint64_t data_size = writer->size - writer->data_start;

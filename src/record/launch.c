@@ -19,7 +19,7 @@ static void child_redirect(const char *path) {
     }
 }
 
-static void child_main(char *const *command, const char *output, int go, int failed) {
+static void child_main(const struct record_options *options, int go, int failed) {
     char byte;
     ssize_t got;
     do
@@ -29,9 +29,11 @@ static void child_main(char *const *command, const char *output, int go, int fai
         _exit(0); /* the parent gave up */
     signal(SIGPIPE, SIG_DFL);
     signal(SIGINT, SIG_DFL);
-    if (output)
-        child_redirect(output);
-    execvp(command[0], command);
+    if (options->target_output)
+        child_redirect(options->target_output);
+    else if (strcmp(options->output, "-") == 0)
+        dup2(STDERR_FILENO, STDOUT_FILENO); /* ours carries the recording */
+    execvp(options->command[0], options->command);
     int why = errno;
     (void)!write(failed, &why, sizeof why);
     _exit(127);
@@ -50,7 +52,7 @@ bool launch(struct recording *r, struct error *error) {
     if (r->child == 0) {
         close(go[1]);
         close(failed[0]);
-        child_main(r->options->command, r->options->target_output, go[0], failed[1]);
+        child_main(r->options, go[0], failed[1]);
     }
     close(go[0]);
     close(failed[1]);
