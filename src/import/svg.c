@@ -18,8 +18,8 @@ struct svg_reader {
     struct tree *tree;
     struct buffer title, name;
     struct text title_raw;  /* of the frame whose <rect> is to come; data NULL: none */
-    struct text exact_name; /* its data-name, or data NULL */
-    struct text mark;       /* its data-mark */
+    struct text exact_name; /* its fg:name, or data NULL */
+    struct text mark;       /* its fg:mark */
 };
 
 static const uint64_t places_scale = 10000;
@@ -121,7 +121,7 @@ static int hex_digit(char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* wick's data-name: %01 for what XML has no place for. */
+/* wick's fg:name: %01 for what XML has no place for. */
 static void add_exact(struct buffer *out, struct text t) {
     for (size_t i = 0; i < t.length; i++) {
         bool coded = t.data[i] == '%' && i + 2 < t.length;
@@ -192,9 +192,9 @@ static void rect_tag(struct svg_reader *s, const struct xml *tag) {
 }
 
 static void group_tag(struct svg_reader *s, const struct xml *tag) {
-    if (!xml_attribute(tag->attributes, TEXT("data-name"), &s->exact_name))
+    if (!xml_attribute(tag->attributes, TEXT("fg:name"), &s->exact_name))
         s->exact_name = (struct text){0};
-    if (!xml_attribute(tag->attributes, TEXT("data-mark"), &s->mark))
+    if (!xml_attribute(tag->attributes, TEXT("fg:mark"), &s->mark))
         s->mark = TEXT("");
 }
 

@@ -264,11 +264,11 @@ static void add_identity(struct drawing *d, const struct flame_node *node, bool 
     struct text name = strings_get(d->flame->strings, node->name);
     escaped_name(d, node->name);
     if (node->name && (other_title || d->pieces[node->name].lossy)) {
-        buffer_add(d->buffer, TEXT(" data-name=\""));
+        buffer_add(d->buffer, TEXT(" fg:name=\""));
         svg_add_exact(d->buffer, name);
         buffer_add_char(d->buffer, '"');
     } else if (svg_shown_name(name).length < name.length) {
-        buffer_add(d->buffer, TEXT(" data-mark=\""));
+        buffer_add(d->buffer, TEXT(" fg:mark=\""));
         buffer_add_char(d->buffer, name.data[name.length - 2]);
         buffer_add_char(d->buffer, '"');
     }

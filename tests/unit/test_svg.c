@@ -466,7 +466,7 @@ static void test_name_attributes(void **state) {
     assert_non_null(strstr(svg, "<g id=\"m\" data-a=\"1\" data-b=\"&lt;2&gt;\"><title>main "));
     assert_non_null(
         strstr(svg, "<a href=\"http://x/?a&amp;b\" target=\"_blank\" rel=\"me\"><rect "));
-    assert_non_null(strstr(svg, "<g class=\"c\"><title>running</title>"));
+    assert_non_null(strstr(svg, "<g class=\"c\" fg:name=\"run\"><title>running</title>"));
     assert_int_equal(notes.count, 2);
     free(svg);
     name_attributes_free(attributes);
