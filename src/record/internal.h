@@ -43,6 +43,8 @@ struct sink {
     bool wrote;            /* since the last round */
     bool no_rounds;        /* samples at the end are older than what stands before them */
     bool data_mappings;    /* synthesize them, too */
+    bool knows_processes;  /* wakers may be none of the targets: keep whom the file tells of */
+    struct index processes;
     size_t trailer_words;  /* of sample_id, in synthesized records */
 };
 
@@ -107,6 +109,8 @@ bool sink_records(struct sink *sink, const uint8_t *records, size_t size, struct
 bool sink_split(struct sink *sink, const uint8_t *first, size_t first_size, const uint8_t *second,
                 size_t second_size, struct error *error);
 bool sink_round(struct sink *sink, struct error *error);
+bool sink_introduce(struct sink *sink, pid_t pid, struct error *error); /* as if it had run before; unless it is known */
+void sink_release(struct sink *sink);
 
 /* features.c: the file's header sections, at the end. */
 bool write_host_features(struct recording *r, struct error *error);

@@ -48,6 +48,8 @@ struct task_struct___before_5_14 {
     long state;
 } __attribute__((preserve_access_index));
 
+enum { FIELD_EXISTS = 2 };
+
 const volatile struct off_cpu_settings settings = {};
 volatile int enabled = 0;
 
@@ -116,7 +118,7 @@ static __u32 state_of(const __u64 *context, struct task_struct *prev) {
     if (settings.has_prev_state)
         return (__u32)context[3];
     struct task_struct___now *now = (void *)prev;
-    if (__builtin_preserve_field_info(now->__state, 2 /* it exists */))
+    if (__builtin_preserve_field_info(now->__state, FIELD_EXISTS))
         return now->__state;
     return (__u32)((struct task_struct___before_5_14 *)(void *)prev)->state;
 }
@@ -146,7 +148,7 @@ static void leave(__u64 *context, struct task_struct *prev, __u64 now) {
                     : (state & TASK_UNINTERRUPTIBLE) && !(state & TASK_NOLOAD) ? OFF_CPU_DISK
                                                                                : OFF_CPU_SLEEP;
     thread->pid = (__u32)prev->tgid;
-    thread->waker_tid = thread->waker_pid = 0;
+    thread->woken = thread->waker_tid = thread->waker_pid = 0;
     thread->waker.user = thread->waker.kernel = -1;
     take_stacks(context, &thread->stacks);
     thread->since = now;
@@ -167,7 +169,8 @@ static void come_back(struct task_struct *next, __u64 now) {
                               .state = thread->state,
                               .waker_pid = thread->waker_pid,
                               .waker_tid = thread->waker_tid,
-                              .waker = thread->waker};
+                              .waker = thread->waker,
+                              .woken = thread->woken};
     struct off_cpu_sum *sum = bpf_map_lookup_elem(&sums, &key);
     if (!sum) {
         struct off_cpu_sum fresh = {};
@@ -194,7 +197,7 @@ int on_switch(__u64 *context) {
     return 0;
 }
 
-/* Runs where the waking happens. In an interrupt that is whatever was interrupted; its kernel stack tells. */
+/* Runs where the waking happens. In an interrupt the thread that runs has nothing to do with it; the kernel part of the stack tells. */
 SEC("tp_btf/sched_waking")
 int on_waking(__u64 *context) {
     struct task_struct *woken = (struct task_struct *)context[0];
@@ -206,6 +209,7 @@ int on_waking(__u64 *context) {
     take_stacks(context, &thread->waker);
     thread->waker_pid = waker >> 32;
     thread->waker_tid = (__u32)waker;
+    thread->woken = 1;
     return 0;
 }
 

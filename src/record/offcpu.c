@@ -8,6 +8,9 @@
  */
 #include "record/internal.h"
 
+static const struct note_kind note_inner_wakers = {
+    "inner-wakers", "wakers outside the target were not seen: --off-cpu=bpf or -a sees all"};
+
 static void add_event(struct recording *r, enum role role, const struct perf_event_attr *attr,
                       const char *name) {
     struct wanted wanted = {.attr = *attr, .role = role, .name = memory_copy(name, strlen(name))};
@@ -26,12 +29,14 @@ static bool add_switches(struct recording *r, struct error *error) {
     return false;
 }
 
-/* A waking is seen by the events of the woken thread, too, whoever wakes it: no need to record the whole system. */
+/* An event of a thread sees what that thread wakes, not who wakes it. */
 static bool add_wakings(struct recording *r, struct error *error) {
     struct perf_event_attr attr;
     if (!record_parse_event("sched:sched_waking", &attr, error))
         return false;
     add_event(r, ROLE_WAKING, &attr, "sched:sched_waking");
+    if (!r->options->system_wide)
+        notes_add(&r->result->notes, &note_inner_wakers, 1, 0, NULL);
     return true;
 }
 
@@ -80,6 +85,7 @@ static bool choose_bpf(struct recording *r, struct error *error) {
         return false;
     r->off_cpu = OFF_CPU_BPF;
     r->sink.no_rounds = true;
+    r->sink.knows_processes = options->wakers && !options->system_wide;
     if (!r->events.count) {
         struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY};
         add_event(r, ROLE_SIDE, &attr, "dummy");

@@ -34,10 +34,10 @@ struct off_cpu_thread {
     unsigned int pid;
     unsigned int state;
     struct off_cpu_stacks stacks;
-    unsigned int waker_pid, waker_tid; /* 0: none seen in this wait */
+    unsigned int waker_pid, waker_tid;
     struct off_cpu_stacks waker;
+    unsigned int woken;      /* in this wait, by the above */
     unsigned int until_exec; /* launched, and still our own code */
-    unsigned int unused;
 };
 
 struct off_cpu_key {
@@ -46,7 +46,7 @@ struct off_cpu_key {
     unsigned int state;
     unsigned int waker_pid, waker_tid;
     struct off_cpu_stacks waker;
-    unsigned int unused;
+    unsigned int woken;
 };
 
 struct off_cpu_sum {

@@ -6,6 +6,8 @@
  */
 #include "record/internal.h"
 
+#include <stdlib.h>
+
 static const struct note_kind note_no_stack = {
     "bpf-no-stack", "# waits have no stack: too many different ones for the kernel's table"};
 static const struct note_kind note_no_sum = {
@@ -67,8 +69,8 @@ static bool put_wait(struct sample_writer *w, const struct wait *wait, uint64_t 
     size_t first = w->r->first_made;
     return put_sample(w, first + key->state, key->pid, key->tid, &key->stacks, &wait->sum, time,
                       error) &&
-           (!key->waker_tid || put_sample(w, first + OFF_CPU_STATES, key->waker_pid, key->waker_tid,
-                                          &key->waker, &wait->sum, time, error));
+           (!key->woken || put_sample(w, first + OFF_CPU_STATES, key->waker_pid, key->waker_tid,
+                                      &key->waker, &wait->sum, time, error));
 }
 
 static void note_troubles(struct recording *r) {
@@ -92,6 +94,8 @@ bool off_cpu_write(struct recording *r, struct error *error) {
     uint64_t time = 0;
     bool fine = true;
     waits_read(r->waits, &list);
+    for (size_t i = 0; fine && r->sink.knows_processes && i < list.count; i++)
+        fine = sink_introduce(&r->sink, (pid_t)list.items[i].key.waker_pid, error);
     for (size_t i = 0; fine && i < list.count; i++) {
         time = list.items[i].sum.last > time ? list.items[i].sum.last : time + 1;
         fine = put_wait(&writer, &list.items[i], time, error);

@@ -304,8 +304,7 @@ static void recording_release(struct recording *r) {
     vector_release(&r->cpus);
     vector_release(&r->rings);
     vector_release(&r->descriptors);
-    perfdata_writer_free(r->sink.writer);
-    strings_free(r->sink.paths);
+    sink_release(&r->sink);
     if (r->output > STDOUT_FILENO)
         close(r->output);
     if (r->child_failed >= 0)

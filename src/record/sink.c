@@ -5,8 +5,45 @@
 
 #include "perfdata/perfdata.h"
 
+/* ---- who the file tells of ---- */
+
+/* True if it was not known; now it is. */
+static bool learn_process(struct sink *sink, pid_t pid) {
+    uint64_t hash = hash_mix((uint64_t)pid, 1);
+    uint32_t known;
+    for (struct probe p = index_probe(&sink->processes, hash);
+         (known = index_next(&sink->processes, &p));)
+        if (known == (uint32_t)pid)
+            return false;
+    index_add(&sink->processes, hash, (uint32_t)pid);
+    return true;
+}
+
+static void learn_from(struct sink *sink, const uint8_t *record,
+                       const struct perf_event_header *header) {
+    bool names = header->type == PERF_RECORD_COMM || header->type == PERF_RECORD_FORK ||
+                 header->type == PERF_RECORD_MMAP2;
+    pid_t pid = names && header->size >= 16 ? (pid_t)load_u32(record + sizeof *header) : 0;
+    if (pid > 0)
+        learn_process(sink, pid);
+}
+
+bool sink_introduce(struct sink *sink, pid_t pid, struct error *error) {
+    return pid <= 0 || !learn_process(sink, pid) || synthesize_process(sink, pid, error);
+}
+
+void sink_release(struct sink *sink) {
+    index_release(&sink->processes);
+    perfdata_writer_free(sink->writer);
+    strings_free(sink->paths);
+}
+
+/* ---- all records ---- */
+
 static void look_at(struct sink *sink, const uint8_t *record,
                     const struct perf_event_header *header) {
+    if (sink->knows_processes)
+        learn_from(sink, record, header);
     switch (header->type) {
     case PERF_RECORD_SAMPLE:
         sink->result->samples++;
