@@ -93,6 +93,17 @@ const struct option options_target[] = {
     {0},
 };
 
+static bool set_method(const char *value, struct error *error) {
+    static const char *const names[] = {"auto", "perf", "ptrace"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (strcmp(value, names[i]) == 0) {
+            recording.method = (enum record_method)i;
+            return true;
+        }
+    }
+    return error_set(error, ERROR_USAGE, "'%s' is none of auto, perf and ptrace", value);
+}
+
 const struct option options_sampling[] = {
     {"event", 'e', OPTION_CALL, add_event_names, "EVENT",
      "what to sample, as perf names it; may be repeated; cycles by default, cpu-clock where there "
@@ -105,6 +116,9 @@ const struct option options_sampling[] = {
      "dwarf[,SIZE], fp, lbr or none; dwarf,16384 by default"},
     {"user", 'u', OPTION_FLAG, &recording.user_only, NULL, "only user code"},
     {"kernel", 'k', OPTION_FLAG, &recording.kernel_only, NULL, "only the kernel"},
+    {"method", 0, OPTION_CALL, set_method, "HOW",
+     "perf, or ptrace, which stops threads to look at them; auto: ptrace where perf events are "
+     "refused"},
     {"no-inherit", 'i', OPTION_FLAG, &recording.no_inherit, NULL, "not the children of the target"},
     {0},
 };

@@ -18,6 +18,15 @@ enum role {
     ROLE_MADE,   /* never opened: its samples are written at the end */
 };
 
+/* perf's numbers of the registers that unwinding needs. */
+#if defined(__x86_64__)
+#define USER_REGISTERS 0xff0fffull
+#elif defined(__aarch64__)
+#define USER_REGISTERS 0x1ffffffffull
+#else
+#define USER_REGISTERS 0ull
+#endif
+
 /* One event asked for, as it is opened. */
 struct wanted {
     struct perf_event_attr attr;
@@ -46,6 +55,7 @@ struct sink {
     bool knows_processes;  /* wakers may be none of the targets: keep whom the file tells of */
     struct index processes;
     size_t trailer_words;  /* of sample_id, in synthesized records */
+    uint64_t time;         /* of synthesized records; 0: they are true from the beginning */
 };
 
 struct recording {
@@ -61,6 +71,8 @@ struct recording {
     VECTOR(pid_t) processes;   /* attached to; their descriptors end the recording when all are gone */
     struct sink sink;
     size_t ring_size;
+    enum record_method method; /* as settled: never AUTO once it runs */
+    bool refused; /* perf events are, altogether: the ptrace sampler may do */
     pid_t child; /* launched, or 0 */
     int child_go; /* a byte here lets it exec; -1 */
     int child_failed; /* it writes errno here if it can't; -1 */
@@ -72,6 +84,7 @@ bool recording_open(struct recording *r, struct error *error);
 bool recording_open_thread(struct recording *r, pid_t tid, struct error *error);
 void recording_enable(struct recording *r, bool on);
 void recording_close(struct recording *r);
+bool raise_file_limit(void); /* of open files; false: it was at its highest */
 
 /* offcpu.c: the events of off-CPU time, after those asked for. */
 bool off_cpu_choose_events(struct recording *r, struct error *error);
@@ -98,8 +111,26 @@ bool recording_drain(struct recording *r, struct error *error);
 /* launch.c */
 bool launch(struct recording *r, struct error *error);     /* forks; the child waits */
 bool launch_go(struct recording *r, struct error *error);  /* it execs; an error if it can't */
+void launch_begin(struct recording *r);                    /* the same in two steps: it execs … */
+bool launch_began(struct recording *r, struct error *error); /* … and whether it could, once it has or has ended */
 
-/* synthesize.c: what ran before. */
+/* run.c: what both methods begin with. */
+void recording_drop_events(struct recording *r);
+bool recording_begin_file(struct recording *r, struct error *error);
+pid_t status_id(pid_t tid, const char *field); /* Tgid, PPid of /proc/TID/status; 0: it is gone */
+
+/* ptrace.c: without perf events. */
+bool ptrace_can(const struct recording *r, struct error *error); /* sample what is asked for */
+bool record_with_ptrace(struct recording *r, struct error *error);
+
+/* synthesize.c: what ran before; and, one by one, what happens. */
+struct task {
+    pid_t pid, parent_pid, tid, parent_tid;
+};
+bool synthesize_comm(struct sink *sink, pid_t pid, pid_t tid, bool exec, struct error *error);
+bool synthesize_task(struct sink *sink, uint32_t type, struct task task, struct error *error); /* FORK, EXIT */
+bool synthesize_mapping(struct sink *sink, pid_t pid, const char *line, struct error *error); /* of /proc/PID/maps */
+bool synthesize_threads(struct sink *sink, pid_t pid, struct error *error); /* all but its mappings */
 bool synthesize_kernel(struct sink *sink, struct error *error);
 bool synthesize_process(struct sink *sink, pid_t pid, struct error *error); /* vanished ones are skipped */
 bool synthesize_all(struct sink *sink, struct error *error);

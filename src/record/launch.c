@@ -65,18 +65,27 @@ bool launch(struct recording *r, struct error *error) {
     return true;
 }
 
-bool launch_go(struct recording *r, struct error *error) {
-    int why = 0;
-    ssize_t got;
+void launch_begin(struct recording *r) {
     (void)!write(r->child_go, "g", 1);
     close(r->child_go);
     r->child_go = -1;
+}
+
+bool launch_began(struct recording *r, struct error *error) {
+    int why = 0;
+    ssize_t got;
     do
         got = read(r->child_failed, &why, sizeof why);
     while (got < 0 && errno == EINTR);
-    if (got != sizeof why)
+    return got != sizeof why ||
+           error_set(error, ERROR_USAGE, "%s: %s", r->options->command[0], strerror(why));
+}
+
+bool launch_go(struct recording *r, struct error *error) {
+    launch_begin(r);
+    if (launch_began(r, error))
         return true;
     waitpid(r->child, &r->result->target_status, 0);
     r->child = 0;
-    return error_set(error, ERROR_USAGE, "%s: %s", r->options->command[0], strerror(why));
+    return false;
 }

@@ -37,15 +37,6 @@ static const struct note_kind note_few_files = {
 
 enum { RING_LEAST = 32 << 10, RING_ROOT = 8 << 20, RING_USER = 512 << 10 };
 
-/* perf's numbers of the registers that unwinding needs. */
-#if defined(__x86_64__)
-#define USER_REGISTERS 0xff0fffull
-#elif defined(__aarch64__)
-#define USER_REGISTERS 0x1ffffffffull
-#else
-#define USER_REGISTERS 0ull
-#endif
-
 static int event_open(struct perf_event_attr *attr, pid_t pid, int cpu, unsigned long flags) {
     return (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, flags | PERF_FLAG_FD_CLOEXEC);
 }
@@ -212,7 +203,7 @@ static bool give_up_kernel(struct recording *r) {
     return changed;
 }
 
-static bool raise_file_limit(void) {
+bool raise_file_limit(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max)
         return false;
@@ -254,6 +245,7 @@ static bool try_events(struct recording *r, struct error *error) {
             i++;
         } else if (!fall_back(r, errno)) {
             bool denied = errno == EACCES || errno == EPERM || errno == ENOSYS;
+            r->refused = denied;
             return error_set(
                 error, denied ? ERROR_DENIED : ERROR_INPUT,
                 "event %s can't be opened: %s; `wick doctor` says what this machine allows",

@@ -103,17 +103,23 @@ static bool open_output(struct recording *r, struct error *error) {
     return r->sink.writer != NULL;
 }
 
-static pid_t process_of(pid_t tid) {
+pid_t status_id(pid_t tid, const char *field) {
     char path[64], line[100];
+    size_t length = strlen(field);
     snprintf(path, sizeof path, "/proc/%d/status", tid);
     FILE *file = fopen(path, "re");
-    pid_t pid = tid;
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "Tgid: %d", &pid) == 1)
-            break;
+    pid_t id = 0;
+    while (file && !id && fgets(line, sizeof line, file))
+        if (strncmp(line, field, length) == 0 && line[length] == ':')
+            id = atoi(line + length + 1);
     if (file)
         fclose(file);
-    return pid;
+    return id;
+}
+
+static pid_t process_of(pid_t tid) {
+    pid_t pid = status_id(tid, "Tgid");
+    return pid ? pid : tid;
 }
 
 static bool synthesize(struct recording *r, struct error *error) {
@@ -262,7 +268,7 @@ static void describe(struct recording *r) {
         if (r->events.items[i].role != ROLE_SIDE)
             buffer_printf(&names, "%s%s", names.count ? "," : "", r->events.items[i].name);
     r->result->events = memory_copy(names.items, names.count);
-    r->result->method = r->waits ? "bpf" : "perf";
+    r->result->method = r->method == METHOD_PTRACE ? "ptrace" : r->waits ? "bpf" : "perf";
     buffer_release(&names);
     if (r->result->lost)
         notes_add(&r->result->notes, &note_lost, r->result->lost, 0, NULL);
@@ -270,15 +276,11 @@ static void describe(struct recording *r) {
         notes_add(&r->result->notes, &note_throttled, r->result->throttled, 0, NULL);
 }
 
-static bool record_with_perf(struct recording *r, struct error *error) {
-    if (!recording_open(r, error) || !open_output(r, error) || !write_host_features(r, error) ||
-        !synthesize(r, error) || !sink_round(&r->sink, error))
-        return false;
-    r->result->started_ns = now_ns(CLOCK_REALTIME);
-    if (!r->options->command && !r->options->delay)
-        recording_enable(r, true);
-    if (r->waits && !r->options->delay)
-        waits_enable(r->waits, true); /* it leaves out what happens before the exec */
+bool recording_begin_file(struct recording *r, struct error *error) {
+    return open_output(r, error) && write_host_features(r, error);
+}
+
+static bool perf_run(struct recording *r, struct error *error) {
     if (r->child && !launch_go(r, error))
         return false;
     struct loop loop;
@@ -287,20 +289,64 @@ static bool record_with_perf(struct recording *r, struct error *error) {
     loop_release(&loop);
     recording_enable(r, false);
     end_child(r);
-    fine = fine && recording_drain(r, error) && off_cpu_write(r, error);
+    return fine && recording_drain(r, error) && off_cpu_write(r, error);
+}
+
+static bool record_with_perf(struct recording *r, struct error *error) {
+    if (!recording_begin_file(r, error) || !synthesize(r, error) || !sink_round(&r->sink, error))
+        return false;
+    r->result->started_ns = now_ns(CLOCK_REALTIME);
+    if (!r->options->command && !r->options->delay)
+        recording_enable(r, true);
+    if (r->waits && !r->options->delay)
+        waits_enable(r->waits, true); /* it leaves out what happens before the exec */
+    return perf_run(r, error);
+}
+
+/* Opens the events, or, if all are refused, leaves it to the ptrace sampler. */
+static bool choose_method(struct recording *r, struct error *error) {
+    struct error unused;
+    r->method = r->options->method;
+    if (r->method == METHOD_PTRACE)
+        return ptrace_can(r, error);
+    if (recording_open(r, error)) {
+        r->method = METHOD_PERF;
+        return true;
+    }
+    if (!r->refused || r->method == METHOD_PERF || !ptrace_can(r, &unused))
+        return false;
+    recording_close(r);
+    r->method = METHOD_PTRACE;
+    return true;
+}
+
+static bool record(struct recording *r, struct error *error) {
+    bool fine;
+    if (!choose_cpus(r, error) || !choose_events(r, error) ||
+        (r->options->command && !launch(r, error)) || !choose_method(r, error))
+        return false;
+    r->result->started_ns = now_ns(CLOCK_REALTIME);
+    fine = r->method == METHOD_PTRACE ? record_with_ptrace(r, error) : record_with_perf(r, error);
+    end_child(r);
     r->result->ended_ns = now_ns(CLOCK_REALTIME);
+    if (!r->sink.writer)
+        return false;
     return finish(r, fine ? error : NULL) && fine;
+}
+
+void recording_drop_events(struct recording *r) {
+    for (size_t i = 0; i < r->events.count; i++) {
+        free(r->events.items[i].name);
+        vector_release(&r->events.items[i].ids);
+    }
+    vector_release(&r->events);
 }
 
 static void recording_release(struct recording *r) {
     recording_close(r);
     end_child(r);
     waits_close(r->waits);
-    for (size_t i = 0; i < r->events.count; i++) {
-        free(r->events.items[i].name);
-        vector_release(&r->events.items[i].ids);
-    }
-    vector_release(&r->events);
+    recording_drop_events(r);
     vector_release(&r->cpus);
     vector_release(&r->rings);
     vector_release(&r->descriptors);
@@ -318,8 +364,7 @@ bool record_run(const struct record_options *options, struct record_result *resu
         .options = options, .result = result, .child_go = -1, .child_failed = -1, .output = -1};
     r.sink.result = result;
     r.sink.paths = strings_new();
-    bool fine = choose_cpus(&r, error) && choose_events(&r, error) &&
-                (!options->command || launch(&r, error)) && record_with_perf(&r, error);
+    bool fine = record(&r, error);
     if (r.events.count)
         describe(&r);
     recording_release(&r);

@@ -1,6 +1,7 @@
 /*
  * What ran before the recording began, told in records as the kernel would have: a COMM for every thread, an MMAP2 for every executable
- * mapping, and the kernel's own mapping. Their time is 0: they are true from the beginning.
+ * mapping, and the kernel's own mapping. Their time is 0: they are true from the beginning. The ptrace sampler tells what
+ * happens later in the same records, with its time.
  */
 #include "record/internal.h"
 
@@ -38,8 +39,9 @@ static void begin_record(struct buffer *buffer, uint32_t type, uint16_t misc) {
 
 static bool finish_record(struct sink *sink, struct buffer *buffer, int32_t pid, int32_t tid,
                           struct error *error) {
+    uint64_t known[] = {(uint64_t)(uint32_t)tid << 32 | (uint32_t)pid, sink->time};
     for (size_t i = 0; i < sink->trailer_words; i++)
-        add_u64(buffer, i == 0 ? (uint64_t)(uint32_t)tid << 32 | (uint32_t)pid : 0);
+        add_u64(buffer, i < COUNT_OF(known) ? known[i] : 0);
     if (buffer->count > UINT16_MAX)
         return true;
     ((struct perf_event_header *)buffer->items)->size = (uint16_t)buffer->count;
@@ -48,13 +50,13 @@ static bool finish_record(struct sink *sink, struct buffer *buffer, int32_t pid,
 
 /* ---- processes ---- */
 
-static bool put_comm(struct sink *sink, pid_t pid, pid_t tid, struct error *error) {
+bool synthesize_comm(struct sink *sink, pid_t pid, pid_t tid, bool exec, struct error *error) {
     char path[64], comm[64];
     snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
     if (!file_read_small(path, comm, sizeof comm))
         return true;
     struct buffer record = {0};
-    begin_record(&record, PERF_RECORD_COMM, 0);
+    begin_record(&record, PERF_RECORD_COMM, exec ? PERF_RECORD_MISC_COMM_EXEC : 0);
     add_u32(&record, (uint32_t)pid);
     add_u32(&record, (uint32_t)tid);
     add_padded(&record, text_of(comm));
@@ -64,7 +66,7 @@ static bool put_comm(struct sink *sink, pid_t pid, pid_t tid, struct error *erro
 }
 
 /* A line of /proc/PID/maps: "start-end prot offset major:minor inode   path". */
-static bool put_mapping(struct sink *sink, pid_t pid, const char *line, struct error *error) {
+bool synthesize_mapping(struct sink *sink, pid_t pid, const char *line, struct error *error) {
     unsigned long long start, end, offset, inode;
     unsigned major_number, minor_number;
     char protection[5];
@@ -108,41 +110,47 @@ static bool put_mappings(struct sink *sink, pid_t pid, struct error *error) {
     for (ssize_t length; fine && (length = getline(&line, &size, file)) > 0;) {
         if (line[length - 1] == '\n')
             line[length - 1] = 0;
-        fine = put_mapping(sink, pid, line, error);
+        fine = synthesize_mapping(sink, pid, line, error);
     }
     free(line);
     fclose(file);
     return fine;
 }
 
-/* Threads are told by a fork from their process's first, as the kernel would have. */
-static bool put_fork(struct sink *sink, pid_t pid, pid_t tid, struct error *error) {
+bool synthesize_task(struct sink *sink, uint32_t type, struct task task, struct error *error) {
     struct buffer record = {0};
-    begin_record(&record, PERF_RECORD_FORK, PERF_RECORD_MISC_COMM_EXEC);
-    add_u32(&record, (uint32_t)pid);
-    add_u32(&record, (uint32_t)pid);
-    add_u32(&record, (uint32_t)tid);
-    add_u32(&record, (uint32_t)pid);
-    add_u64(&record, 0);
-    bool fine = finish_record(sink, &record, pid, tid, error);
+    bool was_before = type == PERF_RECORD_FORK && !sink->time;
+    begin_record(&record, type, was_before ? PERF_RECORD_MISC_FORK_EXEC : 0);
+    add_u32(&record, (uint32_t)task.pid);
+    add_u32(&record, (uint32_t)task.parent_pid);
+    add_u32(&record, (uint32_t)task.tid);
+    add_u32(&record, (uint32_t)task.parent_tid);
+    add_u64(&record, sink->time);
+    bool fine = finish_record(sink, &record, task.pid, task.tid, error);
     buffer_release(&record);
     return fine;
 }
 
-bool synthesize_process(struct sink *sink, pid_t pid, struct error *error) {
+/* Threads are told by a fork from their process's first, as the kernel would have. */
+bool synthesize_threads(struct sink *sink, pid_t pid, struct error *error) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     DIR *directory = opendir(path);
-    if (!directory)
-        return true;
-    bool fine = put_comm(sink, pid, pid, error) && put_mappings(sink, pid, error);
-    for (struct dirent *entry; fine && (entry = readdir(directory));) {
+    bool fine = !directory || synthesize_comm(sink, pid, pid, false, error);
+    for (struct dirent *entry; fine && directory && (entry = readdir(directory));) {
         pid_t tid = atoi(entry->d_name);
         if (tid > 0 && tid != pid)
-            fine = put_fork(sink, pid, tid, error) && put_comm(sink, pid, tid, error);
+            fine =
+                synthesize_task(sink, PERF_RECORD_FORK, (struct task){pid, pid, tid, pid}, error) &&
+                synthesize_comm(sink, pid, tid, false, error);
     }
-    closedir(directory);
+    if (directory)
+        closedir(directory);
     return fine;
+}
+
+bool synthesize_process(struct sink *sink, pid_t pid, struct error *error) {
+    return synthesize_threads(sink, pid, error) && put_mappings(sink, pid, error);
 }
 
 bool synthesize_all(struct sink *sink, struct error *error) {

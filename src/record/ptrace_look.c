@@ -1,0 +1,149 @@
+/*
+ * Which threads run, which wait, and for how long: looked up in /proc at every tick, without disturbing them. Only those that are to be
+ * sampled are stopped.
+ *
+ * A thread that runs is interrupted; its sample weighs the CPU time it has used since its last one, so that the sum is right however late
+ * a tick came. A thread that waits is interrupted once for each wait, and only if waits are wanted: as long as it is given no turn on a
+ * CPU it is the same wait, and only its time grows. Stopping makes two turns, that are not its own: one to stop and one to wait on.
+ *
+ * Time is kept in two accounts: on the CPU by what the scheduler says, off the CPU by all else that passed. What is off without a stack
+ * being known for it goes to the next wait that is seen, or, when there is a whole tick of it, to where the thread runs (it was ready, and
+ * had no CPU).
+ */
+#include "record/ptrace.h"
+
+#include <errno.h>
+#include <sys/ptrace.h>
+
+static void interrupt(struct sampler *s, struct tracee *t, enum seen because, uint64_t now) {
+    if (ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) != 0)
+        return;
+    t->stopping = true;
+    t->because = because;
+    t->stopping_since = now;
+}
+
+/* Brings the accounts up to `now`. */
+static void account(struct tracee *t, uint64_t now, const struct times *times) {
+    if (t->looked_at)
+        t->off += (int64_t)(now - t->looked_at) - (int64_t)(times->used - t->used);
+    t->looked_at = now;
+    t->used = times->used;
+}
+
+static void end_wait(struct sampler *s, struct tracee *t) {
+    if (t->has_wait && t->waited > 0) {
+        put_sample(s, t, &t->wait, s->off_id, (uint64_t)t->waited);
+        t->process->touched = true;
+    }
+    t->has_wait = false;
+    t->waited = 0;
+}
+
+static void add_off_to_wait(struct tracee *t) {
+    t->waited += t->off;
+    t->off = 0;
+}
+
+/* ---- at a tick ---- */
+
+static void look_at(struct sampler *s, struct tracee *t, uint64_t now) {
+    struct times times;
+    if (t->stopping || t->halted || !t->process->begun || !tracee_times(t, &times))
+        return;
+    bool same_wait = t->seen == SEEN_WAITING && times.slices <= t->slices;
+    account(t, now, &times);
+    if (same_wait) {
+        if (t->has_wait)
+            add_off_to_wait(t);
+        return;
+    }
+    char state = tracee_state(t);
+    if (state == 'R') {
+        t->seen = SEEN_RUNNING;
+        if (s->on_cpu || t->has_wait || t->off >= (int64_t)s->interval)
+            interrupt(s, t, SEEN_RUNNING, now);
+    } else if (state == 'S' || state == 'D') {
+        t->seen = SEEN_WAITING;
+        t->slices = times.slices;
+        if (s->off_cpu)
+            interrupt(s, t, SEEN_WAITING, now);
+    }
+}
+
+void look_at_all(struct sampler *s) {
+    for (size_t i = 0; i < s->tracees.all.count; i++)
+        look_at(s, s->tracees.all.items[i], monotonic());
+}
+
+/* ---- while it is stopped ---- */
+
+static void charge_running(struct sampler *s, struct tracee *t, const struct times *times) {
+    uint64_t used = times->used - t->charged;
+    /* The first tick that finds a new thread stands for a whole one, as all that follow: or short-lived ones would weigh too little. */
+    uint64_t period = t->sampled || used > s->interval ? used : s->interval;
+    if (!s->on_cpu || !used)
+        return;
+    put_sample(s, t, &s->capture, s->on_id, period);
+    t->charged = times->used;
+    t->sampled = true;
+    t->process->touched = true;
+}
+
+static void charge_off(struct sampler *s, struct tracee *t) {
+    if (!s->off_cpu)
+        return;
+    if (t->has_wait) {
+        add_off_to_wait(t);
+        end_wait(s, t);
+    } else if (t->off >= (int64_t)s->interval) {
+        put_sample(s, t, &s->capture, s->off_id, (uint64_t)t->off);
+        t->off = 0;
+    }
+}
+
+static void begin_wait(struct sampler *s, struct tracee *t, const struct times *times) {
+    end_wait(s, t);
+    add_off_to_wait(t);
+    t->has_wait = true;
+    t->slices = times->slices + 1;
+    capture_move(&t->wait, &s->capture);
+    t->process->touched = true;
+}
+
+void look_closely(struct sampler *s, struct tracee *t) {
+    struct times times;
+    bool waits = t->because == SEEN_WAITING;
+    bool fine = capture_take(&s->capture, t->tid, s->r->options) && tracee_times(t, &times);
+    if (!fine || (int64_t)s->capture.registers[0] == -EINTR)
+        restart_system_call(t->tid);
+    ptrace(PTRACE_CONT, t->tid, 0, 0);
+    if (!fine)
+        return;
+    s->narrow += s->capture.abi == PERF_SAMPLE_REGS_ABI_NONE;
+    /* More turns than the one that it takes to stop: the wait was over before we came. */
+    if (waits && times.slices > t->slices + 1)
+        waits = false;
+    s->r->sink.time = monotonic();
+    account(t, waits ? s->r->sink.time : t->stopping_since, &times);
+    if (waits) {
+        begin_wait(s, t, &times);
+    } else {
+        charge_off(s, t);
+        charge_running(s, t, &times);
+        t->seen = SEEN_RUNNING;
+        t->looked_at = s->r->sink.time; /* the time that we stopped it is nobody's */
+    }
+}
+
+void look_last(struct sampler *s, struct tracee *t) {
+    struct times times;
+    if (!t->has_wait)
+        return;
+    s->r->sink.time = monotonic();
+    if (tracee_times(t, &times)) {
+        account(t, s->r->sink.time, &times);
+        add_off_to_wait(t);
+    }
+    end_wait(s, t);
+}

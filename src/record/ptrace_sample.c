@@ -1,0 +1,175 @@
+/*
+ * A stopped thread's registers and the top of its stack, and the sample they become. What is taken while it is stopped is copied as
+ * it is; unwinding is left to whoever reads the file, but for frame pointers, which are followed in the copy once it runs again.
+ */
+#include "record/ptrace.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+
+enum { SAMPLE_MOST = 65528, SAMPLE_FIXED = 512, PAGE = 4096, MOST_FRAMES = 127 };
+
+#if defined(__x86_64__)
+typedef struct user_regs_struct machine_registers;
+
+static void take_registers(struct capture *c, const machine_registers *r) {
+    const uint64_t values[] = {r->rax, r->rbx, r->rcx,    r->rdx, r->rsi, r->rdi, r->rbp,
+                               r->rsp, r->rip, r->eflags, r->cs,  r->ss,  r->r8,  r->r9,
+                               r->r10, r->r11, r->r12,    r->r13, r->r14, r->r15};
+    memcpy(c->registers, values, sizeof values);
+    c->ip = r->rip;
+    c->frame = r->rbp;
+    c->stack_pointer = r->rsp;
+}
+
+/* A 32-bit program has registers of its own shape; eip is the 13th of them. */
+static void take_registers_32(struct capture *c, const void *registers, size_t size) {
+    c->ip = size >= 52 ? load_u32((const char *)registers + 48) : 0;
+}
+#elif defined(__aarch64__)
+typedef struct user_regs_struct machine_registers;
+
+static void take_registers(struct capture *c, const machine_registers *r) {
+    memcpy(c->registers, r->regs, 31 * sizeof(uint64_t));
+    c->registers[31] = r->sp;
+    c->registers[32] = r->pc;
+    c->ip = r->pc;
+    c->frame = r->regs[29];
+    c->stack_pointer = r->sp;
+}
+
+static void take_registers_32(struct capture *c, const void *registers, size_t size) {
+    c->ip = size >= 64 ? load_u32((const char *)registers + 60) : 0;
+}
+#else
+typedef struct {
+    uint64_t none;
+} machine_registers;
+static void take_registers(struct capture *c, const machine_registers *r) {
+    (void)c, (void)r;
+}
+static void take_registers_32(struct capture *c, const void *registers, size_t size) {
+    (void)c, (void)registers, (void)size;
+}
+#endif
+
+/* In pieces of a page: what lies beyond the last mapped one is left out. */
+static size_t read_stack(pid_t tid, uint64_t address, char *to, size_t size) {
+    struct iovec local = {to, size}, remote[SAMPLE_MOST / PAGE + 2];
+    size_t pieces = 0;
+    for (size_t done = 0; done < size; pieces++) {
+        size_t piece = PAGE - (address + done) % PAGE;
+        if (piece > size - done)
+            piece = size - done;
+        remote[pieces] = (struct iovec){(void *)(uintptr_t)(address + done), piece};
+        done += piece;
+    }
+    ssize_t got = process_vm_readv(tid, &local, 1, remote, pieces, 0);
+    return got > 0 ? (size_t)got & ~(size_t)7 : 0;
+}
+
+bool capture_take(struct capture *c, pid_t tid, const struct record_options *options) {
+    machine_registers registers = {0};
+    struct iovec vector = {&registers, sizeof registers};
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &vector) != 0)
+        return false;
+    c->stack.count = 0;
+    if (vector.iov_len != sizeof registers) {
+        c->abi = PERF_SAMPLE_REGS_ABI_NONE;
+        take_registers_32(c, &registers, vector.iov_len);
+        return true;
+    }
+    c->abi = PERF_SAMPLE_REGS_ABI_64;
+    take_registers(c, &registers);
+    if (options->call_graph == CALL_GRAPH_NONE)
+        return true;
+    size_t size = options->stack_size < SAMPLE_MOST - SAMPLE_FIXED ? options->stack_size
+                                                                   : SAMPLE_MOST - SAMPLE_FIXED;
+    vector_reserve(&c->stack, size);
+    c->stack.count = read_stack(tid, c->stack_pointer, c->stack.items, size);
+    return true;
+}
+
+void capture_move(struct capture *to, struct capture *from) {
+    struct capture held = *to;
+    *to = *from;
+    *from = held;
+}
+
+void capture_release(struct capture *c) {
+    buffer_release(&c->stack);
+}
+
+/* ---- the record ---- */
+
+static void add_u64(struct buffer *record, uint64_t value) {
+    buffer_add(record, (struct text){(const char *)&value, sizeof value});
+}
+
+static void add_pair(struct buffer *record, uint32_t low, uint32_t high) {
+    add_u64(record, (uint64_t)high << 32 | low);
+}
+
+/* Frame records are two words: the caller's frame, and where it goes on. They must lead upwards, inside the copy. */
+static void add_frames(struct buffer *record, const struct capture *c) {
+    size_t count_at = record->count;
+    uint64_t count = 2, frame = c->frame;
+    add_u64(record, 0);
+    add_u64(record, PERF_CONTEXT_USER);
+    add_u64(record, c->ip);
+    for (; count < MOST_FRAMES && frame >= c->stack_pointer; count++) {
+        uint64_t at = frame - c->stack_pointer;
+        if (frame % 8 || c->stack.count < 16 || at > c->stack.count - 16)
+            break;
+        uint64_t caller = load_u64(c->stack.items + at + 8), up = load_u64(c->stack.items + at);
+        if (!caller)
+            break;
+        add_u64(record, caller);
+        if (up <= frame) {
+            count++;
+            break;
+        }
+        frame = up;
+    }
+    memcpy(record->items + count_at, &count, sizeof count);
+}
+
+static void add_registers_and_stack(struct buffer *record, const struct capture *c) {
+    add_u64(record, c->abi);
+    if (c->abi != PERF_SAMPLE_REGS_ABI_NONE)
+        buffer_add(record, (struct text){(const char *)c->registers,
+                                         8 * (size_t)__builtin_popcountll(USER_REGISTERS)});
+    add_u64(record, c->stack.count);
+    if (!c->stack.count)
+        return;
+    buffer_add(record, buffer_text(&c->stack));
+    add_u64(record, c->stack.count);
+}
+
+void put_sample(struct sampler *s, struct tracee *tracee, const struct capture *c, uint64_t id,
+                uint64_t period) {
+    struct buffer *record = &s->record;
+    uint64_t type = s->r->events.items[0].attr.sample_type;
+    struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER};
+    record->count = 0;
+    buffer_add(record, (struct text){(const char *)&header, sizeof header});
+    if (type & PERF_SAMPLE_IDENTIFIER)
+        add_u64(record, id);
+    add_u64(record, c->ip);
+    add_pair(record, (uint32_t)tracee->process->pid, (uint32_t)tracee->tid);
+    add_u64(record, s->r->sink.time);
+    add_pair(record, tracee->cpu, 0);
+    add_u64(record, period);
+    if (type & PERF_SAMPLE_REGS_USER) {
+        add_u64(record, 0); /* a chain without entries: perf unwinds only where there is one */
+        add_registers_and_stack(record, c);
+    } else if (type & PERF_SAMPLE_CALLCHAIN) {
+        add_frames(record, c);
+    }
+    ((struct perf_event_header *)record->items)->size = (uint16_t)record->count;
+    if (!sink_records(&s->r->sink, (const uint8_t *)record->items, record->count, s->error))
+        sampler_fail(s);
+}

@@ -1,0 +1,212 @@
+/*
+ * Whatever happens to traced threads: they fork, exec, exit, get signals, are halted and continued; each is told in the file, and each lets them go on
+ * as if nobody watched.
+ */
+#include "record/ptrace.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const long follow_all = PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
+
+bool seize(struct sampler *s, struct process *process, pid_t tid) {
+    long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT;
+    if (!s->r->options->no_inherit)
+        options |= follow_all;
+    if (ptrace(PTRACE_SEIZE, tid, 0, options) != 0)
+        return false;
+    struct tracee *tracee = tracee_add(&s->tracees, tid, process);
+    struct times times;
+    if (tracee_times(tracee, &times))
+        tracee->charged = tracee->used = times.used;
+    tracee->looked_at = monotonic();
+    tracee->sampled = true; /* it was there before: nothing to make up for */
+    return true;
+}
+
+/* ---- system calls ---- */
+
+/* Most system calls that a stop interrupts go on by themselves. Some give up with EINTR, which the program would not have seen without us; they
+   are told to begin again unless a signal's handler is to run, as those others do. A timeout begins again, too. Not done
+   on other machines, where what to begin again with is not to be had. */
+#if defined(__x86_64__)
+enum { RESTART_UNLESS_HANDLED = 514 };
+
+static bool gives_up_when_stopped(long number) {
+    static const long numbers[] = {SYS_epoll_wait,   SYS_epoll_pwait,   SYS_epoll_pwait2,
+                                   SYS_semop,        SYS_semtimedop,    SYS_rt_sigtimedwait,
+                                   SYS_io_getevents, SYS_io_pgetevents, SYS_io_uring_enter,
+                                   SYS_read,         SYS_recvfrom,      SYS_recvmsg,
+                                   SYS_recvmmsg,     SYS_accept,        SYS_accept4,
+                                   SYS_sendto,       SYS_sendmsg};
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        if (numbers[i] == number)
+            return true;
+    return false;
+}
+
+bool restart_system_call(pid_t tid) {
+    struct user_regs_struct registers;
+    struct iovec vector = {&registers, sizeof registers};
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &vector) != 0)
+        return false;
+    if (vector.iov_len != sizeof registers || (long)registers.orig_rax < 0 ||
+        (long)registers.rax != -EINTR || !gives_up_when_stopped((long)registers.orig_rax))
+        return true;
+    registers.rax = (unsigned long long)-RESTART_UNLESS_HANDLED;
+    return ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &vector) == 0;
+}
+#else
+bool restart_system_call(pid_t tid) {
+    (void)tid;
+    return true;
+}
+#endif
+
+/* ---- what they do ---- */
+
+static bool is_thread_of(pid_t pid, pid_t tid) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d", pid, tid);
+    return access(path, F_OK) == 0;
+}
+
+static struct process *process_copy(struct tracees *table, const struct process *parent, pid_t pid,
+                                    uint64_t now) {
+    struct process *process = process_add(table, pid);
+    for (size_t i = 0; i < parent->maps.count; i++)
+        vector_push(&process->maps, parent->maps.items[i]);
+    process->maps_at = now;
+    process->begun = parent->begun;
+    return process;
+}
+
+static void add_child(struct sampler *s, struct process *parent, pid_t parent_tid, pid_t pid,
+                      pid_t tid) {
+    struct process *process =
+        pid == parent->pid ? parent : process_copy(&s->tracees, parent, pid, s->r->sink.time);
+    struct task task = {pid, parent->pid, tid, parent_tid};
+    tracee_add(&s->tracees, tid, process)->looked_at = s->r->sink.time;
+    if (process->begun && !synthesize_task(&s->r->sink, PERF_RECORD_FORK, task, s->error))
+        sampler_fail(s);
+}
+
+static void on_fork(struct sampler *s, struct tracee *parent, int event) {
+    unsigned long id = 0;
+    ptrace(PTRACE_GETEVENTMSG, parent->tid, 0, &id);
+    pid_t tid = (pid_t)id, pid = parent->process->pid;
+    bool thread = event == PTRACE_EVENT_CLONE && is_thread_of(pid, tid);
+    bool forks =
+        event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE;
+    if (forks && tid > 0 && !tracee_find(&s->tracees, tid))
+        add_child(s, parent->process, parent->tid, thread ? pid : tid, tid);
+}
+
+/* Whichever thread calls exec, what goes on is the first one, and all others are gone. */
+static void on_exec(struct sampler *s, pid_t pid) {
+    struct process *process = process_find(&s->tracees, pid);
+    if (!process)
+        return;
+    if (!tracee_find(&s->tracees, pid))
+        tracee_add(&s->tracees, pid, process)->looked_at = s->r->sink.time;
+    for (size_t i = s->tracees.all.count; i-- > 0;) {
+        struct tracee *tracee = s->tracees.all.items[i];
+        if (tracee->process != process)
+            continue;
+        look_last(s, tracee);
+        if (tracee->tid != pid)
+            tracee_remove(&s->tracees, tracee);
+    }
+    process->begun = true;
+    process->maps.count = 0;
+    process->maps_hash = 0;
+    process->maps_at = 0;
+    if (!synthesize_comm(&s->r->sink, pid, pid, true, s->error))
+        sampler_fail(s);
+    maps_refresh(s, process);
+}
+
+/* About to go; its memory is still there. */
+static void on_exit_soon(struct sampler *s, struct tracee *tracee) {
+    look_last(s, tracee);
+    if (tracee->process->touched)
+        maps_refresh(s, tracee->process);
+}
+
+static void on_gone(struct sampler *s, pid_t tid, int status) {
+    struct tracee *tracee = tracee_find(&s->tracees, tid);
+    if (tid == s->r->child) {
+        s->r->result->target_status = status;
+        s->r->child = 0;
+    }
+    if (!tracee)
+        return;
+    pid_t pid = tracee->process->pid;
+    struct task task = {pid, pid, tid, pid};
+    if (tracee->process->begun && !synthesize_task(&s->r->sink, PERF_RECORD_EXIT, task, s->error))
+        sampler_fail(s);
+    tracee_remove(&s->tracees, tracee);
+}
+
+/* An interrupt of ours, a thread's first moment, or a halt by a signal (and its end). */
+static void on_stop(struct sampler *s, struct tracee *tracee, int signal) {
+    bool ours = tracee->stopping;
+    tracee->halted =
+        signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+    tracee->stopping = false;
+    if (tracee->halted) {
+        restart_system_call(tracee->tid);
+        ptrace(PTRACE_LISTEN, tracee->tid, 0, 0);
+    } else if (ours && s->sampling) {
+        look_closely(s, tracee);
+    } else {
+        restart_system_call(tracee->tid);
+        ptrace(PTRACE_CONT, tracee->tid, 0, 0);
+    }
+}
+
+/* A child may be seen before its parent's fork is told: /proc says whose it is. */
+static void adopt(struct sampler *s, pid_t tid) {
+    pid_t pid = status_id(tid, "Tgid"), parent = status_id(tid, "PPid");
+    struct process *process = process_find(&s->tracees, pid);
+    struct process *from = process ? process : process_find(&s->tracees, parent);
+    if (pid <= 0 || !from)
+        return;
+    add_child(s, from, process ? process->pid : parent, pid, tid);
+}
+
+static void handle(struct sampler *s, pid_t tid, int status) {
+    int event = status >> 16, signal = WSTOPSIG(status);
+    s->r->sink.time = monotonic();
+    if (!WIFSTOPPED(status)) {
+        on_gone(s, tid, status);
+        return;
+    }
+    struct tracee *tracee = tracee_find(&s->tracees, tid);
+    if (event == PTRACE_EVENT_EXEC)
+        on_exec(s, tid);
+    else if (!tracee)
+        adopt(s, tid);
+    else if (event == PTRACE_EVENT_STOP) {
+        on_stop(s, tracee, signal);
+        return;
+    } else if (event == PTRACE_EVENT_EXIT)
+        on_exit_soon(s, tracee);
+    else if (event)
+        on_fork(s, tracee, event);
+    ptrace(PTRACE_CONT, tid, 0, event ? 0 : signal);
+}
+
+void handle_stops(struct sampler *s) {
+    int status;
+    for (pid_t tid; (tid = waitpid(-1, &status, __WALL | __WNOTHREAD | WNOHANG)) > 0;)
+        handle(s, tid, status);
+}
