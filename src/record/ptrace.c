@@ -57,6 +57,8 @@ bool ptrace_can(const struct recording *r, struct error *error) {
         why = "it samples processes, not CPUs";
     if (options->kernel_only)
         why = "it sees no kernel stacks";
+    if (options->off_cpu == OFF_CPU_BPF)
+        why = "it does not use BPF";
     if (options->wakers)
         why = "it does not see who ends a wait";
     if (options->call_graph == CALL_GRAPH_LBR)
