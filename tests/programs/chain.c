@@ -43,7 +43,7 @@ __attribute__((noinline)) static int find(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-__attribute__((noinline)) static void sort_some(uint64_t seed) {
+__attribute__((noinline, unused)) static void sort_some(uint64_t seed) {
     uint64_t items[64];
     for (int i = 0; i < 64; i++)
         items[i] = seed = mix(seed + 1);
@@ -55,7 +55,9 @@ __attribute__((noinline)) static void work(double milliseconds) {
     double end = now() + milliseconds;
     for (uint64_t i = 1; now() < end; i++) {
         sink += middle(i);
+#ifndef WITHOUT_QSORT
         sort_some(i);
+#endif
     }
 }
 
