@@ -77,6 +77,11 @@ static struct units *units_of(struct objects *objects, struct object *object) {
     return units;
 }
 
+void object_index_inlines(struct objects *objects, struct object *object) {
+    if (object->identity.kind == OBJECT_FILE || object->identity.kind == OBJECT_VDSO)
+        units_of(objects, object);
+}
+
 /* ---- asking one unit ---- */
 
 struct question {

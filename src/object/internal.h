@@ -61,10 +61,14 @@ struct objects {
     VECTOR(struct object *) items; /* [0] is none */
     struct index index;
     uint32_t kernel; /* the first OBJECT_KERNEL, or 0: where modules find their symbols */
-    pthread_t prefetch;
-    bool prefetching;
-    struct object *prefetched;
+    struct prefetcher *prefetcher; /* NULL: nothing was to be read ahead yet */
 };
+
+/* ---- reading ahead: prefetch.c ---- */
+
+void prefetcher_free(struct prefetcher *prefetcher); /* NULL is fine */
+/* inline.c: finds the object's compilation units, if it has any. */
+void object_index_inlines(struct objects *objects, struct object *object);
 
 /* ---- finding files: find.c ---- */
 

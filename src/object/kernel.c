@@ -193,16 +193,3 @@ bool kernel_symbol(struct objects *objects, struct object *object, uint64_t addr
         return false;
     return symbols_symbol(kernel, symbols, number, kernel->shift, symbol);
 }
-
-static void *prefetch_run(void *argument) {
-    struct objects *objects = argument;
-    object_symbols(objects, objects->prefetched);
-    return NULL;
-}
-
-void objects_prefetch_kernel(struct objects *objects) {
-    if (objects->prefetched || !objects->kernel)
-        return;
-    objects->prefetched = objects_object(objects, objects->kernel);
-    objects->prefetching = pthread_create(&objects->prefetch, NULL, prefetch_run, objects) == 0;
-}

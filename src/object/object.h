@@ -83,8 +83,9 @@ struct symbol {
 /* Loads what is needed at the first call for an object, under its lock. False: no symbol there. */
 bool objects_symbol(struct objects *objects, uint32_t id, uint64_t address, struct symbol *symbol);
 
-/* Start reading what takes long and does not depend on which addresses are hit (kallsyms), in the background. After the kernel
-   was added and its reference set; does nothing when there is none. */
+/* Starts reading an object's symbols and, when asked, the list of its compilation units, in the background. */
+void objects_prefetch(struct objects *objects, uint32_t id, bool inlines);
+/* The same of the kernel, after it was added and its reference set; does nothing when there is none. */
 void objects_prefetch_kernel(struct objects *objects);
 
 /* ---- inlined functions and lines: thread-safe --------------------------------------------- */

@@ -54,8 +54,7 @@ static void object_free(struct object *object) {
 void objects_free(struct objects *objects) {
     if (!objects)
         return;
-    if (objects->prefetching)
-        pthread_join(objects->prefetch, NULL);
+    prefetcher_free(objects->prefetcher);
     for (size_t i = 1; i < objects->items.count; i++)
         object_free(objects->items.items[i]);
     vector_release(&objects->items);

@@ -1,11 +1,9 @@
 /*
- * Pass 2: samples to trees.
+ * Pass 2: samples to stacks, and stacks to the tree.
  *
- * A worker takes pieces of the file and counts into a tree of its own. A sample asks for (series, epoch, hash of its chain as
- * recorded) in a table that holds the counts themselves: a chain seen before costs one cache miss, and these are waited for
- * sixteen at a time. The counts go into the tree's cells at the end. A new chain costs, for each frame that no
- * chain before it led to, a look into a direct-mapped cache of (epoch, address) → location and one probe of the
- * node index.
+ * A worker takes pieces of the file. A sample asks for (series, epoch, hash of its chain as recorded) in an index of the stacks that
+ * the worker has met: one seen before costs two cache misses, and these are waited for sixteen at a time. What is new
+ * is only remembered here, by where its chain is in the file; build.c makes nodes of it when all pieces are read.
  *
  * A sample that carries registers and a slice of stack is unwound first, and what came out is then looked up like a recorded chain.
  *
@@ -15,8 +13,6 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
-
-enum { TABLE_FIRST = 1 << 12 };
 
 static const struct note_kind note_filtered = {"filtered", "# samples did not pass the filters"};
 static const struct note_kind note_guests = {"guests",
@@ -29,31 +25,6 @@ struct pass {
     atomic_uint_fast64_t done;
     struct error *errors; /* one for each piece: the first in the file is reported */
 };
-
-/* ---- the table ---- */
-
-static void table_grow(struct worker *w) {
-    struct counted *old = w->table;
-    size_t old_size = w->table_size;
-    w->table_size = old_size ? old_size * 2 : TABLE_FIRST;
-    w->table = memory_table(w->table_size, sizeof *w->table);
-    for (size_t i = 0; i < old_size; i++) {
-        size_t slot = old[i].hash >> 8 & (w->table_size - 1);
-        while (old[i].hash && w->table[slot].hash)
-            slot = (slot + 1) & (w->table_size - 1);
-        if (old[i].hash)
-            w->table[slot] = old[i];
-    }
-    free(old);
-}
-
-/* The entry of that hash, or the empty one where it belongs. */
-static struct counted *table_find(struct worker *w, uint64_t hash) {
-    size_t slot = hash >> 8 & (w->table_size - 1);
-    while (w->table[slot].hash && w->table[slot].hash != hash)
-        slot = (slot + 1) & (w->table_size - 1);
-    return &w->table[slot];
-}
 
 /* ---- samples ---- */
 
@@ -104,53 +75,71 @@ static bool passes(struct worker *w, const struct perfdata_sample *sample, uint3
                          sample->time);
 }
 
-/* Of everything that the node depends on, and the series; never 0. */
-static uint64_t chain_hash(const struct perfdata_sample *sample, const struct space_at *at,
-                           uint32_t series, uint8_t ending) {
-    uint64_t hash = sample->chain ? hash_bytes(sample->chain, 8 * sample->chain_count) : sample->ip;
-    return hash_mix(hash ^ at->epochs, (uint64_t)series << 32 | sample->chain_count << 8 |
-                                           ending << 4 | sample->mode) |
+/* Of everything that the node depends on; never 0. */
+static uint64_t stack_hash(const struct stack *stack) {
+    uint64_t hash = hash_bytes(stack->chain, 8 * (size_t)stack->chain_count);
+    return hash_mix(hash ^ stack->epochs,
+                    (uint64_t)stack->ending << 9 | stack->is_alone << 8 | stack->mode) |
            1;
 }
 
-static uint32_t series_with(struct worker *w, uint32_t series, uint8_t ending) {
-    struct series with = w->tree->series.items[series];
-    with.ending = ending;
-    return tree_add_series(w->tree, &with);
+static uint64_t index_hash(const struct stack *stack) {
+    return hash_mix(stack->hash, stack->series);
 }
 
-static struct counted *counted_of(struct worker *w, const struct pending *p) {
-    struct counted *counted = table_find(w, p->hash);
-    if (counted->hash)
-        return counted;
-    if (w->table_used >= w->table_size / 2) {
-        table_grow(w);
-        counted = table_find(w, p->hash);
+static bool stack_same(const struct stack *a, const struct stack *b) {
+    return a->hash == b->hash && a->series == b->series;
+}
+
+static uint32_t stack_find(const struct worker *w, const struct stack *stack) {
+    uint32_t id;
+    for (struct probe p = index_probe(&w->index, index_hash(stack));
+         (id = index_next(&w->index, &p));)
+        if (stack_same(&w->stacks.items[id], stack))
+            break;
+    return id;
+}
+
+/* What is not in the file has to be kept. */
+static uint32_t stack_add(struct worker *w, const struct pending *p) {
+    uint32_t id = (uint32_t)w->stacks.count;
+    struct stack stack = p->stack;
+    if (p->is_made) {
+        struct text bytes = {(const char *)stack.chain, 8 * (size_t)stack.chain_count};
+        stack.chain = (const uint8_t *)arena_copy(&w->arena, bytes).data;
     }
-    w->table_used++;
-    uint32_t node = chain_node(w, &p->sample, &p->at);
-    uint8_t ending = p->ending == ENDING_UNKNOWN ? chain_ending(w, &p->at) : p->ending;
-    *counted = (struct counted){
-        .hash = p->hash, .series = series_with(w, p->series, ending), .node = node};
-    return counted;
+    vector_push(&w->stacks, stack);
+    index_add(&w->index, index_hash(&stack), id);
+    return id;
+}
+
+static void keep_sample(struct worker *w, const struct pending *p, uint32_t stack) {
+    struct sample kept = {.time = p->key.time,
+                          .offset = p->key.offset,
+                          .weight = p->weight,
+                          .node = stack,
+                          .series = p->stack.series,
+                          .round = p->key.round,
+                          .cpu = p->cpu};
+    tree_keep_sample(w->tree, &kept);
 }
 
 static void count_pending(struct worker *w) {
     for (unsigned i = 0; i < w->pending_count; i++) {
+        struct probe probe = index_probe(&w->index, index_hash(&w->pending[i].stack));
+        w->pending[i].candidate = index_next(&w->index, &probe);
+        __builtin_prefetch(&w->stacks.items[w->pending[i].candidate], 1);
+    }
+    for (unsigned i = 0; i < w->pending_count; i++) {
         const struct pending *p = &w->pending[i];
-        struct counted *counted = counted_of(w, p);
-        counted->samples++;
-        w->tree->overflow |= __builtin_add_overflow(counted->weight, p->weight, &counted->weight);
-        if (!w->tree->keep_samples)
-            continue;
-        struct sample kept = {.time = p->key.time,
-                              .offset = p->key.offset,
-                              .weight = p->weight,
-                              .node = counted->node,
-                              .series = counted->series,
-                              .round = p->key.round,
-                              .cpu = p->sample.cpu};
-        tree_keep_sample(w->tree, &kept);
+        uint32_t id = p->candidate;
+        if (!stack_same(&w->stacks.items[id], &p->stack) && !(id = stack_find(w, &p->stack)))
+            id = stack_add(w, p);
+        struct stack *stack = &w->stacks.items[id];
+        stack->samples++;
+        w->tree->overflow |= __builtin_add_overflow(stack->weight, p->weight, &stack->weight);
+        if (w->tree->keep_samples)
+            keep_sample(w, p, id);
     }
     w->pending_count = 0;
     w->is_unwound = w->is_lbr = false;
@@ -162,38 +151,61 @@ static bool is_left_out(const struct worker *w, const struct perfdata_sample *sa
                                                 sample->mode == PERF_RECORD_MISC_GUEST_USER);
 }
 
-/* Decoded, placed and hashed; counted with the batch. A chain of our own making is gone with the next one, so it is a batch
-   of its own, or ends one. */
-static void add_pending(struct worker *w, struct pending *p, uint64_t offset) {
-    if (is_left_out(w, &p->sample)) {
+/* Leaves the sample's chain whole; true if it is of our own making. */
+static bool complete_chain(struct worker *w, struct perfdata_sample *sample,
+                           const struct space_at *at, uint8_t *ending) {
+    *ending = ENDING_UNKNOWN;
+    if (chain_is_unwindable(w, sample))
+        *ending = chain_unwind(w, sample, at);
+    else if (chain_is_deferred(sample))
+        chain_join(w, sample);
+    else if (chain_is_lbr(w, sample))
+        chain_from_lbr(w, sample);
+    else if (chain_has_link_register(w, sample))
+        chain_add_leaf_caller(w, sample, at);
+    else if (!sample->chain)
+        chain_of_address(w, sample);
+    else
+        return false;
+    return true;
+}
+
+/* Placed and hashed; counted with the batch. A chain of our own making is gone with the next one, so it ends a batch. */
+static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64_t offset) {
+    if (is_left_out(w, sample)) {
         w->guests++;
         return;
     }
-    p->key = reading_key(w->reading, offset, p->sample.time);
-    spaces_at(w->reading->profile->spaces, &w->cursor, p->sample.pid, p->sample.tid, &p->key,
-              &p->at);
-    p->series = series_of(w, &p->sample, &p->at);
-    if (!passes(w, &p->sample, p->series)) {
+    struct pending *p = &w->pending[w->pending_count];
+    struct space_at at;
+    p->key = reading_key(w->reading, offset, sample->time);
+    spaces_at(w->reading->profile->spaces, &w->cursor, sample->pid, sample->tid, &p->key, &at);
+    uint32_t series = series_of(w, sample, &at);
+    if (!passes(w, sample, series)) {
         w->filtered++;
         return;
     }
-    bool made = true; /* the chain is ours */
-    p->ending = ENDING_UNKNOWN;
-    if (chain_is_unwindable(w, &p->sample))
-        p->ending = chain_unwind(w, &p->sample, &p->at);
-    else if (chain_is_deferred(&p->sample))
-        chain_join(w, &p->sample);
-    else if (chain_is_lbr(w, &p->sample))
-        chain_from_lbr(w, &p->sample);
-    else if (chain_has_link_register(w, &p->sample))
-        chain_add_leaf_caller(w, &p->sample, &p->at);
-    else
-        made = false;
-    p->weight = weight_of(w->reading, &p->sample);
-    p->hash = chain_hash(&p->sample, &p->at, p->series, p->ending);
-    __builtin_prefetch(&w->table[p->hash >> 8 & (w->table_size - 1)], 1);
+    bool alone = !sample->chain;
+    uint8_t ending;
+    p->is_made = complete_chain(w, sample, &at, &ending);
+    p->weight = weight_of(w->reading, sample);
+    p->cpu = sample->cpu;
+    p->stack = (struct stack){.chain = sample->chain,
+                              .chain_count = (uint32_t)sample->chain_count,
+                              .epochs = at.epochs,
+                              .user = at.user,
+                              .kernel = at.kernel,
+                              .series = series,
+                              .mode = sample->mode,
+                              .ending = ending,
+                              .is_unwound = w->is_unwound,
+                              .is_lbr = w->is_lbr,
+                              .is_alone = alone};
+    p->stack.hash = stack_hash(&p->stack);
+    if (w->index.slots)
+        __builtin_prefetch(&w->index.slots[index_probe(&w->index, index_hash(&p->stack)).slot]);
     w->pending_count++;
-    if (made || w->pending_count == BATCH)
+    if (p->is_made || w->pending_count == BATCH)
         count_pending(w);
 }
 
@@ -202,7 +214,7 @@ static bool read_piece(struct worker *w, const struct piece *piece, struct error
     struct perfdata_record record;
     uint64_t offset = piece->start;
     while (offset < piece->end && !interrupted && perfdata_next(data, &offset, &record, error)) {
-        struct pending *p = &w->pending[w->pending_count];
+        struct perfdata_sample sample;
         uint32_t event;
         uint64_t time;
         if (record.type != PERF_RECORD_SAMPLE)
@@ -211,9 +223,9 @@ static bool read_piece(struct worker *w, const struct piece *piece, struct error
             return false;
         if (event == PERFDATA_NO_EVENT || !w->reading->events.items[event].wanted)
             continue;
-        if (!perfdata_sample(data, &record, &p->sample, error))
+        if (!perfdata_sample(data, &record, &sample, error))
             return false;
-        add_pending(w, p, record.offset);
+        add_pending(w, &sample, record.offset);
     }
     return error->kind == ERROR_NONE;
 }
@@ -239,32 +251,26 @@ static void pass_piece(void *context, unsigned number, size_t item) {
 static void worker_init(struct worker *w, struct reading *reading) {
     w->reading = reading;
     w->tree = tree_new_part(reading->profile->tree);
-    w->cache = memory_table(LOCATION_CACHE, sizeof *w->cache);
-    table_grow(w);
+    vector_push(&w->stacks, ((struct stack){0}));
 }
 
-static void worker_count_all(struct worker *w) {
+static void worker_add_notes(struct worker *w, struct tree *tree) {
     if (w->unwinder)
         unwinder_notes(w->unwinder, &w->tree->notes);
     if (w->filtered)
         notes_add(&w->tree->notes, &note_filtered, w->filtered, 0, NULL);
     if (w->guests)
         notes_add(&w->tree->notes, &note_guests, w->guests, 0, NULL);
-    for (size_t i = 0; i < w->table_size; i++) {
-        const struct counted *counted = &w->table[i];
-        if (counted->hash)
-            tree_count(w->tree, counted->node, counted->series, counted->samples, counted->weight);
-    }
+    notes_merge(&tree->notes, &w->tree->notes);
+    tree->overflow |= w->tree->overflow;
 }
 
 static void worker_release(struct worker *w) {
     unwinder_free(w->unwinder);
-    free(w->cache);
-    free(w->table);
-    vector_release(&w->entries);
-    vector_release(&w->hashes);
-    vector_release(&w->prefixes);
-    index_release(&w->prefix_index);
+    tree_free(w->tree);
+    vector_release(&w->stacks);
+    index_release(&w->index);
+    arena_release(&w->arena);
     buffer_release(&w->joined);
     buffer_release(&w->comm);
 }
@@ -287,12 +293,14 @@ bool reading_pass2(struct reading *reading, struct error *error) {
     for (unsigned i = 0; i < threads; i++)
         worker_init(&pass.workers[i], reading);
     parallel_run(threads, pieces, pass_piece, &pass);
-    for (unsigned i = 0; i < threads; i++) {
-        worker_count_all(&pass.workers[i]);
-        worker_release(&pass.workers[i]);
-        tree_merge(reading->profile->tree, pass.workers[i].tree);
-    }
+    
     const struct error *failed = pass_error(&pass);
+    if (!failed)
+        reading_build(reading, pass.workers, threads);
+    for (unsigned i = 0; i < threads; i++) {
+        worker_add_notes(&pass.workers[i], reading->profile->tree);
+        worker_release(&pass.workers[i]);
+    }
     if (failed && error)
         *error = *failed;
     free(pass.errors);

@@ -1,10 +1,14 @@
 /*
  * Stacks that the recording leaves to us: registers and a slice of stack, unwound into a chain like a recorded one; call stacks
- * that the processor kept (LBR); the caller of a leaf that only its link register knows; and how recorded chains end.
+ * that the processor kept (LBR); the caller of a leaf that only its link register knows; user chains that came later.
  */
 #include "profile/worker.h"
 
 #include <stdlib.h>
+
+static const struct note_kind note_unmatched = {
+    "deferred-missing",
+    "# samples wait for a user call chain that never came; they are counted without it"};
 
 bool chain_is_unwindable(const struct worker *w, const struct perfdata_sample *sample) {
     const uint64_t needed = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
@@ -140,34 +144,58 @@ void chain_add_leaf_caller(struct worker *w, struct perfdata_sample *sample,
     sample->chain_count = w->joined.count / 8;
 }
 
-/* ---- how recorded chains end ---- */
+/* ---- deferred chains ---- */
 
-static bool is_start(struct worker *w, const struct space_at *at, const struct entry *entry) {
-    struct cached_location *cached = location_cached(w, at, entry);
-    const struct location *location = &w->tree->locations.items[cached->location];
-    struct symbol symbol;
-    if (cached->start == 0) {
-        cached->start = 1;
-        if (location->object &&
-            objects_symbol(w->reading->profile->objects, location->object,
-                           location->address - location->call, &symbol) &&
-            unwind_is_first_by_frame_pointer(symbol.name))
-            cached->start = 2;
+/* The record of the deferred chain that a sample waits for. */
+static const struct deferred *deferred_find(const struct reading *reading, int32_t tid,
+                                            uint64_t cookie) {
+    size_t low = 0, high = reading->deferred.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct deferred *d = &reading->deferred.items[middle];
+        if (d->tid < tid || (d->tid == tid && d->cookie < cookie))
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return cached->start == 2;
+    bool found = low < reading->deferred.count && reading->deferred.items[low].tid == tid &&
+                 reading->deferred.items[low].cookie == cookie;
+    return found ? &reading->deferred.items[low] : NULL;
 }
 
-/* A kernel thread has no user space to go on to. */
-uint8_t chain_ending(struct worker *w, const struct space_at *at) {
-    size_t count = w->entries.count;
-    if (w->reading->options->no_names)
-        return ENDING_UNKNOWN;
-    if (count == 0)
-        return ENDING_BROKEN;
-    const struct entry *last = &w->entries.items[count - 1];
-    if (last->mode == MODE_USER && is_start(w, at, last))
-        return ENDING_COMPLETE;
-    if (count >= COMPAT_DEPTH || w->is_lbr) /* the processor keeps 32 at most */
-        return ENDING_TRUNCATED;
-    return last->mode == MODE_KERNEL && at->user == 0 ? ENDING_COMPLETE : ENDING_BROKEN;
+bool chain_is_deferred(const struct perfdata_sample *sample) {
+    uint64_t count = sample->chain_count;
+    return sample->chain && count >= 2 &&
+           load_u64(sample->chain + 8 * (count - 2)) == CONTEXT_USER_DEFERRED;
+}
+
+/* A chain that ends in [USER_DEFERRED, cookie] goes on with the one that came later, or stops there. */
+void chain_join(struct worker *w, struct perfdata_sample *sample) {
+    uint64_t count = sample->chain_count;
+    struct perfdata *data = w->reading->profile->data;
+    const struct deferred *found =
+        deferred_find(w->reading, sample->tid, load_u64(sample->chain + 8 * (count - 1)));
+    sample->chain_count = count - 2;
+    struct perfdata_record record;
+    struct perfdata_deferred late;
+    uint64_t offset = found ? found->offset : 0;
+    if (!found || !perfdata_next(data, &offset, &record, NULL) ||
+        !perfdata_deferred(data, &record, &late, NULL)) {
+        notes_add(&w->tree->notes, &note_unmatched, 1, 0, NULL);
+        return;
+    }
+    w->joined.count = 0;
+    uint64_t marker = PERF_CONTEXT_USER;
+    buffer_add(&w->joined, (struct text){(const char *)sample->chain, 8 * sample->chain_count});
+    buffer_add(&w->joined, (struct text){(const char *)&marker, 8});
+    buffer_add(&w->joined, (struct text){(const char *)late.chain, 8 * late.chain_count});
+    sample->chain = (const uint8_t *)w->joined.items;
+    sample->chain_count = w->joined.count / 8;
+}
+
+void chain_of_address(struct worker *w, struct perfdata_sample *sample) {
+    w->joined.count = 0;
+    chain_push(w, sample->ip);
+    sample->chain = (const uint8_t *)w->joined.items;
+    sample->chain_count = 1;
 }

@@ -1,6 +1,6 @@
 /*
- * Private to the room: one worker of pass 2. unwound.c makes chains of stacks that were copied, chain.c makes nodes
- * of chains, pass2.c counts.
+ * Private to the room: one worker of pass 2. It decodes samples, makes whole the chains that the recording left in parts (unwound.c), and
+ * counts what is alike; build.c makes nodes of what it met.
  */
 #ifndef WICK_PROFILE_WORKER_H
 #define WICK_PROFILE_WORKER_H
@@ -8,69 +8,51 @@
 #include "profile/reading.h"
 #include "unwind/unwind.h"
 
-enum { LOCATION_CACHE = 1 << 15, COMPAT_DEPTH = 127, BATCH = 16 };
+enum { BATCH = 16 };
 
 /* Our own marker, in chains that chain_unwind() made and nowhere else: a user address follows that is no return address. */
 #define CHAIN_UNWOUND (CONTEXT_MARKERS_FROM + 0x123)
 
-/* One entry of a chain: an address, and what is known of it from its place. */
-struct entry {
-    uint64_t ip;
-    uint8_t mode;
-    uint8_t call; /* a return address */
-    uint8_t unwound;
-};
-
-/* A way from the root: its addresses stand for themselves by a hash of 64 bits. */
-struct prefix {
-    uint64_t hash;
-    uint32_t node;
-};
-
-struct cached_location {
-    uint64_t ip;
+/* A chain as recorded, or made, under one series, and what was counted on it: one cache line. */
+struct stack {
+    uint64_t hash;        /* of all that follows but the counts */
+    const uint8_t *chain; /* in the file, or in the worker's arena */
     uint64_t epochs;
-    uint16_t what;  /* mode, call and unwound bit + 1; 0: empty */
-    uint16_t start; /* whether a stack may end there: 0: not asked, 1: no, 2: yes */
-    uint32_t location;
-};
-
-/* What was counted on one chain under one series. Two to a cache line. */
-struct counted {
-    uint64_t hash; /* 0: an empty slot */
-    uint32_t node;
-    uint32_t series; /* with the chain's ending */
     uint64_t samples;
     uint64_t weight;
+    uint32_t chain_count;
+    uint32_t series; /* in the worker's tree; its ending is unknown there */
+    uint32_t user;   /* roots of the spaces */
+    uint32_t kernel;
+    uint8_t mode;    /* PERF_RECORD_MISC_… */
+    uint8_t ending;  /* ENDING_UNKNOWN: the chain will tell */
+    bool is_unwound; /* it has CHAIN_UNWOUND in it */
+    bool is_lbr;
+    bool is_alone; /* no chain was recorded: the address is the sample's own */
 };
 
-/* A sample whose place in the table has been asked for, but not yet looked at. */
+/* A sample whose place among the stacks has been asked for, but not yet looked at. */
 struct pending {
-    struct perfdata_sample sample;
-    struct space_at at;
+    struct stack stack;
     struct key key;
-    uint64_t hash;
     uint64_t weight;
-    uint32_t series; /* without it */
-    uint8_t ending;  /* ENDING_UNKNOWN: the chain will tell */
+    uint32_t cpu;
+    uint32_t candidate; /* what the index knows under its hash */
+    bool is_made;       /* the chain is in w->joined */
 };
 
 struct worker {
     struct reading *reading;
-    struct tree *tree;
+    struct tree *
+        tree; /* a part: series, threads, kept samples (whose node is a stack's number) and notes */
     struct space_cursor cursor;
-    struct cached_location *cache;
-    struct counted *table; /* open addressing, at most half full */
-    size_t table_size;
-    size_t table_used;
+    VECTOR(struct stack) stacks; /* [0] is none */
+    struct index index;          /* of the stacks */
+    struct arena arena;          /* chains of our own making */
     struct pending pending[BATCH];
     unsigned pending_count;
-    VECTOR(struct entry) entries; /* of the chain at hand, leaf first */
-    VECTOR(uint64_t) hashes;       /* of the entries, from the root: see chain.c */
-    struct index prefix_index;     /* ways from the root that were gone before, and where they end */
-    VECTOR(struct prefix) prefixes; /* [0] is none */
-    struct buffer joined;      /* a chain with its deferred or unwound part */
-    bool is_unwound;           /* it has CHAIN_UNWOUND in it */
+    struct buffer joined; /* the chain at hand, if it is of our own making */
+    bool is_unwound;      /* it has CHAIN_UNWOUND in it */
     bool is_lbr;
     struct unwinder *unwinder; /* NULL until a sample needs it */
     struct buffer comm;
@@ -80,25 +62,27 @@ struct worker {
     uint64_t guests;
 };
 
-/* The node of a sample's chain, new or not. */
-uint32_t chain_node(struct worker *w, const struct perfdata_sample *sample,
-                    const struct space_at *at);
-/* Whether the chain goes on in a record of its own. chain_join() then makes it whole, in w->joined, until the next call. */
+/* ---- unwound.c: each leaves the chain in w->joined, until the next call ---- */
+
+/* Whether the chain goes on in a record of its own, and then makes it whole. */
 bool chain_is_deferred(const struct perfdata_sample *sample);
 void chain_join(struct worker *w, struct perfdata_sample *sample);
-/* Whether the sample carries what unwinding needs. chain_unwind() then makes its chain, in w->joined, until the next call; it returns
-   the ending. */
+/* Whether the sample carries what unwinding needs. chain_unwind() returns the ending. */
 bool chain_is_unwindable(const struct worker *w, const struct perfdata_sample *sample);
 uint8_t chain_unwind(struct worker *w, struct perfdata_sample *sample, const struct space_at *at);
-/* Call stacks kept by the processor, and leaf callers known by their link register; both leave the chain in w->joined. */
+/* Call stacks kept by the processor, and leaf callers known by their link register. */
 bool chain_is_lbr(const struct worker *w, const struct perfdata_sample *sample);
 void chain_from_lbr(struct worker *w, struct perfdata_sample *sample);
 bool chain_has_link_register(const struct worker *w, const struct perfdata_sample *sample);
 void chain_add_leaf_caller(struct worker *w, struct perfdata_sample *sample,
                            const struct space_at *at);
-/* The ending of the recorded chain that chain_node() was last called for. */
-uint8_t chain_ending(struct worker *w, const struct space_at *at);
-struct cached_location *location_cached(struct worker *w, const struct space_at *at,
-                                        const struct entry *entry);
+
+/* No chain was recorded, only an address. */
+void chain_of_address(struct worker *w, struct perfdata_sample *sample);
+
+/* ---- build.c ---- */
+
+/* Adds all that the workers met to the profile's tree. */
+void reading_build(struct reading *reading, struct worker *workers, unsigned count);
 
 #endif

@@ -173,10 +173,9 @@ static void node_index_add(struct tree *tree, uint32_t id) {
     index_add(&tree->node_index, hash_mix(node->parent, node->location), id);
 }
 
-static uint32_t node_new(struct tree *tree, uint32_t parent, uint32_t location) {
-    uint32_t id = (uint32_t)tree->nodes.count;
-    assert(id != 0);
-    vector_push(&tree->nodes, ((struct node){parent, location}));
+/* Enters the next node that has no link yet among its parent's children. */
+static void node_link(struct tree *tree) {
+    uint32_t id = (uint32_t)tree->links.count, parent = tree->nodes.items[id].parent;
     vector_push(&tree->links, ((struct node_link){.next = tree->links.items[parent].first_child}));
     struct node_link *link = &tree->links.items[parent];
     link->first_child = id;
@@ -186,14 +185,20 @@ static uint32_t node_new(struct tree *tree, uint32_t parent, uint32_t location) 
     else if (link->children == CHILDREN_LISTED + 1)
         for (; id; id = tree->links.items[id].next)
             node_index_add(tree, id);
-    return tree->links.items[parent].first_child;
 }
 
 uint32_t tree_add_node(struct tree *tree, uint32_t parent, uint32_t location) {
+    while (tree->links.count < tree->nodes.count)
+        node_link(tree);
     uint32_t id = tree->links.items[parent].children <= CHILDREN_LISTED
                       ? node_in_list(tree, parent, location)
                       : node_in_index(tree, parent, location);
-    return id ? id : node_new(tree, parent, location);
+    if (id)
+        return id;
+    id = tree_append_node(tree, parent, location);
+    assert(id != 0);
+    node_link(tree);
+    return id;
 }
 
 uint32_t tree_count(struct tree *tree, uint32_t node, uint32_t series, uint64_t samples,
@@ -239,11 +244,7 @@ static bool tree_adopt(struct tree *tree, struct tree *part) {
     return true;
 }
 
-/* Parents stand before their children in `nodes`, so one walk forward maps them all. */
-static void tree_add_all(struct tree *tree, const struct tree *part) {
-    uint32_t *series = memory_zero(part->series.count, sizeof *series);
-    uint32_t *locations = memory_zero(part->locations.count, sizeof *locations);
-    uint32_t *nodes = memory_zero(part->nodes.count, sizeof *nodes);
+void tree_merge_series(struct tree *tree, const struct tree *part, uint32_t *series) {
     for (size_t i = 1; i < part->series.count; i++) {
         struct series copy = part->series.items[i];
         if (copy.thread & THREAD_OF_PART) {
@@ -252,6 +253,14 @@ static void tree_add_all(struct tree *tree, const struct tree *part) {
         }
         series[i] = tree_add_series(tree, &copy);
     }
+}
+
+/* Parents stand before their children in `nodes`, so one walk forward maps them all. */
+static void tree_add_all(struct tree *tree, const struct tree *part) {
+    uint32_t *series = memory_zero(part->series.count, sizeof *series);
+    uint32_t *locations = memory_zero(part->locations.count, sizeof *locations);
+    uint32_t *nodes = memory_zero(part->nodes.count, sizeof *nodes);
+    tree_merge_series(tree, part, series);
     for (size_t i = 1; i < part->locations.count; i++)
         locations[i] = tree_add_location(tree, &part->locations.items[i]);
     for (size_t i = 1; i < part->nodes.count; i++) {

@@ -140,7 +140,7 @@ struct tree {
     VECTOR(struct series) series;
     VECTOR(struct location) locations;
     VECTOR(struct node) nodes;
-    VECTOR(struct node_link) links; /* one for each node */
+    VECTOR(struct node_link) links; /* one for each node; of appended ones, when they are first looked for */
     VECTOR(struct cell) cells;
     VECTOR(struct sample) samples; /* beyond a limit in an unlinked temporary file */
     VECTOR(struct frame) frames;
@@ -166,6 +166,11 @@ uint32_t tree_find_thread(struct tree *tree, int32_t pid, int32_t tid);
 uint32_t tree_add_series(struct tree *tree, const struct series *series);
 uint32_t tree_add_location(struct tree *tree, const struct location *location);
 uint32_t tree_add_node(struct tree *tree, uint32_t parent, uint32_t location);
+/* The same where the caller knows that there is no such node: costs no look at the parent's children. */
+static inline uint32_t tree_append_node(struct tree *tree, uint32_t parent, uint32_t location) {
+    vector_push(&tree->nodes, ((struct node){parent, location}));
+    return (uint32_t)tree->nodes.count - 1;
+}
 /* Adds to the cell (node, series). Returns its id, for tree_count_again(). */
 uint32_t tree_count(struct tree *tree, uint32_t node, uint32_t series, uint64_t samples, uint64_t weight);
 static inline void tree_count_again(struct tree *tree, uint32_t cell, uint64_t samples, uint64_t weight) {
@@ -173,9 +178,16 @@ static inline void tree_count_again(struct tree *tree, uint32_t cell, uint64_t s
     c->samples += samples;
     tree->overflow |= __builtin_add_overflow(c->weight, weight, &c->weight);
 }
+/* A cell more, even where the node and series have one: views add them up. */
+static inline uint32_t tree_append_cell(struct tree *tree, const struct cell *cell) {
+    vector_push(&tree->cells, *cell);
+    return (uint32_t)tree->cells.count - 1;
+}
 void tree_keep_sample(struct tree *tree, const struct sample *sample); /* nothing unless keep_samples */
 /* Adds all that `part` counted, and its notes, and frees the part. */
 void tree_merge(struct tree *tree, struct tree *part);
+/* Only the part's series (and the threads that only its samples named): series[i] becomes what its series i is in the tree. */
+void tree_merge_series(struct tree *tree, const struct tree *part, uint32_t *series);
 /* Into key order, after all merges. */
 void tree_sort_samples(struct tree *tree);
 /* false, with an error that says so, if a weight did not fit. */
