@@ -79,6 +79,7 @@ extern const struct option options_filter[];  /* --event --comm --pid --tid --cp
 extern const struct option options_symbols[]; /* --symfs --kallsyms --no-inline … */
 extern const struct option options_names[];   /* --no-comm --show-pid --mark-kernel … */
 extern const struct option options_shape[];   /* --weight --fold-recursion --max-depth */
+extern const struct option options_formats[]; /* --no-modules --keep-offsets --ghc */
 extern const struct option options_common[];  /* -o -j -q -v --compat --strict --from */
 
 /* "12,34" into the request's lists. */
@@ -104,6 +105,10 @@ bool open_source(struct source *source, const char *command, int *status);
 struct flame *make_flame(const struct source *source, struct notes *notes, struct error *error);
 /* The same in order of time; the source must have been read with keep_samples. */
 struct flame *make_chart(const struct source *source, struct notes *notes, struct error *error);
+
+/* How a table is written: to `output`, or where that is NULL and a terminal is there, as wide as it is and coloured. */
+void report_options_settle(struct report_options *options, uint32_t limit, bool csv, bool json,
+                           const char *output);
 
 /* ---- the commands ------------------------------------------------------------------------- */
 

@@ -1,36 +1,52 @@
-#include "cmd/cmd.h"
+#include "cmd/picture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static struct diff_options diff;
-static struct svg_options svg = {.min_width = SVG_MIN_WIDTH};
-static bool as_text;
+static struct report_options table = {.limit = 30};
+static enum report_by by = BY_FUNCTION;
+static const char *categories_path;
+static uint32_t limit = 30;
+static bool as_text, as_table, as_csv, as_json;
+
+static bool set_by(const char *value, struct error *error) {
+    if (report_by_find(value, &by) && by <= BY_CATEGORY)
+        return true;
+    return error_set(error, ERROR_USAGE, "'%s' is none of function, object and category", value);
+}
 
 static const struct option options_diff[] = {
     {"normalize", 'n', OPTION_FLAG, &diff.normalize, NULL,
      "scale BEFORE so that both add up to the same"},
     {"strip-hex", 's', OPTION_FLAG, &diff.strip_hex, NULL, "0x45ef2173 in a name is 0x..."},
     {"folded", 0, OPTION_FLAG, &as_text, NULL, "write text, `stack BEFORE AFTER`, not a picture"},
-    {"negate", 0, OPTION_FLAG, &svg.negate, NULL, "blue is what grew, red what shrank"},
-    {"title", 0, OPTION_TEXT, &svg.title, "TEXT", "the picture's title"},
+    {"table", 0, OPTION_FLAG, &as_table, NULL,
+     "write only the table of what changed, not a picture"},
+    {"csv", 0, OPTION_FLAG, &as_csv, NULL, "the table as comma-separated values, all rows"},
+    {"json", 0, OPTION_FLAG, &as_json, NULL, "the table as JSON, all rows"},
+    {"by", 0, OPTION_CALL, set_by, "WHAT",
+     "the table's rows: a function each (default), an object or a category"},
+    {"limit", 0, OPTION_U32, &limit, "N", "rows of the table; 30 by default, 0 is all"},
+    {"categories", 0, OPTION_TEXT, &categories_path, "FILE",
+     "rules for what kind of work a function is; see wick report"},
     {0},
 };
 
 static const struct option_group groups[] = {
-    {"What to show", options_diff},
-    {"Which samples", options_filter},
-    {"Names", options_names},
-    {"Weights and shape", options_shape},
-    {"Symbols", options_symbols},
-    {"General", options_common},
-    {0},
+    {"What to show", options_diff}, {"Picture", options_picture},
+    {"Looks", options_looks},       {"Which samples", options_filter},
+    {"Names", options_names},       {"Weights and shape", options_shape},
+    {"Symbols", options_symbols},   {"Formats", options_formats},
+    {"General", options_common},    {0},
 };
 
 static const struct syntax syntax = {
     "diff",
     "BEFORE AFTER",
-    "What changed between two profiles of any kind that wick reads: a flame graph in which red\n"
-    "grew and blue shrank, or with --folded text. With --compat=inferno --folded, what\n"
+    "What changed between two profiles of any kind that wick reads, pictures included: a flame\n"
+    "graph in which red grew and blue shrank (flamegraph.svg without -o), and a table of\n"
+    "functions by change of what they spent themselves. With --compat=inferno --folded, what\n"
     "inferno-diff-folded writes of two folded texts, in order.",
     groups,
 };
@@ -61,29 +77,49 @@ static struct flame *flame_of(size_t operand, struct notes *notes, struct error 
     return flame;
 }
 
-static bool write_diff(const struct flame *flame, struct error *error) {
-    const char *path = request.output ? request.output : as_text ? "-" : "flamegraph.svg";
+static bool write_text(const struct flame *flame, struct error *error) {
     struct out out;
-    if (!as_text && flame->nodes.items[0].total == 0 && flame->nodes.items[0].total_before == 0)
-        return error_set(error, ERROR_INPUT, "there are no stacks to draw");
-    if (!out_open(&out, path, error))
+    if (!out_open(&out, request.output ? request.output : "-", error))
         return false;
+    fold_write(&out, flame, &(struct fold_options){0});
+    return out_commit(&out, error);
+}
+
+static bool write_table(const struct flame *flame, const char *path, struct error *error) {
+    struct out out;
+    struct categories *categories = categories_new(categories_path, error);
+    bool fine = categories && out_open(&out, path, error);
+    if (fine) {
+        struct report *report = report_of_flame(flame, categories, by);
+        report_write(&out, report, &table);
+        report_free(report);
+        fine = out_commit(&out, error);
+    }
+    categories_free(categories);
+    return fine;
+}
+
+/* The picture goes to a file, and the table to who looks at the terminal. */
+static bool write_diff(struct flame *flame, struct notes *notes, struct error *error) {
+    bool nothing = flame->nodes.items[0].total == 0 && flame->nodes.items[0].total_before == 0;
     if (as_text)
-        fold_write(&out, flame, &(struct fold_options){0});
-    else
-        svg_write(&out, flame, &svg);
-    if (!out_commit(&out, error))
+        return write_text(flame, error);
+    if (nothing)
+        return error_set(error, ERROR_INPUT, "there are no stacks to compare");
+    if (as_table || as_csv || as_json)
+        return write_table(flame, request.output ? request.output : "-", error);
+    bool to_output = request.output && strcmp(request.output, "-") == 0;
+    if (!picture_write(flame, notes, error))
         return false;
-    if (!as_text && !request.output)
-        puts(path);
-    return true;
+    fflush(stdout);
+    return to_output || request.quiet || write_table(flame, "-", error);
 }
 
 static bool write_own(struct notes *notes, struct error *error) {
     struct flame *before = flame_of(0, notes, error);
     struct flame *after = before ? flame_of(1, notes, error) : NULL;
     struct flame *both = after ? flame_diff(before, after, &diff, error) : NULL;
-    bool fine = both && write_diff(both, error);
+    bool fine = both && write_diff(both, notes, error);
     flame_free(both);
     flame_free(after);
     flame_free(before);
@@ -95,7 +131,12 @@ int command_diff(int argc, char **argv) {
     if (!request_find_compat(argc, argv, &status) ||
         !options_parse(&syntax, argc, argv, &request.operands, &status))
         return status;
+    if (as_text + as_table + as_csv + as_json > 1)
+        return fail_usage("diff", "one of --folded, --table, --csv and --json, not several");
     request_settle();
+    report_options_settle(&table, limit, as_csv, as_json,
+                          as_table || as_csv || as_json ? request.output : NULL);
+    picture.is_reversed = request.flame.reverse;
     if (request.operands.count != 2)
         return fail_usage("diff", "wants two files, BEFORE and AFTER");
     struct error error;
@@ -105,5 +146,6 @@ int command_diff(int argc, char **argv) {
     status = fine ? 0 : fail(&error);
     print_notes(&notes);
     notes_release(&notes);
+    picture_release();
     return status;
 }

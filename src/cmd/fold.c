@@ -1,9 +1,13 @@
 #include "cmd/cmd.h"
 
 static const struct option_group groups[] = {
-    {"Which samples", options_filter},    {"Names", options_names},
-    {"Weights and shape", options_shape}, {"Symbols", options_symbols},
-    {"General", options_common},          {0},
+    {"Which samples", options_filter},
+    {"Names", options_names},
+    {"Weights and shape", options_shape},
+    {"Symbols", options_symbols},
+    {"Formats", options_formats},
+    {"General", options_common},
+    {0},
 };
 
 static const struct syntax syntax = {

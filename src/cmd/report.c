@@ -1,9 +1,5 @@
 #include "cmd/cmd.h"
 
-#include <stdlib.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 static enum report_by by = BY_FUNCTION;
 static struct report_options report_options;
 static const char *categories_path;
@@ -11,13 +7,8 @@ static uint32_t limit = 30;
 static bool as_csv, as_json;
 
 static bool set_by(const char *value, struct error *error) {
-    static const char *const names[] = {"function", "object", "category", "thread", "process"};
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (strcmp(value, names[i]) == 0) {
-            by = (enum report_by)i;
-            return true;
-        }
-    }
+    if (report_by_find(value, &by))
+        return true;
     return error_set(error, ERROR_USAGE,
                      "'%s' is none of function, object, category, thread, process", value);
 }
@@ -34,13 +25,10 @@ static const struct option options_table[] = {
 };
 
 static const struct option_group groups[] = {
-    {"Table", options_table},
-    {"Which samples", options_filter},
-    {"Names", options_names},
-    {"Weights and shape", options_shape},
-    {"Symbols", options_symbols},
-    {"General", options_common},
-    {0},
+    {"Table", options_table},     {"Which samples", options_filter},
+    {"Names", options_names},     {"Weights and shape", options_shape},
+    {"Symbols", options_symbols}, {"Formats", options_formats},
+    {"General", options_common},  {0},
 };
 
 static const struct syntax syntax = {
@@ -50,17 +38,6 @@ static const struct syntax syntax = {
     "counted once), by function, object, category, thread or process.",
     groups,
 };
-
-static void settle_output(void) {
-    struct winsize size;
-    const char *no_colour = getenv("NO_COLOR");
-    bool terminal = !request.output && isatty(STDOUT_FILENO);
-    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-        report_options.width = size.ws_col;
-    report_options.colours = terminal && !(no_colour && *no_colour);
-    report_options.limit = limit;
-    report_options.format = as_csv ? REPORT_CSV : as_json ? REPORT_JSON : REPORT_TEXT;
-}
 
 static struct report *make_report(const struct source *source, struct notes *notes,
                                   struct error *error) {
@@ -81,7 +58,7 @@ static struct report *make_report(const struct source *source, struct notes *not
 static int write_report(const struct report *report) {
     struct error error;
     struct out out;
-    if (report->total == 0) {
+    if (report->total == 0 && report->total_before == 0) {
         error_set(&error, ERROR_INPUT, "there is nothing to count");
         return fail(&error);
     }
@@ -99,7 +76,7 @@ int command_report(int argc, char **argv) {
     if (as_csv && as_json)
         return fail_usage("report", "--csv or --json, not both");
     request_settle();
-    settle_output();
+    report_options_settle(&report_options, limit, as_csv, as_json, request.output);
     struct source source;
     if (!open_source(&source, "report", &status))
         return status;

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 struct request request;
@@ -85,6 +86,28 @@ static bool set_weight(const char *value, struct error *error) {
     return error_set(error, ERROR_USAGE, "'%s' is neither samples nor period", value);
 }
 
+static bool set_ghc_column(const char *value, struct error *error) {
+    static const char *const columns[] = {"time", "ticks", "bytes"};
+    for (size_t i = 0; i < COUNT_OF(columns); i++)
+        if (strcmp(value, columns[i]) == 0) {
+            request.import.ghc_column = (int)i;
+            return true;
+        }
+    return error_set(error, ERROR_USAGE, "'%s' is none of time, ticks and bytes", value);
+}
+
+static bool set_from(const char *value, struct error *error) {
+    request.import.from = value;
+    if (strcmp(value, "guess") == 0 || import_format_named(value))
+        return true;
+    struct buffer names = {0};
+    for (size_t i = 0; import_formats[i]; i++)
+        buffer_printf(&names, "%s%s", i ? ", " : "", import_formats[i]->name);
+    error_set(error, ERROR_USAGE, "'%s' is none of %.*s", value, (int)names.count, names.items);
+    buffer_release(&names);
+    return false;
+}
+
 static bool set_mark_all(const char *value, struct error *error) {
     request.naming.mark_kernel = request.naming.mark_jit = request.naming.mark_inline = true;
     return true;
@@ -140,6 +163,8 @@ const struct option options_names[] = {
      "stacks without their root get [truncated] or [broken] there"},
     {"addrs", 0, OPTION_FLAG, &request.naming.addresses, NULL,
      "unresolved frames carry their address"},
+    {"skip-after", 0, OPTION_LIST, &request.skip_after, "FUNCTION",
+     "drop the callers of this function, and the comm; may be repeated"},
     {"keep-unknown", 0, OPTION_FLAG, &request.naming.keep_unknown, NULL,
      "keep frames of which nothing is known, as [unknown]"},
     {0},
@@ -155,10 +180,20 @@ const struct option options_shape[] = {
     {0},
 };
 
+const struct option options_formats[] = {
+    {"no-modules", 0, OPTION_FLAG, &request.import.no_modules, NULL,
+     "sample, vtune: names without their module"},
+    {"keep-offsets", 0, OPTION_FLAG, &request.import.include_offset, NULL,
+     "dtrace: names with their offset"},
+    {"ghc", 0, OPTION_CALL, set_ghc_column, "COLUMN",
+     "ghcprof: weigh by time (default), ticks or bytes"},
+    {0},
+};
+
 const struct option options_common[] = {
     {"output", 'o', OPTION_TEXT, &request.output, "FILE", "write to FILE; - is standard output"},
     {"jobs", 'j', OPTION_U32, &request.threads, "N", "use N threads; all there are by default"},
-    {"from", 0, OPTION_TEXT, &request.import.from, "FORMAT",
+    {"from", 0, OPTION_CALL, set_from, "FORMAT",
      "read the input as FORMAT instead of looking at it"},
     {"strict", 0, OPTION_FLAG, &request.import.profile.strict, NULL,
      "a recording that is cut short is an error"},
@@ -306,4 +341,16 @@ struct flame *make_flame(const struct source *source, struct notes *notes, struc
 
 struct flame *make_chart(const struct source *source, struct notes *notes, struct error *error) {
     return make(flame_chart_of_tree, source, notes, error);
+}
+
+void report_options_settle(struct report_options *options, uint32_t limit, bool csv, bool json,
+                           const char *output) {
+    struct winsize size;
+    const char *no_colour = getenv("NO_COLOR");
+    bool terminal = !output && isatty(STDOUT_FILENO);
+    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        options->width = size.ws_col;
+    options->colours = terminal && !(no_colour && *no_colour);
+    options->limit = limit;
+    options->format = csv ? REPORT_CSV : json ? REPORT_JSON : REPORT_TEXT;
 }

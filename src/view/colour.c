@@ -175,6 +175,14 @@ struct colour colour_of_frame(const struct colouring *colouring, struct text nam
     return colour_of_draw(palette_by_meaning(colouring->palette, name, kinds), draw);
 }
 
+struct colour colour_at_random(const struct colouring *colouring, struct text name, uint32_t kinds,
+                               uint64_t number) {
+    uint64_t first = hash_mix(number, 1), second = hash_mix(number, 2), third = hash_mix(number, 3);
+    struct draw draw = {(float)((double)first / 0x1p64), (float)((double)second / 0x1p64),
+                        (float)((double)third / 0x1p64)};
+    return colour_of_draw(palette_by_meaning(colouring->palette, name, kinds), draw);
+}
+
 /* ---- change, contrast, notation ---- */
 
 struct colour colour_of_change(uint64_t part, uint64_t whole, bool is_growth) {

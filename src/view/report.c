@@ -4,10 +4,21 @@
  * Self is what ends in a frame. Total is what it occurs in, counted once a stack however often it recurs: the walk down the flame
  * keeps how many times each key is open above, and adds a node's total only when it opens the first.
  */
-#include "view/view.h"
+#include "view/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+const char *const report_titles[] = {"function", "object", "category", "thread", "process"};
+
+bool report_by_find(const char *name, enum report_by *by) {
+    for (size_t i = 0; i < COUNT_OF(report_titles); i++)
+        if (strcmp(name, report_titles[i]) == 0) {
+            *by = (enum report_by)i;
+            return true;
+        }
+    return false;
+}
 
 /* ---- rows ---- */
 
@@ -62,9 +73,13 @@ static void builder_enter(struct builder *b, uint32_t number) {
     uint32_t row = b->key_of[number];
     if (row == no_row)
         return;
-    b->report->rows.items[row].self += node->self;
-    if (b->open.items[row]++ == 0)
-        b->report->rows.items[row].total += node->total;
+    struct report_row *to = &b->report->rows.items[row];
+    to->self += node->self;
+    to->self_before += node->self_before;
+    if (b->open.items[row]++ == 0) {
+        to->total += node->total;
+        to->total_before += node->total_before;
+    }
 }
 
 static void builder_leave(struct builder *b, uint32_t number) {
@@ -114,7 +129,9 @@ static int row_order_self(const void *a, const void *b) {
 static void report_sort(struct report *report) {
     if (report->rows.count)
         qsort(report->rows.items, report->rows.count, sizeof *report->rows.items,
-              report->by == BY_CATEGORY ? row_order_self : row_order_total);
+              report->is_diff             ? report_order_change
+              : report->by == BY_CATEGORY ? row_order_self
+                                          : row_order_total);
 }
 
 static struct report *report_new(enum report_by by, uint64_t total, struct text unit) {
@@ -137,6 +154,8 @@ struct report *report_of_flame(const struct flame *flame, const struct categorie
     struct report *report =
         report_new(by, flame->nodes.items[0].total, strings_get(flame->strings, flame->unit));
     struct builder b = {.report = report, .flame = flame, .categories = categories};
+    report->is_diff = flame->is_diff;
+    report->total_before = flame->nodes.items[0].total_before;
     b.key_of = memory_zero(flame->nodes.count, sizeof *b.key_of);
     for (size_t i = 0; i < flame->nodes.count; i++)
         b.key_of[i] = builder_key(&b, (uint32_t)i);
@@ -186,12 +205,13 @@ void report_free(struct report *report) {
 
 /* ---- writing ---- */
 
-static double per_cent(const struct report *report, uint64_t weight) {
-    return report->total ? 100.0 * (double)weight / (double)report->total : 0;
+double report_per_cent(const struct report *report, uint64_t weight) {
+    uint64_t whole = report->total ? report->total : report->total_before;
+    return whole ? 100.0 * (double)weight / (double)whole : 0;
 }
 
 /* Bare, as the columns are known, unless a user's rule put something into it that would end the field. */
-static void add_category(struct buffer *line, struct text category) {
+void report_add_category(struct buffer *line, struct text category) {
     if (text_find(category, ',') == SIZE_MAX && text_find(category, '"') == SIZE_MAX)
         buffer_add(line, category);
     else
@@ -199,25 +219,24 @@ static void add_category(struct buffer *line, struct text category) {
 }
 
 static void write_csv(struct out *out, const struct report *report) {
-    static const char *const titles[] = {"function", "object", "category", "thread", "process"};
     bool categories = report->by == BY_CATEGORY, functions = report->by == BY_FUNCTION;
-    out_printf(out, "%s,self_samples,self_pct%s%s\n", titles[report->by],
+    out_printf(out, "%s,self_samples,self_pct%s%s\n", report_titles[report->by],
                categories ? "" : ",inclusive_samples,inclusive_pct", functions ? ",category" : "");
     struct buffer line = {0};
     for (size_t i = 0; i < report->rows.count; i++) {
         const struct report_row *row = &report->rows.items[i];
         line.count = 0;
         if (categories)
-            add_category(&line, row->name);
+            report_add_category(&line, row->name);
         else
             buffer_add_csv(&line, row->name);
         buffer_printf(&line, ",%llu,%.*f", (unsigned long long)row->self, categories ? 2 : 4,
-                      per_cent(report, row->self));
+                      report_per_cent(report, row->self));
         if (!categories)
             buffer_printf(&line, ",%llu,%.4f", (unsigned long long)row->total,
-                          per_cent(report, row->total));
+                          report_per_cent(report, row->total));
         if (functions)
-            buffer_add_char(&line, ','), add_category(&line, row->category);
+            buffer_add_char(&line, ','), report_add_category(&line, row->category);
         buffer_add_char(&line, '\n');
         out_text(out, buffer_text(&line));
     }
@@ -260,7 +279,7 @@ static void add_bar(struct buffer *line, double share) {
 }
 
 /* Cut to `columns`, counted in characters; a name that does not fit says so with its last. */
-static void add_cut(struct buffer *line, struct text shown, size_t columns) {
+void report_add_cut(struct buffer *line, struct text shown, size_t columns) {
     size_t end = 0, used = 0;
     while (end < shown.length && used < columns) {
         end++;
@@ -284,29 +303,28 @@ static void text_row(struct buffer *line, const struct report *report, const str
     size_t used = report->by == BY_FUNCTION ? 47 : 31;
     size_t room = options->width > used + 10 ? options->width - used : 10;
     buffer_add_shown(&shown, row->name);
-    buffer_printf(line, "%7.2f %% %7.2f %%  ", per_cent(report, row->self),
-                  per_cent(report, row->total));
+    buffer_printf(line, "%7.2f %% %7.2f %%  ", report_per_cent(report, row->self),
+                  report_per_cent(report, row->total));
     if (options->colours)
         buffer_add(line, TEXT("\033[33m"));
-    add_bar(line, per_cent(report, report->by == BY_CATEGORY ? row->self : row->total));
+    add_bar(line, report_per_cent(report, report->by == BY_CATEGORY ? row->self : row->total));
     if (options->colours)
         buffer_add(line, TEXT("\033[0m"));
     if (report->by == BY_FUNCTION)
         buffer_printf(line, "  %-14.14s", row->category.data ? row->category.data : "");
     buffer_add(line, TEXT("  "));
-    add_cut(line, buffer_text(&shown), options->width ? room : SIZE_MAX);
+    report_add_cut(line, buffer_text(&shown), options->width ? room : SIZE_MAX);
     buffer_add_char(line, '\n');
     buffer_release(&shown);
 }
 
 static void write_text(struct out *out, const struct report *report,
                        const struct report_options *options) {
-    static const char *const titles[] = {"function", "object", "category", "thread", "process"};
     size_t limit =
         options->limit && options->limit < report->rows.count ? options->limit : report->rows.count;
     bool functions = report->by == BY_FUNCTION;
     out_printf(out, "     self     total              %s%s\n", functions ? "category        " : "",
-               titles[report->by]);
+               report_titles[report->by]);
     struct buffer line = {0};
     for (size_t i = 0; i < limit; i++) {
         line.count = 0;
@@ -322,6 +340,10 @@ static void write_text(struct out *out, const struct report *report,
 
 void report_write(struct out *out, const struct report *report,
                   const struct report_options *options) {
+    if (report->is_diff) {
+        report_write_diff(out, report, options);
+        return;
+    }
     switch (options->format) {
     case REPORT_CSV:
         write_csv(out, report);

@@ -21,6 +21,7 @@ struct drawing {
     uint64_t total;   /* what the whole width stands for */
     uint64_t largest; /* change of any node, for a diff's colours */
     double least;     /* narrower frames are left out */
+    uint64_t drawn;   /* how many got a random colour */
     struct text unit;
     struct buffer escaped; /* shown names */
     struct piece {
@@ -182,8 +183,11 @@ static struct colour node_colour(struct drawing *d, const struct flame_node *nod
     if (node == d->flame->nodes.items)
         return (struct colour){226, 222, 216};
     struct text name = strings_get(d->flame->strings, node->name);
-    struct colour colour = colour_of_frame(
-        &options->colouring, name, strings_get(d->flame->strings, node->object), node->kinds);
+    struct colour colour =
+        options->random
+            ? colour_at_random(&options->colouring, name, node->kinds, d->drawn++)
+            : colour_of_frame(&options->colouring, name,
+                              strings_get(d->flame->strings, node->object), node->kinds);
     return options->map ? palette_map_take(options->map, name, colour) : colour;
 }
 

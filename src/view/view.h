@@ -100,6 +100,10 @@ struct colouring {
 };
 struct colour colour_of_frame(const struct colouring *colouring, struct text name, struct text object,
                               uint32_t kinds);
+/* The same palette, but frame `number` of a picture gets what has nothing to do with its name; by a fixed sequence, so that the picture
+   is the same again. */
+struct colour colour_at_random(const struct colouring *colouring, struct text name, uint32_t kinds,
+                               uint64_t number);
 /* White to red (or blue) as `part` of `whole` grows. */
 struct colour colour_of_change(uint64_t part, uint64_t whole, bool is_growth);
 /* Whether black text on it is easier to read than white. */
@@ -150,6 +154,7 @@ struct svg_options {
     uint32_t font_size;     /* pixels; 0: 12 */
     double font_width;      /* of a letter, in font sizes, to see which labels fit; 0: 0.59 */
     struct colouring colouring;
+    bool random;           /* frames of one name need not look alike; not for PALETTE_WICK */
     bool diffusion;        /* the wider the redder, whatever the name */
     bool negate;           /* swap what red and blue mean in a diff */
     enum diff_shape shape; /* of a diff */
@@ -189,16 +194,23 @@ struct text categories_of(const struct categories *categories, struct text funct
 enum report_by { BY_FUNCTION, BY_OBJECT, BY_CATEGORY, BY_THREAD, BY_PROCESS };
 enum report_format { REPORT_TEXT, REPORT_CSV, REPORT_JSON };
 
+bool report_by_find(const char *name, enum report_by *by); /* "function", "object", … */
+
 struct report_row {
     struct text name;
     struct text category; /* BY_FUNCTION only */
     uint64_t self;        /* weight of stacks that end there */
     uint64_t total;       /* weight of stacks it occurs in, once each however often */
+    uint64_t self_before; /* of a diff, else 0 */
+    uint64_t total_before;
 };
 
 struct report {
-    VECTOR(struct report_row) rows; /* largest first: by self for categories, else by total */
+    /* Largest first: by self for categories, else by total; of a diff by how much self changed. */
+    VECTOR(struct report_row) rows;
     uint64_t total;
+    uint64_t total_before;
+    bool is_diff; /* its percentages are of `total` on both sides, so that they can be compared */
     struct text unit;
     enum report_by by;
     struct strings *strings;

@@ -1,0 +1,15 @@
+/* Private to the room: the options of an SVG, for every command that draws one. */
+#ifndef WICK_CMD_PICTURE_H
+#define WICK_CMD_PICTURE_H
+
+#include "cmd/cmd.h"
+
+extern struct svg_options picture;
+extern const struct option options_picture[]; /* --title --inverted --minwidth … */
+extern const struct option options_looks[];   /* --colors --width --fonttype … */
+
+/* Draws to -o, or else to flamegraph.svg, whose name it prints. Fails where there is nothing to draw or an option makes no sense. */
+bool picture_write(struct flame *flame, struct notes *notes, struct error *error);
+void picture_release(void);
+
+#endif
