@@ -229,6 +229,7 @@ enum error_kind {
     ERROR_DENIED = 3, /* the machine does not allow it */
     ERROR_FEW = 4,    /* too few samples */
     ERROR_INTERNAL = 5,
+    ERROR_INTERRUPTED = 130, /* by Ctrl-C, and there is nothing to show for it */
 };
 
 #define NO_OFFSET UINT64_MAX
@@ -276,6 +277,7 @@ void notes_add(struct notes *notes, const struct note_kind *kind, uint64_t count
                const char *example, ...) PRINTF_LIKE(5, 6); /* example may be NULL */
 void notes_merge(struct notes *into, const struct notes *from);
 void notes_sort(struct notes *notes); /* by name: call before showing */
+void notes_drop(struct notes *notes, const char *name); /* the note of that kind, if there is one */
 uint64_t notes_count(const struct notes *notes, const struct note_kind *kind);
 /* The sentence with its count and, after it, the example in brackets. */
 void note_print(const struct note *note, struct buffer *buffer);

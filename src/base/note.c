@@ -66,6 +66,17 @@ void notes_sort(struct notes *notes) {
         qsort(notes->items, notes->count, sizeof *notes->items, note_order);
 }
 
+void notes_drop(struct notes *notes, const char *name) {
+    size_t kept = 0;
+    for (size_t i = 0; i < notes->count; i++) {
+        if (strcmp(notes->items[i].kind->name, name) == 0)
+            free(notes->items[i].example);
+        else
+            notes->items[kept++] = notes->items[i];
+    }
+    notes->count = kept;
+}
+
 uint64_t notes_count(const struct notes *notes, const struct note_kind *kind) {
     const struct note *note = notes_find(notes, kind);
     return note ? note->count : 0;

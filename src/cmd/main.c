@@ -26,7 +26,7 @@ static const struct command commands[] = {
 
 /* ---- signals ---- */
 
-/* For gentle commands: the first Ctrl-C asks for what there is so far; the second one means it. */
+/* For gentle commands: the first Ctrl-C (or other wish that it should end) asks for what there is so far; the second one means it. */
 static void on_interrupt(int signal) {
     if (interrupted) {
         out_remove_temporaries();
@@ -42,11 +42,10 @@ static void on_end(int signal) {
 
 /* All but gentle commands end at once and leave nothing behind: half a result would look like a whole one. */
 static void set_signals(bool gentle) {
-    struct sigaction end = {.sa_handler = on_end};
     struct sigaction interrupt = {.sa_handler = gentle ? on_interrupt : on_end};
     sigaction(SIGINT, &interrupt, NULL);
-    sigaction(SIGTERM, &end, NULL);
-    sigaction(SIGHUP, &end, NULL);
+    sigaction(SIGTERM, &interrupt, NULL);
+    sigaction(SIGHUP, &interrupt, NULL);
     signal(SIGPIPE, SIG_IGN);
 }
 

@@ -1,30 +1,28 @@
 /*
  * wick profile: record, then hand over a directory.
  */
+#include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "cmd/profile_files.h"
 #include "cmd/recording.h"
 #include "run/run.h"
 
-extern char **environ;
-
 static const char *kind = "cpu";
 static const char *name;
 static const char *base = "wick-out";
-static const char *load;
+static const char *load_line;
+static const char *compared;
 static double warmup;
 static uint64_t min_samples = 200;
 static bool allow_partial, capture;
 
 static const struct option options_run[] = {
-    {"kind", 0, OPTION_TEXT, &kind, "KIND", "cpu (default) or faults (page faults)"},
+    {"kind", 0, OPTION_TEXT, &kind, "KIND",
+     "cpu (default), faults (page faults) or syscalls (time in system calls)"},
     {"name", 0, OPTION_TEXT, &name, "NAME", "the run's name; the time by default"},
     {"out", 'o', OPTION_TEXT, &base, "DIR", "where runs are kept; wick-out by default"},
     {"min-samples", 0, OPTION_U64, &min_samples, "N",
@@ -32,8 +30,10 @@ static const struct option options_run[] = {
     {"allow-partial", 0, OPTION_FLAG, &allow_partial, NULL,
      "publish a run with too few samples all the same"},
     {"capture", 0, OPTION_FLAG, &capture, NULL, "keep the target's output in the run (target.log)"},
-    {"load", 0, OPTION_TEXT, &load, "COMMAND",
-     "run this shell command beside the recording, and end it with it"},
+    {"compare", 0, OPTION_TEXT, &compared, "DIR",
+     "an earlier run's directory: adds what changed since, as picture, text and table"},
+    {"load", 0, OPTION_TEXT, &load_line, "COMMAND",
+     "run this shell command beside the recording, and end it with it; its output is load.log"},
     {"warmup", 0, OPTION_DOUBLE, &warmup, "SECONDS",
      "let the load run so long before recording begins"},
     {"jobs", 'j', OPTION_U32, &request.threads, "N",
@@ -60,40 +60,98 @@ static const struct syntax syntax = {
 
 /* ---- the load beside it ---- */
 
-static pid_t load_pid;
+static struct load load = {.lives = -1, .told = -1};
+static atomic_bool recorded; /* the recording is over */
 
-static bool load_start(struct error *error) {
-    if (!load)
+/* Without a duration, what is attached to is recorded for as long as the load runs. */
+static void *load_watch(void *unused) {
+    while (!recorded && !load_wait(&load, 100000000))
+        ;
+    if (!recorded && load.by_itself)
+        interrupted = 1;
+    return unused;
+}
+
+static bool load_warm_up(const char *log, struct error *error) {
+    if (!load_wait(&load, warmup > 0 ? (uint64_t)(warmup * 1e9) : 0))
+        return !interrupted ||
+               error_set(error, ERROR_INTERRUPTED, "interrupted before the recording began");
+    if (!load_failed(&load))
+        return error_set(error, ERROR_INPUT, "--load: it was over before the recording began");
+    char last[300] = "";
+    run_last_line(log, last, sizeof last);
+    return error_set(error, ERROR_INPUT, "--load: it failed before the recording began%s%s",
+                     *last ? ": " : "", last);
+}
+
+/* A target that wick launches is there only when the recording begins, so its warm-up is a delay. */
+static bool load_begin(const char *log, struct error *error) {
+    if (!load_line)
         return true;
-    char *const words[] = {"sh", "-c", (char *)(uintptr_t)load, NULL};
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETPGROUP); /* so that all of it can be ended */
-    int why = posix_spawnp(&load_pid, "sh", NULL, &attributes, words, environ);
-    posix_spawnattr_destroy(&attributes);
-    if (why != 0)
-        return error_set(error, ERROR_INPUT, "--load %s: %s", load, strerror(why));
-    struct timespec wait = {.tv_sec = (time_t)warmup,
-                            .tv_nsec = (long)((warmup - (double)(time_t)warmup) * 1e9)};
-    nanosleep(&wait, NULL);
+    if (!load_start(&load, load_line, log, error))
+        return false;
+    if (!recording.command)
+        return load_warm_up(log, error);
+    recording.delay += (uint64_t)(warmup * 1e9);
     return true;
 }
 
-static void load_end(void) {
-    if (load_pid <= 0)
+static bool record_beside_load(struct record_result *result, struct error *error) {
+    pthread_t watcher;
+    sigset_t all, before;
+    bool watched = load_line && !recording.command && !recording.duration;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the main thread's */
+    watched = watched && pthread_create(&watcher, NULL, load_watch, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    bool fine = record_run(&recording, result, error);
+    recorded = true;
+    if (watched)
+        pthread_join(watcher, NULL);
+    return fine;
+}
+
+/* ---- kinds ---- */
+
+static void want_faults(void) {
+    static const char *const faults[] = {"page-faults"};
+    if (recording.event_count)
         return;
-    kill(-load_pid, SIGTERM);
-    for (int tries = 0; tries < 40; tries++) {
-        if (waitpid(load_pid, NULL, WNOHANG) == load_pid) {
-            load_pid = 0;
-            return;
-        }
-        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    recording.events = faults;
+    recording.event_count = 1;
+    recording.period = recording.period ? recording.period : 1;
+}
+
+/* Stacks where a call begins; how long it took, and what came of it, where it ends. */
+static void want_syscalls(void) {
+    static const char *const calls[] = {SYSCALLS_ENTER, SYSCALLS_EXIT};
+    recording.events = calls;
+    recording.event_count = COUNT_OF(calls);
+    recording.stacks_of = 1;
+    recording.period = 1;
+}
+
+static const struct kind {
+    const char *name;
+    void (*want)(void);
+    bool own_events; /* it makes no sense with others */
+} kinds[] = {
+    {"cpu", NULL, false},
+    {"faults", want_faults, false},
+    {"syscalls", want_syscalls, true},
+};
+
+static int choose_kind(void) {
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        if (strcmp(kind, kinds[i].name) != 0)
+            continue;
+        if (kinds[i].own_events && recording.event_count)
+            return fail_usage("profile", "--kind %s has events of its own: leave -e away", kind);
+        if (kinds[i].want)
+            kinds[i].want();
+        return 0;
     }
-    kill(-load_pid, SIGKILL);
-    waitpid(load_pid, NULL, 0);
-    load_pid = 0;
+    return fail_usage("profile", "--kind %s: cpu, faults and syscalls are known", kind);
 }
 
 /* ---- the run ---- */
@@ -105,58 +163,56 @@ static const char *target_kind(void) {
                                    : "threads";
 }
 
-static bool choose_kind(int *status) {
-    static const char *const faults[] = {"page-faults"};
-    if (strcmp(kind, "cpu") == 0)
-        return true;
-    if (strcmp(kind, "faults") == 0) {
-        if (!recording.event_count) {
-            recording.events = faults;
-            recording.event_count = 1;
-            recording.period = recording.period ? recording.period : 1;
-        }
-        return true;
-    }
-    *status = fail_usage("profile", "--kind %s: only cpu and faults are known", kind);
-    return false;
-}
-
+/* The target's own failure is the first thing to know; what is wrong with the run comes after it. */
 static int end_run(struct run *run, const struct record_result *result) {
     struct error error;
+    struct buffer why = {0};
     char *path = NULL;
-    bool enough = run_has_enough(run);
-    bool publish = enough || allow_partial;
-    if (!(publish ? run_publish(run, &path, &error) : run_reject(run, &path, &error)))
-        return fail(&error);
+    bool good = !run_shortcoming(run, &why);
+    bool publish = good || allow_partial;
     int status = recording_target_status(result);
-    if (!enough)
-        fprintf(stderr, "wick: %llu samples are fewer than %llu: %s%s\n",
-                (unsigned long long)result->samples, (unsigned long long)min_samples,
+    if (!(publish ? run_publish(run, &path, &error) : run_reject(run, &path, &error))) {
+        buffer_release(&why);
+        return fail(&error);
+    }
+    if (!good)
+        fprintf(stderr, "wick: %.*s: %s%s\n", TEXT_ARGS(buffer_text(&why)),
                 publish ? "published all the same in " : "kept in ", path);
-    if (!enough && !publish)
-        status = ERROR_FEW;
+    if (!publish && !status)
+        status = run_has_enough(run) ? ERROR_INPUT : ERROR_FEW;
     printf("%s\n", path);
     free(path);
+    buffer_release(&why);
     return status;
 }
 
-static int profile_run(struct run *run, struct record_result *result) {
-    struct error error;
+static bool make_run(struct run *run, struct record_result *result, struct error *error) {
     char *data = run_path(run, "profile.data"), *log = run_path(run, "target.log");
+    char *load_log = run_path(run, "load.log");
     recording.output = data;
     recording.target_output = capture && recording.command ? log : NULL;
-    bool fine = load_start(&error) && record_run(&recording, result, &error);
-    load_end();
+    bool fine = load_begin(load_log, error) && record_beside_load(result, error);
+    load_end(&load);
     if (fine) {
         interrupted = 0; /* Ctrl-C ended the recording; what was recorded is still to be written */
         run_wrote(run, "profile.data");
         if (recording.target_output)
             run_wrote(run, "target.log");
-        fine = profile_write_files(run, data, &error);
+        if (load_line)
+            run_wrote(run, "load.log");
+        fine = profile_write_files(run, data, error) && !interrupted;
+        if (interrupted)
+            error_set(error, ERROR_INTERRUPTED, "interrupted; nothing was published");
     }
     free(data);
     free(log);
-    if (!fine) {
+    free(load_log);
+    return fine;
+}
+
+static int profile_run(struct run *run, struct record_result *result) {
+    struct error error;
+    if (!make_run(run, result, &error)) {
         run_discard(run);
         return fail(&error);
     }
@@ -170,18 +226,24 @@ int command_profile(int argc, char **argv) {
     int status = 0;
     if (!options_parse(&syntax, argc, argv, &request.operands, &status))
         return status;
-    if ((status = recording_settle(argc, argv)) || !choose_kind(&status))
+    if ((status = recording_settle(argc, argv)) || (status = choose_kind()))
         return status;
+    if (warmup < 0 || (warmup > 0 && !load_line))
+        return fail_usage("profile", "--warmup %g: of which --load?", warmup);
     struct record_result result = {.target_status = -1};
     struct run run = {.kind = kind,
                       .recording = &recording,
                       .result = &result,
                       .command = recording.command,
+                      .load = &load,
+                      .warmup = warmup,
+                      .compared = compared,
                       .record_target = target_kind(),
                       .min_samples = min_samples,
                       .allow_partial = allow_partial};
     struct error error;
-    status = run_begin(&run, base, name, &error) ? profile_run(&run, &result) : fail(&error);
+    bool fine = (!compared || run_can_compare(&run, &error)) && run_begin(&run, base, name, &error);
+    status = fine ? profile_run(&run, &result) : fail(&error);
     run_release(&run);
     record_result_release(&result);
     return status;

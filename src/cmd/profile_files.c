@@ -55,9 +55,10 @@ static bool write_folded(struct artifact *a, const char *file, const struct flam
 static char *subtitle_of(const struct run *run) {
     const struct record_result *result = run->result;
     struct buffer subtitle = {0};
-    buffer_printf(&subtitle, "%s · %s · %llu samples", result->events,
-                  run_measurement(result->events, result->method),
+    char *measurement = run_measurement(result->events, result->method);
+    buffer_printf(&subtitle, "%s · %s · %llu samples", result->events, measurement,
                   (unsigned long long)result->samples);
+    free(measurement);
     if (!run_has_enough(run))
         buffer_add(&subtitle, TEXT(" · TOO FEW SAMPLES"));
     buffer_add_char(&subtitle, 0);
@@ -147,6 +148,14 @@ static uint64_t count_stacks(const struct flame *flame) {
     return count;
 }
 
+static void count_samples(struct run *run, const struct tree *tree) {
+    for (size_t i = 1; i < tree->cells.count; i++) {
+        const struct cell *cell = &tree->cells.items[i];
+        run->read += cell->samples;
+        run->endings[tree->series.items[cell->series].ending] += cell->samples;
+    }
+}
+
 /* A view of which nothing was sampled has no picture, and none is named. */
 static bool write_view(struct artifact *a, const struct flame *flame,
                        const struct view_names *names) {
@@ -157,21 +166,103 @@ static bool write_view(struct artifact *a, const struct flame *flame,
            write_reverse(a, names) && write_tables_and_page(a, flame, names);
 }
 
+/* ---- what changed since an earlier run ---- */
+
+static struct flame *earlier_flame(const struct run *run, struct error *error) {
+    struct import_options options = {.profile.threads = request.threads, .from = "folded"};
+    struct notes unused = {0};
+    struct source source;
+    struct buffer path = {0};
+    buffer_printf(&path, "%s/stacks.folded", run->compared);
+    buffer_add_char(&path, 0);
+    const char *paths[] = {path.items};
+    bool is_open = source_open(&source, paths, 1, &options, error);
+    struct flame *flame = is_open ? make_flame(&source, &unused, error) : NULL;
+    if (is_open)
+        source_close(&source);
+    notes_release(&unused);
+    buffer_release(&path);
+    return flame;
+}
+
+/* Two runs of one command compare as they are; of what was attached to, only shares mean anything. */
+static bool write_comparison(struct artifact *a, const struct flame *flame) {
+    struct run *run = a->run;
+    if (!run->compared)
+        return true;
+    run->scaled = !run->command;
+    struct diff_options options = {.normalize = run->scaled};
+    struct flame *before = earlier_flame(run, a->error);
+    struct flame *both = before ? flame_diff(before, flame, &options, a->error) : NULL;
+    bool fine = both && write_folded(a, "diff.folded", both) &&
+                write_svg(a, "diff.svg", both, "What changed: red grew, blue shrank", PALETTE_WICK);
+    flame_free(both);
+    flame_free(before);
+    return fine;
+}
+
+/* ---- system calls ---- */
+
+static bool write_syscalls(struct artifact *a, const struct syscalls *syscalls) {
+    struct out out;
+    struct buffer line = {0};
+    if (!artifact_open(a, "syscalls.csv", &out))
+        return false;
+    out_text(&out, TEXT("syscall,calls,errors,total_ns,mean_ns,worst_ns\n"));
+    for (size_t i = 0; i < syscalls->rows.count; i++) {
+        const struct syscall_row *row = &syscalls->rows.items[i];
+        line.count = 0;
+        buffer_add_csv(&line, row->name);
+        buffer_printf(&line, ",%llu,%llu,%llu,%llu,%llu\n", (unsigned long long)row->calls,
+                      (unsigned long long)row->errors, (unsigned long long)row->total,
+                      (unsigned long long)(row->total / row->calls),
+                      (unsigned long long)row->worst);
+        out_text(&out, buffer_text(&line));
+    }
+    buffer_release(&line);
+    return artifact_close(a, "syscalls.csv", &out);
+}
+
+/* ---- all of it ---- */
+
+static bool is_kind(const struct run *run, const char *kind) {
+    return strcmp(run->kind, kind) == 0;
+}
+
+static bool time_syscalls(struct artifact *a) {
+    a->run->syscalls = profile_time_syscalls(a->source->profile, a->error);
+    return a->run->syscalls && write_syscalls(a, a->run->syscalls);
+}
+
+static void choose_events(const struct run *run) {
+    struct profile_options *options = &request.import.profile;
+    static const char *calls[] = {SYSCALLS_ENTER};
+    options->keep_samples = true; /* for the page's timeline */
+    if (is_kind(run, "syscalls")) {
+        options->filter.events = calls;
+        options->filter.event_count = 1;
+    }
+}
+
 bool profile_write_files(struct run *run, const char *data, struct error *error) {
     struct source source;
-    request.import.profile.keep_samples = true; /* for the page's timeline */
+    choose_events(run);
     if (!source_open(&source, &data, 1, &request.import, error))
         return false;
     struct artifact a = {.run = run, .source = &source, .error = error};
-    struct flame *flame = make_flame(&source, &run->notes, error);
-    bool fine = flame != NULL;
-    if (fine) {
+    bool fine = !is_kind(run, "syscalls") || time_syscalls(&a);
+    struct flame *flame = fine ? make_flame(&source, &run->notes, error) : NULL;
+    if (flame) {
         run->flame = flame;
         run->stacks = count_stacks(flame);
-        fine = write_view(&a, flame, &on_cpu) && run_describe(run, error);
+        count_samples(run, source.tree);
     }
+    fine = flame && write_view(&a, flame, &on_cpu) && write_comparison(&a, flame) &&
+           run_describe(run, error);
     run->flame = NULL;
     flame_free(flame);
+    syscalls_free(run->syscalls);
+    run->syscalls = NULL;
     source_close(&source);
     return fine;
 }

@@ -47,4 +47,28 @@ void profile_free(struct profile *profile);
 /* Resolves every location of `tree` that has an object to its frames. */
 void profile_resolve(struct tree *tree, struct objects *objects, const struct profile_options *options);
 
+/* ---- system calls ------------------------------------------------------------------------- */
+
+#define SYSCALLS_ENTER "raw_syscalls:sys_enter"
+#define SYSCALLS_EXIT "raw_syscalls:sys_exit"
+
+struct syscall_row {
+    int64_t number;
+    struct text name;
+    uint32_t location; /* its frame */
+    uint64_t calls;
+    uint64_t errors;
+    uint64_t total; /* nanoseconds from enter to exit */
+    uint64_t worst;
+};
+struct syscalls {
+    VECTOR(struct syscall_row) rows; /* by total, the largest first */
+};
+/*
+ * Of a recording of both events, read with keep_samples and the first of them alone: each call is paired with its end, and the tree and
+ * its samples then weigh the nanoseconds that calls took, on the stacks that made them. NULL: *error says why.
+ */
+struct syscalls *profile_time_syscalls(struct profile *profile, struct error *error);
+void syscalls_free(struct syscalls *syscalls);
+
 #endif

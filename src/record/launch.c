@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ static void child_redirect(const char *path) {
 static void child_main(const struct record_options *options, int go, int failed) {
     char byte;
     ssize_t got;
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* it does not outlive a recorder that is killed */
     do
         got = read(go, &byte, 1);
     while (got < 0 && errno == EINTR);

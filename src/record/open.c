@@ -93,6 +93,16 @@ static void set_modes(struct wanted *wanted, const struct record_options *option
     }
 }
 
+/* Side records are of no place; of the events asked for, stacks_of may be less than all. */
+static bool has_stack(const struct recording *r, const struct wanted *wanted) {
+    size_t before = 0;
+    for (const struct wanted *other = r->events.items; other < wanted; other++)
+        before += other->role == ROLE_SAMPLE;
+    if (wanted->role == ROLE_SAMPLE && r->options->stacks_of)
+        return before < r->options->stacks_of;
+    return wanted->role != ROLE_SIDE;
+}
+
 /* The first event carries the side records for all. */
 static void set_attr(struct recording *r, struct wanted *wanted, bool first) {
     const struct record_options *options = r->options;
@@ -104,7 +114,7 @@ static void set_attr(struct recording *r, struct wanted *wanted, bool first) {
         attr->sample_type |= PERF_SAMPLE_IDENTIFIER;
     if (attr->type == PERF_TYPE_TRACEPOINT)
         attr->sample_type |= PERF_SAMPLE_RAW;
-    if (wanted->role != ROLE_SIDE)
+    if (has_stack(r, wanted))
         set_call_graph(attr, options);
     set_rate(wanted, options);
     attr->disabled = 1;

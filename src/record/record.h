@@ -35,6 +35,7 @@ struct record_options {
     /* what to count */
     const char *const *events; /* as perf names them; none: cycles, else cpu-clock */
     size_t event_count;
+    size_t stacks_of; /* only the first so many of them carry stacks; 0: all */
     uint64_t frequency; /* samples a second … */
     uint64_t period;    /* … or one every so many events, when not 0 */
     enum record_call_graph call_graph;

@@ -1,5 +1,5 @@
 /*
- * run.json for programs and report.txt for people: what was measured, how, and what was missing.
+ * run.json, for programs: what was measured, how, and what was missing. report.c says the same for people.
  */
 #include "run/run.h"
 
@@ -16,12 +16,8 @@
 #include "run/internal.h"
 #include "view/view.h"
 
-enum { TOP_STACKS = 15 };
-
-const char *run_measurement(const char *event, const char *method) {
+static const char *measurement_of(const char *event) {
     struct perf_event_attr attr;
-    if (method && strcmp(method, "ptrace") == 0)
-        return "ptrace sampling";
     if (!record_parse_event(event, &attr, NULL))
         return "unknown kind of event";
     switch (attr.type) {
@@ -40,8 +36,32 @@ const char *run_measurement(const char *event, const char *method) {
     }
 }
 
-static const char *call_graph_name(const struct record_options *recording, char *text,
-                                   size_t size) {
+/* Where the event's name ends in a list: at a comma that is not between slashes (cpu/event=0x3c,umask=0/). */
+static size_t event_length(const char *list) {
+    size_t length = 0;
+    for (bool inside = false; list[length] && (inside || list[length] != ','); length++)
+        inside ^= list[length] == '/';
+    return length;
+}
+
+char *run_measurement(const char *events, const char *method) {
+    struct buffer kinds = {0};
+    if (method && strcmp(method, "ptrace") == 0)
+        return memory_copy("ptrace sampling", 15);
+    while (!kinds.count || *events) {
+        size_t length = event_length(events);
+        char *event = memory_copy(events, length);
+        const char *kind = measurement_of(event);
+        if (text_search(buffer_text(&kinds), text_of(kind)) == SIZE_MAX)
+            buffer_printf(&kinds, "%s%s", kinds.count ? ", " : "", kind);
+        free(event);
+        events += length + (events[length] == ',');
+    }
+    buffer_add_char(&kinds, 0);
+    return kinds.items;
+}
+
+const char *call_graph_name(const struct record_options *recording, char *text, size_t size) {
     static const char *const names[] = {"dwarf", "fp", "lbr", "none"};
     if (recording->call_graph == CALL_GRAPH_DWARF)
         snprintf(text, size, "dwarf,%u", recording->stack_size);
@@ -50,17 +70,22 @@ static const char *call_graph_name(const struct record_options *recording, char 
     return text;
 }
 
-static int exit_status(const struct run *run) {
+int run_exit_status(const struct run *run) {
     int status = run->result->target_status;
     return status == -1 ? -1 : WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /* ---- run.json ---- */
 
+/* An empty one is null. */
+static void add_text(struct buffer *json, const char *key, struct text value) {
+    buffer_printf(json, value.length ? "  \"%s\": \"" : "  \"%s\": null", key);
+    buffer_add_json(json, value);
+    buffer_add(json, value.length ? TEXT("\",\n") : TEXT(",\n"));
+}
+
 static void add_string(struct buffer *json, const char *key, const char *value) {
-    buffer_printf(json, "  \"%s\": \"", key);
-    buffer_add_json(json, text_of(value));
-    buffer_add(json, TEXT("\",\n"));
+    add_text(json, key, text_of(value));
 }
 
 static void add_number(struct buffer *json, const char *key, uint64_t value) {
@@ -107,15 +132,17 @@ static void json_measurement(struct buffer *json, const struct run *run) {
     const struct record_result *result = run->result;
     char graph[40];
     add_string(json, "profile_kind", run->kind);
-    add_string(json, "requested_backend", "perf");
+    add_string(json, "requested_backend", recording->method == METHOD_PTRACE ? "ptrace" : "perf");
     add_string(json, "actual_backend", result->method);
-    if (strcmp(result->method, "perf") == 0)
-        buffer_add(json, TEXT("  \"fallback_reason\": null,\n"));
-    else
-        add_string(json, "fallback_reason", "perf events were refused");
-    add_string(json, "measurement", run_measurement(result->events, result->method));
-    add_number(json, recording->period ? "sample_period" : "sample_frequency",
-               recording->period ? recording->period : recording->frequency);
+    bool fell_back = strcmp(result->method, "perf") != 0 && recording->method != METHOD_PTRACE;
+    add_string(json, "fallback_reason", fell_back ? "perf events were refused" : "");
+    char *measurement = run_measurement(result->events, result->method);
+    add_string(json, "measurement", measurement);
+    free(measurement);
+    bool by_period = recording->period != 0;
+    add_number(json, by_period ? "sample_period" : "sample_frequency",
+               by_period ? recording->period : recording->frequency);
+    add_string(json, by_period ? "sample_frequency" : "sample_period", ""); /* null */
     add_string(json, "sample_event", result->events);
     add_string(json, "call_graph", call_graph_name(recording, graph, sizeof graph));
     add_target(json, run);
@@ -125,26 +152,75 @@ static void json_measurement(struct buffer *json, const struct run *run) {
         buffer_add(json, TEXT("  \"duration_secs\": null,\n"));
 }
 
+static void json_tool(struct buffer *json) {
+    char path[4200];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length > 0 ? length : 0] = 0;
+    buffer_add(json, TEXT("  \"tool_versions\": [{\"name\": \"wick\", \"path\": \""));
+    buffer_add_json(json, text_of(path));
+    buffer_add(json, TEXT("\", \"source\": \"itself\", \"version\": \"" WICK_VERSION
+                          "\", \"error\": null}],\n"));
+}
+
 static void json_result(struct buffer *json, const struct run *run) {
     const struct record_result *result = run->result;
     add_number(json, "started_at_unix_ms", result->started_ns / 1000000);
     add_number(json, "ended_at_unix_ms", result->ended_ns / 1000000);
-    if (exit_status(run) >= 0)
-        add_number(json, "exit_status", (uint64_t)exit_status(run));
+    if (run_exit_status(run) >= 0)
+        add_number(json, "exit_status", (uint64_t)run_exit_status(run));
     else
         buffer_add(json, TEXT("  \"exit_status\": null,\n"));
     add_number(json, "samples", result->samples);
+    add_number(json, "samples_read", run->read);
+    add_number(json, "stacks_complete", run->endings[ENDING_COMPLETE]);
+    add_number(json, "stacks_truncated", run->endings[ENDING_TRUNCATED]);
+    add_number(json, "stacks_broken", run->endings[ENDING_BROKEN]);
     add_number(json, "lost", result->lost);
     add_number(json, "stacks", run->stacks);
     add_number(json, "min_samples", run->min_samples);
     buffer_printf(json, "  \"enough_samples\": %s,\n", run_has_enough(run) ? "true" : "false");
+    struct buffer why = {0};
+    run_shortcoming(run, &why);
+    add_text(json, "partial_reason", buffer_text(&why));
+    buffer_release(&why);
     buffer_add(json, TEXT("  \"symbols\": true,\n"));
-    buffer_add(json, TEXT("  \"tool_versions\": [{\"name\": \"wick\", \"version\": \"" WICK_VERSION
-                          "\"}],\n"));
+    json_tool(json);
 }
 
-static bool write_text(const struct run *run, const char *file, struct text text,
-                       struct error *error) {
+static void json_facts(struct buffer *json, const struct facts *facts) {
+    buffer_add(json, TEXT("  \"inputs\": ["));
+    for (size_t i = 0; i < facts->inputs.count; i++) {
+        buffer_add(json, i ? TEXT(", {\"path\": \"") : TEXT("{\"path\": \""));
+        buffer_add_json(json, text_of(facts->inputs.items[i].path));
+        buffer_printf(json, "\", \"sha256\": \"%s\"}", facts->inputs.items[i].digest);
+    }
+    buffer_add(json, TEXT("],\n"));
+    add_text(json, "build_id", buffer_text(&facts->build_id));
+    add_text(json, "compiler", buffer_text(&facts->compiler));
+    add_string(json, "git_commit", facts->commit);
+    buffer_printf(json, "  \"git_dirty\": %s,\n",
+                  !facts->tree_known  ? "null"
+                  : facts->tree_dirty ? "true"
+                                      : "false");
+}
+
+/* What else took part: a load, an earlier run. */
+static void json_beside(struct buffer *json, const struct run *run) {
+    struct buffer how = {0};
+    add_string(json, "load", run->load->line ? run->load->line : "");
+    if (run->load->line) {
+        load_describe(run->load, &how);
+        add_text(json, "load_ended", buffer_text(&how));
+        buffer_printf(json, "  \"warmup_secs\": %g,\n", run->warmup);
+    }
+    add_string(json, "compared_with", run->compared ? run->compared : "");
+    if (run->compared)
+        buffer_printf(json, "  \"compared_scaled\": %s,\n", run->scaled ? "true" : "false");
+    buffer_release(&how);
+}
+
+bool run_write_text(const struct run *run, const char *file, struct text text,
+                    struct error *error) {
     char *path = run_path(run, file);
     struct out out;
     bool fine = out_open(&out, path, error);
@@ -156,7 +232,7 @@ static bool write_text(const struct run *run, const char *file, struct text text
     return fine;
 }
 
-static bool write_json(struct run *run, struct error *error) {
+static bool write_json(struct run *run, const struct facts *facts, struct error *error) {
     struct buffer json = {0};
     struct utsname host;
     char *directory = getcwd(NULL, 0);
@@ -174,6 +250,8 @@ static bool write_json(struct run *run, struct error *error) {
     buffer_printf(&json, "%s %s %s\",\n", host.sysname, host.release, host.machine);
     json_measurement(&json, run);
     json_result(&json, run);
+    json_beside(&json, run);
+    json_facts(&json, facts);
     buffer_add(&json, TEXT("  \"artifacts\": ["));
     add_items(&json, run->artifacts.items, run->artifacts.count);
     buffer_add(&json, TEXT("],\n  \"diagnostics\": ["));
@@ -181,144 +259,9 @@ static bool write_json(struct run *run, struct error *error) {
     add_notes(&json, &run->result->notes, &first);
     add_notes(&json, &run->notes, &first);
     buffer_add(&json, first ? TEXT("]\n}\n") : TEXT("\n  ]\n}\n"));
-    bool fine = write_text(run, "run.json", buffer_text(&json), error);
+    bool fine = run_write_text(run, "run.json", buffer_text(&json), error);
     buffer_release(&json);
     free(directory);
-    return fine;
-}
-
-/* ---- report.txt ---- */
-
-static void add_time(struct buffer *text, const char *what, uint64_t ns) {
-    time_t seconds = (time_t)(ns / 1000000000u);
-    struct tm parts;
-    char shown[40];
-    gmtime_r(&seconds, &parts);
-    strftime(shown, sizeof shown, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    buffer_printf(text, "%-22s %s\n", what, shown);
-}
-
-static void report_host(struct buffer *text) {
-    struct utsname host;
-    char line[300], paranoid[20] = "unknown";
-    uname(&host);
-    record_cpu_model(line, sizeof line);
-    file_read_small("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof paranoid);
-    buffer_printf(text, "%-22s %s\n%-22s %s %s\n%-22s %s\n%-22s %s\n", "Machine:", host.machine,
-                  "Kernel:", host.sysname, host.release, "CPU:", line,
-                  "perf_event_paranoid:", paranoid);
-}
-
-static void report_target(struct buffer *text, const struct run *run) {
-    if (run->command) {
-        buffer_printf(text, "%-22s", "Command:");
-        for (char *const *word = run->command; *word; word++) {
-            buffer_add_char(text, ' ');
-            buffer_add_shown(text, text_of(*word));
-        }
-        buffer_add_char(text, '\n');
-        describe_program(text, run->command[0]);
-        if (exit_status(run) >= 0)
-            buffer_printf(text, "%-22s %d\n", "Exit status:", exit_status(run));
-    } else {
-        buffer_printf(text, "%-22s %s\n", "Attached to:", run->record_target);
-    }
-    describe_git(text);
-}
-
-static void report_measurement(struct buffer *text, const struct run *run) {
-    const struct record_options *recording = run->recording;
-    const struct record_result *result = run->result;
-    char graph[40];
-    buffer_printf(text, "%-22s %s (%s)\n", "Measured:", result->events,
-                  run_measurement(result->events, result->method));
-    if (recording->period)
-        buffer_printf(text, "%-22s %llu\n", "Period:", (unsigned long long)recording->period);
-    else
-        buffer_printf(text, "%-22s %llu Hz\n",
-                      "Frequency:", (unsigned long long)recording->frequency);
-    buffer_printf(text, "%-22s %s\n",
-                  "Call graph:", call_graph_name(recording, graph, sizeof graph));
-    add_time(text, "Started:", result->started_ns);
-    add_time(text, "Ended:", result->ended_ns);
-    buffer_printf(text, "%-22s %llu\n", "Samples:", (unsigned long long)result->samples);
-    if (!recording->period && result->ended_ns > result->started_ns)
-        buffer_printf(text, "%-22s %.0f a busy CPU\n", "Expected at most:",
-                      (double)recording->frequency *
-                          (double)(result->ended_ns - result->started_ns) / 1e9);
-    buffer_printf(text, "%-22s %llu\n%-22s %llu\n",
-                  "Distinct stacks:", (unsigned long long)run->stacks,
-                  "Lost:", (unsigned long long)result->lost);
-    buffer_printf(text, "%-22s %llu%s\n", "Least samples:", (unsigned long long)run->min_samples,
-                  run_has_enough(run) ? "" : " (NOT REACHED: no conclusions about hot code)");
-}
-
-static void report_notes(struct buffer *text, const struct notes *notes) {
-    for (size_t i = 0; i < notes->count; i++) {
-        buffer_add(text, TEXT("  "));
-        note_print(&notes->items[i], text);
-        buffer_add_char(text, '\n');
-    }
-}
-
-static int top_order(const void *a, const void *b, void *context) {
-    const struct flame_node *nodes = context;
-    const struct flame_node *x = &nodes[*(const uint32_t *)a], *y = &nodes[*(const uint32_t *)b];
-    if (x->self != y->self)
-        return x->self > y->self ? -1 : 1;
-    return (*(const uint32_t *)a > *(const uint32_t *)b) -
-           (*(const uint32_t *)a < *(const uint32_t *)b);
-}
-
-static void add_stack(struct buffer *text, const struct flame *flame, uint32_t node) {
-    VECTOR(uint32_t) path = {0};
-    for (; node; node = flame->nodes.items[node].parent)
-        vector_push(&path, node);
-    for (size_t i = path.count; i-- > 0;) {
-        buffer_add_shown(text, flame_name(flame, path.items[i]));
-        if (i)
-            buffer_add_char(text, ';');
-    }
-    vector_release(&path);
-}
-
-static void report_top(struct buffer *text, const struct flame *flame) {
-    VECTOR(uint32_t) order = {0};
-    for (size_t i = 1; i < flame->nodes.count; i++)
-        if (flame->nodes.items[i].self)
-            vector_push(&order, (uint32_t)i);
-    if (order.count)
-        qsort_r(order.items, order.count, sizeof *order.items, top_order, flame->nodes.items);
-    buffer_printf(text, "\nTop %d stacks (%% of all, stack):\n", TOP_STACKS);
-    for (size_t i = 0; i < order.count && i < TOP_STACKS; i++) {
-        double share = 100.0 * (double)flame->nodes.items[order.items[i]].self /
-                       (double)flame->nodes.items[0].total;
-        buffer_printf(text, "%7.2f %%  ", share);
-        add_stack(text, flame, order.items[i]);
-        buffer_add_char(text, '\n');
-    }
-    vector_release(&order);
-}
-
-static bool write_report(struct run *run, struct error *error) {
-    struct buffer text = {0};
-    buffer_printf(&text, "%-22s %s profile \"%s\", by wick " WICK_VERSION "\n", "Run:", run->kind,
-                  run->name);
-    report_target(&text, run);
-    report_host(&text);
-    report_measurement(&text, run);
-    buffer_printf(&text, "%-22s", "Files:");
-    for (size_t i = 0; i < run->artifacts.count; i++)
-        buffer_printf(&text, " %s", run->artifacts.items[i]);
-    buffer_add(&text, TEXT("\n\nWhat was lost, missing or left out:\n"));
-    report_notes(&text, &run->result->notes);
-    report_notes(&text, &run->notes);
-    if (!run->result->notes.count && !run->notes.count)
-        buffer_add(&text, TEXT("  nothing\n"));
-    if (run->flame && run->flame->nodes.items[0].total)
-        report_top(&text, run->flame);
-    bool fine = write_text(run, "report.txt", buffer_text(&text), error);
-    buffer_release(&text);
     return fine;
 }
 
@@ -326,5 +269,9 @@ bool run_describe(struct run *run, struct error *error) {
     notes_sort(&run->notes);
     run_wrote(run, "run.json");
     run_wrote(run, "report.txt");
-    return write_json(run, error) && write_report(run, error);
+    struct facts facts;
+    facts_of_run(&facts, run);
+    bool fine = write_json(run, &facts, error) && run_write_report(run, &facts, error);
+    facts_release(&facts);
+    return fine;
 }

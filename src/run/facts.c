@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,28 +31,38 @@ static bool find_program(const char *name, char *path, size_t size) {
     return false;
 }
 
-void describe_program(struct buffer *text, const char *name) {
-    char path[4200], hex[65];
+static bool add_input(struct facts *facts, const char *path) {
+    struct input_file input = {0};
+    struct stat status;
     struct file file;
-    if (!find_program(name, path, sizeof path) || !file_open_raw(&file, path, NULL))
-        return;
-    sha256_hex(file.data, file.size, hex);
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || !file_open_raw(&file, path, NULL))
+        return false;
+    sha256_hex(file.data, file.size, input.digest);
     file_close(&file);
-    buffer_printf(text, "%-22s sha256:%s\n", "Program digest:", hex);
+    input.path = memory_copy(path, strlen(path));
+    vector_push(&facts->inputs, input);
+    return true;
+}
+
+static void add_program(struct facts *facts, const char *path) {
     struct build_id id;
-    if (object_file_build_id(path, &id)) {
-        buffer_printf(text, "%-22s ", "Build id:");
+    if (!add_input(facts, path))
+        return;
+    if (object_file_build_id(path, &id))
         for (size_t i = 0; i < id.size; i++)
-            buffer_printf(text, "%02x", id.bytes[i]);
-        buffer_add_char(text, '\n');
-    }
-    struct buffer compiler = {0};
-    if (object_file_compiler(path, &compiler)) {
-        buffer_printf(text, "%-22s ", "Compiler:");
-        buffer_add_shown(text, buffer_text(&compiler));
-        buffer_add_char(text, '\n');
-    }
-    buffer_release(&compiler);
+            buffer_printf(&facts->build_id, "%02x", id.bytes[i]);
+    object_file_compiler(path, &facts->compiler);
+}
+
+/* Of a process that was attached to, if it is still there. */
+static void add_process(struct facts *facts, int32_t pid) {
+    char link[64], path[4200];
+    snprintf(link, sizeof link, "/proc/%d/exe", pid);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length <= 0)
+        return;
+    path[length] = 0;
+    add_program(facts, path);
 }
 
 /* ---- git ---- */
@@ -86,16 +97,38 @@ static bool ask_git(char *const *words, char *answer, size_t size) {
     return started && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-void describe_git(struct buffer *text) {
-    char commit[100], changes[8];
+static void ask_tree(struct facts *facts) {
+    char changes[8];
     char *const head[] = {"git", "rev-parse", "HEAD", NULL};
     char *const state[] = {"git", "status", "--porcelain", NULL};
-    if (!ask_git(head, commit, sizeof commit))
+    if (!ask_git(head, facts->commit, sizeof facts->commit)) {
+        facts->commit[0] = 0;
         return;
-    commit[strcspn(commit, "\n")] = 0;
-    bool known = ask_git(state, changes, sizeof changes);
-    buffer_printf(text, "%-22s %s%s\n", "Git commit:", commit,
-                  !known       ? ""
-                  : changes[0] ? ", dirty"
-                               : ", clean");
+    }
+    facts->commit[strcspn(facts->commit, "\n")] = 0;
+    facts->tree_known = ask_git(state, changes, sizeof changes);
+    facts->tree_dirty = facts->tree_known && changes[0];
+}
+
+/* ---- */
+
+void facts_of_run(struct facts *facts, const struct run *run) {
+    char path[4200];
+    *facts = (struct facts){0};
+    if (run->command && find_program(run->command[0], path, sizeof path))
+        add_program(facts, path);
+    for (char *const *word = run->command; word && *word; word++)
+        if (word != run->command)
+            add_input(facts, *word);
+    for (size_t i = 0; i < run->recording->pid_count && !facts->inputs.count; i++)
+        add_process(facts, run->recording->pids[i]);
+    ask_tree(facts);
+}
+
+void facts_release(struct facts *facts) {
+    for (size_t i = 0; i < facts->inputs.count; i++)
+        free(facts->inputs.items[i].path);
+    vector_release(&facts->inputs);
+    buffer_release(&facts->build_id);
+    buffer_release(&facts->compiler);
 }

@@ -2,14 +2,31 @@
 #ifndef WICK_RUN_INTERNAL_H
 #define WICK_RUN_INTERNAL_H
 
-#include "base/base.h"
+#include "run/run.h"
 
-/* What the program at `path` (looked up as execvp does) is: digest, build id, compiler. */
-void describe_program(struct buffer *text, const char *path);
-/* The commit of the working directory and whether it is dirty; nothing outside a git tree. */
-void describe_git(struct buffer *text);
+/* What is known of what was profiled and of the tree it stands in: empty where nothing is. */
+struct input_file {
+    char *path;
+    char digest[65]; /* SHA-256 */
+};
+struct facts {
+    VECTOR(struct input_file) inputs; /* the program, then the arguments that name files */
+    struct buffer build_id; /* of the program */
+    struct buffer compiler;
+    char commit[100]; /* of the working directory's git tree */
+    bool tree_known;  /* whether it is dirty */
+    bool tree_dirty;
+};
+void facts_of_run(struct facts *facts, const struct run *run);
+void facts_release(struct facts *facts);
 
 /* SHA-256 of a file's bytes, in hexadecimal. */
 void sha256_hex(const uint8_t *data, size_t size, char hex[65]);
+
+/* describe.c, for both accounts. */
+const char *call_graph_name(const struct record_options *recording, char *text, size_t size);
+int run_exit_status(const struct run *run); /* as shells have it; -1: there is none */
+bool run_write_text(const struct run *run, const char *file, struct text text, struct error *error);
+bool run_write_report(struct run *run, const struct facts *facts, struct error *error);
 
 #endif

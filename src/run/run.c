@@ -75,6 +75,51 @@ bool run_has_enough(const struct run *run) {
     return run->result->samples >= run->min_samples;
 }
 
+bool run_shortcoming(const struct run *run, struct buffer *why) {
+    if (!run_has_enough(run))
+        buffer_printf(why, "%llu samples are fewer than %llu",
+                      (unsigned long long)run->result->samples,
+                      (unsigned long long)run->min_samples);
+    if (load_failed(run->load)) {
+        buffer_add(why, why->count ? TEXT("; the load ") : TEXT("the load "));
+        load_describe(run->load, why);
+    }
+    return why->count != 0;
+}
+
+void run_last_line(const char *path, char *line, size_t size) {
+    struct file file;
+    *line = 0;
+    if (!file_open_raw(&file, path, NULL))
+        return;
+    struct text text = text_trim(file_text(&file));
+    size_t before = text_find_last(text, '\n');
+    if (before != SIZE_MAX)
+        text = text_from(text, before + 1);
+    snprintf(line, size, "%.*s", (int)(text.length < size ? text.length : size - 1), text.data);
+    file_close(&file);
+}
+
+/* The kind stands in run.json as we write it; whoever else wrote one is not asked. */
+bool run_can_compare(const struct run *run, struct error *error) {
+    struct file stacks = {0}, json = {0};
+    char *stacks_path = printed("%s/stacks.folded", run->compared);
+    char *json_path = printed("%s/run.json", run->compared);
+    char *kind = printed("\"profile_kind\": \"%s\"", run->kind);
+    bool fine = file_open(&json, json_path, error) && file_open(&stacks, stacks_path, error);
+    if (fine && text_search(file_text(&json), text_of(kind)) == SIZE_MAX)
+        fine = error_set(error, ERROR_INPUT, "--compare %s: it is not a run of kind %s",
+                         run->compared, run->kind);
+    if (json.path)
+        file_close(&json);
+    if (stacks.path)
+        file_close(&stacks);
+    free(stacks_path);
+    free(json_path);
+    free(kind);
+    return fine;
+}
+
 /* ---- the end ---- */
 
 /* Runs hold files and nothing deeper. */

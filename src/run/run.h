@@ -9,7 +9,10 @@
 #ifndef WICK_RUN_H
 #define WICK_RUN_H
 
+#include <sys/types.h>
+
 #include "base/base.h"
+#include "profile/profile.h"
 #include "record/record.h"
 #include "tree/tree.h"
 
@@ -21,13 +24,18 @@ struct run {
     const struct record_options *recording;
     const struct record_result *result;
     char *const *command; /* NULL when attached */
+    const struct load *load;
+    double warmup; /* seconds */
+    const char *compared; /* an earlier run's directory; NULL: none */
+    bool scaled; /* its weights, to this run's total, before they were compared */
     const char *record_target; /* "command", "process", "threads", "system" */
     uint64_t min_samples;
     bool allow_partial;
+    uint64_t read;     /* samples counted in the recording; `result` has those that were taken */
+    uint64_t endings[ENDING_UNKNOWN + 1]; /* of their stacks */
     uint64_t stacks;   /* distinct ones */
-    uint64_t total;    /* weight of all, in `unit` */
-    struct text unit;
     const struct flame *flame; /* for the top stacks */
+    struct syscalls *syscalls; /* of such a run, else NULL */
     struct notes notes;        /* what the reading said; the recording's are in `result` */
     VECTOR(char *) artifacts;  /* names of the files that are there */
 };
@@ -40,6 +48,12 @@ void run_wrote(struct run *run, const char *file);
 
 /* True if there are enough samples for conclusions, or the user takes what there is. */
 bool run_has_enough(const struct run *run);
+/* What keeps the run from being published, if anything does: too few samples, a load that failed. True, and the reason added. */
+bool run_shortcoming(const struct run *run, struct buffer *why);
+/* Whether run->compared is a run of the same kind, with stacks to compare with. Before anything is recorded. */
+bool run_can_compare(const struct run *run, struct error *error);
+/* The last line of a log that is not empty, for messages. */
+void run_last_line(const char *path, char *line, size_t size);
 /* run.json and report.txt. After everything else was written. */
 bool run_describe(struct run *run, struct error *error);
 
@@ -49,7 +63,30 @@ bool run_reject(struct run *run, char **path, struct error *error);
 void run_discard(struct run *run);
 void run_release(struct run *run);
 
-/* What kind of measurement an event is, truthfully: "software clock", "hardware counter", "tracepoint", "ptrace", … */
-const char *run_measurement(const char *event, const char *method);
+/* ---- the load beside it ------------------------------------------------------------------- */
+
+/* A shell command that runs beside the recording. However wick ends, all that the command started in its group ends, too. */
+struct load {
+    const char *line; /* NULL: there is none */
+    pid_t keeper;
+    int lives;      /* closed by us when the load is to end */
+    int told;       /* how it ended comes here */
+    int status;     /* as waitpid() gives it; -1: it has not ended */
+    bool by_itself; /* it ended before it was made to */
+};
+/* Its output goes to the file `log`, unless that is NULL. */
+bool load_start(struct load *load, const char *line, const char *log, struct error *error);
+/* Waits so long for it to end; true if it has. A signal ends the waiting, too. */
+bool load_wait(struct load *load, uint64_t nanoseconds);
+/* Ends it, if it has not ended, and waits until it is gone. */
+void load_end(struct load *load);
+/* It ended by itself, and not well. */
+bool load_failed(const struct load *load);
+/* "ended with status 1 before the recording was over" */
+void load_describe(const struct load *load, struct buffer *text);
+
+/* What kind of measurement an event is, truthfully: "software clock", "hardware counter", "tracepoint", "ptrace sampling", …; of
+   several events ("cycles,page-faults") all their kinds. free() it. */
+char *run_measurement(const char *events, const char *method);
 
 #endif

@@ -1,0 +1,171 @@
+/*
+ * The load beside a recording: a shell command in a process group of its own, under a keeper.
+ *
+ * The keeper is a child of wick that outlives the command and waits for one thing: that wick closes its end of a pipe, as it does
+ * when the recording is over and as the kernel does however wick ends. It then asks the whole group to end, and makes it end two
+ * seconds later. So nothing that the command started in its group is left running, whatever happens to wick. What the command
+ * ended with comes back through a second pipe.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "run/run.h"
+
+enum { PATIENCE = 40 }; /* twentieths of a second from SIGTERM to SIGKILL */
+
+static void pause_briefly(void) {
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+}
+
+/* ---- the keeper: only what is safe after fork() in a program with threads ---- */
+
+/* Whatever was started below the command and lost its parent is the keeper's child, so "no child left" means all of it ended. */
+static bool keeper_reap(pid_t command, int told) {
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        if (pid == command)
+            (void)!write(told, &status, sizeof status);
+    return pid < 0 && errno == ECHILD;
+}
+
+static void keeper_end_group(pid_t command, int told) {
+    kill(0, SIGTERM);
+    for (int tries = 0; tries < PATIENCE; tries++) {
+        if (keeper_reap(command, told))
+            _exit(0);
+        pause_briefly();
+    }
+    kill(0, SIGKILL); /* itself, too */
+    _exit(0);
+}
+
+/* Its output goes to the log, if there is one; its input is empty, for the terminal is wick's. */
+static void command_main(const char *line, const char *log, const sigset_t *before) {
+    int empty = open("/dev/null", O_RDONLY),
+        output = log ? open(log, O_WRONLY | O_CREAT | O_TRUNC, 0666) : -1;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, before, NULL);
+    if (empty >= 0)
+        dup2(empty, STDIN_FILENO);
+    if (output >= 0) {
+        dup2(output, STDOUT_FILENO);
+        dup2(output, STDERR_FILENO);
+    }
+    execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+    _exit(127);
+}
+
+static void keeper_main(const char *line, const char *log, int wick_lives, int told) {
+    sigset_t child, before;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, &before);
+    setpgid(0, 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGTERM, SIG_IGN); /* it sends that to its group */
+    struct signalfd_siginfo what;
+    struct pollfd polled[] = {{.fd = wick_lives},
+                              {.fd = signalfd(-1, &child, SFD_CLOEXEC), .events = POLLIN}};
+    pid_t command = fork();
+    if (command == 0)
+        command_main(line, log, &before);
+    while (!polled[0].revents) { /* POLLHUP: wick's end is closed */
+        if (poll(polled, COUNT_OF(polled), -1) > 0 && polled[1].revents & POLLIN &&
+            read(polled[1].fd, &what, sizeof what) == sizeof what)
+            keeper_reap(command, told);
+    }
+    keeper_end_group(command, told);
+}
+
+/* ---- wick's side ---- */
+
+static bool open_pipes(int lives[2], int told[2], struct error *error) {
+    if (pipe2(lives, O_CLOEXEC) != 0)
+        return error_errno(error, "--load");
+    if (pipe2(told, O_CLOEXEC) == 0)
+        return true;
+    close(lives[0]);
+    close(lives[1]);
+    return error_errno(error, "--load");
+}
+
+bool load_start(struct load *load, const char *line, const char *log, struct error *error) {
+    int lives[2], told[2];
+    *load = (struct load){.line = line, .lives = -1, .told = -1, .status = -1};
+    if (!open_pipes(lives, told, error))
+        return false;
+    load->keeper = fork();
+    if (load->keeper == 0) {
+        close(lives[1]);
+        close(told[0]);
+        keeper_main(line, log, lives[0], told[1]);
+    }
+    close(lives[0]);
+    close(told[1]);
+    load->lives = lives[1];
+    load->told = told[0];
+    if (load->keeper > 0)
+        return true;
+    load->keeper = 0;
+    error_errno(error, "--load");
+    load_end(load);
+    return false;
+}
+
+bool load_wait(struct load *load, uint64_t nanoseconds) {
+    struct timespec limit = {.tv_sec = (time_t)(nanoseconds / 1000000000u),
+                             .tv_nsec = (long)(nanoseconds % 1000000000u)};
+    struct pollfd ended = {.fd = load->told, .events = POLLIN};
+    if (load->status != -1)
+        return true;
+    if (load->told < 0 || ppoll(&ended, 1, &limit, NULL) <= 0)
+        return false;
+    if (read(load->told, &load->status, sizeof load->status) != sizeof load->status)
+        load->status = -1;
+    load->by_itself = load->status != -1;
+    return load->by_itself;
+}
+
+/* One that ended while nobody looked ended by itself. */
+void load_end(struct load *load) {
+    if (load->told >= 0)
+        load_wait(load, 0);
+    if (load->lives >= 0)
+        close(load->lives);
+    if (load->keeper > 0)
+        while (waitpid(load->keeper, NULL, 0) < 0 && errno == EINTR)
+            ;
+    if (load->told >= 0)
+        close(load->told);
+    load->keeper = 0;
+    load->lives = load->told = -1;
+}
+
+bool load_failed(const struct load *load) {
+    return load->by_itself && load->status != 0;
+}
+
+void load_describe(const struct load *load, struct buffer *text) {
+    if (!load->by_itself)
+        buffer_add(text, TEXT("ran until the recording was over"));
+    else if (WIFSIGNALED(load->status))
+        buffer_printf(text, "was ended by signal %d before the recording was over",
+                      WTERMSIG(load->status));
+    else
+        buffer_printf(text, "ended with status %d before the recording was over",
+                      WEXITSTATUS(load->status));
+}

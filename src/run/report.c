@@ -1,0 +1,222 @@
+/*
+ * report.txt, for people: what was measured, how, what was missing, and what came out.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "run/internal.h"
+#include "run/run.h"
+#include "view/view.h"
+
+enum { TOP_STACKS = 15 };
+
+static void line(struct buffer *text, const char *what, const char *format, ...) PRINTF_LIKE(3, 4);
+static void line(struct buffer *text, const char *what, const char *format, ...) {
+    char *value = NULL;
+    va_list list;
+    va_start(list, format);
+    if (vasprintf(&value, format, list) < 0)
+        value = NULL;
+    va_end(list);
+    buffer_printf(text, "%-22s ", what);
+    buffer_add_shown(text, text_of(value ? value : ""));
+    buffer_add_char(text, '\n');
+    free(value);
+}
+
+static void time_line(struct buffer *text, const char *what, uint64_t ns) {
+    time_t seconds = (time_t)(ns / 1000000000u);
+    struct tm parts;
+    char shown[40];
+    gmtime_r(&seconds, &parts);
+    strftime(shown, sizeof shown, "%Y-%m-%dT%H:%M:%S", &parts);
+    line(text, what, "%s.%03uZ", shown, (unsigned)(ns / 1000000 % 1000));
+}
+
+static void report_host(struct buffer *text) {
+    struct utsname host;
+    char model[300], paranoid[20] = "unknown";
+    uname(&host);
+    record_cpu_model(model, sizeof model);
+    file_read_small("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof paranoid);
+    line(text, "Host:", "%s", host.nodename);
+    line(text, "Machine:", "%s", host.machine);
+    line(text, "Kernel:", "%s %s", host.sysname, host.release);
+    line(text, "CPU:", "%s", model);
+    line(text, "perf_event_paranoid:", "%s", paranoid);
+}
+
+static void report_target(struct buffer *text, const struct run *run) {
+    const struct record_options *recording = run->recording;
+    struct buffer words = {0};
+    for (char *const *word = run->command; word && *word; word++)
+        buffer_printf(&words, "%s%s", words.count ? " " : "", *word);
+    const int32_t *ids = recording->pid_count ? recording->pids : recording->tids;
+    for (size_t i = 0; i < recording->pid_count + recording->tid_count; i++)
+        buffer_printf(&words, " %d", ids[i]);
+    if (run->command)
+        line(text, "Command:", "%.*s", TEXT_ARGS(buffer_text(&words)));
+    else
+        line(text, "Attached to:", "%s%.*s", run->record_target, TEXT_ARGS(buffer_text(&words)));
+    if (run_exit_status(run) >= 0)
+        line(text, "Exit status:", "%d", run_exit_status(run));
+    buffer_release(&words);
+}
+
+static void report_facts(struct buffer *text, const struct facts *facts) {
+    for (size_t i = 0; i < facts->inputs.count; i++)
+        line(text, i ? "Input digest:" : "Program digest:", "sha256:%s %s",
+             facts->inputs.items[i].digest, facts->inputs.items[i].path);
+    if (facts->build_id.count)
+        line(text, "Build id:", "%.*s", TEXT_ARGS(buffer_text(&facts->build_id)));
+    if (facts->compiler.count)
+        line(text, "Compiler:", "%.*s", TEXT_ARGS(buffer_text(&facts->compiler)));
+    if (facts->commit[0])
+        line(text, "Git commit:", "%s%s", facts->commit,
+             !facts->tree_known  ? ""
+             : facts->tree_dirty ? ", dirty"
+                                 : ", clean");
+}
+
+static void report_beside(struct buffer *text, const struct run *run) {
+    struct buffer how = {0};
+    if (run->load->line) {
+        load_describe(run->load, &how);
+        line(text, "Load:", "%s (%g s ahead; %.*s)", run->load->line, run->warmup,
+             TEXT_ARGS(buffer_text(&how)));
+    }
+    if (run->compared)
+        line(text, "Compared with:", "%s%s", run->compared,
+             run->scaled ? ", scaled to this run's total" : "");
+    buffer_release(&how);
+}
+
+static void report_measurement(struct buffer *text, const struct run *run) {
+    const struct record_options *recording = run->recording;
+    const struct record_result *result = run->result;
+    char graph[40];
+    char *measurement = run_measurement(result->events, result->method);
+    line(text, "Measured:", "%s (%s)", result->events, measurement);
+    free(measurement);
+    if (recording->period)
+        line(text, "Period:", "%llu", (unsigned long long)recording->period);
+    else
+        line(text, "Frequency:", "%llu Hz", (unsigned long long)recording->frequency);
+    line(text, "Call graph:", "%s", call_graph_name(recording, graph, sizeof graph));
+    time_line(text, "Started:", result->started_ns);
+    time_line(text, "Ended:", result->ended_ns);
+}
+
+static void report_counts(struct buffer *text, const struct run *run) {
+    const struct record_result *result = run->result;
+    double seconds = (double)(result->ended_ns - result->started_ns) / 1e9;
+    line(text, "Samples:", "%llu taken, %llu counted", (unsigned long long)result->samples,
+         (unsigned long long)run->read);
+    if (!run->recording->period && seconds > 0)
+        line(text, "Samples, estimated:", "%.0f for each CPU kept busy",
+             (double)run->recording->frequency * seconds);
+    line(text, "Stacks:", "%llu distinct; %llu complete, %llu truncated, %llu broken",
+         (unsigned long long)run->stacks, (unsigned long long)run->endings[ENDING_COMPLETE],
+         (unsigned long long)run->endings[ENDING_TRUNCATED],
+         (unsigned long long)run->endings[ENDING_BROKEN]);
+    line(text, "Lost:", "%llu", (unsigned long long)result->lost);
+    line(text, "Throttled:", "%llu times", (unsigned long long)result->throttled);
+    line(text, "Least samples:", "%llu", (unsigned long long)run->min_samples);
+    struct buffer why = {0};
+    if (run_shortcoming(run, &why))
+        line(text, "NOT FOR CONCLUSIONS:", "%.*s", TEXT_ARGS(buffer_text(&why)));
+    buffer_release(&why);
+}
+
+/* What the recorder had to do without is what it was not permitted, or what the machine lacks. */
+static void report_notes(struct buffer *text, const struct notes *notes) {
+    for (size_t i = 0; i < notes->count; i++) {
+        buffer_add(text, TEXT("  "));
+        note_print(&notes->items[i], text);
+        buffer_add_char(text, '\n');
+    }
+}
+
+static int top_order(const void *a, const void *b, void *context) {
+    const struct flame_node *nodes = context;
+    const struct flame_node *x = &nodes[*(const uint32_t *)a], *y = &nodes[*(const uint32_t *)b];
+    if (x->self != y->self)
+        return x->self > y->self ? -1 : 1;
+    return (*(const uint32_t *)a > *(const uint32_t *)b) -
+           (*(const uint32_t *)a < *(const uint32_t *)b);
+}
+
+static void add_stack(struct buffer *text, const struct flame *flame, uint32_t node) {
+    VECTOR(uint32_t) path = {0};
+    for (; node; node = flame->nodes.items[node].parent)
+        vector_push(&path, node);
+    for (size_t i = path.count; i-- > 0;) {
+        buffer_add_shown(text, flame_name(flame, path.items[i]));
+        if (i)
+            buffer_add_char(text, ';');
+    }
+    vector_release(&path);
+}
+
+static void report_top(struct buffer *text, const struct flame *flame) {
+    VECTOR(uint32_t) order = {0};
+    for (size_t i = 1; i < flame->nodes.count; i++)
+        if (flame->nodes.items[i].self)
+            vector_push(&order, (uint32_t)i);
+    if (order.count)
+        qsort_r(order.items, order.count, sizeof *order.items, top_order, flame->nodes.items);
+    buffer_printf(text, "\nTop %d stacks (%% of all, stack):\n", TOP_STACKS);
+    for (size_t i = 0; i < order.count && i < TOP_STACKS; i++) {
+        double share = 100.0 * (double)flame->nodes.items[order.items[i]].self /
+                       (double)flame->nodes.items[0].total;
+        buffer_printf(text, "%7.2f %%  ", share);
+        add_stack(text, flame, order.items[i]);
+        buffer_add_char(text, '\n');
+    }
+    vector_release(&order);
+}
+
+static void report_syscalls(struct buffer *text, const struct syscalls *syscalls) {
+    buffer_printf(text, "\nSystem calls:\n%12s %12s %14s %12s %12s  name\n", "calls", "errors",
+                  "total ms", "mean us", "worst us");
+    for (size_t i = 0; i < syscalls->rows.count; i++) {
+        const struct syscall_row *row = &syscalls->rows.items[i];
+        buffer_printf(text, "%12llu %12llu %14.3f %12.3f %12.3f  %.*s\n",
+                      (unsigned long long)row->calls, (unsigned long long)row->errors,
+                      (double)row->total / 1e6, (double)row->total / (double)row->calls / 1e3,
+                      (double)row->worst / 1e3, TEXT_ARGS(row->name));
+    }
+}
+
+static void report_lacks(struct buffer *text, const char *title, const struct notes *notes) {
+    buffer_printf(text, "\n%s\n", title);
+    report_notes(text, notes);
+    if (!notes->count)
+        buffer_add(text, TEXT("  nothing\n"));
+}
+
+bool run_write_report(struct run *run, const struct facts *facts, struct error *error) {
+    struct buffer text = {0};
+    line(&text, "Run:", "%s profile \"%s\", by wick " WICK_VERSION, run->kind, run->name);
+    report_target(&text, run);
+    report_facts(&text, facts);
+    report_host(&text);
+    report_measurement(&text, run);
+    report_counts(&text, run);
+    report_beside(&text, run);
+    buffer_printf(&text, "%-22s", "Files:");
+    for (size_t i = 0; i < run->artifacts.count; i++)
+        buffer_printf(&text, " %s", run->artifacts.items[i]);
+    buffer_add_char(&text, '\n');
+    report_lacks(&text, "Not permitted, not there or lost while recording:", &run->result->notes);
+    report_lacks(&text, "Missing or left out while reading:", &run->notes);
+    if (run->syscalls && run->syscalls->rows.count)
+        report_syscalls(&text, run->syscalls);
+    if (run->flame && run->flame->nodes.items[0].total)
+        report_top(&text, run->flame);
+    bool fine = run_write_text(run, "report.txt", buffer_text(&text), error);
+    buffer_release(&text);
+    return fine;
+}
