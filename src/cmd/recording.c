@@ -73,12 +73,23 @@ static bool set_off_cpu(const char *value, struct error *error) {
     return true;
 }
 
+static bool set_least(const char *value, struct error *error) {
+    return value_duration(value, &recording.least_wait, error);
+}
+
+static bool set_most(const char *value, struct error *error) {
+    return value_duration(value, &recording.most_wait, error);
+}
+
 const struct option options_off_cpu[] = {
     {"off-cpu", 0, OPTION_MAYBE, set_off_cpu, "[=perf|bpf]",
      "where threads wait instead: every switch as an event (perf), or summed up in the kernel "
      "(bpf; by default for -a)"},
     {"wall", 0, OPTION_FLAG, &recording.wall, NULL, "both: where they run and where they wait"},
     {"wakers", 0, OPTION_FLAG, &recording.wakers, NULL, "and who ended the waits"},
+    {"min", 0, OPTION_CALL, set_least, "TIME",
+     "with bpf: only waits of at least so long: 20us, 5ms"},
+    {"max", 0, OPTION_CALL, set_most, "TIME", "with bpf: only waits of at most so long"},
     {0},
 };
 
@@ -164,6 +175,9 @@ int recording_settle(int argc, char **argv) {
         return fail_usage(argv[0], "--user or --kernel, not both");
     if (recording.wall && !recording.off_cpu)
         recording.off_cpu = OFF_CPU_AUTO;
+    if ((recording.least_wait || recording.most_wait) && recording.off_cpu != OFF_CPU_BPF)
+        return fail_usage(argv[0], "--min and --max are for --off-cpu=bpf; else `wick fold` and "
+                                   "others take them when the recording is read");
     if (recording.wakers && !recording.off_cpu)
         return fail_usage(argv[0], "--wakers of what? --off-cpu or --wall");
     if (!recording.frequency && !recording.period)
