@@ -175,7 +175,10 @@ int recording_settle(int argc, char **argv) {
         return fail_usage(argv[0], "--user or --kernel, not both");
     if (recording.wall && !recording.off_cpu)
         recording.off_cpu = OFF_CPU_AUTO;
-    if ((recording.least_wait || recording.most_wait) && recording.off_cpu != OFF_CPU_BPF)
+    bool bounded = recording.least_wait || recording.most_wait;
+    if (bounded && recording.system_wide && recording.off_cpu == OFF_CPU_AUTO)
+        recording.off_cpu = OFF_CPU_BPF;
+    if (bounded && recording.off_cpu != OFF_CPU_BPF)
         return fail_usage(argv[0], "--min and --max are for --off-cpu=bpf; else `wick fold` and "
                                    "others take them when the recording is read");
     if (recording.wakers && !recording.off_cpu)

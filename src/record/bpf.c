@@ -2,7 +2,7 @@
  * Loading the BPF program of off-CPU time, giving it its targets, and reading what it summed up.
  *
  * The program is a part of wick, as an object file; libbpf fits it to the kernel that runs. All maps together take about 50 MB of the
- * kernel's memory while a recording lasts.
+ * kernel's memory while a recording lasts, and 33 MB more for copies of stacks.
  */
 #include "record/internal.h"
 
@@ -19,7 +19,7 @@ extern const struct text off_cpu_object;
 struct waits {
     struct bpf_object *object;
     VECTOR(struct bpf_link *) links;
-    int variables, threads, sums, troubles, stacks[OFF_CPU_STACK_MAPS];
+    int variables, threads, sums, troubles, copies, stacks[OFF_CPU_STACK_MAPS];
     struct off_cpu_settings settings;
     uint64_t ended; /* when it was disabled last */
 };
@@ -49,6 +49,14 @@ static bool in_first_pid_namespace(void) {
     return stat("/proc/self/ns/pid", &status) != 0 || status.st_ino == FIRST_PID_NAMESPACE;
 }
 
+bool waits_copy_stacks(const struct record_options *options) {
+#ifdef __x86_64__
+    return options->call_graph == CALL_GRAPH_DWARF && !options->kernel_only;
+#else
+    return false;
+#endif
+}
+
 static void set_settings(struct waits *waits, const struct record_options *options) {
     waits->settings = (struct off_cpu_settings){
         .least = options->least_wait,
@@ -57,6 +65,7 @@ static void set_settings(struct waits *waits, const struct record_options *optio
         .has_prev_state = switch_has_state(),
         .user = !options->kernel_only && options->call_graph != CALL_GRAPH_NONE,
         .kernel = !options->user_only && options->call_graph != CALL_GRAPH_NONE,
+        .copies = waits_copy_stacks(options),
     };
 }
 
@@ -96,6 +105,7 @@ static bool attach(struct waits *waits, struct error *error) {
     waits->threads = map_of(waits, "threads");
     waits->sums = map_of(waits, "sums");
     waits->troubles = map_of(waits, "troubles");
+    waits->copies = map_of(waits, "copies");
     waits->stacks[0] = map_of(waits, "stacks_0");
     waits->stacks[1] = map_of(waits, "stacks_1");
     waits->stacks[2] = map_of(waits, "stacks_2");
@@ -206,6 +216,11 @@ size_t waits_stack(struct waits *waits, int stack, uint64_t *frames) {
     while (count < OFF_CPU_FRAMES && frames[count])
         count++;
     return count;
+}
+
+bool waits_copy(struct waits *waits, uint64_t copy, struct off_cpu_copy *result) {
+    return copy && bpf_map_lookup_elem(waits->copies, &copy, result) == 0 &&
+           result->size <= sizeof result->stack;
 }
 
 uint64_t waits_trouble(struct waits *waits, enum off_cpu_trouble which) {

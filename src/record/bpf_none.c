@@ -23,6 +23,14 @@ size_t waits_stack(struct waits *waits, int stack, uint64_t *frames) {
     return 0;
 }
 
+bool waits_copy(struct waits *waits, uint64_t copy, struct off_cpu_copy *result) {
+    return false;
+}
+
+bool waits_copy_stacks(const struct record_options *options) {
+    return false;
+}
+
 uint64_t waits_trouble(struct waits *waits, enum off_cpu_trouble which) {
     return 0;
 }

@@ -103,6 +103,8 @@ struct wait {
 typedef VECTOR(struct wait) wait_list;
 void waits_read(struct waits *waits, wait_list *list); /* ordered by time */
 size_t waits_stack(struct waits *waits, int stack, uint64_t *frames); /* room for OFF_CPU_FRAMES; how many */
+bool waits_copy(struct waits *waits, uint64_t copy, struct off_cpu_copy *result);
+bool waits_copy_stacks(const struct record_options *options); /* DWARF stacks, where BPF can give them */
 uint64_t waits_trouble(struct waits *waits, enum off_cpu_trouble which);
 
 /* ring.c: everything in all buffers, once, to the file. */

@@ -7,6 +7,11 @@
  * The few fields that are read of the kernel's structures are declared below; the loader finds out where they are in the kernel that
  * runs (CO-RE), so no header of a kernel is needed to build this.
  *
+ * bpf_get_stackid() follows frame pointers, and the C library of most systems has none, so most waits would show a stack of one
+ * frame. So a copy of the registers and of the stack is kept, once for each kind of wait, to be unwound later by its DWARF rules. Which
+ * kind it is, is told without unwinding: by the place, the depth of the stack, and all words near its top that look like return
+ * addresses because the instruction before them is a call. Old ones among them make two kinds of one, which adds up all the same.
+ *
  * Two stacks may want the same place in a stack map, and the second is refused. It is tried in another map, then in a third: with ten
  * thousand different stacks, three or four are lost.
  */
@@ -22,11 +27,17 @@ typedef __u32 __be32;
 typedef __u32 __wsum;
 
 #include <bpf/bpf_helpers.h>
+#include <stdbool.h>
 
 #include "offcpu_bpf.h"
 
 /* From the kernel's user interface. */
-enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_STACK_TRACE = 7 };
+enum {
+    BPF_MAP_TYPE_HASH = 1,
+    BPF_MAP_TYPE_ARRAY = 2,
+    BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+    BPF_MAP_TYPE_STACK_TRACE = 7
+};
 enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_F_USER_STACK = 1 << 8 };
 
 enum { PF_KTHREAD = 0x200000, TASK_UNINTERRUPTIBLE = 2, TASK_DEAD = 0x80, TASK_NOLOAD = 0x400 };
@@ -34,7 +45,12 @@ enum { PF_KTHREAD = 0x200000, TASK_UNINTERRUPTIBLE = 2, TASK_DEAD = 0x80, TASK_N
 /* The frames of BPF itself on a kernel stack: the program, bpf_trace_run, the tracepoint's caller. */
 enum { OWN_FRAMES = 3 };
 
+struct mm_struct {
+    unsigned long start_code, end_code;
+} __attribute__((preserve_access_index));
+
 struct task_struct {
+    struct mm_struct *mm;
     int pid;
     int tgid;
     unsigned int flags;
@@ -74,6 +90,13 @@ struct {
     __type(value, __u64);
 } troubles SEC(".maps");
 
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, OFF_CPU_COPIES);
+    __type(key, __u64);
+    __type(value, struct off_cpu_copy);
+} copies SEC(".maps");
+
 #define STACK_MAP(name, size)                                                                      \
     struct {                                                                                       \
         __uint(type, BPF_MAP_TYPE_STACK_TRACE);                                                    \
@@ -108,9 +131,120 @@ static int take_stack(void *context, __u64 flags) {
     return place;
 }
 
+#ifdef __TARGET_ARCH_x86
+
+/* ---- copies of stacks ---- */
+
+enum { CHUNK = 1024, SCANNED = 4096, USER_CODE = 0x33 };
+
+struct pt_regs {
+    unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, ip;
+    unsigned short cs;
+    unsigned long flags, sp;
+} __attribute__((preserve_access_index));
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct off_cpu_copy);
+} scratch SEC(".maps");
+
+/* call rel32; call *reg or *(reg); with an 8-bit or 32-bit displacement; the latter two with an index. */
+static int follows_call(__u64 address) {
+    __u8 code[8];
+    if (bpf_probe_read_user(code, sizeof code, (void *)(address - sizeof code)) != 0)
+        return 0;
+    return code[3] == 0xe8 || (code[6] == 0xff && (code[7] & 0x38) == 0x10) ||
+           (code[5] == 0xff && (code[6] & 0x38) == 0x10) ||
+           (code[4] == 0xff && (code[5] & 0x38) == 0x10) ||
+           (code[2] == 0xff && (code[3] & 0x38) == 0x10) ||
+           (code[1] == 0xff && (code[2] & 0x38) == 0x10);
+}
+
+static __u64 mix(__u64 hash, __u64 word) {
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
+    return hash ^ hash >> 32;
+}
+
+static void copy_registers(struct off_cpu_copy *copy, struct pt_regs *from) {
+    __u64 *to = copy->registers; /* in perf's order */
+    to[0] = from->ax, to[1] = from->bx, to[2] = from->cx, to[3] = from->dx;
+    to[4] = from->si, to[5] = from->di, to[6] = from->bp, to[7] = from->sp;
+    to[8] = from->ip, to[9] = from->flags, to[10] = USER_CODE, to[11] = USER_CODE - 8;
+    to[12] = from->r8, to[13] = from->r9, to[14] = from->r10, to[15] = from->r11;
+    to[16] = from->r12, to[17] = from->r13, to[18] = from->r14, to[19] = from->r15;
+}
+
+/* Up to `end` bytes of the stack, or to where it ends. */
+static void copy_stack(struct off_cpu_copy *copy, __u64 sp, __u64 end) {
+    for (int i = 0; i < OFF_CPU_COPY_SIZE / CHUNK; i++) {
+        __u64 size = copy->size, some = CHUNK - ((sp + size) & (CHUNK - 1));
+        if (size >= end || size > OFF_CPU_COPY_SIZE - CHUNK || some > CHUNK)
+            return;
+        if (bpf_probe_read_user(copy->stack + size, (__u32)some, (void *)(sp + size)) != 0)
+            return;
+        copy->size = size + some;
+    }
+}
+
+/* Words are looked at only if they point into the program or to where the libraries are: one that points nowhere costs a fault. */
+static __u64 kind_of_stack(const struct off_cpu_copy *copy, __u64 hash, struct task_struct *task,
+                           __u64 ip, __u64 sp) {
+    struct mm_struct *memory = task->mm;
+    __u64 code = memory->start_code, code_size = memory->end_code - code;
+    for (__u32 i = 0; i < SCANNED / 8; i++) {
+        if (i * 8 >= copy->size)
+            break;
+        __u64 word = *(const __u64 *)(copy->stack + i * 8);
+        bool near = word - code < code_size || ((word ^ ip) >> 40 == 0 && word - sp >= 8 << 20);
+        if (near && follows_call(word))
+            hash = mix(hash, word);
+    }
+    return hash ? hash : 1;
+}
+
+/* Of the thread that runs. 0: none could be had. */
+static __u64 take_copy(void) {
+    struct task_struct *task = (void *)bpf_get_current_task_btf();
+    __u32 zero = 0;
+    struct off_cpu_copy *copy = bpf_map_lookup_elem(&scratch, &zero);
+    if (!copy || task->flags & PF_KTHREAD)
+        return 0;
+    struct pt_regs *registers = (void *)bpf_task_pt_regs((void *)task);
+    __u64 sp = registers->sp;
+    if (registers->cs != USER_CODE || sp & 7)
+        return 0;
+    copy->size = 0;
+    copy_stack(copy, sp, SCANNED);
+    if (!copy->size)
+        return 0;
+    __u64 hash = mix(mix((__u32)task->tgid, registers->ip), sp);
+    __u64 kind = kind_of_stack(copy, hash, task, registers->ip, sp);
+    if (bpf_map_lookup_elem(&copies, &kind))
+        return kind;
+    copy_registers(copy, registers);
+    copy_stack(copy, sp, OFF_CPU_COPY_SIZE);
+    if (bpf_map_update_elem(&copies, &kind, copy, BPF_ANY) == 0)
+        return kind;
+    count_trouble(OFF_CPU_NO_COPY);
+    return 0;
+}
+
+#else
+
+static __u64 take_copy(void) {
+    return 0;
+}
+
+#endif
+
+/* ---- switches ---- */
+
 /* Of the thread that runs. */
 static void take_stacks(void *context, struct off_cpu_stacks *stacks) {
-    stacks->user = settings.user ? take_stack(context, BPF_F_USER_STACK) : -1;
+    stacks->copy = settings.copies ? take_copy() : 0;
+    stacks->user = settings.user && !stacks->copy ? take_stack(context, BPF_F_USER_STACK) : -1;
     stacks->kernel = settings.kernel ? take_stack(context, OWN_FRAMES) : -1;
 }
 
@@ -150,6 +284,7 @@ static void leave(__u64 *context, struct task_struct *prev, __u64 now) {
     thread->pid = (__u32)prev->tgid;
     thread->woken = thread->waker_tid = thread->waker_pid = 0;
     thread->waker.user = thread->waker.kernel = -1;
+    thread->waker.copy = 0;
     take_stacks(context, &thread->stacks);
     thread->since = now;
 }

@@ -51,8 +51,8 @@ static const struct note_kind note_no_bpf = {
     "no-bpf", "waits could not be summed up in the kernel, so each switch was recorded"};
 static const struct note_kind note_frame_pointers = {
     "bpf-frame-pointers",
-    "BPF follows frame pointers: stacks of code built without them are cut short; --off-cpu=perf "
-    "takes DWARF stacks"};
+    "BPF follows frame pointers on this machine: stacks of code built without them are cut short; "
+    "--off-cpu=perf takes DWARF stacks"};
 
 /* Ids of events that the kernel knows nothing of: far from those it gives. */
 enum { MADE_IDS = 0x7769636b };
@@ -69,6 +69,12 @@ static void add_made_event(struct recording *r, const char *name) {
         .freq = 1,
         .sample_id_all = 1,
     };
+    if (waits_copy_stacks(r->options)) {
+        attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+        attr.sample_regs_user = USER_REGISTERS;
+        attr.sample_stack_user = OFF_CPU_COPY_SIZE;
+        attr.exclude_callchain_user = 1;
+    }
     add_event(r, ROLE_MADE, &attr, name);
     struct wanted *wanted = &r->events.items[r->events.count - 1];
     vector_push(&wanted->ids, ((uint64_t)MADE_IDS << 32) + r->events.count);
@@ -96,7 +102,8 @@ static bool choose_bpf(struct recording *r, struct error *error) {
     add_made_event(r, "offcpu-time:preempted");
     if (options->wakers)
         add_made_event(r, "offcpu-waker");
-    notes_add(&r->result->notes, &note_frame_pointers, 1, 0, NULL);
+    if (options->call_graph == CALL_GRAPH_DWARF && !waits_copy_stacks(options))
+        notes_add(&r->result->notes, &note_frame_pointers, 1, 0, NULL);
     return true;
 }
 

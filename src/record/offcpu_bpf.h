@@ -9,6 +9,9 @@ enum {
     OFF_CPU_FRAMES = 127, /* the kernel's own limit, kernel.perf_event_max_stack */
     OFF_CPU_THREADS = 65536,
     OFF_CPU_SUMS = 65536,
+    OFF_CPU_COPIES = 2048,
+    OFF_CPU_COPY_SIZE = 16384,
+    OFF_CPU_REGISTERS = 20, /* perf's mask 0xff0fff of x86-64 */
 };
 
 /* A stack is (which of the maps) << 24 | its place there; negative: there is none. */
@@ -21,10 +24,19 @@ struct off_cpu_settings {
     unsigned char everything;       /* all threads but the kernel's, not only those in the map */
     unsigned char has_prev_state;   /* sched_switch has a fourth argument (since 5.18) */
     unsigned char user, kernel;     /* parts of the stacks */
+    unsigned char copies;           /* user parts as copies of the stack, where that can be */
 };
 
 struct off_cpu_stacks {
     int user, kernel;
+    unsigned long long copy; /* instead of `user`; 0: none */
+};
+
+/* A thread's registers and the top of its stack, to be unwound by whoever reads the file. */
+struct off_cpu_copy {
+    unsigned long long registers[OFF_CPU_REGISTERS];
+    unsigned long long size;
+    unsigned char stack[OFF_CPU_COPY_SIZE];
 };
 
 /* A target thread, by its tid. */
@@ -59,8 +71,9 @@ struct off_cpu_sum {
 
 /* What went wrong, in a map of one counter each. */
 enum off_cpu_trouble {
-    OFF_CPU_NO_STACK,  /* waits without one: no room, or three others had its place */
-    OFF_CPU_NO_SUM,    /* waits that were not counted: too many different ones */
+    OFF_CPU_NO_STACK, /* waits without one: no room, or three others had its place */
+    OFF_CPU_NO_COPY, /* waits whose stack was followed by frame pointers: too many different ones */
+    OFF_CPU_NO_SUM,  /* waits that were not counted: too many different ones */
     OFF_CPU_NO_THREAD, /* threads that were not watched: too many */
     OFF_CPU_TROUBLES,
 };

@@ -10,18 +10,26 @@
 
 static const struct note_kind note_no_stack = {
     "bpf-no-stack", "# waits have no stack: too many different ones for the kernel's table"};
+static const struct note_kind note_no_copy = {
+    "bpf-no-copy",
+    "# waits have stacks that follow frame pointers: too many different ones to copy them all"};
 static const struct note_kind note_no_sum = {
     "bpf-no-sum", "# waits were not counted: too many different ones for the kernel's table"};
 static const struct note_kind note_no_thread = {
     "bpf-no-thread", "# threads were not watched: too many for the kernel's table"};
 
-/* Header, identifier, ip, pid and tid, time, cpu, period, count, and two markers with their frames. */
-enum { SAMPLE_WORDS = 8 + 2 * (1 + OFF_CPU_FRAMES) };
+/* Header, identifier, ip, pid and tid, time, cpu, period, count; two markers with their frames; registers and their kind, the stack with its
+   two sizes. */
+enum {
+    SAMPLE_WORDS = 8 + 2 * (1 + OFF_CPU_FRAMES) + 1 + OFF_CPU_REGISTERS + OFF_CPU_COPY_SIZE / 8 + 2
+};
 
 struct sample_writer {
     struct recording *r;
-    uint64_t words[SAMPLE_WORDS];
+    bool copies; /* samples have a place for them */
     size_t count;
+    struct off_cpu_copy copy;
+    uint64_t words[SAMPLE_WORDS];
 };
 
 static void put(struct sample_writer *w, uint64_t word) {
@@ -39,6 +47,27 @@ static uint64_t put_frames(struct sample_writer *w, int stack, uint64_t marker) 
     return w->words[marker_at + 1];
 }
 
+/* As the kernel writes them: nothing but two zeros if there are none. Returns the address. */
+static uint64_t put_copy(struct sample_writer *w, uint64_t copy) {
+    enum { IP = 8 };
+    if (!w->copies || !waits_copy(w->r->waits, copy, &w->copy)) {
+        if (w->copies) {
+            put(w, PERF_SAMPLE_REGS_ABI_NONE);
+            put(w, 0);
+        }
+        return 0;
+    }
+    size_t words = w->copy.size / 8;
+    put(w, PERF_SAMPLE_REGS_ABI_64);
+    for (size_t i = 0; i < OFF_CPU_REGISTERS; i++)
+        put(w, w->copy.registers[i]);
+    put(w, words * 8);
+    memcpy(&w->words[w->count], w->copy.stack, words * 8);
+    w->count += words;
+    put(w, words * 8);
+    return w->copy.registers[IP];
+}
+
 static bool put_sample(struct sample_writer *w, size_t event, uint32_t pid, uint32_t tid,
                        const struct off_cpu_stacks *stacks, const struct off_cpu_sum *sum,
                        uint64_t time, struct error *error) {
@@ -53,8 +82,9 @@ static bool put_sample(struct sample_writer *w, size_t event, uint32_t pid, uint
     put(w, 0);
     uint64_t kernel = put_frames(w, stacks->kernel, PERF_CONTEXT_KERNEL);
     uint64_t user = put_frames(w, stacks->user, PERF_CONTEXT_USER);
-    w->words[IP] = kernel ? kernel : user;
     w->words[CHAIN_COUNT] = w->count - CHAIN_COUNT - 1;
+    uint64_t copied = put_copy(w, stacks->copy);
+    w->words[IP] = kernel ? kernel : user ? user : copied;
     struct perf_event_header header = {.type = PERF_RECORD_SAMPLE,
                                        .misc =
                                            kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
@@ -76,6 +106,7 @@ static bool put_wait(struct sample_writer *w, const struct wait *wait, uint64_t 
 static void note_troubles(struct recording *r) {
     const struct note_kind *kinds[OFF_CPU_TROUBLES] = {
         [OFF_CPU_NO_STACK] = &note_no_stack,
+        [OFF_CPU_NO_COPY] = &note_no_copy,
         [OFF_CPU_NO_SUM] = &note_no_sum,
         [OFF_CPU_NO_THREAD] = &note_no_thread,
     };
@@ -90,7 +121,9 @@ bool off_cpu_write(struct recording *r, struct error *error) {
     if (!r->waits)
         return true;
     wait_list list = {0};
-    struct sample_writer writer = {.r = r};
+    struct sample_writer *writer = memory_zero(1, sizeof *writer);
+    writer->r = r;
+    writer->copies = waits_copy_stacks(r->options);
     uint64_t time = 0;
     bool fine = true;
     waits_read(r->waits, &list);
@@ -98,9 +131,10 @@ bool off_cpu_write(struct recording *r, struct error *error) {
         fine = sink_introduce(&r->sink, (pid_t)list.items[i].key.waker_pid, error);
     for (size_t i = 0; fine && i < list.count; i++) {
         time = list.items[i].sum.last > time ? list.items[i].sum.last : time + 1;
-        fine = put_wait(&writer, &list.items[i], time, error);
+        fine = put_wait(writer, &list.items[i], time, error);
     }
     note_troubles(r);
     vector_release(&list);
+    free(writer);
     return fine;
 }

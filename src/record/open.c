@@ -130,7 +130,6 @@ static void set_attr(struct recording *r, struct wanted *wanted, bool first) {
         return;
     attr->mmap = attr->mmap2 = attr->comm = attr->comm_exec = attr->task = 1;
     attr->mmap_data =
-        wanted->role != ROLE_SIDE &&
         options->call_graph == CALL_GRAPH_DWARF; /* perf reads unwind tables through them */
     attr->build_id = 1;
     attr->ksymbol = attr->bpf_event = !attr->exclude_kernel;

@@ -19,6 +19,10 @@
 static const struct note_kind note_lost = {
     "recording-lost",
     "# samples were lost: a larger --buffer, a lower -F or a smaller stack (-g dwarf,8192) helps"};
+static const struct note_kind note_lost_switches = {
+    "recording-lost-switches",
+    "# switches were lost, and the waits between them are not known: --off-cpu=bpf adds them up in "
+    "the kernel; a larger --buffer or a smaller stack (-g dwarf,8192) helps"};
 static const struct note_kind note_throttled = {
     "throttled", "the kernel throttled the sampling # times: a lower -F avoids it"};
 
@@ -271,7 +275,8 @@ static void describe(struct recording *r) {
     r->result->method = r->method == METHOD_PTRACE ? "ptrace" : r->waits ? "bpf" : "perf";
     buffer_release(&names);
     if (r->result->lost)
-        notes_add(&r->result->notes, &note_lost, r->result->lost, 0, NULL);
+        notes_add(&r->result->notes, r->off_cpu == OFF_CPU_PERF ? &note_lost_switches : &note_lost,
+                  r->result->lost, 0, NULL);
     if (r->result->throttled)
         notes_add(&r->result->notes, &note_throttled, r->result->throttled, 0, NULL);
 }
