@@ -4,8 +4,10 @@
  */
 #include "record/record.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "record/internal.h"
 
@@ -115,9 +117,15 @@ static bool parse_tracepoint(struct text name, struct perf_event_attr *attr, str
             return true;
         }
     }
-    error_set(error, ERROR_DENIED,
-              "%.*s: no such tracepoint is to be seen; as root, mount -t tracefs nodev "
-              "/sys/kernel/tracing",
+    /* A mounted tracefs is a directory that only root may enter. */
+    bool there = access("/sys/kernel/tracing", F_OK) == 0,
+         closed = there && access("/sys/kernel/tracing/events", F_OK) != 0 && errno == EACCES,
+         mounted = access("/sys/kernel/tracing/events", F_OK) == 0;
+    error_set(error, mounted ? ERROR_USAGE : ERROR_DENIED,
+              closed    ? "%.*s: tracepoints are root's on this machine: run wick as root"
+              : mounted ? "%.*s: no such tracepoint"
+                        : "%.*s: no tracepoint is to be seen: as root, mount -t tracefs nodev "
+                          "/sys/kernel/tracing",
               TEXT_ARGS(name));
     return false;
 }

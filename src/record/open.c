@@ -196,7 +196,8 @@ static bool give_up_kernel(struct recording *r) {
         return give_up_tracepoint(r); /* without the kernel, nothing is left of off-CPU time */
     for (size_t i = 0; i < r->events.count; i++) {
         struct wanted *wanted = &r->events.items[i];
-        if (wanted->attr.exclude_kernel || r->options->kernel_only)
+        if (wanted->attr.exclude_kernel || r->options->kernel_only ||
+            wanted->attr.type == PERF_TYPE_TRACEPOINT) /* without the kernel it is nothing */
             continue;
         wanted->attr.exclude_kernel = wanted->attr.exclude_hv = 1;
         wanted->attr.ksymbol = wanted->attr.bpf_event = 0;
