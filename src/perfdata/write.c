@@ -241,8 +241,25 @@ static bool write_feature_record(struct perfdata_writer *writer, enum perfdata_f
     return fine;
 }
 
+/* A record of its own kind, whose size does not count what follows it. */
+static bool write_tracing_record(struct perfdata_writer *writer, struct text bytes,
+                                 struct error *error) {
+    enum { SIZE = 16 };
+    struct buffer record = {0};
+    add_record_header(&record, RECORD_HEADER_TRACING_DATA, SIZE);
+    add_u64(&record, (bytes.length + 7) & ~7ull);
+    buffer_add(&record, bytes);
+    while (record.count % 8)
+        buffer_add_char(&record, 0);
+    bool fine = write_all(writer, record.items, record.count, error);
+    buffer_release(&record);
+    return fine;
+}
+
 bool perfdata_add_feature(struct perfdata_writer *writer, enum perfdata_feature feature,
                           struct text bytes, struct error *error) {
+    if (writer->options.stream && feature == FEATURE_TRACING_DATA)
+        return write_tracing_record(writer, bytes, error);
     if (writer->options.stream)
         return write_feature_record(writer, feature, bytes, error);
     struct feature added = {feature, memory_copy(bytes.data, bytes.length), bytes.length};

@@ -149,4 +149,7 @@ void sink_release(struct sink *sink);
 bool write_host_features(struct recording *r, struct error *error);
 bool write_build_ids(struct recording *r, struct error *error);
 
+/* tracing.c: the formats of the tracepoints among the events; nothing without any. */
+bool write_tracing_data(struct recording *r, struct error *error);
+
 #endif

@@ -282,7 +282,7 @@ static void describe(struct recording *r) {
 }
 
 bool recording_begin_file(struct recording *r, struct error *error) {
-    return open_output(r, error) && write_host_features(r, error);
+    return open_output(r, error) && write_tracing_data(r, error) && write_host_features(r, error);
 }
 
 static bool perf_run(struct recording *r, struct error *error) {
