@@ -2,7 +2,8 @@
  * perf script text, in parallel.
  *
  * The text is cut at blank lines into pieces, which the workers (script_worker.c) take in turn, each with a tree of its own; the
- * trees are joined at the end. The first event named decides which one counts, so it is looked for before.
+ * trees are joined at the end. Each worker finds the ends of its pieces itself. The first event named decides which one counts, so it
+ * is looked for before.
  */
 #include "import/script_worker.h"
 
@@ -13,7 +14,7 @@ static const struct note_kind note_events = {
     "other-events",
     "# samples of other events were left out; choose with --event NAME, or --event all"};
 
-enum { CHUNK = 1 << 19, PAGE = 4096, WINDOW = 1 << 16 };
+enum { CHUNK = 1 << 19, PAGE = 4096, WINDOW = 1 << 20 };
 
 /* ---- pieces ------------------------------------------------------------------------------- */
 
@@ -46,11 +47,12 @@ static struct text find_first_event(struct script_worker *w, struct text content
     return content;
 }
 
-/* Where a sample surely begins, at or after `from`: behind a blank line or, by wick's rules, at an event line. */
-static size_t cut_after(struct text text, size_t from, bool inferno) {
-    while (from < text.length) {
+/* Where a sample surely begins, behind `from` and not behind `limit`: behind a blank line or, by wick's rules, at an event line. SIZE_MAX if
+   nowhere. */
+static size_t cut_between(struct text text, size_t from, size_t limit, bool inferno) {
+    while (from < limit) {
         size_t end = text_find(text_from(text, from), '\n');
-        if (end == SIZE_MAX)
+        if (end == SIZE_MAX || from + end >= limit)
             break;
         size_t start = from + end + 1;
         struct text rest = text_from(text, start);
@@ -64,26 +66,44 @@ static size_t cut_after(struct text text, size_t from, bool inferno) {
             return start;
         from = start;
     }
-    return text.length;
+    return SIZE_MAX;
 }
 
 struct script_job {
     struct script_worker *workers;
     struct text text;
-    VECTOR(size_t) cuts;
-    size_t total;
 };
 
+/* The first cut in the chunk `number` of the text; SIZE_MAX: a sample longer than a chunk goes on. The text's beginning is one. */
+static size_t chunk_cut(const struct script_job *job, size_t number) {
+    size_t from = number * CHUNK;
+    if (number == 0)
+        return 0;
+    size_t limit = job->text.length - from < CHUNK ? job->text.length : from + CHUNK;
+    return cut_between(job->text, from, limit, job->workers[0].options->compat_inferno);
+}
+
+/* From the cut in a chunk to the next there is, which costs no more than reading what is between. */
+static struct text chunk_piece(const struct script_job *job, size_t number) {
+    size_t start = chunk_cut(job, number), end = SIZE_MAX;
+    if (start == SIZE_MAX)
+        return TEXT("");
+    for (number++; end == SIZE_MAX && number * CHUNK < job->text.length; number++)
+        end = chunk_cut(job, number);
+    end = end == SIZE_MAX ? job->text.length : end;
+    return (struct text){job->text.data + start, end - start};
+}
+
 /* Pages that were read are given back: the text is often larger than all that is made of it. The kernel maps neighbours along with
-   a page, WINDOW bytes at a time, so whole windows go; who still needs one gets it back from the page cache. */
+   a page, up to WINDOW bytes on both sides; who still needs one gets it back from the page cache. */
 static void give_back(const struct script_worker *w, struct text piece) {
     if (!w->options->mapped)
         return;
     uintptr_t least = (uintptr_t)w->content.data & ~(uintptr_t)(PAGE - 1);
     uintptr_t most = (uintptr_t)w->content.data + w->content.length;
-    uintptr_t start = (uintptr_t)piece.data & ~(uintptr_t)(WINDOW - 1);
-    uintptr_t end = ((uintptr_t)piece.data + piece.length + WINDOW) & ~(uintptr_t)(WINDOW - 1);
-    start = start < least ? least : start;
+    uintptr_t start = ((uintptr_t)piece.data - WINDOW) & ~(uintptr_t)(PAGE - 1);
+    uintptr_t end = ((uintptr_t)piece.data + piece.length + WINDOW) & ~(uintptr_t)(PAGE - 1);
+    start = start < least || start > (uintptr_t)piece.data ? least : start;
     end = end > most ? most & ~(uintptr_t)(PAGE - 1) : end;
     if (end > start)
         madvise((void *)start, end - start, MADV_DONTNEED);
@@ -94,11 +114,12 @@ static void read_piece(void *context, unsigned worker, size_t item) {
     struct script_worker *w = &job->workers[worker];
     if (interrupted)
         return;
-    size_t start = job->cuts.items[item], end = job->cuts.items[item + 1];
-    struct text piece = {job->text.data + start, end - start};
-    worker_read(w, piece, false);
-    give_back(w, piece);
-    progress("reading", end, job->text.length);
+    struct text piece = chunk_piece(job, item);
+    if (piece.length) {
+        worker_read(w, piece, false);
+        give_back(w, piece);
+    }
+    progress("reading", item * CHUNK, job->text.length);
 }
 
 static void worker_init(struct script_worker *w, const struct script_worker *first) {
@@ -137,20 +158,6 @@ static void say_notes(struct script_worker *workers, unsigned count) {
                   all.other_name.length ? "%.*s" : NULL, TEXT_ARGS(all.other_name));
 }
 
-static void job_cut(struct script_job *job, const struct script_worker *w) {
-    vector_push(&job->cuts, 0);
-    for (size_t at = 0; at < job->text.length;) {
-        size_t from = at + CHUNK;
-        if (job->text.length - at <= CHUNK) {
-            at = job->text.length;
-        } else {
-            at = cut_after(job->text, from, w->options->compat_inferno);
-            give_back(w, (struct text){job->text.data + from, at - from});
-        }
-        vector_push(&job->cuts, at);
-    }
-}
-
 /* The first worker's tree is the caller's, so that only the others' have to be joined to it. */
 static bool perf_read(struct text content, const char *path, const struct import_options *options,
                       struct tree *tree, struct error *error) {
@@ -161,14 +168,14 @@ static bool perf_read(struct text content, const char *path, const struct import
     worker_know_events(&first);
     if (!options->profile.filter.event_count)
         job.text = find_first_event(&first, content);
-    job_cut(&job, &first);
-    if (threads > job.cuts.count)
-        threads = (unsigned)job.cuts.count;
+    size_t chunks = (job.text.length + CHUNK - 1) / CHUNK;
+    if (threads > chunks)
+        threads = chunks ? (unsigned)chunks : 1;
     job.workers = memory_zero(threads, sizeof *job.workers);
     job.workers[0] = first;
     for (unsigned i = 1; i < threads; i++)
         worker_init(&job.workers[i], &first);
-    parallel_run(threads, job.cuts.count - 1, read_piece, &job);
+    parallel_run(threads, chunks, read_piece, &job);
     say_notes(job.workers, threads);
     for (unsigned i = 0; i < threads; i++) {
         worker_release(&job.workers[i]);
@@ -179,7 +186,6 @@ static bool perf_read(struct text content, const char *path, const struct import
         tree_free(job.workers[i].tree);
     }
     free(job.workers);
-    vector_release(&job.cuts);
     return true;
 }
 
