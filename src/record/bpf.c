@@ -16,7 +16,7 @@
 
 extern const struct text off_cpu_object;
 
-struct waits {
+struct sums {
     struct bpf_object *object;
     VECTOR(struct bpf_link *) links;
     int variables, threads, sums, troubles, copies, stacks[OFF_CPU_STACK_MAPS];
@@ -49,7 +49,7 @@ static bool in_first_pid_namespace(void) {
     return stat("/proc/self/ns/pid", &status) != 0 || status.st_ino == FIRST_PID_NAMESPACE;
 }
 
-bool waits_copy_stacks(const struct record_options *options) {
+bool sums_copy_stacks(const struct record_options *options) {
 #ifdef __x86_64__
     return options->call_graph == CALL_GRAPH_DWARF && !options->kernel_only;
 #else
@@ -57,35 +57,35 @@ bool waits_copy_stacks(const struct record_options *options) {
 #endif
 }
 
-static void set_settings(struct waits *waits, const struct record_options *options) {
-    waits->settings = (struct off_cpu_settings){
+static void set_settings(struct sums *sums, const struct record_options *options) {
+    sums->settings = (struct off_cpu_settings){
         .least = options->least_wait,
         .most = options->most_wait ? options->most_wait : UINT64_MAX,
         .everything = options->system_wide,
         .has_prev_state = switch_has_state(),
         .user = !options->kernel_only && options->call_graph != CALL_GRAPH_NONE,
         .kernel = !options->user_only && options->call_graph != CALL_GRAPH_NONE,
-        .copies = waits_copy_stacks(options),
+        .copies = sums_copy_stacks(options),
     };
 }
 
-static bool load(struct waits *waits, const struct record_options *options, struct error *error) {
+static bool load(struct sums *sums, const struct record_options *options, struct error *error) {
     LIBBPF_OPTS(bpf_object_open_opts, open_options, .object_name = "wick");
-    waits->object = bpf_object__open_mem(off_cpu_object.data, off_cpu_object.length, &open_options);
-    if (!waits->object)
+    sums->object = bpf_object__open_mem(off_cpu_object.data, off_cpu_object.length, &open_options);
+    if (!sums->object)
         return error_set(error, ERROR_INTERNAL, "BPF: the program can't be opened: %s",
                          strerror(errno));
-    struct bpf_program *program = bpf_object__find_program_by_name(waits->object, "on_waking");
+    struct bpf_program *program = bpf_object__find_program_by_name(sums->object, "on_waking");
     if (program)
         bpf_program__set_autoload(program, options->wakers);
-    program = bpf_object__find_program_by_name(waits->object, "on_newtask");
+    program = bpf_object__find_program_by_name(sums->object, "on_newtask");
     if (program)
         bpf_program__set_autoload(program, !options->no_inherit && !options->system_wide);
-    struct bpf_map *map = bpf_object__find_map_by_name(waits->object, ".rodata");
-    set_settings(waits, options);
-    if (!map || bpf_map__set_initial_value(map, &waits->settings, sizeof waits->settings) != 0)
+    struct bpf_map *map = bpf_object__find_map_by_name(sums->object, ".rodata");
+    set_settings(sums, options);
+    if (!map || bpf_map__set_initial_value(map, &sums->settings, sizeof sums->settings) != 0)
         return error_set(error, ERROR_INTERNAL, "BPF: the program has no settings");
-    int failed = bpf_object__load(waits->object);
+    int failed = bpf_object__load(sums->object);
     if (failed == -EPERM || failed == -EACCES)
         return error_set(error, ERROR_DENIED,
                          "BPF is not permitted: it takes root, or CAP_BPF and CAP_PERFMON");
@@ -95,122 +95,122 @@ static bool load(struct waits *waits, const struct record_options *options, stru
     return true;
 }
 
-static int map_of(struct waits *waits, const char *name) {
-    return bpf_object__find_map_fd_by_name(waits->object, name);
+static int map_of(struct sums *sums, const char *name) {
+    return bpf_object__find_map_fd_by_name(sums->object, name);
 }
 
-static bool attach(struct waits *waits, struct error *error) {
-    struct bpf_map *variables = bpf_object__find_map_by_name(waits->object, ".bss");
-    waits->variables = variables ? bpf_map__fd(variables) : -1;
-    waits->threads = map_of(waits, "threads");
-    waits->sums = map_of(waits, "sums");
-    waits->troubles = map_of(waits, "troubles");
-    waits->copies = map_of(waits, "copies");
-    waits->stacks[0] = map_of(waits, "stacks_0");
-    waits->stacks[1] = map_of(waits, "stacks_1");
-    waits->stacks[2] = map_of(waits, "stacks_2");
+static bool attach(struct sums *sums, struct error *error) {
+    struct bpf_map *variables = bpf_object__find_map_by_name(sums->object, ".bss");
+    sums->variables = variables ? bpf_map__fd(variables) : -1;
+    sums->threads = map_of(sums, "threads");
+    sums->sums = map_of(sums, "sums");
+    sums->troubles = map_of(sums, "troubles");
+    sums->copies = map_of(sums, "copies");
+    sums->stacks[0] = map_of(sums, "stacks_0");
+    sums->stacks[1] = map_of(sums, "stacks_1");
+    sums->stacks[2] = map_of(sums, "stacks_2");
     struct bpf_program *program;
-    bpf_object__for_each_program(program, waits->object) {
+    bpf_object__for_each_program(program, sums->object) {
         if (!bpf_program__autoload(program))
             continue;
         struct bpf_link *link = bpf_program__attach(program);
         if (!link)
             return error_set(error, ERROR_DENIED, "BPF: %s can't be attached: %s",
                              bpf_program__section_name(program), strerror(errno));
-        vector_push(&waits->links, link);
+        vector_push(&sums->links, link);
     }
     return true;
 }
 
-struct waits *waits_open(const struct record_options *options, struct error *error) {
+struct sums *sums_open(const struct record_options *options, struct error *error) {
     if (!in_first_pid_namespace()) {
         error_set(error, ERROR_DENIED,
                   "BPF works on the host alone, not inside a container: --off-cpu=perf does");
         return NULL;
     }
     libbpf_set_print(say_nothing);
-    struct waits *waits = memory_zero(1, sizeof *waits);
-    if (load(waits, options, error) && attach(waits, error))
-        return waits;
-    waits_close(waits);
+    struct sums *sums = memory_zero(1, sizeof *sums);
+    if (load(sums, options, error) && attach(sums, error))
+        return sums;
+    sums_close(sums);
     return NULL;
 }
 
-void waits_close(struct waits *waits) {
-    if (!waits)
+void sums_close(struct sums *sums) {
+    if (!sums)
         return;
-    for (size_t i = 0; i < waits->links.count; i++)
-        bpf_link__destroy(waits->links.items[i]);
-    vector_release(&waits->links);
-    bpf_object__close(waits->object);
-    free(waits);
+    for (size_t i = 0; i < sums->links.count; i++)
+        bpf_link__destroy(sums->links.items[i]);
+    vector_release(&sums->links);
+    bpf_object__close(sums->object);
+    free(sums);
 }
 
-void waits_add_thread(struct waits *waits, pid_t tid, bool until_exec) {
+void sums_add_thread(struct sums *sums, pid_t tid, bool until_exec) {
     struct off_cpu_thread fresh = {.until_exec = until_exec};
     if (tid > 0)
-        bpf_map_update_elem(waits->threads, &tid, &fresh, BPF_NOEXIST);
+        bpf_map_update_elem(sums->threads, &tid, &fresh, BPF_NOEXIST);
 }
 
-void waits_enable(struct waits *waits, bool on) {
+void sums_enable(struct sums *sums, bool on) {
     struct timespec now;
     uint32_t first = 0, enabled = on;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    bpf_map_update_elem(waits->variables, &first, &enabled, BPF_ANY);
-    waits->ended = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    bpf_map_update_elem(sums->variables, &first, &enabled, BPF_ANY);
+    sums->ended = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* ---- what it summed up ---- */
 
-static void read_sums(struct waits *waits, wait_list *list) {
-    struct wait wait;
+static void read_sums(struct sums *sums, summed_list *list) {
+    struct summed wait;
     const void *before = NULL;
-    while (bpf_map_get_next_key(waits->sums, before, &wait.key) == 0) {
-        if (bpf_map_lookup_elem(waits->sums, &wait.key, &wait.sum) == 0 && wait.sum.count)
+    while (bpf_map_get_next_key(sums->sums, before, &wait.key) == 0) {
+        if (bpf_map_lookup_elem(sums->sums, &wait.key, &wait.sum) == 0 && wait.sum.count)
             vector_push(list, wait);
         before = &wait.key;
     }
 }
 
 /* Waits that nothing has ended yet count up to the end of the recording. */
-static void read_unfinished(struct waits *waits, wait_list *list) {
+static void read_unfinished(struct sums *sums, summed_list *list) {
     struct off_cpu_thread thread;
     uint32_t tid;
     const void *before = NULL;
-    while (bpf_map_get_next_key(waits->threads, before, &tid) == 0) {
+    while (bpf_map_get_next_key(sums->threads, before, &tid) == 0) {
         before = &tid;
-        if (bpf_map_lookup_elem(waits->threads, &tid, &thread) != 0 || !thread.since ||
-            thread.since >= waits->ended)
+        if (bpf_map_lookup_elem(sums->threads, &tid, &thread) != 0 || !thread.since ||
+            thread.since >= sums->ended)
             continue;
-        uint64_t waited = waits->ended - thread.since;
-        if (waited < waits->settings.least || waited > waits->settings.most)
+        uint64_t waited = sums->ended - thread.since;
+        if (waited < sums->settings.least || waited > sums->settings.most)
             continue;
-        struct wait wait = {
+        struct summed wait = {
             .key = {.pid = thread.pid, .tid = tid, .stacks = thread.stacks, .state = thread.state},
-            .sum = {.ns = waited, .count = 1, .last = waits->ended}};
+            .sum = {.ns = waited, .count = 1, .last = sums->ended}};
         vector_push(list, wait);
     }
 }
 
 static int by_time(const void *left, const void *right) {
-    const struct wait *a = left, *b = right;
+    const struct summed *a = left, *b = right;
     if (a->sum.last != b->sum.last)
         return a->sum.last < b->sum.last ? -1 : 1;
     return a->key.tid < b->key.tid ? -1 : a->key.tid > b->key.tid;
 }
 
-void waits_read(struct waits *waits, wait_list *list) {
-    read_sums(waits, list);
-    read_unfinished(waits, list);
+void sums_read(struct sums *sums, summed_list *list) {
+    read_sums(sums, list);
+    read_unfinished(sums, list);
     if (list->count)
         qsort(list->items, list->count, sizeof *list->items, by_time);
 }
 
-size_t waits_stack(struct waits *waits, int stack, uint64_t *frames) {
+size_t sums_stack(struct sums *sums, int stack, uint64_t *frames) {
     if (stack < 0 || stack >> OFF_CPU_STACK_SHIFT >= OFF_CPU_STACK_MAPS)
         return 0;
     uint32_t place = (uint32_t)stack & ((1u << OFF_CPU_STACK_SHIFT) - 1);
-    if (bpf_map_lookup_elem(waits->stacks[stack >> OFF_CPU_STACK_SHIFT], &place, frames) != 0)
+    if (bpf_map_lookup_elem(sums->stacks[stack >> OFF_CPU_STACK_SHIFT], &place, frames) != 0)
         return 0;
     size_t count = 0;
     while (count < OFF_CPU_FRAMES && frames[count])
@@ -218,13 +218,13 @@ size_t waits_stack(struct waits *waits, int stack, uint64_t *frames) {
     return count;
 }
 
-bool waits_copy(struct waits *waits, uint64_t copy, struct off_cpu_copy *result) {
-    return copy && bpf_map_lookup_elem(waits->copies, &copy, result) == 0 &&
+bool sums_copy(struct sums *sums, uint64_t copy, struct off_cpu_copy *result) {
+    return copy && bpf_map_lookup_elem(sums->copies, &copy, result) == 0 &&
            result->size <= sizeof result->stack;
 }
 
-uint64_t waits_trouble(struct waits *waits, enum off_cpu_trouble which) {
+uint64_t sums_trouble(struct sums *sums, enum off_cpu_trouble which) {
     uint32_t key = which;
     uint64_t count = 0;
-    return bpf_map_lookup_elem(waits->troubles, &key, &count) == 0 ? count : 0;
+    return bpf_map_lookup_elem(sums->troubles, &key, &count) == 0 ? count : 0;
 }

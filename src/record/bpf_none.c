@@ -3,34 +3,34 @@
  */
 #include "record/internal.h"
 
-struct waits *waits_open(const struct record_options *options, struct error *error) {
+struct sums *sums_open(const struct record_options *options, struct error *error) {
     error_set(error, ERROR_DENIED,
               "this wick was built without BPF (it takes libbpf-dev and clang): --off-cpu=perf "
               "does without");
     return NULL;
 }
 
-/* Nobody has a `struct waits` to call the rest with. */
-void waits_add_thread(struct waits *waits, pid_t tid, bool until_exec) {}
+/* Nobody has a `struct sums` to call the rest with. */
+void sums_add_thread(struct sums *sums, pid_t tid, bool until_exec) {}
 
-void waits_enable(struct waits *waits, bool on) {}
+void sums_enable(struct sums *sums, bool on) {}
 
-void waits_close(struct waits *waits) {}
+void sums_close(struct sums *sums) {}
 
-void waits_read(struct waits *waits, wait_list *list) {}
+void sums_read(struct sums *sums, summed_list *list) {}
 
-size_t waits_stack(struct waits *waits, int stack, uint64_t *frames) {
+size_t sums_stack(struct sums *sums, int stack, uint64_t *frames) {
     return 0;
 }
 
-bool waits_copy(struct waits *waits, uint64_t copy, struct off_cpu_copy *result) {
+bool sums_copy(struct sums *sums, uint64_t copy, struct off_cpu_copy *result) {
     return false;
 }
 
-bool waits_copy_stacks(const struct record_options *options) {
+bool sums_copy_stacks(const struct record_options *options) {
     return false;
 }
 
-uint64_t waits_trouble(struct waits *waits, enum off_cpu_trouble which) {
+uint64_t sums_trouble(struct sums *sums, enum off_cpu_trouble which) {
     return 0;
 }

@@ -62,7 +62,7 @@ struct recording {
     const struct record_options *options;
     struct record_result *result;
     enum record_off_cpu off_cpu; /* as settled: never AUTO */
-    struct waits *waits;         /* with BPF */
+    struct sums *sums;         /* with BPF */
     size_t first_made;           /* of its events: one a state, then the wakers' */
     VECTOR(struct wanted) events;
     VECTOR(uint32_t) cpus;
@@ -92,20 +92,20 @@ bool off_cpu_choose_events(struct recording *r, struct error *error);
 bool off_cpu_write(struct recording *r, struct error *error);
 
 /* bpf.c: waits summed up in the kernel. NULL: BPF is not built in, not permitted, or the kernel lacks something. */
-struct waits *waits_open(const struct record_options *options, struct error *error);
-void waits_add_thread(struct waits *waits, pid_t tid, bool until_exec); /* and its children from now on */
-void waits_enable(struct waits *waits, bool on);                        /* the last "off" is the end */
-void waits_close(struct waits *waits);
-struct wait {
+struct sums *sums_open(const struct record_options *options, struct error *error);
+void sums_add_thread(struct sums *sums, pid_t tid, bool until_exec); /* and its children from now on */
+void sums_enable(struct sums *sums, bool on);                        /* the last "off" is the end */
+void sums_close(struct sums *sums);
+struct summed {
     struct off_cpu_key key;
     struct off_cpu_sum sum;
 };
-typedef VECTOR(struct wait) wait_list;
-void waits_read(struct waits *waits, wait_list *list); /* ordered by time */
-size_t waits_stack(struct waits *waits, int stack, uint64_t *frames); /* room for OFF_CPU_FRAMES; how many */
-bool waits_copy(struct waits *waits, uint64_t copy, struct off_cpu_copy *result);
-bool waits_copy_stacks(const struct record_options *options); /* DWARF stacks, where BPF can give them */
-uint64_t waits_trouble(struct waits *waits, enum off_cpu_trouble which);
+typedef VECTOR(struct summed) summed_list;
+void sums_read(struct sums *sums, summed_list *list); /* ordered by time */
+size_t sums_stack(struct sums *sums, int stack, uint64_t *frames); /* room for OFF_CPU_FRAMES; how many */
+bool sums_copy(struct sums *sums, uint64_t copy, struct off_cpu_copy *result);
+bool sums_copy_stacks(const struct record_options *options); /* DWARF stacks, where BPF can give them */
+uint64_t sums_trouble(struct sums *sums, enum off_cpu_trouble which);
 
 /* ring.c: everything in all buffers, once, to the file. */
 bool recording_drain(struct recording *r, struct error *error);

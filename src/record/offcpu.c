@@ -69,7 +69,7 @@ static void add_made_event(struct recording *r, const char *name) {
         .freq = 1,
         .sample_id_all = 1,
     };
-    if (waits_copy_stacks(r->options)) {
+    if (sums_copy_stacks(r->options)) {
         attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
         attr.sample_regs_user = USER_REGISTERS;
         attr.sample_stack_user = OFF_CPU_COPY_SIZE;
@@ -87,7 +87,7 @@ static bool choose_bpf(struct recording *r, struct error *error) {
     if (options->cpu_count || options->cgroup)
         return error_set(error, ERROR_USAGE,
                          "BPF does not choose by CPU or control group: --off-cpu=perf does");
-    if (!(r->waits = waits_open(options, error)))
+    if (!(r->sums = sums_open(options, error)))
         return false;
     r->off_cpu = OFF_CPU_BPF;
     r->sink.no_rounds = true;
@@ -102,7 +102,7 @@ static bool choose_bpf(struct recording *r, struct error *error) {
     add_made_event(r, "offcpu-time:preempted");
     if (options->wakers)
         add_made_event(r, "offcpu-waker");
-    if (options->call_graph == CALL_GRAPH_DWARF && !waits_copy_stacks(options))
+    if (options->call_graph == CALL_GRAPH_DWARF && !sums_copy_stacks(options))
         notes_add(&r->result->notes, &note_frame_pointers, 1, 0, NULL);
     return true;
 }

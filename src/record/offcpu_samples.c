@@ -39,7 +39,7 @@ static void put(struct sample_writer *w, uint64_t word) {
 /* Returns the first address, which is the sample's. */
 static uint64_t put_frames(struct sample_writer *w, int stack, uint64_t marker) {
     size_t marker_at = w->count;
-    size_t frames = waits_stack(w->r->waits, stack, &w->words[marker_at + 1]);
+    size_t frames = sums_stack(w->r->sums, stack, &w->words[marker_at + 1]);
     if (!frames)
         return 0;
     w->words[marker_at] = marker;
@@ -50,7 +50,7 @@ static uint64_t put_frames(struct sample_writer *w, int stack, uint64_t marker) 
 /* As the kernel writes them: nothing but two zeros if there are none. Returns the address. */
 static uint64_t put_copy(struct sample_writer *w, uint64_t copy) {
     enum { IP = 8 };
-    if (!w->copies || !waits_copy(w->r->waits, copy, &w->copy)) {
+    if (!w->copies || !sums_copy(w->r->sums, copy, &w->copy)) {
         if (w->copies) {
             put(w, PERF_SAMPLE_REGS_ABI_NONE);
             put(w, 0);
@@ -93,7 +93,7 @@ static bool put_sample(struct sample_writer *w, size_t event, uint32_t pid, uint
     return sink_records(&w->r->sink, (const uint8_t *)w->words, header.size, error);
 }
 
-static bool put_wait(struct sample_writer *w, const struct wait *wait, uint64_t time,
+static bool put_wait(struct sample_writer *w, const struct summed *wait, uint64_t time,
                      struct error *error) {
     const struct off_cpu_key *key = &wait->key;
     size_t first = w->r->first_made;
@@ -111,22 +111,22 @@ static void note_troubles(struct recording *r) {
         [OFF_CPU_NO_THREAD] = &note_no_thread,
     };
     for (int i = 0; i < OFF_CPU_TROUBLES; i++) {
-        uint64_t count = waits_trouble(r->waits, i);
+        uint64_t count = sums_trouble(r->sums, i);
         if (count)
             notes_add(&r->result->notes, kinds[i], count, 0, NULL);
     }
 }
 
 bool off_cpu_write(struct recording *r, struct error *error) {
-    if (!r->waits)
+    if (!r->sums)
         return true;
-    wait_list list = {0};
+    summed_list list = {0};
     struct sample_writer *writer = memory_zero(1, sizeof *writer);
     writer->r = r;
-    writer->copies = waits_copy_stacks(r->options);
+    writer->copies = sums_copy_stacks(r->options);
     uint64_t time = 0;
     bool fine = true;
-    waits_read(r->waits, &list);
+    sums_read(r->sums, &list);
     for (size_t i = 0; fine && r->sink.knows_processes && i < list.count; i++)
         fine = sink_introduce(&r->sink, (pid_t)list.items[i].key.waker_pid, error);
     for (size_t i = 0; fine && i < list.count; i++) {

@@ -317,8 +317,8 @@ static bool open_one(struct recording *r, struct wanted *wanted, struct ring *ri
 }
 
 bool recording_open_thread(struct recording *r, pid_t tid, struct error *error) {
-    if (r->waits)
-        waits_add_thread(r->waits, tid, tid == r->child && !r->options->delay);
+    if (r->sums)
+        sums_add_thread(r->sums, tid, tid == r->child && !r->options->delay);
     for (size_t cpu = 0; cpu < r->rings.count; cpu++)
         for (size_t i = 0; i < r->events.count; i++)
             if (r->events.items[i].role != ROLE_MADE &&
@@ -427,8 +427,8 @@ bool recording_open(struct recording *r, struct error *error) {
 }
 
 void recording_enable(struct recording *r, bool on) {
-    if (r->waits)
-        waits_enable(r->waits, on);
+    if (r->sums)
+        sums_enable(r->sums, on);
     for (size_t i = 0; i < r->descriptors.count; i++)
         ioctl(r->descriptors.items[i], on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }

@@ -272,7 +272,7 @@ static void describe(struct recording *r) {
         if (r->events.items[i].role != ROLE_SIDE)
             buffer_printf(&names, "%s%s", names.count ? "," : "", r->events.items[i].name);
     r->result->events = memory_copy(names.items, names.count);
-    r->result->method = r->method == METHOD_PTRACE ? "ptrace" : r->waits ? "bpf" : "perf";
+    r->result->method = r->method == METHOD_PTRACE ? "ptrace" : r->sums ? "bpf" : "perf";
     buffer_release(&names);
     if (r->result->lost)
         notes_add(&r->result->notes, r->off_cpu == OFF_CPU_PERF ? &note_lost_switches : &note_lost,
@@ -303,8 +303,8 @@ static bool record_with_perf(struct recording *r, struct error *error) {
     r->result->started_ns = now_ns(CLOCK_REALTIME);
     if (!r->options->command && !r->options->delay)
         recording_enable(r, true);
-    if (r->waits && !r->options->delay)
-        waits_enable(r->waits, true); /* it leaves out what happens before the exec */
+    if (r->sums && !r->options->delay)
+        sums_enable(r->sums, true); /* it leaves out what happens before the exec */
     return perf_run(r, error);
 }
 
@@ -350,7 +350,7 @@ void recording_drop_events(struct recording *r) {
 static void recording_release(struct recording *r) {
     recording_close(r);
     end_child(r);
-    waits_close(r->waits);
+    sums_close(r->sums);
     recording_drop_events(r);
     vector_release(&r->cpus);
     vector_release(&r->rings);
