@@ -7,6 +7,8 @@
 #ifndef WICK_CMD_H
 #define WICK_CMD_H
 
+#include <stdio.h>
+
 #include "base/base.h"
 #include "import/import.h"
 #include "view/view.h"
@@ -120,6 +122,11 @@ struct command {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
     bool gentle; /* Ctrl-C sets `interrupted` and the command ends by itself; others are ended */
 };
+/* help.c. Tables of commands end with a NULL name. */
+void help_print(const struct syntax *syntax); /* what --help prints, or the manual page */
+void help_commands(const struct command *commands, FILE *file);
+int help_command(const struct command *commands, int argc, char **argv); /* wick help */
+
 int command_fold(int argc, char **argv);
 int command_flame(int argc, char **argv);
 int command_script(int argc, char **argv);

@@ -22,6 +22,7 @@ static const struct command commands[] = {
     {"trace", "exact instruction counts of a guest program", command_trace},
     {"enrich", "addresses of wick trace --raw to inlined names and lines", command_enrich},
     {"doctor", "what this machine allows, and how to allow more", command_doctor},
+    {0},
 };
 
 /* ---- signals ---- */
@@ -79,17 +80,6 @@ static void end_progress(void) {
 
 /* ---- */
 
-static void print_help(FILE *file) {
-    fputs("Usage: wick COMMAND [options] …\n\n"
-          "Turns a profile of a Linux program into a flame graph.\n\nCommands:\n",
-          file);
-    for (size_t i = 0; i < COUNT_OF(commands); i++)
-        fprintf(file, "  %-10s %s\n", commands[i].name, commands[i].summary);
-    fputs("\n`wick COMMAND --help` says all about a command. `wick --version` says which wick it "
-          "is.\n",
-          file);
-}
-
 int main(int argc, char **argv) {
     clock_gettime(CLOCK_MONOTONIC, &started);
     set_signals(false);
@@ -97,19 +87,17 @@ int main(int argc, char **argv) {
         progress_hook = show_progress;
     atexit(end_progress);
     if (argc < 2) {
-        print_help(stderr);
+        help_commands(commands, stderr);
         return ERROR_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
-        print_help(stdout);
-        return 0;
-    }
+        strcmp(argv[1], "help") == 0)
+        return help_command(commands, argc - 1, argv + 1);
     if (strcmp(argv[1], "--version") == 0) {
         puts("wick " WICK_VERSION);
         return 0;
     }
-    for (size_t i = 0; i < COUNT_OF(commands); i++)
+    for (size_t i = 0; commands[i].name; i++)
         if (strcmp(argv[1], commands[i].name) == 0) {
             set_signals(commands[i].gentle);
             return commands[i].run(argc - 1, argv + 1);

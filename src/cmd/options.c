@@ -1,5 +1,5 @@
 /*
- * Options from tables: parsing and --help.
+ * Options from tables: parsing. help.c has what --help and the manual print of them.
  */
 #include "cmd/cmd.h"
 
@@ -88,48 +88,6 @@ static bool option_set(const struct option *option, const char *value, struct er
     return false;
 }
 
-/* ---- help ---- */
-
-static void help_option(const struct option *option) {
-    char left[80];
-    const char *equals = option->argument && option->kind != OPTION_MAYBE ? " " : "";
-    const char *argument = option->argument ? option->argument : "";
-    if (option->letter)
-        snprintf(left, sizeof left, "-%c, --%s%s%s", option->letter, option->name, equals,
-                 argument);
-    else
-        snprintf(left, sizeof left, "    --%s%s%s", option->name, equals, argument);
-    const char *rest = option->help;
-    bool first = true;
-    while (*rest || first) { /* wrapped at 56 columns */
-        size_t take = strlen(rest);
-        if (take > 56) {
-            take = 56;
-            while (take && rest[take] != ' ')
-                take--;
-            if (!take)
-                take = strlen(rest);
-        }
-        bool alone = first && strlen(left) > 25; /* too wide for its column: a line of its own */
-        if (alone)
-            printf("  %s\n", left);
-        printf("  %-25s %.*s\n", first && !alone ? left : "", (int)take, rest);
-        rest += take;
-        rest += *rest == ' ';
-        first = false;
-    }
-}
-
-static void help(const struct syntax *syntax) {
-    printf("Usage: wick %s [options] %s\n\n%s\n", syntax->command, syntax->usage, syntax->about);
-    for (const struct option_group *group = syntax->groups; group->title; group++) {
-        printf("\n%s:\n", group->title);
-        for (const struct option *option = group->options; option->name; option++)
-            if (option->kind != OPTION_HIDDEN)
-                help_option(option);
-    }
-}
-
 /* ---- parsing ---- */
 
 struct parse {
@@ -203,7 +161,7 @@ bool options_parse(const struct syntax *syntax, int argc, char **argv, text_list
         } else if (strcmp(argument, "--") == 0) {
             only_operands = true;
         } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
-            help(syntax);
+            help_print(syntax);
             fine = false;
         } else if (argument[1] == '-') {
             fine = parse_long(&parse, argument);

@@ -194,8 +194,12 @@ static bool write_comparison(struct artifact *a, const struct flame *flame) {
     struct diff_options options = {.normalize = run->scaled};
     struct flame *before = earlier_flame(run, a->error);
     struct flame *both = before ? flame_diff(before, flame, &options, a->error) : NULL;
-    bool fine = both && write_folded(a, "diff.folded", both) &&
-                write_svg(a, "diff.svg", both, "What changed: red grew, blue shrank", PALETTE_WICK);
+    struct categories *categories = both ? categories_new(NULL, a->error) : NULL;
+    bool fine =
+        categories && write_folded(a, "diff.folded", both) &&
+        write_svg(a, "diff.svg", both, "What changed: red grew, blue shrank", PALETTE_WICK) &&
+        write_table(a, "diff.csv", both, categories, BY_FUNCTION);
+    categories_free(categories);
     flame_free(both);
     flame_free(before);
     return fine;

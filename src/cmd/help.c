@@ -1,0 +1,214 @@
+/*
+ * What --help prints, and the manual pages: both from the commands' own tables, so that neither can say less than the other.
+ *
+ * `wick help --man DIR` writes wick.1 and one page for each command; `make install` calls it. A page is what the command prints for
+ * --help, which it does by itself: here only the form is chosen.
+ */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static const char
+    *page_summary; /* of the command whose manual page is asked for; NULL: --help as text */
+
+/* ---- for a terminal ---- */
+
+static void help_option(const struct option *option) {
+    char left[80];
+    const char *equals = option->argument && option->kind != OPTION_MAYBE ? " " : "";
+    const char *argument = option->argument ? option->argument : "";
+    if (option->letter)
+        snprintf(left, sizeof left, "-%c, --%s%s%s", option->letter, option->name, equals,
+                 argument);
+    else
+        snprintf(left, sizeof left, "    --%s%s%s", option->name, equals, argument);
+    const char *rest = option->help;
+    bool first = true;
+    while (*rest || first) { /* wrapped at 56 columns */
+        size_t take = strlen(rest);
+        if (take > 56) {
+            take = 56;
+            while (take && rest[take] != ' ')
+                take--;
+            if (!take)
+                take = strlen(rest);
+        }
+        bool alone = first && strlen(left) > 25; /* too wide for its column: a line of its own */
+        if (alone)
+            printf("  %s\n", left);
+        printf("  %-25s %.*s\n", first && !alone ? left : "", (int)take, rest);
+        rest += take;
+        rest += *rest == ' ';
+        first = false;
+    }
+}
+
+static void help_as_text(const struct syntax *syntax) {
+    printf("Usage: wick %s [options] %s\n\n%s\n", syntax->command, syntax->usage, syntax->about);
+    for (const struct option_group *group = syntax->groups; group->title; group++) {
+        printf("\n%s:\n", group->title);
+        for (const struct option *option = group->options; option->name; option++)
+            if (option->kind != OPTION_HIDDEN)
+                help_option(option);
+    }
+}
+
+/* ---- for man ---- */
+
+/* Text in roff: no line begins a request, and hyphens stay hyphens. */
+static void man_text(const char *text) {
+    bool fresh = true;
+    for (; *text; text++) {
+        if (fresh && (*text == '.' || *text == '\''))
+            fputs("\\&", stdout);
+        if (*text == '-')
+            fputs("\\-", stdout);
+        else if (*text == '\\')
+            fputs("\\e", stdout);
+        else
+            putchar(*text);
+        fresh = *text == '\n';
+    }
+}
+
+static void man_bold(const char *text) {
+    fputs("\\fB", stdout);
+    man_text(text);
+    fputs("\\fR", stdout);
+}
+
+static void man_option(const struct option *option) {
+    char name[80];
+    puts(".TP");
+    if (option->letter) {
+        snprintf(name, sizeof name, "-%c", option->letter);
+        man_bold(name);
+        fputs(", ", stdout);
+    }
+    snprintf(name, sizeof name, "--%s", option->name);
+    man_bold(name);
+    if (option->argument) {
+        fputs(option->kind == OPTION_MAYBE ? "\\fI" : " \\fI", stdout);
+        man_text(option->argument);
+        fputs("\\fR", stdout);
+    }
+    putchar('\n');
+    man_text(option->help);
+    putchar('\n');
+}
+
+static void man_exit_status(void) {
+    puts(
+        ".SH EXIT STATUS\n"
+        ".TP\n0\nfine\n.TP\n1\nbad input, or a file that can't be read or written\n"
+        ".TP\n2\nwrong usage\n.TP\n3\nthe machine does not allow it\n.TP\n4\ntoo few samples\n"
+        ".TP\n5\nwick's own fault\n.PP\nA profiled program's own failure is said and passed on, as "
+        "shells do.");
+}
+
+static void man_head(const char *command) {
+    printf(".TH WICK");
+    for (const char *c = command; c && *c; c++)
+        printf("%s%c", c == command ? "\\-" : "", *c >= 'a' && *c <= 'z' ? *c - 32 : *c);
+    puts(" 1 \"\" \"wick " WICK_VERSION "\" \"wick\"\n.SH NAME");
+    printf(command ? "wick\\-%s \\- " : "wick \\- ", command);
+}
+
+static void help_as_man(const struct syntax *syntax) {
+    man_head(syntax->command);
+    man_text(page_summary);
+    printf("\n.SH SYNOPSIS\n.B wick %s\n[\\fIoptions\\fR] ", syntax->command);
+    man_text(syntax->usage);
+    puts("\n.SH DESCRIPTION");
+    man_text(syntax->about);
+    puts("\n.SH OPTIONS");
+    for (const struct option_group *group = syntax->groups; group->title; group++) {
+        if (!group->options->name)
+            continue;
+        printf(".SS %s\n", group->title);
+        for (const struct option *option = group->options; option->name; option++)
+            if (option->kind != OPTION_HIDDEN)
+                man_option(option);
+    }
+    man_exit_status();
+    puts(".SH SEE ALSO\n.BR wick (1)");
+}
+
+void help_print(const struct syntax *syntax) {
+    if (page_summary)
+        help_as_man(syntax);
+    else
+        help_as_text(syntax);
+}
+
+/* ---- all commands ---- */
+
+void help_commands(const struct command *commands, FILE *file) {
+    fputs("Usage: wick COMMAND [options] …\n\n"
+          "Turns a profile of a Linux program into a flame graph.\n\nCommands:\n",
+          file);
+    for (; commands->name; commands++)
+        fprintf(file, "  %-10s %s\n", commands->name, commands->summary);
+    fputs("\n`wick COMMAND --help` says all about a command. `wick --version` says which wick it "
+          "is.\n",
+          file);
+}
+
+static void man_overview(const struct command *commands) {
+    man_head(NULL);
+    puts("turn a running Linux program, or a profile of one, into a flame graph\n"
+         ".SH SYNOPSIS\n.B wick\n\\fICOMMAND\\fR [\\fIoptions\\fR] \\&...\n.SH DESCRIPTION\n"
+         "wick records programs, reads perf.data and many other formats, and writes flame graphs,\n"
+         "tables, folded stacks and the text that perf script prints.\n.PP\n.nf\n"
+         "wick profile \\-\\- ./program    a directory: recording, flame graphs, tables, report\n"
+         "wick flame perf.data          a flame graph of what was recorded\n.fi\n.SH COMMANDS");
+    for (const struct command *command = commands; command->name; command++) {
+        printf(".TP\n.BR wick\\-%s (1)\n", command->name);
+        man_text(command->summary);
+        putchar('\n');
+    }
+    man_exit_status();
+}
+
+static bool man_begin(const char *directory, const char *command, struct error *error) {
+    char path[4200];
+    snprintf(path, sizeof path, "%s/wick%s%s.1", directory, command ? "-" : "",
+             command ? command : "");
+    return freopen(path, "w", stdout) || error_errno(error, path);
+}
+
+static bool man_end(const char *directory, struct error *error) {
+    return (fflush(stdout) == 0 && !ferror(stdout)) || error_errno(error, directory);
+}
+
+static bool man_write(const struct command *commands, const char *directory, struct error *error) {
+    if (!man_begin(directory, NULL, error))
+        return false;
+    man_overview(commands);
+    for (const struct command *command = commands; command->name; command++) {
+        char *words[] = {(char *)(uintptr_t)command->name, "--help", NULL};
+        if (!man_end(directory, error) || !man_begin(directory, command->name, error))
+            return false;
+        page_summary = command->summary;
+        command->run(2, words);
+    }
+    return man_end(directory, error);
+}
+
+int help_command(const struct command *commands, int argc, char **argv) {
+    struct error error;
+    if (argc == 1) {
+        help_commands(commands, stdout);
+        return 0;
+    }
+    if (argc == 3 && strcmp(argv[1], "--man") == 0)
+        return man_write(commands, argv[2], &error) ? 0 : fail(&error);
+    for (const struct command *command = commands; argc == 2 && command->name; command++) {
+        char *words[] = {argv[1], "--help", NULL};
+        if (strcmp(argv[1], command->name) == 0)
+            return command->run(2, words);
+    }
+    fprintf(stderr, "wick: help: of which command? see wick --help\n");
+    return ERROR_USAGE;
+}
