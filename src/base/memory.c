@@ -61,6 +61,8 @@ static void *memory_huge(size_t bytes) {
     return memory;
 }
 
+/* Written to at once: a table is looked into before it is filled, and reading a page that was never written costs a second fault when it
+   is, with an interrupt to all other threads. */
 void *memory_table(size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
@@ -129,13 +131,14 @@ void arena_release(struct arena *arena) {
 
 /* ---- vectors and buffers ---- */
 
+/* Large ones grow by more, since only what is touched takes memory, and moving them costs all that was. */
 void vector_grow(void **items, size_t *capacity, size_t wanted, size_t item_size) {
     if (wanted <= *capacity)
         return;
-    size_t grown = *capacity ? *capacity * 2 : 16;
+    size_t bytes, factor = *capacity > HUGE_PAGE / item_size ? 4 : 2;
+    size_t grown = *capacity ? *capacity * factor : 16;
     if (grown < wanted)
         grown = wanted;
-    size_t bytes;
     if (__builtin_mul_overflow(grown, item_size, &bytes))
         memory_checked(NULL);
     if (bytes < HUGE_PAGE) {

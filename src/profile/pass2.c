@@ -248,9 +248,13 @@ static void pass_piece(void *context, unsigned number, size_t item) {
     progress("counting", done, pass->reading->pieces.count);
 }
 
-static void worker_init(struct worker *w, struct reading *reading) {
+/* Room for as many stacks as there may be: what is not touched takes no memory. */
+static void worker_init(struct worker *w, struct reading *reading, unsigned threads) {
+    enum { STACKS_RESERVED = 1 << 20 };
+    uint64_t share = reading->profile->sample_count / threads * 5 / 4 + BATCH;
     w->reading = reading;
     w->tree = tree_new_part(reading->profile->tree);
+    vector_reserve(&w->stacks, share < STACKS_RESERVED ? share : STACKS_RESERVED);
     vector_push(&w->stacks, ((struct stack){0}));
 }
 
@@ -291,7 +295,7 @@ bool reading_pass2(struct reading *reading, struct error *error) {
     pass.workers = memory_zero(threads, sizeof *pass.workers);
     pass.errors = memory_zero(pieces, sizeof *pass.errors);
     for (unsigned i = 0; i < threads; i++)
-        worker_init(&pass.workers[i], reading);
+        worker_init(&pass.workers[i], reading, threads);
     parallel_run(threads, pieces, pass_piece, &pass);
     
     const struct error *failed = pass_error(&pass);

@@ -1,8 +1,8 @@
 /*
  * The flame: the tree by name.
  *
- * A tree node becomes a path of flame nodes once for each set of root labels it is counted under; a memo with a stamp for each tree
- * node makes that one probe of the flame's index a label. Children are put in order by the rank of their names, which is worked
+ * A tree node becomes a path of flame nodes once for each set of root labels it is counted under, root by root and parents first: one
+ * probe of the flame's index a label. Children are put in order by the rank of their names, which is worked
  * out once for all names, so ordering compares each distinct name and not each node.
  */
 #include "tree/flame.h"
@@ -154,10 +154,9 @@ struct builder {
     const struct flame_options *options;
     struct flame *flame;
     const struct naming_entry *locations; /* what they are called in the series at hand */
-    uint32_t *memo;  /* for each tree node, its flame node … */
-    uint32_t *group; /* … under the root labels of this flame node + 1 */
-    VECTOR(uint32_t) path;
-    uint32_t *names; /* the naming's strings in the flame */
+    uint32_t *memo;   /* for each tree node, its flame node under the root labels at hand … */
+    uint64_t *wanted; /* … if its bit is set here */
+    uint32_t *names;  /* the naming's strings in the flame */
 };
 
 static uint32_t builder_string(struct builder *b, uint32_t id) {
@@ -196,21 +195,59 @@ static uint32_t builder_location(struct builder *b, uint32_t at, uint32_t root, 
     return at;
 }
 
-/* Climb to the nearest ancestor known under this root, then come down again. Each node is entered once a root. */
-static uint32_t builder_node(struct builder *b, uint32_t root, uint32_t node) {
-    b->path.count = 0;
-    while (node && b->group[node] != root + 1) {
-        vector_push(&b->path, node);
+/* ---- nodes, parents first ---- */
+
+/* The node and all that leads to it; whoever is wanted already has all before it. */
+static void builder_want(struct builder *b, uint32_t node) {
+    while (node && !(b->wanted[node / 64] >> node % 64 & 1)) {
+        b->wanted[node / 64] |= 1ull << node % 64;
         node = b->tree->nodes.items[node].parent;
     }
-    uint32_t at = node ? b->memo[node] : root;
-    while (b->path.count) {
-        node = b->path.items[--b->path.count];
-        at = builder_location(b, at, root, b->tree->nodes.items[node].location);
-        b->memo[node] = at;
-        b->group[node] = root + 1;
-    }
-    return at;
+}
+
+/* The memory that builder_enter() will need for a node a little further on is asked for before: first the slot of the flame's index, then the
+   flame node that it names. Where the node's parent is not entered by then, in vain. */
+static uint64_t builder_hash(const struct builder *b, uint32_t node) {
+    const struct node *n = &b->tree->nodes.items[node];
+    const struct naming_entry *entry = &b->locations[n->location];
+    uint32_t name = entry->count ? b->names[b->naming->labels.items[entry->first].name] : 0;
+    return hash_mix(b->memo[n->parent], name);
+}
+
+static void builder_ask_slot(const struct builder *b, uint32_t node) {
+    const struct index *index = &b->flame->index;
+    if (index->slots)
+        __builtin_prefetch(&index->slots[index_probe(index, builder_hash(b, node)).slot]);
+}
+
+static void builder_ask_node(const struct builder *b, uint32_t node) {
+    struct probe probe = index_probe(&b->flame->index, builder_hash(b, node));
+    __builtin_prefetch(&b->flame->nodes.items[index_next(&b->flame->index, &probe)]);
+}
+
+static void builder_enter(struct builder *b, uint32_t root, uint32_t node) {
+    const struct node *n = &b->tree->nodes.items[node];
+    b->memo[node] = builder_location(b, b->memo[n->parent], root, n->location);
+}
+
+/* Every node that is wanted under this root, once. Parents stand before their children. */
+static void builder_enter_wanted(struct builder *b, uint32_t root) {
+    enum { AHEAD = 16, RING = 2 * AHEAD };
+    uint32_t ring[RING];
+    size_t count = 0, words = b->tree->nodes.count / 64 + 1;
+    b->memo[0] = root;
+    for (size_t word = 0; word < words; word++)
+        for (uint64_t bits = b->wanted[word]; bits; bits &= bits - 1, count++) {
+            uint32_t node = (uint32_t)(64 * word + (unsigned)__builtin_ctzll(bits));
+            ring[count % RING] = node;
+            builder_ask_slot(b, node);
+            if (count >= AHEAD / 2)
+                builder_ask_node(b, ring[(count - AHEAD / 2) % RING]);
+            if (count >= AHEAD)
+                builder_enter(b, root, ring[(count - AHEAD) % RING]);
+        }
+    for (size_t i = count < AHEAD ? 0 : count - AHEAD; i < count; i++)
+        builder_enter(b, root, ring[i % RING]);
 }
 
 /* Merged from the leaf: nothing is shared between stacks, so each costs its depth. The series' labels come last, so that what one function
@@ -246,12 +283,15 @@ static uint32_t builder_root(struct builder *b, uint32_t series) {
     return at;
 }
 
-static void builder_cell(struct builder *b, const struct cell *cell, uint32_t root) {
+static void builder_use(struct builder *b, const struct naming_entry *series) {
+    b->locations = series->alternate ? b->naming->alternates.items : b->naming->locations.items;
+}
+
+static void builder_count(struct builder *b, const struct cell *cell, uint32_t root) {
     const struct naming_entry *series = &b->naming->series.items[cell->series];
-    b->locations =
-        series->alternate ? b->naming->alternates.items : b->naming->locations.items;
-    uint32_t at = b->options->reverse ? builder_node_reversed(b, series, cell->node)
-                                      : builder_node(b, root, cell->node);
+    builder_use(b, series);
+    uint32_t at =
+        b->options->reverse ? builder_node_reversed(b, series, cell->node) : b->memo[cell->node];
     if (at == root && !b->options->keep_empty)
         return;
     uint64_t weight = b->options->by_samples ? cell->samples : cell->weight;
@@ -263,37 +303,52 @@ static void builder_cell(struct builder *b, const struct cell *cell, uint32_t ro
         *sum = UINT64_MAX; /* flame_total() then finds that it does not add up */
 }
 
-struct cell_order {
-    uint32_t root;
-    uint32_t cell;
-};
-
-static int cell_order(const void *a, const void *b) {
-    const struct cell_order *x = a, *y = b;
-    return x->root != y->root ? (x->root > y->root) - (x->root < y->root)
-                              : (x->cell > y->cell) - (x->cell < y->cell);
+/* Under one root: first every node that a cell leads to, then the weights. Series that share root labels agree on what locations are
+   called. */
+static void builder_root_cells(struct builder *b, uint32_t root, const uint32_t *order,
+                               size_t count) {
+    const struct cell *cells = b->tree->cells.items;
+    if (!b->options->reverse && count) {
+        memset(b->wanted, 0, (b->tree->nodes.count / 64 + 1) * sizeof *b->wanted);
+        for (size_t i = 0; i < count; i++)
+            builder_want(b, cells[order[i]].node);
+        builder_use(b, &b->naming->series.items[cells[order[0]].series]);
+        builder_enter_wanted(b, root);
+    }
+    for (size_t i = 0; i < count; i++)
+        builder_count(b, &cells[order[i]], root);
 }
 
-/* Root by root, so that the memo is used to the full. */
+/* Cells root by root: a counting sort. */
 static void builder_cells(struct builder *b) {
     const struct tree *tree = b->tree;
     uint32_t *roots = memory_zero(tree->series.count, sizeof *roots);
-    VECTOR(struct cell_order) order = {0};
     for (size_t i = 1; i < tree->series.count; i++)
         if (!b->naming->series.items[i].skip && !b->options->reverse)
             roots[i] = builder_root(b, (uint32_t)i);
-    vector_reserve(&order, tree->cells.count);
-    for (size_t i = 1; i < tree->cells.count; i++) {
-        uint32_t series = tree->cells.items[i].series;
-        if (!b->naming->series.items[series].skip)
-            vector_push(&order, ((struct cell_order){roots[series], (uint32_t)i}));
-    }
-    if (order.count)
-        qsort(order.items, order.count, sizeof *order.items, cell_order);
-    for (size_t i = 0; i < order.count; i++)
-        builder_cell(b, &tree->cells.items[order.items[i].cell], order.items[i].root);
-    vector_release(&order);
+    size_t root_count = b->flame->nodes.count;
+    size_t *ends = memory_zero(root_count + 1, sizeof *ends);
+    uint32_t *order = memory_resize(NULL, tree->cells.count, sizeof *order);
+    for (size_t i = 1; i < tree->cells.count; i++)
+        if (!b->naming->series.items[tree->cells.items[i].series].skip)
+            ends[roots[tree->cells.items[i].series] + 1]++;
+    for (size_t i = 0; i < root_count; i++)
+        ends[i + 1] += ends[i];
+    for (size_t i = 1; i < tree->cells.count; i++)
+        if (!b->naming->series.items[tree->cells.items[i].series].skip)
+            order[ends[roots[tree->cells.items[i].series]]++] = (uint32_t)i;
+    for (size_t i = 0, start = 0; i < root_count; start = ends[i++])
+        builder_root_cells(b, (uint32_t)i, order + start, ends[i] - start);
+    free(order);
+    free(ends);
     free(roots);
+}
+
+static bool flame_has_empty(const struct flame *flame) {
+    for (size_t i = 1; i < flame->nodes.count; i++)
+        if (!flame->nodes.items[i].total && !flame->nodes.items[i].total_before)
+            return true;
+    return false;
 }
 
 /* Roots (comms) whose every stack was left out must not stand there with nothing in them. */
@@ -338,18 +393,20 @@ struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming
         return NULL;
     struct builder b = {.tree = tree, .naming = naming, .options = options, .flame = flame_new()};
     b.memo = memory_table(tree->nodes.count, sizeof *b.memo);
-    b.group = memory_table(tree->nodes.count, sizeof *b.group);
+    b.wanted = memory_zero(tree->nodes.count / 64 + 1, sizeof *b.wanted);
     b.names = memory_zero(strings_count(naming->strings) + 1, sizeof *b.names);
     b.flame->unit = strings_add(b.flame->strings, unit_of(tree, options));
     builder_cells(&b);
+    
     free(b.memo);
-    free(b.group);
+    free(b.wanted);
     free(b.names);
-    vector_release(&b.path);
     bool fine = flame_total(b.flame, error);
     if (fine) {
-        flame_drop_empty(b.flame, options->keep_zero);
+        if (flame_has_empty(b.flame))
+            flame_drop_empty(b.flame, options->keep_zero);
         flame_order_children(b.flame);
+        
         return b.flame;
     }
     flame_free(b.flame);
