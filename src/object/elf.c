@@ -250,17 +250,27 @@ struct elf_image *elf_image_open(const char *path, struct error *error) {
     return NULL;
 }
 
-struct elf_image *elf_image_copy(const void *data, size_t size, const char *path,
-                                 struct error *error) {
+static struct elf_image *image_of(const void *data, size_t size, uint8_t *copy, const char *path,
+                                  struct error *error) {
     struct elf_image *image = memory_zero(1, sizeof *image);
-    image->copy = (uint8_t *)memory_copy(data, size);
+    image->copy = copy;
     image->file.path = memory_copy(path, strlen(path));
-    image->data = image->copy;
+    image->data = copy ? copy : data;
     image->size = size;
     if (size >= SELFMAG && memcmp(data, ELFMAG, SELFMAG) == 0 && image_begin(image, path, error))
         return image;
     elf_image_free(image);
     return NULL;
+}
+
+struct elf_image *elf_image_copy(const void *data, size_t size, const char *path,
+                                 struct error *error) {
+    return image_of(data, size, (uint8_t *)memory_copy(data, size), path, error);
+}
+
+struct elf_image *elf_image_borrow(const void *data, size_t size, const char *path,
+                                   struct error *error) {
+    return image_of(data, size, NULL, path, error);
 }
 
 void elf_image_free(struct elf_image *image) {

@@ -45,6 +45,9 @@ struct elf_image *elf_image_open(const char *path, struct error *error);
 /* The same of bytes in memory, which are copied. `path` is for messages. */
 struct elf_image *elf_image_copy(const void *data, size_t size, const char *path,
                                  struct error *error);
+/* The same without a copy: the bytes outlive the image. */
+struct elf_image *elf_image_borrow(const void *data, size_t size, const char *path,
+                                   struct error *error);
 void elf_image_free(struct elf_image *image); /* NULL is fine */
 
 /* By the segment that holds it; an executable one first when two claim it (pages at the seams are mapped twice). */

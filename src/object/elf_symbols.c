@@ -164,8 +164,8 @@ static void elf_symbols_add(struct symbols *symbols, const struct symbol_section
     free(sections.items);
 }
 
-void elf_symbols_load(struct symbols *symbols, const struct elf_image *image,
-                      const struct elf_image *debug) {
+static void elf_symbols_collect(struct symbols *symbols, const struct elf_image *image,
+                                const struct elf_image *debug) {
     struct symbol_section section;
     if ((debug && symbol_section_open(debug, ".symtab", SHT_SYMTAB, &section)) ||
         (image && symbol_section_open(image, ".symtab", SHT_SYMTAB, &section)))
@@ -176,7 +176,48 @@ void elf_symbols_load(struct symbols *symbols, const struct elf_image *image,
         section = (struct symbol_section){.image = image};
     if (image)
         plt_load(symbols, image, &section, 1);
+}
+
+void elf_symbols_load(struct symbols *symbols, const struct elf_image *image,
+                      const struct elf_image *debug) {
+    elf_symbols_collect(symbols, image, debug);
     symbols_seal(symbols);
+}
+
+/* ---- for others to lay out ---- */
+
+static void visit_entry(const struct symbols *symbols, const struct entry *entry,
+                        struct buffer *name, code_symbol_visit *visit, void *context) {
+    name->count = 0;
+    symbols_print_name(symbols, entry, name);
+    struct code_symbol symbol = {.name = buffer_text(name),
+                                 .start = entry->start,
+                                 .end = entry->end,
+                                 .is_unsized = entry->flags & ENTRY_UNSIZED,
+                                 .is_function = entry->flags & ENTRY_CODE,
+                                 .is_stub = entry->flags & ENTRY_PLT,
+                                 .rank = entry->global ? 2
+                                         : entry->weak ? 1
+                                                       : 0};
+    visit(context, &symbol);
+}
+
+/* Names without versions, but not demangled. */
+void object_each_symbol(const void *data, size_t size, code_symbol_visit *visit, void *context) {
+    struct objects_options options = {0};
+    struct symbols symbols;
+    struct buffer name = {0};
+    struct elf_image *image = elf_image_borrow(data, size, "", NULL);
+    if (!image)
+        return;
+    symbols_init(&symbols, &options);
+    symbols.keep_names = true;
+    elf_symbols_collect(&symbols, image, NULL);
+    for (size_t i = 0; i < symbols.entries.count; i++)
+        visit_entry(&symbols, &symbols.entries.items[i], &name, visit, context);
+    buffer_release(&name);
+    symbols_release(&symbols);
+    elf_image_free(image);
 }
 
 /* ---- perf's ---- */

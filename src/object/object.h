@@ -173,6 +173,23 @@ bool objects_read(struct objects *objects, uint32_t id, uint64_t address, void *
 /* What was missing: files not found, build ids that differ, kernel symbols denied. Call when lookups are done. */
 void objects_notes(struct objects *objects, struct notes *notes);
 
+/* ---- all symbols of one file, for a room that lays them out by rules of its own -------------------- */
+
+/* Valid during the visit. */
+struct code_symbol {
+    struct text name; /* as in the file, without its version; a slot of the PLT is NAME@plt */
+    uint64_t start;   /* the file's own addresses */
+    uint64_t end;     /* that of its section if it has no size */
+    bool is_unsized;
+    bool is_function; /* says so itself, and is not just a label */
+    bool is_stub;     /* a slot of the PLT */
+    unsigned rank;    /* 2 global, 1 weak, 0 local */
+};
+typedef void code_symbol_visit(void *context, const struct code_symbol *symbol);
+/* Symbols of code from both tables, and the PLT's slots, of an ELF image in memory: in no order, several for one place.
+   Visits none if it is no ELF file, or its tables are broken. */
+void object_each_symbol(const void *image, size_t size, code_symbol_visit *visit, void *context);
+
 /* ---- facts about a file, for recorders ------------------------------------------------------------- */
 
 /* Of a file, or of the running kernel. False: it has none, or can't be read. */

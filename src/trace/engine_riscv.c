@@ -93,10 +93,12 @@ static void set_fault(struct guest *g, struct trace *trace) {
     struct function_range range = functions_find(g->functions, pc);
     int n =
         snprintf(trace->fault, sizeof trace->fault, "%s, pc 0x%llx", what, (unsigned long long)pc);
-    if (range.function && n > 0 && (size_t)n < sizeof trace->fault)
-        snprintf(trace->fault + n, sizeof trace->fault - (size_t)n, " (%.*s+0x%llx)",
-                 TEXT_ARGS(functions_name(g->functions, range.function)),
-                 (unsigned long long)(pc - functions_start(g->functions, range.function)));
+    if (range.function && n > 0 && (size_t)n < sizeof trace->fault) {
+        uint64_t start = functions_start(g->functions, range.function);
+        snprintf(trace->fault + n, sizeof trace->fault - (size_t)n, " (%.*s%s0x%llx)",
+                 TEXT_ARGS(functions_name(g->functions, range.function)), pc < start ? "-" : "+",
+                 (unsigned long long)(pc < start ? start - pc : pc - start));
+    }
     trace->end = TRACE_FAULT;
 }
 

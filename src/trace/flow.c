@@ -116,11 +116,16 @@ static uint32_t function_of(struct flow *flow, uint32_t node) {
     return function_at(flow, flow->trie->nodes[node].address);
 }
 
-/* Calls whose caller's stack pointer has been reached again are over. */
-static bool return_by_sp(struct flow *flow, uint64_t target, uint64_t sp) {
+/* Calls whose caller's stack pointer has been reached again are over: how many are not. */
+static size_t live_by_sp(const struct flow *flow, uint64_t sp) {
     size_t depth = flow->depth;
     while (depth && flow->entries[depth - 1].sp != NO_ADDRESS && flow->entries[depth - 1].sp <= sp)
         depth--;
+    return depth;
+}
+
+static bool return_by_sp(struct flow *flow, uint64_t target, uint64_t sp) {
+    size_t depth = live_by_sp(flow, sp);
     if (depth == flow->depth)
         return false;
     bool matched = flow->entries[depth].return_address == target;
@@ -139,6 +144,16 @@ static bool return_by_address(struct flow *flow, uint64_t target) {
     return false;
 }
 
+static bool pop_to_function(struct flow *flow, uint32_t function) {
+    size_t last = flow->depth > SEARCH_MAX ? flow->depth - SEARCH_MAX : 0;
+    for (size_t i = flow->depth; i-- > last;)
+        if (function_of(flow, flow->entries[i].node) == function) {
+            flow_pop_to(flow, i);
+            return true;
+        }
+    return false;
+}
+
 /* To the innermost caller that is the function landed in. Names are compared by range, addresses repeat: remember one. */
 static bool return_by_function(struct flow *flow, uint64_t target) {
     struct function_range range = functions_find(flow->functions, target);
@@ -146,13 +161,7 @@ static bool return_by_function(struct flow *flow, uint64_t target) {
         return false;
     if (function_of(flow, flow->node) == range.function)
         return true; /* landed where it is already */
-    size_t last = flow->depth > SEARCH_MAX ? flow->depth - SEARCH_MAX : 0;
-    for (size_t i = flow->depth; i-- > last;)
-        if (function_of(flow, flow->entries[i].node) == range.function) {
-            flow_pop_to(flow, i);
-            return true;
-        }
-    return false;
+    return pop_to_function(flow, range.function);
 }
 
 void flow_return_slow(struct flow *flow, uint64_t from, uint64_t target, uint64_t sp) {
@@ -196,6 +205,19 @@ bool flow_jump_returns(struct flow *flow, uint64_t target, uint64_t sp) {
     return false;
 }
 
+bool flow_jump_lands(struct flow *flow, uint64_t target, uint64_t sp) {
+    uint32_t function = function_at(flow, target);
+    if (flow->beyond || !flow->depth || !function)
+        return false;
+    if (sp == NO_ADDRESS || flow->entries[flow->depth - 1].sp == NO_ADDRESS)
+        return pop_to_function(flow, function);
+    size_t depth = live_by_sp(flow, sp);
+    if (depth == flow->depth || function_of(flow, flow->entries[depth].node) != function)
+        return false;
+    flow_pop_to(flow, depth);
+    return true;
+}
+
 void flow_jump_slow(struct flow *flow, uint64_t from, uint64_t target, uint64_t sp) {
     struct function_range here = functions_find(flow->functions, from);
     if (!here.function)
@@ -208,7 +230,7 @@ void flow_jump_slow(struct flow *flow, uint64_t from, uint64_t target, uint64_t 
         return;
     flow->last = there;
     if (target == functions_start(flow->functions, there.function) ||
-        !flow_jump_returns(flow, target, sp))
+        (!flow_jump_returns(flow, target, sp) && !flow_jump_lands(flow, target, sp)))
         flow_tail(flow, target);
 }
 

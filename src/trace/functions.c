@@ -1,14 +1,18 @@
 /*
  * Function symbols as ranges that do not overlap.
  *
+ * The object room reads the symbols; the layout is our own, for it has another question to answer. There it is which
+ * name says most about an address, for each file alone. Here it is whether two addresses are in the same function: labels inside
+ * a function must not cut it, its cold part belongs to it, several files at their places share one table, and
+ * files are added while others already run.
+ *
  * Symbols are collected in `symbols`, whose index is the function's id. Before the first lookup they are sorted by address and
  * laid out: sized symbols first, nested ones inside their outer ones, then those without a size into the
  * holes that are left. A lookup is a binary search over the pieces.
  */
+#include "object/object.h"
 #include "trace/trace.h"
 
-#include <gelf.h>
-#include <libelf.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -17,14 +21,17 @@ struct function_symbol {
     uint64_t start;
     uint64_t size;
     uint64_t section_end; /* 0: unknown */
-    uint32_t id;          /* its own, or that of the symbol it is another name of */
+    uint32_t id;          /* its own, or that of the function it is the cold part of */
+    uint32_t file;        /* which one it came with */
     uint16_t rank;
+    bool is_stub;
 };
 
 struct functions {
     struct arena arena;
     VECTOR(struct function_symbol) symbols; /* by id; item 0 is none */
     VECTOR(struct function_range) ranges;
+    uint32_t file; /* the one being added */
     bool sorted;
     pthread_mutex_t lock; /* lookups and additions: QEMU's threads translate while others run */
 };
@@ -49,8 +56,14 @@ void functions_free(struct functions *functions) {
 void functions_add(struct functions *functions, struct text name, uint64_t start, uint64_t size,
                    uint64_t section_end, bool is_function, unsigned rank) {
     pthread_mutex_lock(&functions->lock);
-    struct function_symbol symbol = {
-        arena_copy(&functions->arena, name), start, size, section_end, 0, 0};
+    struct function_symbol symbol = {arena_copy(&functions->arena, name),
+                                     start,
+                                     size,
+                                     section_end,
+                                     0,
+                                     functions->file,
+                                     0,
+                                     false};
     symbol.rank = (uint16_t)(is_function ? 0x8000 : 0) | (uint16_t)(rank & 0xff);
     symbol.id = (uint32_t)functions->symbols.count;
     vector_push(&functions->symbols, symbol);
@@ -146,12 +159,57 @@ static void layout_unsized(struct functions *functions, const struct function_sy
           range_compare);
 }
 
+/* ---- cold parts --------------------------------------------------------------------------- */
+
+static struct text cold_parent(struct text name) {
+    const struct text suffix = TEXT(".cold");
+    if (name.length <= suffix.length || !text_ends(name, suffix))
+        return (struct text){"", 0};
+    return text_upto(name, name.length - suffix.length);
+}
+
+static uint64_t name_hash(struct text name, uint32_t file) {
+    return hash_mix(hash_bytes(name.data, name.length), file);
+}
+
+/* The one symbol of that name in the file; 0 if there is none, or several and nobody knows whose it is. */
+static uint32_t find_named(const struct functions *functions, const struct index *index,
+                           struct text name, uint32_t file) {
+    uint32_t id, found = 0;
+    for (struct probe p = index_probe(index, name_hash(name, file));
+         (id = index_next(index, &p));) {
+        const struct function_symbol *symbol = &functions->symbols.items[id];
+        if (symbol->file != file || !text_equal(symbol->name, name))
+            continue;
+        if (found && functions->symbols.items[found].start != symbol->start)
+            return 0;
+        found = id;
+    }
+    return found;
+}
+
+/* What the compiler moved out of a function because it is seldom run is still that function. */
+static void join_cold_parts(struct functions *functions) {
+    struct index index = {0};
+    struct function_symbol *symbols = functions->symbols.items;
+    for (uint32_t i = 1; i < functions->symbols.count; i++)
+        index_add(&index, name_hash(symbols[i].name, symbols[i].file), i);
+    for (uint32_t i = 1; i < functions->symbols.count; i++) {
+        struct text parent = cold_parent(symbols[i].name);
+        uint32_t id = parent.length ? find_named(functions, &index, parent, symbols[i].file) : 0;
+        if (id)
+            symbols[i].id = id;
+    }
+    index_release(&index);
+}
+
 static void functions_sort(struct functions *functions) {
     size_t count = functions->symbols.count - 1;
     functions->ranges.count = 0;
     functions->sorted = true;
     if (!count)
         return;
+    join_cold_parts(functions);
     struct function_symbol *sorted = memory_resize(NULL, count, sizeof *sorted);
     memcpy(sorted, functions->symbols.items + 1, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, symbol_compare);
@@ -197,68 +255,45 @@ uint64_t functions_start(struct functions *functions, uint32_t function) {
     return start;
 }
 
+bool functions_is_stub(struct functions *functions, uint32_t function) {
+    pthread_mutex_lock(&functions->lock);
+    bool is_stub = functions->symbols.items[function].is_stub;
+    pthread_mutex_unlock(&functions->lock);
+    return is_stub;
+}
+
 size_t functions_count(const struct functions *functions) {
     return functions->symbols.count - 1;
 }
 
 /* ---- ELF ---------------------------------------------------------------------------------- */
 
-/* Function symbols and untyped labels of code; not mapping symbols ($x) nor the assembler's own (.L). */
-static bool symbol_wanted(const GElf_Sym *symbol, const char *name) {
-    int type = GELF_ST_TYPE(symbol->st_info);
-    if (type != STT_FUNC && type != STT_NOTYPE && type != STT_GNU_IFUNC)
-        return false;
-    if (!symbol->st_value || symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS)
-        return false;
-    return name && *name && *name != '$' && !(name[0] == '.' && name[1] == 'L');
-}
+struct elf_addition {
+    struct functions *functions;
+    uint64_t bias;
+};
 
-static unsigned symbol_rank(const GElf_Sym *symbol) {
-    int binding = GELF_ST_BIND(symbol->st_info);
-    return binding == STB_GLOBAL ? 2 : binding == STB_WEAK ? 1 : 0;
-}
-
-static void symbol_add(struct functions *functions, Elf *elf, const GElf_Sym *symbol,
-                       const char *name, uint64_t bias) {
-    Elf_Scn *section = elf_getscn(elf, symbol->st_shndx);
-    GElf_Shdr header;
-    uint64_t section_end = 0;
-    if (section && gelf_getshdr(section, &header)) {
-        if (!(header.sh_flags & SHF_EXECINSTR))
-            return;
-        section_end = saturating_add(header.sh_addr, header.sh_size) + bias;
-    }
-    bool is_function = GELF_ST_TYPE(symbol->st_info) != STT_NOTYPE;
-    functions_add(functions, text_of(name), symbol->st_value + bias, symbol->st_size, section_end,
-                  is_function, symbol_rank(symbol));
-}
-
-static Elf_Scn *symbol_section(Elf *elf, uint32_t type, GElf_Shdr *header) {
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));)
-        if (gelf_getshdr(section, header) && header->sh_type == type)
-            return section;
-    return NULL;
+/* Mapping symbols ($x) and the assembler's own labels (.L) are no names; nothing is called at address 0 of a file. The head of
+   a PLT is no function: slots go through it on their way to the loader, and stay what they are. */
+static void add_symbol(void *context, const struct code_symbol *symbol) {
+    struct elf_addition *a = context;
+    struct text name = symbol->name;
+    if (!symbol->start || name.data[0] == '$' || text_starts(name, TEXT(".L")) ||
+        text_equal(name, TEXT(".plt")))
+        return;
+    uint64_t size = symbol->is_unsized ? 0 : symbol->end - symbol->start;
+    functions_add(a->functions, name, symbol->start + a->bias, size, symbol->end + a->bias,
+                  symbol->is_function, symbol->rank);
+    pthread_mutex_lock(&a->functions->lock);
+    a->functions->symbols.items[a->functions->symbols.count - 1].is_stub = symbol->is_stub;
+    pthread_mutex_unlock(&a->functions->lock);
 }
 
 size_t functions_add_elf(struct functions *functions, const void *image, size_t size,
                          uint64_t bias) {
-    elf_version(EV_CURRENT);
-    Elf *elf = elf_memory((char *)image, size);
+    struct elf_addition addition = {functions, bias};
     size_t before = functions->symbols.count;
-    GElf_Shdr header;
-    Elf_Scn *section = elf ? symbol_section(elf, SHT_SYMTAB, &header) : NULL;
-    if (elf && !section)
-        section = symbol_section(elf, SHT_DYNSYM, &header);
-    Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
-    size_t count = data && header.sh_entsize ? data->d_size / header.sh_entsize : 0;
-    for (size_t i = 0; i < count && i < INT32_MAX; i++) {
-        GElf_Sym symbol;
-        if (!gelf_getsym(data, (int)i, &symbol))
-            break;
-        const char *name = elf_strptr(elf, header.sh_link, symbol.st_name);
-        if (symbol_wanted(&symbol, name))
-            symbol_add(functions, elf, &symbol, name, bias);
-    }
-    elf_end(elf);
+    functions->file++;
+    object_each_symbol(image, size, add_symbol, &addition);
     return functions->symbols.count - before;
 }

@@ -214,8 +214,24 @@ static int64_t sys_newfstatat(struct guest *g, const uint64_t *a) {
     return file ? put_status(g, a[2], NULL, file) : -ENOENT;
 }
 
+/* newlib's, without a folder. */
+static int64_t sys_stat(struct guest *g, const uint64_t *a) {
+    const uint64_t arguments[4] = {0, a[0], a[1], 0};
+    return sys_newfstatat(g, arguments);
+}
+
 static int64_t sys_faccessat(struct guest *g, const uint64_t *a) {
     return file_named(g, guest_text(g, a[1])) ? (a[2] & 2 ? -EACCES : 0) : -ENOENT;
+}
+
+static int64_t sys_access(struct guest *g, const uint64_t *a) {
+    const uint64_t arguments[3] = {0, a[0], a[1]};
+    return sys_faccessat(g, arguments);
+}
+
+/* Whatever would change a file. */
+static int64_t sys_read_only(struct guest *g, const uint64_t *a) {
+    return -EROFS;
 }
 
 static int64_t sys_readlinkat(struct guest *g, const uint64_t *a) {
@@ -317,6 +333,23 @@ static int64_t sys_mprotect(struct guest *g, const uint64_t *a) {
     if (memory_has_code(&g->machine.memory, a[0], a[1]))
         machine_flush(&g->machine);
     return memory_protect(&g->machine.memory, a[0], a[1], rights_of(a[2])) ? 0 : -ENOMEM;
+}
+
+/* Of all advice only "not needed" can be seen by the guest: its pages are zero afterwards. */
+static int64_t sys_madvise(struct guest *g, const uint64_t *a) {
+    struct guest_memory *memory = &g->machine.memory;
+    if (!whole_pages(a))
+        return -EINVAL;
+    uint64_t size = saturating_add(a[1], PAGE_SIZE - 1) / PAGE_SIZE * PAGE_SIZE;
+    if (a[2] != 4 || !size)
+        return 0;
+    uint8_t *at = memory_at(memory, a[0], size, PAGE_MAPPED);
+    if (!at)
+        return -ENOMEM;
+    memset(at, 0, size);
+    if (memory_has_code(memory, a[0], size))
+        machine_flush(&g->machine);
+    return 0;
 }
 
 /* ---- time, chance, identity --------------------------------------------------------------- */
@@ -463,6 +496,10 @@ static const struct {
     {17, "getcwd", sys_getcwd},
     {25, "fcntl", sys_fcntl},
     {29, "ioctl", sys_ioctl},
+    {34, "mkdirat", sys_read_only},
+    {35, "unlinkat", sys_read_only},
+    {37, "linkat", sys_read_only},
+    {46, "ftruncate", sys_read_only},
     {48, "faccessat", sys_faccessat},
     {56, "openat", sys_openat},
     {57, "close", sys_close},
@@ -506,7 +543,7 @@ static const struct {
     {216, "mremap", sys_absent},
     {222, "mmap", sys_mmap},
     {226, "mprotect", sys_mprotect},
-    {233, "madvise", sys_nothing},
+    {233, "madvise", sys_madvise},
     {258, "riscv_hwprobe", sys_absent},
     {259, "riscv_flush_icache", sys_nothing},
     {261, "prlimit64", sys_prlimit64},
@@ -515,7 +552,14 @@ static const struct {
     {293, "rseq", sys_absent},
     {403, "clock_gettime64", sys_clock_gettime},
     {439, "faccessat2", sys_faccessat},
+    {276, "renameat2", sys_read_only},
+    /* newlib's own numbers */
     {1024, "open", sys_open},
+    {1025, "link", sys_read_only},
+    {1026, "unlink", sys_read_only},
+    {1033, "access", sys_access},
+    {1038, "stat", sys_stat},
+    {1039, "lstat", sys_stat},
 };
 
 const char *guest_call_name(enum trace_abi abi, uint64_t number) {
@@ -542,7 +586,8 @@ bool guest_call_linux(struct guest *g) {
             m->x[10] = m->xlen == 64 ? (uint64_t)result : (uint64_t)(int64_t)(int32_t)result;
             return true;
         }
-    snprintf(m->fault_text, sizeof m->fault_text, "unknown system call %llu",
-             (unsigned long long)number);
+    bool threads = number == 220 || number == 435; /* clone, clone3 */
+    snprintf(m->fault_text, sizeof m->fault_text, "unknown system call %llu%s",
+             (unsigned long long)number, threads ? " (threads need --engine qemu)" : "");
     return false;
 }

@@ -30,6 +30,7 @@ struct code {
     uint32_t begins_in, ends_in; /* functions */
     uint8_t control;
     bool is_start; /* of its function */
+    bool is_alone; /* one instruction */
 };
 
 /* What a new thread comes from: nothing is quiet after it. */
@@ -164,6 +165,7 @@ static void on_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block) {
     code->ends_in = function_at(code->last);
     code->is_start =
         code->begins_in && functions_start(plugin.functions, code->begins_in) == code->pc;
+    code->is_alone = code->count == 1;
     settle_quiet(code);
     pthread_mutex_unlock(&plugin.lock);
     bool plain = plugin.shared->weight == WEIGHT_INSTRUCTIONS && !plugin.shared->budget;
@@ -186,10 +188,25 @@ static void unexpected(struct flow *flow, const struct code *before, const struc
         flow_call(flow, code->pc, before->next, NO_ADDRESS);
 }
 
+/* From code without a symbol nothing is a tail call, but for the loader's own, which a slot of the PLT went to at its first use. */
+static bool may_tail(struct flow *flow, const struct code *before, const struct code *code) {
+    if (before->ends_in)
+        return true;
+    uint32_t frame =
+        functions_find(plugin.functions, plugin.trie.nodes[flow->node].address).function;
+    return code->is_start && frame && functions_is_stub(plugin.functions, frame);
+}
+
 static void jump(struct flow *flow, const struct code *before, const struct code *code) {
-    if (!before->ends_in || !code->begins_in || before->ends_in == code->begins_in)
+    bool indirect = before->target == NO_ADDRESS;
+    if (!code->begins_in || before->ends_in == code->begins_in)
         return;
-    if (code->is_start || !flow_jump_returns(flow, code->pc, NO_ADDRESS))
+    if (!code->is_start && (before->ends_in || indirect) &&
+        flow_jump_returns(flow, code->pc, NO_ADDRESS))
+        return;
+    if (!code->is_start && indirect && flow_jump_lands(flow, code->pc, NO_ADDRESS))
+        return;
+    if (may_tail(flow, before, code))
         flow_tail(flow, code->pc);
 }
 
@@ -219,12 +236,19 @@ static void transfer(struct flow *flow, const struct code *before, const struct 
     }
 }
 
+/* x86: `rep` goes round. That is one instruction, however often. */
+static bool repeats(const struct code *before, const struct code *code) {
+    return code->is_alone && code->pc == before->last && before->control == CONTROL_NONE;
+}
+
 /* The stack may change between these two blocks. */
 static __attribute__((noinline)) void step(unsigned cpu, const struct code *before,
                                            const struct code *code) {
     struct shared_thread *thread = &plugin.shared->threads[cpu];
     struct flow *flow = &plugin.flows[cpu];
-    if (before && before != &nowhere) {
+    if (repeats(before, code))
+        return;
+    if (before != &nowhere) {
         flush(flow, thread);
         transfer(flow, before, code);
     } else {
@@ -257,7 +281,7 @@ static void on_code(unsigned cpu, void *data) {
 static void on_weighed_code(unsigned cpu, void *data) {
     const struct code *code = data;
     struct shared *shared = plugin.shared;
-    if (cpu >= SHARED_THREADS)
+    if (cpu >= SHARED_THREADS || repeats(shared->threads[cpu].before, code))
         return;
     if (shared->budget &&
         __atomic_fetch_add(&shared->spent, code->count, __ATOMIC_RELAXED) >= shared->budget) {
@@ -291,7 +315,25 @@ static bool attach(int descriptor) {
     plugin.trie.nodes = plugin.shared->nodes;
     plugin.trie.capacity = SHARED_NODES;
     plugin.trie.count = &plugin.shared->node_count;
+    close(descriptor); /* the guest has no business with it */
     return plugin.shared->magic == SHARED_MAGIC;
+}
+
+/* A process that the guest forked is another one: it counts for itself, and nobody reads it. */
+static void on_forked(void) {
+    struct shared *shared = plugin.shared;
+    struct shared *copy = memory_resize(NULL, 1, sizeof *copy);
+    memcpy(copy, shared, sizeof *copy);
+    if (mmap(shared, SHARED_SIZE, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+        _exit(1);
+    memcpy(shared, copy, sizeof *shared);
+    free(copy);
+    shared->node_count = 1;
+    shared->nodes[0].address = NO_ADDRESS;
+    for (size_t i = 0; i < SHARED_THREADS; i++)
+        if (shared->threads[i].before)
+            shared->threads[i].before = &nowhere;
 }
 
 int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc, char **argv) {
@@ -309,6 +351,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
         return -1;
     }
     plugin.functions = functions_new();
+    pthread_atfork(NULL, NULL, on_forked);
     qemu_plugin_register_vcpu_init_cb(id, on_cpu);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translated);
     return 0;

@@ -32,7 +32,7 @@ enum trace_weight { WEIGHT_INSTRUCTIONS, WEIGHT_ACCESSES, WEIGHT_BRANCHES, WEIGH
 /*
  * The function symbols of one or more ELF files as ranges that do not overlap. A symbol of size zero ends at the next
  * symbol or with its section; inside another function's range it is a label, and no function. Of nested functions
- * the inner one has its range, and the outer one the rest.
+ * the inner one has its range, and the outer one the rest. NAME.cold, which compilers split off, is part of NAME.
  */
 struct function_range {
     uint64_t start;
@@ -45,13 +45,14 @@ void functions_free(struct functions *functions);
 /* For tests and other sources: one symbol. `is_function` is STT_FUNC, `rank` prefers a name among equals (higher wins). */
 void functions_add(struct functions *functions, struct text name, uint64_t start, uint64_t size,
                    uint64_t section_end, bool is_function, unsigned rank);
-/* The symbols of an ELF image, each moved by `bias`; dynamic symbols if there is no symbol table. Broken or missing tables
+/* The symbols of an ELF image and the slots of its PLT, each moved by `bias`. Broken or missing tables
    add nothing and are no error. Returns how many were added. Ids given before stay valid. */
 size_t functions_add_elf(struct functions *functions, const void *image, size_t size, uint64_t bias);
 /* The piece of a function around the address, or the hole. Looks up after new symbols cost a sort. */
 struct function_range functions_find(struct functions *functions, uint64_t address);
 struct text functions_name(const struct functions *functions, uint32_t function); /* as in the file */
 uint64_t functions_start(struct functions *functions, uint32_t function);
+bool functions_is_stub(struct functions *functions, uint32_t function); /* a slot of a PLT: it jumps on to the function it stands for */
 size_t functions_count(const struct functions *functions);
 
 /* ---- trie --------------------------------------------------------------------------------- */
@@ -112,6 +113,9 @@ void flow_jump_slow(struct flow *flow, uint64_t from, uint64_t target, uint64_t 
 /* A jump into the middle of another function may be a return without the instruction for it: context switches do that. True, and popped, if
    it goes where a live call wants to return to. */
 bool flow_jump_returns(struct flow *flow, uint64_t target, uint64_t sp);
+/* Another such: back into a function that is live further out, but not to where one of its calls returns. longjmp and exceptions do that on
+   machines where it is a jump. True, and popped, if there is such a frame; the innermost if the stack pointer doesn't tell. */
+bool flow_jump_lands(struct flow *flow, uint64_t target, uint64_t sp);
 void flow_tail(struct flow *flow, uint64_t target);
 
 static inline uint32_t flow_child(struct flow *flow, uint32_t parent, uint64_t address) {

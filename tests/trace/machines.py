@@ -1,0 +1,115 @@
+"""riscv64, aarch64 and x86_64 under QEMU, static and dynamic, with threads: counts against QEMU's own log of what it executed, and
+stacks against those of the built-in engine."""
+import collections
+import os
+import re
+import shutil
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MACHINES = ("riscv64", "aarch64", "x86_64")
+OWN = ("main", "work", "sorted", "compare", "fib")
+
+
+def compiler(machine, source):
+    return f"{machine}-linux-gnu-" + ("g++" if source.endswith("cc") else "gcc")
+
+
+def build(work, machine, kind, source):
+    program = f"{work}/{os.path.basename(source).split('.')[0]}-{machine}-{kind}"
+    subprocess.run([compiler(machine, source), "-O2", *(["-static"] if kind == "static" else []), source, "-o", program, "-lpthread"],
+                   check=True)
+    return program
+
+
+def libraries(machine):
+    return [] if machine == "x86_64" else ["-L", f"/usr/{machine}-linux-gnu"]
+
+
+def executed(work, machine, program):
+    """How many instructions of each function QEMU says it executed, one by one."""
+    log = f"{work}/executed"
+    subprocess.run([f"qemu-{machine}", *libraries(machine), "-singlestep", "-d", "exec,nochain", "-D", log, program],
+                   check=True, stdout=subprocess.DEVNULL)
+    counts = collections.Counter()
+    with open(log, errors="replace") as lines:
+        for line in lines:
+            if line.startswith("Trace "):
+                counts[line.rsplit("] ", 1)[-1].strip()] += 1
+    os.unlink(log)
+    return counts
+
+
+def own_counts(path):
+    counts = collections.Counter()
+    with open(path) as lines:
+        for line in lines:
+            stack, count = line.rsplit(" ", 1)
+            counts[stack.rsplit(";", 1)[-1]] += int(count)
+    return counts
+
+
+def check_counts(wick, work, say, machine, kind):
+    program, out = build(work, machine, kind, f"{HERE}/threads.c"), f"{work}/machine.folded"
+    wanted = executed(work, machine, program)
+    p = subprocess.run([wick, "trace", "--engine", "qemu", "-o", out, program], capture_output=True, text=True)
+    got = own_counts(out) if os.path.exists(out) else {}
+    differ = {name: (got.get(name), wanted[name]) for name in OWN if got.get(name) != wanted[name] or not wanted[name]}
+    say(p.returncode == 0 and not differ, f"counts-{machine}-{kind}", f"status {p.returncode} {p.stderr} got, wanted: {differ}")
+    stacks = [line.rsplit(" ", 1)[0] for line in open(out)] if got else []
+    missing = [s for s in ("work;fib;fib", "work;sorted;qsort", "compare") if not any(s in stack for stack in stacks)]
+    say(not missing and not any("main;work" in stack for stack in stacks), f"threads-{machine}-{kind}", f"missing {missing}")
+
+
+def check_forked(wick, work, say):
+    program, out = f"{work}/threads-riscv64-static", f"{work}/machine.folded"
+    results = []
+    for arguments in ([], ["fork"]):
+        p = subprocess.run([wick, "trace", "--engine", "qemu", "-o", out, program, *arguments], capture_output=True, text=True)
+        results.append((p.returncode, own_counts(out)["fib"], own_counts(out)["forked"]))
+    say(results[0] == results[1] and results[0][0] == 0, "forked-process-is-not-counted", results)
+
+
+def shape(path, names):
+    """The stacks of the program's own functions: what a library does in between depends on the machine."""
+    found = set()
+    with open(path) as lines:
+        for line in lines:
+            frames = [f for f in re.split(r"[; (.]", line.rsplit(" ", 1)[0]) if f in names]
+            if frames and frames[0] == "main":
+                found.add(";".join(frames))
+    return found
+
+
+def check_shapes(wick, work, say, name, functions):
+    source = glob_one(f"{HERE}/programs/{name}")
+    names = set(functions.split())
+    results = {}
+    for machine in MACHINES:
+        for kind in ("static", "dynamic"):
+            if not shutil.which(compiler(machine, source)):
+                continue
+            program, out = build(work, machine, kind, source), f"{work}/machine.folded"
+            subprocess.run([wick, "trace", "-q", "-o", out, program], check=True, stdout=subprocess.DEVNULL)
+            results[machine, kind] = shape(out, names)
+    wanted = results.pop(("riscv64", "static"))  # the built-in engine's
+    for (machine, kind), got in results.items():
+        say(got == wanted and len(got) > 3, f"stacks-{name}-{machine}-{kind}",
+            f"missing {sorted(wanted - got)[:3]} too many {sorted(got - wanted)[:3]}")
+
+
+def glob_one(path):
+    return path + (".c" if os.path.exists(path + ".c") else ".cc")
+
+
+def check(wick, work, say):
+    for machine in MACHINES:
+        if not shutil.which(f"qemu-{machine}") or not shutil.which(f"{machine}-linux-gnu-g++"):
+            print(f"skip {machine}: no qemu-{machine} or no {machine}-linux-gnu-g++")
+            continue
+        for kind in ("static", "dynamic"):
+            check_counts(wick, work, say, machine, kind)
+    check_forked(wick, work, say)
+    check_shapes(wick, work, say, "longjmp", "main work deep activation")
+    check_shapes(wick, work, say, "exceptions", "main retry middle leaf")
+    check_shapes(wick, work, say, "recursion", "main fib ackermann even odd")
