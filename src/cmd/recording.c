@@ -99,6 +99,7 @@ const struct option options_target[] = {
     {"tid", 't', OPTION_CALL, set_tids, "TID,…", "attach to these threads"},
     {"all", 'a', OPTION_FLAG, &recording.system_wide, NULL, "the whole system"},
     {"cpu", 'C', OPTION_CALL, set_cpus, "CPU,…", "only on these CPUs"},
+    {"cgroup", 0, OPTION_TEXT, &recording.cgroup, "NAME", "with -a: only what runs in this cgroup"},
     {"duration", 0, OPTION_DOUBLE, &duration, "SECONDS", "stop after so long"},
     {"delay", 'D', OPTION_DOUBLE, &delay, "SECONDS", "begin to sample after so long"},
     {0},
@@ -185,6 +186,8 @@ int recording_settle(int argc, char **argv) {
         return fail_usage(argv[0], "--wakers of what? --off-cpu or --wall");
     if (!recording.frequency && !recording.period)
         return fail_usage(argv[0], "a frequency of 0 samples nothing");
+    if (recording.cgroup && !recording.system_wide)
+        return fail_usage(argv[0], "--cgroup is a part of the whole system: -a --cgroup NAME");
     target_is_one(argv[0], &status);
     return status;
 }

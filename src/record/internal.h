@@ -72,6 +72,8 @@ struct recording {
     struct sink sink;
     size_t ring_size;
     enum record_method method; /* as settled: never AUTO once it runs */
+    int group; /* a cgroup's directory; -1: none */
+    bool few_files; /* a ring for each thread instead of each CPU */
     bool refused; /* perf events are, altogether: the ptrace sampler may do */
     pid_t child; /* launched, or 0 */
     int child_go; /* a byte here lets it exec; -1 */

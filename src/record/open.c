@@ -11,6 +11,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -30,6 +31,8 @@ static const struct note_kind note_small_buffer = {
     "small-buffer",
     "the buffers had to be smaller than asked for; root, or a larger kernel.perf_event_mlock_kb, "
     "allows more"};
+static const struct note_kind note_old_kernel = {
+    "old-kernel", "this kernel does not know all that was asked of it: left out"};
 static const struct note_kind note_few_files = {
     "few-files",
     "too few open files are allowed (ulimit -n) for an event on every CPU: threads that the target "
@@ -143,11 +146,12 @@ static bool give_up_flag(struct recording *r) {
     struct perf_event_attr *first = &r->events.items[0].attr;
     bool changed = false;
     if (first->build_id) {
-        first->build_id = 0;
+        first->build_id = 0; /* they are read from the files instead */
         return true;
     }
     if (first->ksymbol) {
         first->ksymbol = first->bpf_event = 0;
+        notes_add(&r->result->notes, &note_old_kernel, 1, 0, "names of BPF programs");
         return true;
     }
     for (size_t i = 0; i < r->events.count; i++) {
@@ -156,6 +160,8 @@ static bool give_up_flag(struct recording *r) {
         attr->use_clockid = 0;
         attr->clockid = 0;
     }
+    if (changed)
+        notes_add(&r->result->notes, &note_old_kernel, 1, 0, "the monotonic clock");
     return changed;
 }
 
@@ -225,6 +231,7 @@ bool raise_file_limit(void) {
 static bool fall_back(struct recording *r, int why) {
     switch (why) {
     case EINVAL:
+    case E2BIG:
         return give_up_flag(r);
     case ENOENT:
     case ENODEV:
@@ -294,11 +301,12 @@ static bool keep_id(struct wanted *wanted, int descriptor) {
 }
 
 static bool open_one(struct recording *r, struct wanted *wanted, struct ring *ring, pid_t tid,
-                     int group, struct error *error) {
-    unsigned long flags = group >= 0 ? PERF_FLAG_PID_CGROUP : 0;
-    int descriptor = event_open(&wanted->attr, group >= 0 ? group : tid, (int)ring->cpu, flags);
+                     struct error *error) {
+    unsigned long flags = r->group >= 0 ? PERF_FLAG_PID_CGROUP : 0;
+    pid_t target = r->group >= 0 ? r->group : tid;
+    int descriptor = event_open(&wanted->attr, target, (int)ring->cpu, flags);
     if (descriptor < 0 && errno == EMFILE && raise_file_limit())
-        descriptor = event_open(&wanted->attr, group >= 0 ? group : tid, (int)ring->cpu, flags);
+        descriptor = event_open(&wanted->attr, target, (int)ring->cpu, flags);
     if (descriptor < 0 && errno == ESRCH)
         return true; /* it ended before we came */
     if (descriptor < 0)
@@ -316,14 +324,32 @@ static bool open_one(struct recording *r, struct wanted *wanted, struct ring *ri
     return true;
 }
 
+static bool open_on_ring(struct recording *r, struct ring *ring, pid_t tid, struct error *error) {
+    for (size_t i = 0; i < r->events.count; i++)
+        if (r->events.items[i].role != ROLE_MADE &&
+            !open_one(r, &r->events.items[i], ring, tid, error))
+            return false;
+    return true;
+}
+
+/* On any CPU: the thread has a buffer of its own, for events of several threads may share one only on one CPU. */
+static bool open_thread_alone(struct recording *r, pid_t tid, struct error *error) {
+    vector_push(&r->rings, ((struct ring){.cpu = UINT32_MAX, .descriptor = -1}));
+    if (!open_on_ring(r, &r->rings.items[r->rings.count - 1], tid, error))
+        return false;
+    if (!r->rings.items[r->rings.count - 1].pages)
+        r->rings.count--; /* it ended before we came */
+    return true;
+}
+
 bool recording_open_thread(struct recording *r, pid_t tid, struct error *error) {
     if (r->sums)
         sums_add_thread(r->sums, tid, tid == r->child && !r->options->delay);
+    if (r->few_files)
+        return open_thread_alone(r, tid, error);
     for (size_t cpu = 0; cpu < r->rings.count; cpu++)
-        for (size_t i = 0; i < r->events.count; i++)
-            if (r->events.items[i].role != ROLE_MADE &&
-                !open_one(r, &r->events.items[i], &r->rings.items[cpu], tid, -1, error))
-                return false;
+        if (!open_on_ring(r, &r->rings.items[cpu], tid, error))
+            return false;
     return true;
 }
 
@@ -360,8 +386,23 @@ static bool open_process(struct recording *r, pid_t pid, struct error *error) {
     return fine;
 }
 
+/* By its path, or its name below where cgroups are mounted. */
+static bool open_group(struct recording *r, struct error *error) {
+    static const char *const roots[] = {"", "/sys/fs/cgroup/", "/sys/fs/cgroup/unified/",
+                                        "/sys/fs/cgroup/perf_event/"};
+    for (size_t i = 0; i < COUNT_OF(roots) && r->group < 0; i++) {
+        char path[500];
+        snprintf(path, sizeof path, "%s%s", roots[i], r->options->cgroup);
+        r->group = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    }
+    return r->group >= 0 ||
+           error_set(error, ERROR_INPUT, "cgroup %s: %s", r->options->cgroup, strerror(errno));
+}
+
 static bool open_targets(struct recording *r, struct error *error) {
     const struct record_options *options = r->options;
+    if (options->cgroup && r->group < 0 && !open_group(r, error))
+        return false;
     if (r->child)
         return recording_open_thread(r, r->child, error);
     if (options->system_wide)
@@ -397,15 +438,20 @@ void recording_close(struct recording *r) {
             r->events.items[i].ids.count = 0;
 }
 
-/* With too few descriptors for (threads × CPUs), one for each thread: such events can't be inherited, which is said. */
+/* With too few descriptors for (threads × CPUs), one for each thread: such events can't be inherited, which is said. With too few even for
+   that, the ptrace sampler needs none. */
 static bool open_with_few_files(struct recording *r, struct error *error) {
     recording_close(r);
     for (size_t i = 0; i < r->events.count; i++)
         r->events.items[i].attr.inherit = 0;
     r->rings.count = 0;
-    vector_push(&r->rings, ((struct ring){.cpu = UINT32_MAX, .descriptor = -1}));
+    r->few_files = true;
+    r->ring_size = r->ring_size < RING_USER ? r->ring_size : RING_USER;
     notes_add(&r->result->notes, &note_few_files, 1, 0, NULL);
-    return open_targets(r, error);
+    errno = 0;
+    bool fine = open_targets(r, error);
+    r->refused |= !fine && errno == EMFILE;
+    return fine;
 }
 
 bool recording_open(struct recording *r, struct error *error) {

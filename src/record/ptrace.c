@@ -19,6 +19,10 @@
 
 static const struct note_kind note_ptrace = {
     "ptrace", "recorded with ptrace, which stops threads to look at them: no kernel stacks"};
+static const struct note_kind note_refused = {
+    "perf-refused",
+    "perf events are not to be had here (`wick doctor` says why): recorded with ptrace, "
+    "which stops threads to look at them: no kernel stacks"};
 static const struct note_kind note_late = {
     "late-looks",
     "# looks at the target's threads came too late, and were left out: a lower -F avoids it"};
@@ -309,13 +313,14 @@ static bool run_thread(struct sampler *s) {
 bool record_with_ptrace(struct recording *r, struct error *error) {
     struct sampler s = {.r = r, .error = error, .interval = 1000000000u / r->options->frequency};
     choose_events(&s);
-    notes_add(&r->result->notes, &note_ptrace, 1, 0, NULL);
     raise_file_limit();
     bool fine = recording_begin_file(r, error);
     bool launched = r->child != 0;
     fine = fine && run_thread(&s);
     if (fine && launched && !r->child && !launch_began(r, error))
         fine = false;
+    if (fine)
+        notes_add(&r->result->notes, r->refused ? &note_refused : &note_ptrace, 1, 0, NULL);
     if (s.skipped > s.looks / 20) /* a few are late on any busy machine */
         notes_add(&r->result->notes, &note_late, s.skipped, 0, NULL);
     if (s.narrow)

@@ -42,6 +42,7 @@ struct tracee {
     bool sampled;      /* at least once */
     bool stopping;     /* an interrupt is under way … */
     enum seen because; /* … for this */
+    bool fresh;        /* it has yet to stop for the first time, as every new one does by itself */
     bool halted;       /* by a stop signal, until a SIGCONT */
     uint64_t stopping_since;
     enum seen seen;

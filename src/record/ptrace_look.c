@@ -49,7 +49,7 @@ static void add_off_to_wait(struct tracee *t) {
 
 static void look_at(struct sampler *s, struct tracee *t, uint64_t now) {
     struct times times;
-    if (t->stopping || t->halted || !t->process->begun || !tracee_times(t, &times))
+    if (t->fresh || t->stopping || t->halted || !t->process->begun || !tracee_times(t, &times))
         return;
     bool same_wait = t->seen == SEEN_WAITING && times.slices <= t->slices;
     account(t, now, &times);
@@ -121,9 +121,6 @@ void look_closely(struct sampler *s, struct tracee *t) {
     if (!fine)
         return;
     s->narrow += s->capture.abi == PERF_SAMPLE_REGS_ABI_NONE;
-    /* More turns than the one that it takes to stop: the wait was over before we came. */
-    if (waits && times.slices > t->slices + 1)
-        waits = false;
     s->r->sink.time = monotonic();
     account(t, waits ? s->r->sink.time : t->stopping_since, &times);
     if (waits) {

@@ -31,11 +31,10 @@ static int hash_order(const void *a, const void *b) {
     return left < right ? -1 : left > right;
 }
 
-/* Heaps and stacks grow and shrink, and nobody looks a name up in them. */
+/* As the kernel does: data only where stacks are unwound later, for perf reads unwind tables through it and knows by it what is no code. */
 static bool is_told(const char *line, bool with_data) {
     const char *protection = strchr(line, ' ');
-    return protection && strlen(protection) > 4 &&
-           (protection[3] == 'x' || (with_data && strchr(line, '/')));
+    return protection && strlen(protection) > 4 && (protection[3] == 'x' || with_data);
 }
 
 static bool tell_lines(struct sampler *s, struct process *process, char *text) {

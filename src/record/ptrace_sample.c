@@ -78,6 +78,7 @@ bool capture_take(struct capture *c, pid_t tid, const struct record_options *opt
         return false;
     c->stack.count = 0;
     if (vector.iov_len != sizeof registers) {
+        c->frame = c->stack_pointer = 0;
         c->abi = PERF_SAMPLE_REGS_ABI_NONE;
         take_registers_32(c, &registers, vector.iov_len);
         return true;
@@ -113,13 +114,17 @@ static void add_pair(struct buffer *record, uint32_t low, uint32_t high) {
     add_u64(record, (uint64_t)high << 32 | low);
 }
 
+static void add_leaf(struct buffer *record, const struct capture *c) {
+    add_u64(record, 2);
+    add_u64(record, PERF_CONTEXT_USER);
+    add_u64(record, c->ip);
+}
+
 /* Frame records are two words: the caller's frame, and where it goes on. They must lead upwards, inside the copy. */
 static void add_frames(struct buffer *record, const struct capture *c) {
     size_t count_at = record->count;
     uint64_t count = 2, frame = c->frame;
-    add_u64(record, 0);
-    add_u64(record, PERF_CONTEXT_USER);
-    add_u64(record, c->ip);
+    add_leaf(record, c);
     for (; count < MOST_FRAMES && frame >= c->stack_pointer; count++) {
         uint64_t at = frame - c->stack_pointer;
         if (frame % 8 || c->stack.count < 16 || at > c->stack.count - 16)
@@ -137,9 +142,15 @@ static void add_frames(struct buffer *record, const struct capture *c) {
     memcpy(record->items + count_at, &count, sizeof count);
 }
 
-static void add_registers_and_stack(struct buffer *record, const struct capture *c) {
+/* perf unwinds only where there is a chain, be it without entries. */
+static void add_unwound_later(struct buffer *record, const struct capture *c) {
+    bool has_registers = c->abi != PERF_SAMPLE_REGS_ABI_NONE;
+    if (has_registers)
+        add_u64(record, 0);
+    else
+        add_leaf(record, c);
     add_u64(record, c->abi);
-    if (c->abi != PERF_SAMPLE_REGS_ABI_NONE)
+    if (has_registers)
         buffer_add(record, (struct text){(const char *)c->registers,
                                          8 * (size_t)__builtin_popcountll(USER_REGISTERS)});
     add_u64(record, c->stack.count);
@@ -164,8 +175,7 @@ void put_sample(struct sampler *s, struct tracee *tracee, const struct capture *
     add_pair(record, tracee->cpu, 0);
     add_u64(record, period);
     if (type & PERF_SAMPLE_REGS_USER) {
-        add_u64(record, 0); /* a chain without entries: perf unwinds only where there is one */
-        add_registers_and_stack(record, c);
+        add_unwound_later(record, c);
     } else if (type & PERF_SAMPLE_CALLCHAIN) {
         add_frames(record, c);
     }

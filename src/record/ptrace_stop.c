@@ -15,23 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const long follow_all = PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
-
-bool seize(struct sampler *s, struct process *process, pid_t tid) {
-    long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT;
-    if (!s->r->options->no_inherit)
-        options |= follow_all;
-    if (ptrace(PTRACE_SEIZE, tid, 0, options) != 0)
-        return false;
-    struct tracee *tracee = tracee_add(&s->tracees, tid, process);
-    struct times times;
-    if (tracee_times(tracee, &times))
-        tracee->charged = tracee->used = times.used;
-    tracee->looked_at = monotonic();
-    tracee->sampled = true; /* it was there before: nothing to make up for */
-    return true;
-}
-
 /* ---- system calls ---- */
 
 /* Most system calls that a stop interrupts go on by themselves. Some give up with EINTR, which the program would not have seen without us; they
@@ -89,14 +72,16 @@ static struct process *process_copy(struct tracees *table, const struct process 
     return process;
 }
 
-static void add_child(struct sampler *s, struct process *parent, pid_t parent_tid, pid_t pid,
-                      pid_t tid) {
+static struct tracee *add_child(struct sampler *s, struct process *parent, pid_t parent_tid,
+                                pid_t pid, pid_t tid) {
     struct process *process =
         pid == parent->pid ? parent : process_copy(&s->tracees, parent, pid, s->r->sink.time);
     struct task task = {pid, parent->pid, tid, parent_tid};
-    tracee_add(&s->tracees, tid, process)->looked_at = s->r->sink.time;
+    struct tracee *child = tracee_add(&s->tracees, tid, process);
+    child->looked_at = s->r->sink.time;
     if (process->begun && !synthesize_task(&s->r->sink, PERF_RECORD_FORK, task, s->error))
         sampler_fail(s);
+    return child;
 }
 
 static void on_fork(struct sampler *s, struct tracee *parent, int event) {
@@ -107,24 +92,52 @@ static void on_fork(struct sampler *s, struct tracee *parent, int event) {
     bool forks =
         event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE;
     if (forks && tid > 0 && !tracee_find(&s->tracees, tid))
-        add_child(s, parent->process, parent->tid, thread ? pid : tid, tid);
+        add_child(s, parent->process, parent->tid, thread ? pid : tid, tid)->fresh = true;
 }
 
-/* Whichever thread calls exec, what goes on is the first one, and all others are gone. */
+/* As one that was there before: nothing to make up for. */
+static void add_known(struct sampler *s, struct process *process, pid_t tid) {
+    struct tracee *tracee = tracee_add(&s->tracees, tid, process);
+    struct times times;
+    if (tracee_times(tracee, &times))
+        tracee->charged = tracee->used = times.used;
+    tracee->looked_at = monotonic();
+    tracee->sampled = true;
+}
+
+bool seize(struct sampler *s, struct process *process, pid_t tid) {
+    long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT;
+    if (!s->r->options->no_inherit)
+        options |= PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
+    if (ptrace(PTRACE_SEIZE, tid, 0, options) != 0)
+        return false;
+    add_known(s, process, tid);
+    return true;
+}
+
+/* Whichever thread calls exec goes on under the id of the first, and all others are gone. */
+static void replace_threads(struct sampler *s, struct process *process) {
+    size_t count = s->tracees.all.count;
+    add_known(s, process, process->pid);
+    for (size_t i = count; i-- > 0;) {
+        struct tracee *tracee = s->tracees.all.items[i];
+        if (tracee->process == process) {
+            look_last(s, tracee);
+            tracee_remove(&s->tracees, tracee);
+        }
+    }
+}
+
 static void on_exec(struct sampler *s, pid_t pid) {
     struct process *process = process_find(&s->tracees, pid);
+    unsigned long former = 0;
     if (!process)
         return;
-    if (!tracee_find(&s->tracees, pid))
-        tracee_add(&s->tracees, pid, process)->looked_at = s->r->sink.time;
-    for (size_t i = s->tracees.all.count; i-- > 0;) {
-        struct tracee *tracee = s->tracees.all.items[i];
-        if (tracee->process != process)
-            continue;
-        look_last(s, tracee);
-        if (tracee->tid != pid)
-            tracee_remove(&s->tracees, tracee);
-    }
+    ptrace(PTRACE_GETEVENTMSG, pid, 0, &former);
+    if (former != (unsigned long)pid || process->threads > 1 || !tracee_find(&s->tracees, pid))
+        replace_threads(s, process);
+    else
+        look_last(s, tracee_find(&s->tracees, pid));
     process->begun = true;
     process->maps.count = 0;
     process->maps_hash = 0;
@@ -161,7 +174,7 @@ static void on_stop(struct sampler *s, struct tracee *tracee, int signal) {
     bool ours = tracee->stopping;
     tracee->halted =
         signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
-    tracee->stopping = false;
+    tracee->stopping = tracee->fresh = false;
     if (tracee->halted) {
         restart_system_call(tracee->tid);
         ptrace(PTRACE_LISTEN, tracee->tid, 0, 0);

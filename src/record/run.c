@@ -321,6 +321,7 @@ static bool choose_method(struct recording *r, struct error *error) {
     if (!r->refused || r->method == METHOD_PERF || !ptrace_can(r, &unused))
         return false;
     recording_close(r);
+    notes_release(&r->result->notes); /* what had to be given up does not matter any more */
     r->method = METHOD_PTRACE;
     return true;
 }
@@ -358,6 +359,8 @@ static void recording_release(struct recording *r) {
     sink_release(&r->sink);
     if (r->output > STDOUT_FILENO)
         close(r->output);
+    if (r->group >= 0)
+        close(r->group);
     if (r->child_failed >= 0)
         close(r->child_failed);
 }
@@ -365,8 +368,12 @@ static void recording_release(struct recording *r) {
 bool record_run(const struct record_options *options, struct record_result *result,
                 struct error *error) {
     *result = (struct record_result){.target_status = -1};
-    struct recording r = {
-        .options = options, .result = result, .child_go = -1, .child_failed = -1, .output = -1};
+    struct recording r = {.options = options,
+                          .result = result,
+                          .child_go = -1,
+                          .child_failed = -1,
+                          .output = -1,
+                          .group = -1};
     r.sink.result = result;
     r.sink.paths = strings_new();
     bool fine = record(&r, error);
