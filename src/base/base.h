@@ -363,6 +363,12 @@ void buffer_add_json(struct buffer *buffer, struct text t); /* without the quote
 void buffer_add_csv(struct buffer *buffer, struct text t);  /* always quoted, quotes doubled */
 void buffer_add_shown(struct buffer *buffer, struct text t); /* for a terminal: controls and escapes as \xNN */
 
+/* Writes what `make` adds to an empty buffer for each item 0 … items-1, in order, though up to `threads` threads make them; what is held
+   is one item a thread. Items after one that failed, or that the output no longer takes, are not made. */
+typedef bool out_maker(void *context, unsigned worker, size_t item, struct buffer *buffer, struct error *error);
+bool out_in_order(struct out *out, unsigned threads, size_t items, out_maker *make, void *context,
+                  struct error *error);
+
 /* ---- progress ----------------------------------------------------------------------------- */
 
 /* The library says how far it is; the command, if it set a hook, decides whether to show it. `what` is a literal.

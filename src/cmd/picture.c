@@ -215,6 +215,7 @@ bool picture_write(struct flame *flame, struct notes *notes, struct error *error
     if (!read_looks(notes, error) || (encoding && !decode_names(flame, error)) ||
         !out_open(&out, path, error))
         return false;
+    picture.threads = request.threads;
     svg_write(&out, flame, &picture);
     if (!out_commit(&out, error) || (palette_file && !write_palette(error)))
         return false;

@@ -7,7 +7,6 @@
  */
 #include "view/script.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 enum { LINES_CHUNK = 256, ROWS_CHUNK = 256 };
@@ -169,68 +168,14 @@ static bool rows_make(struct script *script, struct error *error) {
 
 /* ---- formatting and writing ---- */
 
-struct writing {
-    struct script *script;
-    struct out *out;
-    struct buffer *buffers; /* one a worker */
-    pthread_mutex_t lock;
-    pthread_cond_t moved;
-    size_t turn; /* the chunk that may be written now */
-    bool stop;
-    struct error *error;
-};
-
-static bool writing_stopped(struct writing *writing) {
-    pthread_mutex_lock(&writing->lock);
-    bool stop = writing->stop;
-    pthread_mutex_unlock(&writing->lock);
-    return stop || interrupted;
-}
-
-/* Waits for the chunk's turn, which always comes: chunks are handed out in order, and the oldest one never waits. */
-static void writing_turn(struct writing *writing, size_t item, const struct buffer *buffer,
-                         const struct error *error) {
-    pthread_mutex_lock(&writing->lock);
-    while (writing->turn != item)
-        pthread_cond_wait(&writing->moved, &writing->lock);
-    if (!writing->stop)
-        out_write(writing->out, buffer->items, buffer->count);
-    if (error->kind && !writing->stop && writing->error)
-        *writing->error = *error;
-    writing->stop |= error->kind || out_closed(writing->out);
-    writing->turn++;
-    pthread_cond_broadcast(&writing->moved);
-    pthread_mutex_unlock(&writing->lock);
-}
-
-static void writing_chunk(void *context, unsigned worker, size_t item) {
-    struct writing *writing = context;
-    struct script *script = writing->script;
-    struct buffer *buffer = &writing->buffers[worker];
-    struct error error = {0};
+static bool rows_chunk(void *context, unsigned worker, size_t item, struct buffer *buffer,
+                       struct error *error) {
+    struct script *script = context;
     size_t end = (item + 1) * ROWS_CHUNK;
-    buffer->count = 0;
-    if (!writing_stopped(writing))
-        for (size_t i = item * ROWS_CHUNK; i < end && i < script->row_count && !error.kind; i++)
-            script_print(script, buffer, i, &error);
+    for (size_t i = item * ROWS_CHUNK; i < end && i < script->row_count && !error->kind; i++)
+        script_print(script, buffer, i, error);
     progress("printing samples", item * ROWS_CHUNK, script->row_count);
-    writing_turn(writing, item, buffer, &error);
-}
-
-static bool rows_write(struct script *script, struct out *out, struct buffer *buffers,
-                       unsigned threads, struct error *error) {
-    struct error first = {0};
-    struct writing writing = {.script = script,
-                              .out = out,
-                              .buffers = buffers,
-                              .lock = PTHREAD_MUTEX_INITIALIZER,
-                              .moved = PTHREAD_COND_INITIALIZER,
-                              .error = &first};
-    parallel_run(script->in_order ? 1 : threads, (script->row_count + ROWS_CHUNK - 1) / ROWS_CHUNK,
-                 writing_chunk, &writing);
-    if (first.kind && error)
-        *error = first;
-    return !first.kind;
+    return !error->kind;
 }
 
 bool script_write(struct out *out, const struct profile *profile,
@@ -243,7 +188,10 @@ bool script_write(struct out *out, const struct profile *profile,
     script_traces_init(&script);
     comms_make(&script);
     lines_make(&script, arenas, buffers, threads);
-    bool fine = rows_make(&script, error) && rows_write(&script, out, buffers, threads, error);
+    bool fine =
+        rows_make(&script, error) &&
+        out_in_order(out, script.in_order ? 1 : threads,
+                     (script.row_count + ROWS_CHUNK - 1) / ROWS_CHUNK, rows_chunk, &script, error);
     for (unsigned i = 0; i < threads; i++) {
         arena_release(&arenas[i]);
         buffer_release(&buffers[i]);

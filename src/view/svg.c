@@ -3,7 +3,8 @@
  *
  * One walk, parents first and from left to right, without recursion and without a stack of nodes: children and
  * siblings are linked, and only the left edge of the open frame at each depth is kept. A frame that is too narrow is left out with
- * all it calls, so the walk costs what is drawn, not what was counted. Each distinct name is escaped once, when it is first drawn.
+ * all it calls, so the walk costs what is drawn, not what was counted. Threads then draw slices of what it found. Each distinct name is
+ * escaped once a thread, when it is first drawn.
  */
 #include "view/svg.h"
 
@@ -13,7 +14,7 @@
 #include "view/colour.h"
 
 struct drawing {
-    struct buffer *buffer; /* the output's own */
+    struct buffer *buffer; /* what is drawn goes there */
     const struct flame *flame;
     const struct svg_options *options;
     struct svg_layout layout;
@@ -21,7 +22,7 @@ struct drawing {
     uint64_t total;   /* what the whole width stands for */
     uint64_t largest; /* change of any node, for a diff's colours */
     double least;     /* narrower frames are left out */
-    uint64_t drawn;   /* how many got a random colour */
+    uint64_t number;  /* of the frame at hand, for its random colour */
     struct text unit;
     struct buffer escaped; /* shown names */
     struct piece {
@@ -185,7 +186,7 @@ static struct colour node_colour(struct drawing *d, const struct flame_node *nod
     struct text name = strings_get(d->flame->strings, node->name);
     struct colour colour =
         options->random
-            ? colour_at_random(&options->colouring, name, node->kinds, d->drawn++)
+            ? colour_at_random(&options->colouring, name, node->kinds, d->number)
             : colour_of_frame(&options->colouring, name,
                               strings_get(d->flame->strings, node->object), node->kinds);
     return options->map ? palette_map_take(options->map, name, colour) : colour;
@@ -299,8 +300,19 @@ static void add_frame(struct drawing *d, uint32_t id, uint64_t x, uint64_t width
 
 /* ---- the walk ---- */
 
+/* A frame that is wide enough. */
+struct place {
+    uint32_t node;
+    uint64_t x;
+};
+struct places {
+    struct place *items; /* a vector */
+    size_t count;
+    size_t capacity;
+};
+
 /* lefts[depth] is where the next frame of that depth begins. */
-static void draw_frames(struct drawing *d, struct out *out) {
+static void find_places(const struct drawing *d, struct places *places) {
     const struct flame_node *nodes = d->flame->nodes.items;
     uint64_t *lefts = memory_zero(d->layout.rows + 1, sizeof *lefts);
     uint32_t id = 0;
@@ -308,10 +320,8 @@ static void draw_frames(struct drawing *d, struct out *out) {
         uint64_t width = node_width(d, id), x = lefts[nodes[id].depth];
         lefts[nodes[id].depth] = x + width;
         bool drawn = width > 0 && (double)width >= d->least;
-        if (drawn) {
-            add_frame(d, id, x, width);
-            out_text(out, TEXT("")); /* hands the buffer on when it is full */
-        }
+        if (drawn)
+            vector_push(places, ((struct place){id, x}));
         if (drawn && nodes[id].first_child) {
             uint64_t own = own_width(d, id);
             id = nodes[id].first_child;
@@ -320,11 +330,55 @@ static void draw_frames(struct drawing *d, struct out *out) {
         }
         while (id && !nodes[id].next)
             id = nodes[id].parent;
-        if (!id || out_closed(out))
+        if (!id)
             break;
         id = nodes[id].next;
     }
     free(lefts);
+}
+
+enum { SLICE = 256 };
+
+struct slices {
+    struct places places;
+    struct drawing *drawings; /* one a worker */
+};
+
+static bool draw_slice(void *context, unsigned worker, size_t item, struct buffer *buffer,
+                       struct error *error) {
+    struct slices *slices = context;
+    struct drawing *d = &slices->drawings[worker];
+    size_t end = (item + 1) * SLICE;
+    d->buffer = buffer;
+    for (size_t i = item * SLICE; i < end && i < slices->places.count; i++) {
+        const struct place *place = &slices->places.items[i];
+        d->number = i - 1; /* the root has a colour of its own */
+        add_frame(d, place->node, place->x, node_width(d, place->node));
+    }
+    progress("drawing", end, slices->places.count);
+    return true;
+}
+
+/* A palette file's colours depend on which name came first. */
+static void draw_frames(const struct drawing *d, struct out *out) {
+    unsigned threads = d->options->map       ? 1
+                       : d->options->threads ? d->options->threads
+                                             : parallel_default();
+    struct slices slices = {.drawings = memory_zero(threads, sizeof *slices.drawings)};
+    find_places(d, &slices.places);
+    for (unsigned i = 0; i < threads; i++) {
+        slices.drawings[i] = *d;
+        slices.drawings[i].pieces =
+            memory_zero(strings_count(d->flame->strings) + 1, sizeof *d->pieces);
+    }
+    out_in_order(out, threads, (slices.places.count + SLICE - 1) / SLICE, draw_slice, &slices,
+                 NULL);
+    for (unsigned i = 0; i < threads; i++) {
+        buffer_release(&slices.drawings[i].escaped);
+        free(slices.drawings[i].pieces);
+    }
+    free(slices.drawings);
+    vector_release(&slices.places);
 }
 
 static struct svg_layout layout_of(const struct svg_options *options, uint64_t deepest) {
@@ -341,7 +395,7 @@ static struct svg_layout layout_of(const struct svg_options *options, uint64_t d
 }
 
 void svg_write(struct out *out, const struct flame *flame, const struct svg_options *options) {
-    struct drawing d = {.buffer = &out->pending, .flame = flame, .options = options};
+    struct drawing d = {.flame = flame, .options = options};
     struct text unit = strings_get(flame->strings, flame->unit);
     d.unit = options->count_name ? text_of(options->count_name)
              : unit.length       ? unit
@@ -355,11 +409,8 @@ void svg_write(struct out *out, const struct flame *flame, const struct svg_opti
         d.total = options->total;
     d.least = (double)d.total * options->min_width / 100;
     d.layout = layout_of(options, deepest_drawn(&d));
-    d.pieces = memory_zero(strings_count(flame->strings) + 1, sizeof *d.pieces);
     svg_write_head(out, flame, options, &d.layout, d.total);
     draw_frames(&d, out);
     svg_write_tail(out, options);
-    buffer_release(&d.escaped);
-    free(d.pieces);
     free(d.widths);
 }

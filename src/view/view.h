@@ -141,6 +141,7 @@ enum diff_shape {
 /* Zero-initialised is a good picture of everything; commands set min_width to SVG_MIN_WIDTH unless told. */
 #define SVG_MIN_WIDTH 0.01
 struct svg_options {
+    unsigned threads; /* 0: all there are */
     const char *title;      /* NULL: "Flame Graph", or what the fields below make of it */
     const char *subtitle;   /* NULL: none */
     const char *notes;      /* the provenance comment after wick's own line; NULL: none */
