@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 extern const struct text off_cpu_object;
 
@@ -49,7 +50,7 @@ static bool in_first_pid_namespace(void) {
     return stat("/proc/self/ns/pid", &status) != 0 || status.st_ino == FIRST_PID_NAMESPACE;
 }
 
-bool sums_copy_stacks(const struct record_options *options) {
+static bool can_copy_stacks(const struct record_options *options) {
 #ifdef __x86_64__
     return options->call_graph == CALL_GRAPH_DWARF && !options->kernel_only;
 #else
@@ -57,7 +58,11 @@ bool sums_copy_stacks(const struct record_options *options) {
 #endif
 }
 
-static void set_settings(struct sums *sums, const struct record_options *options) {
+bool sums_copies(const struct sums *sums) {
+    return sums->settings.copies;
+}
+
+static void set_settings(struct sums *sums, const struct record_options *options, bool copies) {
     sums->settings = (struct off_cpu_settings){
         .least = options->least_wait,
         .most = options->most_wait ? options->most_wait : UINT64_MAX,
@@ -65,11 +70,12 @@ static void set_settings(struct sums *sums, const struct record_options *options
         .has_prev_state = switch_has_state(),
         .user = !options->kernel_only && options->call_graph != CALL_GRAPH_NONE,
         .kernel = !options->user_only && options->call_graph != CALL_GRAPH_NONE,
-        .copies = sums_copy_stacks(options),
+        .copies = copies,
     };
 }
 
-static bool load(struct sums *sums, const struct record_options *options, struct error *error) {
+static bool load(struct sums *sums, const struct record_options *options, bool copies,
+                 struct error *error) {
     LIBBPF_OPTS(bpf_object_open_opts, open_options, .object_name = "wick");
     sums->object = bpf_object__open_mem(off_cpu_object.data, off_cpu_object.length, &open_options);
     if (!sums->object)
@@ -82,7 +88,7 @@ static bool load(struct sums *sums, const struct record_options *options, struct
     if (program)
         bpf_program__set_autoload(program, !options->no_inherit && !options->system_wide);
     struct bpf_map *map = bpf_object__find_map_by_name(sums->object, ".rodata");
-    set_settings(sums, options);
+    set_settings(sums, options, copies);
     if (!map || bpf_map__set_initial_value(map, &sums->settings, sizeof sums->settings) != 0)
         return error_set(error, ERROR_INTERNAL, "BPF: the program has no settings");
     int failed = bpf_object__load(sums->object);
@@ -122,18 +128,33 @@ static bool attach(struct sums *sums, struct error *error) {
     return true;
 }
 
+static struct sums *open_with(const struct record_options *options, bool copies,
+                              struct error *error) {
+    struct sums *sums = memory_zero(1, sizeof *sums);
+    if (load(sums, options, copies, error) && attach(sums, error))
+        return sums;
+    sums_close(sums);
+    return NULL;
+}
+
 struct sums *sums_open(const struct record_options *options, struct error *error) {
     if (!in_first_pid_namespace()) {
         error_set(error, ERROR_DENIED,
                   "BPF works on the host alone, not inside a container: --off-cpu=perf does");
         return NULL;
     }
+    if (access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
+        error_set(error, ERROR_DENIED,
+                  "BPF: this kernel does not describe its types (no /sys/kernel/btf/vmlinux): "
+                  "--off-cpu=perf does without");
+        return NULL;
+    }
     libbpf_set_print(say_nothing);
-    struct sums *sums = memory_zero(1, sizeof *sums);
-    if (load(sums, options, error) && attach(sums, error))
-        return sums;
-    sums_close(sums);
-    return NULL;
+    bool copies = can_copy_stacks(options);
+    struct sums *sums = open_with(options, copies, error);
+    if (!sums && copies)
+        sums = open_with(options, false, error); /* kernels before 5.15 */
+    return sums;
 }
 
 void sums_close(struct sums *sums) {

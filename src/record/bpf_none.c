@@ -27,7 +27,7 @@ bool sums_copy(struct sums *sums, uint64_t copy, struct off_cpu_copy *result) {
     return false;
 }
 
-bool sums_copy_stacks(const struct record_options *options) {
+bool sums_copies(const struct sums *sums) {
     return false;
 }
 

@@ -106,7 +106,7 @@ typedef VECTOR(struct summed) summed_list;
 void sums_read(struct sums *sums, summed_list *list); /* ordered by time */
 size_t sums_stack(struct sums *sums, int stack, uint64_t *frames); /* room for OFF_CPU_FRAMES; how many */
 bool sums_copy(struct sums *sums, uint64_t copy, struct off_cpu_copy *result);
-bool sums_copy_stacks(const struct record_options *options); /* DWARF stacks, where BPF can give them */
+bool sums_copies(const struct sums *sums); /* stacks to be unwound, rather than frame pointers */
 uint64_t sums_trouble(struct sums *sums, enum off_cpu_trouble which);
 
 /* ring.c: everything in all buffers, once, to the file. */

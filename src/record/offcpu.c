@@ -69,7 +69,7 @@ static void add_made_event(struct recording *r, const char *name) {
         .freq = 1,
         .sample_id_all = 1,
     };
-    if (sums_copy_stacks(r->options)) {
+    if (sums_copies(r->sums)) {
         attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
         attr.sample_regs_user = USER_REGISTERS;
         attr.sample_stack_user = OFF_CPU_COPY_SIZE;
@@ -102,7 +102,7 @@ static bool choose_bpf(struct recording *r, struct error *error) {
     add_made_event(r, "offcpu-time:preempted");
     if (options->wakers)
         add_made_event(r, "offcpu-waker");
-    if (options->call_graph == CALL_GRAPH_DWARF && !sums_copy_stacks(options))
+    if (options->call_graph == CALL_GRAPH_DWARF && !sums_copies(r->sums))
         notes_add(&r->result->notes, &note_frame_pointers, 1, 0, NULL);
     return true;
 }

@@ -123,7 +123,7 @@ bool off_cpu_write(struct recording *r, struct error *error) {
     summed_list list = {0};
     struct sample_writer *writer = memory_zero(1, sizeof *writer);
     writer->r = r;
-    writer->copies = sums_copy_stacks(r->options);
+    writer->copies = sums_copies(r->sums);
     uint64_t time = 0;
     bool fine = true;
     sums_read(r->sums, &list);
