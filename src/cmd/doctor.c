@@ -133,6 +133,14 @@ static void look_at_tracepoints(void) {
         say(BAD, "tracepoints", "are not to be read by this user", "run as root");
 }
 
+static void look_at_bpf(void) {
+    struct error why;
+    if (record_has_bpf(&why))
+        say(GOOD, "BPF", "sums waits up in the kernel (--off-cpu=bpf)", NULL);
+    else
+        say(LIMITED, "BPF", why.message, geteuid() == 0 ? NULL : "run as root");
+}
+
 static void look_at_ptrace(void) {
     long scope = 0;
     if (!read_number("/proc/sys/kernel/yama/ptrace_scope", &scope) || scope == 0 || geteuid() == 0)
@@ -166,6 +174,7 @@ int command_doctor(int argc, char **argv) {
     look_at_counters();
     look_at_kernel_names();
     look_at_tracepoints();
+    look_at_bpf();
     look_at_ptrace();
     look_at_limits();
     for (size_t i = 0; i < request.operands.count; i++)

@@ -107,6 +107,13 @@ static bool choose_bpf(struct recording *r, struct error *error) {
     return true;
 }
 
+bool record_has_bpf(struct error *why) {
+    struct record_options options = {.call_graph = CALL_GRAPH_DWARF, .wakers = true};
+    struct sums *sums = sums_open(&options, why);
+    sums_close(sums);
+    return sums != NULL;
+}
+
 bool off_cpu_choose_events(struct recording *r, struct error *error) {
     const struct record_options *options = r->options;
     if (options->off_cpu == OFF_CPU_BPF)

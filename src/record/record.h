@@ -80,6 +80,9 @@ void record_result_release(struct record_result *result);
 /* perf's spelling: cycles:u, cache-misses, L1-dcache-load-misses, r1a8, sched:sched_switch, cpu/event=…/, and libpfm4's names. */
 bool record_parse_event(const char *name, struct perf_event_attr *attr, struct error *error);
 
+/* Whether OFF_CPU_BPF works here: the program is loaded and let go again. False: why not. */
+bool record_has_bpf(struct error *why);
+
 /* What /proc/cpuinfo calls the processor ("model name", or Arm's "Model"); "unknown" where it does not say. */
 void record_cpu_model(char *model, size_t size);
 
