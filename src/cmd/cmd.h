@@ -80,6 +80,7 @@ struct request {
 extern struct request request;
 
 extern const struct option options_filter[];  /* --event --comm --pid --tid --cpu --time */
+extern const struct option options_waits[];   /* --off-cpu --wall --wakers --min --max */
 extern const struct option options_symbols[]; /* --symfs --kallsyms --no-inline … */
 extern const struct option options_names[];   /* --no-comm --show-pid --mark-kernel … */
 extern const struct option options_shape[];   /* --weight --fold-recursion --max-depth */
@@ -90,9 +91,13 @@ extern const struct option options_common[];  /* -o -j -q -v --compat --strict -
 bool set_pids(const char *value, struct error *error);
 bool set_tids(const char *value, struct error *error);
 bool set_cpus(const char *value, struct error *error);
+/* "250us", "1.5ms", "2s": exactly, without floating point. */
+bool parse_length(const char *value, uint64_t *nanoseconds, struct error *error);
 
 /* Finds --compat before the rest is parsed, because it decides what the rest means. */
 bool request_find_compat(int argc, char **argv, int *status);
+/* What waits are asked for in a way that makes no sense, and then *status. */
+bool request_waits_wrong(const char *command, int *status);
 /* After parsing: lists into filters, defaults. */
 void request_settle(void);
 

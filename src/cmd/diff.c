@@ -34,11 +34,17 @@ static const struct option options_diff[] = {
 };
 
 static const struct option_group groups[] = {
-    {"What to show", options_diff}, {"Picture", options_picture},
-    {"Looks", options_looks},       {"Which samples", options_filter},
-    {"Names", options_names},       {"Weights and shape", options_shape},
-    {"Symbols", options_symbols},   {"Formats", options_formats},
-    {"General", options_common},    {0},
+    {"What to show", options_diff},
+    {"Picture", options_picture},
+    {"Looks", options_looks},
+    {"Which samples", options_filter},
+    {"Waiting", options_waits},
+    {"Names", options_names},
+    {"Weights and shape", options_shape},
+    {"Symbols", options_symbols},
+    {"Formats", options_formats},
+    {"General", options_common},
+    {0},
 };
 
 static const struct syntax syntax = {
@@ -133,6 +139,8 @@ int command_diff(int argc, char **argv) {
         return status;
     if (as_text + as_table + as_csv + as_json > 1)
         return fail_usage("diff", "one of --folded, --table, --csv and --json, not several");
+    if (request_waits_wrong("diff", &status))
+        return status;
     request_settle();
     report_options_settle(&table, limit, as_csv, as_json,
                           as_table || as_csv || as_json ? request.output : NULL);

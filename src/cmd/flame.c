@@ -21,11 +21,17 @@ static const struct option options_flame[] = {
 };
 
 static const struct option_group groups[] = {
-    {"Flame graph", options_flame}, {"Picture", options_picture},
-    {"Looks", options_looks},       {"Which samples", options_filter},
-    {"Names", options_names},       {"Weights and shape", options_shape},
-    {"Symbols", options_symbols},   {"Formats", options_formats},
-    {"General", options_common},    {0},
+    {"Flame graph", options_flame},
+    {"Picture", options_picture},
+    {"Looks", options_looks},
+    {"Which samples", options_filter},
+    {"Waiting", options_waits},
+    {"Names", options_names},
+    {"Weights and shape", options_shape},
+    {"Symbols", options_symbols},
+    {"Formats", options_formats},
+    {"General", options_common},
+    {0},
 };
 
 static const struct syntax syntax = {
@@ -96,6 +102,8 @@ int command_flame(int argc, char **argv) {
         return status;
     if (picture.is_chart && request.flame.reverse)
         return fail_usage("flame", "--flamechart and --reverse exclude each other");
+    if (request_waits_wrong("flame", &status))
+        return status;
     request_settle();
     picture.is_reversed = request.flame.reverse;
     request.import.profile.keep_samples = picture.is_chart || as_page;

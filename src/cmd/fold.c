@@ -1,13 +1,10 @@
 #include "cmd/cmd.h"
 
 static const struct option_group groups[] = {
-    {"Which samples", options_filter},
-    {"Names", options_names},
-    {"Weights and shape", options_shape},
-    {"Symbols", options_symbols},
-    {"Formats", options_formats},
-    {"General", options_common},
-    {0},
+    {"Which samples", options_filter}, {"Waiting", options_waits},
+    {"Names", options_names},          {"Weights and shape", options_shape},
+    {"Symbols", options_symbols},      {"Formats", options_formats},
+    {"General", options_common},       {0},
 };
 
 static const struct syntax syntax = {
@@ -91,6 +88,8 @@ int command_fold(int argc, char **argv) {
         return status;
     bool inferno = request.compat && strcmp(request.compat, "inferno") == 0;
     if (!options_parse(inferno ? &syntax_inferno : &syntax, argc, argv, &request.operands, &status))
+        return status;
+    if (request_waits_wrong("fold", &status))
         return status;
     request_settle();
     struct source source;

@@ -47,6 +47,8 @@ static void help_option(const struct option *option) {
 static void help_as_text(const struct syntax *syntax) {
     printf("Usage: wick %s [options] %s\n\n%s\n", syntax->command, syntax->usage, syntax->about);
     for (const struct option_group *group = syntax->groups; group->title; group++) {
+        if (!*group->title) /* nothing that is offered */
+            continue;
         printf("\n%s:\n", group->title);
         for (const struct option *option = group->options; option->name; option++)
             if (option->kind != OPTION_HIDDEN)
@@ -124,6 +126,8 @@ static void help_as_man(const struct syntax *syntax) {
     man_text(syntax->about);
     puts("\n.SH OPTIONS");
     for (const struct option_group *group = syntax->groups; group->title; group++) {
+        if (!*group->title)
+            continue;
         if (!group->options->name)
             continue;
         printf(".SS %s\n", group->title);

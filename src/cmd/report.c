@@ -10,12 +10,13 @@ static bool set_by(const char *value, struct error *error) {
     if (report_by_find(value, &by))
         return true;
     return error_set(error, ERROR_USAGE,
-                     "'%s' is none of function, object, category, thread, process", value);
+                     "'%s' is none of function, object, category, thread, process, state", value);
 }
 
 static const struct option options_table[] = {
     {"by", 0, OPTION_CALL, set_by, "WHAT",
-     "a row for each function (default), object, category, thread or process"},
+     "a row for each function (default), object, category, thread, process or state (why a "
+     "thread waited)"},
     {"csv", 0, OPTION_FLAG, &as_csv, NULL, "comma-separated values, all rows"},
     {"json", 0, OPTION_FLAG, &as_json, NULL, "JSON, all rows"},
     {"limit", 'n', OPTION_U32, &limit, "N", "rows of text; 30 by default, 0 is all"},
@@ -25,23 +26,28 @@ static const struct option options_table[] = {
 };
 
 static const struct option_group groups[] = {
-    {"Table", options_table},     {"Which samples", options_filter},
-    {"Names", options_names},     {"Weights and shape", options_shape},
-    {"Symbols", options_symbols}, {"Formats", options_formats},
-    {"General", options_common},  {0},
+    {"Table", options_table},
+    {"Which samples", options_filter},
+    {"Waiting", options_waits},
+    {"Names", options_names},
+    {"Weights and shape", options_shape},
+    {"Symbols", options_symbols},
+    {"Formats", options_formats},
+    {"General", options_common},
+    {0},
 };
 
 static const struct syntax syntax = {
     "report",
     "FILE…",
     "A table of where the cost is: self (ends there) and total (occurs there, recursion\n"
-    "counted once), by function, object, category, thread or process.",
+    "counted once), by function, object, category, thread, process or state.",
     groups,
 };
 
 static struct report *make_report(const struct source *source, struct notes *notes,
                                   struct error *error) {
-    if (by == BY_THREAD || by == BY_PROCESS) {
+    if (by == BY_THREAD || by == BY_PROCESS || by == BY_STATE) {
         notes_merge(notes, &source->tree->notes);
         return tree_check(source->tree, error)
                    ? report_of_threads(source->tree, by, request.flame.by_samples)
@@ -75,6 +81,8 @@ int command_report(int argc, char **argv) {
         return status;
     if (as_csv && as_json)
         return fail_usage("report", "--csv or --json, not both");
+    if (request_waits_wrong("report", &status))
+        return status;
     request_settle();
     report_options_settle(&report_options, limit, as_csv, as_json, request.output);
     struct source source;

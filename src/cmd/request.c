@@ -47,19 +47,49 @@ bool set_cpus(const char *value, struct error *error) {
     return add_ids(value, UINT32_MAX - 1, add_cpu, error);
 }
 
-/* "12.345" seconds to nanoseconds, exactly: no floating point. */
-static bool seconds(struct text t, uint64_t *nanoseconds) {
+/* A decimal number of which the unit is `each` nanoseconds, a power of ten with as many digits behind the point. */
+static bool decimal(struct text t, uint64_t each, unsigned digits, uint64_t *result) {
     size_t dot = text_find(t, '.');
     struct text whole = dot == SIZE_MAX ? t : text_upto(t, dot);
     struct text part = dot == SIZE_MAX ? TEXT("") : text_from(t, dot + 1);
     uint64_t fraction = 0;
-    if (!text_to_u64(whole, nanoseconds) || part.length > 9 ||
+    if (!text_to_u64(whole, result) || part.length > digits ||
         (part.length && !text_to_u64(part, &fraction)))
         return false;
-    for (size_t i = part.length; i < 9; i++)
+    for (size_t i = part.length; i < digits; i++)
         fraction *= 10;
-    return checked_multiply(*nanoseconds, 1000000000, nanoseconds) &&
-           checked_add(*nanoseconds, fraction, nanoseconds);
+    return checked_multiply(*result, each, result) && checked_add(*result, fraction, result);
+}
+
+bool parse_length(const char *value, uint64_t *nanoseconds, struct error *error) {
+    static const struct {
+        const char *name;
+        uint64_t each;
+        unsigned digits;
+    } units[] = {{"ns", 1, 0}, {"us", 1000, 3}, {"ms", 1000000, 6}, {"s", 1000000000, 9}};
+    struct text t = text_of(value);
+    for (size_t i = 0; i < COUNT_OF(units); i++)
+        if (text_ends(t, text_of(units[i].name)) &&
+            decimal(text_upto(t, t.length - strlen(units[i].name)), units[i].each, units[i].digits,
+                    nanoseconds))
+            return true;
+    return error_set(error, ERROR_USAGE, "'%s' is not a length of time such as 250us, 1.5ms or 2s",
+                     value);
+}
+
+static bool set_least_wait(const char *value, struct error *error) {
+    return parse_length(value, &request.import.profile.least_wait, error);
+}
+static bool set_most_wait(const char *value, struct error *error) {
+    return parse_length(value, &request.import.profile.most_wait, error);
+}
+static bool set_off_cpu(const char *value, struct error *error) {
+    request.import.profile.times = TIMES_WAITING;
+    return true;
+}
+static bool set_wall(const char *value, struct error *error) {
+    request.import.profile.times = TIMES_BOTH;
+    return true;
 }
 
 static bool set_time(const char *value, struct error *error) {
@@ -71,8 +101,8 @@ static bool set_time(const char *value, struct error *error) {
     filter->has_time = true;
     filter->time_from = 0;
     filter->time_to = UINT64_MAX;
-    if ((from.length && !seconds(from, &filter->time_from)) ||
-        (to.length && !seconds(to, &filter->time_to)))
+    if ((from.length && !decimal(from, 1000000000, 9, &filter->time_from)) ||
+        (to.length && !decimal(to, 1000000000, 9, &filter->time_to)))
         return error_set(error, ERROR_USAGE, "'%s' is not FROM,TO in seconds", value);
     if (filter->time_from > filter->time_to)
         return error_set(error, ERROR_USAGE, "'%s' ends before it begins", value);
@@ -136,6 +166,18 @@ const struct option options_filter[] = {
     {0},
 };
 
+const struct option options_waits[] = {
+    {"off-cpu", 0, OPTION_CALL, set_off_cpu, NULL,
+     "of a recording that knows: where threads waited, in nanoseconds"},
+    {"wall", 0, OPTION_CALL, set_wall, NULL,
+     "where they waited and where they ran, in one: it adds up to each thread's wall time"},
+    {"wakers", 0, OPTION_FLAG, &request.import.profile.wakers, NULL,
+     "with either: behind each wait `--` and who ended it, its stack upside down"},
+    {"min", 0, OPTION_CALL, set_least_wait, "LENGTH", "only waits that long or longer: 1ms"},
+    {"max", 0, OPTION_CALL, set_most_wait, "LENGTH", "only waits that long or shorter: 2s"},
+    {0},
+};
+
 const struct option options_symbols[] = {
     {"symfs", 0, OPTION_TEXT, &request.import.profile.objects.symfs, "DIR",
      "look for every file below DIR"},
@@ -153,6 +195,8 @@ const struct option options_names[] = {
     {"no-comm", 0, OPTION_FLAG, &request.naming.no_comm, NULL, "leave the comm out of the root"},
     {"show-pid", 0, OPTION_FLAG, &request.naming.show_pid, NULL, "the root is comm-PID"},
     {"show-tid", 0, OPTION_FLAG, &request.naming.show_tid, NULL, "the root is comm-PID/TID"},
+    {"show-state", 0, OPTION_FLAG, &request.naming.show_state, NULL,
+     "then why it waits: [sleep], [disk], [preempted]; [on-cpu] under --wall"},
     {"mark-kernel", 0, OPTION_FLAG, &request.naming.mark_kernel, NULL, "kernel frames end in _[k]"},
     {"mark-jit", 0, OPTION_FLAG, &request.naming.mark_jit, NULL,
      "just-in-time compiled frames end in _[j]"},
@@ -220,6 +264,21 @@ bool request_find_compat(int argc, char **argv, int *status) {
 
 static bool compat_is(const char *peer) {
     return request.compat && strcmp(request.compat, peer) == 0;
+}
+
+bool request_waits_wrong(const char *command, int *status) {
+    const struct profile_options *profile = &request.import.profile;
+    bool limits = profile->least_wait || profile->most_wait;
+    if (profile->times != TIMES_RUNNING && request.compat)
+        *status =
+            fail_usage(command, "--off-cpu and --wall are nothing that %s knows", request.compat);
+    else if (profile->times == TIMES_RUNNING && (profile->wakers || limits))
+        *status = fail_usage(command, "--wakers, --min and --max need --off-cpu or --wall");
+    else if (profile->most_wait && profile->least_wait > profile->most_wait)
+        *status = fail_usage(command, "--min is more than --max");
+    else
+        return false;
+    return true;
 }
 
 /* inferno reads what perf prints, so its mode has perf's names and lookups, too. */
@@ -312,7 +371,17 @@ bool open_source(struct source *source, const char *command, int *status) {
         count = 1;
     }
     struct error error;
-    if (source_open(source, paths, count, &request.import, &error)) {
+    bool asked = request.import.profile.times != TIMES_RUNNING;
+    bool fine = source_open(source, paths, count, &request.import, &error);
+    if (fine && asked && source->format) {
+        error_set(&error, ERROR_INPUT,
+                  "%s: is %s, which has one kind of time; only a perf.data may hold both, for "
+                  "--off-cpu or --wall to choose from",
+                  source->files[0].path, source->format->what);
+        source_close(source);
+        fine = false;
+    }
+    if (fine) {
         if (request.verbose)
             describe_source(source);
         return true;

@@ -5,11 +5,25 @@ static const struct option options_perf[] = {
     {0},
 };
 
+static bool refuse_waits(const char *value, struct error *error) {
+    return error_set(error, ERROR_USAGE,
+                     "script text has samples as they are, one by one; wick fold, flame and report "
+                     "show waits");
+}
+
+/* Not in the help: only for whoever looks for them here. */
+static const struct option options_no_waits[] = {
+    {"off-cpu", 0, OPTION_CALL, refuse_waits, NULL, NULL},
+    {"wall", 0, OPTION_CALL, refuse_waits, NULL, NULL},
+    {0},
+};
+
 static const struct option_group groups[] = {
     {"Which samples", options_filter},
     {"Symbols", options_symbols},
     {"As perf script has them", options_perf},
     {"General", options_common},
+    {"", options_no_waits},
     {0},
 };
 

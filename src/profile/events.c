@@ -3,15 +3,21 @@
  *
  * By default the first attribute's; `--event NAME` picks, several add up, `all` takes every one. What is left out is said.
  *
+ * A recording that holds both where threads ran and where they waited shows the first unless the second is asked for.
+ *
  * inferno knows an event by its name up to the first ':' (cycles:u and cycles:k are one) and takes the one that the first
  * sample in time has; under compat_inferno so does wick. It reads the number one space before the name as the period: none
  * where perf prints none, for tracepoints, and none where perf pads the name because another event's is longer.
  */
-#include "profile/reading.h"
+#include "profile/waits.h"
 
 static const struct note_kind note_left_out = {
     "events-left-out",
     "# samples of other events were left out; --event NAME picks, --event all adds"};
+
+static const struct note_kind note_waits = {
+    "waits-recorded",
+    "# samples say where threads waited: --off-cpu shows that, --wall both in one graph"};
 
 static struct text event_inferno_key(struct text name) {
     size_t colon = text_find(name, ':');
@@ -49,14 +55,20 @@ static void events_choose_inferno(struct reading *reading) {
     }
 }
 
-/* The first attribute that has a sample, so that a leading dummy or bookkeeping event is not "nothing recorded". */
+/* The first attribute that has a sample, so that a leading dummy or bookkeeping event is not "nothing recorded"; and waits are only
+   where there is nothing else. */
 static void events_choose_first(struct reading *reading) {
+    struct event_seen *first = NULL;
     for (size_t i = 0; i < reading->events.count; i++) {
-        if (reading->events.items[i].samples || i + 1 == reading->events.count) {
-            reading->events.items[i].wanted = true;
-            return;
-        }
+        struct event_seen *seen = &reading->events.items[i];
+        bool better = !first || !first->samples ||
+                      (first->role != ROLE_RUNNING && seen->role == ROLE_RUNNING);
+        if (better && (seen->samples || i + 1 == reading->events.count) &&
+            (!first || seen->samples))
+            first = seen;
     }
+    if (first)
+        first->wanted = true;
 }
 
 static void events_choose_named(struct reading *reading) {
@@ -108,6 +120,52 @@ static struct text event_unit(const struct perfdata_event *event) {
     return clock ? TEXT("ns") : event_inferno_key(event->name);
 }
 
+/* One event for all waits, whatever told of them; what ran is in nanoseconds beside it. */
+static void events_add_times(struct reading *reading) {
+    struct profile *profile = reading->profile;
+    bool both = reading->times == TIMES_BOTH;
+    reading->waiting = tree_add_event(profile->tree, TEXT("off-cpu"), TEXT("ns"), EVENT_SOFTWARE);
+    profile->tree->events.items[reading->waiting].chains = true;
+    for (size_t i = 0; i < reading->events.count; i++) {
+        struct event_seen *seen = &reading->events.items[i];
+        const struct perfdata_event *event = &profile->data->events.items[i];
+        bool running = both && seen->role == ROLE_RUNNING && seen->wanted;
+        bool waker =
+            reading->options->wakers && (seen->role == ROLE_WAKING || seen->role == ROLE_WAKER);
+        seen->wanted = running || waker || seen->role == ROLE_SWITCH || seen->role == ROLE_WAIT;
+        seen->id = running
+                       ? tree_add_event(profile->tree, event->name, TEXT("ns"), event_kind(event))
+                       : reading->waiting;
+    }
+    profile->event_names = memory_copy(both ? "wall" : "off-cpu", both ? 4 : 7);
+}
+
+static bool events_choose_times(struct reading *reading, struct error *error) {
+    const struct filter *filter = &reading->options->filter;
+    const struct perfdata *data = reading->profile->data;
+    if (reading->times == TIMES_WAITING && filter->event_count)
+        return error_set(error, ERROR_USAGE, "--off-cpu has its own events; leave --event out");
+    if (filter->event_count) {
+        if (!events_check_names(reading, error))
+            return false;
+        events_choose_named(reading);
+    } else {
+        events_choose_first(reading);
+    }
+    for (size_t i = 0; i < reading->events.count; i++) {
+        const struct event_seen *seen = &reading->events.items[i];
+        bool counts_time = text_equal(event_unit(&data->events.items[i]), TEXT("ns"));
+        if (seen->wanted && seen->samples && seen->role == ROLE_RUNNING && !counts_time &&
+            reading->times == TIMES_BOTH && !reading->waits->has_switches)
+            return error_set(error, ERROR_INPUT,
+                             "%s: %.*s does not count time, and nothing else in the recording says "
+                             "how long threads ran: --wall needs -e cpu-clock or --switch-events",
+                             data->source->path, TEXT_ARGS(data->events.items[i].name));
+    }
+    events_add_times(reading);
+    return true;
+}
+
 static void events_add(struct reading *reading) {
     struct profile *profile = reading->profile;
     struct buffer names = {0};
@@ -120,6 +178,11 @@ static void events_add(struct reading *reading) {
             profile->tree->events.items[seen->id].chains =
                 event->sample_type & PERF_SAMPLE_CALLCHAIN;
             buffer_printf(&names, "%s%.*s", names.count ? ", " : "", TEXT_ARGS(event->name));
+        } else if (seen->samples && (seen->role == ROLE_SWITCH || seen->role == ROLE_WAIT)) {
+            notes_add(&profile->tree->notes, &note_waits, seen->samples, i, "%.*s",
+                      TEXT_ARGS(event->name));
+        } else if (seen->samples && (seen->role == ROLE_WAKING || seen->role == ROLE_WAKER)) {
+            continue;
         } else if (seen->samples) {
             notes_add(&profile->tree->notes, &note_left_out, seen->samples, i, "%.*s",
                       TEXT_ARGS(event->name));
@@ -130,6 +193,8 @@ static void events_add(struct reading *reading) {
 }
 
 bool reading_choose_events(struct reading *reading, struct error *error) {
+    if (reading->times != TIMES_RUNNING)
+        return events_choose_times(reading, error);
     if (reading->options->all_events && !reading->options->filter.event_count) {
         for (size_t i = 0; i < reading->events.count; i++)
             reading->events.items[i].wanted = true;

@@ -9,9 +9,9 @@
  * record is older than what had been flushed before it; those are counted, and `compat_perf` then sorts by
  * (the round that delivered it, time, offset), which is exactly what perf does with them.
  */
-#include "profile/reading.h"
-
 #include <stdlib.h>
+
+#include "profile/waits.h"
 
 enum { PIECE_SIZE = 1 << 20, PROGRESS_STEP = 1 << 14 };
 
@@ -114,7 +114,7 @@ static bool walk_sample(struct walk *walk, const struct perfdata_record *record,
     walk->reading->profile->sample_count++;
     if ((record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
         walk->reading->kernel_seen = true;
-    return true;
+    return !walk->reading->waits || waits_sample(walk->reading->waits, record, event, error);
 }
 
 static bool walk_side(struct walk *walk, const struct perfdata_record *record,
@@ -160,10 +160,16 @@ static bool walk_record(struct walk *walk, const struct perfdata_record *record,
     case PERF_RECORD_MMAP:
     case PERF_RECORD_MMAP2:
     case PERF_RECORD_COMM:
-    case PERF_RECORD_FORK:
-    case PERF_RECORD_EXIT:
     case PERF_RECORD_KSYMBOL:
         return walk_side(walk, record, error);
+    case PERF_RECORD_FORK:
+    case PERF_RECORD_EXIT:
+        return walk_side(walk, record, error) &&
+               (!walk->reading->waits || waits_record(walk->reading->waits, record, error));
+    case PERF_RECORD_SWITCH:
+    case PERF_RECORD_SWITCH_CPU_WIDE:
+        return perfdata_check(walk->reading->profile->data, record, error) &&
+               (!walk->reading->waits || waits_record(walk->reading->waits, record, error));
     case PERF_RECORD_LOST:
     case PERF_RECORD_LOST_SAMPLES:
         return walk_lost(walk, record, error);
@@ -237,7 +243,7 @@ bool reading_pass1(struct reading *reading, struct error *error) {
     struct walk walk = {.reading = reading};
     for (size_t i = 0; i < reading->profile->data->events.count; i++)
         vector_push(&reading->events, ((struct event_seen){0}));
-    bool fine = walk_all(&walk, error);
+    bool fine = waits_begin(reading, error) && walk_all(&walk, error);
     if (fine) {
         reading->imitate_rounds = reading->options->compat_perf && reading->disordered;
         if (reading->disordered && !reading->imitate_rounds)

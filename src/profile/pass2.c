@@ -9,6 +9,7 @@
  *
  * The hash stands for the chain and its series: two different ones would have to agree in 64 bits.
  */
+#include "profile/waits.h"
 #include "profile/worker.h"
 
 #include <stdatomic.h>
@@ -28,7 +29,7 @@ struct pass {
 
 /* ---- samples ---- */
 
-static uint64_t weight_of(const struct reading *reading, const struct perfdata_sample *sample) {
+uint64_t reading_weight(const struct reading *reading, const struct perfdata_sample *sample) {
     if (reading->options->compat_inferno)
         return reading->events.items[sample->event].inferno_reads_period ? sample->period : 1;
     const struct perfdata_event *event = &reading->profile->data->events.items[sample->event];
@@ -42,11 +43,11 @@ static uint64_t weight_of(const struct reading *reading, const struct perfdata_s
 
 static bool series_same(const struct series *a, const struct series *b) {
     return a->event == b->event && a->thread == b->thread && a->comm == b->comm &&
-           a->cpu == b->cpu && a->ending == b->ending;
+           a->cpu == b->cpu && a->state == b->state && a->ending == b->ending;
 }
 
 static uint32_t series_of(struct worker *w, const struct perfdata_sample *sample,
-                          const struct space_at *at) {
+                          const struct space_at *at, uint8_t state) {
     struct series series = {
         .event = w->reading->events.items[sample->event].id,
         .thread = at->thread != UINT32_MAX ? at->thread + 1
@@ -55,6 +56,7 @@ static uint32_t series_of(struct worker *w, const struct perfdata_sample *sample
                 : sample->tid == 0 ? w->reading->swapper
                                    : 0,
         .cpu = w->reading->options->by_cpu ? sample->cpu + 1 : 0,
+        .state = state,
         .ending = ENDING_UNKNOWN,
     };
     if (!w->last_series_id || !series_same(&series, &w->last_series)) {
@@ -65,7 +67,7 @@ static uint32_t series_of(struct worker *w, const struct perfdata_sample *sample
 }
 
 static bool passes(struct worker *w, const struct perfdata_sample *sample, uint32_t series) {
-    const struct filter *filter = &w->reading->options->filter;
+    const struct filter *filter = &w->reading->filter;
     if (!filter_is_set(filter))
         return true;
     w->comm.count = 0;
@@ -171,7 +173,8 @@ static bool complete_chain(struct worker *w, struct perfdata_sample *sample,
 }
 
 /* Placed and hashed; counted with the batch. A chain of our own making is gone with the next one, so it ends a batch. */
-static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64_t offset) {
+static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64_t offset,
+                        const struct cost *cost) {
     if (is_left_out(w, sample)) {
         w->guests++;
         return;
@@ -180,15 +183,16 @@ static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64
     struct space_at at;
     p->key = reading_key(w->reading, offset, sample->time);
     spaces_at(w->reading->profile->spaces, &w->cursor, sample->pid, sample->tid, &p->key, &at);
-    uint32_t series = series_of(w, sample, &at);
-    if (!passes(w, sample, series)) {
+    uint32_t series = series_of(w, sample, &at, cost ? cost->state : STATE_ON);
+    bool is_waker = cost && cost->state == STATE_UNTOLD;
+    if (!is_waker && !passes(w, sample, series)) {
         w->filtered++;
         return;
     }
     bool alone = !sample->chain;
     uint8_t ending;
     p->is_made = complete_chain(w, sample, &at, &ending);
-    p->weight = weight_of(w->reading, sample);
+    p->weight = cost ? cost->weight : reading_weight(w->reading, sample);
     p->cpu = sample->cpu;
     p->stack = (struct stack){.chain = sample->chain,
                               .chain_count = (uint32_t)sample->chain_count,
@@ -223,9 +227,12 @@ static bool read_piece(struct worker *w, const struct piece *piece, struct error
             return false;
         if (event == PERFDATA_NO_EVENT || !w->reading->events.items[event].wanted)
             continue;
+        const struct cost *cost = w->reading->waits ? cost_find(w->reading, record.offset) : NULL;
+        if (w->reading->waits && !cost)
+            continue;
         if (!perfdata_sample(data, &record, &sample, error))
             return false;
-        add_pending(w, &sample, record.offset);
+        add_pending(w, &sample, record.offset, cost);
     }
     return error->kind == ERROR_NONE;
 }
@@ -297,7 +304,7 @@ bool reading_pass2(struct reading *reading, struct error *error) {
     for (unsigned i = 0; i < threads; i++)
         worker_init(&pass.workers[i], reading, threads);
     parallel_run(threads, pieces, pass_piece, &pass);
-    
+
     const struct error *failed = pass_error(&pass);
     if (!failed)
         reading_build(reading, pass.workers, threads);

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "profile/reading.h"
+#include "profile/waits.h"
 
 static const struct note_kind note_cut = {
     "cut", "the recording is cut short; everything before the cut is used"};
@@ -38,11 +38,17 @@ static bool profile_passes(struct reading *reading, struct error *error) {
     reading_index_build_ids(reading);
     if (!reading_pass1(reading, error) || !reading_choose_events(reading, error))
         return false;
+    if (reading->waits)
+        waits_pair(reading->waits);
     profile_add_threads(profile);
     if (reading->kernel_seen && !reading->options->no_names)
         objects_prefetch_kernel(profile->objects);
     if (!reading_pass2(reading, error))
         return false;
+    if (reading->waits && reading->options->wakers)
+        waits_add_wakers(reading->waits);
+    if (reading->waits)
+        waits_add_untold(reading->waits);
     reading_note_endings(reading);
     if (profile->data->is_cut)
         notes_add(&profile->tree->notes, &note_cut, 1, 0, "%s: byte %llu",
@@ -76,6 +82,8 @@ struct profile *profile_read(const struct file *file, const struct profile_optio
         vector_release(&reading.pieces);
         vector_release(&reading.deferred);
         vector_release(&reading.events);
+        vector_release(&reading.costs);
+        waits_free(reading.waits);
         vector_release(&reading.round_offsets);
         vector_release(&reading.round_limits);
         index_release(&reading.build_ids);

@@ -5,6 +5,9 @@
  * is kept every few megabytes. Pass 2 hands the pieces between cut points to the workers, each with a tree of its own; a
  * sample first looks up (epoch, hash of its raw chain), and only a chain never seen costs a lookup a frame. Then the parts
  * are merged, and each location that is left is resolved to its frames, once, in parallel by object.
+ *
+ * A recording may also say where threads waited, by their switches (waits.h) or in samples that are waits themselves. Then each sample that
+ * counts is given its nanoseconds between the passes; pass 2 stays as it is.
  */
 #ifndef WICK_PROFILE_H
 #define WICK_PROFILE_H
@@ -14,6 +17,13 @@
 #include "perfdata/perfdata.h"
 #include "space/space.h"
 #include "tree/tree.h"
+
+/* Which of a thread's time is counted. */
+enum profile_times {
+    TIMES_RUNNING, /* what the events say, and no waits unless there is nothing else */
+    TIMES_WAITING, /* nanoseconds off the CPU */
+    TIMES_BOTH,    /* nanoseconds, which add up to the wall time of each thread */
+};
 
 struct profile_options {
     struct filter filter;
@@ -29,6 +39,10 @@ struct profile_options {
     bool no_inline;
     bool source_lines;
     bool no_names;         /* leave locations unresolved */
+    enum profile_times times;
+    bool wakers;           /* a wait's stack goes on with who ended it: `--`, then the waker's, leaf first, and its comm */
+    uint64_t least_wait;   /* nanoseconds; shorter waits are left out */
+    uint64_t most_wait;    /* and longer ones; 0: no limit */
 };
 
 struct profile {

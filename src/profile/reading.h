@@ -19,8 +19,30 @@ struct deferred {
     uint64_t offset; /* of its record */
 };
 
+struct waits; /* waits.h */
+
+/* The nanoseconds that a sample stands for, where they are not its own weight. */
+struct cost {
+    uint64_t offset; /* of the sample's record */
+    uint64_t weight;
+    uint64_t waker; /* the offset of the sample of who ended the wait, + 1; 0: none */
+    uint8_t state;
+};
+
+/* What an event is for. */
+enum role {
+    ROLE_RUNNING,
+    ROLE_SWITCH, /* a sample whenever a thread leaves the CPU */
+    ROLE_WAIT,   /* its samples are waits, weighed in nanoseconds */
+    ROLE_WAKING, /* a sample whenever a thread wakes another */
+    ROLE_WAKER,  /* of a ROLE_WAIT sample of the same time: who ended it */
+    ROLE_NONE,   /* bookkeeping */
+};
+
 /* What pass 1 learns of one event. */
 struct event_seen {
+    enum role role;
+    uint8_t state; /* of a ROLE_WAIT event: why its samples waited */
     uint64_t samples;
     struct key first; /* of its first sample in key order */
     bool wanted;
@@ -44,6 +66,11 @@ struct reading {
     uint32_t kernel_object; /* the first kernel mapped, 0: none */
     struct index build_ids; /* the header's, by path: ids are their places + 1 */
     uint32_t swapper;       /* string */
+    struct filter filter;   /* the options', but time where intervals are cut to it */
+    enum profile_times times;
+    struct waits *waits;         /* NULL: samples have their own weight */
+    VECTOR(struct cost) costs;   /* else: by offset */
+    uint32_t waiting;            /* the event of all waits, in the tree */
 };
 
 /* The key of a record. time 0 and ~0 stand for "where it stands". */
@@ -52,6 +79,11 @@ struct key reading_key(const struct reading *reading, uint64_t offset, uint64_t 
 bool reading_pass1(struct reading *reading, struct error *error);
 bool reading_choose_events(struct reading *reading, struct error *error);
 bool reading_pass2(struct reading *reading, struct error *error);
+
+/* What the sample at `offset` costs, or NULL if it costs nothing. */
+const struct cost *cost_find(const struct reading *reading, uint64_t offset);
+/* pass2.c: what a sample weighs by itself. */
+uint64_t reading_weight(const struct reading *reading, const struct perfdata_sample *sample);
 
 /* endings.c: a note of how many stacks are whole; after pass 2. */
 void reading_note_endings(struct reading *reading);

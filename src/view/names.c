@@ -183,6 +183,7 @@ static struct known_frame location_key(const struct names *n, const struct locat
                               .kinds = kinds_of_object(n->tree->objects, location->object)};
     if (location->mode == MODE_KERNEL || location->mode == MODE_GUEST_KERNEL)
         key.kinds = KIND_KERNEL;
+    key.kinds |= location->kinds & KIND_WAKER;
     if (!frame || !frame->name) {
         key.kinds |= KIND_UNKNOWN;
         if (n->namer.options
@@ -208,8 +209,10 @@ static struct naming_entry location_frames(struct names *n, const struct locatio
     VECTOR(struct label) labels = {0};
     bool cut = false;
     for (uint32_t i = 0; i < location->frame_count; i++) {
+        bool upside_down = location->kinds & KIND_WAKER;
+        uint32_t place = upside_down ? location->frame_count - 1 - i : i;
         struct known_frame key =
-            location_key(n, location, &n->tree->frames.items[location->first_frame + i]);
+            location_key(n, location, &n->tree->frames.items[location->first_frame + place]);
         struct naming_entry entry = frame_entry(n, &key, false);
         if (entry.cut)
             labels.count = 0, cut = true;
@@ -315,6 +318,12 @@ static void push_ending(struct names *n, const struct series *series) {
     push_root(n);
 }
 
+static void push_state(struct names *n, const struct series *series) {
+    n->namer.name.count = 0;
+    buffer_printf(&n->namer.name, "[%.*s]", TEXT_ARGS(state_name(series->state)));
+    push_root(n);
+}
+
 static struct naming_entry series_entry(struct names *n, const struct series *series) {
     const struct naming_options *options = n->namer.options;
     size_t first = n->namer.naming->labels.count;
@@ -334,6 +343,8 @@ static struct naming_entry series_entry(struct names *n, const struct series *se
         add_ids(&n->namer.name, options, pid, tid);
         push_root(n);
     }
+    if (options->show_state)
+        push_state(n, series);
     if (options->mark_incomplete)
         push_ending(n, series);
     struct naming_entry entry = entry_from(n->namer.naming, first);

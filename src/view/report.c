@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *const report_titles[] = {"function", "object", "category", "thread", "process"};
+const char *const report_titles[] = {"function", "object",  "category",
+                                     "thread",   "process", "state"};
 
 bool report_by_find(const char *name, enum report_by *by) {
     for (size_t i = 0; i < COUNT_OF(report_titles); i++)
@@ -165,6 +166,11 @@ struct report *report_of_flame(const struct flame *flame, const struct categorie
     return report;
 }
 
+struct text state_name(uint8_t state) {
+    static const char *const names[] = {"on-cpu", "sleep", "disk", "preempted"};
+    return state < COUNT_OF(names) ? text_of(names[state]) : TEXT("unknown");
+}
+
 struct report *report_of_threads(const struct tree *tree, enum report_by by, bool by_samples) {
     struct text unit =
         tree->events.count > 1 ? strings_get(tree->strings, tree->events.items[1].unit) : TEXT("");
@@ -176,9 +182,11 @@ struct report *report_of_threads(const struct tree *tree, enum report_by by, boo
         const struct series *series = &tree->series.items[cell->series];
         const struct thread *thread = &tree->threads.items[series->thread];
         name.count = 0;
-        if (series->comm || series->thread)
+        if (by == BY_STATE)
+            buffer_add(&name, state_name(series->state));
+        else if (series->comm || series->thread)
             tree_add_comm(tree, series, &name);
-        if (series->thread)
+        if (series->thread && by != BY_STATE)
             buffer_printf(&name, by == BY_THREAD ? "-%d/%d" : "-%d", thread->pid, thread->tid);
         if (!name.count)
             buffer_add(&name, TEXT("[unknown]"));

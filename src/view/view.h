@@ -21,6 +21,7 @@ struct naming_options {
     bool no_comm;        /* no comm at the root */
     bool show_pid;       /* comm-PID */
     bool show_tid;       /* comm-PID/TID */
+    bool show_state;     /* why it waited: [sleep], [disk], [preempted], or [on-cpu] */
     bool mark_kernel;    /* _[k] */
     bool mark_jit;       /* _[j] */
     bool mark_inline;    /* _[i] */
@@ -192,7 +193,7 @@ void categories_free(struct categories *categories);
 struct text categories_of(const struct categories *categories, struct text function, struct text object,
                           uint32_t kinds);
 
-enum report_by { BY_FUNCTION, BY_OBJECT, BY_CATEGORY, BY_THREAD, BY_PROCESS };
+enum report_by { BY_FUNCTION, BY_OBJECT, BY_CATEGORY, BY_THREAD, BY_PROCESS, BY_STATE };
 enum report_format { REPORT_TEXT, REPORT_CSV, REPORT_JSON };
 
 bool report_by_find(const char *name, enum report_by *by); /* "function", "object", … */
@@ -219,7 +220,8 @@ struct report {
 
 /* Functions, objects or categories. Root frames (comms) are no functions. */
 struct report *report_of_flame(const struct flame *flame, const struct categories *categories, enum report_by by);
-/* Threads or processes: "comm-PID/TID" or "comm-PID". */
+/* Threads or processes: "comm-PID/TID" or "comm-PID"; or states: on-cpu, sleep, disk, preempted. */
+struct text state_name(uint8_t state);
 struct report *report_of_threads(const struct tree *tree, enum report_by by, bool by_samples);
 void report_free(struct report *report);
 
