@@ -2,9 +2,9 @@
  * profile: perf.data to tree and samples. Where the rooms above are joined.
  *
  * Pass 1 walks the record headers once: side records are collected and then applied in key order to the spaces; a cut point
- * is kept every few megabytes. Pass 2 hands the pieces between cut points to the workers, each with a tree of its own; a
- * sample first looks up (epoch, hash of its raw chain), and only a chain never seen costs a lookup a frame. Then the parts
- * are merged, and each location that is left is resolved to its frames, once, in parallel by object.
+ * is kept every few megabytes. Pass 2 hands the pieces between cut points to the workers, which look up (epoch, hash of the raw
+ * chain) of each sample; the distinct chains then become nodes of the tree, and each location that is left is resolved to
+ * its frames, once, in parallel by object.
  *
  * A recording may also say where threads waited, by their switches (waits.h) or in samples that are waits themselves. Then each sample that
  * counts is given its nanoseconds between the passes; pass 2 stays as it is.
