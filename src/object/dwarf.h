@@ -11,12 +11,16 @@
 /* libdw has no locks: one thread at a time. */
 struct dwarf_source {
     struct unpacked unpacked; /* what it reads where the file's sections are compressed */
+    bool opened;              /* it reads from `descriptor` */
+    int descriptor;
     Elf *elf;
     Dwarf *dwarf;
 };
 
 /* False: there is no debug information, or it is damaged. */
 bool dwarf_source_open(struct dwarf_source *source, const struct elf_image *image);
+/* The same, read through a descriptor, section by section: so libdw knows where the file is. For files that keep little but line tables. */
+bool dwarf_source_open_file(struct dwarf_source *source, const struct elf_image *image);
 void dwarf_source_close(struct dwarf_source *source);
 
 #endif

@@ -15,6 +15,12 @@
 
 static const struct note_kind note_alternate = {
     "dwz-missing", "# files refer to shared debug information that is not there"};
+static const struct note_kind note_split = {
+    "dwo-missing", "# compiled units have their debug information in .dwo files that are not "
+                   "there: functions inlined in them are not shown"};
+static const struct note_kind note_package = {
+    "dwp-unread", "# compiled units have their debug information in a .dwp, which this libdw does "
+                  "not read (0.191 does): functions inlined in them are not shown"};
 
 static void units_release(void *data) {
     struct units *units = data;
@@ -57,7 +63,7 @@ static struct units *units_new(struct objects *objects, struct object *object) {
     struct dwarf_handle *handle = handle_take(units);
     if (handle) {
         units_index(units, handle);
-        handle_give(units, handle);
+        units->by_descriptor ? handle_drop(units, handle) : handle_give(units, handle);
     }
     return units;
 }
@@ -140,12 +146,12 @@ static bool ask_unit_slowly(const struct question *q, struct unit *unit) {
         struct inline_entry *entry = &table->entries[entries[i] - table->entries];
         entry_name(q->units, unit, handle, entry);
         if (q->lines)
-            entry_place(unit, handle, entry);
+            entry_place(q->units, unit, handle, entry);
     }
     chain_fill(q, entries, count);
     if (q->lines) {
         struct inline_frame last = count ? q->chain->items[count - 1] : (struct inline_frame){0};
-        unit_line(unit, handle, q->address, &last);
+        unit_line(q->units, unit, handle, q->address, &last);
         if (count)
             q->chain->items[count - 1] = last;
         else if (last.line)
@@ -207,5 +213,8 @@ void objects_inline_notes(struct objects *objects, struct notes *notes) {
         struct units *units = __atomic_load_n(&object->extras[SLOT_UNITS].data, __ATOMIC_ACQUIRE);
         if (units && units->alternate_missing)
             notes_add(notes, &note_alternate, 1, id, "%.*s", TEXT_ARGS(object->identity.path));
+        if (units && units->splits_missing)
+            notes_add(notes, units->has_package ? &note_package : &note_split,
+                      units->splits_missing, id, "%.*s", TEXT_ARGS(object->identity.path));
     }
 }

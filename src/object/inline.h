@@ -43,11 +43,15 @@ struct inline_table {
     size_t entry_count;
 };
 
+/* Whether a unit's functions are in a file of their own. */
+enum split { SPLIT_UNKNOWN, SPLIT_NONE, SPLIT_FOUND, SPLIT_MISSING };
+
 struct unit {
     Dwarf_Off offset; /* of the unit's DIE */
     pthread_mutex_t lock;
     struct inline_table *table; /* atomic; NULL: not built yet */
     struct arena arena;         /* names; under the lock */
+    uint8_t split;              /* enum split; under the lock */
 };
 
 struct unit_range {
@@ -63,6 +67,9 @@ struct units {
     const struct elf_image *code;  /* the file with the code */
     struct elf_image *alternate;   /* the dwz file */
     bool alternate_missing;
+    bool by_descriptor;      /* libdw has to know where the file is */
+    bool has_package;        /* a .dwp is there */
+    uint64_t splits_missing; /* atomic: units that were hit whose .dwo was not found */
     pthread_mutex_t pool_lock;
     pthread_cond_t pool_freed;
     struct dwarf_handle *pool;
@@ -77,28 +84,36 @@ struct units {
 /* inline_handle.c: NULL when the debug information cannot be read at all. */
 struct dwarf_handle *handle_take(struct units *units);
 void handle_give(struct units *units, struct dwarf_handle *handle);
+/* Closes it, instead of giving it back. */
+void handle_drop(struct units *units, struct dwarf_handle *handle);
 void handles_release(struct units *units);
 void units_find_alternate(struct units *units);
 
 /* inline_units.c */
 void units_index(struct units *units, struct dwarf_handle *handle);
 
+/* inline_split.c: how a file with that skeleton has to be opened; before the second handle is. */
+void units_choose_way(struct units *units, Dwarf_Die *skeleton);
+/* The unit that holds a skeleton's functions; split->addr is NULL where there is none. With the unit's lock held. */
+void unit_split(struct units *units, struct unit *unit, Dwarf_Die *unit_die, Dwarf_Die *split);
+
 /* inline_table.c: the table of a unit, built if need be; with the unit's lock held. */
-struct inline_table *unit_table(const struct units *units, struct unit *unit,
+struct inline_table *unit_table(struct units *units, struct unit *unit,
                                 struct dwarf_handle *handle);
 void table_free(struct inline_table *table);
 /* The innermost entry at the address, or NO_ENTRY. */
 uint32_t table_lookup(const struct inline_table *table, uint64_t address);
 /* The DIE of a unit, and the one that holds its functions: the split unit's when there is one. */
-bool unit_dies(const struct unit *unit, struct dwarf_handle *handle, Dwarf_Die *unit_die,
-               Dwarf_Die *code_die);
+bool unit_dies(struct units *units, struct unit *unit, struct dwarf_handle *handle,
+               Dwarf_Die *unit_die, Dwarf_Die *code_die);
 
 /* inline_names.c: with the unit's lock held. */
-void entry_name(const struct units *units, struct unit *unit, struct dwarf_handle *handle,
+void entry_name(struct units *units, struct unit *unit, struct dwarf_handle *handle,
                 struct inline_entry *entry);
-void entry_place(struct unit *unit, struct dwarf_handle *handle, struct inline_entry *entry);
+void entry_place(struct units *units, struct unit *unit, struct dwarf_handle *handle,
+                 struct inline_entry *entry);
 /* The line of an address. */
-void unit_line(struct unit *unit, struct dwarf_handle *handle, uint64_t address,
-               struct inline_frame *frame);
+void unit_line(struct units *units, struct unit *unit, struct dwarf_handle *handle,
+               uint64_t address, struct inline_frame *frame);
 
 #endif

@@ -18,7 +18,9 @@ static void handle_close(struct dwarf_handle *handle) {
 
 static struct dwarf_handle *handle_open(const struct units *units) {
     struct dwarf_handle *handle = memory_zero(1, sizeof *handle);
-    if (!dwarf_source_open(&handle->main, units->image)) {
+    bool opened = units->by_descriptor ? dwarf_source_open_file(&handle->main, units->image)
+                                       : dwarf_source_open(&handle->main, units->image);
+    if (!opened) {
         handle_close(handle);
         return NULL;
     }
@@ -54,6 +56,14 @@ void handle_give(struct units *units, struct dwarf_handle *handle) {
     units->pool = handle;
     pthread_cond_signal(&units->pool_freed);
     pthread_mutex_unlock(&units->pool_lock);
+}
+
+void handle_drop(struct units *units, struct dwarf_handle *handle) {
+    pthread_mutex_lock(&units->pool_lock);
+    units->handle_count--;
+    pthread_cond_signal(&units->pool_freed);
+    pthread_mutex_unlock(&units->pool_lock);
+    handle_close(handle);
 }
 
 void handles_release(struct units *units) {

@@ -6,10 +6,10 @@
 
 #include <dwarf.h>
 
-static bool entry_die(struct unit *unit, struct dwarf_handle *handle,
+static bool entry_die(struct units *units, struct unit *unit, struct dwarf_handle *handle,
                       const struct inline_entry *entry, Dwarf_Die *unit_die, Dwarf_Die *code_die,
                       Dwarf_Die *die) {
-    return unit_dies(unit, handle, unit_die, code_die) &&
+    return unit_dies(units, unit, handle, unit_die, code_die) &&
            dwarf_offdie(dwarf_cu_getdwarf(code_die->cu), entry->offset, die);
 }
 
@@ -47,13 +47,13 @@ static const char *die_name(Dwarf_Die *die, bool *is_linkage) {
     return NULL;
 }
 
-void entry_name(const struct units *units, struct unit *unit, struct dwarf_handle *handle,
+void entry_name(struct units *units, struct unit *unit, struct dwarf_handle *handle,
                 struct inline_entry *entry) {
     Dwarf_Die unit_die, code_die, die;
     if (entry->named)
         return;
     const char *raw = NULL;
-    if (entry_die(unit, handle, entry, &unit_die, &code_die, &die)) {
+    if (entry_die(units, unit, handle, entry, &unit_die, &code_die, &die)) {
         raw = die_name(&die, &entry->is_linkage);
         entry->is_linkage |= is_unmangled(&code_die);
     }
@@ -84,11 +84,13 @@ static const char *file_name(Dwarf_Die *unit_die, Dwarf_Die *code_die, uint32_t 
     return number < count ? dwarf_filesrc(files, number, NULL, NULL) : NULL;
 }
 
-void entry_place(struct unit *unit, struct dwarf_handle *handle, struct inline_entry *entry) {
+void entry_place(struct units *units, struct unit *unit, struct dwarf_handle *handle,
+                 struct inline_entry *entry) {
     Dwarf_Die unit_die, code_die, die;
     if (entry->placed)
         return;
-    if (entry->parent != NO_ENTRY && entry_die(unit, handle, entry, &unit_die, &code_die, &die)) {
+    if (entry->parent != NO_ENTRY &&
+        entry_die(units, unit, handle, entry, &unit_die, &code_die, &die)) {
         uint32_t file = attribute_u32(&die, DW_AT_call_file);
         entry->call_line = attribute_u32(&die, DW_AT_call_line);
         entry->call_column = attribute_u32(&die, DW_AT_call_column);
@@ -97,10 +99,10 @@ void entry_place(struct unit *unit, struct dwarf_handle *handle, struct inline_e
     __atomic_store_n(&entry->placed, true, __ATOMIC_RELEASE);
 }
 
-void unit_line(struct unit *unit, struct dwarf_handle *handle, uint64_t address,
-               struct inline_frame *frame) {
+void unit_line(struct units *units, struct unit *unit, struct dwarf_handle *handle,
+               uint64_t address, struct inline_frame *frame) {
     Dwarf_Die unit_die, code_die;
-    if (!unit_dies(unit, handle, &unit_die, &code_die))
+    if (!unit_dies(units, unit, handle, &unit_die, &code_die))
         return;
     Dwarf_Line *line = dwarf_getsrc_die(&unit_die, address);
     const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;

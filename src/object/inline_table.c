@@ -34,16 +34,13 @@ struct building {
     bool by_size;
 };
 
-bool unit_dies(const struct unit *unit, struct dwarf_handle *handle, Dwarf_Die *unit_die,
-               Dwarf_Die *code_die) {
+bool unit_dies(struct units *units, struct unit *unit, struct dwarf_handle *handle,
+               Dwarf_Die *unit_die, Dwarf_Die *code_die) {
     if (!dwarf_offdie(handle->main.dwarf, unit->offset, unit_die))
         return false;
-    uint8_t type = 0;
     Dwarf_Die split = {0};
-    *code_die = *unit_die;
-    if (dwarf_cu_info(unit_die->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
-        type == DW_UT_skeleton && split.addr)
-        *code_die = split;
+    unit_split(units, unit, unit_die, &split);
+    *code_die = split.addr ? split : *unit_die;
     return true;
 }
 
@@ -227,7 +224,7 @@ static void lay_flat(struct building *b, struct inline_table *table) {
     table->segment_count = flat.starts.count;
 }
 
-struct inline_table *unit_table(const struct units *units, struct unit *unit,
+struct inline_table *unit_table(struct units *units, struct unit *unit,
                                 struct dwarf_handle *handle) {
     if (unit->table)
         return unit->table;
@@ -235,7 +232,7 @@ struct inline_table *unit_table(const struct units *units, struct unit *unit,
     struct inline_table *table = memory_zero(1, sizeof *table);
     b->by_size = units->objects->options.compat_perf;
     Dwarf_Die unit_die, code_die;
-    if (unit_dies(unit, handle, &unit_die, &code_die))
+    if (unit_dies(units, unit, handle, &unit_die, &code_die))
         walk(b, &code_die);
     lay_flat(b, table);
     table->entries = b->entries.items;

@@ -99,6 +99,8 @@ void units_index(struct units *units, struct dwarf_handle *handle) {
     while (dwarf_get_units(handle->main.dwarf, unit, &unit, NULL, &type, &die, NULL) == 0) {
         if (type != DW_UT_compile && type != DW_UT_skeleton && type != DW_UT_partial)
             continue;
+        if (type == DW_UT_skeleton && items.count == 0)
+            units_choose_way(units, &die);
         bool has_ranges = add_ranges(units, &die, (uint32_t)items.count);
         any_silent |= !has_ranges;
         vector_push(&silent, (uint8_t)!has_ranges);

@@ -117,7 +117,7 @@ struct found {
 };
 
 /* Asks for every byte of the file. */
-static void look_into(const char *path, struct found *found) {
+static void look_into_noting(const char *path, struct found *found, struct notes *notes) {
     struct objects_options options = {0};
     struct objects *objects = objects_new(&options);
     struct object_identity identity = {.path = text_of(path), .kind = OBJECT_FILE};
@@ -133,8 +133,14 @@ static void look_into(const char *path, struct found *found) {
             text_equal(chain.items[1].name, TEXT("twice")) && chain.items[1].line == 2 &&
             text_equal(chain.items[2].name, TEXT("square"));
     }
+    if (notes)
+        objects_inline_notes(objects, notes);
     vector_release(&chain);
     objects_free(objects);
+}
+
+static void look_into(const char *path, struct found *found) {
+    look_into_noting(path, found, NULL);
 }
 
 static bool is_installed(const char *compiler) {
@@ -143,18 +149,41 @@ static bool is_installed(const char *compiler) {
     return system(command) == 0;
 }
 
-static void check_form(const char *folder, const char *compiler, const char *flags) {
-    char command[1000], path[300];
-    struct found found;
-    snprintf(path, sizeof path, "%s/program", folder);
+static void build(const char *folder, const char *compiler, const char *flags) {
+    char command[1000];
     snprintf(command, sizeof command,
              "cd %s && rm -f program *.dwo && %s -O2 %s -c source.c -o source.o && %s source.o -o "
              "program",
              folder, compiler, flags, compiler);
     assert_int_equal(system(command), 0);
+}
+
+static void check_form(const char *folder, const char *compiler, const char *flags) {
+    char path[300];
+    struct found found;
+    snprintf(path, sizeof path, "%s/program", folder);
+    build(folder, compiler, flags);
     look_into(path, &found);
     if (!found.places || !found.lines_right)
         fail_msg("%s %s: %u places", compiler, flags, found.places);
+}
+
+#define FOLDER "/tmp/wick-inline-XXXXXX"
+
+static void folder_make(char *folder, const char *name, const char *text) {
+    char path[200];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void folder_remove(const char *folder) {
+    char command[200];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
 }
 
 static void test_forms(void **unused) {
@@ -166,18 +195,140 @@ static void test_forms(void **unused) {
                                   "-gdwarf-5 -ffunction-sections",
                                   "-gdwarf-4 -fdebug-types-section"};
     static const char *compilers[] = {"gcc", "clang-14"};
-    char folder[] = "/tmp/wick-inline-XXXXXX", command[200];
-    assert_non_null(mkdtemp(folder));
-    snprintf(command, sizeof command, "%s/source.c", folder);
-    FILE *file = fopen(command, "w");
-    assert_non_null(file);
-    fputs(source, file);
-    fclose(file);
+    char folder[] = FOLDER;
+    folder_make(folder, "source.c", source);
     for (size_t c = 0; c < COUNT_OF(compilers); c++)
         for (size_t i = 0; i < COUNT_OF(flags) && is_installed(compilers[c]); i++)
             check_form(folder, compilers[c], flags[i]);
-    snprintf(command, sizeof command, "rm -r %s", folder);
+    folder_remove(folder);
+}
+
+/* ---- .dwo files ---- */
+
+static void run_in(const char *folder, const char *what) {
+    char command[1000];
+    snprintf(command, sizeof command, "cd %s && %s", folder, what);
     assert_int_equal(system(command), 0);
+}
+
+static unsigned places_in(const char *folder, struct notes *notes) {
+    char path[400];
+    struct found found;
+    snprintf(path, sizeof path, "%s/program", folder);
+    look_into_noting(path, &found, notes);
+    return found.lines_right ? found.places : 0;
+}
+
+static bool is_noted(const struct notes *notes, const char *kind) {
+    for (size_t i = 0; i < notes->count; i++)
+        if (strcmp(notes->items[i].kind->name, kind) == 0)
+            return true;
+    return false;
+}
+
+static void check_split(const char *folder, const char *compiler, const char *flags) {
+    struct notes notes = {0};
+    char elsewhere[300], command[700];
+    build(folder, compiler, flags);
+    assert_int_not_equal(places_in(folder, &notes), 0);
+    /* Where the program was compiled is gone, but the files came along. */
+    snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", folder);
+    run_in(folder, "mkdir elsewhere && mv program *.dwo elsewhere");
+    assert_int_not_equal(places_in(elsewhere, &notes), 0);
+    assert_int_equal(notes.count, 0);
+    /* A pipe of that name is not waited for. */
+    run_in(elsewhere, "for f in *.dwo; do rm $f && mkfifo $f; done");
+    assert_int_equal(places_in(elsewhere, &notes), 0);
+    assert_true(is_noted(&notes, "dwo-missing"));
+    notes_release(&notes);
+    notes = (struct notes){0};
+    run_in(elsewhere, "rm *.dwo && : > program.dwp");
+    assert_int_equal(places_in(elsewhere, &notes), 0);
+    assert_true(is_noted(&notes, "dwp-unread"));
+    notes_release(&notes);
+    snprintf(command, sizeof command, "rm -r %s", elsewhere);
+    assert_int_equal(system(command), 0);
+}
+
+static void test_split(void **unused) {
+    static const char *const forms[][2] = {
+        {"gcc", "-gdwarf-4 -gsplit-dwarf"},
+        {"gcc", "-gdwarf-5 -gsplit-dwarf"},
+        {"gcc", "-gdwarf-5 -gsplit-dwarf -fdebug-prefix-map=$PWD=."},
+        {"clang-14", "-gdwarf-4 -gsplit-dwarf -fdebug-compilation-dir=."},
+        {"clang-14", "-gdwarf-5 -gsplit-dwarf -fdebug-compilation-dir=."}};
+    char folder[] = FOLDER;
+    folder_make(folder, "source.c", source);
+    for (size_t i = 0; i < COUNT_OF(forms); i++)
+        if (is_installed(forms[i][0]))
+            check_split(folder, forms[i][0], forms[i][1]);
+    folder_remove(folder);
+}
+
+/* ---- dwz ---- */
+
+static const char strings_source[] =
+    "#include <string>\n"
+    "__attribute__((noinline)) std::string repeat(const std::string &what, int times) {\n"
+    "    std::string all;\n"
+    "    for (int i = 0; i < times; i++)\n"
+    "        all += what + std::to_string(i);\n"
+    "    return all;\n"
+    "}\n"
+    "int main(int argc, char **argv) { return repeat(argv[0], argc + OTHER).size() & 1; }\n";
+
+/* Both say the same of every byte of code. */
+static void check_same(const char *one, const char *other) {
+    struct objects *objects = objects_new(&(struct objects_options){0});
+    struct object_identity a = {.path = text_of(one), .kind = OBJECT_FILE},
+                           b = {.path = text_of(other), .kind = OBJECT_FILE};
+    uint32_t first = objects_add(objects, &a), second = objects_add(objects, &b);
+    struct inline_chain x = {0}, y = {0};
+    unsigned inlined = 0;
+    for (uint64_t at = 0; at < 0x4000; at++) {
+        assert_int_equal(objects_inlines(objects, first, at, true, &x),
+                         objects_inlines(objects, second, at, true, &y));
+        assert_int_equal(x.count, y.count);
+        for (size_t i = 0; i < x.count; i++) {
+            assert_true(text_equal(x.items[i].name, y.items[i].name));
+            assert_int_equal(x.items[i].line, y.items[i].line);
+        }
+        inlined += x.count > 2;
+    }
+    assert_int_not_equal(inlined, 0);
+    vector_release(&x);
+    vector_release(&y);
+    objects_free(objects);
+}
+
+static void check_dwz(const char *folder, const char *flags) {
+    char command[500], plain[300], program[300];
+    struct notes notes = {0};
+    struct found found;
+    snprintf(
+        command, sizeof command,
+        "g++ -O2 %s -DOTHER=1 source.cpp -o program && g++ -O2 %s -DOTHER=2 source.cpp -o other && "
+        "cp program plain && dwz -m common -M common program other && readelf -SW program | "
+        "grep -q gnu_debugaltlink",
+        flags, flags);
+    run_in(folder, command);
+    snprintf(plain, sizeof plain, "%s/plain", folder);
+    snprintf(program, sizeof program, "%s/program", folder);
+    check_same(plain, program);
+    run_in(folder, "rm common");
+    look_into_noting(program, &found, &notes);
+    assert_true(is_noted(&notes, "dwz-missing"));
+    notes_release(&notes);
+}
+
+static void test_dwz(void **unused) {
+    if (!is_installed("dwz") || !is_installed("g++"))
+        skip();
+    char folder[] = FOLDER;
+    folder_make(folder, "source.cpp", strings_source);
+    check_dwz(folder, "-gdwarf-4");
+    check_dwz(folder, "-gdwarf-5");
+    folder_remove(folder);
 }
 
 static void test_nothing_there(void **unused) {
@@ -195,10 +346,9 @@ static void test_nothing_there(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_inlines),
-        cmocka_unit_test(test_many_threads),
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_nothing_there),
+        cmocka_unit_test(test_own_inlines), cmocka_unit_test(test_many_threads),
+        cmocka_unit_test(test_forms),       cmocka_unit_test(test_split),
+        cmocka_unit_test(test_dwz),         cmocka_unit_test(test_nothing_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,113 @@
+/*
+ * Split debug information: the program holds only a skeleton of each unit, its functions are in a .dwo file, or in one .dwp for all.
+ *
+ * libdw finds and opens these itself, and joins them to the skeleton: the unit's own path, below the directory it was compiled in. Where that
+ * is relative, or the program was moved together with its .dwo files, libdw goes by the program's own folder, which it learns only from a
+ * file descriptor; then the program is read through one. What it will open is looked at first: a pipe of that name would block.
+ */
+#include "object/inline.h"
+
+#include <dwarf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *attribute_text(Dwarf_Die *die, unsigned name) {
+    Dwarf_Attribute attribute;
+    return dwarf_formstring(dwarf_attr(die, name, &attribute));
+}
+
+static bool is_absolute(struct text path) {
+    return path.length && path.data[0] == '/';
+}
+
+static void path_join(struct buffer *path, struct text part) {
+    if (is_absolute(part))
+        path->count = 0;
+    else if (path->count && path->items[path->count - 1] != '/')
+        buffer_add_char(path, '/');
+    buffer_add(path, part);
+}
+
+/* Where libdw looks: below the program's folder, if it knows that one, the file's name alone; then the directory as well. */
+static bool split_path(const struct units *units, Dwarf_Die *die, bool with_directory,
+                       struct buffer *path) {
+    const char *name = attribute_text(die, DW_AT_dwo_name);
+    if (!name)
+        name = attribute_text(die, DW_AT_GNU_dwo_name);
+    if (!name || !*name)
+        return false;
+    struct text program = text_of(units->image->file.path);
+    size_t slash = text_find_last(program, '/');
+    path->count = 0;
+    if (units->by_descriptor && slash != SIZE_MAX)
+        buffer_add(path, text_upto(program, slash + 1));
+    if (with_directory)
+        path_join(path, text_of(attribute_text(die, DW_AT_comp_dir)));
+    path_join(path, text_of(name));
+    buffer_add_char(path, 0);
+    return true;
+}
+
+static bool is_regular(const char *path, bool *is_there) {
+    struct stat status;
+    *is_there = stat(path, &status) == 0;
+    return *is_there && S_ISREG(status.st_mode);
+}
+
+void units_choose_way(struct units *units, Dwarf_Die *skeleton) {
+    struct buffer path = {0};
+    bool is_there;
+    if (!units->by_descriptor && split_path(units, skeleton, true, &path) &&
+        !(path.items[0] == '/' && is_regular(path.items, &is_there)))
+        units->by_descriptor = !units->image->copy;
+    buffer_release(&path);
+}
+
+/* Nothing but files is where libdw will look. */
+static bool is_safe(const struct units *units, Dwarf_Die *skeleton) {
+    struct buffer path = {0};
+    bool safe = true, is_there;
+    for (int with_directory = 0; with_directory < 2 && safe; with_directory++)
+        if (split_path(units, skeleton, with_directory, &path))
+            safe = is_regular(path.items, &is_there) || !is_there;
+    buffer_release(&path);
+    return safe;
+}
+
+static bool has_package(const struct units *units) {
+    struct buffer path = {0};
+    bool is_there;
+    buffer_printf(&path, "%s.dwp", units->image->file.path);
+    buffer_add_char(&path, 0);
+    bool found = is_regular(path.items, &is_there);
+    buffer_release(&path);
+    return found;
+}
+
+static void note_missing(struct units *units) {
+    if (__atomic_fetch_add(&units->splits_missing, 1, __ATOMIC_RELAXED) == 0)
+        __atomic_store_n(&units->has_package, has_package(units), __ATOMIC_RELAXED);
+}
+
+void unit_split(struct units *units, struct unit *unit, Dwarf_Die *unit_die, Dwarf_Die *split) {
+    uint8_t type = 0;
+    split->addr = NULL;
+    if (unit->split == SPLIT_UNKNOWN) {
+        bool is_skeleton =
+            dwarf_cu_info(unit_die->cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) == 0 &&
+            type == DW_UT_skeleton;
+        unit->split = !is_skeleton               ? SPLIT_NONE
+                      : is_safe(units, unit_die) ? SPLIT_FOUND
+                                                 : SPLIT_MISSING;
+        if (unit->split == SPLIT_MISSING)
+            note_missing(units);
+    }
+    if (unit->split != SPLIT_FOUND)
+        return;
+    if (dwarf_cu_info(unit_die->cu, NULL, NULL, NULL, split, NULL, NULL, NULL) != 0)
+        split->addr = NULL;
+    if (!split->addr) {
+        unit->split = SPLIT_MISSING;
+        note_missing(units);
+    }
+}
