@@ -73,8 +73,16 @@ static bool id_value(struct chrome *c, int64_t *id) {
     return true;
 }
 
-/* args: of a metadata event {"name": "worker"}, of clang's {"detail": "the file or function"} */
-static bool args_value(struct chrome *c, struct buffer *label, struct buffer *detail) {
+struct event_fields {
+    struct span span;
+    uint64_t duration;
+    bool has_duration;
+    bool is_sum; /* of others that are in the trace, too */
+    struct buffer label, detail;
+};
+
+/* args: of a metadata event {"name": "worker"}, of clang's {"detail": "the file or function"}; of clang's sums {"avg ms": 3} */
+static bool args_value(struct chrome *c, struct event_fields *f) {
     if (!json_take(&c->json, '{'))
         return json_skip(&c->json);
     struct buffer key = {0};
@@ -82,9 +90,10 @@ static bool args_value(struct chrome *c, struct buffer *label, struct buffer *de
     while (fine && json_member(&c->json, &key)) {
         bool string = json_peek(&c->json) == '"';
         struct buffer *value = !string                                         ? NULL
-                               : text_equal(buffer_text(&key), TEXT("name"))   ? label
-                               : text_equal(buffer_text(&key), TEXT("detail")) ? detail
+                               : text_equal(buffer_text(&key), TEXT("name"))   ? &f->label
+                               : text_equal(buffer_text(&key), TEXT("detail")) ? &f->detail
                                                                                : NULL;
+        f->is_sum |= text_equal(buffer_text(&key), TEXT("avg ms"));
         if (value)
             value->count = 0;
         fine = value ? json_string(&c->json, value) : json_skip(&c->json);
@@ -92,13 +101,6 @@ static bool args_value(struct chrome *c, struct buffer *label, struct buffer *de
     buffer_release(&key);
     return fine;
 }
-
-struct event_fields {
-    struct span span;
-    uint64_t duration;
-    bool has_duration;
-    struct buffer label, detail;
-};
 
 static bool event_member(struct chrome *c, struct event_fields *f) {
     struct text key = buffer_text(&c->key);
@@ -117,7 +119,7 @@ static bool event_member(struct chrome *c, struct event_fields *f) {
     if (text_equal(key, TEXT("tid")))
         return id_value(c, &f->span.thread);
     if (text_equal(key, TEXT("args")))
-        return args_value(c, &f->label, &f->detail);
+        return args_value(c, f);
     return json_skip(&c->json);
 }
 
@@ -138,9 +140,10 @@ static void keep_event(struct chrome *c, struct event_fields *f) {
         buffer_add_char(&c->name, ' ');
         buffer_add(&c->name, buffer_text(&f->detail));
     }
+    f->is_sum &= text_starts(buffer_text(&c->name), TEXT("Total "));
     if (phase == 'M') {
         keep_label(c, f);
-    } else if (phase == 'X' && f->has_duration) {
+    } else if (phase == 'X' && f->has_duration && !f->is_sum) {
         f->span.end = saturating_add(f->span.start, f->duration);
         f->span.name = strings_add(c->r.tree->strings, buffer_text(&c->name));
         vector_push(&c->spans, f->span);

@@ -163,16 +163,25 @@ static void folded_add(struct folded *f, const struct folded_line *line, uint64_
         tree_count(f->tree, node, f->series_before, line->before, line->before);
 }
 
+/* Austin says in its first lines that it counts time, in microseconds. */
+static struct text unit_of(struct text content) {
+    struct text head = text_upto(content, content.length < 1024 ? content.length : 1024);
+    bool time = text_starts(head, TEXT("# austin: ")) &&
+                (text_search(head, TEXT("\n# mode: wall\n")) != SIZE_MAX ||
+                 text_search(head, TEXT("\n# mode: cpu\n")) != SIZE_MAX);
+    return time ? TEXT("µs") : TEXT("samples");
+}
+
 static bool folded_read(struct text content, const char *path, const struct import_options *options,
                         struct tree *tree, struct error *error) {
     bool diff = is_diff(content);
     struct folded f = {.tree = tree};
-    struct series series = {.event =
-                                event_named(tree, TEXT("samples"), TEXT("samples"), EVENT_OTHER),
+    struct text unit = unit_of(content);
+    struct series series = {.event = event_named(tree, unit, unit, EVENT_OTHER),
                             .ending = ENDING_UNKNOWN};
     f.series = tree_add_series(tree, &series);
     if (diff) {
-        series.event = event_named(tree, TEXT("samples before"), TEXT("samples"), EVENT_BEFORE);
+        series.event = event_named(tree, TEXT("samples before"), unit, EVENT_BEFORE);
         f.series_before = tree_add_series(tree, &series);
     }
     struct lines lines = {.rest = content};

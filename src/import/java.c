@@ -7,6 +7,8 @@
  */
 #include "import/reader.h"
 
+#include <stdlib.h>
+
 static bool java_frame(struct text line, struct text *name) {
     line = text_trim(line);
     if (!text_starts(line, TEXT("at ")))
@@ -117,42 +119,70 @@ static struct text exception_class(struct text line) {
     return found;
 }
 
+struct exceptions {
+    struct reader r;
+    uint32_t thrown; /* location of its class, or 0 */
+    VECTOR(uint32_t)
+    enclosing; /* the stack printed before, leaf first: a cause leaves out what it shares with it */
+};
+
 /* The leaf is what was thrown. */
-static void exception_end(struct reader *r, uint32_t *thrown) {
-    if (r->stack.locations.count) {
-        stack_reverse(&r->stack);
-        if (*thrown)
-            vector_push(&r->stack.locations, *thrown);
-        stack_count(&r->stack, 1, 1);
+static void exception_end(struct exceptions *e) {
+    struct stack *stack = &e->r.stack;
+    if (stack->locations.count) {
+        e->enclosing.count = 0;
+        for (size_t i = 0; i < stack->locations.count; i++)
+            vector_push(&e->enclosing, stack->locations.items[i]);
+        stack_reverse(stack);
+        if (e->thrown)
+            vector_push(&stack->locations, e->thrown);
+        stack_count(stack, 1, 1);
     }
-    r->stack.locations.count = 0;
-    *thrown = 0;
+    stack->locations.count = 0;
+    e->thrown = 0;
+}
+
+/* "... 12 more": the outermost twelve are those of the exception that encloses it. */
+static void exception_rest(struct exceptions *e, struct text line) {
+    struct text words = text_trim(text_from(text_trim(line), 4));
+    size_t space = text_find(words, ' ');
+    uint64_t count;
+    if (!text_to_u64(space == SIZE_MAX ? words : text_upto(words, space), &count) ||
+        count > e->enclosing.count)
+        return;
+    for (size_t i = e->enclosing.count - (size_t)count; i < e->enclosing.count; i++)
+        vector_push(&e->r.stack.locations, e->enclosing.items[i]);
 }
 
 static bool exceptions_read(struct text content, const char *path,
                             const struct import_options *options, struct tree *tree,
                             struct error *error) {
-    struct reader r;
-    uint32_t thrown = 0;
-    reader_init(&r, content, path, options, tree, TEXT("exceptions"), error);
-    while (reader_next(&r)) {
+    struct exceptions e = {0};
+    struct stack *stack = &e.r.stack;
+    reader_init(&e.r, content, path, options, tree, TEXT("exceptions"), error);
+    while (reader_next(&e.r)) {
         struct text name;
-        if (java_frame(r.line, &name)) {
-            stack_push(&r.stack, name);
+        if (java_frame(e.r.line, &name)) {
+            stack_push(stack, name);
             continue;
         }
-        if (text_starts(text_trim(r.line), TEXT("... ")))
+        if (text_starts(text_trim(e.r.line), TEXT("... "))) {
+            exception_rest(&e, e.r.line);
             continue;
-        exception_end(&r, &thrown);
-        name = exception_class(r.line);
+        }
+        exception_end(&e);
+        name = exception_class(e.r.line);
+        if (!text_starts(text_trim(e.r.line), TEXT("Caused by: ")))
+            e.enclosing.count = 0;
         if (name.length) {
-            stack_push(&r.stack, name);
-            thrown = r.stack.locations.items[0];
-            r.stack.locations.count = 0;
+            stack_push(stack, name);
+            e.thrown = stack->locations.items[0];
+            stack->locations.count = 0;
         }
     }
-    exception_end(&r, &thrown);
-    reader_release(&r);
+    exception_end(&e);
+    vector_release(&e.enclosing);
+    reader_release(&e.r);
     return true;
 }
 
