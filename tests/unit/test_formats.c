@@ -91,7 +91,8 @@ static void test_java_exceptions(void **state) {
         "12:00 ERROR x.Y java.lang.IllegalStateException: bad\n\tat a.B.f(B.java:3)\n"
         "\tat a.B.main(B.java:9)\nCaused by: java.io.IOException: y\n"
         "\tat a.C.read(C.java:1)\n\t... 2 more\n12:01 INFO fine\n",
-        "a.B.main;a.B.f;java.lang.IllegalStateException 1\na.C.read;java.io.IOException 1\n");
+        "a.B.main;a.B.f;a.C.read;java.io.IOException 1\n"
+        "a.B.main;a.B.f;java.lang.IllegalStateException 1\n");
 }
 
 static void test_faulthandler(void **state) {
