@@ -105,6 +105,7 @@ int command_flame(int argc, char **argv) {
     if (request_waits_wrong("flame", &status))
         return status;
     request_settle();
+    picture_settle();
     picture.is_reversed = request.flame.reverse;
     request.import.profile.keep_samples = picture.is_chart || as_page;
     struct source source;

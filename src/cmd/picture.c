@@ -30,7 +30,10 @@ static bool set_min_width(const char *value, struct error *error) {
     return true;
 }
 
+static bool colours_chosen;
+
 static bool set_colors(const char *value, struct error *error) {
+    colours_chosen = true;
     if (palette_find(value, &picture.colouring.palette))
         return true;
     struct buffer names = {0};
@@ -156,6 +159,15 @@ static bool read_attributes(struct notes *notes, struct error *error) {
     picture.attributes = name_attributes_new(file_text(&file), notes);
     file_close(&file);
     return true;
+}
+
+/* Waiting is blue, and whoever ended it aqua. */
+void picture_settle(void) {
+    enum profile_times times = request.import.profile.times;
+    if (times == TIMES_WAITING && !colours_chosen)
+        picture.colouring.palette = PALETTE_CHAIN;
+    if (times != TIMES_RUNNING && !picture.title)
+        picture.title = times == TIMES_WAITING ? "Off-CPU Time" : "Wall Time";
 }
 
 static bool read_looks(struct notes *notes, struct error *error) {

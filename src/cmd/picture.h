@@ -8,6 +8,8 @@ extern struct svg_options picture;
 extern const struct option options_picture[]; /* --title --inverted --minwidth … */
 extern const struct option options_looks[];   /* --colors --width --fonttype … */
 
+/* Title and colours by what kind of time is drawn, unless they were chosen. After request_settle(). */
+void picture_settle(void);
 /* Draws to -o, or else to flamegraph.svg, whose name it prints. Fails where there is nothing to draw or an option makes no sense. */
 bool picture_write(struct flame *flame, struct notes *notes, struct error *error);
 void picture_release(void);
