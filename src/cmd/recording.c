@@ -84,7 +84,7 @@ static bool set_most(const char *value, struct error *error) {
 const struct option options_off_cpu[] = {
     {"off-cpu", 0, OPTION_MAYBE, set_off_cpu, "[=perf|bpf]",
      "where threads wait instead: every switch as an event (perf), or summed up in the kernel "
-     "(bpf; by default for -a)"},
+     "(bpf; by default for -a and --wakers)"},
     {"wall", 0, OPTION_FLAG, &recording.wall, NULL, "both: where they run and where they wait"},
     {"wakers", 0, OPTION_FLAG, &recording.wakers, NULL, "and who ended the waits"},
     {"min", 0, OPTION_CALL, set_least, "TIME",

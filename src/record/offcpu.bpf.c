@@ -268,16 +268,10 @@ static struct off_cpu_thread *thread_of(struct task_struct *task) {
     return bpf_map_lookup_elem(&threads, &tid);
 }
 
-static void leave(__u64 *context, struct task_struct *prev, __u64 now) {
+static void leave(__u64 *context, struct task_struct *prev, __u32 state, __u64 now) {
     struct off_cpu_thread *thread = thread_of(prev);
     if (!thread || thread->until_exec)
         return;
-    __u32 state = context[0] ? 0 : state_of(context, prev); /* preempted, whatever it was up to */
-    if (state & TASK_DEAD) {
-        __u32 tid = (__u32)prev->pid;
-        bpf_map_delete_elem(&threads, &tid);
-        return;
-    }
     thread->state = !state                                                     ? OFF_CPU_PREEMPTED
                     : (state & TASK_UNINTERRUPTIBLE) && !(state & TASK_NOLOAD) ? OFF_CPU_DISK
                                                                                : OFF_CPU_SLEEP;
@@ -325,10 +319,15 @@ static void come_back(struct task_struct *next, __u64 now) {
 SEC("tp_btf/sched_switch")
 int on_switch(__u64 *context) {
     __u64 now = bpf_ktime_get_ns();
-    if (!enabled)
-        return 0;
-    leave(context, (struct task_struct *)context[1], now);
-    come_back((struct task_struct *)context[2], now);
+    struct task_struct *prev = (struct task_struct *)context[1];
+    __u32 state = context[0] ? 0 : state_of(context, prev); /* preempted, whatever it was up to */
+    __u32 tid = (__u32)prev->pid;
+    if (state & TASK_DEAD)
+        bpf_map_delete_elem(&threads, &tid); /* its number will be another's */
+    else if (enabled)
+        leave(context, prev, state, now);
+    if (enabled)
+        come_back((struct task_struct *)context[2], now);
     return 0;
 }
 

@@ -118,8 +118,8 @@ bool off_cpu_choose_events(struct recording *r, struct error *error) {
     const struct record_options *options = r->options;
     if (options->off_cpu == OFF_CPU_BPF)
         return choose_bpf(r, error);
-    if (options->off_cpu == OFF_CPU_PERF || !options->system_wide || options->cpu_count ||
-        options->cgroup)
+    bool gains = options->system_wide || options->wakers; /* many switches; wakers of all kinds */
+    if (options->off_cpu == OFF_CPU_PERF || !gains || options->cpu_count || options->cgroup)
         return choose_perf(r, error);
     struct error why;
     if (choose_bpf(r, &why))

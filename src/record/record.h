@@ -43,7 +43,7 @@ struct record_options {
     bool user_only;
     bool kernel_only;
     bool no_inherit;
-    enum record_off_cpu off_cpu; /* where threads wait; AUTO: BPF for the whole system, else perf */
+    enum record_off_cpu off_cpu; /* where threads wait; AUTO: BPF for the whole system or wakers, else perf */
     bool wall;   /* with off_cpu: samples on the CPU as well, of cpu-clock unless events are named */
     bool wakers; /* with off_cpu: who ends the waits */
     uint64_t least_wait, most_wait; /* nanoseconds; only BPF leaves the others out; 0: no limit */
