@@ -84,7 +84,7 @@ extern const struct option options_waits[];   /* --off-cpu --wall --wakers --min
 extern const struct option options_symbols[]; /* --symfs --kallsyms --no-inline … */
 extern const struct option options_names[];   /* --no-comm --show-pid --mark-kernel … */
 extern const struct option options_shape[];   /* --weight --fold-recursion --max-depth */
-extern const struct option options_formats[]; /* --no-modules --keep-offsets --ghc */
+extern const struct option options_formats[]; /* --comm-first --no-modules --keep-offsets --ghc */
 extern const struct option options_common[];  /* -o -j -q -v --compat --strict --from */
 
 /* "12,34" into the request's lists. */

@@ -225,6 +225,8 @@ const struct option options_shape[] = {
 };
 
 const struct option options_formats[] = {
+    {"comm-first", 0, OPTION_FLAG, &request.import.comm_first, NULL,
+     "folded: the first frame is the comm, no function"},
     {"no-modules", 0, OPTION_FLAG, &request.import.no_modules, NULL,
      "sample, vtune: names without their module"},
     {"keep-offsets", 0, OPTION_FLAG, &request.import.include_offset, NULL,
@@ -298,6 +300,7 @@ void request_settle(void) {
     profile->threads = request.threads;
     profile->compat_inferno = request.import.compat_inferno = request.naming.compat_inferno =
         request.flame.keep_zero = compat_is("inferno");
+    request.flame.keep_empty = !compat_is("inferno"); /* what was measured is shown, stack or none */
     profile->compat_perf = profile->objects.compat_perf = request.compat != NULL;
     profile->raw_addresses |= request.naming.addresses;
     request.naming.skip_after = request.skip_after.items;

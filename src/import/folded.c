@@ -29,6 +29,8 @@ struct folded {
     struct tree *tree;
     uint32_t series;
     uint32_t series_before;
+    bool comm_first;
+    struct text comm; /* of the last line */
     struct text last;
     VECTOR(struct folded_frame) frames;
     uint64_t fractions;
@@ -139,6 +141,23 @@ static uint32_t folded_node(struct folded *f, struct text stack) {
     return node;
 }
 
+/* Cuts the comm off the stack and counts under it from now on. Lines are mostly sorted: the last one's comm costs a comparison. */
+static void folded_take_comm(struct folded *f, struct text *stack) {
+    size_t end = text_find(*stack, ';');
+    struct text comm = end == SIZE_MAX ? *stack : text_upto(*stack, end);
+    *stack = end == SIZE_MAX ? TEXT("") : text_from(*stack, end + 1);
+    if (f->comm.data && text_equal(comm, f->comm))
+        return;
+    f->comm = comm;
+    for (size_t side = 0; side < 2; side++) {
+        uint32_t *id = side ? &f->series_before : &f->series;
+        struct series series = f->tree->series.items[*id];
+        series.comm = strings_add(f->tree->strings, comm);
+        if (*id)
+            *id = tree_add_series(f->tree, &series);
+    }
+}
+
 static void folded_add(struct folded *f, const struct folded_line *line, uint64_t number,
                        bool diff) {
     struct text stack = line->stack;
@@ -149,7 +168,9 @@ static void folded_add(struct folded *f, const struct folded_line *line, uint64_
         bool fraction = false;
         count_take(&stack, &ignored, &fraction);
     }
-    uint32_t node = folded_node(f, stack);
+    if (f->comm_first)
+        folded_take_comm(f, &stack);
+    uint32_t node = stack.length ? folded_node(f, stack) : 0;
     if (line->count) {
         struct sample sample = {.offset = number,
                                 .weight = line->count,
@@ -175,7 +196,7 @@ static struct text unit_of(struct text content) {
 static bool folded_read(struct text content, const char *path, const struct import_options *options,
                         struct tree *tree, struct error *error) {
     bool diff = is_diff(content);
-    struct folded f = {.tree = tree};
+    struct folded f = {.tree = tree, .comm_first = options->comm_first};
     struct text unit = unit_of(content);
     struct series series = {.event = event_named(tree, unit, unit, EVENT_OTHER),
                             .ending = ENDING_UNKNOWN};

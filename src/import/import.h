@@ -20,6 +20,7 @@ struct import_options {
     bool compat_inferno;            /* inferno's rules and bugs, where a format has them */
     bool no_modules;                /* sample, vtune: names without their module */
     bool include_offset;            /* dtrace: keep +0x… */
+    bool comm_first;                /* folded: the first frame is the comm, no function */
     int ghc_column;                 /* ghcprof: 0 %time, 1 ticks, 2 bytes */
     bool
         mapped; /* set by source_open: content is a file's mapping, whose pages may be given back once read */

@@ -55,12 +55,19 @@ static uint32_t builder_row(struct builder *b, struct text name, struct text cat
     return b->row_of[id] - 1;
 }
 
+static bool is_root(const struct builder *b, uint32_t number) {
+    return number == 0 || b->flame->nodes.items[number].kinds & KIND_ROOT;
+}
+
 static uint32_t builder_key(struct builder *b, uint32_t number) {
     const struct flame_node *node = &b->flame->nodes.items[number];
     struct text name = strings_get(b->flame->strings, node->name);
     struct text object = strings_get(b->flame->strings, node->object);
-    if (number == 0 || node->kinds & KIND_ROOT)
-        return no_row;
+    if (number == 0 ||
+        node->kinds & KIND_ROOT) /* no function; but categories add up to all there is */
+        return (node->self || node->self_before) && b->report->by == BY_CATEGORY
+                   ? builder_row(b, TEXT("unknown"), TEXT(""))
+                   : no_row;
     if (b->report->by == BY_OBJECT)
         return builder_row(b, object.length ? object : TEXT("[unknown]"), TEXT(""));
     struct text category = categories_of(b->categories, name, object, node->kinds);
@@ -77,14 +84,17 @@ static void builder_enter(struct builder *b, uint32_t number) {
     struct report_row *to = &b->report->rows.items[row];
     to->self += node->self;
     to->self_before += node->self_before;
-    if (b->open.items[row]++ == 0) {
+    if (is_root(b, number)) {
+        to->total += node->self;
+        to->total_before += node->self_before;
+    } else if (b->open.items[row]++ == 0) {
         to->total += node->total;
         to->total_before += node->total_before;
     }
 }
 
 static void builder_leave(struct builder *b, uint32_t number) {
-    if (b->key_of[number] != no_row)
+    if (b->key_of[number] != no_row && !is_root(b, number))
         b->open.items[b->key_of[number]]--;
 }
 
