@@ -21,6 +21,9 @@ static const struct note_kind note_guessed = {
     "with --switch-events"};
 static const struct note_kind note_stackless = {
     "waits-without-stack", "# waits have no sample that tells where; they are [no stack]"};
+static const struct note_kind note_unwoken = {
+    "waits-without-waker",
+    "# waits have no recorded waker: an interrupt, or somebody not recorded"};
 static const struct note_kind note_sums = {
     "waits-summed-up",
     "--min and --max look at # sums of waits: the recording does not have the single ones"};
@@ -103,6 +106,7 @@ static void wait_end(struct waits *w, struct life *life, uint64_t time) {
     life->since = time;
     if (!fits || !counted)
         return;
+    w->unwoken += !life->waker && state != STATE_PREEMPTED;
     if (life->out) {
         add_cost(w, life->out->offset, counted, state, life->waker);
         return;
@@ -342,6 +346,8 @@ static void add_notes(const struct waits *w) {
         notes_add(notes, &note_guessed, w->guessed, 0, NULL);
     if (w->stackless)
         notes_add(notes, &note_stackless, w->stackless, 0, NULL);
+    if (w->unwoken && options->wakers)
+        notes_add(notes, &note_unwoken, w->unwoken, 0, NULL);
     if (w->sums && (options->least_wait || options->most_wait))
         notes_add(notes, &note_sums, w->sums, 0, NULL);
 }

@@ -114,7 +114,7 @@ static bool walk_sample(struct walk *walk, const struct perfdata_record *record,
     walk->reading->profile->sample_count++;
     if ((record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
         walk->reading->kernel_seen = true;
-    return !walk->reading->waits || waits_sample(walk->reading->waits, record, event, error);
+    return !walk->reading->waits || waits_sample(walk->reading->waits, record, event, time, error);
 }
 
 static bool walk_side(struct walk *walk, const struct perfdata_record *record,

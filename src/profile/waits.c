@@ -157,7 +157,7 @@ const struct cost *cost_find(const struct reading *reading, uint64_t offset) {
 
 /* ---- marks ---- */
 
-void waits_time(struct waits *w, uint64_t time) {
+static void see_time(struct waits *w, uint64_t time) {
     if (time > w->newest && time < TIMES_MADE_UP)
         w->newest = time;
 }
@@ -166,7 +166,7 @@ void waits_time(struct waits *w, uint64_t time) {
 static void mark(struct waits *w, const struct mark *mark) {
     if (mark->tid <= 0)
         return;
-    waits_time(w, mark->time);
+    see_time(w, mark->time);
     vector_push(&w->marks, *mark);
 }
 
@@ -230,11 +230,12 @@ static void sample_wait(struct waits *w, const struct perfdata_sample *sample, u
 }
 
 bool waits_sample(struct waits *w, const struct perfdata_record *record, uint32_t event,
-                  struct error *error) {
+                  uint64_t time, struct error *error) {
     enum role role = w->reading->events.items[event].role;
     bool needed = role != ROLE_NONE &&
                   (role != ROLE_RUNNING || !w->has_records || w->reading->times == TIMES_BOTH);
     struct perfdata_sample sample;
+    see_time(w, time);
     if (!needed)
         return true;
     if (!perfdata_sample(w->reading->profile->data, record, &sample, error))

@@ -64,15 +64,15 @@ struct waits {
     /* Where things are in the payload of a switch and of a waking. */
     uint32_t previous_pid, previous_state, next_pid, woken_pid;
     /* for notes */
-    uint64_t open, guessed, stackless, sums;
+    uint64_t open, guessed, stackless, unwoken, sums;
 };
 
 /* Before pass 1: what each event is for, and whether the recording can answer. */
 bool waits_begin(struct reading *reading, struct error *error);
 /* Pass 1, only if reading->waits. */
-bool waits_sample(struct waits *waits, const struct perfdata_record *record, uint32_t event, struct error *error);
+bool waits_sample(struct waits *waits, const struct perfdata_record *record, uint32_t event, uint64_t time,
+                  struct error *error);
 bool waits_record(struct waits *waits, const struct perfdata_record *record, struct error *error); /* SWITCH, FORK, EXIT */
-void waits_time(struct waits *waits, uint64_t time);
 /* pairing.c: after the events were chosen, from marks to costs. */
 void waits_pair(struct waits *waits);
 /* After pass 2. */
