@@ -11,7 +11,7 @@
 #include "cmd/recording.h"
 #include "run/run.h"
 
-static const char *kind = "cpu";
+static const char *kind; /* NULL: cpu, or what the options on waiting say */
 static const char *name;
 static const char *base = "wick-out";
 static const char *load_line;
@@ -22,7 +22,8 @@ static bool allow_partial, capture;
 
 static const struct option options_run[] = {
     {"kind", 0, OPTION_TEXT, &kind, "KIND",
-     "cpu (default), faults (page faults) or syscalls (time in system calls)"},
+     "cpu (default), offcpu (where threads wait), wall (both in one), faults (page faults) or "
+     "syscalls (time in system calls)"},
     {"name", 0, OPTION_TEXT, &name, "NAME", "the run's name; the time by default"},
     {"out", 'o', OPTION_TEXT, &base, "DIR", "where runs are kept; wick-out by default"},
     {"min-samples", 0, OPTION_U64, &min_samples, "N",
@@ -46,6 +47,7 @@ static const struct option_group groups[] = {
     {"Run", options_run},
     {"Target", options_target},
     {"Sampling", options_sampling},
+    {"Waiting", options_off_cpu},
     {0},
 };
 
@@ -131,27 +133,52 @@ static void want_syscalls(void) {
     recording.period = 1;
 }
 
+/* Where threads run as well, so that waits can be seen beside it. */
+static void want_waits(void) {
+    recording.off_cpu = recording.off_cpu ? recording.off_cpu : OFF_CPU_AUTO;
+    recording.wall = true;
+}
+
 static const struct kind {
     const char *name;
     void (*want)(void);
     bool own_events; /* it makes no sense with others */
+    const struct view_names *views[3];
 } kinds[] = {
-    {"cpu", NULL, false},
-    {"faults", want_faults, false},
-    {"syscalls", want_syscalls, true},
+    {"cpu", NULL, false, {&view_running}},
+    {"offcpu", want_waits, false, {&view_running, &view_waiting}},
+    {"wall", want_waits, false, {&view_running, &view_waiting, &view_wall}},
+    {"faults", want_faults, false, {&view_running}},
+    {"syscalls", want_syscalls, true, {&view_running}},
 };
+static const struct kind *chosen;
 
+/* --off-cpu and --wall, as wick record has them, are kinds, too. */
 static int choose_kind(void) {
-    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
-        if (strcmp(kind, kinds[i].name) != 0)
-            continue;
-        if (kinds[i].own_events && recording.event_count)
-            return fail_usage("profile", "--kind %s has events of its own: leave -e away", kind);
-        if (kinds[i].want)
-            kinds[i].want();
-        return 0;
-    }
-    return fail_usage("profile", "--kind %s: cpu, faults and syscalls are known", kind);
+    const char *wanted = kind                ? kind
+                         : recording.wall    ? "wall"
+                         : recording.off_cpu ? "offcpu"
+                                             : "cpu";
+    for (size_t i = 0; i < COUNT_OF(kinds) && !chosen; i++)
+        if (strcmp(wanted, kinds[i].name) == 0)
+            chosen = &kinds[i];
+    if (!chosen)
+        return fail_usage("profile", "--kind %s: cpu, offcpu, wall, faults and syscalls are known",
+                          wanted);
+    if (recording.off_cpu && chosen->want != want_waits)
+        return fail_usage("profile", "--kind %s has nothing to do with waits", wanted);
+    if (chosen->own_events && recording.event_count)
+        return fail_usage("profile", "--kind %s has events of its own: leave -e away", wanted);
+    if (chosen->want)
+        chosen->want();
+    return 0;
+}
+
+static size_t view_count(void) {
+    size_t count = 0;
+    while (count < COUNT_OF(chosen->views) && chosen->views[count])
+        count++;
+    return count;
 }
 
 /* ---- the run ---- */
@@ -200,7 +227,7 @@ static bool make_run(struct run *run, struct record_result *result, struct error
             run_wrote(run, "target.log");
         if (load_line)
             run_wrote(run, "load.log");
-        fine = profile_write_files(run, data, error) && !interrupted;
+        fine = profile_write_files(run, data, chosen->views, view_count(), error) && !interrupted;
         if (interrupted)
             error_set(error, ERROR_INTERRUPTED, "interrupted; nothing was published");
     }
@@ -231,7 +258,8 @@ int command_profile(int argc, char **argv) {
     if (warmup < 0 || (warmup > 0 && !load_line))
         return fail_usage("profile", "--warmup %g: of which --load?", warmup);
     struct record_result result = {.target_status = -1};
-    struct run run = {.kind = kind,
+    struct run run = {.kind = chosen->name,
+                      .folded = chosen->views[view_count() - 1]->folded,
                       .recording = &recording,
                       .result = &result,
                       .command = recording.command,

@@ -11,22 +11,27 @@ struct artifact {
     struct error *error;
 };
 
-/* What the files of one view are called, and what its pictures say. */
-struct view_names {
-    const char *folded, *svg, *reverse, *html, *functions, *categories;
-    const char *title, *reverse_title;
-    enum palette palette;
-};
-
-static const struct view_names on_cpu = {"stacks.folded",
-                                         "flamegraph.svg",
-                                         "flamegraph-reverse.svg",
-                                         "flamegraph.html",
-                                         "profile.csv",
-                                         "summary.csv",
-                                         "Flame Graph",
-                                         "Flame Graph, merged from the leaf",
-                                         PALETTE_WICK};
+const struct view_names view_running = {TIMES_RUNNING,
+                                        "stacks.folded",
+                                        "flamegraph.svg",
+                                        "flamegraph-reverse.svg",
+                                        "flamegraph.html",
+                                        "profile.csv",
+                                        "summary.csv",
+                                        "Flame Graph",
+                                        "Flame Graph, merged from the leaf",
+                                        PALETTE_WICK};
+/* Waiting is blue, as in wick flame. */
+const struct view_names view_waiting = {
+    TIMES_WAITING,        "offcpu.folded", "offcpu.svg",
+    "offcpu-reverse.svg", "offcpu.html",   "offcpu.csv",
+    "offcpu-summary.csv", "Off-CPU Time",  "Off-CPU Time, merged from the leaf",
+    PALETTE_CHAIN};
+const struct view_names view_wall = {
+    TIMES_BOTH,         "wall.folded", "wall.svg",
+    "wall-reverse.svg", "wall.html",   "wall.csv",
+    "wall-summary.csv", "Wall Time",   "Wall Time, merged from the leaf",
+    PALETTE_WICK};
 
 static bool artifact_open(struct artifact *a, const char *file, struct out *out) {
     char *path = run_path(a->run, file);
@@ -173,7 +178,7 @@ static struct flame *earlier_flame(const struct run *run, struct error *error) {
     struct notes unused = {0};
     struct source source;
     struct buffer path = {0};
-    buffer_printf(&path, "%s/stacks.folded", run->compared);
+    buffer_printf(&path, "%s/%s", run->compared, run->folded);
     buffer_add_char(&path, 0);
     const char *paths[] = {path.items};
     bool is_open = source_open(&source, paths, 1, &options, error);
@@ -242,31 +247,63 @@ static void choose_events(const struct run *run) {
     struct profile_options *options = &request.import.profile;
     static const char *calls[] = {SYSCALLS_ENTER};
     options->keep_samples = true; /* for the page's timeline */
+    options->least_wait = run->recording->least_wait;
+    options->most_wait = run->recording->most_wait;
     if (is_kind(run, "syscalls")) {
         options->filter.events = calls;
         options->filter.event_count = 1;
     }
 }
 
-bool profile_write_files(struct run *run, const char *data, struct error *error) {
-    struct source source;
-    choose_events(run);
-    if (!source_open(&source, &data, 1, &request.import, error))
-        return false;
-    struct artifact a = {.run = run, .source = &source, .error = error};
-    bool fine = !is_kind(run, "syscalls") || time_syscalls(&a);
-    struct flame *flame = fine ? make_flame(&source, &run->notes, error) : NULL;
-    if (flame) {
-        run->flame = flame;
-        run->stacks = count_stacks(flame);
-        count_samples(run, source.tree);
-    }
-    fine = flame && write_view(&a, flame, &on_cpu) && write_comparison(&a, flame) &&
-           run_describe(run, error);
+/* A recording without a sample on the CPU shows its waits where nothing else is asked for; that is another view's. */
+static bool has_such_time(const struct tree *tree, const struct view_names *names, bool waits_too) {
+    if (!waits_too || names->times != TIMES_RUNNING)
+        return true;
+    for (size_t i = 1; i < tree->cells.count; i++)
+        if (tree->series.items[tree->cells.items[i].series].state == STATE_ON)
+            return true;
+    return false;
+}
+
+/* The view that the run is about also says what it compares with and how it came about. */
+static bool write_about(struct artifact *a, const struct flame *flame) {
+    struct run *run = a->run;
+    run->flame = flame;
+    run->stacks = count_stacks(flame);
+    count_samples(run, a->source->tree);
+    bool fine = write_comparison(a, flame) && run_describe(run, a->error);
     run->flame = NULL;
+    return fine;
+}
+
+static bool write_source(struct artifact *a, const struct view_names *names, bool about,
+                         bool waits_too) {
+    struct notes unused = {0}, *notes = about ? &a->run->notes : &unused;
+    struct flame *flame = make_flame(a->source, notes, a->error);
+    bool fine =
+        flame && (!has_such_time(a->source->tree, names, waits_too) || write_view(a, flame, names));
+    fine = fine && (!about || write_about(a, flame));
     flame_free(flame);
-    syscalls_free(run->syscalls);
-    run->syscalls = NULL;
-    source_close(&source);
+    notes_release(&unused);
+    return fine;
+}
+
+bool profile_write_files(struct run *run, const char *data, const struct view_names *const *views,
+                         size_t view_count, struct error *error) {
+    bool fine = true;
+    choose_events(run);
+    for (size_t i = 0; fine && i < view_count; i++) {
+        struct source source;
+        struct artifact a = {.run = run, .source = &source, .error = error};
+        request.import.profile.times = views[i]->times;
+        request.import.profile.wakers = run->recording->wakers && views[i]->times != TIMES_RUNNING;
+        if (!source_open(&source, &data, 1, &request.import, error))
+            return false;
+        fine = (!is_kind(run, "syscalls") || time_syscalls(&a)) &&
+               write_source(&a, views[i], i + 1 == view_count, view_count > 1);
+        source_close(&source);
+        syscalls_free(run->syscalls);
+        run->syscalls = NULL;
+    }
     return fine;
 }

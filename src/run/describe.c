@@ -18,6 +18,8 @@
 
 static const char *measurement_of(const char *event) {
     struct perf_event_attr attr;
+    if (strncmp(event, "offcpu-", 7) == 0) /* names that only our BPF program's sums have */
+        return "BPF program";
     if (!record_parse_event(event, &attr, NULL))
         return "unknown kind of event";
     switch (attr.type) {
@@ -134,7 +136,7 @@ static void json_measurement(struct buffer *json, const struct run *run) {
     add_string(json, "profile_kind", run->kind);
     add_string(json, "requested_backend", recording->method == METHOD_PTRACE ? "ptrace" : "perf");
     add_string(json, "actual_backend", result->method);
-    bool fell_back = strcmp(result->method, "perf") != 0 && recording->method != METHOD_PTRACE;
+    bool fell_back = strcmp(result->method, "ptrace") == 0 && recording->method != METHOD_PTRACE;
     add_string(json, "fallback_reason", fell_back ? "perf events were refused" : "");
     char *measurement = run_measurement(result->events, result->method);
     add_string(json, "measurement", measurement);

@@ -103,7 +103,7 @@ void run_last_line(const char *path, char *line, size_t size) {
 /* The kind stands in run.json as we write it; whoever else wrote one is not asked. */
 bool run_can_compare(const struct run *run, struct error *error) {
     struct file stacks = {0}, json = {0};
-    char *stacks_path = printed("%s/stacks.folded", run->compared);
+    char *stacks_path = printed("%s/%s", run->compared, run->folded);
     char *json_path = printed("%s/run.json", run->compared);
     char *kind = printed("\"profile_kind\": \"%s\"", run->kind);
     bool fine = file_open(&json, json_path, error) && file_open(&stacks, stacks_path, error);

@@ -21,6 +21,7 @@ struct run {
     char *name;
     char *working; /* where it is being made */
     const char *kind; /* "cpu", "faults", … */
+    const char *folded; /* the stacks that it is about: what an earlier run is compared by */
     const struct record_options *recording;
     const struct record_result *result;
     char *const *command; /* NULL when attached */
