@@ -109,6 +109,11 @@ bool sums_copy(struct sums *sums, uint64_t copy, struct off_cpu_copy *result);
 bool sums_copies(const struct sums *sums); /* stacks to be unwound, rather than frame pointers */
 uint64_t sums_trouble(struct sums *sums, enum off_cpu_trouble which);
 
+/* interrupts.c: how many of a kernel stack's frames, from the leaf, are an interrupt's; 0: none. */
+struct interrupts *interrupts_new(void);
+void interrupts_free(struct interrupts *interrupts);
+size_t interrupts_depth(const struct interrupts *interrupts, const uint64_t *frames, size_t count);
+
 /* ring.c: everything in all buffers, once, to the file. */
 bool recording_drain(struct recording *r, struct error *error);
 

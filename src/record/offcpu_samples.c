@@ -26,7 +26,9 @@ enum {
 
 struct sample_writer {
     struct recording *r;
-    bool copies; /* samples have a place for them */
+    bool copies;                   /* samples have a place for them */
+    struct interrupts *interrupts; /* with wakers */
+    size_t most_kernel;            /* frames of the kernel's part; 0: all */
     size_t count;
     struct off_cpu_copy copy;
     uint64_t words[SAMPLE_WORDS];
@@ -37,11 +39,12 @@ static void put(struct sample_writer *w, uint64_t word) {
 }
 
 /* Returns the first address, which is the sample's. */
-static uint64_t put_frames(struct sample_writer *w, int stack, uint64_t marker) {
+static uint64_t put_frames(struct sample_writer *w, int stack, uint64_t marker, size_t most) {
     size_t marker_at = w->count;
     size_t frames = sums_stack(w->r->sums, stack, &w->words[marker_at + 1]);
     if (!frames)
         return 0;
+    frames = most && most < frames ? most : frames;
     w->words[marker_at] = marker;
     w->count += 1 + frames;
     return w->words[marker_at + 1];
@@ -80,8 +83,8 @@ static bool put_sample(struct sample_writer *w, size_t event, uint32_t pid, uint
     put(w, sum->cpu);
     put(w, sum->ns);
     put(w, 0);
-    uint64_t kernel = put_frames(w, stacks->kernel, PERF_CONTEXT_KERNEL);
-    uint64_t user = put_frames(w, stacks->user, PERF_CONTEXT_USER);
+    uint64_t kernel = put_frames(w, stacks->kernel, PERF_CONTEXT_KERNEL, w->most_kernel);
+    uint64_t user = put_frames(w, stacks->user, PERF_CONTEXT_USER, 0);
     w->words[CHAIN_COUNT] = w->count - CHAIN_COUNT - 1;
     uint64_t copied = put_copy(w, stacks->copy);
     w->words[IP] = kernel ? kernel : user ? user : copied;
@@ -93,14 +96,30 @@ static bool put_sample(struct sample_writer *w, size_t event, uint32_t pid, uint
     return sink_records(&w->r->sink, (const uint8_t *)w->words, header.size, error);
 }
 
+/* Who wakes in an interrupt is nobody: the kernel's part down to where it came in, and thread 0. */
+static bool put_waker(struct sample_writer *w, const struct summed *wait, uint64_t time,
+                      struct error *error) {
+    const struct off_cpu_key *key = &wait->key;
+    struct off_cpu_stacks stacks = key->waker;
+    uint64_t frames[OFF_CPU_FRAMES];
+    size_t count = sums_stack(w->r->sums, stacks.kernel, frames);
+    w->most_kernel = interrupts_depth(w->interrupts, frames, count);
+    if (w->most_kernel) {
+        stacks.user = -1;
+        stacks.copy = 0;
+    }
+    return put_sample(w, w->r->first_made + OFF_CPU_STATES, w->most_kernel ? 0 : key->waker_pid,
+                      w->most_kernel ? 0 : key->waker_tid, &stacks, &wait->sum, time, error);
+}
+
 static bool put_wait(struct sample_writer *w, const struct summed *wait, uint64_t time,
                      struct error *error) {
     const struct off_cpu_key *key = &wait->key;
     size_t first = w->r->first_made;
+    w->most_kernel = 0;
     return put_sample(w, first + key->state, key->pid, key->tid, &key->stacks, &wait->sum, time,
                       error) &&
-           (!key->woken || put_sample(w, first + OFF_CPU_STATES, key->waker_pid, key->waker_tid,
-                                      &key->waker, &wait->sum, time, error));
+           (!key->woken || put_waker(w, wait, time, error));
 }
 
 static void note_troubles(struct recording *r) {
@@ -126,6 +145,7 @@ bool off_cpu_write(struct recording *r, struct error *error) {
     writer->copies = sums_copies(r->sums);
     uint64_t time = 0;
     bool fine = true;
+    writer->interrupts = r->options->wakers ? interrupts_new() : NULL;
     sums_read(r->sums, &list);
     for (size_t i = 0; fine && r->sink.knows_processes && i < list.count; i++)
         fine = sink_introduce(&r->sink, (pid_t)list.items[i].key.waker_pid, error);
@@ -135,6 +155,7 @@ bool off_cpu_write(struct recording *r, struct error *error) {
     }
     note_troubles(r);
     vector_release(&list);
+    interrupts_free(writer->interrupts);
     free(writer);
     return fine;
 }
