@@ -275,6 +275,32 @@ static bool draft_register(struct draft *draft, Dwarf_Frame *frame, uint8_t reg,
     return true;
 }
 
+static int draft_find(const struct draft *draft, unsigned reg) {
+    for (uint32_t i = 0; i < draft->row.rule_count; i++)
+        if (draft->rules[i].reg == reg && draft->rules[i].kind == CFI_AT_CFA)
+            return (int)i;
+    return -1;
+}
+
+/*
+ * A function that leaves by __builtin_eh_return (libgcc's _Unwind_Resume and its like) saves registers 0 and 1 too, which no other does: they
+ * carry the exception to its handler. On x86_64 its last three instructions have loaded what is the handler's, the frame pointer last, and
+ * move the stack pointer there, from rcx; what gcc's rules say there of the other registers is stale.
+ */
+static void draft_throws(struct draft *draft) {
+    enum { RDX = 1, RCX = 2, RBP = 6 };
+    struct cfi_row *row = &draft->row;
+    row->throws = !row->signal_frame && draft_find(draft, 0) >= 0 && draft_find(draft, RDX) >= 0;
+    if (!row->throws || row->machine != EM_X86_64)
+        return;
+    row->landing = draft_find(draft, RBP) < 0 && row->cfa_register != RBP;
+    if (!row->landing || row->cfa_register != RCX)
+        return;
+    int at = draft_find(draft, row->return_register);
+    row->rule_count = at >= 0;
+    draft->rules[0] = draft->rules[at >= 0 ? at : 0];
+}
+
 static struct cfi_row *draft_keep(struct object_cfi *cfi, const struct draft *draft) {
     size_t rules = draft->row.rule_count * sizeof draft->rules[0];
     size_t ops = draft->ops.count * sizeof draft->ops.items[0];
@@ -307,6 +333,7 @@ static struct cfi_row *row_decode(struct object_cfi *cfi, Dwarf_Frame *frame, ui
             if (draft_register(&draft, frame, reg, registers))
                 draft.row.kept |= 1ull << reg;
         draft.row.kept |= 1ull << registers->stack;
+        draft_throws(&draft);
         row = draft_keep(cfi, &draft);
     }
     vector_release(&draft.ops);

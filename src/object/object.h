@@ -152,6 +152,8 @@ struct cfi_row {
     uint8_t cfa_register;    /* or CFI_CFA_BY_EXPRESSION */
     uint8_t return_register; /* not in `kept`: there is no caller */
     bool signal_frame;
+    bool throws;  /* the function leaves by __builtin_eh_return: an unwinder, whose own frame may be overwritten already */
+    bool landing; /* and is about to: what it "returns" to is where the handler begins */
     bool
         simple; /* the CFA is a register + offset, every rule CFI_AT_CFA, and none for the stack pointer */
     uint32_t rule_count;

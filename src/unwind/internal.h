@@ -34,6 +34,7 @@ struct machine {
     uint8_t word;
     uint8_t stack; /* DWARF number of the stack pointer */
     uint8_t pc;    /* and of the program counter, which expressions may use; or NO_REGISTER */
+    uint8_t handler; /* and of what says where the handler is when __builtin_eh_return leaves */
     /* Takes pc, sp and the rest over from perf's numbering. False: one that is needed is missing. */
     bool (*load)(struct state *state, uint64_t mask, const uint8_t *values);
     /* The caller without any rule, by frame pointer. `is_running`: the frame was interrupted, by the sample or a signal, so

@@ -31,6 +31,7 @@ struct unwinder {
     struct unwind_options options;
     uint32_t max_frames;
     uint64_t no_registers, other_abi, other_machine;
+    bool is_seeking; /* the frame of a handler: once is enough */
     struct unwind_frame frames[FRAMES_MAX];
     struct entry cache[CACHE_SIZE];
 };
@@ -250,11 +251,59 @@ static bool perf_lowers(const struct machine *machine, bool is_first, bool is_ru
     return !is_running;
 }
 
-/* The frames, from the innermost on. Returns how it ended, with *last the outermost frame's entry. */
 static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
                                const struct machine *machine, const struct unwind_sample *sample,
-                               struct unwind_stack *stack, struct entry **last) {
-    bool is_running = true, left_stack = false;
+                               bool is_running, struct unwind_stack *stack, struct entry **last);
+
+/* On from another frame, if that leads to the start; else all is as it was. */
+static bool walk_from(struct unwinder *unwinder, const struct state *state, uint64_t pc,
+                      uint64_t sp, const struct machine *machine,
+                      const struct unwind_sample *sample, bool is_running,
+                      struct unwind_stack *stack, struct entry **last) {
+    struct state there = *state;
+    struct entry *before = *last;
+    uint32_t count = stack->count;
+    there.pc = pc;
+    set_register(&there, machine->stack, sp);
+    unwinder->is_seeking = true;
+    enum unwind_ending ending = walk(unwinder, &there, machine, sample, is_running, stack, last);
+    unwinder->is_seeking = false;
+    if (ending == UNWIND_COMPLETE || entry_is_start(unwinder, *last))
+        return true;
+    stack->count = count;
+    *last = before;
+    return false;
+}
+
+/*
+ * An unwinder on its way out has written the registers of the frame with the handler over those of its caller, the return address among them.
+ * That address still stands where the frame with the handler has it, further up, which tells where that frame is; the frames
+ * between are lost. At the very end the handler's own address is written there, and a register points at it, or says how
+ * far it is. If the stack is not whole from there, nothing was overwritten. `state` is the caller's, as the rules have it.
+ */
+static bool walk_to_handler(struct unwinder *unwinder, const struct state *state, uint64_t way,
+                            const struct machine *machine, const struct unwind_sample *sample,
+                            struct unwind_stack *stack, struct entry **last) {
+    uint64_t word = machine->word, sp = state->value[machine->stack], value;
+    const uint64_t slots[] = {way, sp - word + way};
+    if (unwinder->is_seeking)
+        return false;
+    for (uint64_t at = sp; memory_stack_word(&state->memory, at, &value); at += word)
+        if (value == state->pc)
+            return walk_from(unwinder, state, value, at + word, machine, sample, false, stack,
+                             last);
+    for (size_t i = 0; i < COUNT_OF(slots) && stack->count == 1; i++)
+        if (slots[i] >= sp && memory_stack_word(&state->memory, slots[i], &value) &&
+            walk_from(unwinder, state, value, slots[i] + word, machine, sample, true, stack, last))
+            return true;
+    return false;
+}
+
+/* The frames, from the one at hand on. Returns how it ended, with *last the outermost frame's entry. */
+static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
+                               const struct machine *machine, const struct unwind_sample *sample,
+                               bool is_running, struct unwind_stack *stack, struct entry **last) {
+    bool left_stack = false;
     for (;;) {
         bool call = !is_running;
         struct entry *entry = entry_find(unwinder, state, machine, sample->epoch, state->pc - call);
@@ -273,11 +322,18 @@ static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
             return UNWIND_COMPLETE;
         if (stack->count == unwinder->max_frames)
             return UNWIND_TRUNCATED;
+        bool throws = entry->row && entry->row->throws && !unwinder->options.compat_perf;
+        uint64_t way = throws ? state->value[machine->handler] : 0;
         if (!step(state, machine, entry, is_running))
             return ending_of_miss(state, sample, left_stack);
         if (state->pc == 0)
             return UNWIND_COMPLETE;
         is_running = is_trampoline;
+        if (throws) {
+            is_running |= entry->row->landing;
+            if (!is_running && walk_to_handler(unwinder, state, way, machine, sample, stack, last))
+                return UNWIND_COMPLETE;
+        }
         left_stack |=
             is_trampoline && state->value[machine->stack] - state->memory.base > state->memory.size;
     }
@@ -297,7 +353,7 @@ void unwinder_run(struct unwinder *unwinder, const struct unwind_sample *sample,
         unwinder->no_registers++;
         return;
     }
-    stack->ending = walk(unwinder, &state, machine, sample, stack, &last);
+    stack->ending = walk(unwinder, &state, machine, sample, true, stack, &last);
     if (stack->ending != UNWIND_COMPLETE && entry_is_start(unwinder, last))
         stack->ending = UNWIND_COMPLETE;
 }

@@ -60,7 +60,17 @@ static bool fallback_32(struct state *state, bool is_running) {
     return step_by_frame_pointer(state, 5, 4);
 }
 
-const struct machine machine_x86_64 = {
-    .elf = EM_X86_64, .word = 8, .stack = 7, .pc = 16, .load = load_64, .fallback = fallback_64};
-const struct machine machine_i386 = {
-    .elf = EM_386, .word = 4, .stack = 4, .pc = 8, .load = load_32, .fallback = fallback_32};
+const struct machine machine_x86_64 = {.elf = EM_X86_64,
+                                       .word = 8,
+                                       .stack = 7,
+                                       .pc = 16,
+                                       .handler = 2,
+                                       .load = load_64,
+                                       .fallback = fallback_64};
+const struct machine machine_i386 = {.elf = EM_386,
+                                     .word = 4,
+                                     .stack = 4,
+                                     .pc = 8,
+                                     .handler = 1,
+                                     .load = load_32,
+                                     .fallback = fallback_32};
