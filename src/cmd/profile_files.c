@@ -246,7 +246,8 @@ static bool time_syscalls(struct artifact *a) {
 static void choose_events(const struct run *run) {
     struct profile_options *options = &request.import.profile;
     static const char *calls[] = {SYSCALLS_ENTER};
-    options->keep_samples = true; /* for the page's timeline */
+    options->filter = (struct filter){0}; /* -p named what to attach to; its children count as well */
+    options->keep_samples = true;         /* for the page's timeline */
     options->least_wait = run->recording->least_wait;
     options->most_wait = run->recording->most_wait;
     if (is_kind(run, "syscalls")) {

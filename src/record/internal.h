@@ -159,4 +159,14 @@ bool write_build_ids(struct recording *r, struct error *error);
 /* tracing.c: the formats of the tracepoints among the events; nothing without any. */
 bool write_tracing_data(struct recording *r, struct error *error);
 
+/* children.c: all descendants of the processes in the list that there are now, added to it. */
+struct process_list {
+    int32_t *items;
+    size_t count;
+    size_t capacity;
+};
+void processes_add_children(struct process_list *list);
+/* Whether pids[i] was found as a child and is gone since: no error. */
+bool record_may_vanish(const struct record_options *options, size_t i);
+
 #endif

@@ -408,7 +408,7 @@ static bool open_targets(struct recording *r, struct error *error) {
     if (options->system_wide)
         return recording_open_thread(r, -1, error);
     for (size_t i = 0; i < options->pid_count; i++)
-        if (!open_process(r, options->pids[i], error))
+        if (!open_process(r, options->pids[i], error) && !record_may_vanish(options, i))
             return false;
     for (size_t i = 0; i < options->tid_count; i++)
         if (!recording_open_thread(r, options->tids[i], error))

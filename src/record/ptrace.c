@@ -188,7 +188,7 @@ static bool attach_thread(struct sampler *s, pid_t tid) {
 static bool attach(struct sampler *s) {
     const struct record_options *options = s->r->options;
     for (size_t i = 0; i < options->pid_count; i++)
-        if (!attach_process(s, options->pids[i]))
+        if (!attach_process(s, options->pids[i]) && !record_may_vanish(options, i))
             return false;
     for (size_t i = 0; i < options->tid_count; i++)
         if (!attach_thread(s, options->tids[i]))

@@ -26,6 +26,7 @@ struct record_options {
     char *const *command; /* NULL-terminated; NULL: none */
     const int32_t *pids;
     size_t pid_count;
+    size_t pids_found; /* so many of them, the last ones, are children that nobody named: they may vanish. record_run() adds them. */
     const int32_t *tids; /* threads alone, without their processes' others */
     size_t tid_count;
     bool system_wide;

@@ -368,7 +368,16 @@ static void recording_release(struct recording *r) {
 bool record_run(const struct record_options *options, struct record_result *result,
                 struct error *error) {
     *result = (struct record_result){.target_status = -1};
-    struct recording r = {.options = options,
+    struct record_options with_children = *options;
+    struct process_list processes = {0};
+    for (size_t i = 0; i < options->pid_count; i++)
+        vector_push(&processes, options->pids[i]);
+    if (!options->no_inherit && processes.count)
+        processes_add_children(&processes);
+    with_children.pids = processes.items;
+    with_children.pid_count = processes.count;
+    with_children.pids_found = processes.count - options->pid_count;
+    struct recording r = {.options = &with_children,
                           .result = result,
                           .child_go = -1,
                           .child_failed = -1,
@@ -380,6 +389,7 @@ bool record_run(const struct record_options *options, struct record_result *resu
     if (r.events.count)
         describe(&r);
     recording_release(&r);
+    vector_release(&processes);
     return fine;
 }
 
