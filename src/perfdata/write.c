@@ -13,6 +13,8 @@ enum {
     AT_DATA_SIZE = 48,
     AT_FEATURES = 72,
     COMPRESSED_MOST = 60000, /* of a record's 65,535 bytes */
+    UNPACKED_MOST =
+        1 << 20, /* what one of them holds: perf makes room for as much as the header says */
 };
 
 struct feature {
@@ -147,7 +149,7 @@ static bool start_compression(struct perfdata_writer *writer, struct error *erro
     if (!writer->zstd ||
         ZSTD_isError(ZSTD_initCStream(writer->zstd, writer->options.compress_level)))
         return error_set(error, ERROR_INTERNAL, "zstd does not start");
-    uint32_t fields[] = {1, 1, (uint32_t)writer->options.compress_level, 0, 1 << 20};
+    uint32_t fields[] = {1, 1, (uint32_t)writer->options.compress_level, 0, UNPACKED_MOST};
     struct text bytes = {(const char *)fields, sizeof fields};
     return perfdata_add_feature(writer, FEATURE_COMPRESSED, bytes, error);
 }
@@ -202,9 +204,14 @@ static bool write_packed(struct perfdata_writer *writer, const void *data, size_
 
 bool perfdata_write(struct perfdata_writer *writer, const void *records, size_t size,
                     struct error *error) {
-    if (writer->zstd && size)
-        return write_packed(writer, records, size, error);
-    return write_all(writer, records, size, error);
+    if (!writer->zstd)
+        return write_all(writer, records, size, error);
+    for (size_t done = 0; done < size; done += UNPACKED_MOST) {
+        size_t part = size - done < UNPACKED_MOST ? size - done : UNPACKED_MOST;
+        if (!write_packed(writer, (const char *)records + done, part, error))
+            return false;
+    }
+    return true;
 }
 
 bool perfdata_write_split(struct perfdata_writer *writer, const void *first, size_t first_size,

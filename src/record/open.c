@@ -121,7 +121,7 @@ static void set_attr(struct recording *r, struct wanted *wanted, bool first) {
         set_call_graph(attr, options);
     set_rate(wanted, options);
     attr->disabled = 1;
-    attr->enable_on_exec = options->command && !options->delay;
+    attr->enable_on_exec = options->command && !options->delay && !options->system_wide;
     attr->inherit = !options->no_inherit && !options->system_wide;
     attr->sample_id_all = 1;
     attr->use_clockid = 1;
@@ -247,6 +247,24 @@ static bool fall_back(struct recording *r, int why) {
     }
 }
 
+/* Why an event can't be opened, and what to do instead. */
+static bool refuse_event(struct recording *r, const struct wanted *wanted, struct error *error) {
+    bool missing = errno == ENOENT || errno == ENODEV || errno == EOPNOTSUPP;
+    r->refused = errno == EACCES || errno == EPERM || errno == ENOSYS;
+    if (missing && r->options->call_graph == CALL_GRAPH_LBR)
+        return error_set(error, ERROR_DENIED,
+                         "-g lbr needs a hardware counter with branch records, which this machine "
+                         "does not have; -g dwarf and -g fp do without");
+    if (missing)
+        return error_set(error, ERROR_DENIED,
+                         "event %s: this machine has no such counter (%s); `wick doctor` says what "
+                         "it has",
+                         wanted->name, strerror(errno));
+    return error_set(error, r->refused ? ERROR_DENIED : ERROR_INPUT,
+                     "event %s can't be opened: %s; `wick doctor` says what this machine allows",
+                     wanted->name, strerror(errno));
+}
+
 /* Tried out once on ourselves before anything is opened for good, so that all events of all threads are alike. */
 static bool try_events(struct recording *r, struct error *error) {
     pid_t pid = r->options->system_wide ? -1 : r->child ? r->child : 0;
@@ -261,12 +279,7 @@ static bool try_events(struct recording *r, struct error *error) {
             close(descriptor);
             i++;
         } else if (!fall_back(r, errno)) {
-            bool denied = errno == EACCES || errno == EPERM || errno == ENOSYS;
-            r->refused = denied;
-            return error_set(
-                error, denied ? ERROR_DENIED : ERROR_INPUT,
-                "event %s can't be opened: %s; `wick doctor` says what this machine allows",
-                wanted->name, strerror(errno));
+            return refuse_event(r, wanted, error);
         }
     }
     return true;
@@ -403,10 +416,10 @@ static bool open_targets(struct recording *r, struct error *error) {
     const struct record_options *options = r->options;
     if (options->cgroup && r->group < 0 && !open_group(r, error))
         return false;
-    if (r->child)
-        return recording_open_thread(r, r->child, error);
     if (options->system_wide)
         return recording_open_thread(r, -1, error);
+    if (r->child)
+        return recording_open_thread(r, r->child, error);
     for (size_t i = 0; i < options->pid_count; i++)
         if (!open_process(r, options->pids[i], error) && !record_may_vanish(options, i))
             return false;

@@ -1,11 +1,13 @@
 /*
- * Everything that a stop from outside could break, with its own judgement. usage: restless waits|signals|exec|threads|steady [N]
+ * Everything that a stop from outside could break, with its own judgement. usage: restless waits|signals|exec|threads|forks|steady|pair [N]
  *
  *     waits    system calls that wait a few milliseconds, none of which may fail early
  *     signals  N signals to itself, with and without a handler's help; each has to arrive, once
  *     exec     a thread that is not the first execs this program again (steady)
  *     threads  N threads that end at once, in turns of ten
+ *     forks    N children that end at once, one after the other
  *     steady   N million turns of leaf_work, called by middle_work
+ *     pair     leaf_work on two threads, for N milliseconds of CPU time each
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,6 +22,7 @@
 #include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -102,6 +105,13 @@ KEEP static unsigned long middle_work(unsigned long turns) {
     return sum;
 }
 
+static void *spin_for(void *milliseconds) {
+    double end = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) + *(int *)milliseconds / 1e3;
+    while (cpu_seconds(CLOCK_THREAD_CPUTIME_ID) < end)
+        middle_work(100000);
+    return NULL;
+}
+
 static const char *program;
 
 static void *exec_itself(void *unused) {
@@ -125,6 +135,15 @@ static void start_threads(int count) {
     }
 }
 
+static void fork_often(int count) {
+    for (int i = 0; i < count; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(0);
+        expect("waitpid", waitpid(child, NULL, 0), child);
+    }
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "steady";
     int count = argc > 2 ? atoi(argv[2]) : 20;
@@ -139,6 +158,12 @@ int main(int argc, char **argv) {
         pause();
     } else if (strcmp(what, "threads") == 0) {
         start_threads(count);
+    } else if (strcmp(what, "forks") == 0) {
+        fork_often(count);
+    } else if (strcmp(what, "pair") == 0) {
+        pthread_create(&thread, NULL, spin_for, &count);
+        spin_for(&count);
+        pthread_join(thread, NULL);
     } else {
         for (int i = 0; i < count; i++)
             middle_work(1000000);
