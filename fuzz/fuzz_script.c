@@ -1,4 +1,4 @@
-/* Reads the bytes as a recording, without names, and prints it as script text: both passes, and every column. */
+/* Reads the bytes as a recording, without names, its waits as well, and prints it as script text: both passes, and every column. */
 #include "profile/profile.h"
 #include "view/view.h"
 
@@ -17,6 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
                                       .all_events = true,
                                       .no_names = true,
                                       .compat_perf = size % 2,
+                                      .times = size / 2 % 3,
+                                      .wakers = size / 6 % 2,
                                       .objects.kallsyms = "/dev/null"};
     struct error error = {0};
     file_spool_limit = 16 << 20;

@@ -34,6 +34,8 @@ static bool line_offset(struct text line, struct text field, uint32_t *offset) {
 uint32_t tracepoint_field(struct text formats, const char *event, const char *field,
                           uint32_t otherwise) {
     struct buffer name = {0};
+    if (!formats.length)
+        return otherwise;
     buffer_printf(&name, "name: %s\n", event);
     size_t at = text_search(formats, buffer_text(&name));
     struct text rest = text_from(formats, at == SIZE_MAX ? formats.length : at + name.count);
