@@ -86,8 +86,12 @@ static uint32_t add_waker(struct tree *tree, uint32_t node, const struct sample 
     struct buffer comm = {0};
     node = frame_named(tree, node, TEXT("--"), KIND_WAKER);
     if (waker) {
+        const struct series *series = &tree->series.items[waker->series];
         node = add_upside_down(tree, node, waker->node);
-        tree_add_comm(tree, &tree->series.items[waker->series], &comm);
+        if (tree->threads.items[series->thread].tid == 0) /* nobody's: it came to an idle CPU */
+            buffer_add(&comm, TEXT("[interrupt]"));
+        else
+            tree_add_comm(tree, series, &comm);
         node = frame_named(tree, node, buffer_text(&comm), KIND_WAKER);
     }
     buffer_release(&comm);
