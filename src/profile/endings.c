@@ -44,7 +44,7 @@ void reading_note_endings(struct reading *reading) {
     struct buffer text = {0}, cut = {0};
     buffer_printf(&cut, "cut at %u bytes or 1024 frames", stack_size);
     if (stack_size && stack_size < STACK_SIZE_MAX)
-        buffer_printf(&cut, ": record with --stack-size %u",
+        buffer_printf(&cut, ": record with -g dwarf,%u",
                       stack_size < STACK_SIZE_MAX / 2 ? 2 * stack_size : STACK_SIZE_MAX);
     buffer_add_char(&cut, 0);
     add_share(&text, counts[ENDING_COMPLETE], all, "complete");

@@ -163,9 +163,7 @@ void load_describe(const struct load *load, struct buffer *text) {
     if (!load->by_itself)
         buffer_add(text, TEXT("ran until the recording was over"));
     else if (WIFSIGNALED(load->status))
-        buffer_printf(text, "was ended by signal %d before the recording was over",
-                      WTERMSIG(load->status));
+        buffer_printf(text, "was ended by signal %d, and not by wick", WTERMSIG(load->status));
     else
-        buffer_printf(text, "ended with status %d before the recording was over",
-                      WEXITSTATUS(load->status));
+        buffer_printf(text, "ended by itself, with status %d", WEXITSTATUS(load->status));
 }

@@ -83,7 +83,7 @@ bool load_wait(struct load *load, uint64_t nanoseconds);
 void load_end(struct load *load);
 /* It ended by itself, and not well. */
 bool load_failed(const struct load *load);
-/* "ended with status 1 before the recording was over" */
+/* "ended by itself, with status 1" */
 void load_describe(const struct load *load, struct buffer *text);
 
 /* What kind of measurement an event is, truthfully: "software clock", "hardware counter", "tracepoint", "ptrace sampling", …; of
