@@ -244,6 +244,8 @@ bool reading_pass1(struct reading *reading, struct error *error) {
     for (size_t i = 0; i < reading->profile->data->events.count; i++)
         vector_push(&reading->events, ((struct event_seen){0}));
     bool fine = waits_begin(reading, error) && walk_all(&walk, error);
+    if (fine && reading->waits)
+        waits_lasted(reading->waits, walk.newest);
     if (fine) {
         reading->imitate_rounds = reading->options->compat_perf && reading->disordered;
         if (reading->disordered && !reading->imitate_rounds)

@@ -162,6 +162,11 @@ static void see_time(struct waits *w, uint64_t time) {
         w->newest = time;
 }
 
+/* Any record tells that the recording went on; wick's own ends with one that tells nothing else. */
+void waits_lasted(struct waits *w, uint64_t newest) {
+    see_time(w, newest);
+}
+
 /* The idle threads all have the id 0, and those that have lost theirs -1. */
 static void mark(struct waits *w, const struct mark *mark) {
     if (mark->tid <= 0)

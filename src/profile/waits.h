@@ -73,6 +73,7 @@ bool waits_begin(struct reading *reading, struct error *error);
 bool waits_sample(struct waits *waits, const struct perfdata_record *record, uint32_t event, uint64_t time,
                   struct error *error);
 bool waits_record(struct waits *waits, const struct perfdata_record *record, struct error *error); /* SWITCH, FORK, EXIT */
+void waits_lasted(struct waits *waits, uint64_t newest); /* after it: the latest time of all records */
 /* pairing.c: after the events were chosen, from marks to costs. */
 void waits_pair(struct waits *waits);
 /* After pass 2. */

@@ -90,6 +90,8 @@ bool raise_file_limit(void); /* of open files; false: it was at its highest */
 
 /* offcpu.c: the events of off-CPU time, after those asked for. */
 bool off_cpu_choose_events(struct recording *r, struct error *error);
+/* With perf events: a record that says how long waits lasted which nothing has ended. */
+bool off_cpu_mark_end(struct recording *r, struct error *error);
 /* What BPF summed up, as samples; nothing without BPF. */
 bool off_cpu_write(struct recording *r, struct error *error);
 

@@ -296,6 +296,7 @@ static bool perf_run(struct recording *r, struct error *error) {
     bool fine = loop_run(&loop, error);
     loop_release(&loop);
     recording_enable(r, false);
+    fine = fine && off_cpu_mark_end(r, error);
     end_child(r);
     return fine && recording_drain(r, error) && off_cpu_write(r, error);
 }
