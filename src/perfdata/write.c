@@ -149,7 +149,7 @@ static bool start_compression(struct perfdata_writer *writer, struct error *erro
     if (!writer->zstd ||
         ZSTD_isError(ZSTD_initCStream(writer->zstd, writer->options.compress_level)))
         return error_set(error, ERROR_INTERNAL, "zstd does not start");
-    uint32_t fields[] = {1, 1, (uint32_t)writer->options.compress_level, 0, UNPACKED_MOST};
+    uint32_t fields[] = {0, 1, (uint32_t)writer->options.compress_level, 0, UNPACKED_MOST};
     struct text bytes = {(const char *)fields, sizeof fields};
     return perfdata_add_feature(writer, FEATURE_COMPRESSED, bytes, error);
 }
