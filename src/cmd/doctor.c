@@ -3,10 +3,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmd/recording.h"
@@ -54,37 +57,50 @@ static bool event_opens(const char *name, bool user_only, int pid, int cpu) {
     return descriptor >= 0;
 }
 
+/* The one command for each: what paranoid level 2, 1 and -1 allow is what people miss, in that order. */
 static void look_at_perf_events(void) {
-    static const char *const lower =
-        "as root: sysctl kernel.perf_event_paranoid=1 (own programs with the kernel's "
-        "part), or -1 (everything)";
-    if (event_opens("cpu-clock", false, 0, -1))
-        say(GOOD, "perf events", "user code and the kernel's part of it", NULL);
-    else if (event_opens("cpu-clock", true, 0, -1))
-        say(LIMITED, "perf events", "user code only", lower);
+    long level = 0;
+    char finding[100];
+    bool known = read_number("/proc/sys/kernel/perf_event_paranoid", &level);
+    bool all = event_opens("cpu-clock", false, 0, -1),
+         user = all || event_opens("cpu-clock", true, 0, -1);
+    const char *why = user ? "" : strerror(errno);
+    if (known)
+        snprintf(finding, sizeof finding, "%ld: %s", level,
+                 all    ? "user code and the kernel's part of it"
+                 : user ? "user code only"
+                        : why);
     else
-        say(BAD, "perf events", strerror(errno),
-            errno == ENOSYS || errno == EPERM || errno == EACCES
-                ? "as root: sysctl kernel.perf_event_paranoid=2; in a container allow "
-                  "perf_event_open (--cap-add "
-                  "PERFMON, or a seccomp profile)"
-                : NULL);
+        snprintf(finding, sizeof finding, "%s", user ? "perf events work" : "no perf events here");
+    say(all    ? GOOD
+        : user ? LIMITED
+               : BAD,
+        "perf_event_paranoid", finding,
+        all    ? NULL
+        : user ? "as root: sysctl kernel.perf_event_paranoid=1"
+        : known && level > 2
+            ? "as root: sysctl kernel.perf_event_paranoid=2"
+            : "in a container: allow perf_event_open, as docker run --cap-add PERFMON "
+              "--security-opt seccomp=unconfined does");
     if (event_opens("cpu-clock", false, -1, 0))
         say(GOOD, "system-wide (-a)", "allowed", NULL);
     else
-        say(BAD, "system-wide (-a)", strerror(errno), "run as root, or with CAP_PERFMON");
+        say(BAD, "system-wide (-a)", strerror(errno),
+            "as root: sysctl kernel.perf_event_paranoid=-1");
 }
 
 static void look_at_counters(void) {
     if (event_opens("cycles", true, 0, -1))
-        say(GOOD, "hardware counters", "cycles can be counted", NULL);
+        say(GOOD, "hardware counters", "a PMU: cycles can be counted", NULL);
     else
-        say(LIMITED, "hardware counters", "none: samples are taken by a software clock (cpu-clock)",
-            "virtual machines need a virtual PMU from their host");
+        say(LIMITED, "hardware counters",
+            "no PMU: samples are taken by a software clock (cpu-clock)",
+            "a virtual machine gets one from its host: qemu -cpu host,pmu=on");
 }
 
 static void look_at_kernel_names(void) {
     long restriction = 0;
+    char finding[100];
     FILE *file = fopen("/proc/kallsyms", "re");
     unsigned long long address = 0;
     bool hidden = !file || fscanf(file, "%llx", &address) != 1;
@@ -92,12 +108,15 @@ static void look_at_kernel_names(void) {
         hidden = fscanf(file, "%*[^\n] %llx", &address) != 1;
     if (file)
         fclose(file);
+    hidden = hidden || !address;
     read_number("/proc/sys/kernel/kptr_restrict", &restriction);
-    if (!hidden && address)
-        say(GOOD, "kernel symbols", "/proc/kallsyms can be read", NULL);
-    else
-        say(BAD, "kernel symbols", "the kernel hides its addresses",
-            restriction ? "as root: sysctl kernel.kptr_restrict=0" : "run as root");
+    snprintf(finding, sizeof finding, "%ld: %s", restriction,
+             hidden ? "the kernel hides its addresses, so its functions have no names"
+                    : "the kernel's symbols can be read");
+    say(hidden ? BAD : GOOD, "kptr_restrict", finding,
+        !hidden       ? NULL
+        : restriction ? "as root: sysctl kernel.kptr_restrict=0"
+                      : "as root: sysctl kernel.perf_event_paranoid=1");
 }
 
 static void look_at_limits(void) {
@@ -108,7 +127,7 @@ static void look_at_limits(void) {
     snprintf(finding, sizeof finding, "%llu, up to %llu if asked for",
              (unsigned long long)files.rlim_cur, (unsigned long long)files.rlim_max);
     say(files.rlim_max < 1024 ? LIMITED : GOOD, "open files", finding,
-        files.rlim_max < 1024 ? "as root: ulimit -Hn 65536 in the shell that starts wick" : NULL);
+        files.rlim_max < 1024 ? "as root: prlimit --nofile=65536 --pid PID-OF-THE-SHELL" : NULL);
     if (read_number("/proc/sys/kernel/perf_event_mlock_kb", &locked)) {
         bool root = geteuid() == 0;
         snprintf(finding, sizeof finding, root ? "as large as wanted" : "%ld kB a CPU", locked);
@@ -124,13 +143,15 @@ static void look_at_limits(void) {
 }
 
 static void look_at_tracepoints(void) {
+    bool seen = access("/sys/kernel/tracing/events", F_OK) == 0, closed = !seen && errno == EACCES;
     if (access("/sys/kernel/tracing/events/sched/sched_switch/id", R_OK) == 0)
-        say(GOOD, "tracepoints", "can be read", NULL);
-    else if (access("/sys/kernel/tracing/events", F_OK) != 0)
-        say(BAD, "tracepoints", "tracefs is not mounted, or not to be seen",
-            "as root: mount -t tracefs nodev /sys/kernel/tracing");
+        say(GOOD, "tracefs", "tracepoints can be read", NULL);
+    else if (seen || closed)
+        say(BAD, "tracefs", "tracepoints are not to be read by this user",
+            "as root: mount -o remount,mode=755 /sys/kernel/tracing");
     else
-        say(BAD, "tracepoints", "are not to be read by this user", "run as root");
+        say(BAD, "tracefs", "it is not mounted",
+            "as root: mount -t tracefs nodev /sys/kernel/tracing");
 }
 
 static void look_at_bpf(void) {
@@ -141,13 +162,38 @@ static void look_at_bpf(void) {
         say(LIMITED, "BPF", why.message, geteuid() == 0 ? NULL : "run as root");
 }
 
+/* Whether a process of our own may be seized at all: a container's seccomp filter may say no. */
+static bool can_seize(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    if (child < 0)
+        return false;
+    bool fine = ptrace(PTRACE_SEIZE, child, NULL, NULL) == 0;
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    return fine;
+}
+
 static void look_at_ptrace(void) {
     long scope = 0;
-    if (!read_number("/proc/sys/kernel/yama/ptrace_scope", &scope) || scope == 0 || geteuid() == 0)
-        say(GOOD, "ptrace", "own processes can be attached to", NULL);
-    else
-        say(LIMITED, "ptrace", "only programs that wick starts itself",
-            "as root: sysctl kernel.yama.ptrace_scope=0");
+    char finding[120];
+    bool yama = read_number("/proc/sys/kernel/yama/ptrace_scope", &scope), may = can_seize();
+    bool limited = yama && scope > 0 && geteuid() != 0;
+    snprintf(finding, sizeof finding, "%s%s",
+             !may      ? "refused: no recording where perf events are refused, too"
+             : limited ? "only programs that wick starts itself"
+                       : "own processes can be attached to",
+             yama && scope ? " (ptrace_scope is set)" : "");
+    say(!may      ? BAD
+        : limited ? LIMITED
+                  : GOOD,
+        "ptrace", finding,
+        limited ? "as root: sysctl kernel.yama.ptrace_scope=0"
+        : !may  ? "in a container: docker run --cap-add SYS_PTRACE"
+                : NULL);
 }
 
 static void look_at_binary(const char *path) {
@@ -158,12 +204,19 @@ static void look_at_binary(const char *path) {
         say(BAD, path, error.message, NULL);
         return;
     }
-    snprintf(finding, sizeof finding, "%s%s%s%s", facts.symbols ? "symbols" : "no symbols",
+    snprintf(finding, sizeof finding, "%s%s%s%s",
+             facts.symbols    ? "symbols"
+             : facts.exported ? "symbols of exported functions alone"
+                              : "no symbols",
              facts.lines ? ", debug information" : ", no debug information",
              facts.unwind ? ", unwind tables" : ", no unwind tables",
              facts.separate ? " (separate debug file)" : "");
-    say(facts.symbols && facts.unwind ? (facts.lines ? GOOD : LIMITED) : BAD, path, finding,
-        facts.lines ? NULL : "build with -g, or install the package's -dbgsym");
+    char remedy[300];
+    snprintf(remedy, sizeof remedy,
+             "build it with -g, or: apt-get install $(dpkg -S %.150s | cut -d: -f1)-dbgsym", path);
+    bool named = facts.symbols || facts.exported;
+    say(named && facts.unwind ? (facts.symbols && facts.lines ? GOOD : LIMITED) : BAD, path,
+        finding, facts.lines ? NULL : remedy);
 }
 
 int command_doctor(int argc, char **argv) {

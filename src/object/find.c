@@ -304,6 +304,7 @@ bool object_file_facts(const char *path, struct object_facts *facts, struct erro
         if (!files[i])
             continue;
         facts->symbols |= has_section(files[i], ".symtab");
+        facts->exported |= has_section(files[i], ".dynsym");
         facts->lines |= has_section(files[i], ".debug_info");
         facts->unwind |=
             has_section(files[i], ".eh_frame") || has_section(files[i], ".debug_frame");

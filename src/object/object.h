@@ -200,6 +200,7 @@ bool object_kernel_build_id(struct build_id *id);
 /* What can be told from a file and its separate debug file. False: it is no ELF file, or can't be read. */
 struct object_facts {
     bool symbols;  /* .symtab */
+    bool exported; /* .dynsym: of the functions that others may call */
     bool lines;    /* .debug_info */
     bool unwind;   /* .eh_frame or .debug_frame */
     bool separate; /* a debug file of its own was found */
