@@ -199,6 +199,9 @@ struct perfdata_sample {
 /* Whole. A sample of no known event (see below) is an error here. */
 bool perfdata_sample(const struct perfdata *data, const struct perfdata_record *record,
                      struct perfdata_sample *sample, struct error *error);
+/* Since Linux 6.16 `perf record --off-cpu` puts what its samples of waits are about (whose, how long, the chain) into their raw data; these
+   become the sample's own. Others are left as they are; so perf 6.1 sees them all. */
+void perfdata_unwrap_wait(const struct perfdata *data, struct perfdata_sample *sample);
 /* Which event a sample belongs to, and its time (0: not recorded): what pass 1 needs, at a few loads each. An id that no attribute
    has gives PERFDATA_NO_EVENT: such samples can't be decoded; skip and note them, as perf does. */
 static inline bool perfdata_sample_key(const struct perfdata *data, const struct perfdata_record *record,

@@ -173,6 +173,24 @@ static bool sample_variable(const struct perfdata_event *event, struct rest rest
     return rest.p != NULL;
 }
 
+void perfdata_unwrap_wait(const struct perfdata *data, struct perfdata_sample *sample) {
+    const struct perfdata_event *event = &data->events.items[sample->event];
+    struct rest rest = {sample->raw, sample->raw_size};
+    if (!sample->raw || event->type != PERF_TYPE_SOFTWARE ||
+        event->config != PERF_COUNT_SW_BPF_OUTPUT)
+        return;
+    uint64_t ids = rest_u64(&rest), period = rest_u64(&rest), count = rest_u64(&rest);
+    const uint8_t *chain = rest_array(&rest, count, 8);
+    if (!rest.p)
+        return;
+    sample->pid = (int32_t)(uint32_t)ids;
+    sample->tid = (int32_t)(ids >> 32);
+    sample->period = period;
+    sample->chain = chain;
+    sample->chain_count = count;
+    sample->mode = PERF_RECORD_MISC_USER;
+}
+
 bool perfdata_sample(const struct perfdata *data, const struct perfdata_record *record,
                      struct perfdata_sample *sample, struct error *error) {
     uint32_t index;

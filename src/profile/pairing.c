@@ -182,6 +182,15 @@ static void meet_in(struct waits *w, struct life *life, const struct mark *mark)
                               .samples = life->samples};
 }
 
+/* Whatever it was before, it runs now, or has just stopped to: a wait that nothing ended is over. */
+static void is_up(struct waits *w, struct life *life, uint64_t time) {
+    if (life->phase == PHASE_OFF) {
+        w->guessed++;
+        wait_end(w, life, time);
+    }
+    run_end(w, life, time);
+}
+
 static void meet_out(struct waits *w, struct life *life, const struct mark *mark) {
     bool late = life->phase == PHASE_OFF && !life->out && mark->time - life->since <= SWITCH_TAKES;
     if (late) { /* the record came before the sample */
@@ -190,11 +199,7 @@ static void meet_out(struct waits *w, struct life *life, const struct mark *mark
             life->state = mark->state;
         return;
     }
-    if (life->phase == PHASE_OFF) {
-        w->guessed++;
-        wait_end(w, life, mark->time);
-    }
-    run_end(w, life, mark->time);
+    is_up(w, life, mark->time);
     if (mark->state == STATE_DEAD) {
         life_end(w, life);
         life->phase = PHASE_GONE;
@@ -210,11 +215,7 @@ static void meet_left(struct waits *w, struct life *life, const struct mark *mar
             life->state = mark->state;
         return;
     }
-    if (life->phase == PHASE_OFF) {
-        w->guessed++;
-        wait_end(w, life, mark->time);
-    }
-    run_end(w, life, mark->time);
+    is_up(w, life, mark->time);
     wait_begin(life, mark, NULL);
 }
 
@@ -234,11 +235,7 @@ static void meet_seen(struct waits *w, struct life *life, const struct mark *mar
 }
 
 static void meet_end(struct waits *w, struct life *life, const struct mark *mark, enum phase then) {
-    if (life->phase == PHASE_OFF) {
-        w->guessed++;
-        wait_end(w, life, mark->time);
-    }
-    run_end(w, life, mark->time);
+    is_up(w, life, mark->time);
     life_end(w, life);
     life->phase = then;
 }

@@ -232,6 +232,8 @@ static bool read_piece(struct worker *w, const struct piece *piece, struct error
             continue;
         if (!perfdata_sample(data, &record, &sample, error))
             return false;
+        if (cost && w->reading->events.items[event].role == ROLE_WAIT)
+            perfdata_unwrap_wait(data, &sample);
         add_pending(w, &sample, record.offset, cost);
     }
     return error->kind == ERROR_NONE;

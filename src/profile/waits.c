@@ -245,6 +245,8 @@ bool waits_sample(struct waits *w, const struct perfdata_record *record, uint32_
         return true;
     if (!perfdata_sample(w->reading->profile->data, record, &sample, error))
         return false;
+    if (role == ROLE_WAIT)
+        perfdata_unwrap_wait(w->reading->profile->data, &sample);
     struct mark seen = {.time = sample.time,
                         .offset = record->offset,
                         .pid = sample.pid,

@@ -287,6 +287,75 @@ static void test_no_leak(void **state) {
     build_release(&build);
 }
 
+/* What `perf record --off-cpu` writes: sums at the end, plain (Linux 5.19 to 6.15) or wrapped into raw data (since 6.16). */
+static void test_perf_sums(void **state) {
+    for (int wrapped = 0; wrapped < 2; wrapped++) {
+        struct build build = begin(false);
+        uint64_t type = sample_type | PERF_SAMPLE_CALLCHAIN | (wrapped ? PERF_SAMPLE_RAW : 0);
+        build.attributes.count = build.ids.count = build.attribute_count = 0; /* no switches */
+        build_event(&build,
+                    &(struct build_event){.type = PERF_TYPE_SOFTWARE,
+                                          .sample_type = sample_type,
+                                          .flags = BUILD_ID_ALL},
+                    (uint64_t[]){CLOCK, 0});
+        build_event(&build,
+                    &(struct build_event){.type = PERF_TYPE_SOFTWARE,
+                                          .config = PERF_COUNT_SW_BPF_OUTPUT,
+                                          .period = 1,
+                                          .sample_type = type,
+                                          .flags = BUILD_ID_ALL},
+                    (uint64_t[]){SWITCHES, 0});
+        struct buffer name = {0};
+        put_u32(&name, 2);
+        put_u32(&name, 0);
+        for (uint64_t id = CLOCK; id <= SWITCHES; id++) {
+            put_u32(&name, 1);
+            put_u32(&name, 16);
+            put_string(&name, id == CLOCK ? "cpu-clock" : "offcpu-time", 16);
+            put_u64(&name, id);
+        }
+        build_feature(&build, FEATURE_EVENT_DESC, &name);
+        sample(&build, CLOCK, 11, 1000, 0x900, 33);
+        size_t start = build_begin(&build, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+        put_u64(&build.data, SWITCHES);
+        put_u64(&build.data, 0x100);
+        put_u32(&build.data, 10);
+        put_u32(&build.data, wrapped ? 99 : 11);
+        put_u64(&build.data, ~0ull << 32);
+        put_u64(&build.data, wrapped ? 1 : 5000);
+        put_u64(&build.data, wrapped ? 0 : 2);
+        if (wrapped) {
+            put_u32(&build.data, 4 + 8 * 6);
+            put_u32(&build.data, 10);
+            put_u32(&build.data, 11);
+            put_u64(&build.data, 5000);
+            put_u64(&build.data, 2);
+        }
+        put_u64(&build.data, PERF_CONTEXT_USER);
+        put_u64(&build.data, 0x100);
+        if (wrapped) {
+            put_u64(&build.data, 0); /* cgroup */
+            put_u32(&build.data, 0);
+        }
+        build_end(&build, start);
+        struct read r;
+        read_with(&r, &build, waiting);
+        assert_int_equal(weight(&r, 0x100, STATE_SLEEP), 5000);
+        assert_int_equal(weight_of_thread(&r, 11), 5000);
+        read_close(&r);
+        read_with(&r, &build, both);
+        assert_int_equal(weight(&r, 0x900, STATE_ON), 33);
+        assert_int_equal(weight_of_thread(&r, 11), 5033);
+        read_close(&r);
+        read_with(&r, &build, (struct profile_options){.times = TIMES_WAITING, .least_wait = 5001});
+        assert_int_equal(weight_of_thread(&r, 11), 0);
+        assert_int_equal(noted(&r, "waits-summed-up"), 1);
+        read_close(&r);
+        buffer_release(&name);
+        build_release(&build);
+    }
+}
+
 static void test_nothing_known(void **state) {
     struct build build = build_one(sample_type);
     sample(&build, 7, 11, 150, 0x100, 1);
@@ -304,6 +373,7 @@ int main(void) {
         cmocka_unit_test(test_wall_adds_up),    cmocka_unit_test(test_what_is_missing),
         cmocka_unit_test(test_without_records), cmocka_unit_test(test_lives),
         cmocka_unit_test(test_no_leak),         cmocka_unit_test(test_nothing_known),
+        cmocka_unit_test(test_perf_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
