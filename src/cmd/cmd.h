@@ -69,6 +69,7 @@ struct request {
     uint32_t threads;
     uint32_t max_depth;
     bool quiet;
+    bool force;
     bool verbose;
     text_list operands;
     /* the filters' storage */
@@ -115,6 +116,8 @@ struct flame *make_flame(const struct source *source, struct notes *notes, struc
 /* The same in order of time; the source must have been read with keep_samples. */
 struct flame *make_chart(const struct source *source, struct notes *notes, struct error *error);
 
+/* False, with an error that says its size and what to do, where folded text would be huge and was not asked for. */
+bool fold_fits(const struct flame *flame, struct error *error);
 /* How a table is written: to `output`, or where that is NULL and a terminal is there, as wide as it is and coloured. */
 void report_options_settle(struct report_options *options, uint32_t limit, bool csv, bool json,
                            const char *output);

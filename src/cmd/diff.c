@@ -85,7 +85,7 @@ static struct flame *flame_of(size_t operand, struct notes *notes, struct error 
 
 static bool write_text(const struct flame *flame, struct error *error) {
     struct out out;
-    if (!out_open(&out, request.output ? request.output : "-", error))
+    if (!fold_fits(flame, error) || !out_open(&out, request.output ? request.output : "-", error))
         return false;
     fold_write(&out, flame, &(struct fold_options){0});
     return out_commit(&out, error);

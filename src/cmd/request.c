@@ -221,6 +221,7 @@ const struct option options_shape[] = {
      "a function that calls itself is one frame"},
     {"max-depth", 0, OPTION_U32, &request.flame.max_depth, "N",
      "cut stacks after N frames; their weight is kept"},
+    {"force", 0, OPTION_FLAG, &request.force, NULL, "write folded text of more than 4 GB"},
     {0},
 };
 
@@ -300,7 +301,8 @@ void request_settle(void) {
     profile->threads = request.threads;
     profile->compat_inferno = request.import.compat_inferno = request.naming.compat_inferno =
         request.flame.keep_zero = compat_is("inferno");
-    request.flame.keep_empty = !compat_is("inferno"); /* what was measured is shown, stack or none */
+    request.flame.keep_empty =
+        !compat_is("inferno"); /* what was measured is shown, stack or none */
     profile->compat_perf = profile->objects.compat_perf = request.compat != NULL;
     profile->raw_addresses |= request.naming.addresses;
     request.naming.skip_after = request.skip_after.items;
@@ -413,6 +415,17 @@ struct flame *make_flame(const struct source *source, struct notes *notes, struc
 
 struct flame *make_chart(const struct source *source, struct notes *notes, struct error *error) {
     return make(flame_chart_of_tree, source, notes, error);
+}
+
+bool fold_fits(const struct flame *flame, struct error *error) {
+    uint64_t size = fold_size(flame), most = 4ull << 30;
+    if (request.force || size <= most || request.import.compat_inferno)
+        return true;
+    return error_set(
+        error, ERROR_INPUT,
+        "folded text would take %.1f GB: it has every stack in full, and they are up to %u frames "
+        "deep; --fold-recursion or --max-depth N make it smaller, --force writes it",
+        (double)size / 1e9, flame->max_depth);
 }
 
 void report_options_settle(struct report_options *options, uint32_t limit, bool csv, bool json,

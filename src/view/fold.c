@@ -141,6 +141,21 @@ static void fold_enter(struct fold *f, uint32_t node) {
     fold_children(f, node);
 }
 
+uint64_t fold_size(const struct flame *flame) {
+    enum { COUNTS = 21 }; /* a space and twenty digits at most; of a diff twice */
+    uint64_t *lengths = memory_zero(flame->nodes.count, sizeof *lengths), size = 0;
+    for (size_t i = 1; i < flame->nodes.count; i++) {
+        const struct flame_node *node = &flame->nodes.items[i];
+        lengths[i] = saturating_add(lengths[node->parent],
+                                    strings_get(flame->strings, node->name).length + 1);
+        if (node->self || node->self_before || node->counted)
+            size =
+                saturating_add(size, saturating_add(lengths[i], COUNTS + flame->is_diff * COUNTS));
+    }
+    free(lengths);
+    return size;
+}
+
 void fold_write(struct out *out, const struct flame *flame, const struct fold_options *options) {
     struct fold f = {.out = out, .flame = flame, .options = options};
     vector_push(&f.lengths, 0);

@@ -45,6 +45,8 @@ struct fold_options {
     bool compat_inferno; /* sorted by stack instead of by line; stacks that weigh nothing are shown */
 };
 /* `a;b;c 12`, one line a stack, sorted bytewise; of a diff `a;b;c 10 12`, before and after. */
+/* How many bytes that will be, or somewhat more: of deep stacks with cost at every depth, their number times their depth. */
+uint64_t fold_size(const struct flame *flame);
 void fold_write(struct out *out, const struct flame *flame, const struct fold_options *options);
 
 /* ---- two of them -------------------------------------------------------------------------- */
