@@ -221,11 +221,17 @@ static void sample_waking(struct waits *w, struct mark *waking,
     mark(w, waking);
 }
 
+bool waits_want(const struct waits *w, uint64_t time) {
+    const struct filter *filter = &w->reading->options->filter;
+    return !filter->has_time || (time >= filter->time_from && time <= filter->time_to);
+}
+
 static void sample_wait(struct waits *w, const struct perfdata_sample *sample, uint64_t offset) {
     const struct profile_options *options = w->reading->options;
     uint64_t weight = reading_weight(w->reading, sample);
     w->sums++;
-    if (weight < options->least_wait || (options->most_wait && weight > options->most_wait))
+    if (weight < options->least_wait || (options->most_wait && weight > options->most_wait) ||
+        !waits_want(w, sample->time))
         return;
     struct cost cost = {
         .offset = offset, .weight = weight, .state = w->reading->events.items[sample->event].state};

@@ -74,6 +74,8 @@ bool waits_sample(struct waits *waits, const struct perfdata_record *record, uin
                   struct error *error);
 bool waits_record(struct waits *waits, const struct perfdata_record *record, struct error *error); /* SWITCH, FORK, EXIT */
 void waits_lasted(struct waits *waits, uint64_t newest); /* after it: the latest time of all records */
+/* Whether a moment is one of those asked for. */
+bool waits_want(const struct waits *waits, uint64_t time);
 /* pairing.c: after the events were chosen, from marks to costs. */
 void waits_pair(struct waits *waits);
 /* After pass 2. */
