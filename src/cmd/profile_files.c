@@ -4,6 +4,8 @@
 #include "cmd/profile_files.h"
 
 #include <stdlib.h>
+#include <sys/utsname.h>
+#include <time.h>
 
 struct artifact {
     struct run *run;
@@ -56,17 +58,38 @@ static bool write_folded(struct artifact *a, const char *file, const struct flam
     return artifact_close(a, file, &out);
 }
 
-/* What stands below a picture's title: how it was measured, and whether that is enough. free() it. */
+/* What was profiled, in a few words. */
+static void add_target(struct buffer *text, const struct run *run) {
+    if (!run->command) {
+        buffer_printf(text, "%s", run->record_target);
+        for (size_t i = 0; i < run->recording->pid_count; i++)
+            buffer_printf(text, " %d", run->recording->pids[i]);
+        return;
+    }
+    for (char *const *word = run->command; *word && text->count < 60; word++)
+        buffer_printf(text, "%s%.60s", word == run->command ? "" : " ", *word);
+}
+
+/* What stands below a picture's title: what was measured, how, when, and whether that is enough. free() it. */
 static char *subtitle_of(const struct run *run) {
     const struct record_result *result = run->result;
     struct buffer subtitle = {0};
+    struct utsname host;
+    char date[40];
+    struct tm parts;
+    time_t seconds = (time_t)(result->started_ns / 1000000000u);
     char *measurement = run_measurement(result->events, result->method);
-    buffer_printf(&subtitle, "%s · %s · %llu samples", result->events, measurement,
-                  (unsigned long long)result->samples);
-    free(measurement);
+    uname(&host);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &parts));
+    add_target(&subtitle, run);
+    buffer_printf(&subtitle, " · %s · %s (%s)", host.nodename, result->events, measurement);
+    if (!run->recording->period)
+        buffer_printf(&subtitle, " @ %llu Hz", (unsigned long long)run->recording->frequency);
+    buffer_printf(&subtitle, " · %llu samples · %s", (unsigned long long)result->samples, date);
     if (!run_has_enough(run))
         buffer_add(&subtitle, TEXT(" · TOO FEW SAMPLES"));
     buffer_add_char(&subtitle, 0);
+    free(measurement);
     return subtitle.items;
 }
 
@@ -76,6 +99,7 @@ static bool write_svg(struct artifact *a, const char *file, const struct flame *
     char *subtitle = subtitle_of(a->run);
     struct svg_options options = {.title = title,
                                   .subtitle = subtitle,
+                                  .notes = subtitle,
                                   .min_width = SVG_MIN_WIDTH,
                                   .colouring.palette = palette};
     bool fine = artifact_open(a, file, &out);
@@ -246,8 +270,9 @@ static bool time_syscalls(struct artifact *a) {
 static void choose_events(const struct run *run) {
     struct profile_options *options = &request.import.profile;
     static const char *calls[] = {SYSCALLS_ENTER};
-    options->filter = (struct filter){0}; /* -p named what to attach to; its children count as well */
-    options->keep_samples = true;         /* for the page's timeline */
+    options->filter =
+        (struct filter){0};       /* -p named what to attach to; its children count as well */
+    options->keep_samples = true; /* for the page's timeline */
     options->least_wait = run->recording->least_wait;
     options->most_wait = run->recording->most_wait;
     if (is_kind(run, "syscalls")) {

@@ -97,16 +97,27 @@ static bool ask_git(char *const *words, char *answer, size_t size) {
     return started && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static void ask_tree(struct facts *facts) {
+/* Runs that are kept in the tree do not make it dirty. Git knows no path outside of its tree, and then says no. */
+static bool ask_changes(const char *runs, char *changes, size_t size) {
+    struct buffer without = {0};
+    buffer_printf(&without, ":(exclude)%s", runs);
+    buffer_add_char(&without, 0);
+    char *const inside[] = {"git", "status", "--porcelain", "--", ":/", without.items, NULL};
+    char *const all[] = {"git", "status", "--porcelain", NULL};
+    bool known = ask_git(inside, changes, size) || ask_git(all, changes, size);
+    buffer_release(&without);
+    return known;
+}
+
+static void ask_tree(struct facts *facts, const char *runs) {
     char changes[8];
     char *const head[] = {"git", "rev-parse", "HEAD", NULL};
-    char *const state[] = {"git", "status", "--porcelain", NULL};
     if (!ask_git(head, facts->commit, sizeof facts->commit)) {
         facts->commit[0] = 0;
         return;
     }
     facts->commit[strcspn(facts->commit, "\n")] = 0;
-    facts->tree_known = ask_git(state, changes, sizeof changes);
+    facts->tree_known = ask_changes(runs, changes, sizeof changes);
     facts->tree_dirty = facts->tree_known && changes[0];
 }
 
@@ -122,7 +133,7 @@ void facts_of_run(struct facts *facts, const struct run *run) {
             add_input(facts, *word);
     for (size_t i = 0; i < run->recording->pid_count && !facts->inputs.count; i++)
         add_process(facts, run->recording->pids[i]);
-    ask_tree(facts);
+    ask_tree(facts, run->base);
 }
 
 void facts_release(struct facts *facts) {
