@@ -22,7 +22,8 @@ struct sums {
     VECTOR(struct bpf_link *) links;
     int variables, threads, sums, troubles, copies, stacks[OFF_CPU_STACK_MAPS];
     struct off_cpu_settings settings;
-    uint64_t ended; /* when it was disabled last */
+    uint64_t ended;         /* when it was disabled last */
+    summed_list unfinished; /* then */
 };
 
 static int say_nothing(enum libbpf_print_level level, const char *format, va_list arguments) {
@@ -163,6 +164,7 @@ void sums_close(struct sums *sums) {
     for (size_t i = 0; i < sums->links.count; i++)
         bpf_link__destroy(sums->links.items[i]);
     vector_release(&sums->links);
+    vector_release(&sums->unfinished);
     bpf_object__close(sums->object);
     free(sums);
 }
@@ -171,14 +173,6 @@ void sums_add_thread(struct sums *sums, pid_t tid, bool until_exec) {
     struct off_cpu_thread fresh = {.until_exec = until_exec};
     if (tid > 0)
         bpf_map_update_elem(sums->threads, &tid, &fresh, BPF_NOEXIST);
-}
-
-void sums_enable(struct sums *sums, bool on) {
-    struct timespec now;
-    uint32_t first = 0, enabled = on;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    bpf_map_update_elem(sums->variables, &first, &enabled, BPF_ANY);
-    sums->ended = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* ---- what it summed up ---- */
@@ -194,10 +188,11 @@ static void read_sums(struct sums *sums, summed_list *list) {
 }
 
 /* Waits that nothing has ended yet count up to the end of the recording. */
-static void read_unfinished(struct sums *sums, summed_list *list) {
+static void read_unfinished(struct sums *sums) {
     struct off_cpu_thread thread;
     uint32_t tid;
     const void *before = NULL;
+    sums->unfinished.count = 0;
     while (bpf_map_get_next_key(sums->threads, before, &tid) == 0) {
         before = &tid;
         if (bpf_map_lookup_elem(sums->threads, &tid, &thread) != 0 || !thread.since ||
@@ -209,8 +204,19 @@ static void read_unfinished(struct sums *sums, summed_list *list) {
         struct summed wait = {
             .key = {.pid = thread.pid, .tid = tid, .stacks = thread.stacks, .state = thread.state},
             .sum = {.ns = waited, .count = 1, .last = sums->ended}};
-        vector_push(list, wait);
+        vector_push(&sums->unfinished, wait);
     }
+}
+
+/* Threads that end from now on take their entries with them, so what is unfinished is read at once. */
+void sums_enable(struct sums *sums, bool on) {
+    struct timespec now;
+    uint32_t first = 0, enabled = on;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    bpf_map_update_elem(sums->variables, &first, &enabled, BPF_ANY);
+    sums->ended = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    if (!on)
+        read_unfinished(sums);
 }
 
 static int by_time(const void *left, const void *right) {
@@ -222,7 +228,8 @@ static int by_time(const void *left, const void *right) {
 
 void sums_read(struct sums *sums, summed_list *list) {
     read_sums(sums, list);
-    read_unfinished(sums, list);
+    for (size_t i = 0; i < sums->unfinished.count; i++)
+        vector_push(list, sums->unfinished.items[i]);
     if (list->count)
         qsort(list->items, list->count, sizeof *list->items, by_time);
 }

@@ -111,10 +111,11 @@ bool sums_copy(struct sums *sums, uint64_t copy, struct off_cpu_copy *result);
 bool sums_copies(const struct sums *sums); /* stacks to be unwound, rather than frame pointers */
 uint64_t sums_trouble(struct sums *sums, enum off_cpu_trouble which);
 
-/* interrupts.c: how many of a kernel stack's frames, from the leaf, are an interrupt's; 0: none. */
-struct interrupts *interrupts_new(void);
-void interrupts_free(struct interrupts *interrupts);
-size_t interrupts_depth(const struct interrupts *interrupts, const uint64_t *frames, size_t count);
+/* kernel_frames.c: of a kernel stack from its leaf, how many frames are the tracing's own; and how many are an interrupt's, 0: none. */
+struct kernel_frames *kernel_frames_new(void);
+void kernel_frames_free(struct kernel_frames *known);
+size_t kernel_frames_own(const struct kernel_frames *known, const uint64_t *frames, size_t count);
+size_t kernel_frames_interrupt(const struct kernel_frames *known, const uint64_t *frames, size_t count);
 
 /* ring.c: everything in all buffers, once, to the file. */
 bool recording_drain(struct recording *r, struct error *error);

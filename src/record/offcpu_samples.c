@@ -26,9 +26,9 @@ enum {
 
 struct sample_writer {
     struct recording *r;
-    bool copies;                   /* samples have a place for them */
-    struct interrupts *interrupts; /* with wakers */
-    size_t most_kernel;            /* frames of the kernel's part; 0: all */
+    bool copies; /* samples have a place for them */
+    struct kernel_frames *known;
+    size_t most_kernel; /* frames of the kernel's part; 0: all */
     size_t count;
     struct off_cpu_copy copy;
     uint64_t words[SAMPLE_WORDS];
@@ -38,16 +38,32 @@ static void put(struct sample_writer *w, uint64_t word) {
     w->words[w->count++] = word;
 }
 
-/* Returns the first address, which is the sample's. */
-static uint64_t put_frames(struct sample_writer *w, int stack, uint64_t marker, size_t most) {
-    size_t marker_at = w->count;
-    size_t frames = sums_stack(w->r->sums, stack, &w->words[marker_at + 1]);
-    if (!frames)
+static size_t kernel_stack(const struct sample_writer *w, int stack, uint64_t *frames) {
+    size_t count = sums_stack(w->r->sums, stack, frames);
+    size_t own = kernel_frames_own(w->known, frames, count);
+    memmove(frames, frames + own, (count - own) * sizeof *frames);
+    return count - own;
+}
+
+/* Return the first address, which is the sample's. */
+static uint64_t put_user(struct sample_writer *w, int stack) {
+    uint64_t *words = &w->words[w->count];
+    size_t count = sums_stack(w->r->sums, stack, words + 1);
+    if (!count)
         return 0;
-    frames = most && most < frames ? most : frames;
-    w->words[marker_at] = marker;
-    w->count += 1 + frames;
-    return w->words[marker_at + 1];
+    words[0] = PERF_CONTEXT_USER;
+    w->count += 1 + count;
+    return words[1];
+}
+
+static uint64_t put_kernel(struct sample_writer *w, int stack) {
+    uint64_t *words = &w->words[w->count];
+    size_t count = kernel_stack(w, stack, words + 1);
+    if (!count)
+        return 0;
+    words[0] = PERF_CONTEXT_KERNEL;
+    w->count += 1 + (w->most_kernel && w->most_kernel < count ? w->most_kernel : count);
+    return words[1];
 }
 
 /* As the kernel writes them: nothing but two zeros if there are none. Returns the address. */
@@ -83,8 +99,8 @@ static bool put_sample(struct sample_writer *w, size_t event, uint32_t pid, uint
     put(w, sum->cpu);
     put(w, sum->ns);
     put(w, 0);
-    uint64_t kernel = put_frames(w, stacks->kernel, PERF_CONTEXT_KERNEL, w->most_kernel);
-    uint64_t user = put_frames(w, stacks->user, PERF_CONTEXT_USER, 0);
+    uint64_t kernel = put_kernel(w, stacks->kernel);
+    uint64_t user = put_user(w, stacks->user);
     w->words[CHAIN_COUNT] = w->count - CHAIN_COUNT - 1;
     uint64_t copied = put_copy(w, stacks->copy);
     w->words[IP] = kernel ? kernel : user ? user : copied;
@@ -102,8 +118,8 @@ static bool put_waker(struct sample_writer *w, const struct summed *wait, uint64
     const struct off_cpu_key *key = &wait->key;
     struct off_cpu_stacks stacks = key->waker;
     uint64_t frames[OFF_CPU_FRAMES];
-    size_t count = sums_stack(w->r->sums, stacks.kernel, frames);
-    w->most_kernel = interrupts_depth(w->interrupts, frames, count);
+    size_t count = kernel_stack(w, stacks.kernel, frames);
+    w->most_kernel = kernel_frames_interrupt(w->known, frames, count);
     if (w->most_kernel) {
         stacks.user = -1;
         stacks.copy = 0;
@@ -145,7 +161,7 @@ bool off_cpu_write(struct recording *r, struct error *error) {
     writer->copies = sums_copies(r->sums);
     uint64_t time = 0;
     bool fine = true;
-    writer->interrupts = r->options->wakers ? interrupts_new() : NULL;
+    writer->known = kernel_frames_new();
     sums_read(r->sums, &list);
     for (size_t i = 0; fine && r->sink.knows_processes && i < list.count; i++)
         fine = sink_introduce(&r->sink, (pid_t)list.items[i].key.waker_pid, error);
@@ -155,7 +171,7 @@ bool off_cpu_write(struct recording *r, struct error *error) {
     }
     note_troubles(r);
     vector_release(&list);
-    interrupts_free(writer->interrupts);
+    kernel_frames_free(writer->known);
     free(writer);
     return fine;
 }

@@ -1,0 +1,89 @@
+/*
+ * What the kernel's part of a stack begins with, told by a few functions that are found once in /proc/kallsyms (60 ms).
+ *
+ * The way from the tracepoint to a BPF program is one frame longer while somebody else watches the same tracepoint: that frame is left out.
+ * And a stack may be an interrupt's: it then stands on top of whatever ran at that moment, which has nothing to do with it.
+ */
+#include "record/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum kernel_function { FUNCTION_NONE, FUNCTION_TRACING, FUNCTION_INTERRUPT };
+
+struct range {
+    uint64_t start, end;
+    enum kernel_function function;
+};
+
+struct kernel_frames {
+    VECTOR(struct range) ranges;
+};
+
+static enum kernel_function function_of(const char *name) {
+    static const struct {
+        const char *beginning;
+        enum kernel_function function;
+    } known[] = {
+        {"__traceiter_sched_", FUNCTION_TRACING},
+        {"asm_sysvec_", FUNCTION_INTERRUPT},
+        {"asm_common_interrupt", FUNCTION_INTERRUPT},
+        {"asm_spurious_interrupt", FUNCTION_INTERRUPT},
+        {"el1h_64_irq", FUNCTION_INTERRUPT},
+        {"el0t_64_irq", FUNCTION_INTERRUPT},
+    };
+    for (size_t i = 0; i < COUNT_OF(known); i++)
+        if (strncmp(name, known[i].beginning, strlen(known[i].beginning)) == 0)
+            return known[i].function;
+    return FUNCTION_NONE;
+}
+
+/* Lines are in the order of their addresses: a function ends where the next begins. */
+struct kernel_frames *kernel_frames_new(void) {
+    struct kernel_frames *known = memory_zero(1, sizeof *known);
+    FILE *file = fopen("/proc/kallsyms", "re");
+    char line[600], name[512], kind;
+    struct range range = {0};
+    unsigned long long address;
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "%llx %c %511s", &address, &kind, name) != 3)
+            continue;
+        if (range.function && address > range.start) {
+            range.end = address;
+            vector_push(&known->ranges, range);
+            range.function = FUNCTION_NONE;
+        }
+        enum kernel_function function = function_of(name);
+        if (function)
+            range = (struct range){.start = address, .function = function};
+    }
+    if (file)
+        fclose(file);
+    return known;
+}
+
+void kernel_frames_free(struct kernel_frames *known) {
+    vector_release(&known->ranges);
+    free(known);
+}
+
+static enum kernel_function function_at(const struct kernel_frames *known, uint64_t address) {
+    for (size_t i = 0; i < known->ranges.count; i++) {
+        const struct range *range = &known->ranges.items[i];
+        if (address >= range->start && address < range->end)
+            return range->function;
+    }
+    return FUNCTION_NONE;
+}
+
+size_t kernel_frames_own(const struct kernel_frames *known, const uint64_t *frames, size_t count) {
+    return count && function_at(known, frames[0]) == FUNCTION_TRACING;
+}
+
+size_t kernel_frames_interrupt(const struct kernel_frames *known, const uint64_t *frames,
+                               size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (function_at(known, frames[i]) == FUNCTION_INTERRUPT)
+            return i + 1;
+    return 0;
+}
