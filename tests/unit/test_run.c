@@ -31,7 +31,9 @@ static void digests_are_sha256(void **state) {
 }
 
 static void expect_measured(const char *event, const char *method, const char *kind) {
-    assert_string_equal(run_measurement(event, method), kind);
+    char *found = run_measurement(event, method);
+    assert_string_equal(found, kind);
+    free(found);
 }
 
 static void measurements_are_named_truthfully(void **state) {
@@ -44,6 +46,8 @@ static void measurements_are_named_truthfully(void **state) {
     expect_measured("L1-dcache-load-misses", "perf", "hardware counter");
     expect_measured("r1a8", "perf", "hardware counter");
     expect_measured("cycles", "ptrace", "ptrace sampling");
+    expect_measured("cpu-clock,offcpu-time:disk", "bpf", "software clock, BPF program");
+    expect_measured("cycles,page-faults,instructions", "perf", "hardware counter, software event");
 }
 
 static bool is_there(const char *base, const char *rest) {
