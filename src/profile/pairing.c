@@ -220,10 +220,7 @@ static void meet_left(struct waits *w, struct life *life, const struct mark *mar
 }
 
 static void meet_seen(struct waits *w, struct life *life, const struct mark *mark) {
-    const struct filter *filter = &w->reading->options->filter;
-    bool counts =
-        w->reading->events.items[mark->event].wanted &&
-        (!filter->has_time || (mark->time >= filter->time_from && mark->time <= filter->time_to));
+    bool counts = w->reading->events.items[mark->event].wanted && waits_want(w, mark->time);
     if (life->phase == PHASE_NEW)
         meet_in(w, life, mark);
     if (life->phase == PHASE_OFF && !w->has_records && mark->time - life->since > SWITCH_TAKES) {
@@ -316,7 +313,8 @@ static void join_wakers(struct waits *w) {
 static void take_samples(struct waits *w) {
     for (size_t i = 0; i < w->marks.count; i++) {
         const struct mark *mark = &w->marks.items[i];
-        if (mark->kind == MARK_SEEN && w->reading->events.items[mark->event].wanted)
+        if (mark->kind == MARK_SEEN && w->reading->events.items[mark->event].wanted &&
+            waits_want(w, mark->time))
             add_cost(w, mark->offset, mark->weight, STATE_ON, 0);
     }
 }
