@@ -73,6 +73,8 @@ bool objects_addr2line_symbol(struct objects *objects, uint32_t id, uint64_t add
     struct object *object = objects_object(objects, id);
     struct candidate best = {0};
     uint64_t at;
+    if (object->identity.kind == OBJECT_VDSO)
+        return false; /* perf does not ask addr2line about names in brackets */
     pthread_mutex_lock(&object->lock);
     const struct elf_image *image = object_image(objects, object);
     const struct elf_image *debug = object_debug(objects, object);

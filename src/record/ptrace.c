@@ -87,7 +87,7 @@ static void add_event(struct recording *r, uint64_t config, const char *name, ui
     attr->sample_freq = options->frequency;
     attr->sample_type =
         PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
-    if (options->wall)
+    if (options->off_cpu)
         attr->sample_type |= PERF_SAMPLE_IDENTIFIER;
     if (options->call_graph != CALL_GRAPH_NONE)
         attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
@@ -107,14 +107,15 @@ static void add_event(struct recording *r, uint64_t config, const char *name, ui
 }
 
 static void choose_events(struct sampler *s) {
+    static const char *const waits[] = {"offcpu-time", "offcpu-time:disk", "offcpu-time:preempted"};
     struct recording *r = s->r;
     recording_drop_events(r);
     s->off_cpu = r->options->off_cpu != OFF_CPU_NOT;
     s->on_cpu = !s->off_cpu || r->options->wall;
     if (s->on_cpu)
         add_event(r, PERF_COUNT_SW_TASK_CLOCK, "ptrace-clock", s->on_id = 1);
-    if (s->off_cpu)
-        add_event(r, PERF_COUNT_SW_BPF_OUTPUT, "offcpu-time", s->off_id = 2);
+    for (uint64_t i = 0; s->off_cpu && i < WAIT_STATES; i++)
+        add_event(r, PERF_COUNT_SW_BPF_OUTPUT, waits[i], s->off_ids[i] = 2 + i);
 }
 
 /* ---- the target ---- */

@@ -32,6 +32,9 @@ struct process {
     struct process *next;  /* with the same hash */
 };
 
+/* Why a thread is off the CPU: each has an event of its own, whose name says it. */
+enum wait_state { WAIT_SLEEP, WAIT_DISK, WAIT_PREEMPTED, WAIT_STATES };
+
 enum seen { SEEN_NOTHING, SEEN_RUNNING, SEEN_WAITING };
 
 struct tracee {
@@ -51,7 +54,9 @@ struct tracee {
     uint64_t charged;  /* … and as last put into a sample */
     uint64_t looked_at;
     int64_t off;       /* nanoseconds off the CPU that no stack is known for yet; below 0: the CPU time seen lags behind */
+    enum wait_state state; /* as last seen */
     bool has_wait;     /* in `wait`, with `waited` nanoseconds */
+    enum wait_state wait_state;
     int64_t waited;
     struct capture wait;
     size_t place; /* in the table's `all` */
@@ -72,7 +77,7 @@ struct sampler {
     bool failed; /* *error is set */
     bool sampling; /* not while --delay lasts */
     bool on_cpu, off_cpu;
-    uint64_t on_id, off_id;
+    uint64_t on_id, off_ids[WAIT_STATES];
     uint64_t interval; /* nanoseconds */
     uint64_t next_look, next_round, enable_at, end_at;
     uint64_t narrow;   /* samples of 32-bit programs */

@@ -33,7 +33,7 @@ static void account(struct tracee *t, uint64_t now, const struct times *times) {
 
 static void end_wait(struct sampler *s, struct tracee *t) {
     if (t->has_wait && t->waited > 0) {
-        put_sample(s, t, &t->wait, s->off_id, (uint64_t)t->waited);
+        put_sample(s, t, &t->wait, s->off_ids[t->wait_state], (uint64_t)t->waited);
         t->process->touched = true;
     }
     t->has_wait = false;
@@ -66,6 +66,7 @@ static void look_at(struct sampler *s, struct tracee *t, uint64_t now) {
     } else if (state == 'S' || state == 'D') {
         t->seen = SEEN_WAITING;
         t->slices = times.slices;
+        t->state = state == 'D' ? WAIT_DISK : WAIT_SLEEP;
         if (s->off_cpu)
             interrupt(s, t, SEEN_WAITING, now);
     }
@@ -97,7 +98,7 @@ static void charge_off(struct sampler *s, struct tracee *t) {
         add_off_to_wait(t);
         end_wait(s, t);
     } else if (t->off >= (int64_t)s->interval) {
-        put_sample(s, t, &s->capture, s->off_id, (uint64_t)t->off);
+        put_sample(s, t, &s->capture, s->off_ids[WAIT_PREEMPTED], (uint64_t)t->off);
         t->off = 0;
     }
 }
@@ -106,6 +107,7 @@ static void begin_wait(struct sampler *s, struct tracee *t, const struct times *
     end_wait(s, t);
     add_off_to_wait(t);
     t->has_wait = true;
+    t->wait_state = t->state;
     t->slices = times->slices + 1;
     capture_move(&t->wait, &s->capture);
     t->process->touched = true;
