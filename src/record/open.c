@@ -421,7 +421,8 @@ static bool open_targets(struct recording *r, struct error *error) {
     if (r->child)
         return recording_open_thread(r, r->child, error);
     for (size_t i = 0; i < options->pid_count; i++)
-        if (!open_process(r, options->pids[i], error) && !record_may_vanish(options, i))
+        if (!open_process(r, options->pids[i], error) &&
+            (errno == EMFILE || !record_may_vanish(options, i)))
             return false;
     for (size_t i = 0; i < options->tid_count; i++)
         if (!recording_open_thread(r, options->tids[i], error))

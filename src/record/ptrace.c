@@ -164,8 +164,11 @@ static bool attach_process(struct sampler *s, pid_t pid) {
     struct process *process = target_process(s, pid);
     bool found = true;
     while (found) {
-        if (!attach_threads(s, process, &found))
+        if (!attach_threads(s, process, &found)) {
+            if (!process->threads)
+                process_remove(&s->tracees, process);
             return false;
+        }
         handle_stops(s);
         process = process_find(&s->tracees, pid);
         if (!process)

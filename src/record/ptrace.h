@@ -92,6 +92,7 @@ struct tracee *tracee_add(struct tracees *table, pid_t tid, struct process *proc
 void tracee_remove(struct tracees *table, struct tracee *tracee); /* and its process, with the last */
 struct process *process_find(struct tracees *table, pid_t pid);
 struct process *process_add(struct tracees *table, pid_t pid);
+void process_remove(struct tracees *table, struct process *process); /* one without threads */
 void tracees_release(struct tracees *table);
 
 /* What the scheduler says of a thread. False: it is gone. */

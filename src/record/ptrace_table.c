@@ -61,7 +61,7 @@ struct tracee *tracee_add(struct tracees *table, pid_t tid, struct process *proc
     return tracee;
 }
 
-static void process_remove(struct tracees *table, struct process *process) {
+void process_remove(struct tracees *table, struct process *process) {
     struct process **at = &table->processes[bucket_of(process->pid)];
     while (*at != process)
         at = &(*at)->next;
