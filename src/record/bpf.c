@@ -2,7 +2,7 @@
  * Loading the BPF program of off-CPU time, giving it its targets, and reading what it summed up.
  *
  * The program is a part of wick, as an object file; libbpf fits it to the kernel that runs. All maps together take about 50 MB of the
- * kernel's memory while a recording lasts, and 33 MB more for copies of stacks.
+ * kernel's memory while a recording lasts, and 33 MB more for copies of stacks (of the whole system: 66).
  */
 #include "record/internal.h"
 
@@ -92,6 +92,11 @@ static bool load(struct sums *sums, const struct record_options *options, bool c
     set_settings(sums, options, copies);
     if (!map || bpf_map__set_initial_value(map, &sums->settings, sizeof sums->settings) != 0)
         return error_set(error, ERROR_INTERNAL, "BPF: the program has no settings");
+    map = bpf_object__find_map_by_name(sums->object, "copies");
+    if (map)
+        bpf_map__set_max_entries(map, !copies                ? 1
+                                      : options->system_wide ? 2 * OFF_CPU_COPIES
+                                                             : OFF_CPU_COPIES);
     int failed = bpf_object__load(sums->object);
     if (failed == -EPERM || failed == -EACCES)
         return error_set(error, ERROR_DENIED,

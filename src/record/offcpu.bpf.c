@@ -241,9 +241,11 @@ static __u64 take_copy(void) {
 
 /* ---- switches ---- */
 
-/* Of the thread that runs. */
-static void take_stacks(void *context, struct off_cpu_stacks *stacks) {
-    stacks->copy = settings.copies ? take_copy() : 0;
+/* Of the thread that runs. A thread may be preempted anywhere, so that each time is a kind of its own: on a whole system they would leave no
+   room for the others. */
+static void take_stacks(void *context, struct off_cpu_stacks *stacks, bool preempted) {
+    bool copies = settings.copies && !(preempted && settings.everything);
+    stacks->copy = copies ? take_copy() : 0;
     stacks->user = settings.user && !stacks->copy ? take_stack(context, BPF_F_USER_STACK) : -1;
     stacks->kernel = settings.kernel ? take_stack(context, OWN_FRAMES) : -1;
 }
@@ -279,7 +281,7 @@ static void leave(__u64 *context, struct task_struct *prev, __u32 state, __u64 n
     thread->woken = thread->waker_tid = thread->waker_pid = 0;
     thread->waker.user = thread->waker.kernel = -1;
     thread->waker.copy = 0;
-    take_stacks(context, &thread->stacks);
+    take_stacks(context, &thread->stacks, !state);
     thread->since = now;
 }
 
@@ -340,7 +342,7 @@ int on_waking(__u64 *context) {
     if (!enabled || !thread || !thread->since)
         return 0;
     __u64 waker = bpf_get_current_pid_tgid();
-    take_stacks(context, &thread->waker);
+    take_stacks(context, &thread->waker, false);
     thread->waker_pid = waker >> 32;
     thread->waker_tid = (__u32)waker;
     thread->woken = 1;

@@ -78,7 +78,7 @@ static const struct note_kind note_frame_pointers = {
 /* Ids of events that the kernel knows nothing of: far from those it gives. */
 enum { MADE_IDS = 0x7769636b };
 
-static void add_made_event(struct recording *r, const char *name) {
+static void add_made_event(struct recording *r, const char *name, bool copies) {
     struct perf_event_attr attr = {
         .size = sizeof attr,
         .type = PERF_TYPE_SOFTWARE,
@@ -90,7 +90,7 @@ static void add_made_event(struct recording *r, const char *name) {
         .freq = 1,
         .sample_id_all = 1,
     };
-    if (sums_copies(r->sums)) {
+    if (copies) {
         attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
         attr.sample_regs_user = USER_REGISTERS;
         attr.sample_stack_user = OFF_CPU_COPY_SIZE;
@@ -118,11 +118,12 @@ static bool choose_bpf(struct recording *r, struct error *error) {
         add_event(r, ROLE_SIDE, &attr, "dummy");
     }
     r->first_made = r->events.count;
-    add_made_event(r, "offcpu-time");
-    add_made_event(r, "offcpu-time:disk");
-    add_made_event(r, "offcpu-time:preempted");
+    bool copies = sums_copies(r->sums);
+    add_made_event(r, "offcpu-time", copies);
+    add_made_event(r, "offcpu-time:disk", copies);
+    add_made_event(r, "offcpu-time:preempted", copies && !options->system_wide);
     if (options->wakers)
-        add_made_event(r, "offcpu-waker");
+        add_made_event(r, "offcpu-waker", copies);
     if (options->call_graph == CALL_GRAPH_DWARF && !sums_copies(r->sums))
         notes_add(&r->result->notes, &note_frame_pointers, 1, 0, NULL);
     return true;

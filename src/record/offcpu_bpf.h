@@ -9,7 +9,7 @@ enum {
     OFF_CPU_FRAMES = 127, /* the kernel's own limit, kernel.perf_event_max_stack */
     OFF_CPU_THREADS = 65536,
     OFF_CPU_SUMS = 65536,
-    OFF_CPU_COPIES = 2048,
+    OFF_CPU_COPIES = 2048, /* twice as many for the whole system */
     OFF_CPU_COPY_SIZE = 16384,
     OFF_CPU_REGISTERS = 20, /* perf's mask 0xff0fff of x86-64 */
 };

@@ -26,7 +26,7 @@ enum {
 
 struct sample_writer {
     struct recording *r;
-    bool copies; /* samples have a place for them */
+    bool copies; /* the event's samples have a place for them */
     struct kernel_frames *known;
     size_t most_kernel; /* frames of the kernel's part; 0: all */
     size_t count;
@@ -91,6 +91,7 @@ static bool put_sample(struct sample_writer *w, size_t event, uint32_t pid, uint
                        const struct off_cpu_stacks *stacks, const struct off_cpu_sum *sum,
                        uint64_t time, struct error *error) {
     enum { IP = 2, CHAIN_COUNT = 7 };
+    w->copies = w->r->events.items[event].attr.sample_type & PERF_SAMPLE_STACK_USER;
     w->count = 1;
     put(w, w->r->events.items[event].ids.items[0]);
     put(w, 0);
@@ -158,7 +159,6 @@ bool off_cpu_write(struct recording *r, struct error *error) {
     summed_list list = {0};
     struct sample_writer *writer = memory_zero(1, sizeof *writer);
     writer->r = r;
-    writer->copies = sums_copies(r->sums);
     uint64_t time = 0;
     bool fine = true;
     writer->known = kernel_frames_new();
