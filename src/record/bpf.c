@@ -72,6 +72,7 @@ static void set_settings(struct sums *sums, const struct record_options *options
         .user = !options->kernel_only && options->call_graph != CALL_GRAPH_NONE,
         .kernel = !options->user_only && options->call_graph != CALL_GRAPH_NONE,
         .copies = copies,
+        .copy_size = options->stack_size,
     };
 }
 

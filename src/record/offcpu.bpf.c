@@ -224,7 +224,7 @@ static __u64 take_copy(void) {
     if (bpf_map_lookup_elem(&copies, &kind))
         return kind;
     copy_registers(copy, registers);
-    copy_stack(copy, sp, OFF_CPU_COPY_SIZE);
+    copy_stack(copy, sp, settings.copy_size);
     if (bpf_map_update_elem(&copies, &kind, copy, BPF_ANY) == 0)
         return kind;
     count_trouble(OFF_CPU_NO_COPY);

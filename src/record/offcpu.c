@@ -93,7 +93,7 @@ static void add_made_event(struct recording *r, const char *name, bool copies) {
     if (copies) {
         attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
         attr.sample_regs_user = USER_REGISTERS;
-        attr.sample_stack_user = OFF_CPU_COPY_SIZE;
+        attr.sample_stack_user = r->options->stack_size;
         attr.exclude_callchain_user = 1;
     }
     add_event(r, ROLE_MADE, &attr, name);
@@ -108,6 +108,10 @@ static bool choose_bpf(struct recording *r, struct error *error) {
     if (options->cpu_count || options->cgroup)
         return error_set(error, ERROR_USAGE,
                          "BPF does not choose by CPU or control group: --off-cpu=perf does");
+    if (options->call_graph == CALL_GRAPH_DWARF && options->stack_size > OFF_CPU_COPY_SIZE)
+        return error_set(error, ERROR_USAGE,
+                         "BPF copies up to %d bytes of a stack: --off-cpu=perf copies more",
+                         OFF_CPU_COPY_SIZE);
     if (!(r->sums = sums_open(options, error)))
         return false;
     r->off_cpu = OFF_CPU_BPF;
@@ -124,7 +128,7 @@ static bool choose_bpf(struct recording *r, struct error *error) {
     add_made_event(r, "offcpu-time:preempted", copies && !options->system_wide);
     if (options->wakers)
         add_made_event(r, "offcpu-waker", copies);
-    if (options->call_graph == CALL_GRAPH_DWARF && !sums_copies(r->sums))
+    if (options->call_graph == CALL_GRAPH_DWARF && !options->kernel_only && !copies)
         notes_add(&r->result->notes, &note_frame_pointers, 1, 0, NULL);
     return true;
 }

@@ -21,10 +21,12 @@ enum off_cpu_state { OFF_CPU_SLEEP, OFF_CPU_DISK, OFF_CPU_PREEMPTED, OFF_CPU_STA
 
 struct off_cpu_settings {
     unsigned long long least, most; /* nanoseconds */
+    unsigned int copy_size;         /* at most so much of a stack */
     unsigned char everything;       /* all threads but the kernel's, not only those in the map */
     unsigned char has_prev_state;   /* sched_switch has a fourth argument (since 5.18) */
     unsigned char user, kernel;     /* parts of the stacks */
     unsigned char copies;           /* user parts as copies of the stack, where that can be */
+    unsigned char unused[7];
 };
 
 struct off_cpu_stacks {

@@ -76,7 +76,8 @@ static uint64_t put_copy(struct sample_writer *w, uint64_t copy) {
         }
         return 0;
     }
-    size_t words = w->copy.size / 8;
+    size_t most = w->r->options->stack_size;
+    size_t words = (w->copy.size < most ? w->copy.size : most) / 8;
     put(w, PERF_SAMPLE_REGS_ABI_64);
     for (size_t i = 0; i < OFF_CPU_REGISTERS; i++)
         put(w, w->copy.registers[i]);
