@@ -16,7 +16,7 @@
 #include "base/base.h"
 
 enum object_kind {
-    OBJECT_NONE,    /* anonymous memory, //anon, [heap], [stack]: never has symbols */
+    OBJECT_NONE,    /* anonymous memory, //anon, [heap], [stack], 32-bit vdsos: never has symbols */
     OBJECT_FILE,    /* address: file offset */
     OBJECT_VDSO,    /* address: offset into it */
     OBJECT_KERNEL,  /* address: as sampled */

@@ -12,6 +12,7 @@ static const struct note_kind note_unknown = {"unknown-records",
 enum {
     MISC_BIT_13 = 1 << 13, /* MMAP: data; COMM: exec */
     MISC_MMAP_BUILD_ID = 1 << 14,
+    ATTRIBUTE_BUILD_ID = 34, /* a bit of the flags */
     RECORD_FIRST_USER = 64,
 };
 
@@ -197,11 +198,23 @@ static struct text body_string(struct text body, size_t at) {
     return (struct text){body.data + at, strnlen(body.data + at, body.length - at)};
 }
 
-static void mmap2_decode(struct perfdata_mmap *mmap, const struct perfdata_record *record,
+/* Kernels (6.18 still) leave the bit set that says so when somebody else's recording, running at the same time, asked for build ids and this one did
+   not: what follows is then a device and a file's number. perf's stack is overwritten by such a record. */
+static bool has_build_id(const struct perfdata *data, const struct perfdata_record *record,
                          const char *p) {
-    if (record->misc & MISC_MMAP_BUILD_ID) {
-        uint8_t size = (uint8_t)p[32];
-        mmap->build_id.size = size < BUILD_ID_MAX ? size : BUILD_ID_MAX;
+    uint32_t size = load_u32(p + 32); /* and three bytes that must be 0 */
+    if (!(record->misc & MISC_MMAP_BUILD_ID) || size == 0 || size > BUILD_ID_MAX)
+        return false;
+    bool asked = size == BUILD_ID_MAX; /* no device has that number */
+    for (size_t i = 0; i < data->events.count && !asked; i++)
+        asked = data->events.items[i].flags >> ATTRIBUTE_BUILD_ID & 1;
+    return asked;
+}
+
+static void mmap2_decode(const struct perfdata *data, struct perfdata_mmap *mmap,
+                         const struct perfdata_record *record, const char *p) {
+    if (has_build_id(data, record, p)) {
+        mmap->build_id.size = (uint8_t)p[32];
         memcpy(mmap->build_id.bytes, p + 36, mmap->build_id.size);
     } else {
         mmap->major = load_u32(p + 32);
@@ -231,7 +244,7 @@ bool perfdata_mmap(const struct perfdata *data, const struct perfdata_record *re
         .path = body_string(body, fixed),
     };
     if (second)
-        mmap2_decode(mmap, record, p);
+        mmap2_decode(data, mmap, record, p);
     mmap->executable = mmap->protection & PROT_EXEC;
     return true;
 }

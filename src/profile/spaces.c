@@ -90,6 +90,12 @@ static void apply_kernel_mmap(struct reading *reading, const struct perfdata_mma
     spaces_mmap(reading->profile->spaces, key, SPACE_KERNEL_PID, SPACE_KERNEL_PID, &mapping);
 }
 
+/* A 64-bit kernel puts it at the end of the process's addresses. */
+static bool is_vdso_of_32_bits(const struct reading *reading, const struct perfdata_mmap *mmap) {
+    return text_equal(mmap->path, TEXT("[vdso]")) && !reading->options->compat_perf &&
+           mmap->start < 1ull << 32;
+}
+
 static struct object_identity identity_of_user(const struct reading *reading,
                                                const struct perfdata_mmap *mmap, char *buffer,
                                                size_t size) {
@@ -102,6 +108,8 @@ static struct object_identity identity_of_user(const struct reading *reading,
         identity.pid = mmap->pid;
     } else if (no_file) {
         identity.kind = OBJECT_NONE;
+    } else if (is_vdso_of_32_bits(reading, mmap)) {
+        identity.kind = OBJECT_NONE; /* ours, and the build id that perf records, are another's */
     } else if (text_equal(mmap->path, TEXT("[vdso]"))) {
         identity.kind = OBJECT_VDSO;
         identity.build_id = build_id_of(reading, mmap->path, mmap->build_id);

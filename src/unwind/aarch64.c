@@ -49,7 +49,7 @@ static bool fallback(struct state *state, bool is_running) {
 }
 
 /* mov x8, #139 (rt_sigreturn); svc #0: the vdso's, which has no rules in many kernels. */
-static bool is_trampoline(struct state *state) {
+static bool is_trampoline(struct state *state, bool is_call) {
     uint64_t code, missed = state->memory.missed;
     if (memory_bytes(&state->memory, state->pc, 8, &code))
         return code == 0xd4000001d2801168ull;

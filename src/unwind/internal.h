@@ -32,16 +32,17 @@ struct state {
 struct machine {
     uint16_t elf; /* EM_… */
     uint8_t word;
-    uint8_t stack; /* DWARF number of the stack pointer */
-    uint8_t pc;    /* and of the program counter, which expressions may use; or NO_REGISTER */
+    uint8_t stack;   /* DWARF number of the stack pointer */
+    uint8_t pc;      /* and of the program counter, which expressions may use; or NO_REGISTER */
     uint8_t handler; /* and of what says where the handler is when __builtin_eh_return leaves */
     /* Takes pc, sp and the rest over from perf's numbering. False: one that is needed is missing. */
     bool (*load)(struct state *state, uint64_t mask, const uint8_t *values);
     /* The caller without any rule, by frame pointer. `is_running`: the frame was interrupted, by the sample or a signal, so
        registers are as it left them. False: there is no way on. */
     bool (*fallback)(struct state *state, bool is_running);
-    /* Whether `pc` is the code that returns from a signal handler, for files without rules for it; or NULL. */
-    bool (*is_trampoline)(struct state *state);
+    /* Whether `pc` is the code that returns from a signal handler, for files without rules for it; or NULL. `is_call`: it is a
+       return address. */
+    bool (*is_trampoline)(struct state *state, bool is_call);
     /* From such a frame to the interrupted one. */
     bool (*leave_signal)(struct state *state);
     bool

@@ -93,7 +93,8 @@ static void entry_fill(struct unwinder *unwinder, struct state *state,
         unwinder->other_machine++;
     }
     if (entry->row ? entry->row->signal_frame
-                   : mapping && machine->is_trampoline && machine->is_trampoline(state))
+                   : mapping && machine->is_trampoline &&
+                         machine->is_trampoline(state, entry->address != state->pc))
         entry->flags |= ENTRY_TRAMPOLINE;
 }
 

@@ -13,6 +13,8 @@ static const uint8_t perf_of_dwarf_64[16] = {0,  3,  2,  1,  4,  5,  6,  7,
                                              16, 17, 18, 19, 20, 21, 22, 23};
 static const uint8_t perf_of_dwarf_32[8] = {0, 2, 3, 1, 7, 6, 4, 5};
 
+enum { ESP = 4, EBP = 5 }; /* DWARF's */
+
 static bool load_all(struct state *state, uint64_t mask, const uint8_t *values,
                      const uint8_t *numbers, unsigned count, uint64_t keep) {
     uint64_t value;
@@ -53,11 +55,69 @@ static bool step_by_frame_pointer(struct state *state, unsigned bp, unsigned sp)
     return true;
 }
 
+/* call *%gs:16, as a shared libc has it, or call *ADDRESS. */
+static bool is_after_call(struct state *state, uint64_t pc) {
+    uint64_t code = 0;
+    if (memory_bytes(&state->memory, pc - 7, 7, &code) && code == 0x1015ff65)
+        return true;
+    return memory_bytes(&state->memory, pc - 6, 2, &code) && code == 0x15ff;
+}
+
+/* A 32-bit process's vdso is in no file that we could read rules from. */
+static bool is_in_vdso(const struct state *state) {
+    const struct memory *memory = &state->memory;
+    const struct mapping *mapping = space_find(memory->spaces, memory->user, state->pc);
+    return mapping && mapping->object &&
+           text_equal(objects_get(memory->objects, mapping->object)->path, TEXT("[vdso]"));
+}
+
+/* 32-bit code enters the kernel there: it pushes ecx, edx and ebp, enters, pops them and returns. */
+static bool leave_vdso(struct state *state) {
+    const struct memory *memory = &state->memory;
+    uint64_t sp = state->value[ESP], pc;
+    if (!is_in_vdso(state))
+        return false;
+    for (int pushed = 3; pushed >= 0; pushed--) {
+        uint64_t at = sp + 4 * (uint64_t)pushed;
+        if (!memory_stack_word(memory, at, &pc) || !is_after_call(state, pc))
+            continue;
+        if (pushed == 3)
+            memory_stack_word(memory, sp, &state->value[EBP]);
+        set_register(state, ESP, at + 4);
+        state->pc = pc;
+        return true;
+    }
+    return false;
+}
+
+/* And signal handlers return to it. */
+static bool is_trampoline_32(struct state *state, bool is_call) {
+    return is_call && is_in_vdso(state);
+}
+
+/* On the stack: the signal's number, then either the registers, or pointers to siginfo (128 bytes) and ucontext, which follow, the registers
+   20 bytes into the latter. They are: gs fs es ds edi esi ebp esp ebx edx ecx eax, two others, eip. */
+static bool leave_signal_32(struct state *state) {
+    static const uint8_t places[8] = {11, 10, 9, 8, 7, 6, 5, 4}; /* by DWARF number */
+    struct memory *memory = &state->memory;
+    uint64_t sp = state->value[ESP], registers = sp + 4, info, context, value;
+    if (memory_stack_word(memory, sp + 4, &info) && info == sp + 12 &&
+        memory_stack_word(memory, sp + 8, &context) && context == info + 128)
+        registers = context + 20;
+    if (!memory_word(memory, registers + 14 * 4, &state->pc))
+        return false;
+    state->present = 0;
+    for (unsigned reg = 0; reg < 8; reg++)
+        if (memory_word(memory, registers + 4 * places[reg], &value))
+            set_register(state, reg, value);
+    return has_register(state, ESP);
+}
+
 static bool fallback_64(struct state *state, bool is_running) {
     return step_by_frame_pointer(state, 6, 7);
 }
 static bool fallback_32(struct state *state, bool is_running) {
-    return step_by_frame_pointer(state, 5, 4);
+    return (is_running && leave_vdso(state)) || step_by_frame_pointer(state, 5, 4);
 }
 
 const struct machine machine_x86_64 = {.elf = EM_X86_64,
@@ -73,4 +133,6 @@ const struct machine machine_i386 = {.elf = EM_386,
                                      .pc = 8,
                                      .handler = 1,
                                      .load = load_32,
-                                     .fallback = fallback_32};
+                                     .fallback = fallback_32,
+                                     .is_trampoline = is_trampoline_32,
+                                     .leave_signal = leave_signal_32};

@@ -243,9 +243,10 @@ static void put_mmap(struct buffer *b) {
     put_u64(b, 0x1000);
 }
 
-static struct perfdata_mmap one_mmap(uint32_t type, uint16_t misc, const struct buffer *middle,
-                                     const char *path) {
-    struct build build = build_one(PERF_SAMPLE_IP);
+static struct perfdata_mmap one_mmap_of(uint64_t flags, uint32_t type, uint16_t misc,
+                                        const struct buffer *middle, const char *path) {
+    struct build build = {0};
+    build_event(&build, &(struct build_event){.sample_type = PERF_SAMPLE_IP, .flags = flags}, NULL);
     size_t start = build_begin(&build, type, misc);
     put_mmap(&build.data);
     put_bytes(&build.data, middle->items, middle->count);
@@ -266,6 +267,11 @@ static struct perfdata_mmap one_mmap(uint32_t type, uint16_t misc, const struct 
     opened_close(&o);
     build_release(&build);
     return mmap;
+}
+
+static struct perfdata_mmap one_mmap(uint32_t type, uint16_t misc, const struct buffer *middle,
+                                     const char *path) {
+    return one_mmap_of(0, type, misc, middle, path);
 }
 
 static void test_mmap(void **state) {
@@ -289,14 +295,24 @@ static void test_mmap(void **state) {
     assert_int_equal(m.flags, MAP_PRIVATE);
     assert_true(m.executable);
     assert_int_equal(m.build_id.size, 0);
+    /* The bit is believed where build ids were asked for, or it is one of the usual size. */
     static const uint8_t sizes[] = {0, 4, 20, 21, 255};
-    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
-        middle.items[0] = (char)sizes[i];
-        m = one_mmap(PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID, &middle, "/bin/b");
-        assert_int_equal(m.build_id.size, sizes[i] < 20 ? sizes[i] : 20);
+    for (size_t i = 0; i < 2 * COUNT_OF(sizes); i++) {
+        uint8_t size = sizes[i / 2];
+        uint64_t asked = i % 2 ? 1ull << 34 : 0;
+        bool good = asked ? size > 0 && size <= 20 : size == 20;
+        middle.items[0] = (char)size;
+        m = one_mmap_of(asked, PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID, &middle, "/bin/b");
+        assert_int_equal(m.build_id.size, good ? size : 0);
         assert_memory_equal(m.build_id.bytes, middle.items + 4, m.build_id.size);
-        assert_int_equal(m.inode, 0);
+        assert_int_equal(m.major, good ? 0 : size);
+        assert_int_equal(m.inode, good ? 0 : 1234567);
     }
+    middle.items[1] = 1; /* device 259, which is 3 in one byte */
+    middle.items[0] = 3;
+    m = one_mmap_of(1ull << 34, PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID, &middle, "/b");
+    assert_int_equal(m.build_id.size, 0);
+    assert_int_equal(m.major, 259);
     buffer_release(&middle);
 }
 
