@@ -193,6 +193,13 @@ static void is_up(struct waits *w, struct life *life, uint64_t time) {
 
 static void meet_out(struct waits *w, struct life *life, const struct mark *mark) {
     bool late = life->phase == PHASE_OFF && !life->out && mark->time - life->since <= SWITCH_TAKES;
+    if (mark->state == STATE_DEAD) {
+        if (!late)
+            is_up(w, life, mark->time);
+        life_end(w, life);
+        life->phase = PHASE_GONE;
+        return;
+    }
     if (late) { /* the record came before the sample */
         life->out = mark;
         if (mark->state != STATE_UNTOLD)
@@ -200,11 +207,6 @@ static void meet_out(struct waits *w, struct life *life, const struct mark *mark
         return;
     }
     is_up(w, life, mark->time);
-    if (mark->state == STATE_DEAD) {
-        life_end(w, life);
-        life->phase = PHASE_GONE;
-        return;
-    }
     wait_begin(life, mark, mark);
 }
 
@@ -237,9 +239,10 @@ static void meet_end(struct waits *w, struct life *life, const struct mark *mark
     life->phase = then;
 }
 
-/* Nothing but its next fork brings back a thread that has exited. */
+/* Nothing but its next fork brings back a thread that has exited. If its exit was lost, nobody knows when: its last wait was none. */
 static void meet(struct waits *w, struct life *life, const struct mark *mark) {
     if (mark->kind == MARK_START) {
+        life->phase = life->phase == PHASE_OFF ? PHASE_GONE : life->phase;
         meet_end(w, life, mark, PHASE_NEW);
         return;
     }

@@ -262,8 +262,12 @@ static void test_lives(void **state) {
     sample(&build, SWITCHES, 11, 5200, 0x200, 1);
     switched(&build, 11, 5250, 0);
     task(&build, PERF_RECORD_EXIT, 11, 5300);
+    switched(&build, 12, 100, 0); /* its exit was lost */
+    sample(&build, SWITCHES, 12, 300, 0x300, 1);
+    task(&build, PERF_RECORD_FORK, 12, 9000);
     struct read r;
     read_with(&r, &build, both);
+    assert_int_equal(weight_of_thread(&r, 12), 200);
     assert_int_equal(weight(&r, 0x100, STATE_SLEEP), 0);
     assert_int_equal(weight(&r, 0x200, STATE_SLEEP), 50);
     assert_int_equal(weight_of_thread(&r, 11), 100 + 200);
