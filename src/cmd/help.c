@@ -23,6 +23,9 @@ static void help_option(const struct option *option) {
                  argument);
     else
         snprintf(left, sizeof left, "    --%s%s%s", option->name, equals, argument);
+    int bytes = 25; /* of a column that is 25 letters wide */
+    for (const char *c = left; *c; c++)
+        bytes += ((unsigned char)*c & 0xc0) == 0x80;
     const char *rest = option->help;
     bool first = true;
     while (*rest || first) { /* wrapped at 56 columns */
@@ -37,7 +40,8 @@ static void help_option(const struct option *option) {
         bool alone = first && strlen(left) > 25; /* too wide for its column: a line of its own */
         if (alone)
             printf("  %s\n", left);
-        printf("  %-25s %.*s\n", first && !alone ? left : "", (int)take, rest);
+        printf("  %-*s %.*s\n", first && !alone ? bytes : 25, first && !alone ? left : "",
+               (int)take, rest);
         rest += take;
         rest += *rest == ' ';
         first = false;

@@ -37,6 +37,8 @@ static const struct option options_run[] = {
      "run this shell command beside the recording, and end it with it; its output is load.log"},
     {"warmup", 0, OPTION_DOUBLE, &warmup, "SECONDS",
      "let the load run so long before recording begins"},
+    {"buffer", 'm', OPTION_CALL, recording_set_buffer, "SIZE",
+     "ring buffer of each CPU: 512K, 8M, …"},
     {"jobs", 'j', OPTION_U32, &request.threads, "N",
      "read with N threads; all there are by default"},
     {"quiet", 'q', OPTION_FLAG, &request.quiet, NULL, "say nothing but errors"},
@@ -117,8 +119,6 @@ static bool record_beside_load(struct record_result *result, struct error *error
 
 static void want_faults(void) {
     static const char *const faults[] = {"page-faults"};
-    if (recording.event_count)
-        return;
     recording.events = faults;
     recording.event_count = 1;
     recording.period = recording.period ? recording.period : 1;
@@ -131,6 +131,7 @@ static void want_syscalls(void) {
     recording.event_count = COUNT_OF(calls);
     recording.stacks_of = 1;
     recording.period = 1;
+    recording.method = METHOD_PERF;
 }
 
 /* Where threads run as well, so that waits can be seen beside it. */
@@ -142,13 +143,13 @@ static void want_waits(void) {
 static const struct kind {
     const char *name;
     void (*want)(void);
-    bool own_events; /* it makes no sense with others */
+    bool own_events; /* it makes no sense with others, and ptrace does not know them */
     const struct view_names *views[3];
 } kinds[] = {
     {"cpu", NULL, false, {&view_running}},
     {"offcpu", want_waits, false, {&view_running, &view_waiting}},
     {"wall", want_waits, false, {&view_running, &view_waiting, &view_wall}},
-    {"faults", want_faults, false, {&view_running}},
+    {"faults", want_faults, true, {&view_running}},
     {"syscalls", want_syscalls, true, {&view_running}},
 };
 static const struct kind *chosen;
@@ -169,6 +170,8 @@ static int choose_kind(void) {
         return fail_usage("profile", "--kind %s has nothing to do with waits", wanted);
     if (chosen->own_events && recording.event_count)
         return fail_usage("profile", "--kind %s has events of its own: leave -e away", wanted);
+    if (chosen->own_events && recording.method == METHOD_PTRACE)
+        return fail_usage("profile", "--kind %s is nothing that ptrace can sample", wanted);
     if (chosen->want)
         chosen->want();
     return 0;
