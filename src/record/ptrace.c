@@ -245,7 +245,7 @@ static void look(struct sampler *s) {
 static void run(struct sampler *s) {
     s->next_look = s->enable_at;
     while (!s->failed && !interrupted && s->tracees.targets) {
-        handle_stops(s);
+        bool more = handle_stops(s);
         uint64_t now = monotonic();
         if (now >= s->end_at)
             break;
@@ -258,6 +258,8 @@ static void run(struct sampler *s) {
             look(s);
             continue;
         }
+        if (more)
+            continue;
         uint64_t until = s->next_look < s->next_round ? s->next_look : s->next_round;
         wait_until(until < s->end_at ? until : s->end_at);
     }

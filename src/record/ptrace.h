@@ -97,7 +97,7 @@ void tracees_release(struct tracees *table);
 
 /* What the scheduler says of a thread. False: it is gone. */
 struct times {
-    uint64_t used, slices; /* nanoseconds on a CPU; times it was given one */
+    uint64_t used, delayed, slices; /* nanoseconds on a CPU, and ready but without one; times it was given one */
 };
 bool tracee_times(struct tracee *tracee, struct times *times);
 char tracee_state(struct tracee *tracee); /* R, S, D, … or 0; and which CPU it was on last */
@@ -118,8 +118,8 @@ void look_at_all(struct sampler *s);                       /* which run, which w
 void look_closely(struct sampler *s, struct tracee *tracee); /* stopped for it: takes the sample and lets it go */
 void look_last(struct sampler *s, struct tracee *tracee);    /* it ends, or we do: what it waited for is told */
 
-/* ptrace_stop.c: whatever happened to tracees. */
-void handle_stops(struct sampler *s);
+/* ptrace_stop.c: whatever happened to tracees. True: there may be more. */
+bool handle_stops(struct sampler *s);
 bool restart_system_call(pid_t tid); /* one that a stop of ours made to fail */
 bool seize(struct sampler *s, struct process *process, pid_t tid);
 

@@ -79,13 +79,19 @@ void look_at_all(struct sampler *s) {
 
 /* ---- while it is stopped ---- */
 
+/* The first tick that finds a new thread stands for a whole one, as all that follow: or short-lived ones, most of which no tick finds, would weigh
+   too little. Where it has to wait for a CPU, more ticks find it than it runs. */
+static uint64_t first_period(const struct sampler *s, const struct times *times) {
+    double share = (double)times->used / (double)(times->used + times->delayed);
+    uint64_t period = (uint64_t)((double)s->interval * share);
+    return period > times->used ? period : times->used;
+}
+
 static void charge_running(struct sampler *s, struct tracee *t, const struct times *times) {
     uint64_t used = times->used - t->charged;
-    /* The first tick that finds a new thread stands for a whole one, as all that follow: or short-lived ones would weigh too little. */
-    uint64_t period = t->sampled || used > s->interval ? used : s->interval;
     if (!s->on_cpu || !used)
         return;
-    put_sample(s, t, &s->capture, s->on_id, period);
+    put_sample(s, t, &s->capture, s->on_id, t->sampled ? used : first_period(s, times));
     t->charged = times->used;
     t->sampled = true;
     t->process->touched = true;

@@ -15,6 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum {
+    MOST_STOPS = 256
+}; /* handled at once: a target that forks without end must not keep us from looking */
+
 /* ---- system calls ---- */
 
 /* Most system calls that a stop interrupts go on by themselves. Some give up with EINTR, which the program would not have seen without us; they
@@ -218,8 +222,13 @@ static void handle(struct sampler *s, pid_t tid, int status) {
     ptrace(PTRACE_CONT, tid, 0, event ? 0 : signal);
 }
 
-void handle_stops(struct sampler *s) {
+bool handle_stops(struct sampler *s) {
     int status;
-    for (pid_t tid; (tid = waitpid(-1, &status, __WALL | __WNOTHREAD | WNOHANG)) > 0;)
+    for (int i = 0; i < MOST_STOPS; i++) {
+        pid_t tid = waitpid(-1, &status, __WALL | __WNOTHREAD | WNOHANG);
+        if (tid <= 0)
+            return false;
         handle(s, tid, status);
+    }
+    return true;
 }

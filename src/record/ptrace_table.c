@@ -112,11 +112,11 @@ static bool read_proc(const struct tracee *tracee, int kept, const char *what, c
 
 bool tracee_times(struct tracee *tracee, struct times *times) {
     char text[100];
-    unsigned long long used, delay, slices;
+    unsigned long long used, delayed, slices;
     if (!read_proc(tracee, tracee->times_file, "schedstat", text, sizeof text) ||
-        sscanf(text, "%llu %llu %llu", &used, &delay, &slices) != 3)
+        sscanf(text, "%llu %llu %llu", &used, &delayed, &slices) != 3)
         return false;
-    *times = (struct times){used, slices};
+    *times = (struct times){used, delayed, slices};
     return true;
 }
 
