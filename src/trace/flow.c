@@ -55,6 +55,7 @@ static uint32_t trie_add(struct trie *trie, uint32_t parent, uint64_t address) {
 void flow_init(struct flow *flow, struct trie *trie, struct functions *functions, uint64_t root) {
     memset(flow, 0, sizeof *flow);
     flow->trie = trie;
+    flow->nodes = trie->nodes;
     flow->functions = functions;
     flow->max_depth = DEPTH_MAX;
     flow->root = flow->node = trie_add(trie, 0, root);
@@ -88,7 +89,7 @@ uint32_t flow_child_slow(struct flow *flow, uint32_t parent, uint64_t address) {
 }
 
 /* Leaves depth == capacity, and counts the call as beyond, at the limit. */
-void flow_grow(struct flow *flow) {
+static void flow_grow(struct flow *flow) {
     if (flow->depth >= flow->max_depth) {
         flow->beyond++;
         flow->dropped++;
@@ -99,6 +100,16 @@ void flow_grow(struct flow *flow) {
         wanted = flow->max_depth;
     flow->entries = memory_resize(flow->entries, wanted, sizeof *flow->entries);
     flow->capacity = wanted;
+}
+
+void flow_call_slow(struct flow *flow, uint64_t target, uint64_t return_address, uint64_t sp) {
+    if (flow->depth == flow->capacity) {
+        flow_grow(flow);
+        if (flow->depth == flow->capacity)
+            return;
+    }
+    flow->entries[flow->depth++] = (struct flow_entry){return_address, sp, flow->node};
+    flow->node = flow_child(flow, flow->node, target);
 }
 
 /* Back in the frame that made entry `index`'s call. */

@@ -74,10 +74,10 @@ struct block {
 struct links {
     struct block *taken;
     struct block *next;
-    uint32_t taken_pc;
+    uint32_t taken_pc; /* of an indirect jump: where its function begins */
     uint32_t next_pc;
     uint32_t pc;
-    uint32_t unused;
+    uint32_t reach; /* of an indirect jump: how far from there the stack stays as it is */
 };
 
 /* Of each op: where it comes from, and how many instructions of its block are not done before it. */

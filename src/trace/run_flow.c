@@ -89,10 +89,18 @@ HANDLER(call_plain) {
     FOLLOW(taken, taken_pc);
 }
 
+/* The long ways are functions of their own that go on from there: so the short ones save no registers. */
+static SLOW const struct op *call_slow(struct machine *m, const struct op *op, uint8_t *memory,
+                                       int64_t left) {
+    flow_call_slow(&m->flow, LINKS->taken_pc, LINKS->next_pc, STACK_POINTER);
+    FOLLOW(taken, taken_pc);
+}
+
 HANDLER(call) {
     RD = return_address(op);
     account(m, left);
-    flow_call(&m->flow, LINKS->taken_pc, LINKS->next_pc, STACK_POINTER);
+    if (UNLIKELY(!flow_call_quick(&m->flow, LINKS->taken_pc, LINKS->next_pc, STACK_POINTER)))
+        return call_slow(m, op, memory, left);
     FOLLOW(taken, taken_pc);
 }
 
@@ -120,24 +128,45 @@ HANDLER(jalr_plain) {
     JUMP_TO(target);
 }
 
+static SLOW const struct op *jalr_call_slow(struct machine *m, const struct op *op, uint8_t *memory,
+                                            int64_t left, uint64_t target) {
+    flow_call_slow(&m->flow, target, LINKS->next_pc, STACK_POINTER);
+    JUMP_TO(target);
+}
+
 HANDLER(jalr_call) {
     uint64_t target = indirect(m, op);
     account(m, left);
-    flow_call(&m->flow, target, LINKS->next_pc, STACK_POINTER);
+    if (UNLIKELY(!flow_call_quick(&m->flow, target, LINKS->next_pc, STACK_POINTER)))
+        return jalr_call_slow(m, op, memory, left, target);
+    JUMP_TO(target);
+}
+
+static SLOW const struct op *return_slow(struct machine *m, const struct op *op, uint8_t *memory,
+                                         int64_t left, uint64_t target) {
+    flow_return_slow(&m->flow, LINKS->pc, target, STACK_POINTER);
     JUMP_TO(target);
 }
 
 HANDLER(jalr_return) {
     uint64_t target = indirect(m, op);
     account(m, left);
-    flow_return(&m->flow, LINKS->pc, target, STACK_POINTER);
+    if (UNLIKELY(!flow_return_quick(&m->flow, target)))
+        return return_slow(m, op, memory, left, target);
+    JUMP_TO(target);
+}
+
+static SLOW const struct op *jump_slow(struct machine *m, const struct op *op, uint8_t *memory,
+                                       int64_t left, uint64_t target) {
+    account(m, left);
+    flow_jump_slow(&m->flow, LINKS->pc, target, STACK_POINTER);
     JUMP_TO(target);
 }
 
 HANDLER(jalr_jump) {
     uint64_t target = indirect(m, op);
-    account(m, left);
-    flow_jump(&m->flow, LINKS->pc, target, STACK_POINTER);
+    if (UNLIKELY(target - LINKS->taken_pc >= LINKS->reach))
+        return jump_slow(m, op, memory, left, target);
     JUMP_TO(target);
 }
 

@@ -87,6 +87,7 @@ struct flow_entry {
 
 struct flow {
     struct trie *trie;
+    struct trie_node *nodes; /* the trie's */
     struct functions *functions;
     struct flow_entry *entries; /* the caller of each live call, outermost first */
     size_t depth;
@@ -107,7 +108,7 @@ void flow_init(struct flow *flow, struct trie *trie, struct functions *functions
 void flow_release(struct flow *flow);
 
 uint32_t flow_child_slow(struct flow *flow, uint32_t parent, uint64_t address);
-void flow_grow(struct flow *flow);
+void flow_call_slow(struct flow *flow, uint64_t target, uint64_t return_address, uint64_t sp);
 void flow_return_slow(struct flow *flow, uint64_t from, uint64_t target, uint64_t sp);
 void flow_jump_slow(struct flow *flow, uint64_t from, uint64_t target, uint64_t sp);
 /* A jump into the middle of another function may be a return without the instruction for it: context switches do that. True, and popped, if
@@ -119,34 +120,43 @@ bool flow_jump_lands(struct flow *flow, uint64_t target, uint64_t sp);
 void flow_tail(struct flow *flow, uint64_t target);
 
 static inline uint32_t flow_child(struct flow *flow, uint32_t parent, uint64_t address) {
-    uint32_t child = flow->trie->nodes[parent].last_child;
-    if (__builtin_expect(flow->trie->nodes[child].address == address, 1))
+    uint32_t child = flow->nodes[parent].last_child;
+    if (__builtin_expect(flow->nodes[child].address == address, 1))
         return child; /* node 0 has NO_ADDRESS */
     return flow_child_slow(flow, parent, address);
 }
 
 static inline void flow_count(struct flow *flow, uint64_t count) {
-    flow->trie->nodes[flow->node].count += count;
+    flow->nodes[flow->node].count += count;
+}
+
+/* The common cases of a call and a return, without a call of our own in them. False: nothing was done, take the long way. */
+static inline bool flow_call_quick(struct flow *flow, uint64_t target, uint64_t return_address, uint64_t sp) {
+    uint32_t child = flow->nodes[flow->node].last_child;
+    if (__builtin_expect((flow->depth == flow->capacity) | (flow->nodes[child].address != target), 0))
+        return false;
+    flow->entries[flow->depth++] = (struct flow_entry){return_address, sp, flow->node};
+    flow->node = child;
+    return true;
+}
+
+static inline bool flow_return_quick(struct flow *flow, uint64_t target) {
+    uint64_t depth = flow->depth;
+    if (__builtin_expect(!depth || flow->entries[depth - 1].return_address != target || flow->beyond, 0))
+        return false;
+    flow->node = flow->entries[depth - 1].node;
+    flow->depth = depth - 1;
+    return true;
 }
 
 static inline void flow_call(struct flow *flow, uint64_t target, uint64_t return_address, uint64_t sp) {
-    if (__builtin_expect(flow->depth == flow->capacity, 0)) {
-        flow_grow(flow);
-        if (flow->depth == flow->capacity)
-            return;
-    }
-    flow->entries[flow->depth++] = (struct flow_entry){return_address, sp, flow->node};
-    flow->node = flow_child(flow, flow->node, target);
+    if (!flow_call_quick(flow, target, return_address, sp))
+        flow_call_slow(flow, target, return_address, sp);
 }
 
 static inline void flow_return(struct flow *flow, uint64_t from, uint64_t target, uint64_t sp) {
-    uint64_t depth = flow->depth;
-    if (__builtin_expect(depth && flow->entries[depth - 1].return_address == target && !flow->beyond, 1)) {
-        flow->node = flow->entries[depth - 1].node;
-        flow->depth = depth - 1;
-        return;
-    }
-    flow_return_slow(flow, from, target, sp);
+    if (!flow_return_quick(flow, target))
+        flow_return_slow(flow, from, target, sp);
 }
 
 static inline void flow_jump(struct flow *flow, uint64_t from, uint64_t target, uint64_t sp) {

@@ -171,14 +171,25 @@ static void end_jump(struct translation *t, const struct instruction *i, uint32_
         links->taken = emit_tail(t, target);
 }
 
+/* Jump tables stay in their function, and cost one comparison. From code without a symbol no jump changes the stack. */
+static void set_reach(struct machine *m, struct links *links) {
+    struct function_range range = functions_find(m->flow.functions, links->pc);
+    uint64_t size = range.end - range.start;
+    bool whole = !range.function || size > UINT32_MAX || range.start > UINT32_MAX;
+    links->taken_pc = whole ? 0 : (uint32_t)range.start;
+    links->reach = !range.function ? UINT32_MAX : whole ? 0 : (uint32_t)size;
+}
+
 static void end_indirect(struct translation *t, const struct instruction *i, uint32_t next) {
     static handler *const by_control[] = {[CONTROL_JUMP] = do_jalr_jump,
                                           [CONTROL_CALL] = do_jalr_call,
                                           [CONTROL_RETURN] = do_jalr_return,
                                           [CONTROL_SWAP] = do_jalr_swap};
     handler *run = t->m->counts ? by_control[riscv_control(i)] : do_jalr_plain;
-    emit_end(t, (struct op){run, target_register(i->rd), i->rs1, 0, t->m->xlen == 32, i->imm}, 0,
-             next);
+    struct op op = {run, target_register(i->rd), i->rs1, 0, t->m->xlen == 32, i->imm};
+    struct links *links = emit_end(t, op, 0, next);
+    if (run == do_jalr_jump)
+        set_reach(t->m, links);
 }
 
 /* True if the instruction ended the block. */
