@@ -55,34 +55,14 @@ static struct flame *shaped_flame(const struct source *source, struct notes *not
     return below;
 }
 
-/* The page has all shapes in it: those options that choose one are for pictures. */
 static bool write_page(const struct source *source, struct notes *notes, struct error *error) {
-    const char *path = request.output ? request.output : "flamegraph.html";
-    struct html_options options = {.title = picture.title,
-                                   .subtitle = picture.subtitle,
-                                   .colouring = picture.colouring,
-                                   .max_depth = request.flame.max_depth,
-                                   .notes = notes};
-    struct out out;
     request.naming.is_script_text = source->profile == NULL;
-    struct categories *categories = categories_new(categories_file, error);
     struct naming *naming = naming_of_tree(source->tree, &request.naming);
     notes_merge(notes, &source->tree->notes);
     naming_notes(source->tree, naming, notes);
     notes_sort(notes);
-    options.categories = categories;
-    bool fine = categories && tree_check(source->tree, error) && out_open(&out, path, error);
-    if (fine) {
-        fine = html_write(&out, source->tree, naming, &options, error);
-        if (fine)
-            fine = out_commit(&out, error);
-        else
-            out_discard(&out);
-    }
-    if (fine && !request.output)
-        puts(path);
+    bool fine = page_write(source->tree, naming, categories_file, notes, error);
     naming_free(naming);
-    categories_free(categories);
     return fine;
 }
 

@@ -236,6 +236,32 @@ bool picture_write(struct flame *flame, struct notes *notes, struct error *error
     return true;
 }
 
+/* The page has all shapes in it: those options that choose one are for pictures. */
+bool page_write(const struct tree *tree, const struct naming *naming, const char *categories_file,
+                const struct notes *notes, struct error *error) {
+    const char *path = request.output ? request.output : "flamegraph.html";
+    struct html_options options = {.title = picture.title,
+                                   .subtitle = picture.subtitle,
+                                   .colouring = picture.colouring,
+                                   .max_depth = request.flame.max_depth,
+                                   .notes = notes};
+    struct out out;
+    struct categories *categories = categories_new(categories_file, error);
+    options.categories = categories;
+    bool fine = categories && tree_check(tree, error) && out_open(&out, path, error);
+    if (fine) {
+        fine = html_write(&out, tree, naming, &options, error);
+        if (fine)
+            fine = out_commit(&out, error);
+        else
+            out_discard(&out);
+    }
+    if (fine && !request.output)
+        puts(path);
+    categories_free(categories);
+    return fine;
+}
+
 void picture_release(void) {
     palette_map_free(picture.map);
     name_attributes_free((struct name_attributes *)picture.attributes);

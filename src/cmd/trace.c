@@ -1,9 +1,9 @@
-#include "cmd/cmd.h"
+#include "cmd/result.h"
 #include "trace/trace.h"
+#include "tree/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -11,15 +11,11 @@
 
 /* ---- options ------------------------------------------------------------------------------ */
 
-enum shape { SHAPE_FOLDED, SHAPE_SVG, SHAPE_TABLE, SHAPE_CSV, SHAPE_JSON };
-
 static struct trace_options trace_options;
-static enum shape shape;
-static bool raw, cycles, raw_alias, checkpoint_alias, shape_given;
+static bool raw, cycles, raw_alias, checkpoint_alias;
 static const char *input_path;
 static text_list environment;
 static VECTOR(struct trace_file) files;
-static struct svg_options svg = {.min_width = SVG_MIN_WIDTH};
 
 /* One of `names`, or a usage error that lists them. */
 static bool choose(const char *value, const char *const *names, size_t count, unsigned *choice,
@@ -51,12 +47,6 @@ static bool set_abi(const char *value, struct error *error) {
 static bool set_weight(const char *value, struct error *error) {
     static const char *const names[] = {"instructions", "accesses", "branches", "loaded", "stored"};
     return choose(value, names, COUNT_OF(names), &trace_options.weight, error);
-}
-
-static bool set_shape(const char *value, struct error *error) {
-    static const char *const names[] = {"folded", "svg", "table", "csv", "json"};
-    shape_given = true;
-    return choose(value, names, COUNT_OF(names), &shape, error);
 }
 
 static bool add_file(const char *value, struct error *error) {
@@ -120,14 +110,12 @@ static const struct option options_guest[] = {
     {0},
 };
 
-static const struct option options_result[] = {
-    {"as", 0, OPTION_CALL, set_shape, "VIEW", "folded (default), svg, table, csv or json"},
+static const struct option options_counted[] = {
     {"raw", 0, OPTION_FLAG, &raw, NULL, "addresses instead of names, for wick enrich"},
     {"ecall-frames", 0, OPTION_FLAG, &trace_options.ecall_frames, NULL,
      "system calls are frames: ecall:write"},
     {"no-demangle", 0, OPTION_FLAG, &request.import.profile.objects.no_demangle, NULL,
      "leave C++, Rust and D names as they are"},
-    {"title", 0, OPTION_TEXT, &svg.title, "TEXT", "of the SVG"},
     {"output", 'o', OPTION_TEXT, &request.output, "FILE", "write to FILE; - is standard output"},
     {"quiet", 'q', OPTION_FLAG, &request.quiet, NULL, "no notes, no progress"},
     {0},
@@ -144,7 +132,10 @@ static const struct option options_alias[] = {
 static const struct option_group groups[] = {
     {"Run", options_run},
     {"Guest", options_guest},
-    {"Result", options_result},
+    {"Result", options_counted},
+    {"View", options_result},
+    {"Picture", options_picture},
+    {"Looks", options_looks},
     {"Other names for the same", options_alias},
     {0},
 };
@@ -161,52 +152,19 @@ static const struct syntax syntax = {
 
 /* ---- output ------------------------------------------------------------------------------- */
 
-static struct flame *flame_of_trace(const struct trace *trace, struct error *error) {
-    struct tree *tree = trace_tree(trace, raw, request.import.profile.objects.no_demangle);
-    struct naming *naming = naming_of_tree(tree, &request.naming);
-    struct flame *flame = flame_of_tree(tree, naming, &request.flame, error);
-    naming_free(naming);
-    tree_free(tree);
-    return flame;
-}
-
-static bool write_table(struct out *out, const struct flame *flame, struct error *error) {
-    struct report_options options = {.format = shape == SHAPE_CSV    ? REPORT_CSV
-                                               : shape == SHAPE_JSON ? REPORT_JSON
-                                                                     : REPORT_TEXT};
-    struct categories *categories = categories_new(NULL, error);
-    if (!categories)
-        return false;
-    struct report *report = report_of_flame(flame, categories, BY_FUNCTION);
-    report_write(out, report, &options);
-    report_free(report);
-    categories_free(categories);
-    return true;
-}
-
-static const char *output_path(void) {
-    return request.output ? request.output : shape == SHAPE_SVG ? "flamegraph.svg" : "-";
-}
-
+/* What was cut short says so in every view: a root frame [partial], and a line below the title. */
 static bool write_result(const struct trace *trace, struct error *error) {
-    struct flame *flame = flame_of_trace(trace, error);
-    struct out out;
-    bool fine = flame && out_open(&out, output_path(), error);
-    if (!fine) {
-        flame_free(flame);
-        return false;
-    }
-    if (shape == SHAPE_FOLDED)
-        fold_write(&out, flame, &(struct fold_options){0});
-    else if (shape == SHAPE_SVG)
-        svg_write(&out, flame, &svg);
-    else
-        fine = write_table(&out, flame, error);
-    if (fine)
-        fine = out_commit(&out, error);
-    else
-        out_discard(&out);
-    flame_free(flame);
+    struct notes notes = {0};
+    struct tree *tree = trace_tree(trace, raw, request.import.profile.objects.no_demangle);
+    const char *subtitle = picture.subtitle;
+    if (trace->is_partial && !subtitle)
+        picture.subtitle = "partial";
+    notes_merge(&notes, &trace->notes);
+    notes_sort(&notes);
+    bool fine = result_write(tree, &notes, error);
+    picture.subtitle = subtitle;
+    notes_release(&notes);
+    tree_free(tree);
     return fine;
 }
 
@@ -239,15 +197,7 @@ static void show_instructions(const char *what, uint64_t done, uint64_t total) {
 
 /* ---- the command -------------------------------------------------------------------------- */
 
-static void on_end(int signal) {
-    interrupted = signal;
-}
-
-/* A kill leaves what was counted, as Ctrl-C does. */
-static void set_signals(void) {
-    struct sigaction end = {.sa_handler = on_end};
-    sigaction(SIGTERM, &end, NULL);
-    sigaction(SIGHUP, &end, NULL);
+static void begin_progress(void) {
     clock_gettime(CLOCK_MONOTONIC, &started);
     if (isatty(STDERR_FILENO))
         progress_hook = show_instructions;
@@ -270,8 +220,8 @@ static bool check_usage(int *status) {
 }
 
 static bool settle(struct error *error) {
-    bool silent = cycles && !request.output && !shape_given;
-    bool to_output = !silent && strcmp(output_path(), "-") == 0;
+    bool silent = cycles && !request.output && !result_was_chosen();
+    bool to_output = !silent && strcmp(result_path(), "-") == 0;
     trace_options.path = request.operands.count ? request.operands.items[0] : NULL;
     trace_options.arguments = request.operands.items;
     trace_options.argument_count = request.operands.count;
@@ -282,6 +232,8 @@ static bool settle(struct error *error) {
     trace_options.no_stacks = silent;
     trace_options.output = to_output ? STDERR_FILENO : STDOUT_FILENO;
     trace_options.error_output = STDERR_FILENO;
+    picture.is_reversed = request.flame.reverse;
+    picture.count_name = picture.count_name ? picture.count_name : trace_unit(trace_options.weight);
     if (trace_options.engine == ENGINE_STREAM)
         trace_options.stream = input_path;
     else if (input_path && (trace_options.input = open(input_path, O_RDONLY | O_CLOEXEC)) < 0)
@@ -315,24 +267,23 @@ static int conclude(const struct trace *trace) {
 }
 
 static void say_written(const struct trace *trace) {
-    if (strcmp(output_path(), "-") != 0 && !request.quiet)
+    if (strcmp(result_path(), "-") != 0 && !request.quiet)
         fprintf(stderr, "%s written to %s (%llu instructions)\n",
-                trace->is_partial ? "Partial flamegraph" : "Flamegraph", output_path(),
+                trace->is_partial ? "Partial flamegraph" : "Flamegraph", result_path(),
                 (unsigned long long)trace->instructions);
 }
 
 static int finish(struct trace *trace) {
     struct error error;
     int status = conclude(trace);
-    if (trace->is_partial && shape == SHAPE_SVG && !svg.subtitle)
-        svg.subtitle = "partial";
+    interrupted = 0; /* it ended the guest; what was counted is still to be written */
     if (!trace_options.no_stacks) {
         if (!write_result(trace, &error))
             return fail(&error);
         say_written(trace);
     }
     if (cycles)
-        fprintf(strcmp(output_path(), "-") == 0 && !trace_options.no_stacks ? stderr : stdout,
+        fprintf(strcmp(result_path(), "-") == 0 && !trace_options.no_stacks ? stderr : stdout,
                 "Cycles: %llu\n", (unsigned long long)trace->instructions);
     print_notes(&trace->notes);
     return status;
@@ -346,7 +297,7 @@ int command_trace(int argc, char **argv) {
         return status;
     if (!settle(&error))
         return fail(&error);
-    set_signals();
+    begin_progress();
     if (!trace_run(&trace, &trace_options, trace_options.checkpoint ? write_checkpoint : NULL, NULL,
                    &error))
         return fail(&error);

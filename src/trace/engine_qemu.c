@@ -147,6 +147,8 @@ static bool start(struct session *s, struct error *error) {
     first[n++] = plugin;
     char **arguments = list_of(o->arguments, o->argument_count, first, n);
     char **environment = list_of(o->environment, o->environment_count, NULL, 0);
+    for (size_t i = 0; i < o->environment_count; i++) /* QEMU turns it round */
+        environment[i] = (char *)o->environment[o->environment_count - 1 - i];
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, o->input, 0);
@@ -234,6 +236,7 @@ static int wait_for(struct session *s, struct trace *trace, trace_checkpoint *ch
         uint64_t done = total_of(s->shared);
         progress("instructions", done, s->options->budget);
         if (next && done >= next && checkpoint && read_trie(trace, s->shared, NULL)) {
+            trace->is_partial = true;
             checkpoint(context, trace);
             next = (done / s->options->checkpoint + 1) * s->options->checkpoint;
         }
@@ -245,19 +248,24 @@ static int wait_for(struct session *s, struct trace *trace, trace_checkpoint *ch
     return status;
 }
 
+/* Only abort() is the guest's own wish. */
 static void conclude(struct session *s, struct trace *trace, int status) {
     if (interrupted)
         trace->end = TRACE_INTERRUPTED;
     else if (s->shared->over_budget)
         trace->end = TRACE_BUDGET;
-    else if (WIFSIGNALED(status)) {
+    else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) {
         trace->end = TRACE_SIGNALED;
-        trace->signal = WTERMSIG(status);
+        trace->signal = SIGABRT;
+    } else if (WIFSIGNALED(status)) {
+        trace->end = TRACE_FAULT;
+        snprintf(trace->fault, sizeof trace->fault, "signal %d, %s", WTERMSIG(status),
+                 sigdescr_np(WTERMSIG(status)));
     } else {
         trace->end = TRACE_EXITED;
         trace->status = WEXITSTATUS(status);
     }
-    trace->is_partial = trace->end == TRACE_INTERRUPTED || trace->end == TRACE_SIGNALED;
+    trace->is_partial = trace->end == TRACE_INTERRUPTED || trace->end == TRACE_FAULT;
 }
 
 static bool weight_known(const struct session *s, struct error *error) {

@@ -158,6 +158,7 @@ static void guest_run(struct guest *g, struct trace *trace, trace_checkpoint *ch
             return;
         if (next && done >= next) {
             publish(g, trace);
+            trace->is_partial = true;
             if (checkpoint)
                 checkpoint(context, trace);
             next += o->checkpoint;

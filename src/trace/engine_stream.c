@@ -142,6 +142,7 @@ static bool run(struct stream *s, struct trace *trace, const struct trace_option
         trace->instructions += r.count;
         if (next && trace->instructions >= next) {
             next += o->checkpoint;
+            trace->is_partial = true;
             if (checkpoint)
                 checkpoint(context, trace);
         }

@@ -112,7 +112,8 @@ static bool line_is_whole(struct text line, uint64_t *count) {
     for (struct text rest = text_upto(line, space);;) {
         size_t end = text_find(rest, ';');
         struct text frame = end == SIZE_MAX ? rest : text_upto(rest, end);
-        if (!parse_address(frame, &address) && !text_starts(frame, TEXT("ecall:")))
+        if (!parse_address(frame, &address) && !text_starts(frame, TEXT("ecall:")) &&
+            !text_equal(frame, TEXT("[partial]")))
             return false;
         if (end == SIZE_MAX)
             return true;

@@ -26,6 +26,7 @@ struct flame;
 
 /* What is counted. All but instructions only where the engine knows it. */
 enum trace_weight { WEIGHT_INSTRUCTIONS, WEIGHT_ACCESSES, WEIGHT_BRANCHES, WEIGHT_LOADED, WEIGHT_STORED };
+const char *trace_unit(enum trace_weight weight); /* "instructions" … */
 
 /* ---- functions: which code belongs together ----------------------------------------------- */
 
@@ -206,7 +207,7 @@ struct trace_options {
 
 enum trace_end {
     TRACE_EXITED,      /* with `status` */
-    TRACE_SIGNALED,    /* the guest ended itself, or QEMU did, with `signal` */
+    TRACE_SIGNALED,    /* the guest ended itself with `signal` */
     TRACE_BUDGET,      /* the budget was reached */
     TRACE_FAULT,       /* with `fault` */
     TRACE_INTERRUPTED, /* `interrupted` was set */
@@ -225,7 +226,7 @@ struct trace {
     struct notes notes;
     enum trace_abi abi;
     enum trace_weight weight;
-    bool is_partial; /* ended otherwise than the guest wanted */
+    bool is_partial; /* a fault, a kill, an interrupt, or a checkpoint: there would have been more */
 };
 
 /* Called at each checkpoint with what was counted so far. */

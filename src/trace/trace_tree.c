@@ -68,12 +68,24 @@ static uint32_t find_location(struct naming_state *s, uint64_t address) {
     return s->locations.items[number];
 }
 
-static uint32_t add_series(const struct trace *trace, struct tree *tree) {
+const char *trace_unit(enum trace_weight weight) {
     static const char *const units[] = {"instructions", "accesses", "branches", "bytes loaded",
                                         "bytes stored"};
-    struct text unit = text_of(units[trace->weight]);
+    return units[weight];
+}
+
+static uint32_t add_series(const struct trace *trace, struct tree *tree) {
+    struct text unit = text_of(trace_unit(trace->weight));
     uint32_t event = tree_add_event(tree, unit, unit, EVENT_OTHER);
     return tree_add_series(tree, &(struct series){.event = event});
+}
+
+/* The root of a run that was cut short. A frame, not a mark of the series: so tables have it as well, and no reader of folded text minds. */
+static uint32_t add_partial(struct tree *tree) {
+    uint32_t name = strings_add(tree->strings, TEXT("[partial]"));
+    uint32_t location =
+        tree_add_location(tree, &(struct location){.name = name, .kinds = KIND_UNKNOWN});
+    return tree_add_node(tree, 0, location);
 }
 
 /* Parents stand before their children in a trie, so one pass is enough at any depth. */
@@ -86,10 +98,10 @@ struct tree *trace_tree(const struct trace *trace, bool raw, bool no_demangle) {
     if (count > trace->trie.capacity)
         count = trace->trie.capacity;
     uint32_t *nodes = memory_resize(NULL, count ? count : 1, sizeof *nodes);
-    nodes[0] = 0;
+    nodes[0] = trace->is_partial ? add_partial(s.tree) : 0;
     for (uint32_t i = 1; i < count; i++) {
         const struct trie_node *node = &trace->trie.nodes[i];
-        uint32_t parent = node->parent < i ? nodes[node->parent] : 0;
+        uint32_t parent = nodes[node->parent < i ? node->parent : 0];
         nodes[i] = tree_add_node(s.tree, parent, find_location(&s, node->address));
         if (node->count)
             tree_count(s.tree, nodes[i], series, 1, node->count);
