@@ -88,7 +88,9 @@ void recording_enable(struct recording *r, bool on);
 void recording_close(struct recording *r);
 bool raise_file_limit(void); /* of open files; false: it was at its highest */
 
-/* offcpu.c: the events of off-CPU time, after those asked for. */
+/* offcpu.c: an event that samples nothing, for mappings, names and the like; the first. */
+void recording_add_side_event(struct recording *r);
+/* The events of off-CPU time, after those asked for. */
 bool off_cpu_choose_events(struct recording *r, struct error *error);
 /* With perf events: a record that says how long waits lasted which nothing has ended. */
 bool off_cpu_mark_end(struct recording *r, struct error *error);

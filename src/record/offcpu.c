@@ -19,6 +19,11 @@ static void add_event(struct recording *r, enum role role, const struct perf_eve
     vector_push(&r->events, wanted);
 }
 
+void recording_add_side_event(struct recording *r) {
+    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY};
+    add_event(r, ROLE_SIDE, &attr, "dummy");
+}
+
 static bool add_switches(struct recording *r, struct error *error) {
     static const char *const names[] = {"sched:sched_switch", "context-switches"};
     struct perf_event_attr attr;
@@ -117,10 +122,8 @@ static bool choose_bpf(struct recording *r, struct error *error) {
     r->off_cpu = OFF_CPU_BPF;
     r->sink.no_rounds = true;
     r->sink.knows_processes = options->wakers && !options->system_wide;
-    if (!r->events.count) {
-        struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY};
-        add_event(r, ROLE_SIDE, &attr, "dummy");
-    }
+    if (!r->events.count)
+        recording_add_side_event(r);
     r->first_made = r->events.count;
     bool copies = sums_copies(r->sums);
     add_made_event(r, "offcpu-time", copies);

@@ -106,6 +106,12 @@ static bool has_stack(const struct recording *r, const struct wanted *wanted) {
     return wanted->role != ROLE_SIDE;
 }
 
+/* The one behind that for side records, if there is such. */
+static struct wanted *first_sampled(struct recording *r) {
+    bool side = r->events.items[0].role == ROLE_SIDE && r->events.count > 1;
+    return &r->events.items[side];
+}
+
 /* The first event carries the side records for all. */
 static void set_attr(struct recording *r, struct wanted *wanted, bool first) {
     const struct record_options *options = r->options;
@@ -120,8 +126,9 @@ static void set_attr(struct recording *r, struct wanted *wanted, bool first) {
     if (has_stack(r, wanted))
         set_call_graph(attr, options);
     set_rate(wanted, options);
-    attr->disabled = 1;
-    attr->enable_on_exec = options->command && !options->delay && !options->system_wide;
+    bool at_once = wanted->role == ROLE_SIDE || !options->delay;
+    attr->enable_on_exec = options->command && at_once && !options->system_wide;
+    attr->disabled = wanted->role != ROLE_SIDE || attr->enable_on_exec;
     attr->inherit = !options->no_inherit && !options->system_wide;
     attr->sample_id_all = 1;
     attr->use_clockid = 1;
@@ -129,6 +136,7 @@ static void set_attr(struct recording *r, struct wanted *wanted, bool first) {
     set_modes(wanted, options);
     attr->watermark = 1;
     attr->wakeup_watermark = (uint32_t)(r->ring_size / 4);
+    attr->context_switch = r->off_cpu == OFF_CPU_PERF && wanted == first_sampled(r);
     if (!first)
         return;
     attr->mmap = attr->mmap2 = attr->comm = attr->comm_exec = attr->task = 1;
@@ -136,7 +144,6 @@ static void set_attr(struct recording *r, struct wanted *wanted, bool first) {
         options->call_graph == CALL_GRAPH_DWARF; /* perf reads unwind tables through them */
     attr->build_id = 1;
     attr->ksymbol = attr->bpf_event = !attr->exclude_kernel;
-    attr->context_switch = r->off_cpu == OFF_CPU_PERF;
 }
 
 /* ---- fallbacks ---- */
@@ -171,7 +178,7 @@ static void rename_event(struct wanted *wanted, const char *name) {
 }
 
 static bool give_up_hardware(struct recording *r) {
-    struct wanted *wanted = &r->events.items[0];
+    struct wanted *wanted = first_sampled(r);
     if (!wanted->by_default || wanted->attr.type != PERF_TYPE_HARDWARE)
         return false;
     wanted->attr.type = PERF_TYPE_SOFTWARE;
@@ -482,7 +489,8 @@ bool recording_open(struct recording *r, struct error *error) {
         vector_push(&r->rings, ((struct ring){.cpu = r->cpus.items[i], .descriptor = -1}));
     errno = 0;
     if (open_targets(r, error))
-        return true;
+        return r->descriptors.count ||
+               error_set(error, ERROR_INPUT, "the target has ended before it could be recorded");
     return errno == EMFILE && !r->options->system_wide && open_with_few_files(r, error);
 }
 

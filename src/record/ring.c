@@ -7,6 +7,8 @@
 
 static bool ring_drain(struct sink *sink, struct ring *ring, struct error *error) {
     struct perf_event_mmap_page *control = ring->pages;
+    if (!control)
+        return true; /* a thread that ended while its events were opened */
     const uint8_t *data = (const uint8_t *)ring->pages + control->data_offset;
     uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE),
              tail = control->data_tail;
