@@ -38,6 +38,7 @@ static const struct note_kind note_few_files = {
     "too few open files are allowed (ulimit -n) for an event on every CPU: threads that the target "
     "starts from now on are not recorded"};
 
+enum { MOST_TURNS = 10 };
 enum { RING_LEAST = 32 << 10, RING_ROOT = 8 << 20, RING_USER = 512 << 10 };
 
 static int event_open(struct perf_event_attr *attr, pid_t pid, int cpu, unsigned long flags) {
@@ -373,13 +374,14 @@ bool recording_open_thread(struct recording *r, pid_t tid, struct error *error) 
     return true;
 }
 
-/* New threads may be made by ones that have no event yet while we look: look again until there is none without. */
+/* New threads may be made by ones that have no event yet while we look: look again until there is none without. Those that a target makes
+   all the time have inherited theirs by then: a few turns will do. */
 static bool open_process(struct recording *r, pid_t pid, struct error *error) {
     struct index seen = {0};
     bool fine = true, found = true;
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", pid);
-    while (fine && found) {
+    for (int turn = 0; fine && found && turn < MOST_TURNS; turn++) {
         found = false;
         DIR *directory = opendir(path);
         if (!directory) {

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <sys/ptrace.h>
 #include <time.h>
+#include <unistd.h>
 
 static const struct note_kind note_ptrace = {
     "ptrace", "recorded with ptrace, which stops threads to look at them: no kernel stacks"};
@@ -138,6 +139,15 @@ static struct process *target_process(struct sampler *s, pid_t pid) {
     return process;
 }
 
+/* Traced since its parent made it, though that has not been told yet; or gone. */
+static bool is_ours(pid_t tid) {
+    int why = errno;
+    pid_t tracer = status_id(tid, "TracerPid");
+    bool ours = tracer == gettid() || !status_id(tid, "Tgid");
+    errno = why;
+    return ours;
+}
+
 /* Threads started while we look are traced by themselves if the one that starts them is; so again until none is new. */
 static bool attach_threads(struct sampler *s, struct process *process, bool *found) {
     char path[64];
@@ -153,7 +163,7 @@ static bool attach_threads(struct sampler *s, struct process *process, bool *fou
             continue;
         if (seize(s, process, tid))
             *found = true;
-        else if (errno != ESRCH && !tracee_find(&s->tracees, tid))
+        else if (errno != ESRCH && !is_ours(tid))
             fine = seize_failed(process->pid, s->error);
     }
     closedir(directory);
