@@ -5,10 +5,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#define WORKING ".wick-" /* in the name of a working directory */
 
 #ifndef RENAME_EXCHANGE
 #define RENAME_EXCHANGE 2
@@ -27,40 +30,106 @@ static char *printed(const char *format, ...) {
 
 /* ---- beginning ---- */
 
+/* Runs hold files and nothing deeper. */
+static void remove_directory(const char *path) {
+    DIR *directory = opendir(path);
+    if (!directory)
+        return;
+    for (struct dirent *entry; (entry = readdir(directory));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(dirfd(directory), entry->d_name, 0);
+    closedir(directory);
+    rmdir(path);
+}
+
 /* A name is one part of a path, and does not hide. */
 static bool name_is_good(const char *name) {
     return *name && *name != '.' && !strchr(name, '/') && strlen(name) < 200;
 }
 
-static char *name_of_now(void) {
+static bool is_there(const char *base, const char *name) {
+    char *path = printed("%s/%s", base, name);
+    bool there = access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
+/* A second run within a second does not take the first one's place. */
+static char *name_of_now(const char *base) {
     time_t now = time(NULL);
     struct tm parts;
     char text[40];
     localtime_r(&now, &parts);
     strftime(text, sizeof text, "%Y-%m-%d_%H%M%S", &parts);
-    return memory_copy(text, strlen(text));
+    char *name = memory_copy(text, strlen(text));
+    for (unsigned i = 2; is_there(base, name); i++) {
+        free(name);
+        name = printed("%s-%u", text, i);
+    }
+    return name;
 }
 
-bool run_begin(struct run *run, const char *base, const char *name, struct error *error) {
-    if (name && !name_is_good(name))
-        return error_set(error, ERROR_USAGE,
-                         "'%s' is no name for a run: letters, digits, no '/', no '.' in front",
-                         name);
-    if (mkdir(base, 0777) != 0 && errno != EEXIST)
-        return error_errno(error, base);
-    run->base = memory_copy(base, strlen(base));
-    run->name = name ? memory_copy(name, strlen(name)) : name_of_now();
-    run->working = printed("%s/.%s.XXXXXX", base, run->name);
+/* A new working directory is empty until it is locked. */
+static bool is_empty(const char *path) {
+    DIR *directory = opendir(path);
+    bool empty = true;
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        empty &= strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    if (directory)
+        closedir(directory);
+    return empty;
+}
+
+/* Working directories are locked by whoever works in them, for as long as it lives: one that can be locked was left by a wick that
+   was killed. */
+static void sweep(const char *base) {
+    DIR *directory = opendir(base);
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        const char *mark = strstr(entry->d_name, WORKING);
+        if (entry->d_name[0] != '.' || !mark || strlen(mark) != strlen(WORKING) + 6)
+            continue;
+        char *path = printed("%s/%s", base, entry->d_name);
+        int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (descriptor >= 0 && !is_empty(path) && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+            remove_directory(path);
+        if (descriptor >= 0)
+            close(descriptor);
+        free(path);
+    }
+    if (directory)
+        closedir(directory);
+}
+
+static bool make_working(struct run *run, struct error *error) {
+    run->working = printed("%s/.%s" WORKING "XXXXXX", run->base, run->name);
     if (!mkdtemp(run->working)) {
         error_errno(error, run->working);
         free(run->working);
         run->working = NULL;
         return false;
     }
+    run->lock = open(run->working, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (run->lock >= 0)
+        flock(run->lock,
+              LOCK_EX | LOCK_NB); /* file systems without locks do without sweeping, too */
     mode_t mask = umask(0);
     umask(mask);
     (void)!chmod(run->working, 0777 & ~mask);
     return true;
+}
+
+bool run_begin(struct run *run, const char *base, const char *name, struct error *error) {
+    run->lock = -1;
+    if (name && !name_is_good(name))
+        return error_set(error, ERROR_USAGE,
+                         "'%s' is no name for a run: letters, digits, no '/', no '.' in front",
+                         name);
+    if (mkdir(base, 0777) != 0 && errno != EEXIST)
+        return error_errno(error, base);
+    sweep(base);
+    run->base = memory_copy(base, strlen(base));
+    run->name = name ? memory_copy(name, strlen(name)) : name_of_now(base);
+    return make_working(run, error);
 }
 
 char *run_path(const struct run *run, const char *file) {
@@ -122,18 +191,6 @@ bool run_can_compare(const struct run *run, struct error *error) {
 
 /* ---- the end ---- */
 
-/* Runs hold files and nothing deeper. */
-static void remove_directory(const char *path) {
-    DIR *directory = opendir(path);
-    if (!directory)
-        return;
-    for (struct dirent *entry; (entry = readdir(directory));)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            unlinkat(dirfd(directory), entry->d_name, 0);
-    closedir(directory);
-    rmdir(path);
-}
-
 static bool sync_directory(const char *path, struct error *error) {
     int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool fine = descriptor >= 0 && (fsync(descriptor) == 0 || errno == EINVAL);
@@ -188,6 +245,8 @@ void run_discard(struct run *run) {
 
 void run_release(struct run *run) {
     run_discard(run);
+    if (run->lock > 0)
+        close(run->lock);
     for (size_t i = 0; i < run->artifacts.count; i++)
         free(run->artifacts.items[i]);
     vector_release(&run->artifacts);

@@ -20,6 +20,7 @@ struct run {
     char *base;    /* "wick-out" */
     char *name;
     char *working; /* where it is being made */
+    int lock;      /* on it, as long as we live */
     const char *kind; /* "cpu", "faults", … */
     const char *folded; /* the stacks that it is about: what an earlier run is compared by */
     const struct record_options *recording;
