@@ -54,13 +54,13 @@ struct off_cpu_thread {
     unsigned int until_exec; /* launched, and still our own code */
 };
 
+/* Without holes: all its bytes are compared. */
 struct off_cpu_key {
     unsigned int pid, tid;
     struct off_cpu_stacks stacks;
-    unsigned int state;
+    unsigned int state, woken;
     unsigned int waker_pid, waker_tid;
     struct off_cpu_stacks waker;
-    unsigned int woken;
 };
 
 struct off_cpu_sum {
