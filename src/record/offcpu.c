@@ -13,6 +13,10 @@
 static const struct note_kind note_inner_wakers = {
     "inner-wakers", "wakers outside the target were not seen: --off-cpu=bpf or -a sees all"};
 
+static const struct note_kind note_no_state = {
+    "no-wait-state",
+    "waits for a disk were not told from others: that takes tracepoints (`wick doctor`)"};
+
 static void add_event(struct recording *r, enum role role, const struct perf_event_attr *attr,
                       const char *name) {
     struct wanted wanted = {.attr = *attr, .role = role, .name = memory_copy(name, strlen(name))};
@@ -52,10 +56,18 @@ static bool choose_perf(struct recording *r, struct error *error) {
     return add_switches(r, error) && (!r->options->wakers || add_wakings(r, error));
 }
 
+static void note_blindness(struct recording *r) {
+    for (size_t i = 0; i < r->events.count; i++)
+        if (r->events.items[i].role == ROLE_SWITCH &&
+            r->events.items[i].attr.type != PERF_TYPE_TRACEPOINT)
+            notes_add(&r->result->notes, &note_no_state, 1, 0, NULL);
+}
+
 /* The last record may be of a thread that went to sleep long before the end. So the targets' names are told again, now. */
 bool off_cpu_mark_end(struct recording *r, struct error *error) {
     const struct record_options *options = r->options;
     struct timespec now;
+    note_blindness(r);
     if (r->off_cpu != OFF_CPU_PERF || !r->events.items[0].attr.use_clockid)
         return true;
     clock_gettime(CLOCK_MONOTONIC, &now);
