@@ -258,7 +258,7 @@ static bool fall_back(struct recording *r, int why) {
 /* Why an event can't be opened, and what to do instead. */
 static bool refuse_event(struct recording *r, const struct wanted *wanted, struct error *error) {
     bool missing = errno == ENOENT || errno == ENODEV || errno == EOPNOTSUPP;
-    r->refused = errno == EACCES || errno == EPERM || errno == ENOSYS;
+    r->refused = errno == EACCES || errno == EPERM || errno == ENOSYS || errno == EMFILE;
     if (missing && r->options->call_graph == CALL_GRAPH_LBR)
         return error_set(error, ERROR_DENIED,
                          "-g lbr needs a hardware counter with branch records, which this machine "

@@ -199,6 +199,12 @@ static bool attach_thread(struct sampler *s, pid_t tid) {
     return synthesize_threads(&s->r->sink, pid, s->error) && maps_refresh(s, process);
 }
 
+static bool has_times(struct error *error) {
+    static const char path[] = "/proc/self/schedstat";
+    return access(path, R_OK) == 0 ||
+           error_set(error, ERROR_DENIED, "the ptrace sampler needs %s: %s", path, strerror(errno));
+}
+
 static bool attach(struct sampler *s) {
     const struct record_options *options = s->r->options;
     for (size_t i = 0; i < options->pid_count; i++)
@@ -296,7 +302,7 @@ static void let_go(struct sampler *s) {
 
 static void *sampler_thread(void *argument) {
     struct sampler *s = argument;
-    if (!attach(s)) {
+    if (!has_times(s->error) || !attach(s)) {
         sampler_fail(s);
         return NULL;
     }
