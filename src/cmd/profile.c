@@ -124,7 +124,10 @@ static void want_faults(void) {
     recording.period = recording.period ? recording.period : 1;
 }
 
-/* Stacks where a call begins; how long it took, and what came of it, where it ends. */
+enum { SYSCALLS_STACK = 4096, SYSCALLS_BUFFER = 64 << 20 };
+
+/* Stacks where a call begins; how long it took, and what came of it, where it ends. Programs make a hundred thousand calls a second: less
+   of the stack than usual, and larger buffers, lose fewer of them. */
 static void want_syscalls(void) {
     static const char *const calls[] = {SYSCALLS_ENTER, SYSCALLS_EXIT};
     recording.events = calls;
@@ -132,6 +135,10 @@ static void want_syscalls(void) {
     recording.stacks_of = 1;
     recording.period = 1;
     recording.method = METHOD_PERF;
+    if (!recording_has_call_graph())
+        recording.stack_size = SYSCALLS_STACK;
+    if (!recording.buffer_size)
+        recording.buffer_size = SYSCALLS_BUFFER;
 }
 
 /* Where threads run as well, so that waits can be seen beside it. */

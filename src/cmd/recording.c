@@ -11,7 +11,14 @@ struct record_options recording = {
 static text_list events;
 static double duration, delay;
 
+static bool call_graph_chosen;
+
+bool recording_has_call_graph(void) {
+    return call_graph_chosen;
+}
+
 static bool set_call_graph(const char *value, struct error *error) {
+    call_graph_chosen = true;
     struct text t = text_of(value);
     uint64_t size = 16384;
     size_t comma = text_find(t, ',');

@@ -11,6 +11,7 @@ extern struct record_options recording;
 extern const struct option options_target[];   /* -p -t -a -C --duration --delay */
 extern const struct option options_off_cpu[];  /* --off-cpu --wall --wakers */
 extern const struct option options_sampling[]; /* -e -F -c -g -u -k -i */
+bool recording_has_call_graph(void); /* -g was given */
 bool recording_set_buffer(const char *value, struct error *error);
 
 /* After parsing: lists into `recording`. Not 0: the exit status, and why was printed. */

@@ -3,7 +3,8 @@
  * thread without one. The time between them is the weight of the stack, which then ends in the call's name.
  *
  * A thread is in one call at a time, so an exit belongs to its thread's last enter, unless one of them was lost: then numbers
- * differ, or a second enter comes first, and the call is left out and counted.
+ * differ, or a second enter comes first, or the kernel says between them that its buffer was full on one of their CPUs. Such calls are
+ * left out and counted: what is left has the right length.
  */
 #include <asm/unistd.h>
 #include <stdlib.h>
@@ -33,6 +34,13 @@ struct exit_seen {
     int64_t number;
     int64_t value;
     int32_t tid;
+    uint32_t cpu;
+};
+
+/* When a CPU's buffer was found to have been full. */
+struct loss {
+    uint64_t time;
+    uint32_t cpu;
 };
 
 /* A call that a thread is in. */
@@ -47,6 +55,7 @@ struct pairing {
     struct profile *profile;
     struct syscalls *syscalls;
     VECTOR(struct exit_seen) exits;
+    VECTOR(struct loss) losses;     /* by time */
     VECTOR(struct open_call) calls; /* by thread; [0] is none */
     struct index call_index, row_index;
     uint64_t torn;
@@ -119,6 +128,23 @@ static bool is_error(int64_t value) {
            !(value <= -FIRST_RESTART && value >= -LAST_RESTART);
 }
 
+/* Costs a search, and a step for each loss within the call on another CPU. */
+static bool spans_loss(const struct pairing *p, const struct sample *begin,
+                       const struct exit_seen *end) {
+    size_t low = 0, high = p->losses.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->losses.items[middle].time < begin->time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < p->losses.count && p->losses.items[low].time <= end->time; low++)
+        if (p->losses.items[low].cpu == begin->cpu || p->losses.items[low].cpu == end->cpu)
+            return true;
+    return false;
+}
+
 static void count_call(struct pairing *p, const struct open_call *call,
                        const struct exit_seen *end) {
     struct tree *tree = p->profile->tree;
@@ -143,7 +169,8 @@ static void end_call(struct pairing *p, const struct exit_seen *end) {
         return;
     }
     call->is_open = false;
-    if (end->number >= 0 && end->number != call->number)
+    if ((end->number >= 0 && end->number != call->number) ||
+        spans_loss(p, &p->profile->tree->samples.items[call->sample], end))
         p->torn++;
     else
         count_call(p, call, end);
@@ -175,6 +202,11 @@ static uint32_t event_named(const struct perfdata *data, const char *name) {
     return PERFDATA_NO_EVENT;
 }
 
+static int loss_order(const void *a, const void *b) {
+    const struct loss *x = a, *y = b;
+    return (x->time > y->time) - (x->time < y->time);
+}
+
 static int exit_order(const void *a, const void *b) {
     const struct exit_seen *x = a, *y = b;
     if (x->time != y->time)
@@ -182,31 +214,53 @@ static int exit_order(const void *a, const void *b) {
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* One more walk through the file, for the ends of calls alone. */
+static bool read_loss(struct pairing *p, const struct perfdata_record *record,
+                      struct error *error) {
+    struct perfdata_trailer trailer;
+    if (!perfdata_trailer(p->profile->data, record, &trailer, error))
+        return false;
+    vector_push(&p->losses, ((struct loss){trailer.time, trailer.cpu}));
+    return true;
+}
+
+static bool read_exit(struct pairing *p, const struct perfdata_record *record, uint32_t wanted,
+                      struct error *error) {
+    const struct perfdata *data = p->profile->data;
+    struct perfdata_sample sample;
+    struct exit_seen seen = {.offset = record->offset};
+    uint32_t event;
+    if (!perfdata_sample_key(data, record, &event, &seen.time, error))
+        return false;
+    if (event != wanted || event == PERFDATA_NO_EVENT)
+        return true;
+    if (!perfdata_sample(data, record, &sample, error))
+        return false;
+    seen.tid = sample.tid;
+    seen.cpu = sample.cpu;
+    if (read_number(&sample, NUMBER_AT, &seen.number) &&
+        read_number(&sample, VALUE_AT, &seen.value))
+        vector_push(&p->exits, seen);
+    return true;
+}
+
+/* One more walk through the file, for the ends of calls and for losses. */
 static bool read_exits(struct pairing *p, struct error *error) {
     struct perfdata *data = p->profile->data;
-    uint32_t wanted = event_named(data, SYSCALLS_EXIT), event;
-    uint64_t offset = data->data_start, time;
+    uint32_t wanted = event_named(data, SYSCALLS_EXIT);
+    uint64_t offset = data->data_start;
     struct perfdata_record record;
-    struct perfdata_sample sample;
     error->kind = ERROR_NONE;
     while (!interrupted && perfdata_next(data, &offset, &record, error)) {
-        if (record.type != PERF_RECORD_SAMPLE)
-            continue;
-        if (!perfdata_sample_key(data, &record, &event, &time, error))
+        bool lost = record.type == PERF_RECORD_LOST || record.type == PERF_RECORD_LOST_SAMPLES;
+        if (lost && !read_loss(p, &record, error))
             return false;
-        if (event != wanted || event == PERFDATA_NO_EVENT)
-            continue;
-        struct exit_seen seen = {.time = time, .offset = record.offset};
-        if (!perfdata_sample(data, &record, &sample, error))
+        if (record.type == PERF_RECORD_SAMPLE && !read_exit(p, &record, wanted, error))
             return false;
-        seen.tid = sample.tid;
-        if (read_number(&sample, NUMBER_AT, &seen.number) &&
-            read_number(&sample, VALUE_AT, &seen.value))
-            vector_push(&p->exits, seen);
     }
     if (p->exits.count)
         qsort(p->exits.items, p->exits.count, sizeof *p->exits.items, exit_order);
+    if (p->losses.count)
+        qsort(p->losses.items, p->losses.count, sizeof *p->losses.items, loss_order);
     return error->kind == ERROR_NONE;
 }
 
@@ -279,6 +333,7 @@ struct syscalls *profile_time_syscalls(struct profile *profile, struct error *er
         qsort(p.syscalls->rows.items, p.syscalls->rows.count, sizeof *p.syscalls->rows.items,
               row_order);
     vector_release(&p.exits);
+    vector_release(&p.losses);
     vector_release(&p.calls);
     index_release(&p.call_index);
     index_release(&p.row_index);
