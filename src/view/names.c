@@ -24,6 +24,7 @@ struct names {
     bool java;
     VECTOR(struct known_frame) known; /* [0] unused */
     struct index index;
+    uint32_t last_object, last_kinds; /* neighbours are often of one object */
     struct buffer text, address, lossy, comm;
 };
 
@@ -177,10 +178,13 @@ static bool offset_shows(const struct names *n, uint32_t object) {
            text_find(objects_shown(n->tree->objects, object), ' ') != SIZE_MAX;
 }
 
-static struct known_frame location_key(const struct names *n, const struct location *location,
+static struct known_frame location_key(struct names *n, const struct location *location,
                                        const struct frame *frame) {
-    struct known_frame key = {.object = location->object,
-                              .kinds = kinds_of_object(n->tree->objects, location->object)};
+    if (n->last_object != location->object) {
+        n->last_object = location->object;
+        n->last_kinds = kinds_of_object(n->tree->objects, location->object);
+    }
+    struct known_frame key = {.object = location->object, .kinds = n->last_kinds};
     if (location->mode == MODE_KERNEL || location->mode == MODE_GUEST_KERNEL)
         key.kinds = KIND_KERNEL;
     key.kinds |= location->kinds & KIND_WAKER;
