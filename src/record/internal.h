@@ -75,6 +75,7 @@ struct recording {
     int group; /* a cgroup's directory; -1: none */
     bool few_files; /* a ring for each thread instead of each CPU */
     bool refused; /* perf events are, altogether: the ptrace sampler may do */
+    bool refused_waits; /* only those for waits are */
     pid_t child; /* launched, or 0 */
     int child_go; /* a byte here lets it exec; -1 */
     int child_failed; /* it writes errno here if it can't; -1 */

@@ -255,10 +255,23 @@ static bool fall_back(struct recording *r, int why) {
     }
 }
 
+/* Whether at least user code may be sampled. */
+static bool user_is_allowed(void) {
+    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .size = sizeof attr};
+    attr.config = PERF_COUNT_SW_CPU_CLOCK;
+    attr.exclude_kernel = attr.exclude_hv = attr.disabled = 1;
+    int why = errno, descriptor = event_open(&attr, 0, -1, 0);
+    if (descriptor >= 0)
+        close(descriptor);
+    errno = why;
+    return descriptor >= 0;
+}
+
 /* Why an event can't be opened, and what to do instead. */
 static bool refuse_event(struct recording *r, const struct wanted *wanted, struct error *error) {
     bool missing = errno == ENOENT || errno == ENODEV || errno == EOPNOTSUPP;
     r->refused = errno == EACCES || errno == EPERM || errno == ENOSYS || errno == EMFILE;
+    r->refused_waits = r->refused && r->off_cpu && user_is_allowed();
     if (missing && r->options->call_graph == CALL_GRAPH_LBR)
         return error_set(error, ERROR_DENIED,
                          "-g lbr needs a hardware counter with branch records, which this machine "

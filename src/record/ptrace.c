@@ -24,6 +24,10 @@ static const struct note_kind note_refused = {
     "perf-refused",
     "perf events are not to be had here (`wick doctor` says why): recorded with ptrace, "
     "which stops threads to look at them: no kernel stacks"};
+static const struct note_kind note_waits = {
+    "waits-refused",
+    "without privileges perf events give no stacks of waits: recorded with ptrace, "
+    "which stops threads to look at them: no kernel stacks"};
 static const struct note_kind note_late = {
     "late-looks",
     "# looks at the target's threads came too late, and were left out: a lower -F avoids it"};
@@ -342,7 +346,11 @@ bool record_with_ptrace(struct recording *r, struct error *error) {
     if (fine && launched && !r->child && !launch_began(r, error))
         fine = false;
     if (fine)
-        notes_add(&r->result->notes, r->refused ? &note_refused : &note_ptrace, 1, 0, NULL);
+        notes_add(&r->result->notes,
+                  r->refused_waits ? &note_waits
+                  : r->refused     ? &note_refused
+                                   : &note_ptrace,
+                  1, 0, NULL);
     if (s.skipped > s.looks / 20) /* a few are late on any busy machine */
         notes_add(&r->result->notes, &note_late, s.skipped, 0, NULL);
     if (s.narrow)
