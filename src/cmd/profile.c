@@ -200,14 +200,16 @@ static const char *target_kind(void) {
                                    : "threads";
 }
 
+static int target_status; /* what the target's end means for ours */
+
 /* The target's own failure is the first thing to know; what is wrong with the run comes after it. */
-static int end_run(struct run *run, const struct record_result *result) {
+static int end_run(struct run *run) {
     struct error error;
     struct buffer why = {0};
     char *path = NULL;
     bool good = !run_shortcoming(run, &why);
     bool publish = good || allow_partial;
-    int status = recording_target_status(result);
+    int status = target_status;
     if (!(publish ? run_publish(run, &path, &error) : run_reject(run, &path, &error))) {
         buffer_release(&why);
         return fail(&error);
@@ -231,6 +233,7 @@ static bool make_run(struct run *run, struct record_result *result, struct error
     bool fine = load_begin(load_log, error) && record_beside_load(result, error);
     load_end(&load);
     if (fine) {
+        target_status = recording_target_status(result);
         interrupted = 0; /* Ctrl-C ended the recording; what was recorded is still to be written */
         run_wrote(run, "profile.data");
         if (recording.target_output)
@@ -253,7 +256,7 @@ static int profile_run(struct run *run, struct record_result *result) {
         run_discard(run);
         return fail(&error);
     }
-    int status = end_run(run, result);
+    int status = end_run(run);
     print_notes(&result->notes);
     print_notes(&run->notes);
     return status;
