@@ -75,6 +75,9 @@ void script_traces_free(struct script_traces *traces);
 void script_add_trace(struct script *script, struct buffer *buffer, uint32_t event,
                       const struct key *key, const struct perfdata_sample *sample);
 
+/* trace_format.c: whether libtraceevent may parse it. */
+bool trace_format_is_sound(struct text format);
+
 /* script_memory.c: how perf spells where a load's data came from. */
 void script_add_source(struct buffer *buffer, uint64_t source);
 

@@ -20,9 +20,6 @@ static const struct note_kind note_no_fields = {
    from a buffer that is larger than their sum. */
 enum { FIELD_LIMIT = 1 << 16, PAYLOAD_SIZE = 1 << 18 };
 
-/* The library's parser calls itself for each bracket and operator. The kernel's own formats have nowhere near as many. */
-enum { NESTING_LIMIT = 200, OPERATOR_LIMIT = 1000 };
-
 struct script_traces {
     struct tep_handle *handle;
     struct tep_event **events; /* by index of the perfdata's; NULL: can't be printed */
@@ -86,83 +83,10 @@ static bool format_wanted(const struct perfdata *data, struct text format) {
     return false;
 }
 
-static bool format_is_flat(struct text format) {
-    unsigned nesting = 0, operators = 0; /* since the last comma */
-    for (size_t i = 0; i < format.length; i++) {
-        char c = format.data[i];
-        if (c == '(' || c == '{' || c == '[')
-            nesting++;
-        else if ((c == ')' || c == '}' || c == ']') && nesting)
-            nesting--;
-        operators = c == ',' ? 0 : operators + (c && strchr("+-*/%<>=!&|^~?:([{", c) != NULL);
-        if (nesting > NESTING_LIMIT || operators > OPERATOR_LIMIT)
-            return false;
-    }
-    return true;
-}
-
-static size_t skip_blanks(struct text t, size_t at) {
-    while (at < t.length && (t.data[at] == ' ' || t.data[at] == '\t'))
-        at++;
-    return at;
-}
-
-/* How long the size of a basic type is that stands there; 0: none does. */
-static size_t size_of_type(struct text t, size_t at) {
-    static const char *const types[] = {"u8",   "u16",   "u32",          "u64",          "s8",
-                                        "s16",  "s32",   "s64",          "char",         "int",
-                                        "long", "short", "unsigned int", "unsigned long"};
-    struct text rest = text_from(t, at < t.length ? at : t.length);
-    if (!text_starts(rest, TEXT("sizeof(")))
-        return 0;
-    size_t end = text_find(rest, ')');
-    for (size_t i = 0; i < COUNT_OF(types) && end != SIZE_MAX; i++)
-        if (text_equal(text_from(text_upto(rest, end), 7), text_of(types[i])))
-            return end + 1;
-    return 0;
-}
-
-/* Whether a plain number other than 0 stands at `at`, bracketed or not, and nothing behind it that binds as strongly as a division. */
-static bool is_divisor(struct text t, size_t at) {
-    at = skip_blanks(t, at);
-    bool bracket = at < t.length && t.data[at] == '(';
-    at = skip_blanks(t, at + bracket);
-    size_t start = at, size = size_of_type(t, at);
-    bool zero = !size;
-    at = start = at + size;
-    for (; at < t.length && t.data[at] >= '0' && t.data[at] <= '9'; at++)
-        zero &= t.data[at] == '0';
-    if (zero || at - start > 9)
-        return false;
-    while (at < t.length && ((t.data[at] | 32) == 'l' || (t.data[at] | 32) == 'u'))
-        at++;
-    at = skip_blanks(t, at);
-    if (bracket && (at == t.length || t.data[at] != ')'))
-        return false;
-    at = skip_blanks(t, at + bracket);
-    return at < t.length && strchr("),;+-<>=!&|^?:\n", t.data[at]) != NULL && t.data[at];
-}
-
-/* The library divides by whatever it is given. Formats of the kernel's divide by constants, if at all. */
-static bool format_divides_well(struct text format) {
-    bool quoted = false;
-    for (size_t i = 0; i < format.length; i++) {
-        char c = format.data[i];
-        if (quoted && c == '\\')
-            i++;
-        else if (c == '"')
-            quoted = !quoted;
-        else if (!quoted && (c == '/' || c == '%') && !is_divisor(format, i + 1))
-            return false;
-    }
-    return true;
-}
-
 static void read_format(struct tep_handle *handle, const struct perfdata *data,
                         struct section *section, const char *system) {
     struct text format = take(section, take_number(section, 8));
-    if (section->short_of || !format_wanted(data, format) || !format_is_flat(format) ||
-        !format_divides_well(format))
+    if (section->short_of || !format_wanted(data, format) || !trace_format_is_sound(format))
         return;
     char *copy = memory_copy(format.data, format.length);
     tep_parse_event(handle, copy, format.length, system);

@@ -1,5 +1,6 @@
 /* Script text against what perf printed of the same recordings: tests/unit/script/README.md says how it was made. */
 #include "profile/profile.h"
+#include "view/script.h"
 #include "view/view.h"
 
 #include <setjmp.h>
@@ -102,11 +103,51 @@ static void test_closed_early(void **state) {
     file_close(&recording);
 }
 
+static bool sound(const char *print) {
+    struct buffer format = {0};
+    buffer_printf(&format,
+                  "name: x\nID: 7\nformat:\n\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n"
+                  "\nprint fmt: %s\n",
+                  print);
+    bool fine = trace_format_is_sound(buffer_text(&format));
+    buffer_release(&format);
+    return fine;
+}
+
+/* What may be handed to a parser that believes everything. */
+static void test_formats(void **state) {
+    assert_true(sound("\"a=%d\", REC->a"));
+    assert_true(sound("\"100%% / %d; (\", REC->a / 1000L"));
+    assert_true(sound("\"%d\", (REC->a / (1000)) + REC->a % 64"));
+    assert_true(sound("\"%s\", __print_array(REC->a, REC->a / sizeof(u64), sizeof(u64))"));
+    static const char *const wrong[] = {
+        "\"%d\", REC->a / 0",     "\"%d\", REC->a / REC->a",
+        "\"%d\", REC->a / 1 * 0", "\"%d\", REC->a % (1 - 1)",
+        "\"%d\", (REC->a",        "\"%d\", REC->a)",
+        "\"%d\", (REC->a]",       "\"%d, REC->a",
+        "\"%d\", REC->a; x[16]",  "\"%d\", REC->a / sizeof(REC->a)"};
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        assert_false(sound(wrong[i]));
+    assert_false(trace_format_is_sound(
+        TEXT("name: x\nID: 7\nformat:\n\tfield:int a;\n\nprint fmt: \"\"\n")));
+    assert_false(trace_format_is_sound(TEXT("")));
+    struct buffer deep = {0};
+    buffer_add(&deep, TEXT("\"\", "));
+    for (int i = 0; i < 300; i++)
+        buffer_add_char(&deep, '(');
+    for (int i = 0; i < 300; i++)
+        buffer_add_char(&deep, ')');
+    buffer_add_char(&deep, 0);
+    assert_false(sound(deep.items));
+    buffer_release(&deep);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recordings),
         cmocka_unit_test(test_tracepoints),
         cmocka_unit_test(test_closed_early),
+        cmocka_unit_test(test_formats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
