@@ -242,8 +242,8 @@ static bool repeats(const struct code *before, const struct code *code) {
 }
 
 /* The stack may change between these two blocks. */
-static __attribute__((noinline)) void step(unsigned cpu, const struct code *before,
-                                           const struct code *code) {
+static __attribute__((noinline)) void step_slow(unsigned cpu, const struct code *before,
+                                                const struct code *code) {
     struct shared_thread *thread = &plugin.shared->threads[cpu];
     struct flow *flow = &plugin.flows[cpu];
     if (repeats(before, code))
@@ -262,6 +262,28 @@ static __attribute__((noinline)) void step(unsigned cpu, const struct code *befo
     thread->dropped = flow->dropped;
 }
 
+/* Most often it is a call that was made before, or the return from the last one. No call of our own in here, but at its
+   end. */
+static __attribute__((noinline)) void step(unsigned cpu, const struct code *before,
+                                           const struct code *code) {
+    struct shared_thread *thread = &plugin.shared->threads[cpu];
+    struct flow *flow = &plugin.flows[cpu];
+    bool quick = false;
+    if (before->control == CONTROL_RETURN || before->control == CONTROL_CALL)
+        flush(flow, thread);
+    if (before->control == CONTROL_RETURN)
+        quick = flow_return_quick(flow, code->pc);
+    else if (before->control == CONTROL_CALL &&
+             (before->target == NO_ADDRESS || before->target == code->pc))
+        quick = flow_call_quick(flow, code->pc, before->next, NO_ADDRESS);
+    if (__builtin_expect(!quick, 0)) {
+        step_slow(cpu, before, code);
+        return;
+    }
+    thread->pending = code->weight;
+    thread->node = flow->node;
+}
+
 /* Runs for each block executed: the next one in the same function costs a compare or two and one addition. */
 static void on_code(unsigned cpu, void *data) {
     const struct code *code = data;
@@ -270,8 +292,12 @@ static void on_code(unsigned cpu, void *data) {
     struct shared_thread *thread = &plugin.shared->threads[cpu];
     const struct code *before = thread->before;
     thread->before = code;
-    /* One branch for both: which of them it was is as hard to foresee as the guest's own branch. */
-    if (__builtin_expect((code->pc != before->quiet[0]) & (code->pc != before->quiet[1]), 0)) {
+    /* One branch for both: which of them it was is as hard to foresee as the guest's own branch. The barrier keeps the
+       compiler from making two of it again. */
+    unsigned loud = code->pc != before->quiet[0];
+    __asm__("" : "+r"(loud));
+    loud &= code->pc != before->quiet[1];
+    if (__builtin_expect(loud, 0)) {
         step(cpu, before, code);
         return;
     }

@@ -37,6 +37,51 @@ CASES = {
                            "_start 5\n_start;f 3\n_start;f;g 2\n", 0, ""),
     "narrow": (functions(_start="call f" + END, f="nop; ret"), ["-m32"], "_start 5\n_start;f 2\n", 0, ""),
     "ecall-frames": (functions(_start="nop" + END), ["--ecall-frames"], "_start 3\n_start;ecall:exit 1\n", 0, ""),
+    "unknown-code-is-an-address": (functions(_start="call 1f" + END) + "1: nop; nop; ret\n", [], "_start 5\n_start;0xN 3\n", 0, ""),
+    "jump-to-unknown-code-is-no-tail-call": (functions(_start="call f" + END, f="nop; j 1f") + "1: nop; ret\n", [],
+                                             "_start 5\n_start;f 4\n", 0, ""),
+    "jump-from-unknown-code-is-no-tail-call": (functions(_start="call 1f" + END, g="nop; ret") + "1: nop; j g\n", [],
+                                               "_start 5\n_start;0xN 4\n", 0, ""),
+    "nested-function-has-its-own-range": (functions(_start="call f" + END) + """.type f, @function
+.type g, @function
+f: nop
+   j g
+g: nop
+   j 1f
+.size g, .-g
+1: nop
+   ret
+.size f, .-f
+""", [], "_start 5\n_start;f 4\n_start;g 2\n", 0, ""),
+    "jump-within-around-a-nested-function": (functions(_start="call f" + END) + """.type f, @function
+.type g, @function
+f: nop
+   j 1f
+g: nop
+   ret
+.size g, .-g
+1: nop
+   ret
+.size f, .-f
+""", [], "_start 5\n_start;f 4\n", 0, ""),
+    "cold-part-is-its-function": (functions(_start="call f" + END) + """.type f, @function
+.type f.cold, @function
+f: nop
+   j f.cold
+1: ret
+.size f, .-f
+f.cold: nop
+   j 1b
+.size f.cold, .-f.cold
+""", [], "_start 5\n_start;f 5\n", 0, ""),
+    "longjmp-by-a-jump": (functions(_start="la s2, 1f; mv s3, sp; call f; nop; 1: nop" + END, f="addi sp, sp, -16; mv s1, ra; call g; nop; ret",
+                                    g="mv sp, s3; jr s2"), [], "_start 9\n_start;f 4\n_start;f;g 2\n", 0, ""),
+    "raw-is-addresses": (functions(_start="call f" + END, f="nop; ret"), ["--raw"], "0xN 5\n0xN;0xN 2\n", 0, ""),
+    "missing-instruction": (functions(_start="call f" + END, f="nop; lui t1, 0x700; jr t1"), [],
+                            "[partial];_start 2\n[partial];_start;f 3\n", 1,
+                            r"jump to 0x700000, which is not executable, pc 0x700000"),
+    "prover-print": (functions(_start="la a0, m; li a1, 4; li a7, 1; ecall; li a0, 0; li a7, 93; ecall") + ".data\nm: .ascii \"said\"\n",
+                     ["--abi", "prover", "--ecall-frames"], "_start 6\n_start;ecall:halt 1\n_start;ecall:print 1\n", 0, "said"),
     # faults: the counted part is there, the status is 1
     "fault-load": (functions(_start="call f" + END, f="nop; li a1, 16; ld a0, 0(a1); ret"), [], "[partial];_start 2\n[partial];_start;f 2\n", 1,
                    r"load of 8 bytes at 0x10, which is not readable, pc 0x[0-9a-f]+ \(f\+0x[0-9a-f]+\)"),

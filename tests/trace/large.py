@@ -1,0 +1,53 @@
+"""Ten million frames deep, and a trie of eleven million stacks: the tree, the table, the picture and the page. A thousandth of that unless
+LONG is set, for the whole takes minutes and gigabytes."""
+import json
+import os
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CC = "riscv64-linux-gnu-gcc"
+
+
+def rows(wick, work, program, size):
+    out = f"{work}/large.json"
+    p = subprocess.run([wick, "trace", "-q", "--json", "-o", out, program, size], capture_output=True, text=True)
+    if p.returncode:
+        return p.stderr, {}
+    with open(out) as f:
+        table = json.load(f)
+    os.unlink(out)
+    return table["total"], {row["name"]: row for row in table["rows"]}
+
+
+def check_pictures(wick, work, say, name, program, size):
+    """Drawn to the end; the picture of the whole depth and one of the first frames only."""
+    for view, options, begins, ends in (("svg", ["--max-depth", "2000"], b"<?xml", b"</svg>\n"), ("svg", [], b"<?xml", b"</svg>\n"),
+                                        ("html", [], b"<!DOCTYPE html>", b"</html>\n")):
+        out = f"{work}/large.{view}"
+        p = subprocess.run([wick, "trace", "-q", f"--{view}", *options, "-o", out, program, size], capture_output=True, text=True)
+        with open(out, "rb") as f:
+            first = f.read(len(begins))
+            f.seek(-len(ends), os.SEEK_END)
+            last = f.read()
+        os.unlink(out)
+        say(p.returncode == 0 and first == begins and last == ends, f"{name}-{view}{'-cut' if options else ''}",
+            f"{p.returncode} {p.stderr} {first} {last}")
+
+
+def check(wick, work, say):
+    long = bool(os.environ.get("LONG"))
+    for name, source, size in (("deep", f"{HERE}/deep.c", "10000000" if long else "10000"),
+                                      ("wide", f"{HERE}/../../bench/trace/stacks.c", "7" if long else "4")):
+        program = f"{work}/{name}"
+        subprocess.run([CC, "-O2", "-static", source, "-o", program], check=True)
+        total, found = rows(wick, work, program, size)
+        if name == "deep":
+            # Each of the n + 1 frames but the last executes the same number of instructions.
+            small = rows(wick, work, program, "1000")[1]["deep"]["self"]
+            each = (small - rows(wick, work, program, "0")[1]["deep"]["self"]) // 1000
+            wanted = small + each * (int(size) - 1000)
+            say(found and found["deep"]["self"] == wanted, "deep-counts", f"{found.get('deep') if found else total} wanted {wanted}")
+        else:
+            own = sum(row["self"] for row_name, row in found.items() if row_name[0] == "f" and row_name[1:].isdigit())
+            say(found and found["main"]["total"] > own > 10 ** int(size), "wide-counts", f"{total} {own}")
+        check_pictures(wick, work, say, name, program, size)
