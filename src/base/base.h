@@ -305,6 +305,12 @@ bool file_open(struct file *file, const char *path, struct error *error);
 bool file_open_descriptor(struct file *file, int descriptor, const char *path, struct error *error);
 /* As file_open, but as it is: nothing is unpacked. */
 bool file_open_raw(struct file *file, const char *path, struct error *error);
+/* Maps a large file's pages in the background, ahead of one who reads it from the front and would pay a fault for every few; or lets go of
+   them, when they have been read, as closing the file would. NULL where that is not worth it. End it before the file is closed. */
+struct paging;
+struct paging *file_page_in(const struct file *file);
+struct paging *file_page_out(const struct file *file);
+void paging_end(struct paging *paging); /* NULL is fine */
 /* True, and *error set, if the file shrank while it was mapped. */
 bool file_changed(const struct file *file, struct error *error);
 void file_close(struct file *file);

@@ -243,7 +243,10 @@ bool reading_pass1(struct reading *reading, struct error *error) {
     struct walk walk = {.reading = reading};
     for (size_t i = 0; i < reading->profile->data->events.count; i++)
         vector_push(&reading->events, ((struct event_seen){0}));
+    struct paging *paging =
+        reading->options->threads == 1 ? NULL : file_page_in(reading->profile->data->file);
     bool fine = waits_begin(reading, error) && walk_all(&walk, error);
+    paging_end(paging);
     if (fine && reading->waits)
         waits_lasted(reading->waits, walk.newest);
     if (fine) {

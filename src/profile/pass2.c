@@ -306,6 +306,8 @@ bool reading_pass2(struct reading *reading, struct error *error) {
     for (unsigned i = 0; i < threads; i++)
         worker_init(&pass.workers[i], reading, threads);
     parallel_run(threads, pieces, pass_piece, &pass);
+    if (threads > 1 && !reading->profile->tree->keep_samples)
+        reading->profile->paging = file_page_out(reading->profile->data->file);
 
     const struct error *failed = pass_error(&pass);
     if (!failed)

@@ -12,6 +12,7 @@ static const struct note_kind note_interrupted = {
 void profile_free(struct profile *profile) {
     if (!profile)
         return;
+    paging_end(profile->paging); /* before its file may be gone */
     tree_free(profile->tree);
     if (profile->objects)
         objects_free(profile->objects);

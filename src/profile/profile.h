@@ -50,6 +50,7 @@ struct profile {
     struct objects *objects;
     struct perfdata *data; /* for views that go back to a sample's record */
     struct spaces *spaces;
+    struct paging *paging; /* lets go of what has been read */
     uint64_t sample_count; /* all in the file, before filters */
     char *event_names;     /* what was counted, for titles: "cycles", "cycles, instructions" */
 };
