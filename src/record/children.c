@@ -3,10 +3,21 @@
  */
 #include "record/internal.h"
 
-#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+DIR *tasks_open(pid_t pid, struct error *error) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *directory = opendir(path);
+    if (!directory && errno == ENOENT)
+        error_set(error, ERROR_INPUT, "process %d: there is none", pid);
+    else if (!directory)
+        error_set(error, ERROR_INPUT, "process %d: %s", pid, strerror(errno));
+    return directory;
+}
 
 /* The fourth field of stat; the second is a name in brackets that may hold anything. */
 static pid_t parent_of(pid_t pid) {

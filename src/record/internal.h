@@ -4,6 +4,7 @@
 #ifndef WICK_RECORD_INTERNAL_H
 #define WICK_RECORD_INTERNAL_H
 
+#include <dirent.h>
 #include <sys/types.h>
 
 #include "record/offcpu_bpf.h"
@@ -172,6 +173,8 @@ struct process_list {
     size_t capacity;
 };
 void processes_add_children(struct process_list *list);
+/* children.c: the folder of a process's threads. */
+DIR *tasks_open(pid_t pid, struct error *error);
 /* Whether pids[i] was found as a child and is gone since: no error. */
 bool record_may_vanish(const struct record_options *options, size_t i);
 

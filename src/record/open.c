@@ -392,13 +392,11 @@ bool recording_open_thread(struct recording *r, pid_t tid, struct error *error) 
 static bool open_process(struct recording *r, pid_t pid, struct error *error) {
     struct index seen = {0};
     bool fine = true, found = true;
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", pid);
     for (int turn = 0; fine && found && turn < MOST_TURNS; turn++) {
         found = false;
-        DIR *directory = opendir(path);
+        DIR *directory = tasks_open(pid, error);
         if (!directory) {
-            fine = error_set(error, ERROR_INPUT, "process %d: %s", pid, strerror(errno));
+            fine = false;
             break;
         }
         for (struct dirent *entry; fine && (entry = readdir(directory));) {

@@ -154,11 +154,9 @@ static bool is_ours(pid_t tid) {
 
 /* Threads started while we look are traced by themselves if the one that starts them is; so again until none is new. */
 static bool attach_threads(struct sampler *s, struct process *process, bool *found) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", process->pid);
-    DIR *directory = opendir(path);
+    DIR *directory = tasks_open(process->pid, s->error);
     if (!directory)
-        return error_set(s->error, ERROR_INPUT, "process %d: %s", process->pid, strerror(errno));
+        return false;
     bool fine = true;
     *found = false;
     for (struct dirent *entry; fine && (entry = readdir(directory));) {
