@@ -1,3 +1,6 @@
+/*
+ * A tree as any view: which one, from the options; and its writing, for which the rooms do the work.
+ */
 #include "cmd/result.h"
 
 enum view { VIEW_FOLDED, VIEW_SVG, VIEW_HTML, VIEW_TABLE, VIEW_CSV, VIEW_JSON };

@@ -197,8 +197,7 @@ static void join_cold_parts(struct functions *functions) {
     for (uint32_t i = 1; i < functions->symbols.count; i++) {
         struct text parent = cold_parent(symbols[i].name);
         uint32_t id = parent.length ? find_named(functions, &index, parent, symbols[i].file) : 0;
-        if (id)
-            symbols[i].id = id;
+        symbols[i].id = id ? id : i;
     }
     index_release(&index);
 }

@@ -61,6 +61,15 @@ def check_counts(wick, work, say, machine, kind):
     say(not missing and not any("main;work" in stack for stack in stacks), f"threads-{machine}-{kind}", f"missing {missing}")
 
 
+def check_weights(wick, work, say, machine):
+    """What capstone tells, and what it does not: fib has one branch a call."""
+    program, out = f"{work}/threads-{machine}-static", f"{work}/machine.folded"
+    p = subprocess.run([wick, "trace", "-q", "--engine", "qemu", "--weight", "branches", "-o", out, program], capture_output=True, text=True)
+    say(p.returncode == 0 and 0 < own_counts(out)["fib"] < 3171, f"weight-branches-{machine}", f"{p.returncode} {own_counts(out)['fib']}")
+    p = subprocess.run([wick, "trace", "--engine", "qemu", "--weight", "loaded", "-o", out, program], capture_output=True, text=True)
+    say(p.returncode == 2 and "only instructions and branches" in p.stderr, f"weight-loaded-{machine}", f"{p.returncode} {p.stderr}")
+
+
 def check_forked(wick, work, say):
     program, out = f"{work}/threads-riscv64-static", f"{work}/machine.folded"
     results = []
@@ -109,6 +118,8 @@ def check(wick, work, say):
             continue
         for kind in ("static", "dynamic"):
             check_counts(wick, work, say, machine, kind)
+        if machine != "riscv64":
+            check_weights(wick, work, say, machine)
     check_forked(wick, work, say)
     check_shapes(wick, work, say, "longjmp", "main work deep activation")
     check_shapes(wick, work, say, "exceptions", "main retry middle leaf")

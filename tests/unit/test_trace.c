@@ -264,6 +264,43 @@ static void test_long_jump_to_outer_activation(void **state) {
     machine_close(&m);
 }
 
+/* As on x86 and Arm: into the middle of a function that is live, without a return. */
+static void long_jump_by_jump(uint64_t sp_main, uint64_t sp_foo, uint64_t sp_bar) {
+    struct machine m = {0};
+    three(&m);
+    flow_call(&m.flow, 0x2000, 0x1008, sp_main);
+    flow_call(&m.flow, 0x3000, 0x2008, sp_foo);
+    flow_jump(&m.flow, 0x3010, 0x2020, sp_foo);
+    assert_string_equal(stack(&m), "main;foo");
+    flow_call(&m.flow, 0x3000, 0x2028, sp_foo);
+    flow_jump(&m.flow, 0x3010, 0x1030, sp_main);
+    assert_string_equal(stack(&m), "main");
+    flow_call(&m.flow, 0x2000, 0x1040, sp_main);
+    flow_jump(&m.flow, 0x2010, 0x3020, sp_bar); /* nobody there: a tail call into the middle */
+    assert_string_equal(stack(&m), "main;bar");
+    machine_close(&m);
+}
+
+static void test_long_jump_by_jump(void **state) {
+    long_jump_by_jump(NO_ADDRESS, NO_ADDRESS, NO_ADDRESS);
+    long_jump_by_jump(0x8000, 0x7000, 0x6000);
+}
+
+static void test_cold_part(void **state) {
+    struct machine m = {0};
+    add(&m, "f", 0x2000, 0x100);
+    add(&m, "f.cold", 0x1000, 0x10);
+    add(&m, "lonely.cold", 0x3000, 0x10);
+    assert_string_equal(looked_up(&m, 0x1004), "f");
+    assert_int_equal(functions_find(m.functions, 0x1004).function,
+                     functions_find(m.functions, 0x2004).function);
+    assert_string_equal(looked_up(&m, 0x3004), "lonely.cold");
+    add(&m, "f", 0x4000, 0x10); /* two of that name: nobody knows whose it is */
+    add(&m, "f.cold", 0x5000, 0x10);
+    assert_string_equal(looked_up(&m, 0x5004), "f.cold");
+    functions_free(m.functions);
+}
+
 static void test_return_of_two_frames(void **state) {
     for (int known = 0; known < 2; known++) {
         struct machine m = {0};
@@ -366,6 +403,8 @@ int main(void) {
         cmocka_unit_test(test_unknown_symbols),
         cmocka_unit_test(test_long_jump),
         cmocka_unit_test(test_long_jump_to_outer_activation),
+        cmocka_unit_test(test_long_jump_by_jump),
+        cmocka_unit_test(test_cold_part),
         cmocka_unit_test(test_return_of_two_frames),
         cmocka_unit_test(test_context_switches_do_not_drift),
         cmocka_unit_test(test_switches_by_jump_do_not_drift),
