@@ -279,6 +279,13 @@ bool ids_read(struct perfdata *data, struct error *error) {
 
 /* ---- the data section ---- */
 
+/* wick's own writer tells the size now and then, so that perf reads what a killed recording left; its features come only at the end. */
+static bool is_unfinished(const struct file *file, uint64_t end) {
+    static const uint8_t none[32];
+    return load_u64(file->data + AT_HEADER_SIZE) == FILE_HEADER_SIZE && file->size > end &&
+           memcmp(file->data + AT_FEATURES, none, sizeof none) == 0;
+}
+
 /* perf writes the size when it ends: 0 is what a killed `perf record` leaves, and the records then go on to the end of the file. */
 static bool data_read(struct perfdata *data, struct error *error) {
     const struct file *file = data->file;
@@ -293,13 +300,14 @@ static bool data_read(struct perfdata *data, struct error *error) {
                         (unsigned long long)size);
     data->data_start = offset;
     data->data_end = end;
-    data->open_ended = size == 0 || end > file->size;
+    data->open_ended = size == 0 || end > file->size || is_unfinished(file, end);
     if (!data->open_ended)
         return true;
     if (data->strict)
         return error_at(error, file->path, size ? file->size : AT_DATA + 8,
-                        size ? "the file ends inside its data"
-                             : "data size is 0: the recording was killed");
+                        end > file->size ? "the file ends inside its data"
+                        : size           ? "there is more than its data: the recording was killed"
+                                         : "data size is 0: the recording was killed");
     data->data_end = data->cut = file->size;
     data->is_cut = true;
     return true;

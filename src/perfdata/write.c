@@ -28,6 +28,7 @@ struct perfdata_writer {
     char *path;
     struct perfdata_writer_options options;
     uint64_t size; /* bytes written so far */
+    bool failed;   /* the last write: the size told in the header stays that of the last round */
     uint64_t data_start;
     uint8_t header[HEADER_SIZE];
     VECTOR(struct feature) features;
@@ -44,8 +45,10 @@ static bool write_all(struct perfdata_writer *writer, const void *data, size_t s
         ssize_t written = write(writer->descriptor, p, size);
         if (written < 0 && errno == EINTR)
             continue;
-        if (written < 0)
+        if (written < 0) {
+            writer->failed = true;
             return error_set(error, ERROR_INPUT, "%s: %s", writer->path, strerror(errno));
+        }
         p += written;
         size -= (size_t)written;
         writer->size += (uint64_t)written;
@@ -220,10 +223,21 @@ bool perfdata_write_split(struct perfdata_writer *writer, const void *first, siz
            perfdata_write(writer, second, second_size, error);
 }
 
+/* In the header, where perf looks for it: all that was written until now can be read, whatever happens next. The mark of the round comes after it:
+   what is longer than it says, and has no features, is known to be unfinished. */
+static bool tell_size(struct perfdata_writer *writer, struct error *error) {
+    if (writer->options.stream)
+        return true;
+    uint64_t size = writer->size - writer->data_start;
+    memcpy(writer->header + AT_DATA_SIZE, &size, sizeof size);
+    return pwrite(writer->descriptor, &size, sizeof size, AT_DATA_SIZE) == sizeof size ||
+           error_errno(error, writer->path);
+}
+
 /* Never compressed: perf looks for it between compressed records. */
 bool perfdata_write_round(struct perfdata_writer *writer, struct error *error) {
     struct perf_event_header round = {.type = RECORD_FINISHED_ROUND, .size = sizeof round};
-    return write_all(writer, &round, sizeof round, error);
+    return tell_size(writer, error) && write_all(writer, &round, sizeof round, error);
 }
 
 uint64_t perfdata_writer_size(const struct perfdata_writer *writer) {
@@ -303,9 +317,7 @@ static bool write_features(struct perfdata_writer *writer, struct error *error) 
 bool perfdata_finish(struct perfdata_writer *writer, struct error *error) {
     if (writer->options.stream)
         return true;
-    uint64_t data_size = writer->size - writer->data_start;
-    memcpy(writer->header + AT_DATA_SIZE, &data_size, sizeof data_size);
-    if (!write_features(writer, error))
+    if (writer->failed || !tell_size(writer, error) || !write_features(writer, error))
         return false;
     if (pwrite(writer->descriptor, writer->header, HEADER_SIZE, 0) != HEADER_SIZE)
         return error_errno(error, writer->path);

@@ -1,8 +1,8 @@
 /*
  * Writing perf.data: a file that perf, hotspot and wick read, or a stream for a pipe.
  *
- * The header goes out first with a data size of 0, which every reader takes for "up to the end of the file": a recording that
- * is killed is readable up to its last record. perfdata_finish() writes the feature sections and then the header again.
+ * The header goes out first, and the size of the data in it is set after each round: of a recording that is killed, perf reads all rounds, and wick
+ * all records. perfdata_finish() writes the feature sections and then the header again.
  * A stream has no such second thoughts: attributes and features are records of their own, at its beginning.
  */
 #ifndef WICK_PERFDATA_WRITER_H
