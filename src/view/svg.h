@@ -50,6 +50,7 @@ void svg_write_tail(struct out *out, const struct svg_options *options);
 /* web/svg/, made into bytes by tools/embed. */
 extern const struct text svg_script_text, svg_style_text;
 
-enum { SVG_MARGIN = 10 };
+/* Of a picture with more rows than SVG_TALL, the script keeps only those near the window in the document. */
+enum { SVG_MARGIN = 10, SVG_TALL = 2500 };
 
 #endif

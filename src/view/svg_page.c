@@ -224,6 +224,9 @@ void svg_write_head(struct out *out, const struct flame *flame, const struct svg
     add_provenance(&buffer, options->notes);
     add_root(&buffer, title, layout);
     add_style(&buffer, options, layout->font_size);
+    if (layout->rows > SVG_TALL && !options->no_script) /* before the frames: they are not laid out then */
+        buffer_add(&buffer, TEXT("<script>(document.currentScript?.ownerSVGElement ?? "
+                                 "document.documentElement).classList.add(\"t\")</script>\n"));
     add_gradient(&buffer, options->background);
     buffer_add(&buffer, TEXT("<rect id=\"back\" width=\"100%\" height=\"100%\"/>\n"));
     add_line(&buffer, "title", 2 * layout->font_size, title);

@@ -221,6 +221,28 @@ test("deep", async page => {
   assert.equal(await page.locator("#frames > g.v").count(), depth + 1);
 });
 
+test("very-deep", async page => {
+  const depth = 100000, names = Array.from({ length: depth }, (_, i) => "f" + i);
+  await page.goto(draw(names.join(";") + " 7\n", "svg"));
+  const inSight = () => page.evaluate(() => [...document.querySelectorAll("#frames > g")].filter(g => {
+    const box = g.getBoundingClientRect();
+    return box.height && box.bottom > 0 && box.top < innerHeight;
+  }).map(g => g.querySelector("title").textContent.split(" ")[0]));
+  const laidOut = () => page.locator("#frames > g").count();
+  assert.ok((await inSight()).includes("f99999"), "the leaves are at the top");
+  assert.ok(await laidOut() < 500, "only what is near is laid out");
+  await page.evaluate(() => scrollTo(0, 1e9));
+  await page.waitForFunction(() => [...document.querySelectorAll("#frames > g > title")].some(t => t.textContent.startsWith("all ")));
+  assert.ok((await inSight()).includes("f0"), "and the root at the bottom");
+  assert.ok(await laidOut() < 500);
+  await frame(page, "f4").click();
+  assert.ok((await inSight()).includes("f4"), "zoomed");
+  assert.equal(query(page).get("y"), "5");
+  await page.keyboard.press("Escape");
+  await page.fill("#search", "^f77$");
+  assert.equal(await page.locator("#frames > g.m").count(), 1);
+});
+
 test("icicle", async page => {
   await page.goto(draw(stacks, "svg", "--inverted"));
   assert.ok((await box(page, "main")).y > (await box(page, "all")).y);

@@ -299,7 +299,38 @@ function tell(i) {
   details.hidden = i < 0;
 }
 
+// Of a picture of thousands of rows only those near the window are in the document, or a browser needs half a minute for 100,000: the file
+// hides its frames (class t) until they are taken out here.
+const nearMargin = 1500, rows = [];
+let near = [0, 0]; // the rows that are in the document, from and to
+const isTall = svg.classList.contains("t") && svg === document.documentElement;
+if (isTall) {
+  for (let i = 0; i < count; i++) (rows[depth[i]] ??= []).push(i);
+  frames.replaceChildren();
+}
+svg.classList.remove("t");
+
+function showNear() {
+  const a = scrollY - nearMargin, b = scrollY + innerHeight + nearMargin;
+  const row = y => Math.min(rows.length, Math.max(0, Math.round((inverted ? y - rootY : rootY - y) / rowHeight)));
+  const from = row(inverted ? a : b), to = Math.max(from, row(inverted ? b : a));
+  if (from === near[0] && to === near[1]) return;
+  for (let d = near[0]; d < near[1]; d++)
+    if (d < from || d >= to) for (const i of rows[d]) items[i].remove();
+  for (let d = from; d < to; d++)
+    if (d < near[0] || d >= near[1]) for (const i of rows[d]) frames.append(items[i]);
+  near = [from, to];
+}
+
+// What is not in the document can't have the focus.
+function reveal(i) {
+  if (!isTall || (depth[i] >= near[0] && depth[i] < near[1])) return;
+  scrollTo(scrollX, number(rects[i], "y") - innerHeight / 2);
+  showNear();
+}
+
 function stand() {
+  if (isTall) showNear();
   const tall = svg.getBoundingClientRect().height, alone = svg === document.documentElement;
   const top = alone ? Math.max(0, scrollY) : 0;
   const bottom = alone ? Math.min(tall, top + innerHeight) : tall;
@@ -349,7 +380,7 @@ function focus(i, really = true) {
   g.setAttribute("tabindex", "0");
   g.setAttribute("aria-level", depth[i] + 1);
   g.setAttribute("aria-label", titleOf(i).slice(0, 2000));
-  if (really) g.focus();
+  if (really) reveal(i), g.focus();
   if (really) tell(i);
 }
 
