@@ -65,7 +65,8 @@ async function runOne(browser, group, { name, body, notInFirefox }, options) {
 
 export async function runAll(group, pageOptions = {}) {
   const browser = await launch();
-  for (const one of cases) await runOne(browser, group, one, pageOptions[one.name]);
+  const chosen = cases.filter(one => !process.env.ONLY || one.name === process.env.ONLY);
+  for (const one of chosen) await runOne(browser, group, one, pageOptions[one.name]);
   await browser.close();
 }
 

@@ -324,6 +324,16 @@ test("hostile-names", async page => {
   assert.equal(await page.evaluate(() => window.ran), undefined, "nothing ran");
 });
 
+test("hostile-bytes", async page => {
+  const bytes = Buffer.concat([Buffer.from("root;ctrl\x01\x02\x1b[31m\x7f;leaf 10\nroot;bad"), Buffer.from([0xff, 0xfe, 0x80, 0xc0, 0xed, 0xa0, 0x80]),
+                               Buffer.from(";leaf 10\n")]);
+  await open(page, draw(bytes, "html", "--html"));
+  const shown = await page.evaluate(() => wickPage.model.places.map(p => p.name));
+  assert.ok(shown.includes("ctrl\x01\x02\x1b[31m\x7f"), "control characters as given");
+  assert.ok(shown.some(name => /^bad\ufffd{7}$/.test(name)), "bytes that are no UTF-8");
+  await view(page, "table");
+});
+
 test("million-nodes", async page => {
   // A tenth of it where everything is ten times slower.
   const count = process.env.SANITIZED ? 40000 : 400000, lines = [];
