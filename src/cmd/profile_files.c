@@ -104,6 +104,7 @@ static bool write_svg(struct artifact *a, const char *file, const struct flame *
                                   .subtitle = subtitle,
                                   .notes = subtitle,
                                   .min_width = min_width,
+                                  .is_reversed = request.flame.reverse,
                                   .colouring.palette = palette};
     bool fine = artifact_open(a, file, &out);
     if (fine) {
@@ -118,10 +119,10 @@ static bool write_reverse(struct artifact *a, const struct view_names *names) {
     struct notes unused = {0};
     request.flame.reverse = true;
     struct flame *flame = make_flame(a->source, &unused, a->error);
-    request.flame.reverse = false;
     notes_release(&unused);
     bool fine = flame && write_svg(a, names->reverse, flame, names->reverse_title, names->palette,
                                    REVERSE_MIN_WIDTH);
+    request.flame.reverse = false;
     flame_free(flame);
     return fine;
 }
