@@ -5,9 +5,11 @@
 #include "trace/machine.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #define CODE_LINE 64
+_Static_assert(PAGE_SIZE / CODE_LINE == 64, "the lines of a page are the bits of a word");
 #define CODE_BYTES (GUEST_SIZE / CODE_LINE / 8)
 
 static void *reserve(size_t size) {
@@ -35,6 +37,7 @@ void memory_close(struct guest_memory *memory) {
         munmap(memory->rights, PAGE_COUNT + GUEST_SIZE + PAGE_SIZE);
     if (memory->code)
         munmap(memory->code, CODE_BYTES);
+    vector_release(&memory->code_pages);
     memset(memory, 0, sizeof *memory);
 }
 
@@ -131,16 +134,24 @@ bool memory_has_code(const struct guest_memory *memory, uint64_t address, uint64
     return false;
 }
 
+/* A page has 64 lines: its bits are one word of `code`. */
 void memory_mark_code(struct guest_memory *memory, uint64_t address, uint64_t size) {
+    for (uint64_t page = address / PAGE_SIZE; page <= (address + size - 1) / PAGE_SIZE; page++) {
+        if (!load_u64(memory->code + page * 8))
+            vector_push(&memory->code_pages, (uint32_t)page);
+        memory->rights[page] &= (uint8_t)~PAGE_STORE;
+    }
     for (uint64_t line = address / CODE_LINE; line <= (address + size - 1) / CODE_LINE; line++)
         memory->code[line / 8] |= (uint8_t)(1 << line % 8);
-    for (uint64_t page = address / PAGE_SIZE; page <= (address + size - 1) / PAGE_SIZE; page++)
-        memory->rights[page] &= (uint8_t)~PAGE_STORE;
 }
 
+/* Costs what was translated, for a guest that writes its own code does this often. */
 void memory_forget_code(struct guest_memory *memory) {
-    madvise(memory->code, CODE_BYTES, MADV_DONTNEED);
-    for (uint64_t page = 0; page < PAGE_COUNT; page++)
+    for (size_t i = 0; i < memory->code_pages.count; i++) {
+        uint64_t page = memory->code_pages.items[i];
+        memset(memory->code + page * 8, 0, 8);
         if (memory->rights[page] & PAGE_WRITE)
             memory->rights[page] |= PAGE_STORE;
+    }
+    memory->code_pages.count = 0;
 }

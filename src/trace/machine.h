@@ -32,6 +32,7 @@ struct guest_memory {
     uint8_t *base;   /* address 0; the rights are in front of it */
     uint8_t *rights; /* by page */
     uint8_t *code;   /* a bit for each 64 bytes that were translated */
+    VECTOR(uint32_t) code_pages; /* that have such bits */
     uint64_t mapped_pages;
     uint64_t max_pages;
 };

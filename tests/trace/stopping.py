@@ -100,6 +100,12 @@ def check_views(wick, program, out, say):
                 f"{p.returncode} {p.stderr} {text[:300]}")
 
 
+def check_enrich(wick, program, out, say):
+    subprocess.run([wick, "trace", "-q", "--raw", "-o", out, program, "fault"], capture_output=True)
+    p = subprocess.run([wick, "enrich", out, "--elf", program], capture_output=True, text=True)
+    say(p.returncode == 0 and marked(p.stdout) and re.search(r";outer[^;]*;inner", p.stdout), "enrich-partial", f"{p.returncode} {p.stderr} {p.stdout[-300:]}")
+
+
 def check_start(wick, work, say):
     program = f"{work}/start"
     subprocess.run([CC, "-O2", "-static", f"{HERE}/start.c", "-o", program], check=True)
@@ -130,5 +136,6 @@ def check(wick, work, say, finite, qemu):
     check_checkpoints(wick, program, out, say)
     check_checkpoint_end(wick, finite, out, say)
     check_views(wick, program, out, say)
+    check_enrich(wick, program, out, say)
     if qemu:
         check_start(wick, work, say)
