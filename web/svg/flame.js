@@ -322,10 +322,11 @@ function showNear() {
   near = [from, to];
 }
 
-// What is not in the document can't have the focus.
+// What is not in the document can't have the focus, and where a browser would scroll to is anybody's guess.
 function reveal(i) {
-  if (!isTall || (depth[i] >= near[0] && depth[i] < near[1])) return;
-  scrollTo(scrollX, number(rects[i], "y") - innerHeight / 2);
+  const y = number(rects[i], "y");
+  if (!isTall || (y > scrollY + 40 && y < scrollY + innerHeight - 60)) return;
+  scrollTo(scrollX, y - innerHeight / 2);
   showNear();
 }
 
@@ -380,7 +381,7 @@ function focus(i, really = true) {
   g.setAttribute("tabindex", "0");
   g.setAttribute("aria-level", depth[i] + 1);
   g.setAttribute("aria-label", titleOf(i).slice(0, 2000));
-  if (really) reveal(i), g.focus();
+  if (really) reveal(i), g.focus({preventScroll: isTall});
   if (really) tell(i);
 }
 
