@@ -1,7 +1,9 @@
 /*
  * Waits of known length, each kind in a function of its own, on the first thread. Around every wait it takes wall time and the
- * thread's CPU time; the difference is the time off the CPU, run queue included. At the end it prints the sum of each kind,
- * in nanoseconds: `wait_sleep 300123456`. usage: waits [ROUNDS] [FILE]
+ * thread's CPU time; the difference is the time off the CPU, run queue included. The kernel begins to count CPU time when it wakes a
+ * thread, not when that thread gets the CPU (after a disk's interrupt was dealt with, a quarter of a millisecond later), so this is the
+ * least; the wall time of the call that waits is the most. At the end it prints both sums of each kind, in nanoseconds:
+ * `wait_sleep 300123456 301234567`. usage: waits [ROUNDS] [FILE]
  */
 #define _GNU_SOURCE
 #include "spin.h"
@@ -15,13 +17,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { PAUSE = 5000000, BLOCK = 1 << 20 };
+enum { PAUSE = 5000000, BLOCK = 16 << 20 };
 
 struct kind {
     const char *name;
     void (*wait)(void);
     bool meets;  /* the other thread first, outside of what is measured */
     int64_t off; /* nanoseconds */
+    int64_t most;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -41,13 +44,23 @@ KEEP static void pause_for(long nanoseconds) {
     RESULT(time.tv_nsec);
 }
 
-/* The truth of one wait. The functions below call it at both ends, so that their frames are on the stack all the time. */
-static int64_t off_now(void) {
+/* The truth of one wait. The functions below call these at both ends, so that their frames are on the stack all the time. */
+struct moment {
+    int64_t wall, off;
+};
+
+static struct moment moment_now(void) {
     int64_t wall = clock_of(CLOCK_MONOTONIC);
-    return wall - clock_of(CLOCK_THREAD_CPUTIME_ID);
+    return (struct moment){wall, wall - clock_of(CLOCK_THREAD_CPUTIME_ID)};
 }
 
 static struct kind *measured;
+
+static void measure_from(struct moment before) {
+    struct moment after = moment_now();
+    measured->off += after.off - before.off;
+    measured->most += after.wall - before.wall;
+}
 
 /* The C library keeps no frame pointers, so a walk along them misses who calls it: these are there to be missed. */
 KEEP static void take_lock(void) {
@@ -56,7 +69,7 @@ KEEP static void take_lock(void) {
 }
 
 KEEP static bool write_disk(void) {
-    bool fine = pwrite(file, block, BLOCK, 0) == BLOCK && fdatasync(file) == 0;
+    bool fine = fdatasync(file) == 0;
     RESULT(fine);
     return fine;
 }
@@ -69,31 +82,32 @@ KEEP static bool read_pipe(void) {
 }
 
 KEEP static void wait_sleep(void) {
-    int64_t before = off_now();
+    struct moment before = moment_now();
     pause_for(PAUSE);
-    measured->off += off_now() - before;
+    measure_from(before);
 }
 
 /* The other thread has the lock already when both have met, and keeps it for a while. */
 KEEP static void wait_lock(void) {
-    int64_t before = off_now();
+    struct moment before = moment_now();
     take_lock();
-    measured->off += off_now() - before;
+    measure_from(before);
     pthread_mutex_unlock(&lock);
 }
 
+/* The bytes are there before: copying them is work. */
 KEEP static void wait_disk(void) {
-    int64_t before = off_now();
+    struct moment before = moment_now();
     if (!write_disk())
         perror("waits: writing");
-    measured->off += off_now() - before;
+    measure_from(before);
 }
 
 KEEP static void wait_pipe(void) {
-    int64_t before = off_now();
+    struct moment before = moment_now();
     if (!read_pipe())
         perror("waits: reading");
-    measured->off += off_now() - before;
+    measure_from(before);
 }
 
 /* The one who is waited for: its own pauses are in these functions, whatever the first thread does. */
@@ -133,10 +147,10 @@ int main(int argc, char **argv) {
     if (argc > 1)
         rounds = atoi(argv[1]);
     const char *path = argc > 2 ? argv[2] : "waits.tmp";
-    struct kind kinds[] = {{"wait_sleep", wait_sleep, false, 0},
-                           {"wait_lock", wait_lock, true, 0},
-                           {"wait_disk", wait_disk, false, 0},
-                           {"wait_pipe", wait_pipe, true, 0}};
+    struct kind kinds[] = {{"wait_sleep", wait_sleep, false, 0, 0},
+                           {"wait_lock", wait_lock, true, 0, 0},
+                           {"wait_disk", wait_disk, false, 0, 0},
+                           {"wait_pipe", wait_pipe, true, 0, 0}};
     pthread_t helper;
     block = malloc(BLOCK);
     file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -148,6 +162,8 @@ int main(int argc, char **argv) {
     pthread_create(&helper, NULL, help, NULL);
     for (int i = 0; i < rounds; i++) {
         memset(block, i, BLOCK);
+        if (pwrite(file, block, BLOCK, 0) != BLOCK)
+            perror("waits: writing");
         for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
             measured = &kinds[k];
             if (kinds[k].meets)
@@ -158,6 +174,6 @@ int main(int argc, char **argv) {
     }
     pthread_join(helper, NULL);
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
-        printf("%s %lld\n", kinds[k].name, (long long)kinds[k].off);
+        printf("%s %lld %lld\n", kinds[k].name, (long long)kinds[k].off, (long long)kinds[k].most);
     return 0;
 }
