@@ -143,14 +143,14 @@ struct symbols *object_symbols(struct objects *objects, struct object *object) {
 /* ---- asking ---- */
 
 /* Two threads may work the same name out; the first to store it wins, and both are the same. */
-static struct text resolve_name(struct object *object, struct symbols *symbols, uint32_t number) {
+static struct text resolve_name(struct symbols *symbols, uint32_t number) {
     const struct text *known =
         atomic_load_explicit(&symbols->resolved[number], memory_order_acquire);
     if (known)
         return *known;
     struct buffer name = {0};
     symbols_print_name(symbols, &symbols->entries.items[number], &name);
-    pthread_mutex_lock(&object->lock);
+    pthread_mutex_lock(&symbols->lock);
     known = atomic_load_explicit(&symbols->resolved[number], memory_order_relaxed);
     if (!known) {
         struct text *made = arena_alloc(&symbols->arena, sizeof *made);
@@ -158,7 +158,7 @@ static struct text resolve_name(struct object *object, struct symbols *symbols, 
         atomic_store_explicit(&symbols->resolved[number], made, memory_order_release);
         known = made;
     }
-    pthread_mutex_unlock(&object->lock);
+    pthread_mutex_unlock(&symbols->lock);
     buffer_release(&name);
     return *known;
 }
@@ -166,7 +166,7 @@ static struct text resolve_name(struct object *object, struct symbols *symbols, 
 bool symbols_symbol(struct object *object, struct symbols *symbols, uint32_t number, uint64_t base,
                     struct symbol *symbol) {
     const struct entry *entry = &symbols->entries.items[number];
-    *symbol = (struct symbol){.name = resolve_name(object, symbols, number),
+    *symbol = (struct symbol){.name = resolve_name(symbols, number),
                               .start = entry->start - base,
                               .end = entry->end - base};
     return symbol->name.length > 0;

@@ -9,6 +9,7 @@
 
 void symbols_init(struct symbols *symbols, const struct objects_options *options) {
     *symbols = (struct symbols){.options = options};
+    pthread_mutex_init(&symbols->lock, NULL);
 }
 
 void symbols_release(struct symbols *symbols) {
@@ -17,6 +18,7 @@ void symbols_release(struct symbols *symbols) {
     free(symbols->tree.left);
     free(symbols->tree.right);
     free(symbols->resolved);
+    pthread_mutex_destroy(&symbols->lock);
     arena_release(&symbols->arena);
     buffer_release(&symbols->made);
 }

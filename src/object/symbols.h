@@ -14,6 +14,7 @@
 
 #include "object/object.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 enum { SYMBOLS_SOURCES = 4 };
@@ -69,8 +70,10 @@ struct symbols {
     struct symbols_tree tree;
 
     _Atomic(const struct text *) *resolved; /* by entry; NULL until asked for */
-    struct arena arena;                     /* of resolved names: under the object's lock */
-    struct buffer made;                     /* names that no file has */
+    pthread_mutex_t
+        lock; /* of the arena: the object's own is held for long while debug information is unpacked */
+    struct arena arena; /* of resolved names */
+    struct buffer made; /* names that no file has */
 };
 
 void symbols_init(struct symbols *symbols, const struct objects_options *options);
