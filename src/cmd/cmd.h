@@ -55,8 +55,6 @@ struct syntax {
 /* Values are taken as `--name value` or `--name=value`, letters as `-o value` or `-ovalue`; `--` ends the options. What is left goes
    into *operands. 0: go on; otherwise (help was asked for, or an error was printed) stop with *status. */
 bool options_parse(const struct syntax *syntax, int argc, char **argv, text_list *operands, int *status);
-/* "20us", "1.5ms", "2s": with its unit, in nanoseconds. */
-bool value_duration(const char *value, uint64_t *nanoseconds, struct error *error);
 
 /* ---- what was asked for ------------------------------------------------------------------- */
 

@@ -39,22 +39,6 @@ static bool value_double(const char *value, double *result, struct error *error)
     return true;
 }
 
-bool value_duration(const char *value, uint64_t *nanoseconds, struct error *error) {
-    static const struct {
-        const char *name;
-        double scale;
-    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-    char *end;
-    double number = strtod(value, &end);
-    for (size_t i = 0; i < COUNT_OF(units); i++) {
-        if (end == value || strcmp(end, units[i].name) != 0 || !(number >= 0 && number < 1e9))
-            continue;
-        *nanoseconds = (uint64_t)(number * units[i].scale);
-        return true;
-    }
-    return error_set(error, ERROR_USAGE, "'%s' is no time: 20us, 1.5ms, 2s", value);
-}
-
 static bool option_set(const struct option *option, const char *value, struct error *error) {
     uint64_t number;
     switch (option->kind) {

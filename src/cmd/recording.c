@@ -81,11 +81,11 @@ static bool set_off_cpu(const char *value, struct error *error) {
 }
 
 static bool set_least(const char *value, struct error *error) {
-    return value_duration(value, &recording.least_wait, error);
+    return parse_length(value, &recording.least_wait, error);
 }
 
 static bool set_most(const char *value, struct error *error) {
-    return value_duration(value, &recording.most_wait, error);
+    return parse_length(value, &recording.most_wait, error);
 }
 
 const struct option options_off_cpu[] = {

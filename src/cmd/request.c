@@ -53,7 +53,9 @@ static bool decimal(struct text t, uint64_t each, unsigned digits, uint64_t *res
     struct text whole = dot == SIZE_MAX ? t : text_upto(t, dot);
     struct text part = dot == SIZE_MAX ? TEXT("") : text_from(t, dot + 1);
     uint64_t fraction = 0;
-    if (!text_to_u64(whole, result) || part.length > digits ||
+    *result = 0;
+    if (whole.length + part.length == 0 || part.length > digits ||
+        (whole.length && !text_to_u64(whole, result)) ||
         (part.length && !text_to_u64(part, &fraction)))
         return false;
     for (size_t i = part.length; i < digits; i++)
