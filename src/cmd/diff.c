@@ -144,7 +144,6 @@ int command_diff(int argc, char **argv) {
     request_settle();
     report_options_settle(&table, limit, as_csv, as_json,
                           as_table || as_csv || as_json ? request.output : NULL);
-    picture.is_reversed = request.flame.reverse;
     if (request.operands.count != 2)
         return fail_usage("diff", "wants two files, BEFORE and AFTER");
     struct error error;

@@ -86,7 +86,6 @@ int command_flame(int argc, char **argv) {
         return status;
     request_settle();
     picture_settle();
-    picture.is_reversed = request.flame.reverse;
     request.import.profile.keep_samples = picture.is_chart || as_page;
     struct source source;
     if (!open_source(&source, "flame", &status))

@@ -228,6 +228,7 @@ bool picture_write(struct flame *flame, struct notes *notes, struct error *error
         !out_open(&out, path, error))
         return false;
     picture.threads = request.threads;
+    picture.is_reversed = request.flame.reverse;
     svg_write(&out, flame, &picture);
     if (!out_commit(&out, error) || (palette_file && !write_palette(error)))
         return false;

@@ -232,7 +232,6 @@ static bool settle(struct error *error) {
     trace_options.no_stacks = silent;
     trace_options.output = to_output ? STDERR_FILENO : STDOUT_FILENO;
     trace_options.error_output = STDERR_FILENO;
-    picture.is_reversed = request.flame.reverse;
     picture.count_name = picture.count_name ? picture.count_name : trace_unit(trace_options.weight);
     if (trace_options.engine == ENGINE_STREAM)
         trace_options.stream = input_path;
