@@ -86,6 +86,12 @@ extern const struct option options_shape[];   /* --weight --fold-recursion --max
 extern const struct option options_formats[]; /* --comm-first --no-modules --keep-offsets --ghc */
 extern const struct option options_common[];  /* -o -j -q -v --compat --strict --from */
 
+/* What every command has that adds profiles up, behind groups of its own. */
+#define OPTION_GROUPS_OF_PROFILES                                                                  \
+    {"Which samples", options_filter}, {"Waiting", options_waits}, {"Names", options_names},       \
+        {"Weights and shape", options_shape}, {"Symbols", options_symbols},                        \
+        {"Formats", options_formats}, {"General", options_common}
+
 /* "12,34" into the request's lists. */
 bool set_pids(const char *value, struct error *error);
 bool set_tids(const char *value, struct error *error);
@@ -95,8 +101,8 @@ bool parse_length(const char *value, uint64_t *nanoseconds, struct error *error)
 
 /* Finds --compat before the rest is parsed, because it decides what the rest means. */
 bool request_find_compat(int argc, char **argv, int *status);
-/* What waits are asked for in a way that makes no sense, and then *status. */
-bool request_waits_wrong(const char *command, int *status);
+/* Parses for a command with these groups, and settles. False: stop with *status. After request_find_compat(). */
+bool request_parse(const struct syntax *syntax, int argc, char **argv, int *status);
 /* After parsing: lists into filters, defaults. */
 void request_settle(void);
 

@@ -37,13 +37,7 @@ static const struct option_group groups[] = {
     {"What to show", options_diff},
     {"Picture", options_picture},
     {"Looks", options_looks},
-    {"Which samples", options_filter},
-    {"Waiting", options_waits},
-    {"Names", options_names},
-    {"Weights and shape", options_shape},
-    {"Symbols", options_symbols},
-    {"Formats", options_formats},
-    {"General", options_common},
+    OPTION_GROUPS_OF_PROFILES,
     {0},
 };
 
@@ -134,14 +128,10 @@ static bool write_own(struct notes *notes, struct error *error) {
 
 int command_diff(int argc, char **argv) {
     int status = 0;
-    if (!request_find_compat(argc, argv, &status) ||
-        !options_parse(&syntax, argc, argv, &request.operands, &status))
+    if (!request_find_compat(argc, argv, &status) || !request_parse(&syntax, argc, argv, &status))
         return status;
     if (as_text + as_table + as_csv + as_json > 1)
         return fail_usage("diff", "one of --folded, --table, --csv and --json, not several");
-    if (request_waits_wrong("diff", &status))
-        return status;
-    request_settle();
     report_options_settle(&table, limit, as_csv, as_json,
                           as_table || as_csv || as_json ? request.output : NULL);
     if (request.operands.count != 2)

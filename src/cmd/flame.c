@@ -24,13 +24,7 @@ static const struct option_group groups[] = {
     {"Flame graph", options_flame},
     {"Picture", options_picture},
     {"Looks", options_looks},
-    {"Which samples", options_filter},
-    {"Waiting", options_waits},
-    {"Names", options_names},
-    {"Weights and shape", options_shape},
-    {"Symbols", options_symbols},
-    {"Formats", options_formats},
-    {"General", options_common},
+    OPTION_GROUPS_OF_PROFILES,
     {0},
 };
 
@@ -77,14 +71,10 @@ static bool draw(const struct source *source, struct notes *notes, struct error 
 
 int command_flame(int argc, char **argv) {
     int status = 0;
-    if (!request_find_compat(argc, argv, &status) ||
-        !options_parse(&syntax, argc, argv, &request.operands, &status))
+    if (!request_find_compat(argc, argv, &status) || !request_parse(&syntax, argc, argv, &status))
         return status;
     if (picture.is_chart && request.flame.reverse)
         return fail_usage("flame", "--flamechart and --reverse exclude each other");
-    if (request_waits_wrong("flame", &status))
-        return status;
-    request_settle();
     picture_settle();
     request.import.profile.keep_samples = picture.is_chart || as_page;
     struct source source;

@@ -1,10 +1,8 @@
 #include "cmd/cmd.h"
 
 static const struct option_group groups[] = {
-    {"Which samples", options_filter}, {"Waiting", options_waits},
-    {"Names", options_names},          {"Weights and shape", options_shape},
-    {"Symbols", options_symbols},      {"Formats", options_formats},
-    {"General", options_common},       {0},
+    OPTION_GROUPS_OF_PROFILES,
+    {0},
 };
 
 static const struct syntax syntax = {
@@ -87,11 +85,8 @@ int command_fold(int argc, char **argv) {
     if (!request_find_compat(argc, argv, &status))
         return status;
     bool inferno = request.compat && strcmp(request.compat, "inferno") == 0;
-    if (!options_parse(inferno ? &syntax_inferno : &syntax, argc, argv, &request.operands, &status))
+    if (!request_parse(inferno ? &syntax_inferno : &syntax, argc, argv, &status))
         return status;
-    if (request_waits_wrong("fold", &status))
-        return status;
-    request_settle();
     struct source source;
     if (!open_source(&source, "fold", &status))
         return status;

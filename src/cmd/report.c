@@ -27,13 +27,7 @@ static const struct option options_table[] = {
 
 static const struct option_group groups[] = {
     {"Table", options_table},
-    {"Which samples", options_filter},
-    {"Waiting", options_waits},
-    {"Names", options_names},
-    {"Weights and shape", options_shape},
-    {"Symbols", options_symbols},
-    {"Formats", options_formats},
-    {"General", options_common},
+    OPTION_GROUPS_OF_PROFILES,
     {0},
 };
 
@@ -76,14 +70,10 @@ static int write_report(const struct report *report) {
 
 int command_report(int argc, char **argv) {
     int status = 0;
-    if (!request_find_compat(argc, argv, &status) ||
-        !options_parse(&syntax, argc, argv, &request.operands, &status))
+    if (!request_find_compat(argc, argv, &status) || !request_parse(&syntax, argc, argv, &status))
         return status;
     if (as_csv && as_json)
         return fail_usage("report", "--csv or --json, not both");
-    if (request_waits_wrong("report", &status))
-        return status;
-    request_settle();
     report_options_settle(&report_options, limit, as_csv, as_json, request.output);
     struct source source;
     if (!open_source(&source, "report", &status))

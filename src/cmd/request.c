@@ -271,7 +271,8 @@ static bool compat_is(const char *peer) {
     return request.compat && strcmp(request.compat, peer) == 0;
 }
 
-bool request_waits_wrong(const char *command, int *status) {
+/* What waits are asked for in a way that makes no sense, and then *status. */
+static bool waits_are_wrong(const char *command, int *status) {
     const struct profile_options *profile = &request.import.profile;
     bool limits = profile->least_wait || profile->most_wait;
     if (profile->times != TIMES_RUNNING && request.compat)
@@ -309,6 +310,14 @@ void request_settle(void) {
     profile->raw_addresses |= request.naming.addresses;
     request.naming.skip_after = request.skip_after.items;
     request.naming.skip_after_count = request.skip_after.count;
+}
+
+bool request_parse(const struct syntax *syntax, int argc, char **argv, int *status) {
+    if (!options_parse(syntax, argc, argv, &request.operands, status) ||
+        waits_are_wrong(syntax->command, status))
+        return false;
+    request_settle();
+    return true;
 }
 
 /* ---- steps ---- */
