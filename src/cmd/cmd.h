@@ -113,7 +113,10 @@ int fail(const struct error *error);
 int fail_usage(const char *command, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Prints the notes, unless -q. */
 void print_notes(struct notes *notes);
-/* Opens what the operands name (standard input when there are none and it is no terminal). */
+/* Reads these files by the request's rules. Fails where it asks for waits and they can't have any. */
+bool request_open(struct source *source, const char *const *paths, size_t count,
+                  struct error *error);
+/* The same of what the operands name (standard input when there are none and it is no terminal). */
 bool open_source(struct source *source, const char *command, int *status);
 /* Source to flame, by the request's rules. */
 struct flame *make_flame(const struct source *source, struct notes *notes, struct error *error);

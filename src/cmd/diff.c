@@ -70,7 +70,7 @@ static bool write_inferno(struct notes *notes, struct error *error) {
 
 static struct flame *flame_of(size_t operand, struct notes *notes, struct error *error) {
     struct source source;
-    if (!source_open(&source, &request.operands.items[operand], 1, &request.import, error))
+    if (!request_open(&source, &request.operands.items[operand], 1, error))
         return NULL;
     struct flame *flame = make_flame(&source, notes, error);
     source_close(&source);

@@ -374,36 +374,37 @@ static void describe_source(const struct source *source) {
     }
 }
 
-bool open_source(struct source *source, const char *command, int *status) {
-    static const char *const standard_input[] = {"-"};
-    const char *const *paths = request.operands.items;
-    size_t count = request.operands.count;
-    if (count == 0) {
-        if (isatty(STDIN_FILENO)) {
-            *status = fail_usage(command, "which FILE? (- is standard input)");
-            return false;
-        }
-        paths = standard_input;
-        count = 1;
-    }
-    struct error error;
+bool request_open(struct source *source, const char *const *paths, size_t count,
+                  struct error *error) {
     bool asked = request.import.profile.times != TIMES_RUNNING;
-    bool fine = source_open(source, paths, count, &request.import, &error);
-    if (fine && asked && source->format) {
-        error_set(&error, ERROR_INPUT,
+    if (!source_open(source, paths, count, &request.import, error))
+        return false;
+    if (asked && source->format) {
+        error_set(error, ERROR_INPUT,
                   "%s: is %s, which has one kind of time; only a perf.data may hold both, for "
                   "--off-cpu or --wall to choose from",
                   source->files[0].path, source->format->what);
         source_close(source);
-        fine = false;
+        return false;
     }
-    if (fine) {
-        if (request.verbose)
-            describe_source(source);
-        return true;
+    if (request.verbose)
+        describe_source(source);
+    return true;
+}
+
+bool open_source(struct source *source, const char *command, int *status) {
+    static const char *const standard_input[] = {"-"};
+    bool named = request.operands.count > 0;
+    if (!named && isatty(STDIN_FILENO)) {
+        *status = fail_usage(command, "which FILE? (- is standard input)");
+        return false;
     }
-    *status = fail(&error);
-    return false;
+    struct error error;
+    bool fine = request_open(source, named ? request.operands.items : standard_input,
+                             named ? request.operands.count : 1, &error);
+    if (!fine)
+        *status = fail(&error);
+    return fine;
 }
 
 typedef struct flame *flame_maker(const struct tree *tree, const struct naming *naming,
