@@ -261,23 +261,40 @@ static void write_csv(struct out *out, const struct report *report) {
     buffer_release(&line);
 }
 
+/* A diff has each weight twice. */
+static void json_weight(struct buffer *text, const struct report *report, const char *name,
+                        uint64_t before, uint64_t weight) {
+    if (report->is_diff)
+        buffer_printf(text, "\"%s_before\":%llu,", name, (unsigned long long)before);
+    buffer_printf(text, "\"%s\":%llu", name, (unsigned long long)weight);
+}
+
+static void json_row(struct buffer *text, const struct report *report,
+                     const struct report_row *row) {
+    buffer_add(text, TEXT("{\"name\":\""));
+    buffer_add_json(text, row->name);
+    buffer_add(text, TEXT("\","));
+    json_weight(text, report, "self", row->self_before, row->self);
+    buffer_add_char(text, ',');
+    json_weight(text, report, "total", row->total_before, row->total);
+    if (report->by == BY_FUNCTION) {
+        buffer_add(text, TEXT(",\"category\":\""));
+        buffer_add_json(text, row->category);
+        buffer_add_char(text, '"');
+    }
+    buffer_add_char(text, '}');
+}
+
 static void write_json(struct out *out, const struct report *report) {
     struct buffer text = {0};
-    buffer_printf(&text, "{\"total\":%llu,\"unit\":\"", (unsigned long long)report->total);
+    buffer_add_char(&text, '{');
+    json_weight(&text, report, "total", report->total_before, report->total);
+    buffer_add(&text, TEXT(",\"unit\":\""));
     buffer_add_json(&text, report->unit);
     buffer_add(&text, TEXT("\",\"rows\":["));
     for (size_t i = 0; i < report->rows.count; i++) {
-        const struct report_row *row = &report->rows.items[i];
-        buffer_add(&text, i ? TEXT(",\n{\"name\":\"") : TEXT("\n{\"name\":\""));
-        buffer_add_json(&text, row->name);
-        buffer_printf(&text, "\",\"self\":%llu,\"total\":%llu", (unsigned long long)row->self,
-                      (unsigned long long)row->total);
-        if (report->by == BY_FUNCTION) {
-            buffer_add(&text, TEXT(",\"category\":\""));
-            buffer_add_json(&text, row->category);
-            buffer_add_char(&text, '"');
-        }
-        buffer_add_char(&text, '}');
+        buffer_add(&text, i ? TEXT(",\n") : TEXT("\n"));
+        json_row(&text, report, &report->rows.items[i]);
         out_text(out, buffer_text(&text));
         text.count = 0;
     }
@@ -358,19 +375,15 @@ static void write_text(struct out *out, const struct report *report,
 
 void report_write(struct out *out, const struct report *report,
                   const struct report_options *options) {
-    if (report->is_diff) {
-        report_write_diff(out, report, options);
-        return;
-    }
     switch (options->format) {
     case REPORT_CSV:
-        write_csv(out, report);
+        (report->is_diff ? report_diff_csv : write_csv)(out, report);
         break;
     case REPORT_JSON:
         write_json(out, report);
         break;
     case REPORT_TEXT:
-        write_text(out, report, options);
+        (report->is_diff ? report_diff_text : write_text)(out, report, options);
         break;
     }
 }

@@ -15,7 +15,8 @@ void report_add_cut(struct buffer *line, struct text shown, size_t columns);
 
 /* The rows of a diff: largest change of self first, then of total. */
 int report_order_change(const void *a, const void *b);
-void report_write_diff(struct out *out, const struct report *report,
-                       const struct report_options *options);
+void report_diff_csv(struct out *out, const struct report *report);
+void report_diff_text(struct out *out, const struct report *report,
+                      const struct report_options *options);
 
 #endif

@@ -32,7 +32,7 @@ static void add_points(struct buffer *line, const struct report *report, uint64_
     buffer_printf(line, "%*s", width, text);
 }
 
-/* ---- CSV, JSON ---- */
+/* ---- CSV ---- */
 
 static void csv_side(struct buffer *line, const struct report *report, uint64_t before,
                      uint64_t after) {
@@ -42,7 +42,7 @@ static void csv_side(struct buffer *line, const struct report *report, uint64_t 
     add_points(line, report, before, after, 0, 4);
 }
 
-static void write_csv(struct out *out, const struct report *report) {
+void report_diff_csv(struct out *out, const struct report *report) {
     bool functions = report->by == BY_FUNCTION;
     struct buffer line = {0};
     out_printf(out,
@@ -62,39 +62,6 @@ static void write_csv(struct out *out, const struct report *report) {
         out_text(out, buffer_text(&line));
     }
     buffer_release(&line);
-}
-
-static void json_row(struct buffer *text, const struct report *report,
-                     const struct report_row *row) {
-    buffer_add(text, TEXT("{\"name\":\""));
-    buffer_add_json(text, row->name);
-    buffer_printf(text,
-                  "\",\"self_before\":%llu,\"self\":%llu,\"total_before\":%llu,\"total\":%llu",
-                  (unsigned long long)row->self_before, (unsigned long long)row->self,
-                  (unsigned long long)row->total_before, (unsigned long long)row->total);
-    if (report->by == BY_FUNCTION) {
-        buffer_add(text, TEXT(",\"category\":\""));
-        buffer_add_json(text, row->category);
-        buffer_add_char(text, '"');
-    }
-    buffer_add_char(text, '}');
-}
-
-static void write_json(struct out *out, const struct report *report) {
-    struct buffer text = {0};
-    buffer_printf(&text, "{\"total_before\":%llu,\"total\":%llu,\"unit\":\"",
-                  (unsigned long long)report->total_before, (unsigned long long)report->total);
-    buffer_add_json(&text, report->unit);
-    buffer_add(&text, TEXT("\",\"rows\":["));
-    for (size_t i = 0; i < report->rows.count; i++) {
-        buffer_add(&text, i ? TEXT(",\n") : TEXT("\n"));
-        json_row(&text, report, &report->rows.items[i]);
-        out_text(out, buffer_text(&text));
-        text.count = 0;
-    }
-    buffer_add(&text, TEXT("\n]}\n"));
-    out_text(out, buffer_text(&text));
-    buffer_release(&text);
 }
 
 /* ---- text ---- */
@@ -127,8 +94,8 @@ static void write_row(struct out *out, const struct report *report, const struct
 }
 
 /* Rows that did not change stand last: they are counted, not shown. */
-static void write_text(struct out *out, const struct report *report,
-                       const struct report_options *options) {
+void report_diff_text(struct out *out, const struct report *report,
+                      const struct report_options *options) {
     size_t changed = 0;
     while (changed < report->rows.count &&
            (report->rows.items[changed].self != report->rows.items[changed].self_before ||
@@ -147,19 +114,4 @@ static void write_text(struct out *out, const struct report *report,
     out_printf(out, "%llu before, %llu after (100 %%): %.*s in all\n",
                (unsigned long long)report->total_before, (unsigned long long)report->total,
                TEXT_ARGS(report->unit));
-}
-
-void report_write_diff(struct out *out, const struct report *report,
-                       const struct report_options *options) {
-    switch (options->format) {
-    case REPORT_CSV:
-        write_csv(out, report);
-        break;
-    case REPORT_JSON:
-        write_json(out, report);
-        break;
-    case REPORT_TEXT:
-        write_text(out, report, options);
-        break;
-    }
 }
