@@ -10,6 +10,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Waiting is blue, and whoever ended it aqua. */
+const struct looks times_looks[] = {
+    [TIMES_RUNNING] = {"Flame Graph", PALETTE_WICK},
+    [TIMES_WAITING] = {"Off-CPU Time", PALETTE_CHAIN},
+    [TIMES_BOTH] = {"Wall Time", PALETTE_WICK},
+};
+
 struct svg_options picture = {.min_width = SVG_MIN_WIDTH};
 static const char *attributes_file;
 static const char *palette_file;
@@ -161,13 +168,13 @@ static bool read_attributes(struct notes *notes, struct error *error) {
     return true;
 }
 
-/* Waiting is blue, and whoever ended it aqua. */
+/* Running time has no title yet: it may be a chart, or a diff. */
 void picture_settle(void) {
     enum profile_times times = request.import.profile.times;
-    if (times == TIMES_WAITING && !colours_chosen)
-        picture.colouring.palette = PALETTE_CHAIN;
+    if (!colours_chosen)
+        picture.colouring.palette = times_looks[times].palette;
     if (times != TIMES_RUNNING && !picture.title)
-        picture.title = times == TIMES_WAITING ? "Off-CPU Time" : "Wall Time";
+        picture.title = times_looks[times].title;
 }
 
 static bool read_looks(struct notes *notes, struct error *error) {

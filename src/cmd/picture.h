@@ -4,6 +4,13 @@
 
 #include "cmd/cmd.h"
 
+/* What a picture of some kind of time is called and coloured like where nothing else is asked for. */
+struct looks {
+    const char *title;
+    enum palette palette;
+};
+extern const struct looks times_looks[]; /* by enum profile_times */
+
 extern struct svg_options picture;
 extern const struct option options_picture[]; /* --title --inverted --minwidth … */
 extern const struct option options_looks[];   /* --colors --width --fonttype … */

@@ -7,6 +7,8 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "cmd/picture.h"
+
 /* Merged from the leaf, stacks branch into thousands of towers that nobody can see: ten times the size for nothing. The page has them. */
 #define REVERSE_MIN_WIDTH 0.1
 
@@ -16,27 +18,18 @@ struct artifact {
     struct error *error;
 };
 
-const struct view_names view_running = {TIMES_RUNNING,
-                                        "stacks.folded",
-                                        "flamegraph.svg",
-                                        "flamegraph-reverse.svg",
-                                        "flamegraph.html",
-                                        "profile.csv",
-                                        "summary.csv",
-                                        "Flame Graph",
-                                        "Flame Graph, merged from the leaf",
-                                        PALETTE_WICK};
-/* Waiting is blue, as in wick flame. */
+const struct view_names view_running = {
+    TIMES_RUNNING,     "stacks.folded", "flamegraph.svg", "flamegraph-reverse.svg",
+    "flamegraph.html", "profile.csv",   "summary.csv",
+};
 const struct view_names view_waiting = {
-    TIMES_WAITING,        "offcpu.folded", "offcpu.svg",
-    "offcpu-reverse.svg", "offcpu.html",   "offcpu.csv",
-    "offcpu-summary.csv", "Off-CPU Time",  "Off-CPU Time, merged from the leaf",
-    PALETTE_CHAIN};
+    TIMES_WAITING, "offcpu.folded", "offcpu.svg",         "offcpu-reverse.svg",
+    "offcpu.html", "offcpu.csv",    "offcpu-summary.csv",
+};
 const struct view_names view_wall = {
-    TIMES_BOTH,         "wall.folded", "wall.svg",
-    "wall-reverse.svg", "wall.html",   "wall.csv",
-    "wall-summary.csv", "Wall Time",   "Wall Time, merged from the leaf",
-    PALETTE_WICK};
+    TIMES_BOTH,  "wall.folded", "wall.svg",         "wall-reverse.svg",
+    "wall.html", "wall.csv",    "wall-summary.csv",
+};
 
 static bool artifact_open(struct artifact *a, const char *file, struct out *out) {
     char *path = run_path(a->run, file);
@@ -97,15 +90,15 @@ static char *subtitle_of(const struct run *run) {
 }
 
 static bool write_svg(struct artifact *a, const char *file, const struct flame *flame,
-                      const char *title, enum palette palette, double min_width) {
+                      const struct looks *looks, double min_width) {
     struct out out;
     char *subtitle = subtitle_of(a->run);
-    struct svg_options options = {.title = title,
+    struct svg_options options = {.title = looks->title,
                                   .subtitle = subtitle,
                                   .notes = subtitle,
                                   .min_width = min_width,
                                   .is_reversed = request.flame.reverse,
-                                  .colouring.palette = palette};
+                                  .colouring.palette = looks->palette};
     bool fine = artifact_open(a, file, &out);
     if (fine) {
         svg_write(&out, flame, &options);
@@ -117,11 +110,13 @@ static bool write_svg(struct artifact *a, const char *file, const struct flame *
 
 static bool write_reverse(struct artifact *a, const struct view_names *names) {
     struct notes unused = {0};
+    char title[80];
+    struct looks looks = {title, times_looks[names->times].palette};
+    snprintf(title, sizeof title, "%s, merged from the leaf", times_looks[names->times].title);
     request.flame.reverse = true;
     struct flame *flame = make_flame(a->source, &unused, a->error);
     notes_release(&unused);
-    bool fine = flame && write_svg(a, names->reverse, flame, names->reverse_title, names->palette,
-                                   REVERSE_MIN_WIDTH);
+    bool fine = flame && write_svg(a, names->reverse, flame, &looks, REVERSE_MIN_WIDTH);
     request.flame.reverse = false;
     flame_free(flame);
     return fine;
@@ -147,9 +142,9 @@ static bool write_page(struct artifact *a, const struct view_names *names,
     notes_merge(&notes, &a->run->result->notes);
     notes_merge(&notes, &a->run->notes);
     notes_sort(&notes);
-    struct html_options options = {.title = names->title,
+    struct html_options options = {.title = times_looks[names->times].title,
                                    .subtitle = subtitle,
-                                   .colouring.palette = names->palette,
+                                   .colouring.palette = times_looks[names->times].palette,
                                    .categories = categories,
                                    .notes = &notes};
     struct naming *naming = naming_of_tree(a->source->tree, &request.naming);
@@ -196,7 +191,7 @@ static bool write_view(struct artifact *a, const struct flame *flame,
     if (flame->nodes.items[0].total == 0)
         return true;
     return write_folded(a, names->folded, flame) &&
-           write_svg(a, names->svg, flame, names->title, names->palette, SVG_MIN_WIDTH) &&
+           write_svg(a, names->svg, flame, &times_looks[names->times], SVG_MIN_WIDTH) &&
            write_reverse(a, names) && write_tables_and_page(a, flame, names);
 }
 
@@ -226,12 +221,12 @@ static bool write_comparison(struct artifact *a, const struct flame *flame) {
         return true;
     run->scaled = !run->command;
     struct diff_options options = {.normalize = run->scaled};
+    struct looks looks = {"What changed: red grew, blue shrank", PALETTE_WICK};
     struct flame *before = earlier_flame(run, a->error);
     struct flame *both = before ? flame_diff(before, flame, &options, a->error) : NULL;
     struct categories *categories = both ? categories_new(NULL, a->error) : NULL;
     bool fine = categories && write_folded(a, "diff.folded", both) &&
-                write_svg(a, "diff.svg", both, "What changed: red grew, blue shrank", PALETTE_WICK,
-                          SVG_MIN_WIDTH) &&
+                write_svg(a, "diff.svg", both, &looks, SVG_MIN_WIDTH) &&
                 write_table(a, "diff.csv", both, categories, BY_FUNCTION);
     categories_free(categories);
     flame_free(both);

@@ -11,8 +11,6 @@
 struct view_names {
     enum profile_times times;
     const char *folded, *svg, *reverse, *html, *functions, *categories;
-    const char *title, *reverse_title;
-    enum palette palette;
 };
 extern const struct view_names view_running, view_waiting, view_wall;
 
