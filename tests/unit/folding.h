@@ -14,24 +14,14 @@
 
 #include "import/import.h"
 #include "view/view.h"
+#include "written.h"
 
 /* What fold_write() writes, as a string to free(). */
 static inline char *folded_flame(const struct flame *flame, bool inferno) {
-    char path[] = "/tmp/wick-test-XXXXXX";
-    int descriptor = mkstemp(path);
-    assert_true(descriptor >= 0);
-    close(descriptor);
-    struct out out;
-    struct error error;
-    assert_true(out_open(&out, path, &error));
-    fold_write(&out, flame, &(struct fold_options){.compat_inferno = inferno});
-    assert_true(out_commit(&out, &error));
-    struct file file;
-    assert_true(file_open_raw(&file, path, &error));
-    char *text = memory_copy(file.data, file.size);
-    file_close(&file);
-    unlink(path);
-    return text;
+    struct written written;
+    written_begin(&written);
+    fold_write(&written.out, flame, &(struct fold_options){.compat_inferno = inferno});
+    return written_end(&written, NULL);
 }
 
 static inline char *folded_tree(const struct tree *tree, const struct naming_options *naming,

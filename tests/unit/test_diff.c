@@ -57,19 +57,10 @@ static void test_totals(void **state) {
 
 static char *inferno(const char *before, const char *after, struct diff_options options,
                      struct notes *notes) {
-    char path[] = "/tmp/wick-test-XXXXXX";
-    close(mkstemp(path));
-    struct out out;
-    struct error error;
-    assert_true(out_open(&out, path, &error));
-    diff_folded_inferno(&out, text_of(before), text_of(after), &options, notes);
-    assert_true(out_commit(&out, &error));
-    struct file file;
-    assert_true(file_open_raw(&file, path, &error));
-    char *text = memory_copy(file.data, file.size);
-    file_close(&file);
-    unlink(path);
-    return text;
+    struct written written;
+    written_begin(&written);
+    diff_folded_inferno(&written.out, text_of(before), text_of(after), &options, notes);
+    return written_end(&written, NULL);
 }
 
 static void test_inferno(void **state) {

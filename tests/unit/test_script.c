@@ -2,6 +2,7 @@
 #include "profile/profile.h"
 #include "view/script.h"
 #include "view/view.h"
+#include "written.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -31,21 +32,17 @@ static struct profile *read_profile(struct file *file, const char *name, unsigne
     return profile;
 }
 
-/* The script text of a recording, through a file. */
-static struct file print_script(const char *name, unsigned threads) {
-    char path[] = "/tmp/wick-test.XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    close(fd);
-    struct file recording, text;
+/* The script text of a recording, to free(). */
+static struct text print_script(const char *name, unsigned threads) {
+    struct file recording;
     struct error error = {0};
-    struct out out;
+    struct written written;
+    struct text text;
     struct profile *profile = read_profile(&recording, name, threads);
-    assert_true(out_open(&out, path, &error));
-    assert_true(script_write(&out, profile, &(struct script_options){.threads = threads}, &error));
-    assert_true(out_commit(&out, &error));
-    assert_true(file_open_raw(&text, path, &error));
-    unlink(path);
+    written_begin(&written);
+    assert_true(
+        script_write(&written.out, profile, &(struct script_options){.threads = threads}, &error));
+    text.data = written_end(&written, &text.length);
     profile_free(profile);
     file_close(&recording);
     return text;
@@ -57,15 +54,14 @@ static void check(const char *name) {
     snprintf(path, sizeof path, "%s/tests/unit/script/%s.txt", SOURCE_ROOT, name);
     assert_true(file_open_raw(&expected, path, NULL));
     for (unsigned threads = 1; threads <= 3; threads += 2) {
-        struct file text = print_script(name, threads);
-        struct text a = file_text(&text), b = file_text(&expected);
+        struct text a = print_script(name, threads), b = file_text(&expected);
         size_t same = 0;
         while (same < a.length && same < b.length && a.data[same] == b.data[same])
             same++;
         if (!text_equal(a, b))
             fail_msg("%s, %u threads: differs from byte %zu: \"%.60s\"", name, threads, same,
                      a.data + same);
-        file_close(&text);
+        free((char *)a.data);
     }
     file_close(&expected);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "view/svg.h"
+#include "written.h"
 
 /* ---- helpers ---- */
 
@@ -49,24 +50,12 @@ static struct flame *three_stacks(void) {
 
 /* With a NUL at its end; free() it. */
 static char *drawn(const struct flame *flame, const struct svg_options *options, size_t *size) {
-    char path[] = "/tmp/wick-test-svg-XXXXXX";
-    int descriptor = mkstemp(path);
-    assert_true(descriptor >= 0);
-    close(descriptor);
     struct error error;
-    struct out out;
-    struct file file;
+    struct written written;
     assert_true(svg_options_check(options, &error));
-    assert_true(out_open(&out, path, &error));
-    svg_write(&out, flame, options);
-    assert_true(out_commit(&out, &error));
-    assert_true(file_open_raw(&file, path, &error));
-    char *copy = memory_copy(file.data, file.size);
-    if (size)
-        *size = file.size;
-    file_close(&file);
-    unlink(path);
-    return copy;
+    written_begin(&written);
+    svg_write(&written.out, flame, options);
+    return written_end(&written, size);
 }
 
 static const struct svg_options plain = {.no_script = true};
@@ -434,18 +423,13 @@ static void test_palette_map(void **state) {
     assert_non_null(strstr(svg, "<title>main (100 samples, 100.00%)</title><rect x=\"0%\" y=\"74\" "
                                 "width=\"100%\" height=\"15\" fill=\"#010203\""));
     free(svg);
-    char path[] = "/tmp/wick-test-map-XXXXXX";
-    close(mkstemp(path));
-    struct error error;
-    struct out out;
-    struct file file;
-    assert_true(out_open(&out, path, &error));
-    palette_map_write(map, &out);
-    assert_true(out_commit(&out, &error) && file_open_raw(&file, path, &error));
-    assert_true(text_starts(file_text(&file),
-                            TEXT("main->rgb(1,2,3)\noperator->->rgb(4,5,6)\nparse->rgb(")));
-    file_close(&file);
-    unlink(path);
+    struct written written;
+    written_begin(&written);
+    palette_map_write(map, &written.out);
+    char *text = written_end(&written, NULL);
+    assert_true(
+        text_starts(text_of(text), TEXT("main->rgb(1,2,3)\noperator->->rgb(4,5,6)\nparse->rgb(")));
+    free(text);
     palette_map_free(map);
     notes_release(&notes);
     flame_free(flame);
