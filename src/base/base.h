@@ -61,6 +61,13 @@ static inline struct text text_upto(struct text t, size_t end) {
     assert(end <= t.length);
     return (struct text){t.data, end};
 }
+/* Takes the first line off `rest`, with its end, and returns it without. */
+static inline struct text text_take_line(struct text *rest) {
+    size_t end = text_find(*rest, '\n');
+    struct text line = end == SIZE_MAX ? *rest : text_upto(*rest, end);
+    *rest = text_from(*rest, end == SIZE_MAX ? rest->length : end + 1);
+    return line;
+}
 /* All of `t` is a number, decimal or hexadecimal without a prefix; false on anything else, or overflow. */
 bool text_to_u64(struct text t, uint64_t *value);
 bool text_hex_to_u64(struct text t, uint64_t *value);

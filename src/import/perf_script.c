@@ -21,10 +21,7 @@ enum { CHUNK = 1 << 19, PAGE = 4096, WINDOW = 1 << 20 };
 /* Reads `piece`; with `until_event` only until the event to count is known and its sample done. Returns what is left. */
 static struct text worker_read(struct script_worker *w, struct text piece, bool until_event) {
     while (piece.length) {
-        size_t end = text_find(piece, '\n');
-        struct text line = text_upto(piece, end == SIZE_MAX ? piece.length : end);
-        piece = text_from(piece, end == SIZE_MAX ? piece.length : end + 1);
-        worker_line(w, line);
+        worker_line(w, text_take_line(&piece));
         if (until_event && w->only.data && w->clean)
             return piece;
     }

@@ -7,9 +7,7 @@ const struct note_kind note_torn = {"torn-lines", "# lines could not be read and
 bool lines_next(struct lines *lines, struct text *line) {
     if (lines->rest.length == 0)
         return false;
-    size_t end = text_find(lines->rest, '\n');
-    *line = text_upto(lines->rest, end == SIZE_MAX ? lines->rest.length : end);
-    lines->rest = text_from(lines->rest, end == SIZE_MAX ? lines->rest.length : end + 1);
+    *line = text_take_line(&lines->rest);
     if (line->length && line->data[line->length - 1] == '\r')
         line->length--;
     lines->number++;

@@ -5,13 +5,6 @@
  */
 #include "profile/waits.h"
 
-static struct text line_of(struct text *rest) {
-    size_t end = text_find(*rest, '\n');
-    struct text line = end == SIZE_MAX ? *rest : text_upto(*rest, end);
-    *rest = text_from(*rest, end == SIZE_MAX ? rest->length : end + 1);
-    return line;
-}
-
 /* "\tfield:pid_t next_pid;\toffset:56;…" */
 static bool line_offset(struct text line, struct text field, uint32_t *offset) {
     size_t end = text_find(line, ';');
@@ -42,7 +35,7 @@ uint32_t tracepoint_field(struct text formats, const char *event, const char *fi
     buffer_release(&name);
     uint32_t offset;
     while (rest.length) {
-        struct text line = line_of(&rest);
+        struct text line = text_take_line(&rest);
         if (text_starts(line, TEXT("print fmt:")))
             break;
         if (line_offset(line, text_of(field), &offset))

@@ -164,9 +164,7 @@ static bool open_elf(struct enricher *e, const char *path, struct error *error) 
 static void read_lines(struct enricher *e, struct text raw, const char *path) {
     uint64_t number = 0, count;
     while (raw.length) {
-        size_t end = text_find(raw, '\n');
-        struct text line = text_upto(raw, end == SIZE_MAX ? raw.length : end);
-        raw = text_from(raw, end == SIZE_MAX ? raw.length : end + 1);
+        struct text line = text_take_line(&raw);
         number++;
         if (!text_trim(line).length)
             continue;

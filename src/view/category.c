@@ -213,12 +213,10 @@ static bool rule_parse(struct categories *categories, struct text line, const ch
 static bool rules_parse(struct categories *categories, struct text text, const char *path,
                         struct error *error) {
     for (unsigned number = 1; text.length; number++) {
-        size_t end = text_find(text, '\n');
-        struct text line = text_trim(end == SIZE_MAX ? text : text_upto(text, end));
+        struct text line = text_trim(text_take_line(&text));
         const char *why;
         if (line.length && line.data[0] != '#' && !rule_parse(categories, line, &why))
             return error_set(error, ERROR_INPUT, "%s: line %u: %s", path, number, why);
-        text = end == SIZE_MAX ? TEXT("") : text_from(text, end + 1);
     }
     return true;
 }

@@ -77,9 +77,7 @@ static bool line_parse(struct palette_map *map, struct text line) {
 
 void palette_map_read(struct palette_map *map, struct text text, struct notes *notes) {
     for (uint64_t number = 1; text.length; number++) {
-        size_t end = text_find(text, '\n');
-        struct text line = text_trim(end == SIZE_MAX ? text : text_upto(text, end));
-        text = end == SIZE_MAX ? TEXT("") : text_from(text, end + 1);
+        struct text line = text_trim(text_take_line(&text));
         if (line.length && !line_parse(map, line))
             notes_add(notes, &note_bad_line, 1, number, "line %llu", (unsigned long long)number);
     }

@@ -162,9 +162,7 @@ static void add_line(struct two_columns *c, struct text line, bool is_after, boo
 static void add_text(struct two_columns *c, struct text rest, bool is_after) {
     bool truncated = false;
     while (rest.length) {
-        size_t end = text_find(rest, '\n');
-        struct text line = text_upto(rest, end == SIZE_MAX ? rest.length : end);
-        rest = text_from(rest, end == SIZE_MAX ? rest.length : end + 1);
+        struct text line = text_take_line(&rest);
         add_line(c, text_lossy(line, &c->lossy), is_after, &truncated);
     }
     if (truncated)

@@ -85,11 +85,8 @@ static void add_comment_line(struct buffer *buffer, struct text line) {
 static void add_provenance(struct buffer *buffer, const char *notes) {
     struct text rest = text_of(notes);
     buffer_add(buffer, TEXT("<!--\nwick " WICK_VERSION "\n"));
-    while (rest.length) {
-        size_t end = text_find(rest, '\n');
-        add_comment_line(buffer, end == SIZE_MAX ? rest : text_upto(rest, end));
-        rest = end == SIZE_MAX ? TEXT("") : text_from(rest, end + 1);
-    }
+    while (rest.length)
+        add_comment_line(buffer, text_take_line(&rest));
     buffer_add(buffer, TEXT("-->\n"));
 }
 

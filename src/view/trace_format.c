@@ -12,13 +12,6 @@ enum { NESTING_LIMIT = 200, OPERATOR_LIMIT = 1000 };
 
 /* ---- shape ---- */
 
-static struct text line_of(struct text *rest) {
-    size_t end = text_find(*rest, '\n');
-    struct text line = end == SIZE_MAX ? *rest : text_upto(*rest, end);
-    *rest = text_from(*rest, end == SIZE_MAX ? rest->length : end + 1);
-    return line;
-}
-
 static bool is_plain(struct text line) {
     for (size_t i = 0; i < line.length; i++)
         if ((line.data[i] < ' ' && line.data[i] != '\t') || line.data[i] == 127)
@@ -136,7 +129,7 @@ static bool format_divides_well(struct text format) {
 
 bool trace_format_is_sound(struct text format) {
     while (format.length && !text_starts(format, TEXT("print fmt: "))) {
-        struct text line = line_of(&format);
+        struct text line = text_take_line(&format);
         if (!is_plain(line) || !is_head(line))
             return false;
     }
