@@ -69,12 +69,6 @@ static void keep_line_only(struct inline_chain *chain) {
     chain->count = 1;
 }
 
-/* addr2line finds no file called [vdso]; a build id leads perf to one. */
-static bool is_for_addr2line(const struct resolve *r, const struct location *location) {
-    const struct object_identity *identity = objects_get(r->objects, location->object);
-    return identity->kind != OBJECT_VDSO || identity->build_id.size;
-}
-
 /* Where there is no debug information, perf takes addr2line's choice among a function's names. */
 static void find_alias(struct resolve *r, struct slice *slice, const struct location *location,
                        const struct symbol *symbol, struct inline_chain *chain) {
@@ -100,7 +94,7 @@ static void find_inlines(struct resolve *r, struct slice *slice, struct inline_c
         return;
     if (!objects_inlines(r->objects, location->object, location->address - location->call,
                          r->options->source_lines, chain) &&
-        r->options->compat_perf && is_for_addr2line(r, location))
+        r->options->compat_perf)
         find_alias(r, slice, location, &r->symbols[i], chain);
     if (chain->count == 0)
         return;
