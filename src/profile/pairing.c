@@ -225,10 +225,8 @@ static void meet_seen(struct waits *w, struct life *life, const struct mark *mar
     bool counts = w->reading->events.items[mark->event].wanted && waits_want(w, mark->time);
     if (life->phase == PHASE_NEW)
         meet_in(w, life, mark);
-    if (life->phase == PHASE_OFF && !w->has_records && mark->time - life->since > SWITCH_TAKES) {
-        w->guessed++;
-        wait_end(w, life, mark->time);
-    }
+    if (life->phase == PHASE_OFF && !w->has_records && mark->time - life->since > SWITCH_TAKES)
+        is_up(w, life, mark->time);
     if (counts && w->reading->times == TIMES_BOTH)
         vector_push(&life->samples, mark);
 }
