@@ -41,16 +41,32 @@ static struct unwind_sample sample_for_unwinding(const struct worker *w,
                                   .epoch = (uint32_t)at->epochs};
 }
 
+/* ---- chains of our own making ---- */
+
+static void chain_push(struct worker *w, uint64_t value) {
+    buffer_add(&w->joined, (struct text){(const char *)&value, sizeof value});
+}
+
+/* Begins with the first `count` entries of the recorded one. */
+static void chain_begin(struct worker *w, const struct perfdata_sample *sample, uint64_t count) {
+    w->joined.count = 0;
+    buffer_add(&w->joined, (struct text){(const char *)sample->chain, 8 * count});
+}
+
+/* It takes the place of the recorded one. */
+static void chain_finish(struct worker *w, struct perfdata_sample *sample) {
+    sample->chain = (const uint8_t *)w->joined.items;
+    sample->chain_count = w->joined.count / 8;
+}
+
+/* ---- stacks that were copied ---- */
+
 /* How much of a recorded chain belongs to the kernel: user frames, if there are any, are found again by unwinding. */
 static uint64_t kernel_part(const struct perfdata_sample *sample) {
     for (uint64_t i = 0; i < sample->chain_count; i++)
         if (load_u64(sample->chain + 8 * i) == PERF_CONTEXT_USER)
             return i;
     return sample->chain_count;
-}
-
-static void chain_push(struct worker *w, uint64_t value) {
-    buffer_add(&w->joined, (struct text){(const char *)&value, sizeof value});
 }
 
 /*
@@ -66,16 +82,14 @@ uint8_t chain_unwind(struct worker *w, struct perfdata_sample *sample, const str
     struct unwind_sample what = sample_for_unwinding(w, sample, at);
     struct unwind_stack stack;
     unwinder_run(unwinder_of(w), &what, &stack);
-    w->joined.count = 0;
-    buffer_add(&w->joined, (struct text){(const char *)sample->chain, 8 * recorded});
+    chain_begin(w, sample, recorded);
     for (uint32_t i = 0; i < stack.count; i++) {
         const struct unwind_frame *frame = &stack.frames[i];
         if (i == 0 || !frame->call)
             chain_push(w, CHAIN_UNWOUND);
         chain_push(w, frame->address - (compat && frame->call));
     }
-    sample->chain = (const uint8_t *)w->joined.items;
-    sample->chain_count = w->joined.count / 8;
+    chain_finish(w, sample);
     w->is_unwound = true;
     return endings[stack.ending];
 }
@@ -101,15 +115,13 @@ void chain_from_lbr(struct worker *w, struct perfdata_sample *sample) {
     uint64_t leaf = load_u64(sample->branches + 8);
     if (!w->reading->options->compat_perf && user < sample->chain_count)
         leaf = load_u64(sample->chain + 8 * user);
-    w->joined.count = 0;
-    buffer_add(&w->joined, (struct text){(const char *)sample->chain, 8 * user});
+    chain_begin(w, sample, user);
     chain_push(w, leaf);
     for (uint64_t i = 0; i < sample->branch_count; i++) {
         chain_push(w, PERF_CONTEXT_USER);
         chain_push(w, load_u64(sample->branches + 24 * i));
     }
-    sample->chain = (const uint8_t *)w->joined.items;
-    sample->chain_count = w->joined.count / 8;
+    chain_finish(w, sample);
     w->is_lbr = true;
 }
 
@@ -135,13 +147,11 @@ void chain_add_leaf_caller(struct worker *w, struct perfdata_sample *sample,
     uint64_t address = caller.address - compat;
     if (next < sample->chain_count && load_u64(sample->chain + 8 * next) == address)
         return;
-    w->joined.count = 0;
-    buffer_add(&w->joined, (struct text){(const char *)sample->chain, 8 * next});
+    chain_begin(w, sample, next);
     chain_push(w, address);
     buffer_add(&w->joined, (struct text){(const char *)sample->chain + 8 * next,
                                          8 * (sample->chain_count - next)});
-    sample->chain = (const uint8_t *)w->joined.items;
-    sample->chain_count = w->joined.count / 8;
+    chain_finish(w, sample);
 }
 
 /* ---- deferred chains ---- */
@@ -184,18 +194,14 @@ void chain_join(struct worker *w, struct perfdata_sample *sample) {
         notes_add(&w->tree->notes, &note_unmatched, 1, 0, NULL);
         return;
     }
-    w->joined.count = 0;
-    uint64_t marker = PERF_CONTEXT_USER;
-    buffer_add(&w->joined, (struct text){(const char *)sample->chain, 8 * sample->chain_count});
-    buffer_add(&w->joined, (struct text){(const char *)&marker, 8});
+    chain_begin(w, sample, sample->chain_count);
+    chain_push(w, PERF_CONTEXT_USER);
     buffer_add(&w->joined, (struct text){(const char *)late.chain, 8 * late.chain_count});
-    sample->chain = (const uint8_t *)w->joined.items;
-    sample->chain_count = w->joined.count / 8;
+    chain_finish(w, sample);
 }
 
 void chain_of_address(struct worker *w, struct perfdata_sample *sample) {
-    w->joined.count = 0;
+    chain_begin(w, sample, 0);
     chain_push(w, sample->ip);
-    sample->chain = (const uint8_t *)w->joined.items;
-    sample->chain_count = 1;
+    chain_finish(w, sample);
 }
