@@ -7,7 +7,7 @@
  *
  * A sample that carries registers and a slice of stack is unwound first, and what came out is then looked up like a recorded chain.
  *
- * The hash stands for the chain and its series: two different ones would have to agree in 64 bits.
+ * The hash stands for the chain: two different ones would have to agree in 64 bits.
  */
 #include "profile/waits.h"
 #include "profile/worker.h"

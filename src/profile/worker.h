@@ -15,7 +15,7 @@ enum { BATCH = 16 };
 
 /* A chain as recorded, or made, under one series, and what was counted on it: one cache line. */
 struct stack {
-    uint64_t hash;        /* of all that follows but the counts */
+    uint64_t hash;        /* of what its node and ending depend on: the series is not in it */
     const uint8_t *chain; /* in the file, or in the worker's arena */
     uint64_t epochs;
     uint64_t samples;
