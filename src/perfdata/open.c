@@ -94,7 +94,7 @@ static void event_layout(struct perfdata_event *event) {
     event->fixed_size = HEADER_SIZE + 8 * words(event->sample_type, fixed);
     if (event->sample_type & PERF_SAMPLE_TIME)
         event->time_offset = HEADER_SIZE + 8 * words(event->sample_type, before_time);
-    if (event->flags >> ATTRIBUTE_SAMPLE_ID_ALL_BIT & 1)
+    if (event->flags >> ATTRIBUTE_SAMPLE_ID_ALL & 1)
         event->trailer_size = 8 * words(event->sample_type, trailer);
 }
 

@@ -52,17 +52,25 @@ enum perfdata_user_record {
 #define RECORD_CALLCHAIN_DEFERRED 22
 #define CONTEXT_MARKERS_FROM 0xfffffffffffff001ull /* every value from here up is a marker, not an address */
 
+/* Bits of an attribute's flags, by number. */
+enum {
+    ATTRIBUTE_FREQUENCY = 10,
+    ATTRIBUTE_SAMPLE_ID_ALL = 18,
+    ATTRIBUTE_SWITCHES = 26,
+    ATTRIBUTE_BUILD_ID = 34,
+};
+
 /* One attribute: what one event's samples look like. */
 struct perfdata_event {
     uint32_t type;
     uint64_t config;
     uint64_t sample_type;
     uint64_t read_format;
-    uint64_t flags; /* the attribute's bit field, sample_id_all is bit 18 */
+    uint64_t flags; /* the attribute's bit field: ATTRIBUTE_… */
     uint64_t branch_sample_type;
     uint64_t regs_user;
     uint64_t regs_intr;
-    uint64_t sample_period; /* or frequency, if the freq flag (bit 10) is set */
+    uint64_t sample_period; /* or frequency, if ATTRIBUTE_FREQUENCY is set */
     uint32_t stack_user;
     uint64_t breakpoint_address; /* also config1 */
     uint32_t breakpoint_type;

@@ -4,11 +4,7 @@
 
 #include "perfdata/perfdata.h"
 
-enum {
-    ATTRIBUTE_SAMPLE_ID_ALL_BIT = 18,
-    ATTRIBUTE_FREQUENCY_BIT = 10,
-    HEADER_SIZE = sizeof(struct perf_event_header),
-};
+enum { HEADER_SIZE = sizeof(struct perf_event_header) };
 
 /* The attribute at *at of data->file, which is moved on behind it. It must end before `end`. Its ids are not its own business. */
 bool attribute_read(const struct perfdata *data, uint64_t *at, uint64_t end,

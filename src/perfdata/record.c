@@ -12,7 +12,6 @@ static const struct note_kind note_unknown = {"unknown-records",
 enum {
     MISC_BIT_13 = 1 << 13, /* MMAP: data; COMM: exec */
     MISC_MMAP_BUILD_ID = 1 << 14,
-    ATTRIBUTE_BUILD_ID = 34, /* a bit of the flags */
     RECORD_FIRST_USER = 64,
 };
 

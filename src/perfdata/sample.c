@@ -206,7 +206,7 @@ bool perfdata_sample(const struct perfdata *data, const struct perfdata_record *
                                        .tid = -1,
                                        .cpu = UINT32_MAX,
                                        .mode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK};
-    if (!(event->flags >> ATTRIBUTE_FREQUENCY_BIT & 1))
+    if (!(event->flags >> ATTRIBUTE_FREQUENCY & 1))
         sample->period = event->sample_period;
     const uint8_t *p = sample_fixed(event->sample_type, record->data + HEADER_SIZE, sample);
     struct rest rest = {p, record->size - event->fixed_size};

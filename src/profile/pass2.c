@@ -33,7 +33,7 @@ uint64_t reading_weight(const struct reading *reading, const struct perfdata_sam
     if (reading->options->compat_inferno)
         return reading->events.items[sample->event].inferno_reads_period ? sample->period : 1;
     const struct perfdata_event *event = &reading->profile->data->events.items[sample->event];
-    bool is_frequency = event->flags >> 10 & 1;
+    bool is_frequency = event->flags >> ATTRIBUTE_FREQUENCY & 1;
     if (event->sample_type & PERF_SAMPLE_PERIOD)
         return sample->period;
     if (is_frequency || !event->sample_period)

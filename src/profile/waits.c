@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 
-enum { ATTRIBUTE_FREQUENCY = 10, ATTRIBUTE_SWITCHES = 26 };
 enum { TASK_DISK = 2, TASK_DEAD = 0x30, TASK_KNOWN = 0xff };
 
 /* perf's sums carry no time but a number that sorts last. */
