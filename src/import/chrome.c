@@ -295,6 +295,12 @@ static void start_thread(struct chrome *c, const struct span *span) {
                      small_id(span->thread));
 }
 
+/* Nothing is known of the time behind a thread's last event: what was begun and never ended has no more of it. */
+static void end_thread(struct chrome *c) {
+    while (c->open.count && c->open.items[c->open.count - 1].complete)
+        close_until(c, c->open.items[c->open.count - 1].end);
+}
+
 static void sweep(struct chrome *c) {
     if (c->spans.count)
         qsort(c->spans.items, c->spans.count, sizeof *c->spans.items, span_order);
@@ -303,7 +309,7 @@ static void sweep(struct chrome *c) {
     for (size_t i = 0; i < c->spans.count; i++) {
         const struct span *span = &c->spans.items[i], *last = i ? span - 1 : NULL;
         if (!last || last->process != span->process || last->thread != span->thread) {
-            close_until(c, UINT64_MAX - 1);
+            end_thread(c);
             start_thread(c, span);
         }
         close_until(c, span->start);
@@ -312,8 +318,7 @@ static void sweep(struct chrome *c) {
         else
             close_begun(c);
     }
-    while (c->open.count && c->open.items[c->open.count - 1].complete)
-        close_until(c, c->open.items[c->open.count - 1].end);
+    end_thread(c);
 }
 
 static bool chrome_read(struct text content, const char *path, const struct import_options *options,

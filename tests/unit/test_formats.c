@@ -117,6 +117,12 @@ static void test_chrome(void **state) {
         "],\"other\":null}",
         "main;outer 59500\nmain;outer;b 10000\nmain;outer;inner 30500\n");
     expect_fold("chrome", "[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"cut\"},\n", "cut 2000\n");
+    /* killed: no thread ended what it had begun */
+    expect_fold("chrome",
+                "[{\"ph\":\"B\",\"name\":\"a\",\"ts\":1,\"pid\":1,\"tid\":1},"
+                "{\"ph\":\"X\",\"name\":\"b\",\"ts\":2,\"dur\":3,\"pid\":1,\"tid\":1},"
+                "{\"ph\":\"X\",\"name\":\"c\",\"ts\":2,\"dur\":3,\"pid\":1,\"tid\":2}]",
+                "a 1000\na;b 3000\nc 3000\n");
 }
 
 static void test_perf_sched(void **state) {
