@@ -368,8 +368,11 @@ static void write_text(struct out *out, const struct report *report,
     }
     if (limit < report->rows.count)
         out_printf(out, "… and %zu more; --limit 0 shows all\n", report->rows.count - limit);
-    out_printf(out, "%llu %.*s in all\n", (unsigned long long)report->total,
-               TEXT_ARGS(report->unit));
+    line.count = 0;
+    buffer_printf(&line, "%llu ", (unsigned long long)report->total);
+    buffer_add_shown(&line, report->unit); /* a picture's own word */
+    buffer_add(&line, TEXT(" in all\n"));
+    out_text(out, buffer_text(&line));
     buffer_release(&line);
 }
 

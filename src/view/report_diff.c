@@ -111,7 +111,12 @@ void report_diff_text(struct out *out, const struct report *report,
         out_printf(out, "… and %zu more; --limit 0 shows all\n", changed - limit);
     if (changed < report->rows.count)
         out_printf(out, "%zu did not change\n", report->rows.count - changed);
-    out_printf(out, "%llu before, %llu after (100 %%): %.*s in all\n",
-               (unsigned long long)report->total_before, (unsigned long long)report->total,
-               TEXT_ARGS(report->unit));
+    struct buffer sum = {0};
+    buffer_printf(&sum,
+                  "%llu before, %llu after (100 %%): ", (unsigned long long)report->total_before,
+                  (unsigned long long)report->total);
+    buffer_add_shown(&sum, report->unit);
+    buffer_add(&sum, TEXT(" in all\n"));
+    out_text(out, buffer_text(&sum));
+    buffer_release(&sum);
 }

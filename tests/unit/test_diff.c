@@ -55,6 +55,39 @@ static void test_totals(void **state) {
     flame_free(new);
 }
 
+static void expect_table_shown(const struct flame *flame) {
+    struct error error;
+    struct out out;
+    struct file file;
+    char path[] = "/tmp/wick-test-XXXXXX";
+    close(mkstemp(path));
+    struct categories *categories = categories_new(NULL, &error);
+    struct report *report = report_of_flame(flame, categories, BY_FUNCTION);
+    assert_true(out_open(&out, path, &error));
+    report_write(&out, report, &(struct report_options){.format = REPORT_TEXT});
+    assert_true(out_commit(&out, &error) && file_open_raw(&file, path, &error));
+    assert_int_equal(text_find(file_text(&file), '\033'), SIZE_MAX);
+    assert_int_not_equal(text_search(file_text(&file), TEXT("\\x1b[2Jb in all")), SIZE_MAX);
+    file_close(&file);
+    unlink(path);
+    report_free(report);
+    categories_free(categories);
+}
+
+/* A picture that is read says itself what it counts. */
+static void test_units_are_shown(void **state) {
+    struct flame *old = flame_of_text("a 3\n"), *new = flame_of_text("a 5\n");
+    struct error error;
+    new->unit = strings_add(new->strings, TEXT("\033[2Jb"));
+    expect_table_shown(new);
+    struct flame *both = flame_diff(old, new, &(struct diff_options){0}, &error);
+    both->unit = strings_add(both->strings, TEXT("\033[2Jb"));
+    expect_table_shown(both);
+    flame_free(both);
+    flame_free(old);
+    flame_free(new);
+}
+
 static char *inferno(const char *before, const char *after, struct diff_options options,
                      struct notes *notes) {
     struct written written;
@@ -81,7 +114,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_flames),    cmocka_unit_test(test_normalize),
         cmocka_unit_test(test_strip_hex), cmocka_unit_test(test_totals),
-        cmocka_unit_test(test_inferno),
+        cmocka_unit_test(test_inferno),   cmocka_unit_test(test_units_are_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
