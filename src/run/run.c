@@ -30,16 +30,29 @@ static char *printed(const char *format, ...) {
 
 /* ---- beginning ---- */
 
-/* Runs hold files and nothing deeper. */
-static void remove_directory(const char *path) {
-    DIR *directory = opendir(path);
-    if (!directory)
+/* A directory itself, not what a link of that name leads to: -1 if it is none. */
+static int open_directory(const char *path) {
+    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Runs hold files and nothing deeper. `descriptor` is what `path` was when it was looked at: whoever may write beside it can have put a link
+   to another directory in its place since. Closes it. */
+static void remove_opened(int descriptor, const char *path) {
+    DIR *directory = descriptor < 0 ? NULL : fdopendir(descriptor);
+    if (!directory) {
+        if (descriptor >= 0)
+            close(descriptor);
         return;
+    }
     for (struct dirent *entry; (entry = readdir(directory));)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             unlinkat(dirfd(directory), entry->d_name, 0);
-    closedir(directory);
     rmdir(path);
+    closedir(directory); /* and with it the lock */
+}
+
+static void remove_directory(const char *path) {
+    remove_opened(open_directory(path), path);
 }
 
 /* A name is one part of a path, and does not hide. */
@@ -70,14 +83,23 @@ static char *name_of_now(const char *base) {
 }
 
 /* A new working directory is empty until it is locked. */
-static bool is_empty(const char *path) {
-    DIR *directory = opendir(path);
+static bool is_empty(int descriptor) {
+    int again = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = again < 0 ? NULL : fdopendir(again);
     bool empty = true;
     for (struct dirent *entry; directory && (entry = readdir(directory));)
         empty &= strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
     if (directory)
         closedir(directory);
+    else if (again >= 0)
+        close(again);
     return empty;
+}
+
+/* Others' are theirs to sweep, also where we could: in /tmp anybody can make one. */
+static bool is_ours(int descriptor) {
+    struct stat status;
+    return fstat(descriptor, &status) == 0 && status.st_uid == geteuid();
 }
 
 /* Working directories are locked by whoever works in them, for as long as it lives: one that can be locked was left by a wick that
@@ -89,10 +111,11 @@ static void sweep(const char *base) {
         if (entry->d_name[0] != '.' || !mark || strlen(mark) != strlen(WORKING) + 6)
             continue;
         char *path = printed("%s/%s", base, entry->d_name);
-        int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (descriptor >= 0 && !is_empty(path) && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
-            remove_directory(path);
-        if (descriptor >= 0)
+        int descriptor = open_directory(path);
+        if (descriptor >= 0 && is_ours(descriptor) && !is_empty(descriptor) &&
+            flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+            remove_opened(descriptor, path);
+        else if (descriptor >= 0)
             close(descriptor);
         free(path);
     }

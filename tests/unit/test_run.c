@@ -102,6 +102,37 @@ static void runs_take_their_name_whole(void **state) {
     assert_int_equal(system(command), 0);
 }
 
+static void leave_working(const char *base, const char *name, uid_t owner) {
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", base, name);
+    assert_int_equal(mkdir(path, 0777), 0);
+    assert_int_equal(chown(path, owner, (gid_t)-1), 0);
+    snprintf(path, sizeof path, "%s/%s/file", base, name);
+    fclose(fopen(path, "w"));
+}
+
+/* What a killed run left is swept, but neither others' directories nor what links lead to. */
+static void only_our_own_is_swept(void **state) {
+    char base[] = "/tmp/wick-test-run.XXXXXX", link[300];
+    bool is_root = geteuid() == 0;
+    assert_non_null(mkdtemp(base));
+    struct record_result enough = {.samples = 200};
+    leave_working(base, ".a.wick-abcdef", geteuid());
+    leave_working(base, "b", geteuid());
+    snprintf(link, sizeof link, "%s/.b.wick-abcdef", base);
+    assert_int_equal(symlink("b", link), 0);
+    if (is_root)
+        leave_working(base, ".c.wick-abcdef", 12345);
+    struct run run = begun(base, &enough);
+    assert_false(is_there(base, ".a.wick-abcdef"));
+    assert_true(is_there(base, "b/file"));
+    assert_int_equal(is_there(base, ".c.wick-abcdef/file"), is_root);
+    run_release(&run);
+    char command[300];
+    snprintf(command, sizeof command, "rm -r %s", base);
+    assert_int_equal(system(command), 0);
+}
+
 static void names_of_runs_stay_where_they_are(void **state) {
     static const char *const bad[] = {"", ".", "..", "../x", "a/b", ".hidden"};
     struct error error;
@@ -134,6 +165,7 @@ int main(void) {
         cmocka_unit_test(digests_are_sha256),
         cmocka_unit_test(measurements_are_named_truthfully),
         cmocka_unit_test(runs_take_their_name_whole),
+        cmocka_unit_test(only_our_own_is_swept),
         cmocka_unit_test(names_of_runs_stay_where_they_are),
         cmocka_unit_test(events_are_known_by_perfs_names),
     };
