@@ -57,9 +57,11 @@ static bool write_folded(struct artifact *a, const char *file, const struct flam
 /* What was profiled, in a few words. */
 static void add_target(struct buffer *text, const struct run *run) {
     if (!run->command) {
-        buffer_printf(text, "%s", run->record_target);
-        for (size_t i = 0; i < run->recording->pid_count; i++)
-            buffer_printf(text, " %d", run->recording->pids[i]);
+        struct buffer ids = {0};
+        run_add_ids(run, &ids, " ");
+        buffer_printf(text, "%s%s%.*s", run->record_target, ids.count ? " " : "",
+                      TEXT_ARGS(buffer_text(&ids)));
+        buffer_release(&ids);
         return;
     }
     for (char *const *word = run->command; *word && text->count < 60; word++)

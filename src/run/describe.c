@@ -117,16 +117,23 @@ static void add_notes(struct buffer *json, const struct notes *notes, bool *firs
     buffer_release(&line);
 }
 
-static void add_target(struct buffer *json, const struct run *run) {
+void run_add_ids(const struct run *run, struct buffer *text, const char *between) {
     const struct record_options *recording = run->recording;
+    const char *before = "";
+    for (size_t i = 0; i < recording->pid_count; i++, before = between)
+        buffer_printf(text, "%s%d", before, recording->pids[i]);
+    for (size_t i = 0; i < recording->tid_count; i++, before = between)
+        buffer_printf(text, "%s%d", before, recording->tids[i]);
+}
+
+static void add_target(struct buffer *json, const struct run *run) {
+    struct buffer ids = {0};
+    run_add_ids(run, &ids, ", ");
     buffer_printf(json, "  \"record_target\": {\"kind\": \"%s\"", run->record_target);
-    const int32_t *ids = recording->pid_count ? recording->pids : recording->tids;
-    size_t count = recording->pid_count ? recording->pid_count : recording->tid_count;
-    if (count)
-        buffer_add(json, TEXT(", \"ids\": ["));
-    for (size_t i = 0; i < count; i++)
-        buffer_printf(json, "%s%d", i ? ", " : "", ids[i]);
-    buffer_add(json, count ? TEXT("]},\n") : TEXT("},\n"));
+    if (ids.count)
+        buffer_printf(json, ", \"ids\": [%.*s]", TEXT_ARGS(buffer_text(&ids)));
+    buffer_add(json, TEXT("},\n"));
+    buffer_release(&ids);
 }
 
 static void json_measurement(struct buffer *json, const struct run *run) {

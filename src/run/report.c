@@ -49,17 +49,15 @@ static void report_host(struct buffer *text) {
 }
 
 static void report_target(struct buffer *text, const struct run *run) {
-    const struct record_options *recording = run->recording;
     struct buffer words = {0};
     for (char *const *word = run->command; word && *word; word++)
         buffer_printf(&words, "%s%s", words.count ? " " : "", *word);
-    const int32_t *ids = recording->pid_count ? recording->pids : recording->tids;
-    for (size_t i = 0; i < recording->pid_count + recording->tid_count; i++)
-        buffer_printf(&words, " %d", ids[i]);
+    run_add_ids(run, &words, " ");
     if (run->command)
         line(text, "Command:", "%.*s", TEXT_ARGS(buffer_text(&words)));
     else
-        line(text, "Attached to:", "%s%.*s", run->record_target, TEXT_ARGS(buffer_text(&words)));
+        line(text, "Attached to:", "%s%s%.*s", run->record_target, words.count ? " " : "",
+             TEXT_ARGS(buffer_text(&words)));
     if (run_exit_status(run) >= 0)
         line(text, "Exit status:", "%d", run_exit_status(run));
     buffer_release(&words);

@@ -87,6 +87,8 @@ bool load_failed(const struct load *load);
 /* "ended by itself, with status 1" */
 void load_describe(const struct load *load, struct buffer *text);
 
+/* The ids of the processes and threads that it is attached to, if any. */
+void run_add_ids(const struct run *run, struct buffer *text, const char *between);
 /* What kind of measurement an event is, truthfully: "software clock", "hardware counter", "tracepoint", "ptrace sampling", …; of
    several events ("cycles,page-faults") all their kinds. free() it. */
 char *run_measurement(const char *events, const char *method);

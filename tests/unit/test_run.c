@@ -26,8 +26,10 @@ static void digests_are_sha256(void **state) {
                   "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
     char a[64];
     memset(a, 'a', sizeof a);
-    expect_digest((struct text){a, 55}, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318");
-    expect_digest((struct text){a, 64}, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb");
+    expect_digest((struct text){a, 55},
+                  "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318");
+    expect_digest((struct text){a, 64},
+                  "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb");
 }
 
 static void expect_measured(const char *event, const char *method, const char *kind) {
@@ -68,6 +70,22 @@ static struct run begun(const char *base, struct record_result *result) {
     return run;
 }
 
+static void expect_ids(const struct record_options *recording, const char *expected) {
+    struct buffer ids = {0};
+    run_add_ids(&(struct run){.recording = recording}, &ids, ", ");
+    assert_true(text_equal(buffer_text(&ids), text_of(expected)));
+    buffer_release(&ids);
+}
+
+static void processes_and_threads_are_both_named(void **state) {
+    const int32_t pids[] = {12, 34}, tids[] = {56};
+    expect_ids(&(struct record_options){.pids = pids, .pid_count = 2}, "12, 34");
+    expect_ids(&(struct record_options){.tids = tids, .tid_count = 1}, "56");
+    expect_ids(&(struct record_options){.pids = pids, .pid_count = 2, .tids = tids, .tid_count = 1},
+               "12, 34, 56");
+    expect_ids(&(struct record_options){.system_wide = true}, "");
+}
+
 static void runs_take_their_name_whole(void **state) {
     char base[] = "/tmp/wick-test-run.XXXXXX", *path = NULL;
     assert_non_null(mkdtemp(base));
@@ -96,7 +114,8 @@ static void runs_take_their_name_whole(void **state) {
     run = begun(base, &enough); /* given up: gone */
     run_release(&run);
     char command[300];
-    snprintf(command, sizeof command, "test \"$(ls -A %s)\" = \"$(printf 'r\\nr.rejected')\"", base);
+    snprintf(command, sizeof command, "test \"$(ls -A %s)\" = \"$(printf 'r\\nr.rejected')\"",
+             base);
     assert_int_equal(system(command), 0);
     snprintf(command, sizeof command, "rm -r %s", base);
     assert_int_equal(system(command), 0);
@@ -164,6 +183,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(digests_are_sha256),
         cmocka_unit_test(measurements_are_named_truthfully),
+        cmocka_unit_test(processes_and_threads_are_both_named),
         cmocka_unit_test(runs_take_their_name_whole),
         cmocka_unit_test(only_our_own_is_swept),
         cmocka_unit_test(names_of_runs_stay_where_they_are),
