@@ -112,6 +112,8 @@ void *memory_resize(void *old, size_t count, size_t size);
    nothing and once to write, and the second time interrupts every other thread. free() it. */
 void *memory_table(size_t count, size_t size);
 char *memory_copy(const void *data, size_t size); /* with a NUL after it; free() it */
+/* What printf() would print, likewise; its length goes into *size, which may be NULL. */
+char *memory_print(size_t *size, const char *format, va_list list) PRINTF_LIKE(2, 0);
 /* Default: remove unpublished files, one line on standard error, _exit(5). */
 void memory_set_hook(void (*out_of_memory)(void));
 

@@ -10,11 +10,9 @@ static void error_fill(struct error *error, enum error_kind kind, uint64_t offse
     if (!error)
         return;
     struct buffer shown = {0};
-    char *why = NULL;
-    if (vasprintf(&why, format, list) < 0)
-        why = NULL;
+    char *why = memory_print(NULL, format, list);
     buffer_add_shown(&shown, text_of(prefix));
-    buffer_add_shown(&shown, text_of(why ? why : format));
+    buffer_add_shown(&shown, text_of(why));
     error->kind = kind;
     error->offset = offset;
     snprintf(error->message, sizeof error->message, "%.*s", (int)shown.count, shown.items);

@@ -78,6 +78,16 @@ char *memory_copy(const void *data, size_t size) {
     return copy;
 }
 
+char *memory_print(size_t *size, const char *format, va_list list) {
+    char *text = NULL;
+    int length = vasprintf(&text, format, list);
+    if (length < 0)
+        memory_checked(NULL);
+    if (size)
+        *size = (size_t)length;
+    return text;
+}
+
 /* ---- arenas ---- */
 
 struct arena_block {
@@ -186,12 +196,10 @@ void buffer_add_hex(struct buffer *buffer, uint64_t value) {
 void buffer_printf(struct buffer *buffer, const char *format, ...) {
     va_list list;
     va_start(list, format);
-    char *line = NULL;
-    int length = vasprintf(&line, format, list);
+    size_t length;
+    char *line = memory_print(&length, format, list);
     va_end(list);
-    if (length < 0)
-        memory_checked(NULL);
-    buffer_add(buffer, (struct text){line, (size_t)length});
+    buffer_add(buffer, (struct text){line, length});
     free(line);
 }
 

@@ -38,11 +38,9 @@ void notes_add(struct notes *notes, const struct note_kind *kind, uint64_t count
     note->count = saturating_add(note->count, count);
     if (!example || (note->example && where > note->where))
         return;
-    char *text = NULL;
     va_list list;
     va_start(list, example);
-    if (vasprintf(&text, example, list) < 0)
-        text = NULL;
+    char *text = memory_print(NULL, example, list);
     va_end(list);
     note_keep(note, where, text);
 }

@@ -126,11 +126,10 @@ void out_hex(struct out *out, uint64_t value) {
 void out_printf(struct out *out, const char *format, ...) {
     va_list list;
     va_start(list, format);
-    char *line = NULL;
-    int length = vasprintf(&line, format, list);
+    size_t length;
+    char *line = memory_print(&length, format, list);
     va_end(list);
-    if (length > 0)
-        out_write(out, line, (size_t)length);
+    out_write(out, line, length);
     free(line);
 }
 

@@ -14,14 +14,12 @@ enum { TOP_STACKS = 15 };
 
 static void line(struct buffer *text, const char *what, const char *format, ...) PRINTF_LIKE(3, 4);
 static void line(struct buffer *text, const char *what, const char *format, ...) {
-    char *value = NULL;
     va_list list;
     va_start(list, format);
-    if (vasprintf(&value, format, list) < 0)
-        value = NULL;
+    char *value = memory_print(NULL, format, list);
     va_end(list);
     buffer_printf(text, "%-22s ", what);
-    buffer_add_shown(text, text_of(value ? value : ""));
+    buffer_add_shown(text, text_of(value));
     buffer_add_char(text, '\n');
     free(value);
 }

@@ -19,11 +19,9 @@
 
 static char *printed(const char *format, ...) PRINTF_LIKE(1, 2);
 static char *printed(const char *format, ...) {
-    char *text = NULL;
     va_list list;
     va_start(list, format);
-    if (vasprintf(&text, format, list) < 0)
-        text = memory_copy("", 0);
+    char *text = memory_print(NULL, format, list);
     va_end(list);
     return text;
 }
