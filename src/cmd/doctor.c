@@ -15,8 +15,7 @@
 #include "cmd/recording.h"
 #include "object/object.h"
 
-static const struct option options_doctor[] = {{0}};
-static const struct option_group groups[] = {{"Options", options_doctor}, {0}};
+static const struct option_group groups[] = {{0}};
 static const struct syntax syntax = {
     "doctor",
     "[BINARY…]",

@@ -49,7 +49,8 @@ static void help_option(const struct option *option) {
 }
 
 static void help_as_text(const struct syntax *syntax) {
-    printf("Usage: wick %s [options] %s\n\n%s\n", syntax->command, syntax->usage, syntax->about);
+    printf("Usage: wick %s%s %s\n\n%s\n", syntax->command,
+           syntax->groups->title ? " [options]" : "", syntax->usage, syntax->about);
     for (const struct option_group *group = syntax->groups; group->title; group++) {
         if (!*group->title) /* nothing that is offered */
             continue;
@@ -124,15 +125,14 @@ static void man_head(const char *command) {
 static void help_as_man(const struct syntax *syntax) {
     man_head(syntax->command);
     man_text(page_summary);
-    printf("\n.SH SYNOPSIS\n.B wick %s\n[\\fIoptions\\fR] ", syntax->command);
+    printf("\n.SH SYNOPSIS\n.B wick %s\n%s", syntax->command,
+           syntax->groups->title ? "[\\fIoptions\\fR] " : "");
     man_text(syntax->usage);
     puts("\n.SH DESCRIPTION");
     man_text(syntax->about);
-    puts("\n.SH OPTIONS");
+    puts(syntax->groups->title ? "\n.SH OPTIONS" : "");
     for (const struct option_group *group = syntax->groups; group->title; group++) {
         if (!*group->title)
-            continue;
-        if (!group->options->name)
             continue;
         printf(".SS %s\n", group->title);
         for (const struct option *option = group->options; option->name; option++)
@@ -206,7 +206,7 @@ static bool man_write(const struct command *commands, const char *directory, str
 
 int help_command(const struct command *commands, int argc, char **argv) {
     struct error error;
-    if (argc == 1) {
+    if (argc == 1 || (argc == 2 && strcmp(argv[1], "--help") == 0)) {
         help_commands(commands, stdout);
         return 0;
     }
