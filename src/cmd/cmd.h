@@ -81,7 +81,8 @@ extern struct request request;
 extern const struct option options_filter[];  /* --event --comm --pid --tid --cpu --time */
 extern const struct option options_waits[];   /* --off-cpu --wall --wakers --min --max */
 extern const struct option options_symbols[]; /* --symfs --kallsyms --no-inline … */
-extern const struct option options_names[];   /* --no-comm --show-pid --mark-kernel … */
+extern const struct option options_root[];    /* --no-comm --show-pid … */
+extern const struct option options_names[];   /* --srcline --mark-kernel … */
 extern const struct option options_shape[];   /* --weight --fold-recursion --max-depth */
 extern const struct option options_formats[]; /* --comm-first --no-modules --keep-offsets --ghc */
 extern const struct option options_common[];  /* -o -j -q -v --compat --strict --from */

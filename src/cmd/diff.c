@@ -30,13 +30,16 @@ static const struct option options_diff[] = {
     {"limit", 0, OPTION_U32, &limit, "N", "rows of the table; 30 by default, 0 is all"},
     {"categories", 0, OPTION_TEXT, &categories_path, "FILE",
      "rules for what kind of work a function is; see wick report"},
+    {"force", 0, OPTION_FLAG, &request.force, NULL, "write folded text of more than 4 GB"},
     {0},
 };
 
 static const struct option_group groups[] = {
     {"What to show", options_diff},
     {"Picture", options_picture},
+    {"Differences", options_difference},
     {"Looks", options_looks},
+    {"Root", options_root},
     OPTION_GROUPS_OF_PROFILES,
     {0},
 };

@@ -1,6 +1,13 @@
 #include "cmd/cmd.h"
 
+static const struct option options_fold[] = {
+    {"force", 0, OPTION_FLAG, &request.force, NULL, "write folded text of more than 4 GB"},
+    {0},
+};
+
 static const struct option_group groups[] = {
+    {"Root", options_root},
+    {"Size", options_fold},
     OPTION_GROUPS_OF_PROFILES,
     {0},
 };

@@ -77,9 +77,6 @@ const struct option options_picture[] = {
      "merge stacks from the leaf: who calls what is hot"},
     {"minwidth", 0, OPTION_CALL, set_min_width, "WIDTH",
      "leave out frames narrower than WIDTH per cent (0.01 by default) or, with px, pixels"},
-    {"shape", 0, OPTION_CALL, set_shape, "SIDE",
-     "of a differential graph, which side is drawn: both, after or before"},
-    {"negate", 0, OPTION_FLAG, &picture.negate, NULL, "swap red and blue in a differential graph"},
     {"total", 0, OPTION_U64, &picture.total, "N",
      "what 100 % is, where that is more than was counted"},
     {"factor", 0, OPTION_DOUBLE, &picture.factor, "N", "show counts multiplied by N"},
@@ -89,6 +86,13 @@ const struct option options_picture[] = {
      "what names are called; Function: by default"},
     {"rootname", 0, OPTION_TEXT, &picture.root_name, "TEXT",
      "what the root is called; all by default"},
+    {0},
+};
+
+const struct option options_difference[] = {
+    {"shape", 0, OPTION_CALL, set_shape, "SIDE",
+     "of a differential graph, which side is drawn: both, after or before"},
+    {"negate", 0, OPTION_FLAG, &picture.negate, NULL, "swap red and blue in a differential graph"},
     {0},
 };
 

@@ -14,6 +14,7 @@ extern const struct looks times_looks[]; /* by enum profile_times */
 extern struct svg_options picture;
 extern const struct option options_picture[]; /* --title --inverted --minwidth … */
 extern const struct option options_looks[];   /* --colors --width --fonttype … */
+extern const struct option options_difference[]; /* --shape --negate */
 
 /* Title and colours by what kind of time is drawn, unless they were chosen. After request_settle(). */
 void picture_settle(void);

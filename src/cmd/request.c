@@ -192,13 +192,18 @@ const struct option options_symbols[] = {
     {0},
 };
 
-const struct option options_names[] = {
-    {"srcline", 0, OPTION_CALL, set_source_lines, NULL, "frames carry file:line"},
+/* Not for tables: in those, what is below the first function is no row. */
+const struct option options_root[] = {
     {"no-comm", 0, OPTION_FLAG, &request.naming.no_comm, NULL, "leave the comm out of the root"},
     {"show-pid", 0, OPTION_FLAG, &request.naming.show_pid, NULL, "the root is comm-PID"},
     {"show-tid", 0, OPTION_FLAG, &request.naming.show_tid, NULL, "the root is comm-PID/TID"},
     {"show-state", 0, OPTION_FLAG, &request.naming.show_state, NULL,
      "then why it waits: [sleep], [disk], [preempted]; [on-cpu] under --wall"},
+    {0},
+};
+
+const struct option options_names[] = {
+    {"srcline", 0, OPTION_CALL, set_source_lines, NULL, "frames carry file:line"},
     {"mark-kernel", 0, OPTION_FLAG, &request.naming.mark_kernel, NULL, "kernel frames end in _[k]"},
     {"mark-jit", 0, OPTION_FLAG, &request.naming.mark_jit, NULL,
      "just-in-time compiled frames end in _[j]"},
@@ -223,7 +228,6 @@ const struct option options_shape[] = {
      "a function that calls itself is one frame"},
     {"max-depth", 0, OPTION_U32, &request.flame.max_depth, "N",
      "cut stacks after N frames; their weight is kept"},
-    {"force", 0, OPTION_FLAG, &request.force, NULL, "write folded text of more than 4 GB"},
     {0},
 };
 
