@@ -10,7 +10,7 @@ static bool as_page;
 static const struct option options_flame[] = {
     {"html", 0, OPTION_FLAG, &as_page, NULL,
      "one HTML page with all views: reversed, sandwich, table, timeline; flamegraph.html by "
-     "default"},
+     "default; takes --title, --subtitle, --colors and --hash of what follows"},
     {"categories", 0, OPTION_TEXT, &categories_file, "FILE",
      "for the page's table: rules for what kind of work a function is; see wick report"},
     {"flamechart", 0, OPTION_FLAG, &picture.is_chart, NULL,
@@ -77,6 +77,12 @@ int command_flame(int argc, char **argv) {
         return status;
     if (picture.is_chart && request.flame.reverse)
         return fail_usage("flame", "--flamechart and --reverse exclude each other");
+    const char *not_for_pages = bases.count ? "base" : picture_only();
+    if (as_page && not_for_pages)
+        return fail_usage("flame", "--%s is for the picture; the page does not take it",
+                          not_for_pages);
+    if (categories_file && !as_page)
+        return fail_usage("flame", "--categories is for --html: the picture has no table");
     picture_settle();
     request.import.profile.keep_samples = picture.is_chart || as_page;
     struct source source;

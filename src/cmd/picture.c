@@ -181,12 +181,16 @@ void picture_settle(void) {
         picture.title = times_looks[times].title;
 }
 
+static void choose_palette(void) {
+    if ((picture.colouring.by_hash || picture.random) && picture.colouring.palette == PALETTE_WICK)
+        picture.colouring.palette = PALETTE_HOT;
+}
+
 static bool read_looks(struct notes *notes, struct error *error) {
     uint32_t width = picture.width ? picture.width : 1200;
     if (min_pixels >= 0)
         picture.min_width = 100 * min_pixels / (width - 20.0);
-    if ((picture.colouring.by_hash || picture.random) && picture.colouring.palette == PALETTE_WICK)
-        picture.colouring.palette = PALETTE_HOT;
+    choose_palette();
     return svg_options_check(&picture, error) && (!palette_file || read_palette(notes, error)) &&
            (!attributes_file || read_attributes(notes, error));
 }
@@ -248,10 +252,53 @@ bool picture_write(struct flame *flame, struct notes *notes, struct error *error
     return true;
 }
 
+const char *picture_only(void) {
+    const struct {
+        bool given;
+        const char *name;
+    } options[] = {
+        {picture.is_chart, "flamechart"},
+        {picture.inverted, "inverted"},
+        {request.flame.reverse, "reverse"},
+        {request.flame.fold_recursion, "fold-recursion"},
+        {request.flame.by_samples, "weight"}, /* it has both, and a switch */
+        {min_pixels >= 0 || picture.min_width != SVG_MIN_WIDTH, "minwidth"},
+        {picture.notes, "notes"},
+        {picture.shape != SHAPE_BOTH, "shape"},
+        {picture.negate, "negate"},
+        {picture.total, "total"},
+        {picture.factor != 0, "factor"},
+        {picture.count_name, "countname"},
+        {picture.name_type, "nametype"},
+        {picture.root_name, "rootname"},
+        {picture.random, "random"},
+        {picture.diffusion, "colordiffusion"},
+        {palette_file, "palette-file"},
+        {picture.background, "bgcolors"},
+        {picture.search_colour, "search-color"},
+        {picture.ui_colour, "uicolor"},
+        {picture.stroke_colour, "stroke-color"},
+        {picture.width, "width"},
+        {picture.frame_height, "height"},
+        {picture.font, "fonttype"},
+        {picture.font_size, "fontsize"},
+        {picture.font_width != 0, "fontwidth"},
+        {picture.truncate_left, "truncate-text-left"},
+        {encoding, "encoding"},
+        {attributes_file, "nameattr"},
+        {picture.no_script, "no-javascript"},
+    };
+    for (size_t i = 0; i < COUNT_OF(options); i++)
+        if (options[i].given)
+            return options[i].name;
+    return NULL;
+}
+
 /* The page has all shapes in it: those options that choose one are for pictures. */
 bool page_write(const struct tree *tree, const struct naming *naming, const char *categories_file,
                 const struct notes *notes, struct error *error) {
     const char *path = request.output ? request.output : "flamegraph.html";
+    choose_palette();
     struct html_options options = {.title = picture.title,
                                    .subtitle = picture.subtitle,
                                    .colouring = picture.colouring,

@@ -73,6 +73,10 @@ bool result_was_chosen(void) {
     return chosen;
 }
 
+bool result_is_page(void) {
+    return view == VIEW_HTML;
+}
+
 /* ---- writing ------------------------------------------------------------------------------ */
 
 static bool write_table(struct out *out, const struct flame *flame, struct error *error) {
