@@ -189,6 +189,8 @@ int recording_settle(int argc, char **argv) {
     if (bounded && recording.off_cpu != OFF_CPU_BPF)
         return fail_usage(argv[0], "--min and --max are for --off-cpu=bpf; else `wick fold` and "
                                    "others take them when the recording is read");
+    if (recording.most_wait && recording.least_wait > recording.most_wait)
+        return fail_usage(argv[0], "--min is more than --max");
     if (recording.wakers && !recording.off_cpu)
         return fail_usage(argv[0], "--wakers of what? --off-cpu or --wall");
     if (!recording.frequency && !recording.period)

@@ -300,6 +300,9 @@ bool record_parse_event(const char *name, struct perf_event_attr *attr, struct e
             *error = tracepoint;
         return false;
     }
-    return error_set(error, ERROR_USAGE,
-                     "%s: no such event; see `wick doctor` for what this machine has", name);
+    return error_set(
+        error, ERROR_USAGE,
+        "%s: no such event; they are named as perf does: cycles, cpu-clock, page-faults, "
+        "LLC-load-misses, sched:sched_switch, …",
+        name);
 }

@@ -267,9 +267,26 @@ static bool user_is_allowed(void) {
     return descriptor >= 0;
 }
 
+/* The kernel says "Invalid argument" to this, too. */
+static bool frequency_is_allowed(const struct wanted *wanted, struct error *error) {
+    char text[40];
+    if (!wanted->attr.freq ||
+        !file_read_small("/proc/sys/kernel/perf_event_max_sample_rate", text, sizeof text))
+        return true;
+    unsigned long long most = strtoull(text, NULL, 10), asked = wanted->attr.sample_freq;
+    return asked <= most || error_set(error, ERROR_INPUT,
+                                      "-F %llu: the kernel allows up to %llu (sysctl "
+                                      "kernel.perf_event_max_sample_rate)",
+                                      asked, most);
+}
+
 /* Why an event can't be opened, and what to do instead. */
 static bool refuse_event(struct recording *r, const struct wanted *wanted, struct error *error) {
     bool missing = errno == ENOENT || errno == ENODEV || errno == EOPNOTSUPP;
+    int why = errno;
+    if (why == EINVAL && !frequency_is_allowed(wanted, error))
+        return false;
+    errno = why;
     r->refused = errno == EACCES || errno == EPERM || errno == ENOSYS || errno == EMFILE;
     r->refused_waits = r->refused && r->off_cpu && user_is_allowed();
     if (missing && r->options->call_graph == CALL_GRAPH_LBR)

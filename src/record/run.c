@@ -37,10 +37,20 @@ static uint64_t now_ns(clockid_t clock) {
 
 /* ---- beginning ---- */
 
+static bool cpu_exists(uint32_t cpu) {
+    static const char folder[] = "/sys/devices/system/cpu";
+    char path[60];
+    snprintf(path, sizeof path, "%s/cpu%u", folder, cpu);
+    return access(path, F_OK) == 0 || access(folder, F_OK) != 0;
+}
+
 static bool choose_cpus(struct recording *r, struct error *error) {
     if (r->options->cpu_count) {
-        for (size_t i = 0; i < r->options->cpu_count; i++)
+        for (size_t i = 0; i < r->options->cpu_count; i++) {
+            if (!cpu_exists(r->options->cpus[i]))
+                return error_set(error, ERROR_INPUT, "CPU %u: there is none", r->options->cpus[i]);
             vector_push(&r->cpus, r->options->cpus[i]);
+        }
         return true;
     }
     char text[400];
