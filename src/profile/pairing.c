@@ -291,7 +291,8 @@ static struct cost *cost_at(struct reading *reading, size_t count, uint64_t offs
     return bsearch(&key, reading->costs.items, count, sizeof key, cost_order);
 }
 
-/* The two are known by their time, which no other has. */
+/* The two are known by their time, which no other has. In a damaged file others may: each waker is taken once, or one long
+   stack would be hung below every wait. */
 static void join_wakers(struct waits *w) {
     struct reading *reading = w->reading;
     size_t count = reading->costs.count, next = 0;
@@ -304,7 +305,7 @@ static void join_wakers(struct waits *w) {
             next++;
         if (next == w->wakers.count || w->wakers.items[next].time != w->ready.items[i].time)
             continue;
-        uint64_t waker = w->wakers.items[next].offset;
+        uint64_t waker = w->wakers.items[next++].offset;
         cost_at(reading, count, w->ready.items[i].offset)->waker = waker + 1;
         vector_push(&reading->costs, ((struct cost){.offset = waker, .state = STATE_UNTOLD}));
     }

@@ -360,6 +360,39 @@ static void test_perf_sums(void **state) {
     }
 }
 
+/* wick's own sums, and who ended them, by the same time; a second wait of that time has no waker. */
+static void test_a_waker_is_taken_once(void **state) {
+    struct build build = {0};
+    struct buffer names = {0};
+    put_u32(&names, 2);
+    put_u32(&names, 0);
+    for (uint64_t id = CLOCK; id <= SWITCHES; id++) {
+        build_event(&build,
+                    &(struct build_event){.type = PERF_TYPE_SOFTWARE,
+                                          .config = PERF_COUNT_SW_DUMMY,
+                                          .period = 1,
+                                          .sample_type = sample_type,
+                                          .flags = BUILD_ID_ALL},
+                    (uint64_t[]){id, 0});
+        put_u32(&names, 1);
+        put_u32(&names, 16);
+        put_string(&names, id == CLOCK ? "offcpu-time" : "offcpu-waker", 16);
+        put_u64(&names, id);
+    }
+    build_feature(&build, FEATURE_EVENT_DESC, &names);
+    sample(&build, CLOCK, 11, 100, 0x100, 5);
+    sample(&build, CLOCK, 12, 100, 0x200, 7);
+    sample(&build, SWITCHES, 13, 100, 0x300, 5);
+    struct read r;
+    read_with(&r, &build, (struct profile_options){.times = TIMES_WAITING, .wakers = true});
+    assert_int_equal(weight(&r, 0x100, STATE_SLEEP), 0); /* below it stands who ended it */
+    assert_int_equal(weight(&r, 0x200, STATE_SLEEP), 7);
+    assert_int_equal(weight_of_thread(&r, 11), 5);
+    read_close(&r);
+    buffer_release(&names);
+    build_release(&build);
+}
+
 static void test_nothing_known(void **state) {
     struct build build = build_one(sample_type);
     sample(&build, 7, 11, 150, 0x100, 1);
@@ -378,6 +411,8 @@ int main(void) {
         cmocka_unit_test(test_without_records), cmocka_unit_test(test_lives),
         cmocka_unit_test(test_no_leak),         cmocka_unit_test(test_nothing_known),
         cmocka_unit_test(test_perf_sums),
+        cmocka_unit_test(test_a_waker_is_taken_once),
+
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
