@@ -30,6 +30,26 @@ static void test_go(void **state) {
     expect_fold("go", text, "9;main.main 10000000\nmain.main;a.(*b).outer;inner 20000000\n");
 }
 
+/* Few bytes that stand for many frames: a location of a thousand functions, a thousand times in one stack. */
+static void test_go_grows(void **state) {
+    enum { MANY = 1000 };
+    struct buffer text = {0};
+    struct error error = {0};
+    struct import_options options = {0};
+    buffer_add(&text, TEXT("PeriodType: cpu ns\nSamples:\nsamples/count\n1: "));
+    for (int i = 0; i < MANY; i++)
+        buffer_add(&text, TEXT("1 "));
+    buffer_add(&text, TEXT("\nLocations\n1: 0x1 M=1 f\n"));
+    for (int i = 1; i < MANY; i++)
+        buffer_add(&text, TEXT("  f\n"));
+    struct tree *tree = tree_new();
+    assert_false(import_format_named("go")->read(buffer_text(&text), "input", &options, tree, &error));
+    assert_int_equal(error.kind, ERROR_INPUT);
+    assert_true(tree->nodes.count < 100 * MANY);
+    tree_done(tree);
+    buffer_release(&text);
+}
+
 static void test_gdb(void **state) {
     const char *text = "Thread 2 (Thread 0x7f5e (LWP 20879) \"my worker\"):\n"
                        "#0  0x00007f5e in poll (a=0, b=<x>) at ../x.c:48\n"
@@ -193,6 +213,7 @@ int main(void) {
         cmocka_unit_test(test_dtrace),
         cmocka_unit_test(test_bpftrace),
         cmocka_unit_test(test_go),
+        cmocka_unit_test(test_go_grows),
         cmocka_unit_test(test_gdb),
         cmocka_unit_test(test_eu_stack),
         cmocka_unit_test(test_stap),
