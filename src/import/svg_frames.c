@@ -23,8 +23,8 @@ static const struct note_kind note_rounded = {
     "svg-rounded",
     "# counts from before are rounded: the picture has them in hundredths of a per cent"};
 
-/* Beyond so many steps, stacks of a reversed picture cost more to turn round than any real one. */
-static const uint64_t most_steps = 1ull << 30;
+/* Beyond so many steps, stacks of a reversed picture cost more to turn round than any real one: each may be a node, 150 bytes. */
+static const uint64_t most_steps = 1ull << 23;
 
 struct counter {
     struct svg_picture *picture;

@@ -50,6 +50,25 @@ static void test_go_grows(void **state) {
     buffer_release(&text);
 }
 
+/* A reversed picture of one tower has half of its height's square in frames when it is turned round. */
+static void test_svg_turned(void **state) {
+    enum { HEIGHT = 5000 };
+    struct buffer text = {0};
+    struct error error = {0};
+    struct import_options options = {0};
+    buffer_add(&text, TEXT("<svg id=\"frames\" data-reversed=\"1\">"));
+    for (int i = 0; i < HEIGHT; i++)
+        buffer_printf(&text,
+                      "<g><title>f%d (%d samples, %d%%)</title><rect y=\"%d\" fg:x=\"0\" "
+                      "fg:w=\"%d\"/></g>",
+                      i, HEIGHT - i, i ? 1 : 100, HEIGHT - i, HEIGHT - i);
+    struct tree *tree = tree_new();
+    assert_false(import_format_named("svg")->read(buffer_text(&text), "input", &options, tree, &error));
+    assert_non_null(strstr(error.message, "too deep to be turned round"));
+    tree_done(tree);
+    buffer_release(&text);
+}
+
 static void test_gdb(void **state) {
     const char *text = "Thread 2 (Thread 0x7f5e (LWP 20879) \"my worker\"):\n"
                        "#0  0x00007f5e in poll (a=0, b=<x>) at ../x.c:48\n"
@@ -214,6 +233,7 @@ int main(void) {
         cmocka_unit_test(test_bpftrace),
         cmocka_unit_test(test_go),
         cmocka_unit_test(test_go_grows),
+        cmocka_unit_test(test_svg_turned),
         cmocka_unit_test(test_gdb),
         cmocka_unit_test(test_eu_stack),
         cmocka_unit_test(test_stap),
