@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 extern const struct text off_cpu_object;
@@ -216,11 +215,9 @@ static void read_unfinished(struct sums *sums) {
 
 /* Threads that end from now on take their entries with them, so what is unfinished is read at once. */
 void sums_enable(struct sums *sums, bool on) {
-    struct timespec now;
     uint32_t first = 0, enabled = on;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    sums->ended = monotonic();
     bpf_map_update_elem(sums->variables, &first, &enabled, BPF_ANY);
-    sums->ended = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     if (!on)
         read_unfinished(sums);
 }

@@ -130,7 +130,9 @@ bool launch_go(struct recording *r, struct error *error);  /* it execs; an error
 void launch_begin(struct recording *r);                    /* the same in two steps: it execs … */
 bool launch_began(struct recording *r, struct error *error); /* … and whether it could, once it has or has ended */
 
-/* run.c: what both methods begin with. */
+/* run.c: nanoseconds of the clock that recordings use. */
+uint64_t monotonic(void);
+/* What both methods begin with. */
 void recording_drop_events(struct recording *r);
 bool recording_begin_file(struct recording *r, struct error *error);
 pid_t status_id(pid_t tid, const char *field); /* Tgid, PPid of /proc/TID/status; 0: it is gone */

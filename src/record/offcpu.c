@@ -8,8 +8,6 @@
  */
 #include "record/internal.h"
 
-#include <time.h>
-
 static const struct note_kind note_inner_wakers = {
     "inner-wakers", "wakers outside the target were not seen: --off-cpu=bpf or -a sees all"};
 
@@ -66,12 +64,10 @@ static void note_blindness(struct recording *r) {
 /* The last record may be of a thread that went to sleep long before the end. So the targets' names are told again, now. */
 bool off_cpu_mark_end(struct recording *r, struct error *error) {
     const struct record_options *options = r->options;
-    struct timespec now;
     note_blindness(r);
     if (r->off_cpu != OFF_CPU_PERF || !r->events.items[0].attr.use_clockid)
         return true;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    r->sink.time = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    r->sink.time = monotonic();
     bool fine = !r->child || synthesize_comm(&r->sink, r->child, r->child, false, error);
     for (size_t i = 0; fine && i < options->pid_count; i++)
         fine = synthesize_comm(&r->sink, options->pids[i], options->pids[i], false, error);

@@ -36,12 +36,6 @@ static const struct note_kind note_narrow = {
 
 enum { ROUND = 100000000, LINGER = 300000000 };
 
-uint64_t monotonic(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 bool sampler_fail(struct sampler *s) {
     s->failed = true;
     return false;

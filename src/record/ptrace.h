@@ -124,6 +124,5 @@ bool restart_system_call(pid_t tid); /* one that a stop of ours made to fail */
 bool seize(struct sampler *s, struct process *process, pid_t tid);
 
 bool sampler_fail(struct sampler *s);
-uint64_t monotonic(void);
 
 #endif

@@ -35,6 +35,10 @@ static uint64_t now_ns(clockid_t clock) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+uint64_t monotonic(void) {
+    return now_ns(CLOCK_MONOTONIC);
+}
+
 /* ---- beginning ---- */
 
 static bool cpu_exists(uint32_t cpu) {
@@ -176,7 +180,7 @@ static void loop_watch(struct loop *loop, pid_t pid) {
 
 static void loop_init(struct loop *loop, struct recording *r) {
     const struct record_options *options = r->options;
-    uint64_t now = now_ns(CLOCK_MONOTONIC);
+    uint64_t now = monotonic();
     *loop = (struct loop){.r = r};
     loop->enable_at = options->delay ? now + options->delay : 0;
     loop->end_at = options->duration ? now + options->delay + options->duration : UINT64_MAX;
@@ -227,7 +231,7 @@ static int loop_timeout(const struct loop *loop, uint64_t now) {
 static bool loop_run(struct loop *loop, struct error *error) {
     struct recording *r = loop->r;
     while (loop->alive && !interrupted) {
-        uint64_t now = now_ns(CLOCK_MONOTONIC);
+        uint64_t now = monotonic();
         if (now >= loop->end_at)
             break;
         if (loop->enable_at && now >= loop->enable_at) {
