@@ -19,17 +19,6 @@ DIR *tasks_open(pid_t pid, struct error *error) {
     return directory;
 }
 
-/* The fourth field of stat; the second is a name in brackets that may hold anything. */
-static pid_t parent_of(pid_t pid) {
-    char path[64], text[400];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    if (!file_read_small(path, text, sizeof text))
-        return 0;
-    const char *bracket = strrchr(text, ')');
-    int parent;
-    return bracket && sscanf(bracket + 1, " %*c %d", &parent) == 1 ? parent : 0;
-}
-
 static bool holds(const struct process_list *list, pid_t pid) {
     for (size_t i = 0; i < list->count; i++)
         if (list->items[i] == pid)
@@ -44,7 +33,7 @@ void processes_add_children(struct process_list *list) {
         found = false;
         for (struct dirent *entry; directory && (entry = readdir(directory));) {
             pid_t pid = atoi(entry->d_name);
-            if (pid <= 0 || holds(list, pid) || !holds(list, parent_of(pid)))
+            if (pid <= 0 || holds(list, pid) || !holds(list, status_id(pid, "PPid")))
                 continue;
             vector_push(list, pid);
             found = true;

@@ -133,9 +133,7 @@ bool synthesize_task(struct sink *sink, uint32_t type, struct task task, struct 
 
 /* Threads are told by a fork from their process's first, as the kernel would have. */
 bool synthesize_threads(struct sink *sink, pid_t pid, struct error *error) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", pid);
-    DIR *directory = opendir(path);
+    DIR *directory = tasks_open(pid, NULL);
     bool fine = !directory || synthesize_comm(sink, pid, pid, false, error);
     for (struct dirent *entry; fine && directory && (entry = readdir(directory));) {
         pid_t tid = atoi(entry->d_name);
