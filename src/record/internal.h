@@ -92,6 +92,8 @@ bool raise_file_limit(void); /* of open files; false: it was at its highest */
 
 /* offcpu.c: an event that samples nothing, for mappings, names and the like; the first. */
 void recording_add_side_event(struct recording *r);
+/* What events of waits are called: the name says why the thread was off the CPU. */
+extern const char *const off_cpu_names[OFF_CPU_STATES];
 /* The events of off-CPU time, after those asked for. */
 bool off_cpu_choose_events(struct recording *r, struct error *error);
 /* With perf events: a record that says how long waits lasted which nothing has ended. */

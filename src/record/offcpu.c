@@ -15,6 +15,12 @@ static const struct note_kind note_no_state = {
     "no-wait-state",
     "waits for a disk were not told from others: that takes tracepoints (`wick doctor`)"};
 
+const char *const off_cpu_names[OFF_CPU_STATES] = {
+    [OFF_CPU_SLEEP] = "offcpu-time",
+    [OFF_CPU_DISK] = "offcpu-time:disk",
+    [OFF_CPU_PREEMPTED] = "offcpu-time:preempted",
+};
+
 static void add_event(struct recording *r, enum role role, const struct perf_event_attr *attr,
                       const char *name) {
     struct wanted wanted = {.attr = *attr, .role = role, .name = memory_copy(name, strlen(name))};
@@ -134,9 +140,9 @@ static bool choose_bpf(struct recording *r, struct error *error) {
         recording_add_side_event(r);
     r->first_made = r->events.count;
     bool copies = sums_copies(r->sums);
-    add_made_event(r, "offcpu-time", copies);
-    add_made_event(r, "offcpu-time:disk", copies);
-    add_made_event(r, "offcpu-time:preempted", copies && !options->system_wide);
+    for (int i = 0; i < OFF_CPU_STATES; i++)
+        add_made_event(r, off_cpu_names[i],
+                       copies && !(i == OFF_CPU_PREEMPTED && options->system_wide));
     if (options->wakers)
         add_made_event(r, "offcpu-waker", copies);
     if (options->call_graph == CALL_GRAPH_DWARF && !options->kernel_only && !copies)

@@ -106,15 +106,14 @@ static void add_event(struct recording *r, uint64_t config, const char *name, ui
 }
 
 static void choose_events(struct sampler *s) {
-    static const char *const waits[] = {"offcpu-time", "offcpu-time:disk", "offcpu-time:preempted"};
     struct recording *r = s->r;
     recording_drop_events(r);
     s->off_cpu = r->options->off_cpu != OFF_CPU_NOT;
     s->on_cpu = !s->off_cpu || r->options->wall;
     if (s->on_cpu)
         add_event(r, PERF_COUNT_SW_TASK_CLOCK, "ptrace-clock", s->on_id = 1);
-    for (uint64_t i = 0; s->off_cpu && i < WAIT_STATES; i++)
-        add_event(r, PERF_COUNT_SW_BPF_OUTPUT, waits[i], s->off_ids[i] = 2 + i);
+    for (uint64_t i = 0; s->off_cpu && i < OFF_CPU_STATES; i++)
+        add_event(r, PERF_COUNT_SW_BPF_OUTPUT, off_cpu_names[i], s->off_ids[i] = 2 + i);
 }
 
 /* ---- the target ---- */

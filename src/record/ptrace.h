@@ -32,9 +32,6 @@ struct process {
     struct process *next;  /* with the same hash */
 };
 
-/* Why a thread is off the CPU: each has an event of its own, whose name says it. */
-enum wait_state { WAIT_SLEEP, WAIT_DISK, WAIT_PREEMPTED, WAIT_STATES };
-
 enum seen { SEEN_NOTHING, SEEN_RUNNING, SEEN_WAITING };
 
 struct tracee {
@@ -54,9 +51,9 @@ struct tracee {
     uint64_t charged;  /* … and as last put into a sample */
     uint64_t looked_at;
     int64_t off;       /* nanoseconds off the CPU that no stack is known for yet; below 0: the CPU time seen lags behind */
-    enum wait_state state; /* as last seen */
+    enum off_cpu_state state; /* as last seen */
     bool has_wait;     /* in `wait`, with `waited` nanoseconds */
-    enum wait_state wait_state;
+    enum off_cpu_state wait_state;
     int64_t waited;
     struct capture wait;
     size_t place; /* in the table's `all` */
@@ -77,7 +74,7 @@ struct sampler {
     bool failed; /* *error is set */
     bool sampling; /* not while --delay lasts */
     bool on_cpu, off_cpu;
-    uint64_t on_id, off_ids[WAIT_STATES];
+    uint64_t on_id, off_ids[OFF_CPU_STATES];
     uint64_t interval; /* nanoseconds */
     uint64_t next_look, next_round, enable_at, end_at;
     uint64_t narrow;   /* samples of 32-bit programs */

@@ -66,7 +66,7 @@ static void look_at(struct sampler *s, struct tracee *t, uint64_t now) {
     } else if (state == 'S' || state == 'D') {
         t->seen = SEEN_WAITING;
         t->slices = times.slices;
-        t->state = state == 'D' ? WAIT_DISK : WAIT_SLEEP;
+        t->state = state == 'D' ? OFF_CPU_DISK : OFF_CPU_SLEEP;
         if (s->off_cpu)
             interrupt(s, t, SEEN_WAITING, now);
     }
@@ -104,7 +104,7 @@ static void charge_off(struct sampler *s, struct tracee *t) {
         add_off_to_wait(t);
         end_wait(s, t);
     } else if (t->off >= (int64_t)s->interval) {
-        put_sample(s, t, &s->capture, s->off_ids[WAIT_PREEMPTED], (uint64_t)t->off);
+        put_sample(s, t, &s->capture, s->off_ids[OFF_CPU_PREEMPTED], (uint64_t)t->off);
         t->off = 0;
     }
 }
