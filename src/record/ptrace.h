@@ -28,7 +28,7 @@ struct process {
     bool touched;     /* it has samples that are newer than its mappings */
     uint64_t maps_at; /* when they were read */
     uint64_t maps_hash;
-    VECTOR(uint64_t) maps; /* hashes of the lines told of, sorted */
+    VECTOR(uint64_t) maps; /* hashes of their lines, sorted */
     struct process *next;  /* with the same hash */
 };
 

@@ -31,12 +31,6 @@ static int hash_order(const void *a, const void *b) {
     return left < right ? -1 : left > right;
 }
 
-/* As the kernel does: data only where stacks are unwound later, for perf reads unwind tables through it and knows by it what is no code. */
-static bool is_told(const char *line, bool with_data) {
-    const char *protection = strchr(line, ' ');
-    return protection && strlen(protection) > 4 && (protection[3] == 'x' || with_data);
-}
-
 static bool tell_lines(struct sampler *s, struct process *process, char *text) {
     struct sink *sink = &s->r->sink;
     size_t known = process->maps.count;
@@ -46,8 +40,6 @@ static bool tell_lines(struct sampler *s, struct process *process, char *text) {
         uint64_t hash = hash_bytes(line, (size_t)(next - line));
         if (*next)
             *next++ = 0;
-        if (!is_told(line, sink->data_mappings))
-            continue;
         if (!known || !bsearch(&hash, process->maps.items, known, sizeof hash, hash_order))
             fine = synthesize_mapping(sink, process->pid, line, s->error);
         vector_push(&process->maps, hash);

@@ -65,7 +65,8 @@ bool synthesize_comm(struct sink *sink, pid_t pid, pid_t tid, bool exec, struct 
     return fine;
 }
 
-/* A line of /proc/PID/maps: "start-end prot offset major:minor inode   path". */
+/* A line of /proc/PID/maps: "start-end prot offset major:minor inode   path". Data only where stacks are unwound later, as the kernel does: perf
+   reads unwind tables through it and knows by it what is no code. */
 bool synthesize_mapping(struct sink *sink, pid_t pid, const char *line, struct error *error) {
     unsigned long long start, end, offset, inode;
     unsigned major_number, minor_number;
