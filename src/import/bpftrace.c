@@ -74,10 +74,7 @@ static void add_key(struct buffer *key, struct text piece) {
 static void entry_count(struct reader *r, struct buffer *key, uint64_t count) {
     if (key->count)
         stack_push(&r->stack, buffer_text(key));
-    stack_reverse(&r->stack);
-    if (r->stack.locations.count)
-        stack_count(&r->stack, count, count);
-    r->stack.locations.count = 0;
+    stack_end(&r->stack, count);
     key->count = 0;
 }
 

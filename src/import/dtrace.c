@@ -121,10 +121,7 @@ static bool dtrace_stacks(struct reader *r) {
             push_line(r, line, r->stack.locations.count == 0);
             continue;
         }
-        stack_reverse(&r->stack);
-        if (r->stack.locations.count)
-            stack_count(&r->stack, count, count);
-        r->stack.locations.count = 0;
+        stack_end(&r->stack, count);
     }
     return r->stack.locations.count == 0 ||
            reader_bad(r, "Input data ends in the middle of a stack: line");

@@ -23,13 +23,6 @@ static bool python_frame(struct text line, struct buffer *name) {
     return true;
 }
 
-static void stack_end(struct reader *r) {
-    stack_reverse(&r->stack);
-    if (r->stack.locations.count)
-        stack_count(&r->stack, 1, 1);
-    r->stack.locations.count = 0;
-}
-
 static bool faulthandler_read(struct text content, const char *path,
                               const struct import_options *options, struct tree *tree,
                               struct error *error) {
@@ -39,9 +32,9 @@ static bool faulthandler_read(struct text content, const char *path,
         if (python_frame(r.line, &r.scratch))
             stack_push(&r.stack, buffer_text(&r.scratch));
         else
-            stack_end(&r);
+            stack_end(&r.stack, 1);
     }
-    stack_end(&r);
+    stack_end(&r.stack, 1);
     reader_release(&r);
     return true;
 }

@@ -64,13 +64,6 @@ static struct text eu_name(struct text rest) {
     return text_trim(module == SIZE_MAX ? rest : text_upto(rest, module));
 }
 
-static void stack_end(struct reader *r) {
-    stack_reverse(&r->stack);
-    if (r->stack.locations.count)
-        stack_count(&r->stack, 1, 1);
-    r->stack.locations.count = 0;
-}
-
 static int32_t number_after(struct text line, struct text word) {
     size_t at = text_search(line, word);
     uint64_t value = 0;
@@ -103,24 +96,24 @@ static bool read_backtraces(struct text content, const char *path,
         struct text rest;
         if (frame_number(r.line, &number, &rest)) {
             if (number == 0)
-                stack_end(&r);
+                stack_end(&r.stack, 1);
             struct text name = eu ? eu_name(rest) : gdb_name(rest);
             stack_push(&r.stack, name.length ? name : TEXT("[unknown]"));
         } else if (text_starts(r.line, TEXT("PID "))) {
-            stack_end(&r);
+            stack_end(&r.stack, 1);
             pid = number_after(r.line, TEXT("PID "));
         } else if (text_starts(r.line, TEXT("TID "))) {
-            stack_end(&r);
+            stack_end(&r.stack, 1);
             stack_set_thread(&r.stack, TEXT(""), pid, number_after(r.line, TEXT("TID ")));
         } else if (text_starts(r.line, TEXT("Thread "))) {
-            stack_end(&r);
+            stack_end(&r.stack, 1);
             stack_set_thread(&r.stack, thread_name(r.line), -1,
                              number_after(r.line, TEXT("(LWP ")));
         } else if (r.line.length == 0) {
-            stack_end(&r);
+            stack_end(&r.stack, 1);
         }
     }
-    stack_end(&r);
+    stack_end(&r.stack, 1);
     reader_release(&r);
     return true;
 }

@@ -92,6 +92,13 @@ void stack_count(struct stack *stack, uint64_t samples, uint64_t weight) {
     tree_count(stack->tree, stack_node(stack), stack->series, samples, weight);
 }
 
+void stack_end(struct stack *stack, uint64_t count) {
+    stack_reverse(stack);
+    if (stack->locations.count)
+        stack_count(stack, count, count);
+    stack->locations.count = 0;
+}
+
 void stack_replace(struct stack *stack, uint64_t samples, uint64_t weight) {
     uint32_t cell = tree_count(stack->tree, stack_node(stack), stack->series, 0, 0);
     stack->tree->cells.items[cell].samples = samples;

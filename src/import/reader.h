@@ -38,7 +38,9 @@ void stack_push_kinds(struct stack *stack, struct text name, uint32_t kinds);
 void stack_reverse(struct stack *stack);
 /* Counts what was pushed, root first. An empty stack is counted at the root. */
 void stack_count(struct stack *stack, uint64_t samples, uint64_t weight);
-/* The same, but what was counted there before is forgotten, as inferno does in some formats. */
+/* Of a stack that was pushed leaf first, unless it is empty; then none of it is left. */
+void stack_end(struct stack *stack, uint64_t count);
+/* As stack_count(), but what was counted there before is forgotten, as inferno does in some formats. */
 void stack_replace(struct stack *stack, uint64_t samples, uint64_t weight);
 
 /* ---- a reader's state --------------------------------------------------------------------- */

@@ -34,10 +34,7 @@ static bool stap_read(struct text content, const char *path, const struct import
                              text_ends(line, TEXT("[kernel]")) ? KIND_KERNEL : 0);
             continue;
         }
-        stack_reverse(&r.stack);
-        if (r.stack.locations.count)
-            stack_count(&r.stack, count, count);
-        r.stack.locations.count = 0;
+        stack_end(&r.stack, count);
     }
     if (r.stack.locations.count)
         reader_bad(&r, "the text ends inside a stack: line");
