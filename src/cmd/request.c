@@ -247,7 +247,9 @@ const struct option options_common[] = {
     {"output", 'o', OPTION_TEXT, &request.output, "FILE", "write to FILE; - is standard output"},
     {"jobs", 'j', OPTION_U32, &request.threads, "N", "use N threads; all there are by default"},
     {"from", 0, OPTION_CALL, set_from, "FORMAT",
-     "read the input as FORMAT instead of looking at it"},
+     "read the input as FORMAT instead of looking at it: perf (text of perf script), folded, "
+     "dtrace, sample, vtune, vsprof, ghcprof, xctrace, bpftrace, go, gdb, eu-stack, stap, pmcstat, "
+     "jstack, java-exceptions, faulthandler, chrome, perf-sched, recursive, svg"},
     {"strict", 0, OPTION_FLAG, &request.import.profile.strict, NULL,
      "a recording that is cut short is an error"},
     {"compat", 0, OPTION_CALL, set_compat, "PEER",
