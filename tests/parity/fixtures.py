@@ -51,7 +51,8 @@ def read(name, leaf):
 def unpacked(name, leaf):
     """The path of one of a fixture's packed files."""
     path = os.path.join(UNPACKED, name + "." + leaf)
-    if not os.path.exists(path):
+    packed = os.path.join(FIXTURES, name, leaf + ".xz")
+    if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(packed):
         content = read(name, leaf)
         with open(path + ".new", "wb") as file:
             file.write(content)

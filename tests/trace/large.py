@@ -25,13 +25,18 @@ def check_pictures(wick, work, say, name, program, size):
                                         ("html", [], b"<!DOCTYPE html>", b"</html>\n")):
         out = f"{work}/large.{view}"
         p = subprocess.run([wick, "trace", "-q", f"--{view}", *options, "-o", out, program, size], capture_output=True, text=True)
+        frames = 0
         with open(out, "rb") as f:
             first = f.read(len(begins))
             f.seek(-len(ends), os.SEEK_END)
             last = f.read()
+            f.seek(0)
+            if view == "svg":
+                frames = sum(line.count(b"<rect") for line in f)
         os.unlink(out)
-        say(p.returncode == 0 and first == begins and last == ends, f"{name}-{view}{'-cut' if options else ''}",
-            f"{p.returncode} {p.stderr} {first} {last}")
+        drawn = min(int(size), 2000 if options else int(size)) if name == "deep" else 100
+        say(p.returncode == 0 and first == begins and last == ends and (view != "svg" or frames >= drawn),
+            f"{name}-{view}{'-cut' if options else ''}", f"{p.returncode} {p.stderr} {first} {last} {frames} of {drawn} frames")
 
 
 def check(wick, work, say):
