@@ -104,9 +104,7 @@ static void came_back(struct sched *s) {
 
 static void went_away(struct sched *s) {
     stack_reverse(&s->r.stack);
-    uint32_t node = 0;
-    for (size_t i = 0; i < s->r.stack.locations.count; i++)
-        node = tree_add_node(s->r.tree, node, s->r.stack.locations.items[i]);
+    uint32_t node = stack_node(&s->r.stack);
     stack_set_thread(&s->r.stack, s->comm, s->pid, s->prev);
     struct series series = s->r.tree->series.items[s->r.stack.series];
     series.state = s->state;

@@ -81,7 +81,7 @@ void stack_reverse(struct stack *stack) {
     }
 }
 
-static uint32_t stack_node(struct stack *stack) {
+uint32_t stack_node(struct stack *stack) {
     uint32_t node = 0;
     for (size_t i = 0; i < stack->locations.count; i++)
         node = tree_add_node(stack->tree, node, stack->locations.items[i]);

@@ -36,6 +36,8 @@ void stack_set_thread(struct stack *stack, struct text comm, int32_t pid, int32_
 void stack_push(struct stack *stack, struct text name);
 void stack_push_kinds(struct stack *stack, struct text name, uint32_t kinds);
 void stack_reverse(struct stack *stack);
+/* The tree's node of what was pushed, root first; 0 of nothing. */
+uint32_t stack_node(struct stack *stack);
 /* Counts what was pushed, root first. An empty stack is counted at the root. */
 void stack_count(struct stack *stack, uint64_t samples, uint64_t weight);
 /* Of a stack that was pushed leaf first, unless it is empty; then none of it is left. */

@@ -110,12 +110,10 @@ static bool frame_tag(struct xctrace *x, const struct xml *tag) {
 
 static bool backtrace_end(struct xctrace *x) {
     stack_reverse(&x->r.stack);
-    uint32_t node = 0;
-    for (size_t i = 0; i < x->r.stack.locations.count; i++)
-        node = tree_add_node(x->r.tree, node, x->r.stack.locations.items[i]);
-    x->row_node = node;
+    x->row_node = stack_node(&x->r.stack);
     x->row_has_node = true;
-    return id_add(&x->backtraces, x->backtrace_id, node) || bad_xml(x, "Repeated backtrace id");
+    return id_add(&x->backtraces, x->backtrace_id, x->row_node) ||
+           bad_xml(x, "Repeated backtrace id");
 }
 
 static bool backtrace_tag(struct xctrace *x, const struct xml *tag) {
