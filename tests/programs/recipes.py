@@ -6,6 +6,7 @@ attach   perf joins the running program                                    gone 
 scrub    other processes are taken out of the recording before it is kept  env     for the build
 stream   perf writes to a pipe; only for live comparisons, like all with `live`
 odd      odd values are put into its call chains before it is kept
+truth    what the program prints is kept, too
 """
 
 CC = "gcc -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls"
@@ -59,5 +60,7 @@ RECIPES = {
     "packed": recipe(record=RECORD + " -z", live=True),
     "packed-system": recipe(record=RECORD + " -z -a -e context-switches", live=True),
     "stream-packed": recipe(record=RECORD + " -z", stream=True, live=True),
+    # It takes a perf that was built with BPF skeletons, which Debian's is not: make BUILD_BPF_SKEL=1.
+    "off-cpu": recipe(f"{CC} -pthread {{programs}}/waits.c -o waits", "{dir}/waits 5", RECORD + " --off-cpu", truth=True),
     "addresses": recipe(record=RECORD.replace("cpu-clock", "page-faults").replace("-F 997", "-c 1") + " -d"),
 }
