@@ -106,14 +106,13 @@ static bool walk_sample(struct walk *walk, const struct perfdata_record *record,
         return true;
     }
     walk_time(walk, time);
-    struct event_seen *seen = &walk->reading->events.items[event];
     struct key key = {.time = time, .offset = record->offset};
-    if (!seen->samples || key_compare(&key, &seen->first) < 0)
-        seen->first = key;
-    seen->samples++;
     walk->reading->profile->sample_count++;
     if ((record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
         walk->reading->kernel_seen = true;
+    if (counters_are_read(walk->reading, event))
+        return counters_walk(walk->reading, record, &key, error);
+    event_saw(&walk->reading->events.items[event], &key);
     return !walk->reading->waits || waits_sample(walk->reading->waits, record, event, time, error);
 }
 

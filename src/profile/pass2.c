@@ -213,6 +213,27 @@ static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64
         count_pending(w);
 }
 
+/* A sample of each counter that moved with it. */
+static bool add_counted(struct worker *w, const struct perfdata_record *record,
+                        struct error *error) {
+    struct perfdata_sample sample;
+    size_t count;
+    const struct counted *counted = counters_find(w->reading, record->offset, &count);
+    if (count && !perfdata_sample(w->reading->profile->data, record, &sample, error))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct perfdata_sample part = sample;
+        part.event = counted[i].event;
+        part.period = counted[i].moved;
+        bool imitate = w->reading->options->compat_inferno;
+        struct cost cost = {.weight = imitate ? reading_weight(w->reading, &part) : part.period,
+                            .state = STATE_ON};
+        if (w->reading->events.items[part.event].wanted)
+            add_pending(w, &part, record->offset, &cost);
+    }
+    return true;
+}
+
 static bool read_piece(struct worker *w, const struct piece *piece, struct error *error) {
     struct perfdata *data = w->reading->profile->data;
     struct perfdata_record record;
@@ -225,7 +246,14 @@ static bool read_piece(struct worker *w, const struct piece *piece, struct error
             continue;
         if (!perfdata_sample_key(data, &record, &event, &time, error))
             return false;
-        if (event == PERFDATA_NO_EVENT || !w->reading->events.items[event].wanted)
+        if (event == PERFDATA_NO_EVENT)
+            continue;
+        if (counters_are_read(w->reading, event)) {
+            if (!add_counted(w, &record, error))
+                return false;
+            continue;
+        }
+        if (!w->reading->events.items[event].wanted)
             continue;
         const struct cost *cost = w->reading->waits ? cost_find(w->reading, record.offset) : NULL;
         if (w->reading->waits && !cost)

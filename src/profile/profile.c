@@ -84,6 +84,8 @@ struct profile *profile_read(const struct file *file, const struct profile_optio
         vector_release(&reading.deferred);
         vector_release(&reading.events);
         vector_release(&reading.costs);
+        vector_release(&reading.counted);
+        free(reading.counter_values);
         waits_free(reading.waits);
         vector_release(&reading.round_offsets);
         vector_release(&reading.round_limits);

@@ -50,6 +50,13 @@ struct event_seen {
     uint32_t id;               /* in the tree, if wanted */
 };
 
+/* A counter that was read with a sample, and had moved. */
+struct counted {
+    uint64_t offset; /* of the sample's record */
+    uint64_t moved;
+    uint32_t event; /* whose counter it is */
+};
+
 struct reading {
     struct profile *profile;
     const struct profile_options *options;
@@ -71,7 +78,16 @@ struct reading {
     struct waits *waits;         /* NULL: samples have their own weight */
     VECTOR(struct cost) costs;   /* else: by offset */
     uint32_t waiting;            /* the event of all waits, in the tree */
+    VECTOR(struct counted) counted; /* by offset */
+    uint64_t *counter_values;       /* what each stood at last, by its id's slot; NULL: none was read */
 };
+
+/* One more sample of it. */
+static inline void event_saw(struct event_seen *seen, const struct key *key) {
+    if (!seen->samples || key_compare(key, &seen->first) < 0)
+        seen->first = *key;
+    seen->samples++;
+}
 
 /* The key of a record. time 0 and ~0 stand for "where it stands". */
 struct key reading_key(const struct reading *reading, uint64_t offset, uint64_t time);
@@ -79,6 +95,13 @@ struct key reading_key(const struct reading *reading, uint64_t offset, uint64_t 
 bool reading_pass1(struct reading *reading, struct error *error);
 bool reading_choose_events(struct reading *reading, struct error *error);
 bool reading_pass2(struct reading *reading, struct error *error);
+
+/* counters.c: whether samples of this event stand for counters that were read with them; what pass 1 does with one (the sample's key is
+   for what it tells of events); and the counters that moved with the sample at `offset`, in its order. */
+bool counters_are_read(const struct reading *reading, uint32_t event);
+bool counters_walk(struct reading *reading, const struct perfdata_record *record,
+                   const struct key *key, struct error *error);
+const struct counted *counters_find(const struct reading *reading, uint64_t offset, size_t *count);
 
 /* What the sample at `offset` costs, or NULL if it costs nothing. */
 const struct cost *cost_find(const struct reading *reading, uint64_t offset);

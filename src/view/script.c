@@ -95,75 +95,15 @@ static void comms_make(struct script *script) {
     buffer_release(&comm);
 }
 
-struct rows {
-    struct script_row *items;
-    size_t count;
-    size_t capacity;
-};
-
-/* A counter was read with the sample: the row is of the counter's event, its period what the counter moved on since it was last read.
-   perf leaves out those that did not move, and those it does not know. */
-static void rows_add_value(struct rows *rows, const struct perfdata *data, uint64_t *previous,
-                           uint32_t sample, uint64_t id, uint64_t value) {
-    uint32_t slot = perfdata_id_slot(&data->ids, id);
-    if (!id || !data->ids.slots[slot].event)
-        return;
-    uint64_t period = value - previous[slot];
-    previous[slot] = value;
-    if (period)
-        vector_push(rows, ((struct script_row){sample, data->ids.slots[slot].event - 1, period}));
-}
-
-static void rows_add(struct rows *rows, const struct perfdata *data, uint64_t *previous,
-                     uint32_t number, const struct perfdata_sample *sample) {
-    const struct perfdata_event *event = &data->events.items[sample->event];
-    uint64_t format = event->read_format;
-    if (!(event->sample_type & PERF_SAMPLE_READ)) {
-        bool recorded = event->sample_type & PERF_SAMPLE_PERIOD;
-        uint64_t period = recorded ? sample->period : event->sample_period;
-        vector_push(rows, ((struct script_row){number, sample->event, period}));
-        return;
-    }
-    if (!(format & PERF_FORMAT_ID))
-        return;
-    size_t times =
-        !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) + !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
-    size_t each = 16 + (format & PERF_FORMAT_LOST ? 8 : 0);
-    const uint8_t *value = sample->read + 8 + 8 * times, *end = sample->read + sample->read_size;
-    if (!(format & PERF_FORMAT_GROUP))
-        rows_add_value(rows, data, previous, number, load_u64(value), load_u64(sample->read));
-    else
-        for (; value + each <= end; value += each)
-            rows_add_value(rows, data, previous, number, load_u64(value + 8), load_u64(value));
-}
-
-/* Only recordings that read counters with their samples (`:S`) have rows that are not simply their samples. */
-static bool rows_make(struct script *script, struct error *error) {
+/* The tree's events are those of the file that are shown, in its order. */
+static void event_places_make(struct script *script) {
     const struct tree *tree = script->profile->tree;
-    struct perfdata *data = script->profile->data;
-    script->row_count = tree->samples.count;
-    bool reads = false;
-    for (size_t i = 0; i < data->events.count; i++)
-        reads |= data->events.items[i].sample_type & PERF_SAMPLE_READ;
-    if (!reads)
-        return true;
-    struct rows rows = {0};
-    uint64_t *previous = memory_zero((size_t)data->ids.mask + 1, sizeof *previous);
-    bool fine = true;
-    for (size_t i = 0; fine && i < tree->samples.count; i++) {
-        uint64_t offset = tree->samples.items[i].offset;
-        struct perfdata_record record;
-        struct perfdata_sample sample;
-        fine = perfdata_next(data, &offset, &record, error) &&
-               perfdata_sample(data, &record, &sample, error);
-        if (fine)
-            rows_add(&rows, data, previous, (uint32_t)i, &sample);
-    }
-    free(previous);
-    vector_reserve(&rows, 1);
-    script->rows = rows.items;
-    script->row_count = rows.count;
-    return fine;
+    const struct perfdata *data = script->profile->data;
+    script->event_places = memory_zero(tree->events.count, sizeof *script->event_places);
+    for (uint32_t i = 1, place = 0; i < tree->events.count && place < data->events.count; place++)
+        if (text_equal(strings_get(tree->strings, tree->events.items[i].name),
+                       data->events.items[place].name))
+            script->event_places[i++] = place;
 }
 
 /* ---- formatting and writing ---- */
@@ -172,9 +112,10 @@ static bool rows_chunk(void *context, unsigned worker, size_t item, struct buffe
                        struct error *error) {
     struct script *script = context;
     size_t end = (item + 1) * ROWS_CHUNK;
-    for (size_t i = item * ROWS_CHUNK; i < end && i < script->row_count && !error->kind; i++)
+    for (size_t i = item * ROWS_CHUNK;
+         i < end && i < script->profile->tree->samples.count && !error->kind; i++)
         script_print(script, buffer, i, error);
-    progress("printing samples", item * ROWS_CHUNK, script->row_count);
+    progress("printing samples", item * ROWS_CHUNK, script->profile->tree->samples.count);
     return !error->kind;
 }
 
@@ -186,12 +127,12 @@ bool script_write(struct out *out, const struct profile *profile,
     struct buffer *buffers = memory_zero(threads, sizeof *buffers);
     script_events_init(&script, options->compat_perf);
     script_traces_init(&script);
+    event_places_make(&script);
     comms_make(&script);
     lines_make(&script, arenas, buffers, threads);
-    bool fine =
-        rows_make(&script, error) &&
-        out_in_order(out, script.in_order ? 1 : threads,
-                     (script.row_count + ROWS_CHUNK - 1) / ROWS_CHUNK, rows_chunk, &script, error);
+    bool fine = out_in_order(out, script.in_order ? 1 : threads,
+                             (profile->tree->samples.count + ROWS_CHUNK - 1) / ROWS_CHUNK,
+                             rows_chunk, &script, error);
     for (unsigned i = 0; i < threads; i++) {
         arena_release(&arenas[i]);
         buffer_release(&buffers[i]);
@@ -203,7 +144,7 @@ bool script_write(struct out *out, const struct profile *profile,
     free(script.events);
     free(script.comms);
     free(script.lines);
-    free(script.rows);
+    free(script.event_places);
     return !perfdata_changed(profile->data, error) &&
            fine; /* samples are read again to be printed */
 }

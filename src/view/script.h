@@ -41,8 +41,7 @@ enum { SCRIPT_ADDRESS_WIDTH = 16, SCRIPT_LINE_TAIL = 1 + SCRIPT_ADDRESS_WIDTH };
 
 /* Something to print: a kept sample, mostly as it is. */
 struct script_row {
-    uint32_t sample;
-    uint32_t event;
+    uint32_t event; /* in the file */
     uint64_t period;
 };
 
@@ -51,8 +50,7 @@ struct script {
     struct script_event *events; /* as many as the perfdata's */
     struct text *comms;          /* of each series */
     struct script_line *lines;   /* of each location */
-    struct script_row *rows;     /* NULL: one for each kept sample, in order */
-    size_t row_count;
+    uint32_t *event_places;      /* of the tree's events in the file */
     struct arena arena;
     struct script_traces
         *traces;   /* NULL unless an event prints its payload and the file says how */

@@ -333,28 +333,31 @@ static void print_tail(struct buffer *buffer, const struct perfdata_sample *samp
     buffer_add_char(buffer, '\n');
 }
 
-/* A row that is a sample as it stands: its own event, and the recorded period or the attribute's. */
-static struct script_row plain_row(const struct perfdata *data,
-                                   const struct perfdata_sample *sample) {
-    const struct perfdata_event *event = &data->events.items[sample->event];
+/* A sample as it stands has the recorded period or the attribute's. One that was read from a counter with another's sample has the
+   counter's event, and weighs what the counter moved. */
+static struct script_row row_of(const struct script *script, const struct perfdata_sample *sample,
+                                const struct sample *kept) {
+    const struct tree *tree = script->profile->tree;
+    const struct perfdata_event *event = &script->profile->data->events.items[sample->event];
+    if (event->sample_type & PERF_SAMPLE_READ && event->read_format & PERF_FORMAT_ID)
+        return (struct script_row){script->event_places[tree->series.items[kept->series].event],
+                                   kept->weight};
     bool recorded = event->sample_type & PERF_SAMPLE_PERIOD;
-    return (struct script_row){.event = sample->event,
-                               .period = recorded ? sample->period : event->sample_period};
+    return (struct script_row){sample->event, recorded ? sample->period : event->sample_period};
 }
 
 bool script_print(struct script *script, struct buffer *buffer, size_t number,
                   struct error *error) {
     const struct tree *tree = script->profile->tree;
     struct perfdata *data = script->profile->data;
-    const struct sample *kept =
-        &tree->samples.items[script->rows ? script->rows[number].sample : number];
+    const struct sample *kept = &tree->samples.items[number];
     uint64_t offset = kept->offset;
     struct perfdata_record record;
     struct perfdata_sample sample;
     if (!perfdata_next(data, &offset, &record, error) ||
         !perfdata_sample(data, &record, &sample, error))
         return false;
-    struct script_row row = script->rows ? script->rows[number] : plain_row(data, &sample);
+    struct script_row row = row_of(script, &sample, kept);
     const struct script_event *event = &script->events[row.event];
     const struct perfdata_event *attribute = &data->events.items[row.event];
     print_head(script, buffer, &sample, kept, &row);

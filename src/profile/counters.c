@@ -1,0 +1,75 @@
+/*
+ * Counters that were read with samples (`perf record -e '{a,b}:S'`).
+ *
+ * Only the group's leader is sampled; each of its samples holds what every counter of the group stood at. As perf has it, that is a sample
+ * of each of them, as heavy as the counter has moved since it was last read; one that did not move has none. What a counter stood at
+ * before is in another piece of the file, perhaps, so pass 1 works the differences out and pass 2 looks them up. Records of one counter
+ * come from one buffer, so they stand in the file in order of time.
+ *
+ * Costs 24 bytes for each counter that moved, in such recordings alone.
+ */
+#include "profile/reading.h"
+
+#include <stdlib.h>
+
+bool counters_are_read(const struct reading *reading, uint32_t event) {
+    const struct perfdata_event *attribute = &reading->profile->data->events.items[event];
+    if (reading->waits || !(attribute->sample_type & PERF_SAMPLE_READ))
+        return false;
+    /* Without ids nobody knows whose the values are. perf then leaves the samples out. */
+    return attribute->read_format & PERF_FORMAT_ID || reading->options->compat_perf;
+}
+
+static void counter_add(struct reading *reading, const struct key *key, uint64_t id,
+                        uint64_t value) {
+    const struct perfdata_ids *ids = &reading->profile->data->ids;
+    uint32_t slot = perfdata_id_slot(ids, id);
+    if (!id || !ids->slots[slot].event)
+        return;
+    uint32_t event = ids->slots[slot].event - 1;
+    uint64_t moved = value - reading->counter_values[slot];
+    reading->counter_values[slot] = value;
+    if (!moved)
+        return;
+    vector_push(&reading->counted, ((struct counted){key->offset, moved, event}));
+    event_saw(&reading->events.items[event], key);
+}
+
+bool counters_walk(struct reading *reading, const struct perfdata_record *record,
+                   const struct key *key, struct error *error) {
+    const struct perfdata *data = reading->profile->data;
+    struct perfdata_sample sample;
+    if (!perfdata_sample(data, record, &sample, error))
+        return false;
+    uint64_t format = data->events.items[sample.event].read_format;
+    if (!(format & PERF_FORMAT_ID))
+        return true;
+    if (!reading->counter_values)
+        reading->counter_values =
+            memory_zero((size_t)data->ids.mask + 1, sizeof *reading->counter_values);
+    size_t times =
+        !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) + !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
+    size_t each = 16 + (format & PERF_FORMAT_LOST ? 8 : 0);
+    const uint8_t *value = sample.read + 8 + 8 * times, *end = sample.read + sample.read_size;
+    if (!(format & PERF_FORMAT_GROUP))
+        counter_add(reading, key, load_u64(value), load_u64(sample.read));
+    else
+        for (; (size_t)(end - value) >= each; value += each)
+            counter_add(reading, key, load_u64(value + 8), load_u64(value));
+    return true;
+}
+
+const struct counted *counters_find(const struct reading *reading, uint64_t offset, size_t *count) {
+    size_t low = 0, high = reading->counted.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (reading->counted.items[middle].offset < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (*count = 0; low + *count < reading->counted.count &&
+                     reading->counted.items[low + *count].offset == offset;)
+        ++*count;
+    return reading->counted.items + low;
+}
