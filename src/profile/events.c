@@ -55,6 +55,30 @@ static void events_choose_inferno(struct reading *reading) {
     }
 }
 
+static void tear_at(struct reading *reading, const struct key *at) {
+    struct key key = reading_key(reading, at->offset, at->time);
+    if (!reading->is_torn || key_compare(&key, &reading->torn) < 0)
+        reading->torn = key;
+    reading->is_torn = true;
+}
+
+/* Where samples have no chain, perf's text has no blank lines. A line of an event that is not counted, or of no thread (inferno takes the
+   period for one, and what follows for the event), makes inferno skip lines until a blank one: to the end. */
+static void events_tear(struct reading *reading) {
+    const struct perfdata *data = reading->profile->data;
+    for (size_t i = 0; i < reading->events.count; i++)
+        if (reading->events.items[i].samples &&
+            data->events.items[i].sample_type & PERF_SAMPLE_CALLCHAIN)
+            return;
+    for (size_t i = 0; i < reading->events.count; i++) {
+        const struct event_seen *seen = &reading->events.items[i];
+        if (seen->samples && !seen->wanted && data->events.items[i].type != PERF_TYPE_TRACEPOINT)
+            tear_at(reading, &seen->first);
+        if (seen->nobody.offset)
+            tear_at(reading, &seen->nobody);
+    }
+}
+
 /* The first attribute that has a sample, so that a leading dummy or bookkeeping event is not "nothing recorded"; and waits are only
    where there is nothing else. */
 static void events_choose_first(struct reading *reading) {
@@ -200,6 +224,7 @@ bool reading_choose_events(struct reading *reading, struct error *error) {
             reading->events.items[i].wanted = true;
     } else if (reading->options->compat_inferno) {
         events_choose_inferno(reading);
+        events_tear(reading);
     } else if (reading->options->filter.event_count) {
         if (!events_check_names(reading, error))
             return false;

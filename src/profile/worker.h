@@ -60,6 +60,7 @@ struct worker {
     uint32_t last_series_id;
     uint64_t filtered;
     uint64_t guests;
+    uint64_t torn;
 };
 
 /* ---- unwound.c: each leaves the chain in w->joined, until the next call ---- */
