@@ -68,6 +68,7 @@ struct record_result {
     uint64_t started_ns; /* wall clock, since 1970 */
     uint64_t ended_ns;
     int target_status; /* as waitpid() gives it; -1: none was launched */
+    bool target_ended; /* by wick, when the time was up: what it ended with is not its failure */
     const char *method;  /* "perf", "ptrace" or "bpf" */
     char *events;        /* what was recorded, as recorded: "cpu-clock:u" */
     struct notes notes;  /* fallbacks, losses */

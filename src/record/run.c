@@ -265,6 +265,7 @@ static void end_child(struct recording *r) {
             r->child = 0;
             return;
         }
+        r->result->target_ended = true;
         if (tries == 0 && !interrupted)
             kill(r->child, SIGTERM);
         if (tries == 10)
