@@ -249,7 +249,7 @@ const struct option options_common[] = {
     {"from", 0, OPTION_CALL, set_from, "FORMAT",
      "read the input as FORMAT instead of looking at it: perf (text of perf script), folded, "
      "dtrace, sample, vtune, vsprof, ghcprof, xctrace, bpftrace, go, gdb, eu-stack, stap, pmcstat, "
-     "jstack, java-exceptions, faulthandler, chrome, perf-sched, recursive, svg"},
+     "jstack, java-exceptions, async-profiler, faulthandler, chrome, perf-sched, recursive, svg"},
     {"strict", 0, OPTION_FLAG, &request.import.profile.strict, NULL,
      "a recording that is cut short is an error"},
     {"compat", 0, OPTION_CALL, set_compat, "PEER",

@@ -30,7 +30,11 @@ struct folded {
     uint32_t series;
     uint32_t series_before;
     bool comm_first;
-    struct text comm; /* of the last line */
+    bool threads_first; /* as async-profiler writes them; not by inferno's rules */
+    struct index threads;
+    const struct filter *filter;
+    bool skip;        /* the thread or comm is not wanted */
+    struct text comm; /* of the last line, or what stood for its thread */
     struct text last;
     VECTOR(struct folded_frame) frames;
     uint64_t fractions;
@@ -141,6 +145,18 @@ static uint32_t folded_node(struct folded *f, struct text stack) {
     return node;
 }
 
+static void folded_set_thread(struct folded *f, struct text comm, int32_t tid) {
+    f->skip = !filter_sample(f->filter, -1, tid, comm, UINT32_MAX, 0);
+    for (size_t side = 0; side < 2; side++) {
+        uint32_t *id = side ? &f->series_before : &f->series;
+        struct series series = f->tree->series.items[*id];
+        series.comm = comm.length ? strings_add(f->tree->strings, comm) : 0;
+        series.thread = thread_numbered(f->tree, &f->threads, -1, tid);
+        if (*id)
+            *id = tree_add_series(f->tree, &series);
+    }
+}
+
 /* Cuts the comm off the stack and counts under it from now on. Lines are mostly sorted: the last one's comm costs a comparison. */
 static void folded_take_comm(struct folded *f, struct text *stack) {
     size_t end = text_find(*stack, ';');
@@ -149,13 +165,21 @@ static void folded_take_comm(struct folded *f, struct text *stack) {
     if (f->comm.data && text_equal(comm, f->comm))
         return;
     f->comm = comm;
-    for (size_t side = 0; side < 2; side++) {
-        uint32_t *id = side ? &f->series_before : &f->series;
-        struct series series = f->tree->series.items[*id];
-        series.comm = strings_add(f->tree->strings, comm);
-        if (*id)
-            *id = tree_add_series(f->tree, &series);
-    }
+    folded_set_thread(f, comm, -1);
+}
+
+/* The same of a thread. A stack without one counts under none, whatever stood before it. */
+static void folded_take_thread(struct folded *f, struct text *stack) {
+    struct text name = {0};
+    int32_t tid = -1;
+    size_t length = stack->data[0] == '[' ? async_thread_parse(*stack, &name, &tid) : 0;
+    struct text thread = text_upto(*stack, length);
+    if (length)
+        *stack = length < stack->length ? text_from(*stack, length + 1) : TEXT("");
+    if (text_equal(thread, f->comm))
+        return;
+    f->comm = thread;
+    folded_set_thread(f, name, tid);
 }
 
 static void folded_add(struct folded *f, const struct folded_line *line, uint64_t number,
@@ -168,8 +192,12 @@ static void folded_add(struct folded *f, const struct folded_line *line, uint64_
         bool fraction = false;
         count_take(&stack, &ignored, &fraction);
     }
-    if (f->comm_first)
+    if (f->threads_first)
+        folded_take_thread(f, &stack);
+    else if (f->comm_first)
         folded_take_comm(f, &stack);
+    if (f->skip)
+        return;
     uint32_t node = stack.length ? folded_node(f, stack) : 0;
     if (line->count) {
         struct sample sample = {.offset = number,
@@ -193,10 +221,23 @@ static struct text unit_of(struct text content) {
     return time ? TEXT("µs") : TEXT("samples");
 }
 
+/* Whether the first stack starts with a thread: async-profiler's then all do. Costs nothing where it does not. */
+static bool has_thread(struct text content) {
+    struct lines lines = {.rest = content};
+    struct text line, name;
+    int32_t tid;
+    while (lines_next(&lines, &line) && is_nothing(text_trim(line)))
+        ;
+    return line.length && line.data[0] == '[' && async_thread_parse(line, &name, &tid);
+}
+
 static bool folded_read(struct text content, const char *path, const struct import_options *options,
                         struct tree *tree, struct error *error) {
     bool diff = is_diff(content);
-    struct folded f = {.tree = tree, .comm_first = options->comm_first};
+    struct folded f = {.tree = tree,
+                       .comm_first = options->comm_first,
+                       .filter = &options->profile.filter,
+                       .threads_first = !options->compat_inferno && has_thread(content)};
     struct text unit = unit_of(content);
     struct series series = {.event = event_named(tree, unit, unit, EVENT_OTHER),
                             .ending = ENDING_UNKNOWN};
@@ -221,6 +262,7 @@ static bool folded_read(struct text content, const char *path, const struct impo
         notes_add(&tree->notes, &note_fractions, f.fractions, f.first_fraction, "%s: line %llu",
                   path, (unsigned long long)f.first_fraction);
     vector_release(&f.frames);
+    index_release(&f.threads);
     return true;
 }
 

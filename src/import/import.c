@@ -27,6 +27,7 @@ const struct import_format *const import_formats[] = {
     &format_perf_sched,
     &format_recursive,
     &format_svg,
+    &format_async_profiler,
     NULL,
 };
 

@@ -12,14 +12,22 @@
 
 #include <stdlib.h>
 
+static const struct note_kind note_other_graphs = {
+    "other-events", "# call graphs of other events were left out; --event NAME counts them"};
+
 struct pmc_line {
     size_t depth;
     uint64_t samples;
     struct text name;
+    struct text object; /* none: that of the line before */
 };
 
 struct pmcstat {
     struct reader r;
+    uint32_t first;  /* the event that is counted where nobody chose */
+    bool skip;       /* under an event that is not counted */
+    uint32_t object; /* of the lines from now on */
+    uint32_t kinds;
     VECTOR(uint64_t)
     left; /* of each line on the way: its samples, less those of the lines below it */
 };
@@ -39,6 +47,7 @@ static bool pmc_parse(struct text line, struct pmc_line *parsed) {
     struct text name = text_trim(text_from(line, close + 1));
     size_t object = text_search(name, TEXT(" @ "));
     parsed->name = object == SIZE_MAX ? name : text_upto(name, object);
+    parsed->object = object == SIZE_MAX ? TEXT("") : text_from(name, object + 3);
     return true;
 }
 
@@ -56,14 +65,47 @@ static void back_to(struct pmcstat *p, size_t depth) {
     }
 }
 
+/* The kernel and its modules lie in /boot; what is not a program is a library. */
+static void set_object(struct pmcstat *p, struct text path) {
+    if (path.length == 0)
+        return;
+    p->object = object_named(p->r.tree, path);
+    p->kinds = text_starts(path, TEXT("/boot/"))            ? KIND_KERNEL
+               : text_search(path, TEXT(".so")) != SIZE_MAX ? KIND_LIBRARY
+                                                            : 0;
+}
+
 static void pmc_line(struct pmcstat *p, const struct pmc_line *line) {
     back_to(p, line->depth);
     if (p->left.count) {
         uint64_t *above = &p->left.items[p->left.count - 1];
         *above -= line->samples < *above ? line->samples : *above;
     }
-    stack_push(&p->r.stack, line->name.length ? line->name : TEXT("[unknown]"));
+    set_object(p, line->object);
+    struct text name = line->name.length ? line->name : TEXT("[unknown]");
+    struct location location = {.name = strings_add(p->r.tree->strings, name),
+                                .object = p->object,
+                                .kinds = (uint8_t)p->kinds};
+    vector_push(&p->r.stack.locations, tree_add_location(p->r.tree, &location));
     vector_push(&p->left, line->samples);
+}
+
+/* "@ CPU_CLK_UNHALTED_CORE [4588 samples]": what follows is another event's. The first counts where nobody chose. */
+static void pmc_event(struct pmcstat *p, struct text line) {
+    struct text name = text_trim(text_from(line, 1));
+    size_t open = text_search(name, TEXT(" ["));
+    const struct filter *filter = &p->r.options->profile.filter;
+    back_to(p, 0);
+    name = open == SIZE_MAX ? name : text_upto(name, open);
+    struct series series = p->r.tree->series.items[p->r.stack.series];
+    series.event = event_named(p->r.tree, name, TEXT("samples"), EVENT_HARDWARE);
+    if (!p->first)
+        p->first = series.event;
+    p->skip = filter->event_count ? !filter_event(filter, name) : series.event != p->first;
+    p->r.stack.series = tree_add_series(p->r.tree, &series);
+    if (p->skip)
+        notes_add(&p->r.tree->notes, &note_other_graphs, 1, p->r.lines.number, "%.*s",
+                  TEXT_ARGS(name));
 }
 
 static bool pmcstat_read(struct text content, const char *path,
@@ -73,9 +115,13 @@ static bool pmcstat_read(struct text content, const char *path,
     reader_init(&p.r, content, path, options, tree, TEXT("samples"), error);
     while (reader_next(&p.r)) {
         struct pmc_line line;
-        if (pmc_parse(p.r.line, &line) && line.depth <= p.left.count)
+        if (text_starts(p.r.line, TEXT("@ ")))
+            pmc_event(&p, p.r.line);
+        else if (p.skip)
+            continue;
+        else if (pmc_parse(p.r.line, &line) && line.depth <= p.left.count)
             pmc_line(&p, &line);
-        else if (p.r.line.length && p.r.line.data[0] != '@')
+        else if (p.r.line.length)
             reader_bad(&p.r, "not a line of a call graph");
     }
     back_to(&p, 0);

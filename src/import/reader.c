@@ -42,24 +42,24 @@ void stack_release(struct stack *stack) {
     index_release(&stack->threads);
 }
 
-static uint32_t stack_thread(struct stack *stack, int32_t pid, int32_t tid) {
+uint32_t thread_numbered(struct tree *tree, struct index *threads, int32_t pid, int32_t tid) {
     if (pid < 0 && tid < 0)
         return 0;
     uint64_t hash = hash_mix((uint32_t)pid, (uint32_t)tid);
     uint32_t id;
-    for (struct probe p = index_probe(&stack->threads, hash);
-         (id = index_next(&stack->threads, &p));)
-        if (stack->tree->threads.items[id].pid == pid && stack->tree->threads.items[id].tid == tid)
+    for (struct probe p = index_probe(threads, hash); (id = index_next(threads, &p));)
+        if (tree->threads.items[id].pid == pid && tree->threads.items[id].tid == tid)
             return id;
-    id = tree_add_thread(stack->tree, &(struct thread){.pid = pid, .tid = tid, .end = UINT64_MAX});
-    index_add(&stack->threads, hash, id);
+    id = tree_add_thread(tree, &(struct thread){.pid = pid, .tid = tid, .end = UINT64_MAX});
+    index_add(threads, hash, id);
     return id;
 }
 
 void stack_set_thread(struct stack *stack, struct text comm, int32_t pid, int32_t tid) {
     struct series series = stack->tree->series.items[stack->series];
     series.comm = comm.length ? strings_add(stack->tree->strings, comm) : 0;
-    series.thread = stack_thread(stack, pid, tid);
+    series.thread = thread_numbered(stack->tree, &stack->threads, pid, tid);
+    stack->skip = stack->filter && !filter_sample(stack->filter, pid, tid, comm, UINT32_MAX, 0);
     stack->series = tree_add_series(stack->tree, &series);
 }
 
@@ -89,7 +89,8 @@ uint32_t stack_node(struct stack *stack) {
 }
 
 void stack_count(struct stack *stack, uint64_t samples, uint64_t weight) {
-    tree_count(stack->tree, stack_node(stack), stack->series, samples, weight);
+    if (!stack->skip)
+        tree_count(stack->tree, stack_node(stack), stack->series, samples, weight);
 }
 
 void stack_end(struct stack *stack, uint64_t count) {
@@ -113,6 +114,7 @@ void reader_init(struct reader *reader, struct text content, const char *path,
     *reader = (struct reader){
         .options = options, .path = path, .tree = tree, .error = error, .lines = {.rest = content}};
     stack_init(&reader->stack, tree, unit);
+    reader->stack.filter = &options->profile.filter;
 }
 
 void reader_release(struct reader *reader) {
@@ -163,6 +165,7 @@ uint32_t kinds_of_mark(struct text name) {
         return 0;
     return text_ends(name, TEXT("_[k]"))   ? KIND_KERNEL
            : text_ends(name, TEXT("_[j]")) ? KIND_JIT
+           : text_ends(name, TEXT("_[1]")) ? KIND_JIT /* async-profiler: by the first compiler */
            : text_ends(name, TEXT("_[i]")) ? KIND_INLINED
            : text_ends(name, TEXT("_[w]")) ? KIND_WAKER
                                            : 0;

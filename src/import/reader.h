@@ -28,6 +28,8 @@ struct stack {
     uint32_t series;
     VECTOR(uint32_t) locations;
     struct index threads; /* those it was set to */
+    const struct filter *filter; /* NULL: none */
+    bool skip;                   /* the filter does not want this thread: nothing is counted */
 };
 void stack_init(struct stack *stack, struct tree *tree, struct text unit);
 void stack_release(struct stack *stack);
@@ -73,7 +75,12 @@ uint32_t event_named(struct tree *tree, struct text name, struct text unit, enum
 /* A text's object by its path. Gives the tree its objects when it has none. */
 uint32_t object_named(struct tree *tree, struct text path);
 
-/* What a mark at a name's end (_[k], _[j], _[i], _[w]) says of it. */
+/* The thread of these numbers (-1: not known; 0 where neither is): found in `threads`, or added to both. */
+uint32_t thread_numbered(struct tree *tree, struct index *threads, int32_t pid, int32_t tid);
+/* async-profiler's root of a stack, `[name tid=12]`, in which the name may hold anything: how long it is, or 0. */
+size_t async_thread_parse(struct text stack, struct text *name, int32_t *tid);
+
+/* What a mark at a name's end (_[k], _[j], _[i], _[w]; async-profiler's _[1]) says of it. */
 uint32_t kinds_of_mark(struct text name);
 
 /* All of `t` is a decimal number as C writes it, with or without a fraction. */
@@ -98,7 +105,7 @@ const struct import_format *guess_as_inferno(struct text content);
 extern const struct import_format format_perf, format_folded, format_dtrace, format_sample,
     format_vtune, format_vsprof, format_ghcprof, format_xctrace, format_bpftrace, format_go,
     format_gdb, format_eu_stack, format_stap, format_pmcstat, format_jstack, format_java_exceptions,
-    format_faulthandler, format_chrome, format_perf_sched, format_recursive,
+    format_async_profiler, format_faulthandler, format_chrome, format_perf_sched, format_recursive,
     format_svg;
 
 #endif

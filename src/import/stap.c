@@ -7,16 +7,21 @@
  */
 #include "import/reader.h"
 
+/* Frames that were guessed from the stack's bytes say so at the end. */
+static struct text stap_frame(struct text line) {
+    static const struct text guessed = {" (inexact)", 10};
+    return text_ends(line, guessed) ? text_upto(line, line.length - guessed.length) : line;
+}
+
 /* " 0x… : name+0xb/0x10 [module]", or " name+0xb/0x10 [module]" where addresses were left out. */
 static struct text stap_name(struct text line) {
     size_t colon = text_search(line, TEXT(" : "));
     if (text_starts(line, TEXT("0x")) && colon != SIZE_MAX)
         line = text_from(line, colon + 3);
+    size_t module = text_search(line, TEXT(" [")); /* which may have an offset of its own */
+    line = module == SIZE_MAX ? line : text_upto(line, module);
     size_t plus = text_search(line, TEXT("+0x"));
-    if (plus != SIZE_MAX)
-        return text_trim(text_upto(line, plus));
-    size_t module = text_search(line, TEXT(" ["));
-    return text_trim(module == SIZE_MAX ? line : text_upto(line, module));
+    return text_trim(plus == SIZE_MAX ? line : text_upto(line, plus));
 }
 
 static bool stap_read(struct text content, const char *path, const struct import_options *options,
@@ -29,6 +34,7 @@ static bool stap_read(struct text content, const char *path, const struct import
         if (line.length == 0)
             continue;
         if (!text_to_u64(line, &count)) {
+            line = stap_frame(line);
             struct text name = stap_name(line);
             stack_push_kinds(&r.stack, name.length ? name : TEXT("[unknown]"),
                              text_ends(line, TEXT("[kernel]")) ? KIND_KERNEL : 0);

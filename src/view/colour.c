@@ -57,7 +57,11 @@ static uint32_t kinds_in_name(struct text name) {
     static const struct {
         char letter;
         uint32_t kind;
-    } marks[] = {{'k', KIND_KERNEL}, {'j', KIND_JIT}, {'i', KIND_INLINED}, {'w', KIND_WAKER}};
+    } marks[] = {{'k', KIND_KERNEL},
+                 {'j', KIND_JIT},
+                 {'1', KIND_JIT},
+                 {'i', KIND_INLINED},
+                 {'w', KIND_WAKER}};
     if (name.length >= 2 && name.data[0] == '[' && name.data[name.length - 1] == ']')
         return KIND_UNKNOWN;
     if (name.length < 4 || memcmp(name.data + name.length - 4, "_[", 2) != 0 ||

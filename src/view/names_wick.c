@@ -125,7 +125,7 @@ static void name_unresolved(struct namer *namer, const struct named_frame *frame
     buffer_add_char(out, ']');
 }
 
-static void add_marks(struct namer *namer, uint32_t kinds) {
+void namer_mark(struct namer *namer, uint32_t kinds) {
     const struct naming_options *options = namer->options;
     if (options->mark_inline && kinds & KIND_INLINED)
         buffer_add(&namer->name, TEXT("_[i]"));
@@ -156,7 +156,7 @@ static void name_jit(struct namer *namer, struct text piece) {
 
 static void push_resolved(struct namer *namer, const struct named_frame *frame, uint32_t kinds) {
     add_source_line(namer, frame);
-    add_marks(namer, kinds);
+    namer_mark(namer, kinds);
     namer_push(namer, frame->object, kinds);
 }
 
@@ -179,7 +179,7 @@ void names_wick(struct namer *namer, const struct named_frame *frame) {
         if (text_equal(frame->object, TEXT("[unknown]")) && !namer->options->keep_unknown)
             return;
         name_unresolved(namer, frame);
-        add_marks(namer, frame->kinds);
+        namer_mark(namer, frame->kinds);
         namer_push(namer, frame->object, frame->kinds | KIND_UNKNOWN);
         return;
     }

@@ -181,6 +181,16 @@ struct text state_name(uint8_t state) {
     return state < COUNT_OF(names) ? text_of(names[state]) : TEXT("unknown");
 }
 
+/* Text may know a thread's number and not its process's. */
+static void add_numbers(struct buffer *name, const struct thread *thread, enum report_by by) {
+    if (thread->pid >= 0)
+        buffer_printf(name, "-%d", thread->pid);
+    else if (by == BY_THREAD)
+        buffer_add(name, TEXT("-?"));
+    if (by == BY_THREAD)
+        buffer_printf(name, "/%d", thread->tid);
+}
+
 struct report *report_of_threads(const struct tree *tree, enum report_by by, bool by_samples) {
     struct text unit =
         tree->events.count > 1 ? strings_get(tree->strings, tree->events.items[1].unit) : TEXT("");
@@ -197,7 +207,7 @@ struct report *report_of_threads(const struct tree *tree, enum report_by by, boo
         else if (series->comm || series->thread)
             tree_add_comm(tree, series, &name);
         if (series->thread && by != BY_STATE)
-            buffer_printf(&name, by == BY_THREAD ? "-%d/%d" : "-%d", thread->pid, thread->tid);
+            add_numbers(&name, thread, by);
         if (!name.count)
             buffer_add(&name, TEXT("[unknown]"));
         uint32_t number = builder_row(&b, buffer_text(&name), TEXT(""));

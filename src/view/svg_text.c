@@ -158,7 +158,8 @@ struct text svg_shown_name(struct text name) {
     if (name.length < 4)
         return name;
     const char *end = name.data + name.length - 4;
-    bool marked = end[0] == '_' && end[1] == '[' && end[3] == ']' &&
-                  (end[2] == 'k' || end[2] == 'j' || end[2] == 'i' || end[2] == 'w');
+    bool marked =
+        end[0] == '_' && end[1] == '[' && end[3] == ']' &&
+        memchr("kjiw01", end[2], 6); /* 0 and 1: async-profiler's, by interpreter and compiler */
     return marked ? text_upto(name, name.length - 4) : name;
 }

@@ -95,6 +95,14 @@ static void test_stap(void **state) {
                 " 0xffffffff8101c6a3 : default_idle+0x53/0x1d0 [kernel]\n\t2404\n"
                 " 0x7f12 : main+0x3/0x4 [/bin/x]\n 3\n",
                 "default_idle;native_safe_halt 2404\nmain 3\n");
+    /* guessed frames say so; what has no symbol is its address; a stack of both sides is one */
+    expect_fold_with("stap",
+                     " 0xffffffff81a0c2e1 : tick+0x21/0x50 [kernel]\n"
+                     " 0xffffffff81a0d000 : entry+0x1/0x9 [kernel] (inexact)\n"
+                     " 0x55d0e1a2 : 0x55d0e1a2 [/bin/x+0x11a2/0x4000]\n"
+                     " 0x7ffff7dd : start+0x1d/0x40 [/lib/libx.so.6]\n 7\n",
+                     "start;0x55d0e1a2;entry_[k];tick_[k] 7\n", (struct import_options){0},
+                     (struct naming_options){.mark_kernel = true});
 }
 
 static void test_pmcstat(void **state) {
@@ -106,6 +114,24 @@ static void test_pmcstat(void **state) {
                 " 40.00%  [24]        two\n\n"
                 "40.00%  [40]       other @ /bin/x\n",
                 "leaf 6\nother 40\nroot;one;leaf 30\ntwo;leaf 24\n");
+}
+
+/* A graph for each event, of which the first counts; an object stands where it differs from the line before. */
+static void test_pmcstat_events(void **state) {
+    const char *text = "@ CPU_CLK_UNHALTED.THREAD_P [10 samples]\n\n"
+                       "100.0%  [10]       leaf @ /boot/kernel/kernel\n"
+                       " 70.00%  [7]         enter\n"
+                       "  100.0%  [7]          work @ /lib/libx.so.7\n"
+                       "   100.0%  [7]          0x2014a0 @ /usr/bin/x\n\n"
+                       "@ LLC_MISSES [4 samples]\n\n"
+                       "100.0%  [4]        other @ /usr/bin/x\n";
+    struct naming_options marks = {.mark_kernel = true};
+    const char *other = "LLC_MISSES";
+    expect_fold_with("pmcstat", text, "0x2014a0;work;enter_[k];leaf_[k] 7\nleaf_[k] 3\n",
+                     (struct import_options){0}, marks);
+    expect_fold_with("pmcstat", text, "other 4\n",
+                     (struct import_options){.profile.filter = {.events = &other, .event_count = 1}},
+                     marks);
 }
 
 static void test_jstack(void **state) {
@@ -238,6 +264,7 @@ int main(void) {
         cmocka_unit_test(test_eu_stack),
         cmocka_unit_test(test_stap),
         cmocka_unit_test(test_pmcstat),
+        cmocka_unit_test(test_pmcstat_events),
         cmocka_unit_test(test_jstack),
         cmocka_unit_test(test_java_exceptions),
         cmocka_unit_test(test_faulthandler),

@@ -7,7 +7,9 @@
  */
 const tooNarrow = 1 / 20000;
 
-export const threadKey = s => s.tid || s.comm ? `${s.comm || "?"} ${s.pid}/${s.tid}` : "";
+// What text says of a thread may be its name alone, or its number but not its process's.
+const threadNumber = s => s.tid > 0 ? ` ${s.pid < 0 ? "?" : s.pid}/${s.tid}` : "";
+export const threadKey = s => s.tid || s.comm ? (s.comm || "?") + threadNumber(s) : "";
 const groupKeys = {command: s => s.comm || "?", thread: s => threadKey(s) || "?"};
 
 export function seriesWanted(model, choice) {
