@@ -386,7 +386,8 @@ bool out_in_order(struct out *out, unsigned threads, size_t items, out_maker *ma
 
 /* ---- progress ----------------------------------------------------------------------------- */
 
-/* The library says how far it is; the command, if it set a hook, decides whether to show it. `what` is a literal.
+/* The library says how far it is; the command, if it set a hook, decides whether to show it. `what` is a literal;
+   a total of 0 is one that nobody knows.
    Callable from any thread; costs a relaxed load when no hook is set. */
 extern void (*progress_hook)(const char *what, uint64_t done, uint64_t total);
 static inline void progress(const char *what, uint64_t done, uint64_t total) {

@@ -173,6 +173,7 @@ static bool spool_pipe(struct spool *spool, int descriptor, struct error *error)
             continue;
         fine = got < 0 ? error_errno(error, spool->path)
                        : spool_write(spool, chunk, (size_t)got, error);
+        progress("reading; bytes:", spool->size, 0);
     }
     free(chunk);
     return fine;

@@ -69,8 +69,12 @@ static void show_progress(const char *what, uint64_t done, uint64_t total) {
         !__atomic_compare_exchange_n((uint64_t *)&next_shown, &due, now + 100, false,
                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         return;
-    fprintf(stderr, "\r\033[Kwick: %s %u %%", what, total ? (unsigned)(done * 100 / total) : 0);
     shown = true;
+    if (total)
+        fprintf(stderr, "\r\033[Kwick: %s %u %%", what,
+                (unsigned)((double)done / (double)total * 100));
+    else
+        fprintf(stderr, "\r\033[Kwick: %s %llu", what, (unsigned long long)done);
 }
 
 static void end_progress(void) {

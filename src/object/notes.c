@@ -9,7 +9,8 @@ static const struct note_kind note_mismatch = {
     "files-differ",
     "# files are not the ones that ran: their build id differs, and they were not used"};
 static const struct note_kind note_refused = {
-    "perf-maps-refused", "# perf maps belong to somebody else or are links, and were not used"};
+    "perf-maps-refused",
+    "# perf maps belong to somebody else or are links, and were not used; root may chown them"};
 static const struct note_kind note_no_map = {
     "perf-maps-missing", "# processes ran generated code and left no perf map for its names"};
 static const struct note_kind note_denied = {"kernel-symbols-hidden",

@@ -238,7 +238,7 @@ static void end_round(struct sampler *s) {
             maps_refresh(s, s->tracees.all.items[i]->process);
     if (!sink_round(&s->r->sink, s->error))
         sampler_fail(s);
-    progress("recording", s->r->result->samples, 0);
+    progress("recording; samples:", s->r->result->samples, 0);
 }
 
 static void look(struct sampler *s) {

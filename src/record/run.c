@@ -244,7 +244,7 @@ static bool loop_run(struct loop *loop, struct error *error) {
         loop_look(loop);
         if (!recording_drain(r, error))
             return false;
-        progress("recording", r->result->samples, 0);
+        progress("recording; samples:", r->result->samples, 0);
     }
     return true;
 }

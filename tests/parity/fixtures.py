@@ -1,4 +1,5 @@
 """Unpacks the fixtures, once for each build folder, and runs wick on them."""
+import fcntl
 import hashlib
 import lzma
 import os
@@ -15,6 +16,14 @@ SYMFS = os.path.join(UNPACKED, "symfs")
 
 
 def unpack():
+    """Once, though several groups may ask at the same time."""
+    os.makedirs(BUILD, exist_ok=True)
+    with open(UNPACKED + ".lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        unpack_alone()
+
+
+def unpack_alone():
     """The archive holds a program of a hundred megabytes that is all holes: write it as such."""
     archive = os.path.join(FIXTURES, "root.tar.xz")
     with open(archive, "rb") as file:
@@ -54,9 +63,10 @@ def unpacked(name, leaf):
     packed = os.path.join(FIXTURES, name, leaf + ".xz")
     if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(packed):
         content = read(name, leaf)
-        with open(path + ".new", "wb") as file:
+        new = f"{path}.new-{os.getpid()}"
+        with open(new, "wb") as file:
             file.write(content)
-        os.rename(path + ".new", path)
+        os.rename(new, path)
     return path
 
 
