@@ -44,7 +44,6 @@ struct tracee {
     enum seen because; /* … for this */
     bool fresh;        /* it has yet to stop for the first time, as every new one does by itself */
     bool halted;       /* by a stop signal, until a SIGCONT */
-    uint64_t stopping_since;
     enum seen seen;
     uint64_t slices;   /* it is waiting as long as it has had no more turns on a CPU than this */
     uint64_t used;     /* nanoseconds on a CPU, as last seen … */

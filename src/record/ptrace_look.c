@@ -8,19 +8,18 @@
  *
  * Time is kept in two accounts: on the CPU by what the scheduler says, off the CPU by all else that passed. What is off without a stack
  * being known for it goes to the next wait that is seen, or, when there is a whole tick of it, to where the thread runs (it was ready, and
- * had no CPU).
+ * had no CPU). So the time for which a thread stands still to be looked at is counted as well: both accounts together are all the time there is.
  */
 #include "record/ptrace.h"
 
 #include <errno.h>
 #include <sys/ptrace.h>
 
-static void interrupt(struct sampler *s, struct tracee *t, enum seen because, uint64_t now) {
+static void interrupt(struct tracee *t, enum seen because) {
     if (ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) != 0)
         return;
     t->stopping = true;
     t->because = because;
-    t->stopping_since = now;
 }
 
 /* Brings the accounts up to `now`. */
@@ -62,13 +61,13 @@ static void look_at(struct sampler *s, struct tracee *t, uint64_t now) {
     if (state == 'R') {
         t->seen = SEEN_RUNNING;
         if (s->on_cpu || t->has_wait || t->off >= (int64_t)s->interval)
-            interrupt(s, t, SEEN_RUNNING, now);
+            interrupt(t, SEEN_RUNNING);
     } else if (state == 'S' || state == 'D') {
         t->seen = SEEN_WAITING;
         t->slices = times.slices;
         t->state = state == 'D' ? OFF_CPU_DISK : OFF_CPU_SLEEP;
         if (s->off_cpu)
-            interrupt(s, t, SEEN_WAITING, now);
+            interrupt(t, SEEN_WAITING);
     }
 }
 
@@ -130,14 +129,13 @@ void look_closely(struct sampler *s, struct tracee *t) {
         return;
     s->narrow += s->capture.abi == PERF_SAMPLE_REGS_ABI_NONE;
     s->r->sink.time = monotonic();
-    account(t, waits ? s->r->sink.time : t->stopping_since, &times);
+    account(t, s->r->sink.time, &times);
     if (waits) {
         begin_wait(s, t, &times);
     } else {
         charge_off(s, t);
         charge_running(s, t, &times);
         t->seen = SEEN_RUNNING;
-        t->looked_at = s->r->sink.time; /* the time that we stopped it is nobody's */
     }
 }
 

@@ -3,7 +3,7 @@
  * thread's CPU time; the difference is the time off the CPU, run queue included. The kernel begins to count CPU time when it wakes a
  * thread, not when that thread gets the CPU (after a disk's interrupt was dealt with, a quarter of a millisecond later), so this is the
  * least; the wall time of the call that waits is the most. At the end it prints both sums of each kind, in nanoseconds:
- * `wait_sleep 300123456 301234567`. usage: waits [ROUNDS] [FILE]
+ * `wait_sleep 300123456 301234567`; and the same of the first thread as a whole: `thread 400123456 501234567`. usage: waits [ROUNDS] [FILE]
  */
 #define _GNU_SOURCE
 #include "spin.h"
@@ -144,6 +144,8 @@ KEEP static unsigned long mix(unsigned long value) {
 }
 
 int main(int argc, char **argv) {
+    struct kind whole = {"thread", NULL, false, 0, 0};
+    struct moment begun = moment_now();
     if (argc > 1)
         rounds = atoi(argv[1]);
     const char *path = argc > 2 ? argv[2] : "waits.tmp";
@@ -173,7 +175,10 @@ int main(int argc, char **argv) {
         }
     }
     pthread_join(helper, NULL);
+    measured = &whole;
+    measure_from(begun);
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
         printf("%s %lld %lld\n", kinds[k].name, (long long)kinds[k].off, (long long)kinds[k].most);
+    printf("%s %lld %lld\n", whole.name, (long long)whole.off, (long long)whole.most);
     return 0;
 }
