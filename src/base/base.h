@@ -307,6 +307,7 @@ struct file {
     size_t size;
     bool spooled;
     struct file_guard *guard;
+    uint64_t device, inode; /* of a file that others can see; else 0 */
 };
 extern uint64_t file_spool_limit; /* bytes; 64 GiB unless set */
 bool file_open(struct file *file, const char *path, struct error *error);
@@ -322,6 +323,9 @@ struct paging *file_page_out(const struct file *file);
 void paging_end(struct paging *paging); /* NULL is fine */
 /* True, and *error set, if the file shrank while it was mapped. */
 bool file_changed(const struct file *file, struct error *error);
+/* From here on a file that a library has mapped for itself reads as zeroes in this thread as well when it shrinks, and *changed is set
+   atomically; until the next call, with another or NULL. Needs a file that was opened before. */
+void file_watch(bool *changed);
 void file_close(struct file *file);
 /* The beginning of a small file, such as those of /proc and /sys, without the line's end. False: it can't be read. */
 bool file_read_small(const char *path, char *text, size_t size);

@@ -1,17 +1,10 @@
 /*
- * Files read: mapped whole, guarded against shrinking, unpacked or spooled where they can't be mapped as they are.
- *
- * The guard: every mapping is entered in a fixed table; the SIGBUS handler looks the faulting address up, maps zero pages over the
- * rest of that mapping and marks it changed. Entering and leaving take a lock, the handler only reads atomics.
- * A SIGBUS elsewhere goes to whatever was installed before.
+ * Files read: mapped whole, guarded against shrinking (guard.c), unpacked or spooled where they can't be mapped as they are.
  */
-#include "base/base.h"
+#include "base/guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -22,77 +15,7 @@
 
 uint64_t file_spool_limit = 64ull << 30;
 
-enum { FILE_GUARDS = 1024, SPOOL_CHUNK = 1 << 18 };
-
-struct file_guard {
-    atomic_uintptr_t start;
-    atomic_size_t size;
-    atomic_bool changed;
-};
-
-static struct file_guard guards[FILE_GUARDS];
-static pthread_mutex_t guards_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sigaction previous_action;
-
-static void guard_fault(int signal, siginfo_t *info, void *context) {
-    uintptr_t address = (uintptr_t)info->si_addr;
-    for (size_t i = 0; i < FILE_GUARDS; i++) {
-        uintptr_t start = atomic_load(&guards[i].start);
-        size_t size = atomic_load(&guards[i].size);
-        if (!start || address < start || address - start >= size)
-            continue;
-        uintptr_t page = address & ~(uintptr_t)4095;
-        uintptr_t end = (start + size + 4095) & ~(uintptr_t)4095;
-        if (mmap((void *)page, end - page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-                 0) == MAP_FAILED)
-            _exit(ERROR_INTERNAL);
-        atomic_store(&guards[i].changed, true);
-        return;
-    }
-    if (previous_action.sa_flags & SA_SIGINFO) {
-        previous_action.sa_sigaction(signal, info, context);
-    } else {
-        sigaction(SIGBUS, &previous_action, NULL);
-        raise(SIGBUS);
-    }
-}
-
-/* Again whenever somebody else's handler has taken its place. */
-static void guard_install(void) {
-    struct sigaction action = {.sa_sigaction = guard_fault, .sa_flags = SA_SIGINFO}, now;
-    sigaction(SIGBUS, NULL, &now);
-    if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != guard_fault)
-        sigaction(SIGBUS, &action, &previous_action);
-}
-
-/* NULL when the table is full: the file is then read like any other, without the guard. */
-static struct file_guard *guard_enter(const void *data, size_t size) {
-    struct file_guard *guard = NULL;
-    pthread_mutex_lock(&guards_lock);
-    guard_install();
-    for (size_t i = 0; i < FILE_GUARDS && !guard; i++)
-        if (!atomic_load(&guards[i].start))
-            guard = &guards[i];
-    if (guard) {
-        atomic_store(&guard->changed, false);
-        atomic_store(&guard->size, size);
-        atomic_store(&guard->start, (uintptr_t)data);
-    }
-    pthread_mutex_unlock(&guards_lock);
-    return guard;
-}
-
-static void guard_leave(struct file_guard *guard) {
-    if (guard)
-        atomic_store(&guard->start, 0);
-}
-
-bool file_changed(const struct file *file, struct error *error) {
-    if (!file->guard || !atomic_load(&file->guard->changed))
-        return false;
-    error_set(error, ERROR_INPUT, "%s: changed while reading", file->path);
-    return true;
-}
+enum { SPOOL_CHUNK = 1 << 18 };
 
 static bool file_map(struct file *file, int descriptor, size_t size, struct error *error) {
     file->size = size;
@@ -257,8 +180,11 @@ static bool file_open_any(struct file *file, int descriptor, struct error *error
     struct stat status;
     if (fstat(descriptor, &status) != 0)
         return error_errno(error, file->path);
-    if (S_ISREG(status.st_mode))
+    if (S_ISREG(status.st_mode)) {
+        file->device = status.st_dev;
+        file->inode = status.st_ino;
         return file_map(file, descriptor, (size_t)status.st_size, error);
+    }
     if (S_ISDIR(status.st_mode))
         return error_set(error, ERROR_INPUT, "%s: is a directory", file->path);
     if (!S_ISFIFO(status.st_mode) && !S_ISSOCK(status.st_mode) && !S_ISCHR(status.st_mode))

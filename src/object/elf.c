@@ -230,12 +230,13 @@ static int open_regular(const char *path, struct error *error) {
     return -1;
 }
 
-struct elf_image *elf_image_open(const char *path, struct error *error) {
+struct elf_image *elf_image_open_watched(const char *path, bool *changed, struct error *error) {
     int descriptor = open_regular(path, error);
     if (descriptor < 0)
         return NULL;
     struct elf_image *image = memory_zero(1, sizeof *image);
     char magic[SELFMAG];
+    *changed = false;
     bool fine = pread(descriptor, magic, sizeof magic, 0) == sizeof magic &&
                 memcmp(magic, ELFMAG, SELFMAG) == 0;
     if (!fine)
@@ -246,8 +247,14 @@ struct elf_image *elf_image_open(const char *path, struct error *error) {
     image->size = image->file.size;
     if (fine && image_begin(image, path, error))
         return image;
+    *changed = file_changed(&image->file, error);
     elf_image_free(image);
     return NULL;
+}
+
+struct elf_image *elf_image_open(const char *path, struct error *error) {
+    bool changed;
+    return elf_image_open_watched(path, &changed, error);
 }
 
 static struct elf_image *image_of(const void *data, size_t size, uint8_t *copy, const char *path,

@@ -42,6 +42,8 @@ struct elf_image {
 
 /* NULL: not there, not a regular file, or not ELF; *error says which. Free with elf_image_free. */
 struct elf_image *elf_image_open(const char *path, struct error *error);
+/* The same; *changed: it was one, and shrank while it was looked at. */
+struct elf_image *elf_image_open_watched(const char *path, bool *changed, struct error *error);
 /* The same of bytes in memory, which are copied. `path` is for messages. */
 struct elf_image *elf_image_copy(const void *data, size_t size, const char *path,
                                  struct error *error);

@@ -150,14 +150,29 @@ static bool path_at(struct buffer *path, const struct objects *objects, const st
 
 /* ---- opening ---- */
 
+static void note_changed(struct object *object, const char *path) {
+    if (!object->changed)
+        object->changed = memory_copy(path, strlen(path));
+}
+
 /* Takes the image over: back it comes only if it is the one. */
 static struct elf_image *image_checked(struct object *object, struct elf_image *image,
                                        const struct build_id *id) {
     if (!image || !id->size || build_id_matches(id, &image->build_id))
         return image;
+    if (file_changed(&image->file, NULL))
+        note_changed(object, image->file.path);
     object->trouble = FILE_MISMATCH;
     elf_image_free(image);
     return NULL;
+}
+
+struct elf_image *object_open(struct object *object, const char *path, const struct build_id *id) {
+    bool changed = false;
+    struct elf_image *image = elf_image_open_watched(path, &changed, NULL);
+    if (changed)
+        note_changed(object, path);
+    return image_checked(object, image, id);
 }
 
 static struct elf_image *vdso_open(void) {
@@ -184,7 +199,7 @@ struct elf_image *object_open_at(struct objects *objects, struct object *object,
     struct buffer path = {0};
     struct elf_image *image = NULL;
     if (path_at(&path, objects, object, place, id))
-        image = image_checked(object, elf_image_open(path.items, NULL), id);
+        image = object_open(object, path.items, id);
     buffer_release(&path);
     return image;
 }
@@ -201,8 +216,7 @@ static struct elf_image *open_undeleted(const struct objects *objects, struct ob
     struct buffer whole = {0};
     path_set(&whole, symfs_of(objects), text_upto(path, path.length - suffix.length), TEXT(""),
              TEXT(""));
-    struct elf_image *image =
-        image_checked(object, elf_image_open(whole.items, NULL), &object->identity.build_id);
+    struct elf_image *image = object_open(object, whole.items, &object->identity.build_id);
     buffer_release(&whole);
     return image;
 }

@@ -54,6 +54,7 @@ static struct units *units_new(struct objects *objects, struct object *object) {
     pthread_mutex_init(&units->pool_lock, NULL);
     pthread_cond_init(&units->pool_freed, NULL);
     units->objects = objects;
+    units->object = object;
     units->code = image;
     if (image)
         units->image = has_debug_info(image) ? image : has_debug_info(debug) ? debug : NULL;
@@ -86,6 +87,19 @@ static struct units *units_of(struct objects *objects, struct object *object) {
 void object_index_inlines(struct objects *objects, struct object *object) {
     if (object->identity.kind == OBJECT_FILE || object->identity.kind == OBJECT_VDSO)
         units_of(objects, object);
+}
+
+bool object_inlines_changed(const struct object *object, struct error *error) {
+    struct units *units = object->extras[SLOT_UNITS].data;
+    if (!units || !units->image)
+        return false;
+    if (units->alternate && file_changed(&units->alternate->file, error))
+        return true;
+    if (__atomic_load_n(&units->splits_changed, __ATOMIC_RELAXED))
+        return !error_set(error, ERROR_INPUT, "%s: its .dwo or .dwp changed while reading",
+                          units->image->file.path);
+    return handles_changed(units) &&
+           !error_set(error, ERROR_INPUT, "%s: changed while reading", units->image->file.path);
 }
 
 /* ---- asking one unit ---- */

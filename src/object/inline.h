@@ -63,12 +63,14 @@ struct unit_range {
 
 struct units {
     struct objects *objects;
+    struct object *object;
     const struct elf_image *image; /* the file with the debug information; NULL: there is none */
     const struct elf_image *code;  /* the file with the code */
     struct elf_image *alternate;   /* the dwz file */
     bool alternate_missing;
     bool by_descriptor;      /* libdw has to know where the file is */
     bool has_package;        /* a .dwp is there */
+    bool splits_changed;     /* atomic: a .dwo or .dwp shrank while libdw read it */
     uint64_t splits_missing; /* atomic: units that were hit whose .dwo was not found */
     pthread_mutex_t pool_lock;
     pthread_cond_t pool_freed;
@@ -87,6 +89,8 @@ void handle_give(struct units *units, struct dwarf_handle *handle);
 /* Closes it, instead of giving it back. */
 void handle_drop(struct units *units, struct dwarf_handle *handle);
 void handles_release(struct units *units);
+/* Whether a file that is read through a descriptor shrank. With nobody asking. */
+bool handles_changed(const struct units *units);
 void units_find_alternate(struct units *units);
 
 /* inline_units.c */

@@ -7,6 +7,7 @@
 #include "object/inline.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #define HANDLES_MAX 8
 
@@ -47,10 +48,13 @@ struct dwarf_handle *handle_take(struct units *units) {
         pthread_cond_signal(&units->pool_freed);
         pthread_mutex_unlock(&units->pool_lock);
     }
+    if (handle)
+        file_watch(&units->splits_changed);
     return handle;
 }
 
 void handle_give(struct units *units, struct dwarf_handle *handle) {
+    file_watch(NULL);
     pthread_mutex_lock(&units->pool_lock);
     handle->next = units->pool;
     units->pool = handle;
@@ -59,6 +63,7 @@ void handle_give(struct units *units, struct dwarf_handle *handle) {
 }
 
 void handle_drop(struct units *units, struct dwarf_handle *handle) {
+    file_watch(NULL);
     pthread_mutex_lock(&units->pool_lock);
     units->handle_count--;
     pthread_cond_signal(&units->pool_freed);
@@ -73,15 +78,16 @@ void handles_release(struct units *units) {
     }
 }
 
-/* ---- dwz ---- */
-
-static struct elf_image *alternate_open(const char *path, const struct build_id *id) {
-    struct elf_image *image = elf_image_open(path, NULL);
-    if (image && build_id_equal(&image->build_id, id))
-        return image;
-    elf_image_free(image);
-    return NULL;
+bool handles_changed(const struct units *units) {
+    struct stat status;
+    for (const struct dwarf_handle *handle = units->pool; handle; handle = handle->next)
+        if (handle->main.opened && fstat(handle->main.descriptor, &status) == 0 &&
+            (uint64_t)status.st_size < units->image->size)
+            return true;
+    return false;
 }
+
+/* ---- dwz ---- */
 
 /* Beside the debug file, as named; else where build ids are. */
 static struct elf_image *alternate_find(const struct units *units, struct text name,
@@ -93,15 +99,17 @@ static struct elf_image *alternate_find(const struct units *units, struct text n
         buffer_add(&path, text_upto(from, slash + 1));
     buffer_add(&path, name);
     buffer_add_char(&path, 0);
-    struct elf_image *image = alternate_open(path.items, id);
+    enum file_trouble trouble = units->object->trouble;
+    struct elf_image *image = object_open(units->object, path.items, id);
     if (!image && id->size > 1) {
         char hex[2 * BUILD_ID_MAX + 1];
         build_id_print(id, hex);
         path.count = 0;
         buffer_printf(&path, "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
         buffer_add_char(&path, 0);
-        image = alternate_open(path.items, id);
+        image = object_open(units->object, path.items, id);
     }
+    units->object->trouble = trouble; /* another file's */
     buffer_release(&path);
     return image;
 }

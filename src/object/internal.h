@@ -39,6 +39,7 @@ struct object {
     struct elf_image *image; /* the file with the code, or NULL */
     struct elf_image *debug; /* its separate debug file, or NULL */
     enum file_trouble trouble;
+    char *changed; /* a file that shrank and was let go, or NULL */
     struct object_extra extras[SLOT_COUNT];
 
     /* Symbols: published whole, then read by everybody. */
@@ -69,6 +70,8 @@ struct objects {
 void prefetcher_free(struct prefetcher *prefetcher); /* NULL is fine */
 /* inline.c: finds the object's compilation units, if it has any. */
 void object_index_inlines(struct objects *objects, struct object *object);
+/* inline.c: whether a file that was opened for them shrank. With the object's lock held. */
+bool object_inlines_changed(const struct object *object, struct error *error);
 
 /* ---- finding files: find.c ---- */
 
@@ -88,6 +91,9 @@ enum file_place {
 /* The file at that place, or NULL; a wrong build id is remembered as trouble. `id` is the object's, or what its file said. */
 struct elf_image *object_open_at(struct objects *objects, struct object *object,
                                  enum file_place place, const struct build_id *id);
+
+/* Opens a file of an object's, which has to have that build id, if one is given. NULL: there is none, or it is another. */
+struct elf_image *object_open(struct object *object, const char *path, const struct build_id *id);
 
 struct object *objects_object(const struct objects *objects, uint32_t id);
 

@@ -174,6 +174,8 @@ bool objects_read(struct objects *objects, uint32_t id, uint64_t address, void *
 
 /* What was missing: files not found, build ids that differ, kernel symbols denied. Call when lookups are done. */
 void objects_notes(struct objects *objects, struct notes *notes);
+/* True, and *error set: one of the files shrank while it was read, and what was said of it can't be trusted. Call when lookups are done. */
+bool objects_changed(const struct objects *objects, struct error *error);
 
 /* ---- all symbols of one file, for a room that lays them out by rules of its own -------------------- */
 

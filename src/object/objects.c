@@ -47,6 +47,7 @@ static void object_free(struct object *object) {
     buffer_release(&object->symbol_text);
     elf_image_free(object->image);
     elf_image_free(object->debug);
+    free(object->changed);
     pthread_mutex_destroy(&object->lock);
     free(object);
 }
@@ -160,6 +161,32 @@ const struct object_identity *objects_get(const struct objects *objects, uint32_
 
 uint32_t objects_count(const struct objects *objects) {
     return (uint32_t)objects->items.count - 1;
+}
+
+/* ---- files that shrank ---- */
+
+static bool image_changed(const struct elf_image *image, struct error *error) {
+    return image && file_changed(&image->file, error);
+}
+
+static bool object_changed(const struct object *object, struct error *error) {
+    if (object->changed)
+        return !error_set(error, ERROR_INPUT, "%s: changed while reading", object->changed);
+    return image_changed(object->image, error) || image_changed(object->debug, error) ||
+           image_changed(object->symbol_images[0], error) ||
+           image_changed(object->symbol_images[1], error) ||
+           file_changed(&object->symbol_file, error) || object_inlines_changed(object, error);
+}
+
+bool objects_changed(const struct objects *objects, struct error *error) {
+    bool changed = false;
+    for (size_t i = 1; i < objects->items.count && !changed; i++) {
+        struct object *object = objects->items.items[i];
+        pthread_mutex_lock(&object->lock); /* reading ahead may still be under way */
+        changed = object_changed(object, error);
+        pthread_mutex_unlock(&object->lock);
+    }
+    return changed;
 }
 
 void objects_set_kernel_reference(struct objects *objects, uint32_t id, struct text symbol,

@@ -61,7 +61,7 @@ static bool profile_passes(struct reading *reading, struct error *error) {
     if (!reading->options->no_names)
         profile_resolve(profile->tree, profile->objects, reading->options);
     notes_merge(&profile->tree->notes, &profile->data->notes);
-    return !perfdata_changed(profile->data, error);
+    return !perfdata_changed(profile->data, error) && !objects_changed(profile->objects, error);
 }
 
 struct profile *profile_read(const struct file *file, const struct profile_options *options,

@@ -190,7 +190,8 @@ struct flame *trace_enrich(struct text raw, const char *path, const char *elf, s
         e.object = objects_add(e.objects, &identity);
         read_lines(&e, raw, path);
         e.flame->unit = strings_add(e.flame->strings, TEXT("instructions"));
-        fine = flame_finish(e.flame, error);
+        fine = flame_finish(e.flame, error) && !file_changed(&e.elf, error) &&
+               !objects_changed(e.objects, error);
     }
     struct flame *flame = e.flame;
     if (!fine) {
