@@ -24,7 +24,7 @@ static struct classified classify_riscv(unsigned xlen, const uint8_t *bytes, siz
     uint32_t bits = 0;
     memcpy(&bits, bytes, size < 4 ? size : 4);
     struct instruction i = riscv_decode(bits, xlen);
-    struct classified c = {riscv_control(&i), NO_ADDRESS, 0, 0};
+    struct classified c = {riscv_control(&i), NO_ADDRESS, 0, 0, i.length};
     riscv_access(&i, &c.loaded, &c.stored);
     if (i.op == RISCV_jal || c.control == CONTROL_BRANCH)
         c.target = pc + (uint64_t)(int64_t)i.imm;
@@ -99,7 +99,7 @@ static uint64_t direct_target(const struct classifier *c, const cs_insn *i) {
 
 static struct classified classify_capstone(struct classifier *c, const uint8_t *bytes, size_t size,
                                            uint64_t pc) {
-    struct classified result = {CONTROL_NONE, NO_ADDRESS, UINT32_MAX, UINT32_MAX};
+    struct classified result = {CONTROL_NONE, NO_ADDRESS, UINT32_MAX, UINT32_MAX, (uint32_t)size};
     const uint8_t *at = bytes;
     uint64_t address = pc;
     if (!cs_disasm_iter(c->handle, &at, &size, &address, c->instruction)) {
@@ -107,6 +107,7 @@ static struct classified classify_capstone(struct classifier *c, const uint8_t *
             result.control = control_arm_authenticated(load_u32(bytes));
         return result;
     }
+    result.size = c->instruction->size;
     result.control =
         c->is_arm ? control_arm(c->handle, c->instruction) : control_x86(c->handle, c->instruction);
     if (result.control == CONTROL_CALL || result.control == CONTROL_JUMP ||
@@ -152,6 +153,39 @@ void classifier_free(struct classifier *c) {
     }
 #endif
     free(c);
+}
+
+static bool goes_and_comes_back(enum control control) {
+    return control == CONTROL_CALL || control == CONTROL_SWAP || control == CONTROL_SYSTEM;
+}
+
+static bool follows_call_riscv(unsigned xlen, const uint8_t *before) {
+    return goes_and_comes_back(classify_riscv(xlen, before + 4, 4, 0).control) ||
+           goes_and_comes_back(classify_riscv(xlen, before + 6, 2, 0).control);
+}
+
+#ifdef HAVE_CAPSTONE
+/* BL, BLR with and without authentication, SVC. */
+static bool follows_call_arm(uint32_t bits) {
+    return (bits & 0xfc000000) == 0x94000000 || (bits & 0xfefff000) == 0xd63f0000 ||
+           (bits & 0xffe0001f) == 0xd4000001;
+}
+
+/* E8 and four bytes, FF /2 in any length, 0F 05, CD. Prefixes come before those, and don't matter. */
+static bool follows_call_x86(const uint8_t *before) {
+    bool found = before[3] == 0xe8 || before[6] == 0xcd || (before[6] == 0x0f && before[7] == 0x05);
+    for (unsigned i = 1; i < 7; i++)
+        found |= before[i] == 0xff && (before[i + 1] >> 3 & 7) == 2;
+    return found;
+}
+#endif
+
+bool classify_follows_call(const struct classifier *c, const uint8_t before[8]) {
+#ifdef HAVE_CAPSTONE
+    if (!c->xlen)
+        return c->is_arm ? follows_call_arm(load_u32(before + 4)) : follows_call_x86(before);
+#endif
+    return follows_call_riscv(c->xlen, before);
 }
 
 struct classified classify(struct classifier *c, const uint8_t *bytes, size_t size, uint64_t pc) {

@@ -163,15 +163,14 @@ static bool start(struct session *s, struct error *error) {
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-/* Where instructions are the weight, the trie has them all, but for what is pending. */
+static uint32_t thread_count(const struct shared *shared) {
+    return shared->thread_count < SHARED_THREADS ? shared->thread_count : SHARED_THREADS;
+}
+
 static uint64_t total_of(const struct shared *shared) {
     uint64_t total = 0;
-    bool plain = shared->weight == WEIGHT_INSTRUCTIONS && !shared->budget;
-    for (uint32_t i = 0; i < SHARED_THREADS; i++)
-        total += plain ? shared->threads[i].pending : shared->threads[i].instructions;
-    uint32_t count = shared->node_count < SHARED_NODES ? shared->node_count : SHARED_NODES;
-    for (uint32_t i = 0; plain && i < count; i++)
-        total += shared->nodes[i].count;
+    for (uint32_t i = 0; i < thread_count(shared); i++)
+        total += shared->threads[i].count;
     return total;
 }
 
@@ -205,16 +204,18 @@ static bool read_trie(struct trace *trace, const struct shared *shared, struct e
     memcpy(trace->trie.nodes, shared->nodes, (size_t)count * sizeof *shared->nodes);
     trace->trie.count = &trace->trie.own_count;
     trace->trie.own_count = count;
-    for (uint32_t i = 0; i < SHARED_THREADS; i++)
-        if (shared->threads[i].node < count)
-            trace->trie.nodes[shared->threads[i].node].count += shared->threads[i].pending;
+    for (uint32_t i = 0; i < thread_count(shared); i++) {
+        const struct shared_thread *t = &shared->threads[i];
+        if (t->node < count)
+            trace->trie.nodes[t->node].count += shared_weight(shared, t) - t->flushed;
+    }
     trace->instructions = total_of(shared);
     add_objects(trace, shared);
     return true;
 }
 
 static void read_notes(struct trace *trace, const struct shared *shared) {
-    for (uint32_t i = 0; i < SHARED_THREADS; i++) {
+    for (uint32_t i = 0; i < thread_count(shared); i++) {
         const struct shared_thread *t = &shared->threads[i];
         struct flow flow = {
             .unmatched = t->unmatched, .unmatched_pc = t->unmatched_pc, .dropped = t->dropped};

@@ -112,8 +112,7 @@ void flow_call_slow(struct flow *flow, uint64_t target, uint64_t return_address,
     flow->node = flow_child(flow, flow->node, target);
 }
 
-/* Back in the frame that made entry `index`'s call. */
-static void flow_pop_to(struct flow *flow, size_t index) {
+void flow_pop_to(struct flow *flow, size_t index) {
     flow->node = flow->entries[index].node;
     flow->depth = index;
     flow->beyond = 0;

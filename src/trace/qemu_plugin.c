@@ -1,16 +1,12 @@
 /*
  * libwick-qemu.so: wick inside QEMU.
  *
- * Each translated block is classified once: how many instructions, what its last one does to control flow, and in which function
- * it begins and ends. When a block is executed, the block before it and this one's address say what happened in between: a
- * call, a return, a jump. That and an addition is all that runs for each block. Every thread has a flow of its own; all
- * count into one trie in memory shared with wick.
+ * Each translated block is classified once: how many instructions, what its last one does to control flow, in which function
+ * it begins and ends, and whether anything can happen to the stack on the way into it or out of it. If not, it only counts.
+ * Every thread has a flow of its own; all count into one trie in memory shared with wick.
  */
-#include "trace/classify.h"
-#include "trace/qemu_api.h"
-#include "trace/qemu_shared.h"
+#include "trace/qemu_plugin.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -18,35 +14,7 @@
 
 int qemu_plugin_version = QEMU_API_VERSION;
 
-struct code {
-    uint64_t pc;
-    uint64_t quiet
-        [2]; /* the next block's address if the stack stays as it is: straight on, or a jump in the function */
-    uint64_t weight;
-    uint64_t count;
-    uint64_t last;               /* its last instruction */
-    uint64_t next;               /* behind it */
-    uint64_t target;             /* of its last instruction, if direct */
-    uint32_t begins_in, ends_in; /* functions */
-    uint8_t control;
-    bool is_start; /* of its function */
-    bool is_alone; /* one instruction */
-};
-
-/* What a new thread comes from: nothing is quiet after it. */
-static const struct code nowhere = {.quiet = {NO_ADDRESS, NO_ADDRESS}, .target = NO_ADDRESS};
-
-static struct {
-    struct shared *shared;
-    struct trie trie;
-    struct functions *functions;
-    struct classifier *classifier;
-    pthread_mutex_t lock; /* over translation, and whatever it adds to */
-    struct arena codes;
-    uint64_t guest_base;
-    bool base_known;
-    struct flow flows[SHARED_THREADS];
-} plugin = {.lock = PTHREAD_MUTEX_INITIALIZER};
+struct plugin plugin = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- where code comes from ---------------------------------------------------------------- */
 
@@ -120,26 +88,31 @@ static uint64_t weight_of(const struct classified *c) {
     return 0;
 }
 
+/* QEMU 7.2 gives too few bytes of an instruction that goes over the end of a page. */
+static struct classified classify_at(const struct qemu_plugin_insn *instruction, uint64_t pc) {
+    const uint64_t page = 4096;
+    uint8_t bytes[16];
+    if (pc % page > page - sizeof bytes && guest_read(pc, bytes, sizeof bytes))
+        return classify(plugin.classifier, bytes, sizeof bytes, pc);
+    return classify(plugin.classifier, qemu_plugin_insn_data(instruction),
+                    qemu_plugin_insn_size(instruction), pc);
+}
+
 static void describe(struct code *code, const struct qemu_plugin_tb *block) {
     code->count = qemu_plugin_tb_n_insns(block);
     for (size_t i = 0; i < code->count; i++) {
         const struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(block, i);
         uint64_t pc = qemu_plugin_insn_vaddr(instruction);
-        size_t size = qemu_plugin_insn_size(instruction);
-        struct classified c =
-            classify(plugin.classifier, qemu_plugin_insn_data(instruction), size, pc);
+        struct classified c = classify_at(instruction, pc);
         if (i == 0)
             code->pc = pc;
         code->last = pc;
-        code->next = pc + size;
+        code->next = pc + c.size;
         code->control = (uint8_t)c.control;
         code->target = c.target;
         code->weight += weight_of(&c);
     }
 }
-
-static void on_code(unsigned cpu, void *data);
-static void on_weighed_code(unsigned cpu, void *data);
 
 static void settle_quiet(struct code *code) {
     bool straight = code->control == CONTROL_NONE || code->control == CONTROL_BRANCH ||
@@ -151,171 +124,111 @@ static void settle_quiet(struct code *code) {
     code->quiet[1] = inside ? code->target : NO_ADDRESS;
 }
 
-static void on_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block) {
-    pthread_mutex_lock(&plugin.lock);
-    struct code *code = arena_alloc(&plugin.codes, sizeof *code);
-    memset(code, 0, sizeof *code);
-    describe(code, block);
-    const void *host = qemu_plugin_insn_haddr(qemu_plugin_tb_get_insn(block, 0));
-    if (!plugin.base_known && host) {
-        plugin.guest_base = (uint64_t)(uintptr_t)host - code->pc;
-        plugin.base_known = true;
-    }
+/* What was called before the address returns to it. If the bytes before it can't be read, none was. */
+static bool follows_call(uint64_t pc, bool *readable) {
+    uint8_t before[8];
+    *readable = guest_read(pc - sizeof before, before, sizeof before);
+    return *readable && classify_follows_call(plugin.classifier, before);
+}
+
+/* The stack may have changed when the guest comes here. */
+static bool is_entry(uint64_t pc) {
+    uint32_t function = function_at(pc);
+    bool readable;
+    return !function || functions_start(plugin.functions, function) == pc ||
+           follows_call(pc, &readable) || !readable;
+}
+
+/* x86: one that repeats itself is a block of its own from its second round on. Other instructions have these prefixes
+   too; few blocks end in those. */
+static bool may_repeat(const struct qemu_plugin_tb *block, const struct code *code) {
+    const struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(block, code->count - 1);
+    const uint8_t *bytes = qemu_plugin_insn_data(last);
+    size_t size = qemu_plugin_insn_size(last);
+    bool found = false;
+    for (size_t i = 0; i < size && i < 4; i++)
+        found |= bytes[i] == 0xf2 || bytes[i] == 0xf3;
+    return found && code->control == CONTROL_NONE;
+}
+
+/* True if neither on the way into a block nor out of it can anything happen to the stack, and no block that follows it can
+   mistake it for another. */
+static bool is_silent(const struct qemu_plugin_tb *block, const struct code *code) {
+    bool jumps = code->control == CONTROL_BRANCH || code->control == CONTROL_JUMP;
+    if ((code->control != CONTROL_NONE && !jumps) || may_repeat(block, code))
+        return false;
+    if (jumps && (code->quiet[1] == NO_ADDRESS || is_entry(code->quiet[1])))
+        return false;
+    if (code->quiet[0] != NO_ADDRESS && is_entry(code->quiet[0]))
+        return false;
+    return !is_entry(code->pc);
+}
+
+/* Where the guest's memory is in ours, by the first block. */
+static bool find_base(const struct qemu_plugin_tb *block) {
+    const struct qemu_plugin_insn *first = qemu_plugin_tb_get_insn(block, 0);
+    const void *host = qemu_plugin_insn_haddr(first);
+    bool found = !plugin.base_known && host;
+    if (found)
+        plugin.guest_base = (uint64_t)(uintptr_t)host - qemu_plugin_insn_vaddr(first);
+    plugin.base_known |= found;
+    return found;
+}
+
+static void settle(struct code *code, const struct qemu_plugin_tb *block) {
+    bool readable;
     code->begins_in = function_at(code->pc);
     code->ends_in = function_at(code->last);
     code->is_start =
         code->begins_in && functions_start(plugin.functions, code->begins_in) == code->pc;
     code->is_alone = code->count == 1;
+    code->follows_call = follows_call(code->pc, &readable);
     settle_quiet(code);
+    code->is_settled = code->control == CONTROL_NONE || code->control == CONTROL_SYSTEM ||
+                       code->quiet[1] != NO_ADDRESS;
+    code->may_surprise = code->is_start || !code->begins_in;
+    code->is_silent = is_silent(block, code);
+}
+
+/* What is counted inline needs no call, but is right for one thread only. QEMU throws its translations away when a second one is
+   made, so those are executed by the first thread alone, and never again. */
+static void watch(struct qemu_plugin_tb *block, struct code *code) {
+    struct shared_thread *first = &plugin.shared->threads[0];
+    qemu_executed *told = code->is_silent     ? step_silent_code
+                          : plugin.is_weighed ? step_weighed_code
+                                              : step_code;
+    if (plugin.shared->budget)
+        told = step_budgeted_code;
+    else if (code->is_silent && !plugin.is_parallel) {
+        qemu_plugin_register_vcpu_tb_exec_inline(block, QEMU_PLUGIN_INLINE_ADD_U64, &first->count,
+                                                 code->count);
+        if (plugin.is_weighed)
+            qemu_plugin_register_vcpu_tb_exec_inline(block, QEMU_PLUGIN_INLINE_ADD_U64,
+                                                     &first->weight, code->weight);
+        return;
+    }
+    qemu_plugin_register_vcpu_tb_exec_cb(block, told, QEMU_PLUGIN_CB_NO_REGS, code);
+}
+
+static struct code *new_code(void) {
+    uintptr_t room =
+        (uintptr_t)arena_alloc(&plugin.codes, sizeof(struct code) + _Alignof(struct code));
+    struct code *code = (struct code *)(room + -room % _Alignof(struct code));
+    memset(code, 0, sizeof *code);
+    return code;
+}
+
+static void on_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block) {
+    pthread_mutex_lock(&plugin.lock);
+    struct code *code = new_code();
+    bool is_first = find_base(block);
+    describe(code, block);
+    settle(code, block);
+    code->is_silent &= !is_first;
+    watch(block, code);
+    if (code->begins_in)
+        leap_translated(block, functions_name(plugin.functions, code->begins_in));
     pthread_mutex_unlock(&plugin.lock);
-    bool plain = plugin.shared->weight == WEIGHT_INSTRUCTIONS && !plugin.shared->budget;
-    qemu_plugin_register_vcpu_tb_exec_cb(block, plain ? on_code : on_weighed_code,
-                                         QEMU_PLUGIN_CB_NO_REGS, code);
-}
-
-/* ---- execution ---------------------------------------------------------------------------- */
-
-static void flush(struct flow *flow, struct shared_thread *thread) {
-    flow_count(flow, thread->pending);
-    thread->pending = 0;
-}
-
-/* Not where the last instruction could have gone by itself: a signal's handler was entered, or left. */
-static void unexpected(struct flow *flow, const struct code *before, const struct code *code) {
-    if (before->control == CONTROL_SYSTEM)
-        flow_return(flow, before->last, code->pc, NO_ADDRESS);
-    else
-        flow_call(flow, code->pc, before->next, NO_ADDRESS);
-}
-
-/* From code without a symbol nothing is a tail call, but for the loader's own, which a slot of the PLT went to at its first use. */
-static bool may_tail(struct flow *flow, const struct code *before, const struct code *code) {
-    if (before->ends_in)
-        return true;
-    uint32_t frame =
-        functions_find(plugin.functions, plugin.trie.nodes[flow->node].address).function;
-    return code->is_start && frame && functions_is_stub(plugin.functions, frame);
-}
-
-static void jump(struct flow *flow, const struct code *before, const struct code *code) {
-    bool indirect = before->target == NO_ADDRESS;
-    if (!code->begins_in || before->ends_in == code->begins_in)
-        return;
-    if (!code->is_start && (before->ends_in || indirect) &&
-        flow_jump_returns(flow, code->pc, NO_ADDRESS))
-        return;
-    if (!code->is_start && indirect && flow_jump_lands(flow, code->pc, NO_ADDRESS))
-        return;
-    if (may_tail(flow, before, code))
-        flow_tail(flow, code->pc);
-}
-
-static void transfer(struct flow *flow, const struct code *before, const struct code *code) {
-    if (before->target != NO_ADDRESS && code->pc != before->target && code->pc != before->next) {
-        unexpected(flow, before, code);
-        return;
-    }
-    switch (before->control) {
-    case CONTROL_CALL:
-        flow_call(flow, code->pc, before->next, NO_ADDRESS);
-        break;
-    case CONTROL_SWAP:
-        if (flow->depth && flow->entries[flow->depth - 1].return_address == code->pc)
-            flow_return(flow, before->last, code->pc, NO_ADDRESS);
-        flow_call(flow, code->pc, before->next, NO_ADDRESS);
-        break;
-    case CONTROL_RETURN:
-        flow_return(flow, before->last, code->pc, NO_ADDRESS);
-        break;
-    case CONTROL_JUMP:
-    case CONTROL_BRANCH:
-        jump(flow, before, code);
-        break;
-    default:
-        unexpected(flow, before, code);
-    }
-}
-
-/* x86: `rep` goes round. That is one instruction, however often. */
-static bool repeats(const struct code *before, const struct code *code) {
-    return code->is_alone && code->pc == before->last && before->control == CONTROL_NONE;
-}
-
-/* The stack may change between these two blocks. */
-static __attribute__((noinline)) void step_slow(unsigned cpu, const struct code *before,
-                                                const struct code *code) {
-    struct shared_thread *thread = &plugin.shared->threads[cpu];
-    struct flow *flow = &plugin.flows[cpu];
-    if (repeats(before, code))
-        return;
-    if (before != &nowhere) {
-        flush(flow, thread);
-        transfer(flow, before, code);
-    } else {
-        flow_init(flow, &plugin.trie, plugin.functions, code->pc);
-        plugin.shared->started = 1;
-    }
-    thread->pending = code->weight;
-    thread->node = flow->node;
-    thread->unmatched = flow->unmatched;
-    thread->unmatched_pc = flow->unmatched_pc;
-    thread->dropped = flow->dropped;
-}
-
-/* Most often it is a call that was made before, or the return from the last one. No call of our own in here, but at its
-   end. */
-static __attribute__((noinline)) void step(unsigned cpu, const struct code *before,
-                                           const struct code *code) {
-    struct shared_thread *thread = &plugin.shared->threads[cpu];
-    struct flow *flow = &plugin.flows[cpu];
-    bool quick = false;
-    if (before->control == CONTROL_RETURN || before->control == CONTROL_CALL)
-        flush(flow, thread);
-    if (before->control == CONTROL_RETURN)
-        quick = flow_return_quick(flow, code->pc);
-    else if (before->control == CONTROL_CALL &&
-             (before->target == NO_ADDRESS || before->target == code->pc))
-        quick = flow_call_quick(flow, code->pc, before->next, NO_ADDRESS);
-    if (__builtin_expect(!quick, 0)) {
-        step_slow(cpu, before, code);
-        return;
-    }
-    thread->pending = code->weight;
-    thread->node = flow->node;
-}
-
-/* Runs for each block executed: the next one in the same function costs a compare or two and one addition. */
-static void on_code(unsigned cpu, void *data) {
-    const struct code *code = data;
-    if (__builtin_expect(cpu >= SHARED_THREADS, 0))
-        return;
-    struct shared_thread *thread = &plugin.shared->threads[cpu];
-    const struct code *before = thread->before;
-    thread->before = code;
-    /* One branch for both: which of them it was is as hard to foresee as the guest's own branch. The barrier keeps the
-       compiler from making two of it again. */
-    unsigned loud = code->pc != before->quiet[0];
-    __asm__("" : "+r"(loud));
-    loud &= code->pc != before->quiet[1];
-    if (__builtin_expect(loud, 0)) {
-        step(cpu, before, code);
-        return;
-    }
-    thread->pending += code->weight;
-}
-
-static void on_weighed_code(unsigned cpu, void *data) {
-    const struct code *code = data;
-    struct shared *shared = plugin.shared;
-    if (cpu >= SHARED_THREADS || repeats(shared->threads[cpu].before, code))
-        return;
-    if (shared->budget &&
-        __atomic_fetch_add(&shared->spent, code->count, __ATOMIC_RELAXED) >= shared->budget) {
-        shared->over_budget = 1;
-        _exit(0); /* this block is not executed any more, nor counted */
-    }
-    shared->threads[cpu].instructions += code->count;
-    on_code(cpu, data);
 }
 
 /* A thread begins. If its number was used before, the thread that had it is gone. */
@@ -323,11 +236,19 @@ static void on_cpu(qemu_plugin_id_t id, unsigned cpu) {
     if (cpu >= SHARED_THREADS)
         return;
     struct shared_thread *thread = &plugin.shared->threads[cpu];
+    struct follower *follower = &plugin.followers[cpu];
     if (thread->before) {
-        flush(&plugin.flows[cpu], thread);
-        flow_release(&plugin.flows[cpu]);
+        step_flush(follower, thread, shared_weight(plugin.shared, thread));
+        flow_release(&follower->flow);
     }
+    leap_forget(follower);
+    pthread_mutex_lock(&plugin.lock);
+    plugin.is_parallel |= cpu > 0;
+    if (plugin.shared->thread_count <= cpu)
+        plugin.shared->thread_count = cpu + 1;
+    pthread_mutex_unlock(&plugin.lock);
     thread->before = &nowhere;
+    thread->expected = thread->count;
 }
 
 /* ---- installing --------------------------------------------------------------------------- */
@@ -358,8 +279,10 @@ static void on_forked(void) {
     shared->node_count = 1;
     shared->nodes[0].address = NO_ADDRESS;
     for (size_t i = 0; i < SHARED_THREADS; i++)
-        if (shared->threads[i].before)
+        if (shared->threads[i].before) {
             shared->threads[i].before = &nowhere;
+            shared->threads[i].expected = shared->threads[i].count;
+        }
 }
 
 int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc, char **argv) {
@@ -377,6 +300,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
         return -1;
     }
     plugin.functions = functions_new();
+    plugin.is_weighed = plugin.shared->weight != WEIGHT_INSTRUCTIONS;
+    leap_install(id, info->target_name);
     pthread_atfork(NULL, NULL, on_forked);
     qemu_plugin_register_vcpu_init_cb(id, on_cpu);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translated);

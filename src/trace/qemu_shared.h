@@ -15,18 +15,21 @@
 #define SHARED_NODES (1u << 27)
 #define SHARED_PATH 1000
 
-/* One for each of QEMU's cpus, which are the guest's threads; written by it alone. A line of the cache each. */
+/* One for each of QEMU's cpus, which are the guest's threads; written by it alone. What each block touches is in one line of the
+   cache. */
 struct shared_thread {
-    const void *before; /* the plugin's own: the block that was executed last */
-    uint64_t pending;   /* weight of `node` that is not in the trie yet */
-    uint64_t instructions; /* only where the weight is another; else what the trie and `pending` say */
+    uint64_t count;     /* instructions executed */
+    uint64_t expected;  /* `count` as the block `before` left it: is it still that, nothing was executed in between */
+    const void *before; /* the plugin's own: the last block that it was told of */
+    uint64_t weight;    /* where that is another than instructions; else unused */
+    uint64_t expected_weight;
+    uint64_t flushed; /* of the weight, or of the instructions: is in the trie. The rest belongs to `node` */
+    uint32_t node;
+    uint32_t unused;
     uint64_t unmatched;
     uint64_t unmatched_pc;
     uint64_t dropped;
-    uint32_t node;
-    uint32_t unused;
-    uint64_t padding;
-};
+} __attribute__((aligned(128)));
 
 /* A file that code was executed from, and what to add to its addresses. */
 struct shared_object {
@@ -45,12 +48,18 @@ struct shared {
     uint64_t spent;         /* instructions of all threads; kept only with a budget */
     uint32_t over_budget;   /* it was that */
     uint32_t unknown_target; /* the plugin can't tell calls from jumps on that machine */
+    uint32_t thread_count; /* numbers that were used */
     struct shared_thread threads[SHARED_THREADS];
     struct shared_object objects[SHARED_OBJECTS];
     struct trie_node nodes[];
 };
 
 #define SHARED_SIZE (sizeof(struct shared) + (size_t)SHARED_NODES * sizeof(struct trie_node))
+
+/* What a thread weighs, whichever way. */
+static inline uint64_t shared_weight(const struct shared *shared, const struct shared_thread *thread) {
+    return shared->weight == WEIGHT_INSTRUCTIONS ? thread->count : thread->weight;
+}
 
 /* What to add to an ELF image's addresses if its file offset `offset` is mapped at `start`. */
 bool elf_bias(const void *image, size_t size, uint64_t start, uint64_t offset, uint64_t *bias);

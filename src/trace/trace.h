@@ -119,6 +119,8 @@ bool flow_jump_returns(struct flow *flow, uint64_t target, uint64_t sp);
    machines where it is a jump. True, and popped, if there is such a frame; the innermost if the stack pointer doesn't tell. */
 bool flow_jump_lands(struct flow *flow, uint64_t target, uint64_t sp);
 void flow_tail(struct flow *flow, uint64_t target);
+/* Back in the frame that made the call of entry `index`. */
+void flow_pop_to(struct flow *flow, size_t index);
 
 static inline uint32_t flow_child(struct flow *flow, uint32_t parent, uint64_t address) {
     uint32_t child = flow->nodes[parent].last_child;

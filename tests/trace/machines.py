@@ -70,6 +70,33 @@ def check_weights(wick, work, say, machine):
     say(p.returncode == 2 and "only instructions and branches" in p.stderr, f"weight-loaded-{machine}", f"{p.returncode} {p.stderr}")
 
 
+def levels(stacks, caller):
+    """How many instructions at each depth of the recursion below a caller."""
+    found = {}
+    for stack, count in stacks.items():
+        match = re.search(rf"(?:^|;)main;{caller}((?:;fib)+)$", stack)
+        if match:
+            found[match[1].count(";")] = count
+    return found
+
+
+def check_signals(wick, work, say, machine, kind):
+    """Handlers run on top of what they interrupt, wherever that is, and not one instruction of it goes elsewhere: a recursion that was
+    interrupted twenty times has, at each depth, a multiple of what it has when nobody disturbs it."""
+    program, out = build(work, machine, kind, f"{HERE}/signals.c"), f"{work}/machine.folded"
+    p = subprocess.run([wick, "trace", "--engine", "qemu", "-o", out, program], capture_output=True, text=True)
+    with open(out) as lines:
+        stacks = {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in lines}
+    busy, once = levels(stacks, "busy"), levels(stacks, "after")
+    times = busy.get(1, 0) // once.get(1, 1)
+    say(p.returncode == 0 and p.stdout == "5 56 1\n" and "no call" not in p.stderr and len(once) == 10 and times > 0
+        and busy == {k: v * times for k, v in once.items()}, f"signals-{machine}-{kind}", f"{p} {busy} {once}")
+    wanted = (r";main;raise;.*;on_raised;leaf$", r";main;fault;raise;.*;on_fault;(__libc_)?siglongjmp", r";main;busy(;fib)*;on_tick$")
+    missing = [w for w in wanted if not any(re.search(w, ";" + stack) for stack in stacks)]
+    wrong = [s for s in stacks if re.search(r"on_(raised|tick).*;(main|busy|after|fib|fault)", s) or re.search(r"on_fault.*;(busy|after)", s)]
+    say(not missing and not wrong, f"signal-stacks-{machine}-{kind}", f"missing {missing} wrong {wrong[:3]}")
+
+
 def check_forked(wick, work, say):
     program, out = f"{work}/threads-riscv64-static", f"{work}/machine.folded"
     results = []
@@ -118,9 +145,11 @@ def check(wick, work, say):
             continue
         for kind in ("static", "dynamic"):
             check_counts(wick, work, say, machine, kind)
+            check_signals(wick, work, say, machine, kind)
         if machine != "riscv64":
             check_weights(wick, work, say, machine)
     check_forked(wick, work, say)
     check_shapes(wick, work, say, "longjmp", "main work deep activation")
+    check_shapes(wick, work, say, "activations", "main deeper leap after")
     check_shapes(wick, work, say, "exceptions", "main retry middle leaf")
     check_shapes(wick, work, say, "recursion", "main fib ackermann even odd")

@@ -1,0 +1,218 @@
+/*
+ * What leaves a function without a call or a return of its own.
+ *
+ * Signals: QEMU does not tell the plugin when one is delivered. But it tells of system calls: sigaction names the handlers, and
+ * sigreturn ends one. What was to happen next when the signal came is kept, and happens when its handler has ended.
+ *
+ * longjmp: of several activations of one function, the return address does not tell which one it goes to, and the plugin
+ * can't read the stack pointer. But setjmp writes its buffer and longjmp reads it, and QEMU tells where: the buffer says which.
+ */
+#include "trace/qemu_plugin.h"
+
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define SIGNAL_RETURN (NO_ADDRESS - 1) /* where a handler returns to: no call of it is there */
+#define SIGNALS 65
+#define SIGNALS_NESTED 256
+#define SETJMPS_MAX 65536
+#define SETJMPS_LOOKED_AT 64
+#define BUFFER_SIZE 512 /* of any jmp_buf, at most */
+
+static struct {
+    int64_t sigaction, sigreturn; /* numbers of the calls */
+    unsigned pointer_size;
+    uint64_t handlers[SIGNALS];
+} machine;
+
+bool guest_read(uint64_t address, void *bytes, size_t size) {
+    struct iovec own = {bytes, size};
+    struct iovec there = {(void *)(uintptr_t)(address + plugin.guest_base), size};
+    return plugin.base_known && process_vm_readv(getpid(), &own, 1, &there, 1, 0) == (ssize_t)size;
+}
+
+/* ---- signals ------------------------------------------------------------------------------ */
+
+static bool is_handler(uint64_t address) {
+    for (size_t i = 0; i < SIGNALS; i++)
+        if (machine.handlers[i] == address)
+            return true;
+    return false;
+}
+
+static bool tops(const struct flow *flow, uint64_t return_address) {
+    return flow->depth && flow->entries[flow->depth - 1].return_address == return_address;
+}
+
+bool leap_is_signal(struct follower *follower, const struct code *before, const struct code *code) {
+    uint64_t pc = code->pc;
+    if (before->control == CONTROL_RETURN)
+        return is_handler(pc) && !tops(&follower->flow, pc);
+    bool may_go_on = before->control != CONTROL_CALL && before->control != CONTROL_JUMP;
+    bool may_go_anywhere = before->target == NO_ADDRESS && before->control != CONTROL_NONE &&
+                           before->control != CONTROL_SYSTEM;
+    if (may_go_anywhere || pc == before->target || (may_go_on && pc == before->next))
+        return false;
+    return pc < before->pc ||
+           pc > before->last; /* else it is executed again, after a fault or a signal */
+}
+
+void leap_enter(struct follower *follower, const struct code *before, bool adjacent,
+                uint64_t handler) {
+    struct flow *flow = &follower->flow;
+    while (follower->signals.count &&
+           follower->signals.items[follower->signals.count - 1].depth >= flow->depth)
+        follower->signals.count--; /* left by longjmp */
+    if (follower->signals.count < SIGNALS_NESTED)
+        vector_push(&follower->signals, ((struct signal_frame){flow->depth, before, adjacent}));
+    flow_call(flow, handler, SIGNAL_RETURN, NO_ADDRESS);
+}
+
+bool leap_leaves_handler(struct follower *follower, const struct code *before,
+                         const struct code *code) {
+    struct flow *flow = &follower->flow;
+    if (before->control != CONTROL_RETURN || code->follows_call || !tops(flow, SIGNAL_RETURN))
+        return false;
+    flow_tail(flow, code->pc);
+    return true;
+}
+
+/* Back in what was interrupted, with what it was about to do. */
+static void leave_signal(struct follower *follower, struct shared_thread *thread) {
+    struct flow *flow = &follower->flow;
+    while (follower->signals.count) {
+        struct signal_frame frame = follower->signals.items[--follower->signals.count];
+        if (frame.depth >= flow->depth ||
+            flow->entries[frame.depth].return_address != SIGNAL_RETURN)
+            continue;
+        step_flush(follower, thread, shared_weight(plugin.shared, thread));
+        flow_pop_to(flow, frame.depth);
+        thread->node = flow->node;
+        thread->before = frame.before;
+        thread->expected = frame.adjacent ? thread->count : NO_ADDRESS;
+        thread->expected_weight = thread->weight;
+        return;
+    }
+}
+
+static void on_system_call(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t a1,
+                           uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6,
+                           uint64_t a7, uint64_t a8) {
+    uint64_t handler = 0;
+    if (number == machine.sigaction && a1 < SIGNALS && a2 &&
+        guest_read(a2, &handler, machine.pointer_size))
+        machine.handlers[a1] = handler;
+    if (number == machine.sigreturn && cpu < SHARED_THREADS)
+        leave_signal(&plugin.followers[cpu], &plugin.shared->threads[cpu]);
+}
+
+/* ---- setjmp and longjmp ------------------------------------------------------------------- */
+
+static bool is_live(const struct flow *flow, const struct setjmp_frame *frame) {
+    if (frame->depth > flow->depth)
+        return false;
+    uint32_t node = frame->depth == flow->depth ? flow->node : flow->entries[frame->depth].node;
+    return node == frame->node;
+}
+
+/* The one of that buffer, if it is among the last; the caller may reuse a buffer as often as it likes. */
+static struct setjmp_frame *find_buffer(struct follower *follower, uint64_t address) {
+    size_t count = follower->setjmps.count;
+    size_t last = count > SETJMPS_LOOKED_AT ? count - SETJMPS_LOOKED_AT : 0;
+    struct setjmp_frame *found = NULL;
+    for (size_t i = count; i-- > last;) {
+        struct setjmp_frame *frame = &follower->setjmps.items[i];
+        if (address - frame->buffer < BUFFER_SIZE && (!found || frame->buffer > found->buffer))
+            found = frame;
+    }
+    return found;
+}
+
+static void forget_left(struct follower *follower, size_t depth) {
+    while (follower->setjmps.count &&
+           follower->setjmps.items[follower->setjmps.count - 1].depth > depth)
+        follower->setjmps.count--;
+    if (follower->setjmps.count == SETJMPS_MAX) {
+        follower->setjmps.count /= 2;
+        memmove(follower->setjmps.items, follower->setjmps.items + follower->setjmps.count,
+                follower->setjmps.count * sizeof *follower->setjmps.items);
+    }
+}
+
+/* setjmp stores: into its buffer, from the first byte on. */
+static void on_saved(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void *data) {
+    struct follower *follower = &plugin.followers[cpu < SHARED_THREADS ? cpu : 0];
+    struct flow *flow = &follower->flow;
+    if (cpu >= SHARED_THREADS || !flow->depth || !qemu_plugin_mem_is_store(info))
+        return;
+    const struct flow_entry *entry = &flow->entries[flow->depth - 1];
+    struct setjmp_frame frame = {address, entry->return_address, flow->depth - 1, entry->node};
+    forget_left(follower, frame.depth);
+    struct setjmp_frame *known = find_buffer(follower, address);
+    if (known && known->buffer != address && known->depth == frame.depth &&
+        known->return_address == frame.return_address)
+        return; /* the rest of it */
+    if (known && known->buffer == address)
+        known->return_address = NO_ADDRESS, known->buffer = NO_ADDRESS;
+    vector_push(&follower->setjmps, frame);
+}
+
+/* longjmp loads: among others what setjmp stored. */
+static void on_restored(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void *data) {
+    if (cpu >= SHARED_THREADS || qemu_plugin_mem_is_store(info))
+        return;
+    struct follower *follower = &plugin.followers[cpu];
+    const struct setjmp_frame *frame = find_buffer(follower, address);
+    if (frame)
+        follower->landing = *frame;
+}
+
+bool leap_lands(struct follower *follower, const struct code *code) {
+    struct setjmp_frame landing = follower->landing;
+    if (!code->follows_call || landing.return_address != code->pc)
+        return false;
+    follower->landing = (struct setjmp_frame){.return_address = NO_ADDRESS};
+    if (!is_live(&follower->flow, &landing))
+        return false;
+    if (landing.depth < follower->flow.depth)
+        flow_pop_to(&follower->flow, landing.depth);
+    return true;
+}
+
+static bool is_one_of(struct text name, const char *const *names, size_t count) {
+    while (name.length && name.data[0] == '_')
+        name = text_from(name, 1);
+    for (size_t i = 0; i < count; i++)
+        if (text_equal(name, text_of(names[i])))
+            return true;
+    return false;
+}
+
+/* QEMU 7.2 mistakes loads for stores when asked for one of them only. */
+void leap_translated(struct qemu_plugin_tb *block, struct text function) {
+    static const char *const saving[] = {"setjmp", "sigsetjmp"};
+    static const char *const restoring[] = {"longjmp",      "siglongjmp",      "longjmp_chk",
+                                            "libc_longjmp", "libc_siglongjmp", "longjmp_internal"};
+    bool saves = is_one_of(function, saving, COUNT_OF(saving));
+    if (!saves && !is_one_of(function, restoring, COUNT_OF(restoring)))
+        return;
+    for (size_t i = 0; i < qemu_plugin_tb_n_insns(block); i++)
+        qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(block, i),
+                                         saves ? on_saved : on_restored, QEMU_PLUGIN_CB_NO_REGS,
+                                         QEMU_PLUGIN_MEM_RW, NULL);
+}
+
+void leap_forget(struct follower *follower) {
+    vector_release(&follower->signals);
+    vector_release(&follower->setjmps);
+    follower->landing = (struct setjmp_frame){.return_address = NO_ADDRESS};
+}
+
+void leap_install(qemu_plugin_id_t id, const char *name) {
+    bool is_x86 = strcmp(name, "x86_64") == 0;
+    machine.sigaction = is_x86 ? 13 : 134;
+    machine.sigreturn = is_x86 ? 15 : 139;
+    machine.pointer_size = strcmp(name, "riscv32") == 0 ? 4 : 8;
+    qemu_plugin_register_vcpu_syscall_cb(id, on_system_call);
+}

@@ -1,0 +1,96 @@
+/*
+ * Private to the plugin: what its files share. qemu_plugin.c looks at code when QEMU translates it, qemu_step.c follows what is
+ * executed, qemu_leap.c knows what the guest does behind the back of calls and returns: signals and longjmp.
+ */
+#ifndef WICK_TRACE_QEMU_PLUGIN_H
+#define WICK_TRACE_QEMU_PLUGIN_H
+
+#include "trace/classify.h"
+#include "trace/qemu_api.h"
+#include "trace/qemu_shared.h"
+
+#include <pthread.h>
+
+/* A translated block. What is looked at whenever it is executed comes first, in one line of the cache. */
+struct code {
+    uint64_t pc;
+    uint64_t quiet[2]; /* the next block's address if the stack stays as it is: straight on, or a jump in the function */
+    uint64_t count;
+    uint64_t next;               /* behind its last instruction */
+    uint64_t target;             /* of its last instruction, if direct */
+    uint32_t begins_in, ends_in; /* functions */
+    uint8_t control;
+    bool is_settled;   /* whatever it goes to that is silent, the stack stays as it is */
+    bool may_surprise; /* only a signal leads from a silent block to it */
+    bool is_start;     /* of its function */
+    bool is_alone;     /* one instruction */
+    bool follows_call; /* or a system call: something returns here */
+    bool is_silent;    /* nothing happens here: it is counted, and that is all */
+    uint64_t weight;
+    uint64_t last; /* instruction */
+} __attribute__((aligned(64)));
+
+/* What a new thread comes from: nothing is quiet after it. */
+extern const struct code nowhere;
+
+/* A handler that runs: how deep the stack was, and the block that was to be left when the signal came. */
+struct signal_frame {
+    size_t depth;
+    const struct code *before;
+    bool adjacent;
+};
+
+/* A setjmp whose frame may still be there. */
+struct setjmp_frame {
+    uint64_t buffer;
+    uint64_t return_address;
+    size_t depth;
+    uint32_t node;
+};
+
+/* What only the plugin knows of a thread. */
+struct follower {
+    struct flow flow;
+    VECTOR(struct signal_frame) signals;
+    VECTOR(struct setjmp_frame) setjmps;
+    struct setjmp_frame landing; /* where a longjmp that is under way will come out; no return address: none is */
+};
+
+struct plugin {
+    struct shared *shared;
+    struct trie trie;
+    struct functions *functions;
+    struct classifier *classifier;
+    pthread_mutex_t lock; /* over translation, and whatever it adds to */
+    struct arena codes;
+    uint64_t guest_base;
+    bool base_known;
+    bool is_weighed;  /* the weight is another than instructions */
+    bool is_parallel; /* there was a second thread */
+    struct follower followers[SHARED_THREADS];
+};
+extern struct plugin plugin;
+
+/* Bytes of the guest; false if they are not there. */
+bool guest_read(uint64_t address, void *bytes, size_t size);
+
+/* Callbacks for blocks: those where the stack may change, those where it does not, and both under a budget. */
+void step_code(unsigned cpu, void *code);
+void step_weighed_code(unsigned cpu, void *code);
+void step_silent_code(unsigned cpu, void *code);
+void step_budgeted_code(unsigned cpu, void *code);
+void step_flush(struct follower *follower, struct shared_thread *thread, uint64_t weight);
+
+/* True if the guest can't have come from `before` to `code` by itself: a signal. */
+bool leap_is_signal(struct follower *follower, const struct code *before, const struct code *code);
+void leap_enter(struct follower *follower, const struct code *before, bool adjacent, uint64_t handler);
+/* A handler returns, not to its caller but to what the kernel made of it. */
+bool leap_leaves_handler(struct follower *follower, const struct code *before, const struct code *code);
+/* True, and popped, if a longjmp comes out here. */
+bool leap_lands(struct follower *follower, const struct code *code);
+/* A block of setjmp or longjmp is translated: their buffer tells them apart. */
+void leap_translated(struct qemu_plugin_tb *block, struct text function);
+void leap_install(qemu_plugin_id_t id, const char *machine);
+void leap_forget(struct follower *follower);
+
+#endif
