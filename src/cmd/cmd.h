@@ -112,6 +112,10 @@ void request_settle(void);
 /* Prints `wick: message` and gives the exit status. */
 int fail(const struct error *error);
 int fail_usage(const char *command, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Takes progress off the terminal, before anything else is printed. */
+void progress_wipe(void);
+/* Opens -o, or else standard output, for text. On a terminal that ends all progress. */
+bool output_open(struct out *out, struct error *error);
 /* Prints the notes, unless -q. */
 void print_notes(struct notes *notes);
 /* Reads these files by the request's rules. Fails where it asks for waits and they can't have any. */

@@ -58,8 +58,7 @@ static bool write_inferno(struct notes *notes, struct error *error) {
     struct file before = {0}, after = {0};
     struct out out;
     bool fine = file_open(&before, request.operands.items[0], error) &&
-                file_open(&after, request.operands.items[1], error) &&
-                out_open(&out, request.output ? request.output : "-", error);
+                file_open(&after, request.operands.items[1], error) && output_open(&out, error);
     if (fine) {
         diff_folded_inferno(&out, file_text(&before), file_text(&after), &diff, notes);
         fine = out_commit(&out, error);
@@ -82,7 +81,7 @@ static struct flame *flame_of(size_t operand, struct notes *notes, struct error 
 
 static bool write_text(const struct flame *flame, struct error *error) {
     struct out out;
-    if (!fold_fits(flame, error) || !out_open(&out, request.output ? request.output : "-", error))
+    if (!fold_fits(flame, error) || !output_open(&out, error))
         return false;
     fold_write(&out, flame, &(struct fold_options){0});
     return out_commit(&out, error);

@@ -24,7 +24,7 @@ static const struct syntax syntax = {
 static int write_enriched(const struct flame *flame) {
     struct error error;
     struct out out;
-    if (!out_open(&out, request.output ? request.output : "-", &error))
+    if (!output_open(&out, &error))
         return fail(&error);
     fold_write(&out, flame, &(struct fold_options){0});
     return out_commit(&out, &error) ? 0 : fail(&error);

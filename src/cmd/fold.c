@@ -81,7 +81,7 @@ static int write_folded(const struct flame *flame) {
     struct error error;
     struct out out;
     struct fold_options options = {.compat_inferno = request.naming.compat_inferno};
-    if (!fold_fits(flame, &error) || !out_open(&out, request.output ? request.output : "-", &error))
+    if (!fold_fits(flame, &error) || !output_open(&out, &error))
         return fail(&error);
     fold_write(&out, flame, &options);
     return out_commit(&out, &error) ? 0 : fail(&error);

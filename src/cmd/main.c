@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 static const struct command commands[] = {
@@ -77,8 +78,8 @@ static void show_progress(const char *what, uint64_t done, uint64_t total) {
         fprintf(stderr, "\r\033[Kwick: %s %llu", what, (unsigned long long)done);
 }
 
-static void end_progress(void) {
-    if (shown)
+void progress_wipe(void) {
+    if (atomic_exchange(&shown, false))
         fputs("\r\033[K", stderr);
 }
 
@@ -89,7 +90,7 @@ int main(int argc, char **argv) {
     set_signals(false);
     if (isatty(STDERR_FILENO))
         progress_hook = show_progress;
-    atexit(end_progress);
+    atexit(progress_wipe);
     if (argc < 2) {
         help_commands(commands, stderr);
         return ERROR_USAGE;

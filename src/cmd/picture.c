@@ -247,8 +247,10 @@ bool picture_write(struct flame *flame, struct notes *notes, struct error *error
     svg_write(&out, flame, &picture);
     if (!out_commit(&out, error) || (palette_file && !write_palette(error)))
         return false;
-    if (!request.output)
+    if (!request.output) {
+        progress_wipe();
         puts(path);
+    }
     return true;
 }
 
@@ -315,8 +317,10 @@ bool page_write(const struct tree *tree, const struct naming *naming, const char
         else
             out_discard(&out);
     }
-    if (fine && !request.output)
+    if (fine && !request.output) {
+        progress_wipe();
         puts(path);
+    }
     categories_free(categories);
     return fine;
 }

@@ -214,6 +214,7 @@ static int end_run(struct run *run) {
         buffer_release(&why);
         return fail(&error);
     }
+    progress_wipe();
     if (!good)
         fprintf(stderr, "wick: %.*s: %s%s\n", TEXT_ARGS(buffer_text(&why)),
                 publish ? "published all the same in " : "kept in ", path);

@@ -204,6 +204,7 @@ int recording_settle(int argc, char **argv) {
 /* A target's own failure is said and passed on, but for the statuses that are wick's own: those are a hundred more, so that nobody takes a
    target that ended with 3 for a machine that does not allow something. */
 int recording_target_status(const struct record_result *result) {
+    progress_wipe();
     int status = result->target_status;
     if (status == -1 || status == 0 || result->target_ended || interrupted)
         return 0;

@@ -62,7 +62,7 @@ static int write_report(const struct report *report) {
         error_set(&error, ERROR_INPUT, "there is nothing to count");
         return fail(&error);
     }
-    if (!out_open(&out, request.output ? request.output : "-", &error))
+    if (!output_open(&out, &error))
         return fail(&error);
     report_write(&out, report, &report_options);
     return out_commit(&out, &error) ? 0 : fail(&error);

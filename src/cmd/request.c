@@ -329,12 +329,14 @@ bool request_parse(const struct syntax *syntax, int argc, char **argv, int *stat
 /* ---- steps ---- */
 
 int fail(const struct error *error) {
+    progress_wipe();
     fprintf(stderr, "wick: %s\n", error->message);
     return error->kind ? (int)error->kind : ERROR_INTERNAL;
 }
 
 int fail_usage(const char *command, const char *format, ...) {
     va_list list;
+    progress_wipe();
     fputs("wick: ", stderr);
     va_start(list, format);
     vfprintf(stderr, format, list);
@@ -343,9 +345,18 @@ int fail_usage(const char *command, const char *format, ...) {
     return ERROR_USAGE;
 }
 
+bool output_open(struct out *out, struct error *error) {
+    const char *path = request.output ? request.output : "-";
+    progress_wipe();
+    if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO))
+        progress_hook = NULL;
+    return out_open(out, path, error);
+}
+
 void print_notes(struct notes *notes) {
     if (request.quiet)
         return;
+    progress_wipe();
     notes_sort(notes);
     struct buffer line = {0};
     for (size_t i = 0; i < notes->count; i++) {

@@ -42,7 +42,7 @@ static int write_script(const struct profile *profile) {
         .threads = request.threads ? request.threads : parallel_default(),
         .compat_perf = request.import.profile.compat_perf,
     };
-    if (!out_open(&out, request.output ? request.output : "-", &error))
+    if (!output_open(&out, &error))
         return fail(&error);
     if (!script_write(&out, profile, &options, &error)) {
         out_discard(&out);

@@ -3,12 +3,14 @@ import contextlib
 import ctypes
 import os
 import pwd
+import re
 import resource
 import shutil
 import signal
 import struct
 import subprocess
 import threading
+import time
 
 import fixtures
 import perffile
@@ -94,6 +96,52 @@ def fifo(place, file, lookup):
     piped = subprocess.run([os.environ.get("WICK", "build/wick"), "fold", *lookup, "-"], input=file.data, capture_output=True)
     check("input/fifo", None if folded and through.out == folded else f"status {through.status}: {through.err!r}")
     check("input/standard-input", None if folded and piped.stdout == folded else f"status {piped.returncode}: {piped.stderr!r}")
+
+
+# ---- progress ----
+
+def read_terminal(master):
+    """All that was written to the other end until nobody has it open."""
+    said = b""
+    with contextlib.suppress(OSError):  # EIO: closed
+        while block := os.read(master, 65536):
+            said += block
+    return said
+
+
+def slow_run(place, file, words, terminal):
+    """The recording comes through a pipe, and its second half more than a second after wick began. (status, output, standard error)"""
+    path = place.folder + "/slow-pipe"
+    os.mkfifo(path)
+    master, slave = os.openpty() if terminal else (None, subprocess.PIPE)
+    process = start(["fold", *words, path], stderr=slave)
+    with open(path, "wb") as out:  # returns when wick has opened it, too
+        out.write(file.data[:len(file.data) // 2])
+        out.flush()
+        time.sleep(1.1)
+        out.write(file.data[len(file.data) // 2:])
+    os.unlink(path)
+    if not terminal:
+        out, err = process.communicate()
+        return process.returncode, out, err
+    os.close(slave)
+    out, err = process.stdout.read(), read_terminal(master)
+    os.close(master)
+    return process.wait(), out, err
+
+
+def progress(place, file, lookup):
+    expected = run(["fold", "-q", *lookup, place.input]).out if place.run("fold", file.data, *lookup).status == 0 else None
+    os.unlink(place.output)
+    shown = re.compile(rb"(\r\x1b\[Kwick: [a-z]+(; bytes: [0-9]+| [0-9]+ %))+\r\x1b\[K")
+    status, out, err = slow_run(place, file, lookup, True)
+    # It is wiped off before anything else is said.
+    fine = status == 0 and out == expected and out and shown.match(err) and b"\x1b" not in shown.sub(b"", err, count=1)
+    check("progress/terminal", None if fine else f"status {status}: {err!r}")
+    for name, words, terminal in (("quiet", ["-q", *lookup], True), ("no-terminal", lookup, False)):
+        status, out, err = slow_run(place, file, words, terminal)
+        fine = status == 0 and out == expected and b"\r" not in err.replace(b"\r\n", b"\n") and b"\x1b" not in err
+        check("progress/" + name, None if fine else f"status {status}: {err!r}")
 
 
 # ---- outputs ----
@@ -243,6 +291,7 @@ def run_all(file, lookup):
     data = fixtures.unpacked("threads", "perf.data")
     os.makedirs(os.path.join(place.folder, "out"), exist_ok=True)
     inputs(place, file, lookup)
+    progress(place, file, lookup)
     outputs(place, fixtures.lookup_options("threads"), data)
     signals(place, file, lookup)
     shrinking(place, perffile.PerfFile(fixtures.read("no-chain", "perf.data")), lookup)
