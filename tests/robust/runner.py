@@ -26,9 +26,13 @@ def skip(name, why):
         print(f"skip {name}: {why}", flush=True)
 
 
-def limit():
+def limit_time():
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def limit():
+    limit_time()
     if not SANITIZED:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
