@@ -15,8 +15,8 @@ deps-%:
 test: deps-build-test
 	@tests/run
 
-# The same with more of it: an hour of fuzzing, the large robustness cases, longer recordings.
-test-long: deps-build-test
+# The same with more of it: an hour of fuzzing, the large robustness cases, longer recordings, demo/postgresql.
+test-long: deps-build-test-demo
 	@tests/run --long
 
 bench: deps-build-bench
