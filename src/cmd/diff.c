@@ -8,7 +8,7 @@ static struct report_options table = {.limit = 30};
 static enum report_by by = BY_FUNCTION;
 static const char *categories_path;
 static uint32_t limit = 30;
-static bool as_text, as_table, as_csv, as_json;
+static bool as_text, as_table, as_csv, as_json, as_page;
 
 static bool set_by(const char *value, struct error *error) {
     if (report_by_find(value, &by) && by <= BY_CATEGORY)
@@ -21,6 +21,9 @@ static const struct option options_diff[] = {
      "scale BEFORE so that both add up to the same"},
     {"strip-hex", 's', OPTION_FLAG, &diff.strip_hex, NULL, "0x45ef2173 in a name is 0x..."},
     {"folded", 0, OPTION_FLAG, &as_text, NULL, "write text, `stack BEFORE AFTER`, not a picture"},
+    {"html", 0, OPTION_FLAG, &as_page, NULL,
+     "one HTML page with all views of both; flamegraph.html by default; takes --title, --subtitle "
+     "and --categories of what follows"},
     {"table", 0, OPTION_FLAG, &as_table, NULL,
      "write only the table of what changed, not a picture"},
     {"csv", 0, OPTION_FLAG, &as_csv, NULL, "the table as comma-separated values, all rows"},
@@ -52,6 +55,13 @@ static const struct syntax syntax = {
     "functions by change of what they spent themselves. With --compat=inferno --folded, what\n"
     "inferno-diff-folded writes of two folded texts, in order.",
     groups,
+};
+
+/* Colours say what changed; that it is time spent waiting is left to the words. */
+static const char *const titles[] = {
+    [TIMES_RUNNING] = "Differential Flame Graph",
+    [TIMES_WAITING] = "Differential Off-CPU Time",
+    [TIMES_BOTH] = "Differential Wall Time",
 };
 
 static bool write_inferno(struct notes *notes, struct error *error) {
@@ -101,6 +111,18 @@ static bool write_table(const struct flame *flame, const char *path, struct erro
     return fine;
 }
 
+static bool write_page(const struct flame *flame, struct notes *notes, struct error *error) {
+    struct tree *tree = tree_of_diff(flame);
+    struct naming *naming = naming_of_tree(
+        tree, &(struct naming_options){.is_script_text = true, .keep_unknown = true});
+    notes_sort(notes);
+    bool fine = page_write(tree, naming, categories_path, notes, error);
+    naming_free(naming);
+    objects_free(tree->objects);
+    tree_free(tree);
+    return fine;
+}
+
 /* The picture goes to a file, and the table to who looks at the terminal. */
 static bool write_diff(struct flame *flame, struct notes *notes, struct error *error) {
     bool nothing = flame->nodes.items[0].total == 0 && flame->nodes.items[0].total_before == 0;
@@ -110,6 +132,8 @@ static bool write_diff(struct flame *flame, struct notes *notes, struct error *e
         return error_set(error, ERROR_INPUT, "there are no stacks to compare");
     if (as_table || as_csv || as_json)
         return write_table(flame, request.output ? request.output : "-", error);
+    if (as_page)
+        return write_page(flame, notes, error);
     bool to_output = request.output && strcmp(request.output, "-") == 0;
     if (!picture_write(flame, notes, error))
         return false;
@@ -132,8 +156,15 @@ int command_diff(int argc, char **argv) {
     int status = 0;
     if (!request_find_compat(argc, argv, &status) || !request_parse(&syntax, argc, argv, &status))
         return status;
-    if (as_text + as_table + as_csv + as_json > 1)
-        return fail_usage("diff", "one of --folded, --table, --csv and --json, not several");
+    if (as_text + as_table + as_csv + as_json + as_page > 1)
+        return fail_usage("diff",
+                          "one of --folded, --html, --table, --csv and --json, not several");
+    const char *not_for_pages = picture_only(false);
+    if (as_page && not_for_pages)
+        return fail_usage("diff", "--%s is for the picture; the page does not take it",
+                          not_for_pages);
+    if (!picture.title)
+        picture.title = titles[request.import.profile.times];
     report_options_settle(&table, limit, as_csv, as_json,
                           as_table || as_csv || as_json ? request.output : NULL);
     if (request.operands.count != 2)

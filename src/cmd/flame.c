@@ -77,7 +77,7 @@ int command_flame(int argc, char **argv) {
         return status;
     if (picture.is_chart && request.flame.reverse)
         return fail_usage("flame", "--flamechart and --reverse exclude each other");
-    const char *not_for_pages = bases.count ? "base" : picture_only();
+    const char *not_for_pages = bases.count ? "base" : picture_only(true);
     if (as_page && not_for_pages)
         return fail_usage("flame", "--%s is for the picture; the page does not take it",
                           not_for_pages);

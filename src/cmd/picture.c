@@ -254,7 +254,7 @@ bool picture_write(struct flame *flame, struct notes *notes, struct error *error
     return true;
 }
 
-const char *picture_only(void) {
+const char *picture_only(bool has_weights) {
     const struct {
         bool given;
         const char *name;
@@ -263,7 +263,7 @@ const char *picture_only(void) {
         {picture.inverted, "inverted"},
         {request.flame.reverse, "reverse"},
         {request.flame.fold_recursion, "fold-recursion"},
-        {request.flame.by_samples, "weight"}, /* it has both, and a switch */
+        {request.flame.by_samples && has_weights, "weight"},
         {min_pixels >= 0 || picture.min_width != SVG_MIN_WIDTH, "minwidth"},
         {picture.notes, "notes"},
         {picture.shape != SHAPE_BOTH, "shape"},

@@ -21,8 +21,8 @@ void picture_settle(void);
 /* Draws to -o, or else to flamegraph.svg, whose name it prints. Fails where there is nothing to draw or an option makes no sense. */
 bool picture_write(struct flame *flame, struct notes *notes, struct error *error);
 void picture_release(void);
-/* An option that was given and that only pictures have, or NULL. */
-const char *picture_only(void);
+/* An option that was given and that only pictures have, or NULL. Pages of one profile have both weights, and a switch. */
+const char *picture_only(bool has_weights);
 /* The page to -o, or else to flamegraph.html, whose name it prints. `categories_file` may be NULL. */
 bool page_write(const struct tree *tree, const struct naming *naming, const char *categories_file,
                 const struct notes *notes, struct error *error);

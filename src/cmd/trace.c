@@ -216,7 +216,7 @@ static bool check_usage(int *status) {
         wrong = "--private-input is for --abi prover";
     if (wrong)
         *status = fail_usage("trace", "%s", wrong);
-    else if (result_is_page() && (wrong = picture_only()))
+    else if (result_is_page() && (wrong = picture_only(true)))
         *status = fail_usage("trace", "--%s is for the picture; the page does not take it", wrong);
     return !wrong;
 }

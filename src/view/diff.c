@@ -89,6 +89,60 @@ struct flame *flame_diff(const struct flame *before, const struct flame *after,
     return NULL;
 }
 
+/* ---- back to a tree ---- */
+
+struct sides {
+    struct tree *tree;
+    const struct flame *flame;
+    uint32_t events[2]; /* after, before */
+};
+
+/* A root frame that is no function is the comm of what is on it. */
+static void sides_count(struct sides *s, uint32_t id, uint32_t node) {
+    const struct flame_node *from = &s->flame->nodes.items[id];
+    uint32_t top = id;
+    while (top && s->flame->nodes.items[top].parent)
+        top = s->flame->nodes.items[top].parent;
+    bool has_comm = s->flame->nodes.items[top].kinds & KIND_ROOT;
+    for (int side = 0; side < 2; side++) {
+        uint64_t weight = side ? from->self_before : from->self;
+        struct series series = {.event = s->events[side], .ending = ENDING_UNKNOWN};
+        if (has_comm)
+            series.comm = strings_add(s->tree->strings, flame_name(s->flame, top));
+        if (weight)
+            tree_count(s->tree, node, tree_add_series(s->tree, &series), weight, weight);
+    }
+}
+
+static uint32_t sides_location(struct sides *s, const struct flame_node *from) {
+    struct text object = strings_get(s->flame->strings, from->object);
+    struct location location = {
+        .name = strings_add(s->tree->strings, strings_get(s->flame->strings, from->name)),
+        .kinds = (uint8_t)from->kinds};
+    if (from->object && !text_equal(object, TEXT("[unknown]")))
+        location.object = objects_add(
+            s->tree->objects, &(struct object_identity){.path = object, .kind = OBJECT_NAME});
+    return tree_add_location(s->tree, &location);
+}
+
+struct tree *tree_of_diff(const struct flame *flame) {
+    struct sides s = {.tree = tree_new(), .flame = flame};
+    struct text unit = flame->unit ? strings_get(flame->strings, flame->unit) : TEXT("samples");
+    uint32_t *nodes = memory_zero(flame->nodes.count, sizeof *nodes);
+    s.tree->objects = objects_new(&(struct objects_options){0});
+    s.events[0] = tree_add_event(s.tree, unit, unit, EVENT_OTHER);
+    s.events[1] = tree_add_event(s.tree, TEXT("before"), unit, EVENT_BEFORE);
+    for (uint32_t i = 1; i < flame->nodes.count; i++) {
+        const struct flame_node *from = &flame->nodes.items[i];
+        bool is_comm = from->parent == 0 && from->kinds & KIND_ROOT;
+        nodes[i] =
+            is_comm ? 0 : tree_add_node(s.tree, nodes[from->parent], sides_location(&s, from));
+        sides_count(&s, i, nodes[i]);
+    }
+    free(nodes);
+    return s.tree;
+}
+
 /* ---- inferno's text ----------------------------------------------------------------------- */
 
 static const struct note_kind note_unparsed = {"diff-unparsed",

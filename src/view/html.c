@@ -89,7 +89,8 @@ static bool html_count(struct html *h, struct error *error) {
         if (series->skip)
             continue;
         uint32_t at = html_node(h, cell->node, series->alternate);
-        if (at == 0)
+        if (at == 0 &&
+            series->count == 0) /* neither a frame nor a comm: there is nothing to draw */
             continue;
         vector_push(&h->cells, ((struct html_cell){at, cell->series, cell->samples, cell->weight}));
         if (!checked_add(sum, cell->weight, &sum) || sum > most_exact)

@@ -134,6 +134,8 @@ static void add_style(struct buffer *buffer, const struct svg_options *o, uint32
     if (o->ui_colour || o->background)
         buffer_printf(buffer, "text,#bar,#foot{fill:%s;--ink:%s}\n", o->ui_colour ? o->ui_colour : "#000",
                       o->ui_colour ? o->ui_colour : "#000");
+    if (o->background) /* which is light in the dark, too */
+        buffer_add(buffer, TEXT("#subtitle,#frames .p text{fill:#000}\n#frames .p rect{opacity:.45}\n"));
     if (o->search_colour)
         buffer_printf(buffer, "#frames .m rect{fill:%s}\n", o->search_colour);
     if (o->stroke_colour)

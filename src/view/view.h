@@ -58,6 +58,8 @@ struct diff_options {
 /* One flame with both: `before` in self_before and total_before. Its strings are its own. */
 struct flame *flame_diff(const struct flame *before, const struct flame *after,
                          const struct diff_options *options, struct error *error);
+/* A tree of bare names with both sides of such a flame, before under events of their own (EVENT_BEFORE): for the page. */
+struct tree *tree_of_diff(const struct flame *flame);
 /* `stack BEFORE AFTER` of two folded texts, by inferno's rules; what it would log becomes notes. */
 void diff_folded_inferno(struct out *out, struct text before, struct text after,
                          const struct diff_options *options, struct notes *notes);

@@ -23,6 +23,27 @@ export function draw(folded, extension, ...options) {
   return "file://" + output;
 }
 
+// The same of two, by `wick diff`.
+export function compare(before, after, extension, ...options) {
+  const inputs = [before, after].map((text, i) => join(work, `input${++drawn}-${i}.folded`)), output = join(work, `output${drawn}.${extension}`);
+  [before, after].forEach((text, i) => writeFileSync(inputs[i], text));
+  execFileSync(process.env.WICK, ["diff", "-q", ...inputs, "-o", output, ...options], { stdio: ["ignore", "ignore", "pipe"] });
+  return "file://" + output;
+}
+
+// All of them in Chromium; where that was done already, or takes long, those that wick chooses by itself.
+export const palettes = inFirefox || process.env.SANITIZED ? ["wick", "chain"] : ["wick", "hot", "mem", "io", "wakeup", "chain", "java", "js", "perl", "python", "rust", "red", "green", "blue", "aqua", "yellow", "purple", "orange"];
+
+// WCAG's contrast of a text with `fill` at `alpha` over `back`; all are CSS colours as a browser writes them.
+export function contrast(text, fill, alpha, back) {
+  const parse = colour => colour[0] === "#" ? [1, 3, 5].map(at => parseInt(colour.slice(at, at + 2), 16)) : colour.match(/[\d.]+/g).slice(0, 3).map(Number);
+  const light = channels => channels.map(c => c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const under = parse(back), mixed = parse(fill).map((c, i) => c * alpha + under[i] * (1 - alpha));
+  const [a, b] = [light(parse(text)), light(mixed)].sort((x, y) => y - x);
+  return (a + 0.05) / (b + 0.05);
+}
+
 // A page that fails the case on any script error, dialog or request that is not for the file itself.
 async function openPage(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1220, height: 900 }, ...options });

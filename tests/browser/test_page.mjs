@@ -1,5 +1,5 @@
 // The page in a browser: every view, search, keyboard, state, threads and time, a million nodes, names that mean harm.
-import { assert, draw, hostile, inFirefox, runAll, test } from "./harness.mjs";
+import { assert, compare, contrast, draw, hostile, inFirefox, palettes, runAll, test } from "./harness.mjs";
 import { readFileSync } from "node:fs";
 
 // Two threads of one process, 1 ms apart; perf's own text.
@@ -19,6 +19,7 @@ app;main;run;step;add 25
 app;main;run;step;step;add 15
 app;idle 10
 `;
+const manyNames = Array.from({ length: 60 }, (_, i) => `zoomed_${i % 3 ? i : 0};Name::space${i}<int>;lib/f${i * 7}_[${"kjiw"[i % 4]}];[unknown${i}] 1\n`).join("");
 const simple = draw(folded, "html", "--html");
 const timed = draw(script(), "html", "--html");
 
@@ -217,11 +218,22 @@ test("hide-focus-collapse", async page => {
 });
 
 test("copy", async page => {
+  if (!inFirefox) await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await open(page, simple);
-  await click(page, "step", 0, { button: "right" });
-  await page.locator("#menu button", { hasText: "Copy stack" }).click();
-  await page.waitForFunction(() => document.getElementById("details").textContent.startsWith("Copied"));
-  assert.equal(await details(page), "Copied: app;main;run;step");
+  // What is in the clipboard: read there where a browser lets us, pasted into the page where not.
+  const clipboard = async () => {
+    if (!inFirefox) return page.evaluate(() => navigator.clipboard.readText());
+    await page.locator("#search").focus();
+    await page.keyboard.press("Control+A");
+    await page.keyboard.press("Control+V");
+    return page.locator("#search").inputValue();
+  };
+  for (const [item, text] of [["Copy stack", "app;main;run;step"], ["Copy name", "step"]]) {
+    await click(page, "step", 0, { button: "right" });
+    await page.locator("#menu button", { hasText: item }).click();
+    await page.waitForFunction(wanted => document.getElementById("details").textContent === "Copied: " + wanted, text);
+    assert.equal(await clipboard(), text);
+  }
 });
 
 test("save", async page => {
@@ -283,8 +295,20 @@ test("url-state", async page => {
   assert.equal((await names(page))[0], "all 100", "nonsense is no harm");
 });
 
-test("diff", async page => {
-  await open(page, draw("main;gone 40 0\nmain;new 0 60\nmain;same 40 40\n", "html", "--html"));
+// A row of frames each narrower than a pixel: what is looked at for it does not grow with their number.
+test("many-siblings", async page => {
+  const looked = [];
+  for (const count of process.env.SANITIZED ? [2000, 20000] : [20000, 200000]) {
+    await open(page, draw(Array.from({ length: count }, (_, i) => `app;f${i} 1`).join("\n") + "\n", "html", "--html"));
+    looked.push(await page.evaluate(() => wickPage.graph.looked));
+  }
+  assert.ok(looked[1] < 3 * looked[0], `${looked[1]} frames looked at, ${looked[0]} of a tenth as many`);
+});
+
+for (const [name, make] of [["diff", () => draw("main;gone 40 0\nmain;new 0 60\nmain;same 40 40\n", "html", "--html")],
+                            ["diff-of-two", () => compare("main;gone 40\nmain;same 40\n", "main;new 60\nmain;same 40\n", "html", "--html")]])
+test(name, async page => {
+  await open(page, make());
   const colour = name => page.evaluate(wanted => {
     const g = wickPage.graph, p = g.panes[0];
     for (let n = 0; n < p.shape.count; n++) if (g.name(p, n) === wanted) return g.colour(p, n) + " " + p.shape.size[n];
@@ -299,9 +323,50 @@ test("diff", async page => {
   assert.match(await page.locator("#table tbody tr", { hasText: "gone" }).textContent(), /-40/);
 });
 
+test("diff-title", async page => {
+  await open(page, compare("a 1\n", "a 2\n", "html", "--html"));
+  assert.equal(await page.locator("#title").textContent(), "Differential Flame Graph");
+  assert.equal(await page.locator("#weight-box").isVisible(), false, "there is one weight only");
+});
+
+test("stacks-without-frames", async page => {
+  await open(page, draw("main 10/10 [000] 1.000000: 1000 cpu-clock: \n\nmain 10/10 [000] 1.100000: 3000 cpu-clock: \n\t    1000 f+0x1 (/bin/app)\n\n", "html", "--html"));
+  assert.deepEqual(await names(page), ["all 4000", "-main 4000", "--f 3000"]);
+  await page.check("#collapse");
+  await settle(page);
+  assert.deepEqual(await names(page), ["all 4000", "-main 4000", "--f 3000"]);
+  await page.selectOption("#group", "");
+  await settle(page);
+  assert.deepEqual(await names(page), ["all 4000", "-f 3000"]);
+});
+
 test("notes", async page => {
   await open(page, draw("good 5\nbad line\n", "html", "--html"));
   assert.match(await page.locator("#notes").textContent(), /1 thing to know/);
+});
+
+// Black or white labels on every palette, on what grew and shrank, found and dimmed; 4.5 is what WCAG asks of text.
+for (const scheme of ["light", "dark"])
+test("contrast-" + scheme, async page => {
+  for (const palette of palettes) {
+    await open(page, draw(manyNames, "html", "--html", "--colors", palette));
+    await click(page, "zoomed_0");
+    const seen = await page.evaluate(() => {
+      const g = wickPage.graph, c = g.context, real = { rect: c.fillRect, text: c.fillText }, list = [];
+      let last;
+      c.fillRect = function (...a) { last = [c.fillStyle, c.globalAlpha]; real.rect.apply(c, a); };
+      c.fillText = function (...a) { list.push([...last, c.fillStyle]); real.text.apply(c, a); };
+      g.paint();
+      g.zoom({ pane: g.panes[0], node: 0 }, false);
+      g.paint();
+      return { list, back: getComputedStyle(document.body).backgroundColor };
+    });
+    assert.ok(seen.list.length > 60 && seen.list.some(([, alpha]) => alpha < 1), "labels were drawn, and dimmed ones");
+    for (const [fill, alpha, text] of seen.list) {
+      const got = contrast(text, fill, alpha, seen.back);
+      assert.ok(got >= 4.5, `${palette}: ${text} on ${fill} at ${alpha}: ${got.toFixed(2)}`);
+    }
+  }
 });
 
 test("dark", async page => {
@@ -324,6 +389,46 @@ test("hostile-names", async page => {
   assert.equal(await page.evaluate(() => window.ran), undefined, "nothing ran");
 });
 
+// As threads and commands, in the timeline, below a selection, in a differential page; and in what the page saves.
+test("hostile-everywhere", async page => {
+  const names_ = hostile.map(name => name.replaceAll(/[()]/g, "_"));
+  let text = "";
+  names_.forEach((name, i) => text += `${name.replaceAll(" ", "_")} 10/${20 + i} [000] 1.${String(100 + i)}000: 1000 cpu-clock: \n\t    1000 ${name}+0x1 (/lib/${name.replaceAll("/", "")}.so)\n\n`);
+  await open(page, draw(text, "html", "--html", "--from", "perf"));
+  await view(page, "timeline");
+  const threads = await page.evaluate(() => wickPage.timeline.threads.map(t => t.name));
+  assert.equal(threads.length, names_.length);
+  await page.locator("#lanes").focus();
+  for (let i = 0; i < threads.length; i++) await page.keyboard.press("ArrowDown");
+  const box = await page.locator("#chart").boundingBox();
+  await page.mouse.move(box.x + 30, box.y + 8);
+  for (const by of ["object", "thread", "category", "function"]) {
+    await view(page, "table");
+    await page.selectOption("#by", by);
+    const shown = await page.locator("#table td.name").evaluateAll(list => list.map(td => td.textContent));
+    if (by === "thread") for (const thread of threads) assert.ok(shown.includes(thread), thread);
+    if (by === "function") for (const name of names_) assert.ok(shown.includes(name), name);
+    if (by === "object") assert.ok(shown.some(name => name.includes("<img")), by);
+  }
+  await page.selectOption("#thread", threads[3]);
+  await view(page, "sandwich");
+  await view(page, "reversed");
+  assert.equal(await page.evaluate(() => window.ran), undefined, "nothing ran");
+
+  await open(page, compare(hostile.map(name => `root;${name} 10\n`).join(""), hostile.map((name, i) => `root;${name} ${i}\n`).join(""), "html", "--html"));
+  for (const name of ["icicle", "reversed", "sandwich", "table"]) await view(page, name);
+  const shown = await page.locator("#table td.name").evaluateAll(list => list.map(td => td.textContent));
+  for (const name of hostile) assert.ok(shown.includes(name), name);
+  const svg = await page.evaluate(() => new Promise(done => {
+    const real = URL.createObjectURL;
+    URL.createObjectURL = blob => (blob.text().then(done), real.call(URL, blob));
+    document.getElementById("save-svg").click();
+  }));
+  const problem = await page.evaluate(text => new DOMParser().parseFromString(text, "image/svg+xml").querySelector("parsererror, script, img, [onload]")?.outerHTML, svg);
+  assert.equal(problem, undefined, "the picture that is saved");
+  assert.equal(await page.evaluate(() => window.ran), undefined, "nothing ran");
+});
+
 test("hostile-bytes", async page => {
   const bytes = Buffer.concat([Buffer.from("root;ctrl\x01\x02\x1b[31m\x7f;leaf 10\nroot;bad"), Buffer.from([0xff, 0xfe, 0x80, 0xc0, 0xed, 0xa0, 0x80]),
                                Buffer.from(";leaf 10\n")]);
@@ -340,12 +445,33 @@ test("million-nodes", async page => {
   for (let i = 0; i < count; i++) lines.push(`app;a${i % 7};b${i % 101};c${i % 1009};d${i % 50021};e${i};f${i % 3} ${1 + i % 5}`);
   await open(page, draw(lines.join("\n") + "\n", "html", "--html"));
   assert.ok(await page.evaluate(() => wickPage.model.count) > 2.5 * count);
-  const drawn = await page.evaluate(() => wickPage.graph.drawn);
-  assert.ok(drawn < 20000, `only what can be seen is drawn: ${drawn}`);
+  // Every redraw of a pan and a zoom: no more frames than pixels in a row, rows in sight; and no looking through all the others.
+  const work = [];
+  const redraw = async act => {
+    await act();
+    await settle(page);
+    work.push(await page.evaluate(() => ({ drawn: wickPage.graph.drawn, looked: wickPage.graph.looked,
+                                           most: Math.ceil(wickPage.graph.width / 0.6) * (Math.ceil(wickPage.graph.height / 17) + 1) })));
+  };
+  await redraw(() => {});
+  const box = await page.locator("#canvas").boundingBox(), x = box.x + box.width / 3, y = box.y + box.height - 40;
+  await page.mouse.move(x, y);
+  for (let i = 0; i < 6; i++) await redraw(() => page.evaluate(([x, y]) => document.getElementById("canvas").dispatchEvent(
+    new WheelEvent("wheel", { deltaY: -500, ctrlKey: true, clientX: x, clientY: y, bubbles: true, cancelable: true })), [x, y]));
+  await page.mouse.down();
+  for (let i = 1; i < 6; i++) await redraw(() => page.mouse.move(x + 60 * i, y));
+  await page.mouse.up();
+  await page.fill("#search", "e[0-9]*7$");
+  await redraw(() => page.locator("#reset").click());
+  for (const { drawn, looked, most } of work) {
+    assert.ok(drawn > 0 && drawn <= most, `${drawn} frames drawn, ${most} places to see one`);
+    assert.ok(looked <= 25 * most, `${looked} frames looked at for ${most} places`);
+  }
+  await page.fill("#search", "");
   await click(page, "a3");
   assert.ok((await spot(page, "b3")) !== null);
   for (const name of ["reversed", "sandwich", "table"]) await view(page, name);
   assert.ok(await page.locator("#table tbody tr").count() <= 300, "only the rows that are looked at");
 });
 
-await runAll("page", { dark: { colorScheme: "dark" } });
+await runAll("page", { dark: { colorScheme: "dark" }, "contrast-dark": { colorScheme: "dark" }, "contrast-light": { colorScheme: "light" } });

@@ -1,5 +1,5 @@
 // The SVG in a browser: zoom, search, keyboard, state in the URL, names that mean harm.
-import { assert, draw, hostile, inFirefox, runAll, test } from "./harness.mjs";
+import { assert, compare, contrast, draw, hostile, inFirefox, palettes, runAll, test } from "./harness.mjs";
 
 const stacks = `app;main;parse;read 30
 app;main;parse 20
@@ -184,6 +184,45 @@ test("dark", async page => {
   assert.equal(await page.locator("#back").evaluate(r => getComputedStyle(r).fill), "rgb(255, 255, 255)");
 });
 
+// Labels on every palette and on every colour of a change, whole, dimmed and found.
+for (const scheme of ["light", "dark"])
+test("contrast-" + scheme, async page => {
+  const many = Array.from({ length: 60 }, (_, i) => `zoomed_${i % 3 ? i : 0};Name::space${i}<int>;lib/f${i * 7}_[${"kjiw"[i % 4]}];[unknown${i}] 1\n`).join("");
+  const change = Array.from({ length: 60 }, (_, i) => `zoomed_0;f${i} ${30} ${i}\n`).join("");
+  const pictures = palettes.map(name => [name, draw(many, "svg", "--colors", name)]);
+  pictures.push(["change", draw(change, "svg")], ["diffusion", draw(many, "svg", "--colordiffusion")], ["yellow", draw(many, "svg", "--bgcolors", "yellow")],
+                ["background", draw(many, "svg", "--bgcolors", "#ffffff")]);
+  for (const [name, url] of pictures) {
+    await page.goto(url);
+    const look = () => page.evaluate(() => {
+      const back = getComputedStyle(document.getElementById("back")).fill;
+      return [...document.querySelectorAll("#frames > g")].filter(g => g.querySelector("text")?.textContent && getComputedStyle(g).display !== "none").map(g => {
+        const rect = getComputedStyle(g.querySelector("rect")), text = getComputedStyle(g.querySelector("text"));
+        return [text.fill, rect.fill, +rect.opacity, back.startsWith("url") ? "rgb(238, 238, 176)" : back];
+      });
+    });
+    const seen = await look();
+    await frame(page, "zoomed_0").click();
+    seen.push(...await look());
+    await page.fill("#search", "zoomed|lib");
+    seen.push(...await look());
+    assert.ok(seen.length > 20 && seen.some(([, , opacity]) => opacity < 0.6), "labels, and dimmed ones");
+    for (const [text, fill, opacity, back] of seen) {
+      const got = contrast(text, fill, opacity, back);
+      assert.ok(got >= 4.5, `${name}: ${text} on ${fill} at ${opacity} over ${back}: ${got.toFixed(2)}`);
+    }
+  }
+});
+
+test("hostile-diff", async page => {
+  await page.goto(compare(hostile.map(name => `root;${name} 10\n`).join(""), hostile.map((name, i) => `root;${name} ${i + 1}\n`).join(""), "svg"));
+  const titles = await page.evaluate(() => [...document.querySelectorAll("#frames > g > title")].map(t => t.textContent));
+  for (const name of hostile) assert.ok(titles.some(t => t.startsWith(name + " (")), "shown as given: " + name);
+  await page.fill("#search", "script");
+  assert.equal(await page.evaluate(() => window.ran), undefined, "nothing ran");
+  assert.equal(await page.locator("#frames script, #frames img, #frames foreignObject").count(), 0);
+});
+
 test("still", async page => {
   await page.goto(simple);
   near((await box(page, "main")).width, 1180 * 0.9, "a picture without scripts");
@@ -251,4 +290,4 @@ test("icicle", async page => {
   assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), /^app /);
 });
 
-await runAll("svg", { dark: { colorScheme: "dark" }, still: { javaScriptEnabled: false } });
+await runAll("svg", { dark: { colorScheme: "dark" }, "contrast-dark": { colorScheme: "dark" }, "contrast-light": { colorScheme: "light" }, still: { javaScriptEnabled: false } });

@@ -1,7 +1,7 @@
 /*
  * Draws shapes on a canvas, and says which frame is where. A pane is one shape and the part of it in sight: [from, to) along its width,
- * and how far it is scrolled. Frames too narrow for a pixel of their own are drawn only where nothing is yet, and not looked into, so
- * a draw costs what can be seen.
+ * and how far it is scrolled. Frames too narrow for a pixel of their own are drawn only where nothing is yet. A pane knows the frames of
+ * each row from left to right and finds the next to draw by halving, so that a draw costs the pixels in sight, however many frames there are.
  */
 const rowHeight = 17, gap = 3;
 
@@ -10,6 +10,29 @@ export function changeColour(now, then, most) {
   if (!change || !most) return "#fafafa";
   const rest = Math.round(100 + 150 * (1 - Math.min(1, Math.abs(change) / most)));
   return change > 0 ? `rgb(255,${rest},${rest})` : `rgb(${rest},${rest},255)`;
+}
+
+// Black or white, whichever is easier to read on it.
+const inks = new Map();
+export function inkOn(colour) {
+  let ink = inks.get(colour);
+  if (ink) return ink;
+  const channels = colour[0] === "#" ? [1, 3, 5].map(at => parseInt(colour.slice(at, at + 2), 16)) : colour.match(/\d+/g).map(Number);
+  const [red, green, blue] = channels.map(c => c > 10 ? ((c / 255 + 0.055) / 1.055) ** 2.4 : c / 3294.6);
+  inks.set(colour, ink = 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000" : "#fff");
+  return ink;
+}
+
+// nodes[start[d]] … nodes[start[d + 1] - 1]: the frames at depth d, from left to right.
+function rowsOf(shape) {
+  let deepest = 0;
+  for (let n = 0; n < shape.count; n++) if (shape.depth[n] > deepest) deepest = shape.depth[n];
+  const start = new Int32Array(deepest + 2), nodes = new Int32Array(shape.count);
+  for (let n = 0; n < shape.count; n++) start[shape.depth[n] + 1]++;
+  for (let d = 0; d <= deepest; d++) start[d + 1] += start[d];
+  const next = start.slice();
+  for (let n = 0; n < shape.count; n++) nodes[next[shape.depth[n]]++] = n;
+  return {start, nodes, deepest};
 }
 
 export class Graph {
@@ -41,7 +64,8 @@ export class Graph {
       const s = pane.shape;
       pane.most = 0;
       if (s.before) for (let n = 1; n < s.count; n++) pane.most = Math.max(pane.most, Math.abs(s.total[n] - s.before[n]));
-      pane.deepest = s.depth.reduce((most, depth) => depth > most ? depth : most, 0);
+      pane.rows = rowsOf(s);
+      pane.deepest = pane.rows.deepest;
     }
     this.hover = null;
     this.focus = this.panes.length ? {pane: this.panes[this.panes.length - 1], node: 0} : null;
@@ -90,46 +114,69 @@ export class Graph {
     c.textBaseline = "middle";
     this.letter = c.measureText("M").width;
     this.ink = style.color;
-    this.drawn = 0;
+    this.faint = matchMedia("(prefers-color-scheme: dark)").matches ? 0.3 : 0.45; // what a dimmed frame's label can be read on
+    this.drawn = this.looked = 0; // frames drawn, and looked at on the way
     for (const pane of this.panes) this.paintPane(pane);
     for (const [mark, colour, thick] of [[this.hover, this.ink, 1], [this.focus, style.getPropertyValue("--accent"), 2]])
       if (mark && (mark !== this.focus || document.activeElement === this.canvas)) this.outline(mark, colour, thick);
   }
 
+  // The first frame of a row, from index `at` on, that ends at `place` or behind it.
+  ending(pane, at, stop, place) {
+    const {left, size} = pane.shape, nodes = pane.rows.nodes;
+    for (let step = 1; at < stop; step *= 2) { // neighbours first
+      const probe = Math.min(at + step, stop) - 1, n = nodes[probe];
+      this.looked++;
+      if (left[n] + size[n] >= place) {
+        stop = probe;
+        break;
+      }
+      at = probe + 1;
+    }
+    while (at < stop) {
+      const middle = (at + stop) >> 1, n = nodes[middle];
+      this.looked++;
+      if (left[n] + size[n] >= place) stop = middle;
+      else at = middle + 1;
+    }
+    return at;
+  }
+
   paintPane(pane) {
-    const c = this.context, s = pane.shape, scale = this.width / (pane.to - pane.from);
-    const reached = new Float64Array(pane.deepest + 2).fill(-1);
+    const c = this.context, first = Math.floor(pane.scroll / rowHeight), last = Math.ceil((pane.scroll + pane.height) / rowHeight);
     c.save();
     c.beginPath();
     c.rect(0, pane.top, this.width, pane.height);
     c.clip();
-    for (let n = 0; n < s.count;) {
-      const right = (s.left[n] + s.size[n] - pane.from) * scale;
-      const x = (s.left[n] - pane.from) * scale;
-      if (right <= 0 || x >= this.width || right - reached[s.depth[n]] < 0.6 || !s.size[n]) {
-        n = s.end[n];
-        continue;
-      }
-      const from = Math.max(x, 0), y = this.y(pane, s.depth[n]);
-      reached[s.depth[n]] = Math.max(right, from + 0.6);
-      if (s.depth[n] >= pane.skip && y > pane.top - rowHeight && y < pane.top + pane.height)
-        this.paintFrame(pane, n, from, y, Math.min(right, this.width) - from);
-      n++;
-    }
+    for (let depth = first + pane.skip; depth < last + pane.skip && depth <= pane.deepest; depth++) this.paintRow(pane, depth);
     c.restore();
+  }
+
+  paintRow(pane, depth) {
+    const s = pane.shape, {start, nodes} = pane.rows, stop = start[depth + 1], y = this.y(pane, depth);
+    const scale = this.width / (pane.to - pane.from), least = 0.6;
+    let reached = 0;
+    for (let at = start[depth]; (at = this.ending(pane, at, stop, pane.from + (reached + least) / scale)) < stop; at++) {
+      const n = nodes[at], x = Math.max(0, (s.left[n] - pane.from) * scale);
+      if (x >= this.width) break;
+      const right = (s.left[n] + s.size[n] - pane.from) * scale;
+      if (s.size[n]) this.paintFrame(pane, n, x, y, Math.min(right, this.width) - x);
+      reached = Math.max(right, x + least);
+    }
   }
 
   paintFrame(pane, n, x, y, width) {
     const c = this.context, isFound = this.found && n && this.found[this.model.functionOf[pane.shape.place[n]]];
     const dimmed = pane.zoomed && n < pane.zoomed && pane.shape.end[n] > pane.zoomed;
-    c.globalAlpha = dimmed ? 0.45 : 1;
-    c.fillStyle = isFound ? "#e600e6" : this.colour(pane, n);
+    const colour = isFound ? "#e600e6" : this.colour(pane, n);
+    c.globalAlpha = dimmed ? this.faint : 1;
+    c.fillStyle = colour;
     c.fillRect(x, y, Math.max(0.6, width - (width > 3 ? 0.6 : 0)), rowHeight - 1);
     c.globalAlpha = 1;
     this.drawn++;
     const room = Math.floor((width - 2 * gap) / this.letter);
     if (room < 3) return;
-    c.fillStyle = dimmed ? this.ink : "#000";
+    c.fillStyle = dimmed ? this.ink : inkOn(colour);
     const name = this.name(pane, n);
     let label = name.length <= room ? name : [...name.slice(0, 2 * room)].slice(0, room - 2).join("") + "..";
     if (/[^ -~]/.test(label)) label = this.squeeze(label, width - 2 * gap);
@@ -173,15 +220,16 @@ export class Graph {
   }
 
   find(pane, depth, place) {
-    const s = pane.shape;
-    let n = 0;
-    while (s.depth[n] < depth) {
-      let k = n + 1;
-      while (k < s.end[n] && place >= s.left[k] + s.size[k]) k = s.end[k];
-      if (k >= s.end[n] || place < s.left[k]) return null;
-      n = k;
+    if (depth < pane.skip || depth > pane.deepest) return null;
+    const s = pane.shape, {start, nodes} = pane.rows;
+    let at = start[depth], stop = start[depth + 1];
+    while (at < stop) {
+      const middle = (at + stop) >> 1, n = nodes[middle];
+      if (place >= s.left[n] + s.size[n]) at = middle + 1;
+      else stop = middle;
     }
-    return s.depth[n] === depth && depth >= pane.skip ? {pane, node: n} : null;
+    const node = nodes[at];
+    return at < start[depth + 1] && place >= s.left[node] ? {pane, node} : null;
   }
 
   stack({pane, node}) {
@@ -233,9 +281,9 @@ export class Graph {
     pane.from = Math.min(Math.max(0, pane.from), whole - width);
     pane.to = pane.from + width;
     let n = 0;
-    for (let k = 1; k < s.end[n];) {
-      if (s.left[k] <= pane.from + width * 1e-9 && s.left[k] + s.size[k] >= pane.to - width * 1e-9) n = k++;
-      else k = s.end[k];
+    for (let depth = 1, hit; (hit = this.find(pane, Math.max(depth, pane.skip), pane.from + width * 1e-9)); depth++) {
+      if (s.left[hit.node] + s.size[hit.node] < pane.to - width * 1e-9) break;
+      n = hit.node;
     }
     pane.zoomed = n;
     this.events.zoomed({pane, node: n}, false);

@@ -36,6 +36,7 @@ fill(element("thread"), ["", ...threads], ["all", ...threads]);
 element("event-box").hidden = events.length < 2;
 element("thread-box").hidden = threads.length < 2;
 element("group-box").hidden = !threads.length;
+element("weight-box").hidden = model.cells.weight.every((weight, i) => weight === model.cells.samples[i]);
 element("shape-box").hidden = !model.isDiff;
 element("title").textContent = model.about.title;
 element("subtitle").textContent = model.about.subtitle;
@@ -178,35 +179,46 @@ element("reset").addEventListener("click", () => graph.reset());
 
 // ---- search ----
 
-function applySearch() {
-  const input = element("search"), output = element("matched");
-  input.removeAttribute("aria-invalid");
-  found = null;
+// Whether each function was found. Kept while the search is the same: a pan asks for it with every step.
+let asked = "", verdicts = null;
+function search() {
+  const key = choice.ignoreCase + choice.search;
+  if (key === asked) return;
+  asked = key;
+  found = verdicts = null;
+  element("search").removeAttribute("aria-invalid");
   try {
     if (choice.search) found = new RegExp(choice.search, choice.ignoreCase ? "i" : "");
   } catch {
-    input.setAttribute("aria-invalid", "true");
+    element("search").setAttribute("aria-invalid", "true");
   }
-  const verdicts = found && Uint8Array.from(model.functions, name => found.test(name) ? 1 : 0);
+  verdicts = found && Uint8Array.from(model.functions, name => found.test(name) ? 1 : 0);
+}
+
+function applySearch() {
+  search();
   graph.found = chart.found = verdicts;
-  output.textContent = input.hasAttribute("aria-invalid") ? "not a regular expression" : "";
-  if (verdicts && choice.view !== "timeline") output.textContent = `Matched: ${matchedShare(verdicts)}`;
+  element("matched").textContent = element("search").hasAttribute("aria-invalid") ? "not a regular expression" :
+    verdicts && choice.view !== "timeline" ? `Matched: ${matchedShare()}` : "";
   graph.draw();
   chart.draw();
   if (choice.view === "table") table.draw();
 }
 
 // Each place along the width once: below a match nothing is looked at again. In a moved view, of the frame that spans it.
-function matchedShare(verdicts) {
+let share = {};
+function matchedShare() {
   const pane = choice.view === "table" ? {shape: base, zoomed: 0} : graph.panes[graph.panes.length - 1];
-  const s = pane.shape;
+  const s = pane.shape, zoomed = pane.zoomed;
+  if (share.shape === s && share.zoomed === zoomed && share.verdicts === verdicts) return share.text;
   let sum = 0;
-  for (let n = pane.zoomed; n < s.end[pane.zoomed];) {
+  for (let n = zoomed; n < s.end[zoomed];) {
     if (n && verdicts[model.functionOf[s.place[n]]]) sum += s.size[n], n = s.end[n];
     else n++;
   }
-  const share = 100 * sum / (s.size[pane.zoomed] || 1);
-  return (share === 100 ? "100" : share.toFixed(1)) + "%";
+  const part = 100 * sum / (s.size[zoomed] || 1);
+  share = {shape: s, zoomed, verdicts, text: (part === 100 ? "100" : part.toFixed(1)) + "%"};
+  return share.text;
 }
 
 // ---- hide, focus, copy ----

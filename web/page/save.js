@@ -1,4 +1,6 @@
 // What a reader takes away: the view as a still SVG, the stacks as folded text.
+import { inkOn } from "./graph.js";
+
 const escapeXml = text => text.replace(/[<>&"']/g, c => `&#${c.charCodeAt(0)};`).replace(/[\x00-\x08\x0b\x0c\x0e-\x1f]/g, c => String.fromCharCode(0x2400 + c.charCodeAt(0)));
 
 export function svgOf(graph, title, unit) {
@@ -17,7 +19,7 @@ export function svgOf(graph, title, unit) {
         const room = Math.floor((w - 6) / letter), label = name.length <= room ? name : [...name].slice(0, room - 2).join("") + "..";
         lines.push(`<g><title>${escapeXml(name)} (${s.total[n].toLocaleString("en")} ${escapeXml(unit)}, ${(100 * s.total[n] / (s.total[0] || 1)).toFixed(2)}%)</title>` +
           `<rect x="${x.toFixed(2)}" y="${y}" width="${w.toFixed(2)}" height="${row - 1}" fill="${graph.colour(pane, n)}"/>` +
-          (room >= 3 ? `<text x="${(x + 3).toFixed(2)}" y="${y + 11}">${escapeXml(label)}</text>` : "") + "</g>");
+          (room >= 3 ? `<text x="${(x + 3).toFixed(2)}" y="${y + 11}"${inkOn(graph.colour(pane, n)) === "#fff" ? ' fill="#fff"' : ""}>${escapeXml(label)}</text>` : "") + "</g>");
       }
       n++;
     }

@@ -54,8 +54,8 @@ function grouped(model, choice) {
   for (const [key, group] of [...groups].sort((a, b) => a[0] < b[0] ? -1 : 1)) {
     const nodes = new Set(), root = parent.push(0) - 1, at = new Map([[0, root]]);
     place.push(model.groupPlace(key));
-    self.push(0);
-    before.push(0);
+    self.push(group.self.get(0) || 0); // stacks without a frame
+    before.push(group.before.get(0) || 0);
     for (const side of [group.self, group.before])
       for (let n of side.keys()) for (; n > 0 && !nodes.has(n); n = model.parent[n]) nodes.add(n);
     for (const n of Int32Array.from(nodes).sort()) {
@@ -106,7 +106,8 @@ function finish(shape, which) {
 function rearranged(model, tree, choice) {
   const hidden = new Set(choice.hidden), focus = choice.focus;
   const at = new Int32Array(tree.count), kept = new Uint8Array(tree.count);
-  const keys = new Map(), parent = [-1], place = [-1], self = [0], before = [0];
+  const keys = new Map(), parent = [-1], place = [-1];
+  const self = [focus ? 0 : tree.self[0]], before = [!focus && tree.selfBefore ? tree.selfBefore[0] : 0];
   const above = focus ? nodesAbove(model, tree, focus) : null;
   for (let n = 1; n < tree.count; n++) {
     const name = model.places[tree.place[n]].name, up = tree.parent[n], over = at[up];
