@@ -40,8 +40,9 @@ struct object_cfi {
     struct index page_index;
     Dwarf_CFI *eh_frame;
     Dwarf_CFI *debug_frame;
-    struct dwarf_source dwarf; /* what debug_frame belongs to */
-    uint16_t machine;
+    struct dwarf_source dwarf;                 /* what debug_frame belongs to */
+    uint16_t machine;                          /* 0: there is no file */
+    const struct machine_registers *registers; /* NULL: none of the machines that we know */
 };
 
 /* Which registers of a machine are worth keeping, and its stack pointer. */
@@ -315,7 +316,7 @@ static struct cfi_row *draft_keep(struct object_cfi *cfi, const struct draft *dr
 }
 
 static struct cfi_row *row_decode(struct object_cfi *cfi, Dwarf_Frame *frame, uint64_t address) {
-    const struct machine_registers *registers = machine_find(cfi->machine);
+    const struct machine_registers *registers = cfi->registers;
     struct draft draft = {.row = {.machine = cfi->machine, .simple = true}};
     Dwarf_Addr start, end;
     bool signal_frame;
@@ -388,9 +389,12 @@ static struct object_cfi *cfi_new(struct objects *objects, struct object *object
     const struct elf_image *image = object_image(objects, object);
     cfi->table = table_new(64, NULL);
     vector_push(&cfi->pages, NULL);
-    if (!image || image->foreign_endian || !machine_find(image->machine))
+    if (!image)
         return cfi;
     cfi->machine = image->machine;
+    cfi->registers = image->foreign_endian ? NULL : machine_find(image->machine);
+    if (!cfi->registers)
+        return cfi;
     cfi->eh_frame = dwarf_getcfi_elf(image->elf);
     open_debug_frame(cfi, image);
     open_debug_frame(cfi, object_debug(objects, object));
@@ -402,7 +406,7 @@ static const struct cfi_row *find_slowly(struct objects *objects, struct object 
                                          struct object_cfi *cfi, uint64_t address) {
     const struct elf_image *image = object_image(objects, object);
     uint64_t at;
-    if (!cfi->machine || !elf_offset_to_address(image, address, &at))
+    if (!cfi->registers || !elf_offset_to_address(image, address, &at))
         return &no_row;
     const struct cfi_row *known = known_find(cfi, at);
     if (known)
@@ -443,6 +447,12 @@ const struct cfi_row *objects_cfi(struct objects *objects, uint32_t id, uint64_t
         pthread_mutex_unlock(&object->lock);
     }
     return row == &no_row ? NULL : row;
+}
+
+uint16_t objects_machine(struct objects *objects, uint32_t id) {
+    void **place = &objects_object(objects, id)->extras[SLOT_CFI].data;
+    const struct object_cfi *cfi = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    return cfi ? cfi->machine : 0;
 }
 
 /* ---- the file itself ---- */

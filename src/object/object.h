@@ -165,6 +165,9 @@ struct cfi_row {
 /* NULL: no rule covers that address. Costs a hash lookup without a lock once the address has been asked for. */
 const struct cfi_row *objects_cfi(struct objects *objects, uint32_t id, uint64_t address);
 
+/* Which machine its file is for, EM_…; 0 when it has none, or its rules were never asked for. */
+uint16_t objects_machine(struct objects *objects, uint32_t id);
+
 /* Where the program in the file begins; false when it has no such place. */
 bool objects_entry(struct objects *objects, uint32_t id, uint64_t *address);
 

@@ -43,11 +43,13 @@ struct places {
     size_t used;
 };
 
+enum start { START_UNKNOWN, START_NO, START_YES, START_NAMELESS };
+
 struct cached_location {
     uint64_t ip;
     uint64_t epochs;
     uint16_t what;  /* mode, call and unwound bit + 1; 0: empty */
-    uint16_t start; /* whether a stack may end there: 0: not asked, 1: no, 2: yes */
+    uint16_t start; /* whether a stack may end there: enum start */
     uint32_t location;
 };
 
@@ -286,37 +288,45 @@ static uint32_t node_of_path(struct builder *b, const struct stack *stack,
 
 /* ---- how recorded chains end ---- */
 
-static bool is_start(struct builder *b, const struct stack *stack, const struct entry *entry) {
+static enum start start_of(struct builder *b, const struct stack *stack,
+                           const struct entry *entry) {
     struct cached_location *cached = location_cached(b, stack, entry);
     const struct location *location = &b->tree->locations.items[cached->location];
     struct symbol symbol;
-    if (cached->start == 0) {
-        cached->start = 1;
-        if (location->object &&
-            objects_symbol(b->reading->profile->objects, location->object,
-                           location->address - location->call, &symbol) &&
-            unwind_is_first_by_frame_pointer(symbol.name))
-            cached->start = 2;
+    if (cached->start == START_UNKNOWN) {
+        bool named =
+            location->object && objects_symbol(b->reading->profile->objects, location->object,
+                                               location->address - location->call, &symbol);
+        cached->start = !named                                          ? START_NAMELESS
+                        : unwind_is_first_by_frame_pointer(symbol.name) ? START_YES
+                                                                        : START_NO;
     }
-    return cached->start == 2;
+    return cached->start;
 }
 
-/* A kernel thread has no user space to go on to. */
+/* Whether there is nothing behind a chain's last frame, in the kernel: the user's part was not asked for; or a kernel thread, which has none,
+   when the kernel hides the names that would tell. */
+static bool ends_in_kernel(struct builder *b, const struct stack *stack, enum start start) {
+    const struct series *series = &b->tree->series.items[b->series[stack->series]];
+    return reading_excludes_user_chains(b->reading, series->event) ||
+           (stack->user == 0 && start == START_NAMELESS);
+}
+
 static uint8_t ending_of_path(struct builder *b, const struct stack *stack,
                               const struct path *path) {
     size_t count = path->entries.count;
     if (stack->ending != ENDING_UNKNOWN)
         return stack->ending;
-    if (b->reading->options->no_names)
+    if (b->reading->options->no_names || stack->is_alone)
         return ENDING_UNKNOWN;
     if (count == 0)
         return ENDING_BROKEN;
     const struct entry *last = &path->entries.items[count - 1];
-    if (last->mode == MODE_USER && is_start(b, stack, last))
+    enum start start = start_of(b, stack, last);
+    if (start == START_YES || (last->mode == MODE_KERNEL && ends_in_kernel(b, stack, start)))
         return ENDING_COMPLETE;
-    if (count >= COMPAT_DEPTH || stack->is_lbr) /* the processor keeps 32 at most */
-        return ENDING_TRUNCATED;
-    return last->mode == MODE_KERNEL && stack->user == 0 ? ENDING_COMPLETE : ENDING_BROKEN;
+    /* The processor keeps 32 at most. */
+    return count >= COMPAT_DEPTH || stack->is_lbr ? ENDING_TRUNCATED : ENDING_BROKEN;
 }
 
 /* ---- counting ---- */

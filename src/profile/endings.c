@@ -1,23 +1,37 @@
 /*
- * How many stacks are whole, said at the end of everything that unwinds.
+ * How many stacks are whole: said at the end of everything that unwinds, and of recorded chains when they are not.
  */
 #include "profile/reading.h"
 
 static const struct note_kind note_stacks = {"stacks", "# stacks were unwound"};
+static const struct note_kind note_chains = {"chains", "# stacks were recorded as call chains"};
 
 enum { STACK_SIZE_MAX = 65528 };
 
-static bool is_unwound_event(const struct reading *reading, uint32_t id, uint32_t *stack_size) {
-    const struct perfdata *data = reading->profile->data;
-    for (size_t i = 0; i < reading->events.count; i++) {
-        const struct perfdata_event *event = &data->events.items[i];
-        if (reading->events.items[i].wanted && reading->events.items[i].id == id &&
-            event->sample_type & PERF_SAMPLE_STACK_USER) {
-            *stack_size = event->stack_user;
-            return true;
-        }
-    }
-    return false;
+static const struct perfdata_event *event_of(const struct reading *reading, uint32_t id) {
+    for (size_t i = 0; i < reading->events.count; i++)
+        if (reading->events.items[i].wanted && reading->events.items[i].id == id)
+            return &reading->profile->data->events.items[i];
+    return NULL;
+}
+
+bool reading_excludes_user_chains(const struct reading *reading, uint32_t id) {
+    const struct perfdata_event *event = event_of(reading, id);
+    return event && event->flags >> ATTRIBUTE_EXCLUDE_CALLCHAIN_USER & 1;
+}
+
+/* Of one kind of stack. */
+struct endings {
+    uint64_t counts[ENDING_UNKNOWN];
+    uint64_t all;
+    uint32_t stack_size;
+};
+
+static void endings_add(struct endings *endings, const struct series *series,
+                        const struct cell *cell, uint32_t stack_size) {
+    endings->counts[series->ending] += cell->samples;
+    endings->all += cell->samples;
+    endings->stack_size = stack_size;
 }
 
 static void add_share(struct buffer *text, uint64_t part, uint64_t all, const char *what) {
@@ -26,32 +40,46 @@ static void add_share(struct buffer *text, uint64_t part, uint64_t all, const ch
                       100.0 * (double)part / (double)all, what);
 }
 
+static void note_endings(struct notes *notes, const struct note_kind *kind,
+                         const struct endings *endings, const char *cut, const char *broken) {
+    struct buffer text = {0};
+    add_share(&text, endings->counts[ENDING_COMPLETE], endings->all, "complete");
+    add_share(&text, endings->counts[ENDING_TRUNCATED], endings->all, cut);
+    add_share(&text, endings->counts[ENDING_BROKEN], endings->all, broken);
+    notes_add(notes, kind, endings->all, 0, "%.*s", TEXT_ARGS(buffer_text(&text)));
+    buffer_release(&text);
+}
+
+static void note_unwound(struct notes *notes, const struct endings *unwound, bool compat_perf) {
+    struct buffer cut = {0};
+    uint32_t size = unwound->stack_size;
+    buffer_printf(&cut, "cut at %u bytes or %u frames", size, compat_perf ? 127 : 1024);
+    if (size && size < STACK_SIZE_MAX)
+        buffer_printf(&cut, ": record with -g dwarf,%u",
+                      size < STACK_SIZE_MAX / 2 ? 2 * size : STACK_SIZE_MAX);
+    buffer_add_char(&cut, 0);
+    note_endings(notes, &note_stacks, unwound, cut.items, "broken");
+    buffer_release(&cut);
+}
+
 void reading_note_endings(struct reading *reading) {
-    const struct tree *tree = reading->profile->tree;
-    uint64_t counts[ENDING_UNKNOWN + 1] = {0}, all = 0;
-    uint32_t stack_size = 0;
+    struct tree *tree = reading->profile->tree;
+    struct endings unwound = {0}, recorded = {0};
     for (size_t i = 0; i < tree->cells.count; i++) {
         const struct cell *cell = &tree->cells.items[i];
         const struct series *series = &tree->series.items[cell->series];
-        if (series->ending > ENDING_UNKNOWN ||
-            !is_unwound_event(reading, series->event, &stack_size))
+        const struct perfdata_event *event = event_of(reading, series->event);
+        if (!event || series->ending >= ENDING_UNKNOWN)
             continue;
-        counts[series->ending] += cell->samples;
-        all += cell->samples;
+        if (event->sample_type & PERF_SAMPLE_STACK_USER)
+            endings_add(&unwound, series, cell, event->stack_user);
+        else if (event->sample_type & PERF_SAMPLE_CALLCHAIN)
+            endings_add(&recorded, series, cell, 0);
     }
-    if (!all)
-        return;
-    struct buffer text = {0}, cut = {0};
-    buffer_printf(&cut, "cut at %u bytes or 1024 frames", stack_size);
-    if (stack_size && stack_size < STACK_SIZE_MAX)
-        buffer_printf(&cut, ": record with -g dwarf,%u",
-                      stack_size < STACK_SIZE_MAX / 2 ? 2 * stack_size : STACK_SIZE_MAX);
-    buffer_add_char(&cut, 0);
-    add_share(&text, counts[ENDING_COMPLETE], all, "complete");
-    add_share(&text, counts[ENDING_TRUNCATED], all, cut.items);
-    add_share(&text, counts[ENDING_BROKEN], all, "broken");
-    notes_add(&reading->profile->tree->notes, &note_stacks, all, 0, "%.*s",
-              TEXT_ARGS(buffer_text(&text)));
-    buffer_release(&text);
-    buffer_release(&cut);
+    if (unwound.all)
+        note_unwound(&tree->notes, &unwound, reading->options->compat_perf);
+    if (recorded.counts[ENDING_COMPLETE] < recorded.all)
+        note_endings(&tree->notes, &note_chains, &recorded,
+                     "cut at the recorder's limit, kernel.perf_event_max_stack",
+                     "broken, by code without frame pointers: record with -g dwarf");
 }

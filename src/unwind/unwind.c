@@ -14,7 +14,13 @@
 /* A return address further than this beyond the slice is no stack that was cut, but a register that was no frame pointer. */
 #define STACK_MAX (1ull << 30)
 
-enum { ENTRY_USED = 1, ENTRY_TRAMPOLINE = 2, ENTRY_START_KNOWN = 4, ENTRY_START = 8 };
+enum {
+    ENTRY_USED = 1,
+    ENTRY_TRAMPOLINE = 2,
+    ENTRY_START_KNOWN = 4,
+    ENTRY_START = 8,
+    ENTRY_FOREIGN = 16, /* in a file of another architecture */
+};
 
 /* What is known of the code at an address. */
 struct entry {
@@ -30,7 +36,8 @@ struct unwinder {
     const struct spaces *spaces;
     struct unwind_options options;
     uint32_t max_frames;
-    uint64_t no_registers, other_abi, other_machine;
+    uint64_t no_registers, other_abi, other_arch, other_machine;
+    bool is_foreign; /* this stack goes through a file of another architecture */
     bool is_seeking; /* the frame of a handler: once is enough */
     struct unwind_frame frames[FRAMES_MAX];
     struct entry cache[CACHE_SIZE];
@@ -40,8 +47,12 @@ static const struct note_kind note_registers = {
     "unwind-registers", "# samples lack the registers that unwinding needs"};
 static const struct note_kind note_abi = {
     "unwind-abi", "# samples of a process of another word size could not be unwound"};
-static const struct note_kind note_machine = {
-    "unwind-architecture", "# addresses lie in files of another architecture than the recording's"};
+static const struct note_kind note_arch = {
+    "unwind-machine",
+    "# samples come from a machine whose stacks wick cannot unwind: only x86_64 and aarch64"};
+static const struct note_kind note_machine = {"unwind-architecture",
+                                              "# stacks go through files of another architecture "
+                                              "than the recording's, whose rules were not used"};
 
 enum unwind_arch unwind_arch_of(struct text arch) {
     if (arch.length == 0 || text_equal(arch, TEXT("x86_64")) || text_equal(arch, TEXT("amd64")))
@@ -70,6 +81,8 @@ void unwinder_notes(const struct unwinder *unwinder, struct notes *notes) {
         notes_add(notes, &note_registers, unwinder->no_registers, 0, NULL);
     if (unwinder->other_abi)
         notes_add(notes, &note_abi, unwinder->other_abi, 0, NULL);
+    if (unwinder->other_arch)
+        notes_add(notes, &note_arch, unwinder->other_arch, 0, NULL);
     if (unwinder->other_machine)
         notes_add(notes, &note_machine, unwinder->other_machine, 0, NULL);
 }
@@ -88,9 +101,11 @@ static void entry_fill(struct unwinder *unwinder, struct state *state,
     if (mapping && mapping->object)
         entry->row = objects_cfi(unwinder->objects, mapping->object,
                                  entry->address - mapping->start + mapping->offset);
-    if (entry->row && entry->row->machine != machine->elf) {
+    uint16_t elf =
+        mapping && mapping->object ? objects_machine(unwinder->objects, mapping->object) : 0;
+    if (elf && elf != machine->elf) {
         entry->row = NULL;
-        unwinder->other_machine++;
+        entry->flags |= ENTRY_FOREIGN;
     }
     if (entry->row ? entry->row->signal_frame
                    : mapping && machine->is_trampoline &&
@@ -141,13 +156,15 @@ static bool is_one_of(struct text name, const struct text *names, size_t count) 
 
 bool unwind_is_start(struct text name) {
     static const struct text names[] = {
-        TEXT("_start"),         TEXT("__clone"),          TEXT("clone"),
-        TEXT("__clone3"),       TEXT("clone3"),           TEXT("__GI___clone"),
-        TEXT("__GI___clone3"),  TEXT("__thread_start"),   TEXT("thread_start"),
-        TEXT("_dl_start_user"), TEXT("runtime.goexit"),   TEXT("runtime.goexit.abi0"),
-        TEXT("runtime.mstart"), TEXT("runtime.rt0_go"),   TEXT("runtime.rt0_go.abi0"),
-        TEXT("_rt0_amd64"),     TEXT("_rt0_amd64_linux"), TEXT("_rt0_arm64_linux"),
-        TEXT("ret_from_fork"),  TEXT("ret_from_fork_asm")};
+        TEXT("_start"), TEXT("__clone"), TEXT("clone"), TEXT("__clone3"), TEXT("clone3"),
+        TEXT("__GI___clone"), TEXT("__GI___clone3"), TEXT("__thread_start"), TEXT("thread_start"),
+        TEXT("_dl_start_user"), TEXT("runtime.goexit"), TEXT("runtime.goexit.abi0"),
+        TEXT("runtime.mstart"), TEXT("runtime.rt0_go"), TEXT("runtime.rt0_go.abi0"),
+        TEXT("_rt0_amd64"), TEXT("_rt0_amd64_linux"), TEXT("_rt0_arm64_linux"),
+        TEXT("ret_from_fork"), TEXT("ret_from_fork_asm"),
+        /* Idle CPUs. */
+        TEXT("secondary_startup_64"), TEXT("secondary_startup_64_no_verify"),
+        TEXT("common_startup_64"), TEXT("__secondary_switched"), TEXT("__primary_switched")};
     return is_one_of(name, names, COUNT_OF(names));
 }
 
@@ -321,6 +338,7 @@ static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
         *last = entry;
         if (!has_caller(entry))
             return UNWIND_COMPLETE;
+        unwinder->is_foreign |= (entry->flags & ENTRY_FOREIGN) != 0;
         if (stack->count == unwinder->max_frames)
             return UNWIND_TRUNCATED;
         bool throws = entry->row && entry->row->throws && !unwinder->options.compat_perf;
@@ -347,14 +365,19 @@ void unwinder_run(struct unwinder *unwinder, const struct unwind_sample *sample,
     struct entry *last = NULL;
     *stack = (struct unwind_stack){.frames = unwinder->frames, .ending = UNWIND_BROKEN};
     if (!machine) {
-        unwinder->other_abi++;
+        if (unwinder->options.arch == UNWIND_OTHER)
+            unwinder->other_arch++;
+        else
+            unwinder->other_abi++;
         return;
     }
+    unwinder->is_foreign = false;
     if (!state_load(unwinder, &state, machine, sample)) {
         unwinder->no_registers++;
         return;
     }
     stack->ending = walk(unwinder, &state, machine, sample, true, stack, &last);
+    unwinder->other_machine += unwinder->is_foreign;
     if (stack->ending != UNWIND_COMPLETE && entry_is_start(unwinder, last))
         stack->ending = UNWIND_COMPLETE;
 }

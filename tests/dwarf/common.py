@@ -71,7 +71,7 @@ def record(program, folder, argument, frequency="999"):
 
 def endings(data, options):
     counts = collections.Counter()
-    for line in wick("fold", "--mark-incomplete", "--weight", "samples", *options, data).decode().splitlines():
+    for line in wick("fold", "--mark-incomplete", "--weight", "samples", *options, data).decode(errors="replace").splitlines():
         stack, weight = line.rsplit(" ", 1)
         ending = re.search(r"(?:^|;)\[(truncated|broken)\]", stack)
         counts[ending.group(1) if ending else "complete"] += int(weight)

@@ -1,0 +1,111 @@
+"""How stacks end, of recorded chains as well, and what is said of it; and what is said where a machine's stacks can't be unwound."""
+import collections
+import os
+import re
+import shutil
+import sys
+
+from common import PERF_ENV, PROGRAMS, TOP, WICK, WORK, build, endings, run, say, wick
+
+sys.path.insert(0, os.path.join(TOP, "tests/parity"))
+import fixtures  # noqa: E402
+
+FIRST = {"start_thread", "__libc_start_call_main", "__libc_start_main", "__libc_start_main_impl", "_start", "_dl_start_user", "ret_from_fork",
+         "ret_from_fork_asm", "clone3", "__clone3"}
+
+
+def said(*arguments):
+    return run([WICK, *arguments]).stderr.decode(errors="replace")
+
+
+def record_chains(program, *arguments):
+    data = program + ".fp.data"
+    done = run(["perf", "record", "-q", "-N", "-B", "-e", "cpu-clock:u", "-F", "499", "-g", "-o", data, "--", program, *arguments], PERF_ENV)
+    if not os.path.exists(data):
+        raise RuntimeError(done.stderr.decode(errors="replace").strip()[-300:])
+    return data
+
+
+def depths(text):
+    """Of each sample: how many frames, and what the outermost is."""
+    blocks = [block.strip().split("\n")[1:] for block in text.split("\n\n") if block.strip()]
+    return [(len(frames), frames[-1].split()[1].split("+")[0] if frames else "") for frames in blocks]
+
+
+def check_deep(folder):
+    """2,000 frames: perf stops at 127, wick at 1,024, and both count as cut."""
+    data, options = os.path.join(folder, "deep.data"), ["--no-inline", "--symfs", os.path.join(folder, "symfs")]
+    for name, limit, more in (("own", 1024, []), ("perf", 127, ["--compat=perf"])):
+        found = depths(wick("script", *more, *options, data).decode())
+        deep = [depth for depth, last in found if "deep" in last or "anonymous" in last]
+        shallow = [depth for depth, last in found if last == "_start"]
+        right = len(deep) == 3 and set(deep) == {limit} and len(shallow) == 3 and max(shallow) < limit
+        say(f"ends/deep/{name}", None if right else f"{found}")
+        counts = endings(data, [*more, *options])
+        say(f"ends/deep/{name}-counted", None if counts == {"truncated": 3, "complete": 3} else f"{dict(counts)}")
+        text = said("fold", "-o", "/dev/null", *more, *options, data)
+        expected = f"6 stacks were unwound (50.0 % complete; 50.0 % cut at 65528 bytes or {limit} frames)"
+        say(f"ends/deep/{name}-said", None if expected in text else text)
+
+
+def check_recorded():
+    """A recording of all CPUs, kernel threads too: as the outermost frames of perf's own text say."""
+    fixtures.unpack()
+    expected = collections.Counter()
+    for depth, last in depths(fixtures.read("system", "script.txt").decode(errors="replace")):
+        expected["complete" if last in FIRST else "truncated" if depth >= 127 else "broken"] += 1
+    data = fixtures.unpacked("system", "perf.data")
+    options = ["--symfs", fixtures.SYMFS, "--kallsyms", os.path.join(fixtures.FIXTURES, "system/kallsyms")]
+    counts = endings(data, options)
+    whole = 100 * counts["complete"] / sum(counts.values())
+    say("ends/chains/counted", None if counts == expected and len(counts) > 1 else f"{dict(counts)}, not {dict(expected)}")
+    text = said("fold", "-o", "/dev/null", "--weight", "samples", *options, data)
+    sentence = rf"{sum(counts.values())} stacks were recorded as call chains \({whole:.1f} % complete; \d+\.\d % broken, by code without frame pointers"
+    say("ends/chains/said", None if re.search(sentence, text) else text)
+    threads = [line for line in wick("fold", "--mark-incomplete", *options, data).decode(errors="replace").splitlines() if ";ret_from_fork" in line]
+    say("ends/chains/kernel-threads", None if threads and not any("[broken]" in line for line in threads) else f"{threads[:2]}")
+
+
+def check_chains(folder):
+    """Recorded now: chains that were cut, that are whole, and that end in code without frame pointers."""
+    flags = "-O1 -fno-optimize-sibling-calls"
+    cut = build("recursion", f"gcc {flags} -fno-omit-frame-pointer {PROGRAMS}/recursion.c", folder)
+    broken = build("recursion-nofp", f"gcc {flags} -fomit-frame-pointer {PROGRAMS}/recursion.c", folder)
+    for name, program, depth, expected in (("cut", cut, "2000", "truncated"), ("whole", cut, "20", "complete"), ("broken", broken, "20", "broken")):
+        data = record_chains(program, "150", depth)
+        counts = collections.Counter()
+        for line in wick("fold", "-q", "--mark-incomplete", "--weight", "samples", data).decode().splitlines():
+            if ";spend" in line:  # not the loader's
+                counts[next((mark for mark in ("truncated", "broken") if f";[{mark}];" in line), "complete")] += 1
+        # Of code that keeps no frame pointers, none that is whole; of the other, a sample may fall where its frame is not there yet.
+        right = counts[expected] and (counts["complete"] == 0 if expected == "broken" else counts[expected] == max(counts.values()))
+        say(f"ends/chains/{name}", None if right else f"{dict(counts)}")
+
+
+def check_architecture(folder):
+    """A recording of a machine that is not unwound, and files of another machine than the recording's, are said."""
+    aarch64 = os.path.join(folder, "deep-nofp.dwarf4k.data")
+    with open(aarch64, "rb") as file:
+        content = file.read()
+    patched = os.path.join(WORK, "riscv64.data")
+    with open(patched, "wb") as file:
+        file.write(content.replace(b"aarch64\0", b"riscv64\0"))
+    options = ["-o", "/dev/null", "--symfs", os.path.join(folder, "symfs"), "--kallsyms", os.path.join(folder, "kallsyms")]
+    text = said("fold", *options, patched)
+    say("ends/architecture/recording", None if re.search(r"\d+ samples come from a machine whose stacks wick cannot unwind", text) else text)
+
+
+def check_foreign(folder):
+    program = build("recursion64", f"gcc -O2 {PROGRAMS}/recursion.c", folder)
+    other = build("recursion32", f"gcc -O2 -m32 {PROGRAMS}/recursion.c", folder)
+    if not other:
+        print("skip ends/architecture/file: no 32-bit libraries", flush=True)
+        return
+    data = program + ".data"
+    run(["perf", "record", "-q", "-N", "-B", "-e", "cpu-clock:u", "-F", "499", "--call-graph", "dwarf,4096", "-o", data, "--", program, "100", "10"], PERF_ENV)
+    before = said("fold", "-o", "/dev/null", data)
+    shutil.copy(other, program)
+    after = said("fold", "-o", "/dev/null", data)
+    found = re.search(r"(\d+) stacks go through files of another architecture", after)
+    right = found and int(found.group(1)) > 0 and "another architecture" not in before and "broken" in after
+    say("ends/architecture/file", None if right else after)
