@@ -249,7 +249,8 @@ const struct option options_common[] = {
     {"from", 0, OPTION_CALL, set_from, "FORMAT",
      "read the input as FORMAT instead of looking at it: perf (text of perf script), folded, "
      "dtrace, sample, vtune, vsprof, ghcprof, xctrace, bpftrace, go, gdb, eu-stack, stap, pmcstat, "
-     "jstack, java-exceptions, async-profiler, faulthandler, chrome, perf-sched, recursive, svg"},
+     "jstack, java-exceptions, async-profiler, faulthandler, chrome, perf-sched, offcputime, "
+     "recursive, svg"},
     {"strict", 0, OPTION_FLAG, &request.import.profile.strict, NULL,
      "a recording that is cut short is an error"},
     {"compat", 0, OPTION_CALL, set_compat, "PEER",
@@ -396,11 +397,16 @@ bool request_open(struct source *source, const char *const *paths, size_t count,
     bool asked = request.import.profile.times != TIMES_RUNNING;
     if (!source_open(source, paths, count, &request.import, error))
         return false;
-    if (asked && source->format) {
+    bool waits = source->format && (strcmp(source->format->name, "offcputime") == 0 ||
+                                    strcmp(source->format->name, "perf-sched") == 0);
+    if (asked && source->format && !(waits && request.import.profile.times == TIMES_WAITING)) {
         error_set(error, ERROR_INPUT,
                   "%s: is %s, which has one kind of time; only a perf.data may hold both, for "
-                  "--off-cpu or --wall to choose from",
-                  source->files[0].path, source->format->what);
+                  "--off-cpu or --wall to choose from%s",
+                  source->files[0].path, source->format->what,
+                  strcmp(source->format->name, "folded") == 0
+                      ? " (--from offcputime reads what bcc's folds)"
+                      : "");
         source_close(source);
         return false;
     }

@@ -28,6 +28,7 @@ const struct import_format *const import_formats[] = {
     &format_recursive,
     &format_svg,
     &format_async_profiler,
+    &format_offcputime,
     NULL,
 };
 

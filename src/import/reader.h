@@ -103,7 +103,7 @@ enum applicable xctrace_applicable(struct text text);
 const struct import_format *guess_as_inferno(struct text content);
 
 extern const struct import_format format_perf, format_folded, format_dtrace, format_sample,
-    format_vtune, format_vsprof, format_ghcprof, format_xctrace, format_bpftrace, format_go,
+    format_vtune, format_vsprof, format_ghcprof, format_xctrace, format_bpftrace, format_offcputime, format_go,
     format_gdb, format_eu_stack, format_stap, format_pmcstat, format_jstack, format_java_exceptions,
     format_async_profiler, format_faulthandler, format_chrome, format_perf_sched, format_recursive,
     format_svg;

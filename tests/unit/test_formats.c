@@ -43,7 +43,8 @@ static void test_go_grows(void **state) {
     for (int i = 1; i < MANY; i++)
         buffer_add(&text, TEXT("  f\n"));
     struct tree *tree = tree_new();
-    assert_false(import_format_named("go")->read(buffer_text(&text), "input", &options, tree, &error));
+    assert_false(
+        import_format_named("go")->read(buffer_text(&text), "input", &options, tree, &error));
     assert_int_equal(error.kind, ERROR_INPUT);
     assert_true(tree->nodes.count < 100 * MANY);
     tree_done(tree);
@@ -63,7 +64,8 @@ static void test_svg_turned(void **state) {
                       "fg:w=\"%d\"/></g>",
                       i, HEIGHT - i, i ? 1 : 100, HEIGHT - i, HEIGHT - i);
     struct tree *tree = tree_new();
-    assert_false(import_format_named("svg")->read(buffer_text(&text), "input", &options, tree, &error));
+    assert_false(
+        import_format_named("svg")->read(buffer_text(&text), "input", &options, tree, &error));
     assert_non_null(strstr(error.message, "too deep to be turned round"));
     tree_done(tree);
     buffer_release(&text);
@@ -129,9 +131,9 @@ static void test_pmcstat_events(void **state) {
     const char *other = "LLC_MISSES";
     expect_fold_with("pmcstat", text, "0x2014a0;work;enter_[k];leaf_[k] 7\nleaf_[k] 3\n",
                      (struct import_options){0}, marks);
-    expect_fold_with("pmcstat", text, "other 4\n",
-                     (struct import_options){.profile.filter = {.events = &other, .event_count = 1}},
-                     marks);
+    expect_fold_with(
+        "pmcstat", text, "other 4\n",
+        (struct import_options){.profile.filter = {.events = &other, .event_count = 1}}, marks);
 }
 
 static void test_jstack(void **state) {
@@ -151,13 +153,12 @@ static void test_jstack(void **state) {
 }
 
 static void test_java_exceptions(void **state) {
-    expect_fold(
-        "java-exceptions",
-        "12:00 ERROR x.Y java.lang.IllegalStateException: bad\n\tat a.B.f(B.java:3)\n"
-        "\tat a.B.main(B.java:9)\nCaused by: java.io.IOException: y\n"
-        "\tat a.C.read(C.java:1)\n\t... 2 more\n12:01 INFO fine\n",
-        "a.B.main;a.B.f;a.C.read;java.io.IOException 1\n"
-        "a.B.main;a.B.f;java.lang.IllegalStateException 1\n");
+    expect_fold("java-exceptions",
+                "12:00 ERROR x.Y java.lang.IllegalStateException: bad\n\tat a.B.f(B.java:3)\n"
+                "\tat a.B.main(B.java:9)\nCaused by: java.io.IOException: y\n"
+                "\tat a.C.read(C.java:1)\n\t... 2 more\n12:01 INFO fine\n",
+                "a.B.main;a.B.f;a.C.read;java.io.IOException 1\n"
+                "a.B.main;a.B.f;java.lang.IllegalStateException 1\n");
 }
 
 static void test_faulthandler(void **state) {
@@ -188,6 +189,17 @@ static void test_chrome(void **state) {
                 "{\"ph\":\"X\",\"name\":\"b\",\"ts\":2,\"dur\":3,\"pid\":1,\"tid\":1},"
                 "{\"ph\":\"X\",\"name\":\"c\",\"ts\":2,\"dur\":3,\"pid\":1,\"tid\":2}]",
                 "a 1000\na;b 3000\nc 3000\n");
+}
+
+static void test_offcputime(void **state) {
+    expect_fold("offcputime", "a b;main;-;f;-;k1;k2 3\n\nc;main;- 2\nc;[Missed User Stack] 1\n",
+                "a_b;main;-;f;k1;k2 3000\nc;[Missed User Stack] 1000\nc;main 2000\n");
+    expect_fold("offcputime",
+                "Tracing off-CPU time (us) of all threads by user + kernel stack\n\n"
+                "    k2\n    k1\n    --\n    operator-\n    main\n    -                a (b) (12)\n"
+                "        7\n\n    main\n    -                c (3)\n        1\n",
+                "a_(b);main;operator-;k1;k2 7000\nc;main 1000\n");
+    expect_fold("offcputime", "a;b 18446744073709551615\nnonsense\na;b 1\n", "a;b 1000\n");
 }
 
 static void test_perf_sched(void **state) {
@@ -239,6 +251,9 @@ static const char *guessed(const char *text) {
 }
 
 static void test_guesses(void **state) {
+    assert_string_equal(guessed("Tracing off-CPU time (us) of PID 1 by user stack for 1 secs.\n"),
+                        "offcputime");
+    assert_string_equal(guessed("a;main;-;k 3\n"), "folded");
     assert_string_equal(guessed("@[\n    f+1\n]: 3\n"), "bpftrace");
     assert_string_equal(guessed("PeriodType: cpu ns\nSamples:\na/count\n"), "go");
     assert_string_equal(guessed("Thread 1 (LWP 2):\n#0  main () at x.c:1\n"), "gdb");
@@ -255,25 +270,16 @@ static void test_guesses(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dtrace),
-        cmocka_unit_test(test_bpftrace),
-        cmocka_unit_test(test_go),
-        cmocka_unit_test(test_go_grows),
-        cmocka_unit_test(test_svg_turned),
-        cmocka_unit_test(test_gdb),
-        cmocka_unit_test(test_eu_stack),
-        cmocka_unit_test(test_stap),
-        cmocka_unit_test(test_pmcstat),
-        cmocka_unit_test(test_pmcstat_events),
-        cmocka_unit_test(test_jstack),
-        cmocka_unit_test(test_java_exceptions),
-        cmocka_unit_test(test_faulthandler),
-        cmocka_unit_test(test_chrome),
-        cmocka_unit_test(test_perf_sched),
-        cmocka_unit_test(test_recursive),
-        cmocka_unit_test(test_xctrace),
-        cmocka_unit_test(test_bad_lines),
-        cmocka_unit_test(test_guesses),
+        cmocka_unit_test(test_dtrace),       cmocka_unit_test(test_bpftrace),
+        cmocka_unit_test(test_go),           cmocka_unit_test(test_go_grows),
+        cmocka_unit_test(test_svg_turned),   cmocka_unit_test(test_gdb),
+        cmocka_unit_test(test_eu_stack),     cmocka_unit_test(test_stap),
+        cmocka_unit_test(test_pmcstat),      cmocka_unit_test(test_pmcstat_events),
+        cmocka_unit_test(test_jstack),       cmocka_unit_test(test_java_exceptions),
+        cmocka_unit_test(test_faulthandler), cmocka_unit_test(test_chrome),
+        cmocka_unit_test(test_perf_sched),   cmocka_unit_test(test_offcputime),
+        cmocka_unit_test(test_recursive),    cmocka_unit_test(test_xctrace),
+        cmocka_unit_test(test_bad_lines),    cmocka_unit_test(test_guesses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
