@@ -230,6 +230,12 @@ static int open_regular(const char *path, struct error *error) {
     return -1;
 }
 
+/* What base unpacks by itself. Distributions have their kernel's modules so. */
+static bool is_packed_module(const char *path) {
+    struct text name = text_of(path);
+    return text_ends(name, TEXT(".ko.gz")) || text_ends(name, TEXT(".ko.zst"));
+}
+
 struct elf_image *elf_image_open_watched(const char *path, bool *changed, struct error *error) {
     int descriptor = open_regular(path, error);
     if (descriptor < 0)
@@ -238,7 +244,7 @@ struct elf_image *elf_image_open_watched(const char *path, bool *changed, struct
     char magic[SELFMAG];
     *changed = false;
     bool fine = pread(descriptor, magic, sizeof magic, 0) == sizeof magic &&
-                memcmp(magic, ELFMAG, SELFMAG) == 0;
+                (memcmp(magic, ELFMAG, SELFMAG) == 0 || is_packed_module(path));
     if (!fine)
         error_set(error, ERROR_INPUT, "%s: is not an ELF file", path);
     fine = fine && file_open_descriptor(&image->file, descriptor, path, error);

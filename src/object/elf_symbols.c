@@ -18,12 +18,30 @@ struct section {
     bool executable;
     bool no_bits;
     bool text_or_data; /* by its name, which is how perf tells */
+    bool is_init;      /* of a kernel module: gone once it is loaded */
+    uint64_t alignment;
 };
 
 struct sections {
     struct section *items;
     size_t count;
 };
+
+/* Nobody has given a relocatable file its addresses yet. The kernel puts a module's code first, section after section. */
+static void sections_lay_out(struct sections *sections) {
+    uint64_t next = 0;
+    for (size_t i = 1; i < sections->count; i++) {
+        struct section *section = &sections->items[i];
+        uint64_t size = section->end - section->address, step = section->alignment;
+        section->executable &= section->allocated && !section->is_init;
+        if (!section->executable)
+            continue;
+        if (step > 1 && next % step)
+            next = saturating_add(next, step - next % step);
+        section->address = next;
+        section->end = next = saturating_add(next, size);
+    }
+}
 
 static struct sections sections_read(const struct elf_image *image) {
     struct sections sections = {0};
@@ -45,8 +63,12 @@ static struct sections sections_read(const struct elf_image *image) {
                              .allocated = header.sh_flags & SHF_ALLOC,
                              .executable = header.sh_flags & SHF_EXECINSTR,
                              .no_bits = header.sh_type == SHT_NOBITS,
-                             .text_or_data = strstr(name, "text") || strstr(name, "data")};
+                             .text_or_data = strstr(name, "text") || strstr(name, "data"),
+                             .is_init = strncmp(name, ".init", 5) == 0,
+                             .alignment = header.sh_addralign};
     }
+    if (image->type == ET_REL)
+        sections_lay_out(&sections);
     return sections;
 }
 
@@ -127,6 +149,8 @@ static bool entry_from(const struct symbol_section *from, const struct sections 
     if (name.length == 0 || is_mark(from->image->machine, name))
         return false;
     uint64_t start = symbol->st_value;
+    if (from->image->type == ET_REL) /* there it counts from the section */
+        start = saturating_add(start, section->address);
     if (from->image->machine == EM_ARM && type == STT_FUNC)
         start &= ~(uint64_t)1;
     *entry = (struct entry){

@@ -110,6 +110,18 @@ static void load_perfmap(struct objects *objects, struct object *object, struct 
     buffer_release(&path);
 }
 
+/* ---- modules ---- */
+
+/* From the module's own file, in addresses from where it was loaded to: for a list of symbols that does not have it, or is of another
+   boot. */
+static void load_module(struct objects *objects, struct object *module, struct symbols *symbols) {
+    static const enum file_place places[] = {PLACE_CACHE, PLACE_PATH};
+    for (size_t i = 0; i < COUNT_OF(places) && !module->image; i++)
+        module->image = object_open_at(objects, module, places[i], &module->identity.build_id);
+    if (module->image)
+        elf_symbols_load(symbols, module->image, NULL);
+}
+
 /* ---- all kinds ---- */
 
 static void symbols_fill(struct objects *objects, struct object *object, struct symbols *symbols) {
@@ -123,6 +135,9 @@ static void symbols_fill(struct objects *objects, struct object *object, struct 
         break;
     case OBJECT_KERNEL:
         kernel_load(objects, object, symbols);
+        break;
+    case OBJECT_MODULE:
+        load_module(objects, object, symbols);
         break;
     default:
         break;
@@ -228,8 +243,12 @@ bool objects_symbol(struct objects *objects, uint32_t id, uint64_t address, stru
     case OBJECT_PERFMAP:
         return symbol_in(object, object_symbols(objects, object), address, 0, symbol);
     case OBJECT_KERNEL:
-    case OBJECT_MODULE:
         return kernel_symbol(objects, object, address, symbol);
+    case OBJECT_MODULE:
+        return kernel_symbol(objects, object, address, symbol) ||
+               (address >= object->identity.start &&
+                symbol_in(object, object_symbols(objects, object), address, -object->identity.start,
+                          symbol));
     case OBJECT_BPF:
     case OBJECT_JITDUMP:
         return symbol_of_program(object, address, symbol);
