@@ -296,6 +296,18 @@ const char *picture_only(bool has_weights) {
     return NULL;
 }
 
+const char *picture_any(void) {
+    bool reverse = request.flame.reverse;
+    request.flame.reverse = false;
+    const char *name = picture.title                ? "title"
+                       : picture.subtitle           ? "subtitle"
+                       : colours_chosen             ? "colors"
+                       : picture.colouring.by_hash ? "hash"
+                                                    : picture_only(true);
+    request.flame.reverse = reverse;
+    return name;
+}
+
 /* The page has all shapes in it: those options that choose one are for pictures. */
 bool page_write(const struct tree *tree, const struct naming *naming, const char *categories_file,
                 const struct notes *notes, struct error *error) {

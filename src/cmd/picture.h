@@ -23,6 +23,8 @@ bool picture_write(struct flame *flame, struct notes *notes, struct error *error
 void picture_release(void);
 /* An option that was given and that only pictures have, or NULL. Pages of one profile have both weights, and a switch. */
 const char *picture_only(bool has_weights);
+/* The same for what is neither: --title and --colors too. `--reverse` is none of them: it is another way to merge stacks. */
+const char *picture_any(void);
 /* The page to -o, or else to flamegraph.html, whose name it prints. `categories_file` may be NULL. */
 bool page_write(const struct tree *tree, const struct naming *naming, const char *categories_file,
                 const struct notes *notes, struct error *error);

@@ -8,7 +8,8 @@ static const char *const view_names[] = {"folded", "svg", "html", "table", "csv"
 static enum view view;
 static bool chosen;
 static enum report_by by = BY_FUNCTION;
-static uint32_t limit = 30;
+static bool by_chosen;
+static uint32_t limit = UINT32_MAX; /* not given: 30 */
 static const char *categories_file;
 
 /* ---- options ------------------------------------------------------------------------------ */
@@ -41,6 +42,7 @@ static bool set_json(const char *value, struct error *error) {
 }
 
 static bool set_by(const char *value, struct error *error) {
+    by_chosen = true;
     if (report_by_find(value, &by) && (by == BY_FUNCTION || by == BY_CATEGORY))
         return true;
     return error_set(error, ERROR_USAGE, "'%s' is neither function nor category", value);
@@ -73,8 +75,26 @@ bool result_was_chosen(void) {
     return chosen;
 }
 
-bool result_is_page(void) {
-    return view == VIEW_HTML;
+static bool is_table(void) {
+    return view == VIEW_TABLE || view == VIEW_CSV || view == VIEW_JSON;
+}
+
+bool result_check(struct error *error) {
+    const char *looks = view == VIEW_SVG    ? NULL
+                        : view == VIEW_HTML ? picture_only(true)
+                                            : picture_any();
+    if (looks)
+        return error_set(error, ERROR_USAGE, "--%s is for the picture, which --svg draws", looks);
+    if (request.flame.reverse && is_table())
+        return error_set(error, ERROR_USAGE, "--reverse is for stacks: --svg or folded text");
+    if (limit != UINT32_MAX && view != VIEW_TABLE)
+        return error_set(error, ERROR_USAGE, "--limit is for --table; the others have all rows");
+    if (by_chosen && !is_table())
+        return error_set(error, ERROR_USAGE, "--by is for --table, --csv and --json");
+    if (categories_file && !is_table() && view != VIEW_HTML)
+        return error_set(error, ERROR_USAGE,
+                         "--categories is for --table, --csv, --json and --html");
+    return true;
 }
 
 /* ---- writing ------------------------------------------------------------------------------ */
@@ -84,7 +104,8 @@ static bool write_table(struct out *out, const struct flame *flame, struct error
     struct categories *categories = categories_new(categories_file, error);
     if (!categories)
         return false;
-    report_options_settle(&options, limit, view == VIEW_CSV, view == VIEW_JSON, request.output);
+    report_options_settle(&options, limit == UINT32_MAX ? 30 : limit, view == VIEW_CSV,
+                          view == VIEW_JSON, request.output);
     struct report *report = report_of_flame(flame, categories, by);
     report_write(out, report, &options);
     report_free(report);

@@ -9,7 +9,8 @@ extern const struct option options_result[]; /* --as --svg --html --table --csv 
 /* Where it goes: -o, or what fits the view: standard output for text, flamegraph.svg, flamegraph.html. */
 const char *result_path(void);
 bool result_was_chosen(void); /* one of the options was given */
-bool result_is_page(void);
+/* False, with a usage error, if an option was given that the view does not heed. */
+bool result_check(struct error *error);
 /* Writes the tree, which may be partial. The notes are for the page, and get more. */
 bool result_write(const struct tree *tree, struct notes *notes, struct error *error);
 

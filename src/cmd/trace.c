@@ -204,20 +204,23 @@ static void begin_progress(void) {
 }
 
 static bool check_usage(int *status) {
+    struct error error;
     const char *wrong = NULL;
     bool is_stream = trace_options.engine == ENGINE_STREAM;
     if (!request.operands.count && !is_stream)
         wrong = "which GUEST?";
+    else if (is_stream && request.operands.count > 1)
+        wrong = "--engine stream takes no more than the ELF file with the symbols";
     else if ((raw_alias || checkpoint_alias) && !request.output)
         wrong = "--flamegraph-raw and --flamegraph-checkpoint-cycles need --flamegraph FILE";
     else if (trace_options.checkpoint && (!request.output || strcmp(request.output, "-") == 0))
         wrong = "--checkpoint needs -o FILE";
     else if (trace_options.private_input && trace_options.abi != ABI_PROVER)
         wrong = "--private-input is for --abi prover";
+    if (!wrong && !result_check(&error))
+        wrong = error.message;
     if (wrong)
         *status = fail_usage("trace", "%s", wrong);
-    else if (result_is_page() && (wrong = picture_only(true)))
-        *status = fail_usage("trace", "--%s is for the picture; the page does not take it", wrong);
     return !wrong;
 }
 

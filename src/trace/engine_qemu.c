@@ -117,6 +117,7 @@ static bool share(struct session *s, struct error *error) {
     s->shared->magic = SHARED_MAGIC;
     s->shared->budget = s->options->budget;
     s->shared->weight = s->options->weight;
+    s->shared->wick = getpid();
     s->shared->node_count = 1;
     s->shared->nodes[0].address = NO_ADDRESS;
     return true;
@@ -251,8 +252,8 @@ static int wait_for(struct session *s, struct trace *trace, trace_checkpoint *ch
 
 /* Only abort() is the guest's own wish. */
 static void conclude(struct session *s, struct trace *trace, int status) {
-    if (interrupted)
-        trace->end = TRACE_INTERRUPTED;
+    if (interrupted || (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT))
+        trace->end = TRACE_INTERRUPTED; /* Ctrl-C goes to both */
     else if (s->shared->over_budget)
         trace->end = TRACE_BUDGET;
     else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) {

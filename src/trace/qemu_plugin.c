@@ -7,9 +7,11 @@
  */
 #include "trace/qemu_plugin.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 int qemu_plugin_version = QEMU_API_VERSION;
@@ -285,6 +287,13 @@ static void on_forked(void) {
         }
 }
 
+/* A guest may run for ever: not without wick, if that was killed. */
+static void die_with_wick(void) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != plugin.shared->wick)
+        _exit(1);
+}
+
 int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc, char **argv) {
     int descriptor = -1;
     for (int i = 0; i < argc; i++)
@@ -294,6 +303,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
         fputs("libwick-qemu.so is for wick trace, which tells it where to count\n", stderr);
         return -1;
     }
+    die_with_wick();
     plugin.classifier = classifier_new(info->target_name);
     if (!plugin.classifier) {
         plugin.shared->unknown_target = 1;

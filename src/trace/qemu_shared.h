@@ -42,6 +42,7 @@ struct shared {
     uint64_t magic;
     uint64_t budget;
     uint32_t weight;        /* enum trace_weight */
+    int32_t wick;           /* its process: without it, nobody counts */
     uint32_t node_count;    /* the trie's */
     uint32_t started; /* something was executed */
     uint32_t object_count;

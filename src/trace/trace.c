@@ -59,7 +59,7 @@ static enum trace_engine engine_for(const struct trace_options *options) {
     return engine;
 }
 
-/* What only the built-in engine can do. */
+/* What not every engine can do. */
 static bool engine_can(enum trace_engine engine, const struct trace_options *o,
                        struct error *error) {
     const char *what = NULL;
@@ -71,12 +71,23 @@ static bool engine_can(enum trace_engine engine, const struct trace_options *o,
         what = "--ecall-frames";
     else if (o->file_count)
         what = "--file";
+    else if (o->stack_size)
+        what = "--stack-size";
+    else if (o->memory_size)
+        what = "--memory-size";
+    else if (o->misaligned)
+        what = "--misaligned allow";
+    else if (engine == ENGINE_STREAM && o->environment_count)
+        what = "--env";
     else if (engine == ENGINE_STREAM && o->weight != WEIGHT_INSTRUCTIONS)
         what = "--weight";
     if (!what)
         return true;
     return error_set(error, ERROR_USAGE,
-                     "%s: only the built-in engine, for static RISC-V programs, knows it", what);
+                     engine == ENGINE_STREAM
+                         ? "%s: a stream says nothing of it"
+                         : "%s: only the built-in engine, for static RISC-V programs, knows it",
+                     what);
 }
 
 static bool engine_run(struct trace *trace, const struct trace_options *options,

@@ -2,8 +2,10 @@
 import base64
 import gzip
 import os
+import pty
 import re
 import signal
+import struct
 import subprocess
 import time
 
@@ -44,14 +46,82 @@ def check_signal(wick, program, out, say, engine, number):
         f"{signal.Signals(number).name}-{engine}", f"{process.returncode} {said} {text[:200]}")
 
 
-def check_checkpoints(wick, program, out, say):
-    """Whoever reads the file at any moment finds a whole one, with a multiple of the step counted; a kill leaves it."""
-    process = start(wick, program, out, "--engine", "builtin")
+def stream_records(total):
+    """A stream of that many instructions: 0x1000 calls 0x2000, which goes round."""
+    def record(pc, target, length, count, kind):
+        return struct.pack("<QQIHBB", pc, target, length, count, kind, 0)
+    data = b"WICKFLOW" + struct.pack("<II", 1, 0) + record(0x1000, 0x2000, 4, 1, 3)
+    return data + record(0x2000, 0x2000, 4000, 1000, 1) * ((total - 1) // 1000)
+
+
+def check_stream_signal(wick, out, say, number):
+    """The simulator still runs, but sends no more."""
+    if os.path.exists(out):
+        os.unlink(out)
+    process = subprocess.Popen([wick, "trace", "--engine", "stream", "--checkpoint", str(STEP), "-o", out], stdin=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    process.stdin.write(stream_records(3 * STEP))
+    process.stdin.flush()
+    while not os.path.exists(out) and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(number)
+    said = process.stderr.read().decode()
+    process.stdin.close()
+    process.wait()
+    process.stderr.close()
+    text = open(out).read()
+    count = re.search(r"Partial flamegraph written to .* \((\d+) instructions\)", said)
+    say(process.returncode == 1 and marked(text) and count and whole(text) == int(count[1]) and "interrupted" in said and "0x1000;0x2000 " in text,
+        f"{signal.Signals(number).name}-stream", f"{process.returncode} {said} {text[:200]}")
+
+
+def check_killed_guest(wick, program, out, say):
+    """Somebody kills QEMU, not wick."""
+    process = start(wick, program, out, "--engine", "qemu")
+    with open(f"/proc/{process.pid}/task/{process.pid}/children") as f:
+        children = [int(pid) for pid in f.read().split()]
+    for pid in children:
+        os.kill(pid, signal.SIGKILL)
+    said = process.communicate()[1]
+    text = open(out).read()
+    say(len(children) == 1 and process.returncode == 1 and marked(text) and whole(text) and "signal 9" in said, "killed-qemu",
+        f"{process.returncode} {said} {text[:200]}")
+
+
+def check_progress(wick, program, out, say, engine):
+    """On a terminal: how many, and how many a second, once there is something to be said; then Ctrl-C, typed."""
+    pid, terminal = pty.fork()
+    if not pid:
+        os.execv(wick, [wick, "trace", "--engine", engine, "-o", out, program])
+    said = b""
+    progress = rb"\d+ million instructions, \d+ million a second"
+    while True:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:  # the terminal is closed: it has ended
+            piece = b""
+        if not piece:
+            break
+        if re.search(progress, said + piece) and not re.search(progress, said):
+            os.write(terminal, b"\x03")
+        said += piece
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.close(terminal)
+    text = open(out).read()
+    say(re.search(progress, said) and status == 1 and marked(text) and b"interrupted after" in said, f"progress-and-ctrl-c-{engine}",
+        f"{status} {said[-300:]} {text[:200]}")
+
+
+def check_checkpoints(wick, program, out, say, engine):
+    """Whoever reads the file at any moment finds a whole one, with a multiple of the step counted (QEMU is not stopped for it, so there it
+    is any number); a kill leaves it."""
+    process = start(wick, program, out, "--engine", engine)
+    step = STEP if engine == "builtin" else 1
     sums, torn = set(), None
     while len(sums) < 5 and torn is None and process.poll() is None:
         text = open(out).read()
         count = whole(text)
-        if not count or count % STEP or not marked(text):
+        if not count or count % step or not marked(text):
             torn = text
         sums.add(count)
     process.kill()
@@ -60,8 +130,9 @@ def check_checkpoints(wick, program, out, say):
     left = [name for name in os.listdir(os.path.dirname(out)) if name.startswith(os.path.basename(out)) and name != os.path.basename(out)]
     for name in left:  # what was being written when the kill came, beside the published one
         os.unlink(os.path.join(os.path.dirname(out), name))
-    say(torn is None and len(sums) == 5, "checkpoints-are-whole", f"{sums} {torn}")
-    say(process.returncode == -9 and marked(text) and (whole(text) or 1) % STEP == 0, "checkpoint-survives-a-kill", text[:200])
+    say(torn is None and len(sums) == 5, f"checkpoints-are-whole-{engine}", f"{sums} {torn}")
+    say(process.returncode == -9 and marked(text) and (whole(text) or step + 1) % step == 0 and whole(text), f"checkpoint-survives-a-kill-{engine}",
+        text[:200])
 
 
 def check_checkpoint_end(wick, program, out, say):
@@ -114,14 +185,35 @@ def check_start(wick, work, say):
     say(outs[0] == outs[1] and outs[0].count("\n") > 20, "same-start", f"{outs}")
 
 
+VIEWS = ("folded", "svg", "html", "table", "csv", "json")
+
+
+def twice(wick, work, data, *options):
+    """The same run two times, or why it is none."""
+    outs = []
+    for _ in range(2):
+        p = subprocess.run([wick, "trace", "-q", *options, "-o", f"{work}/out"], input=data, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        outs.append(open(f"{work}/out", "rb").read() if p.returncode == 0 else p.stderr)
+    return outs[0] == outs[1] and len(outs[0]) > 20
+
+
 def check_determinism(wick, work, say, programs):
+    """Same program, same input: same bytes, of every view, from every engine."""
     for program in programs:
-        outs = []
-        for _ in range(2):
-            subprocess.run([wick, "trace", "-q", "--engine", "qemu", "-o", f"{work}/out", program], stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-            outs.append(open(f"{work}/out", "rb").read())
-        say(outs[0] == outs[1] and len(outs[0]) > 100, f"qemu-same-bytes-{os.path.basename(program)}", "two runs differ")
+        say(twice_of(wick, work, program, "qemu", "folded"), f"same-bytes-qemu-{os.path.basename(program)}", "two runs differ")
+    for view in VIEWS:
+        for engine in ("builtin", "qemu"):
+            say(twice_of(wick, work, programs[0], engine, view), f"same-bytes-{engine}-{view}", "two runs differ")
+        say(twice(wick, work, stream_records(5000), "--engine", "stream", "--as", view), f"same-bytes-stream-{view}", "two runs differ")
+
+
+def twice_of(wick, work, program, engine, view):
+    outs = []
+    for _ in range(2):
+        subprocess.run([wick, "trace", "-q", "--engine", engine, "--as", view, "-o", f"{work}/out", program], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        outs.append(open(f"{work}/out", "rb").read())
+    return outs[0] == outs[1] and len(outs[0]) > 100
 
 
 def check(wick, work, say, finite, qemu):
@@ -133,7 +225,12 @@ def check(wick, work, say, finite, qemu):
         for number in (signal.SIGTERM, signal.SIGINT):
             check_signal(wick, program, out, say, engine, number)
         check_fault(wick, program, out, say, engine)
-    check_checkpoints(wick, program, out, say)
+        check_checkpoints(wick, program, out, say, engine)
+        check_progress(wick, program, out, say, engine)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        check_stream_signal(wick, out, say, number)
+    if qemu:
+        check_killed_guest(wick, program, out, say)
     check_checkpoint_end(wick, finite, out, say)
     check_views(wick, program, out, say)
     check_enrich(wick, program, out, say)
