@@ -16,6 +16,7 @@
 #define WICK_BASE_H
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -152,11 +153,19 @@ void arena_release(struct arena *arena);
     } while (0)
 void vector_grow(void **items, size_t *capacity, size_t wanted, size_t item_size);
 
+/* The last field of what stands in an array with one item a thread: what two threads write to must not share a cache line, nor the pair of
+   lines that processors fetch together. */
+#define APART char apart[128]
+
 /* A growing text buffer: VECTOR(char) with helpers. */
 struct buffer {
     char *items;
     size_t count;
     size_t capacity;
+};
+struct buffer_apart {
+    struct buffer buffer;
+    APART;
 };
 void buffer_add(struct buffer *buffer, struct text t);
 void buffer_add_char(struct buffer *buffer, char c);
@@ -408,5 +417,9 @@ extern volatile int interrupted;
 void parallel_run(unsigned threads, size_t items, void (*run)(void *context, unsigned worker, size_t item),
                   void *context);
 unsigned parallel_default(void); /* the CPUs this process may use */
+
+/* A lock that is held for microseconds: who finds it taken looks again for a while, because falling asleep and being woken takes
+   longer than that. */
+void lock_init_brief(pthread_mutex_t *lock);
 
 #endif

@@ -7,7 +7,7 @@ struct writing {
     struct out *out;
     out_maker *make;
     void *context;
-    struct buffer *buffers; /* one a worker */
+    struct buffer_apart *buffers; /* one a worker */
     pthread_mutex_t lock;
     pthread_cond_t moved;
     size_t turn; /* the item that may be written now */
@@ -40,7 +40,7 @@ static void writing_turn(struct writing *writing, size_t item, const struct buff
 
 static void writing_item(void *context, unsigned worker, size_t item) {
     struct writing *writing = context;
-    struct buffer *buffer = &writing->buffers[worker];
+    struct buffer *buffer = &writing->buffers[worker].buffer;
     struct error error = {0};
     buffer->count = 0;
     if (!writing_stopped(writing))
@@ -58,7 +58,7 @@ bool out_in_order(struct out *out, unsigned threads, size_t items, out_maker *ma
     writing.buffers = memory_zero(threads, sizeof *writing.buffers);
     parallel_run(threads, items, writing_item, &writing);
     for (unsigned i = 0; i < threads; i++)
-        buffer_release(&writing.buffers[i]);
+        buffer_release(&writing.buffers[i].buffer);
     free(writing.buffers);
     if (writing.error.kind && error)
         *error = writing.error;

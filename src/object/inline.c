@@ -51,7 +51,7 @@ static struct units *units_new(struct objects *objects, struct object *object) {
     struct units *units = memory_zero(1, sizeof *units);
     const struct elf_image *image = object_image(objects, object);
     const struct elf_image *debug = object_debug(objects, object);
-    pthread_mutex_init(&units->pool_lock, NULL);
+    lock_init_brief(&units->pool_lock);
     pthread_cond_init(&units->pool_freed, NULL);
     units->objects = objects;
     units->object = object;

@@ -109,7 +109,7 @@ void units_index(struct units *units, struct dwarf_handle *handle) {
     units->items = items.items;
     units->count = items.count;
     for (size_t i = 0; i < units->count; i++)
-        pthread_mutex_init(&units->items[i].lock, NULL);
+        lock_init_brief(&units->items[i].lock);
     if (any_silent)
         add_aranges(units, handle, silent.items);
     vector_release(&silent);

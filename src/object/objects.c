@@ -144,7 +144,7 @@ uint32_t objects_add(struct objects *objects, const struct object_identity *iden
     object->id = id;
     if (identity->kind == OBJECT_KERNEL && !objects->kernel)
         objects->kernel = id;
-    pthread_mutex_init(&object->lock, NULL);
+    lock_init_brief(&object->lock);
     vector_push(&objects->items, object);
     index_add(&objects->index, hash, id);
     return id;

@@ -9,7 +9,7 @@
 
 void symbols_init(struct symbols *symbols, const struct objects_options *options) {
     *symbols = (struct symbols){.options = options};
-    pthread_mutex_init(&symbols->lock, NULL);
+    lock_init_brief(&symbols->lock);
 }
 
 void symbols_release(struct symbols *symbols) {

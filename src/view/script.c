@@ -57,14 +57,14 @@ size_t script_add_lines(const struct script *script, struct buffer *buffer, uint
 struct lines_job {
     struct script *script;
     struct arena *arenas; /* one a worker */
-    struct buffer *buffers;
+    struct buffer_apart *buffers;
 };
 
 static void lines_chunk(void *context, unsigned worker, size_t item) {
     struct lines_job *job = context;
     size_t end = (item + 1) * LINES_CHUNK, count = job->script->profile->tree->locations.count;
     for (size_t i = item * LINES_CHUNK; i < end && i < count; i++) {
-        struct buffer *buffer = &job->buffers[worker];
+        struct buffer *buffer = &job->buffers[worker].buffer;
         buffer->count = 0;
         size_t last = script_add_lines(job->script, buffer, (uint32_t)i, false);
         job->script->lines[i] =
@@ -73,7 +73,7 @@ static void lines_chunk(void *context, unsigned worker, size_t item) {
 }
 
 /* The arenas hold the lines: the caller releases them. */
-static void lines_make(struct script *script, struct arena *arenas, struct buffer *buffers,
+static void lines_make(struct script *script, struct arena *arenas, struct buffer_apart *buffers,
                        unsigned threads) {
     size_t count = script->profile->tree->locations.count;
     script->lines = memory_alloc(count * sizeof *script->lines);
@@ -124,7 +124,7 @@ bool script_write(struct out *out, const struct profile *profile,
     unsigned threads = options->threads ? options->threads : parallel_default();
     struct script script = {.profile = profile};
     struct arena *arenas = memory_zero(threads, sizeof *arenas);
-    struct buffer *buffers = memory_zero(threads, sizeof *buffers);
+    struct buffer_apart *buffers = memory_zero(threads, sizeof *buffers);
     script_events_init(&script, options->compat_perf);
     script_traces_init(&script);
     event_places_make(&script);
@@ -135,7 +135,7 @@ bool script_write(struct out *out, const struct profile *profile,
                              rows_chunk, &script, error);
     for (unsigned i = 0; i < threads; i++) {
         arena_release(&arenas[i]);
-        buffer_release(&buffers[i]);
+        buffer_release(&buffers[i].buffer);
     }
     script_traces_free(script.traces);
     arena_release(&script.arena);

@@ -29,6 +29,7 @@ struct drawing {
         size_t start, length;
         bool lossy; /* it holds bytes that XML can't */
     } * pieces;     /* by string: where in `escaped`; length 0: not yet */
+    APART;
 };
 
 /* ---- widths ---- */
