@@ -1,92 +1,51 @@
 /*
  * Chains to nodes of the tree.
  *
- * The workers hand over each distinct chain once or twice, with what they counted on it. A chain is read leaf first; markers among the
- * addresses say in which mode those after them ran. It is entered from the root, but only from where nobody went before: each way
- * from the root is known by a hash of its addresses, and the longest that is known takes about three probes to find, where a probe for
- * each frame would take twenty. Eight chains at a time, so that their first probes are under way together.
+ * A chain is read leaf first; markers among the addresses say in which mode those after them ran. It is entered from the root, but only
+ * from where nobody went before: each way from the root is known by a hash of its addresses, and the longest that is known takes about
+ * three probes to find, where a probe for each frame would take twenty. Eight chains at a time, so that their first probes are under
+ * way together.
  *
- * One thread builds, into the one tree: merging trees costs more than building does. Meanwhile the objects that are met are opened
- * and their tables read, beside it.
+ * Meanwhile the objects that are met are opened and their tables read, beside it.
  */
-#include "profile/worker.h"
+#include "profile/builder.h"
 
 #include <stdlib.h>
 
-enum { LOCATION_CACHE = 1 << 15, COMPAT_DEPTH = 127, GROUP = 8, CELLS_LOOKED_AT = 8 };
-
-/* One entry of a chain: an address, and what is known of it from its place. */
-struct entry {
-    uint64_t ip;
-    uint8_t mode;
-    uint8_t call; /* a return address */
-    uint8_t unwound;
-};
-
-/* A chain's entries, leaf first, and their hashes from the root: hashes[i] stands for the i + 1 entries next to the root, and the
-   epoch; never 0. */
-struct path {
-    VECTOR(struct entry) entries;
-    VECTOR(uint64_t) hashes;
-};
-
-/* A hash of 64 bits stands for addresses: of a way from the root, which leads to a node, or of a whole chain, which has a cell. */
-struct place {
-    uint64_t hash; /* 0: an empty slot */
-    uint32_t id;
-};
-
-/* Open addressing, at most half full. */
-struct places {
-    struct place *slots;
-    size_t size;
-    size_t used;
-};
+enum { LOCATION_CACHE = 1 << 14, COMPAT_DEPTH = 127 };
+enum { WHAT_UNWOUND = 1, WHAT_CALL = 2, WHAT_MODE_SHIFT = 2 };
 
 enum start { START_UNKNOWN, START_NO, START_YES, START_NAMELESS };
 
 struct cached_location {
     uint64_t ip;
     uint64_t epochs;
-    uint16_t what;  /* mode, call and unwound bit + 1; 0: empty */
+    uint16_t what;  /* + 1; 0: empty */
     uint16_t start; /* whether a stack may end there: enum start */
     uint32_t location;
 };
 
-struct builder {
-    struct reading *reading;
-    struct tree *tree;
-    struct cached_location *cache;
-    struct places ways;   /* from the root: their nodes */
-    struct places chains; /* the newest cell of each */
-    struct path paths[GROUP];
-    uint64_t
-        first_epochs; /* of the first chain: nodes of these need not be looked for in the tree */
-    bool *prefetched; /* by object; NULL: everything is done in this thread */
-    VECTOR(uint32_t) older_cells; /* by cell: the one of the same chain before it */
-    /* of the worker whose stacks are being added */
-    uint32_t *series; /* its series in the tree … */
-    uint32_t *ended;  /* … with each ending */
-};
-
 /* ---- locations ---- */
+
+static unsigned mode_of(const struct entry *entry) {
+    return entry->what >> WHAT_MODE_SHIFT;
+}
 
 static uint32_t root_of(const struct stack *stack, unsigned mode) {
     return mode == MODE_KERNEL ? stack->kernel : mode == MODE_USER ? stack->user : 0;
 }
 
 /* What holds the address. Data mappings don't belong to an epoch, and no code runs in them: only perf looks there. */
-static const struct mapping *mapping_of(const struct builder *b, const struct stack *stack,
+static const struct mapping *mapping_of(const struct reading *reading, const struct stack *stack,
                                         unsigned mode, uint64_t address) {
     const struct mapping *mapping =
-        space_find(b->reading->profile->spaces, root_of(stack, mode), address);
-    return mapping && (mapping->executable || b->reading->options->compat_perf) ? mapping : NULL;
+        space_find(reading->profile->spaces, root_of(stack, mode), address);
+    return mapping && (mapping->executable || reading->options->compat_perf) ? mapping : NULL;
 }
 
 /* The kernel's mapping ends with its text, but code that ran at boot lies behind its data, and idle CPUs' stacks begin there: where the
    kernel has a symbol is kernel. perf finds them because it stretches the mapping over all symbols. */
-static uint32_t kernel_beyond(const struct builder *b, unsigned mode, uint64_t address) {
-    const struct reading *reading = b->reading;
+static uint32_t kernel_beyond(const struct reading *reading, unsigned mode, uint64_t address) {
     struct symbol symbol;
     bool found =
         mode == MODE_KERNEL && reading->kernel_object && !reading->options->no_names &&
@@ -95,40 +54,43 @@ static uint32_t kernel_beyond(const struct builder *b, unsigned mode, uint64_t a
 }
 
 /* Each object once. */
-static void prefetch_object(struct builder *b, uint32_t object) {
-    if (!object || !b->prefetched || b->prefetched[object])
+static void prefetch_object(struct building *all, uint32_t object) {
+    if (!object || !all->prefetched ||
+        __atomic_exchange_n(&all->prefetched[object], true, __ATOMIC_RELAXED))
         return;
-    b->prefetched[object] = true;
-    objects_prefetch(b->reading->profile->objects, object, !b->reading->options->no_inline);
+    pthread_mutex_lock(&all->prefetching);
+    objects_prefetch(all->reading->profile->objects, object, !all->reading->options->no_inline);
+    pthread_mutex_unlock(&all->prefetching);
 }
 
 /* A return address belongs to the call before it, also when it is the first byte of another mapping; perf doesn't mind. */
 static uint32_t location_find(struct builder *b, const struct stack *stack,
                               const struct entry *entry) {
-    const struct profile_options *options = b->reading->options;
-    bool back = entry->call && !options->compat_perf && entry->ip > 0;
-    const struct mapping *mapping = mapping_of(b, stack, entry->mode, entry->ip - back);
+    const struct reading *reading = b->all->reading;
+    unsigned mode = mode_of(entry);
+    bool back = entry->what & WHAT_CALL && !reading->options->compat_perf && entry->ip > 0;
+    const struct mapping *mapping = mapping_of(reading, stack, mode, entry->ip - back);
     struct location location = {
         .address = mapping ? entry->ip - mapping->start + mapping->offset : entry->ip,
-        .raw = options->raw_addresses ? entry->ip : 0,
-        .object = mapping ? mapping->object : kernel_beyond(b, entry->mode, entry->ip - back),
-        .mode = entry->mode,
+        .raw = reading->options->raw_addresses ? entry->ip : 0,
+        .object = mapping ? mapping->object : kernel_beyond(reading, mode, entry->ip - back),
+        .mode = (uint8_t)mode,
         .call = back,
-        .unwound = entry->unwound,
+        .unwound = entry->what & WHAT_UNWOUND,
     };
-    prefetch_object(b, location.object);
+    prefetch_object(b->all, location.object);
     return tree_add_location(b->tree, &location);
 }
 
 static struct cached_location *location_cached(struct builder *b, const struct stack *stack,
                                                const struct entry *entry) {
-    uint16_t what = (uint16_t)(entry->mode << 2 | entry->call << 1 | entry->unwound);
-    uint64_t slot = hash_mix(entry->ip ^ stack->epochs << 8, what) >> 32 & (LOCATION_CACHE - 1);
-    struct cached_location *cached = &b->cache[slot];
-    if (cached->ip != entry->ip || cached->epochs != stack->epochs || cached->what != what + 1)
+    uint64_t slot = hash_mix(entry->ip ^ stack->epochs << 8, entry->what) >> 32;
+    struct cached_location *cached = &b->cache[slot & (LOCATION_CACHE - 1)];
+    if (cached->ip != entry->ip || cached->epochs != stack->epochs ||
+        cached->what != entry->what + 1)
         *cached = (struct cached_location){.ip = entry->ip,
                                            .epochs = stack->epochs,
-                                           .what = (uint16_t)(what + 1),
+                                           .what = (uint16_t)(entry->what + 1),
                                            .location = location_find(b, stack, entry)};
     return cached;
 }
@@ -172,36 +134,32 @@ static int mode_of_marker(uint64_t marker) {
  * Every address but the first after a marker is a return address. What comes before any marker is of the sample's mode.
  * perf takes that for user code, and a marker it does not know, the guest's among them, makes it forget the whole chain.
  */
-static void entries_of_stack(const struct builder *b, const struct stack *stack,
+static void entries_of_stack(const struct reading *reading, const struct stack *stack,
                              struct path *path) {
-    bool compat = b->reading->options->compat_perf;
+    bool compat = reading->options->compat_perf;
     unsigned mode = compat && !stack->is_alone ? MODE_USER : mode_of_misc(stack->mode);
-    bool call = false, unwound = false;
-    path->entries.count = 0;
+    uint32_t what = mode << WHAT_MODE_SHIFT;
+    size_t limit = compat ? COMPAT_DEPTH : SIZE_MAX, count = 0;
     vector_reserve(&path->entries, stack->chain_count);
+    path->entries.count = 0;
     for (uint32_t i = 0; i < stack->chain_count; i++) {
         uint64_t ip = load_u64(stack->chain + 8 * (size_t)i);
-        if (stack->is_unwound && ip == CHAIN_UNWOUND) {
-            mode = MODE_USER;
-            unwound = true;
-            call = false;
-        } else if (compat && !unwound && path->entries.count == COMPAT_DEPTH) {
-            continue;
-        } else if (ip >= CONTEXT_MARKERS_FROM) {
+        bool is_full = count >= limit && !(what & WHAT_UNWOUND);
+        if (ip < CONTEXT_MARKERS_FROM && !is_full) {
+            path->entries.items[count++] = (struct entry){ip, what};
+            what |= WHAT_CALL;
+        } else if (stack->is_unwound && ip == CHAIN_UNWOUND) {
+            what = MODE_USER << WHAT_MODE_SHIFT | WHAT_UNWOUND;
+        } else if (!is_full) {
             int marked = mode_of_marker(ip);
-            bool known = marked >= 0 && marked != MODE_GUEST_KERNEL && marked != MODE_GUEST_USER;
-            if (!known && compat) {
-                path->entries.count = 0;
+            if (compat && (marked < 0 || marked == MODE_GUEST_KERNEL || marked == MODE_GUEST_USER))
                 return;
-            }
-            mode = marked < 0 ? mode : (unsigned)marked;
-            call = false;
-        } else {
-            path->entries.items[path->entries.count++] =
-                (struct entry){.ip = ip, .mode = (uint8_t)mode, .call = call, .unwound = unwound};
-            call = true;
+            if (marked >= 0)
+                what = (unsigned)marked << WHAT_MODE_SHIFT | (what & WHAT_UNWOUND);
+            what &= ~(uint32_t)WHAT_CALL;
         }
     }
+    path->entries.count = count;
 }
 
 /* Each entry's own hash does not wait for the one before it; joining them is one multiplication. */
@@ -211,8 +169,7 @@ static void hash_entries(struct path *path, uint64_t epochs) {
     vector_reserve(&path->hashes, count);
     for (size_t i = 0; i < count; i++) {
         const struct entry *entry = &path->entries.items[count - 1 - i];
-        uint64_t what = (uint64_t)entry->mode << 2 | (uint64_t)entry->call << 1 | entry->unwound;
-        hash = (hash ^ hash_mix(entry->ip, what)) * 0x9E3779B97F4A7C15ull;
+        hash = (hash ^ hash_mix(entry->ip, entry->what)) * 0x9E3779B97F4A7C15ull;
         path->hashes.items[i] = hash | 1;
     }
 }
@@ -241,13 +198,11 @@ static void places_resize(struct places *places, size_t size) {
     free(old.slots);
 }
 
-static struct place *place_add(struct places *places, uint64_t hash, uint32_t id) {
+static void place_add(struct places *places, uint64_t hash, uint32_t node) {
     if (places->used >= places->size / 2)
         places_resize(places, 2 * places->size);
     places->used++;
-    struct place *place = place_find(places, hash);
-    *place = (struct place){hash, id};
-    return place;
+    *place_find(places, hash) = (struct place){hash, node};
 }
 
 /* ---- nodes ---- */
@@ -262,7 +217,7 @@ static size_t longest_way(const struct builder *b, const struct path *path, uint
         const struct place *way = place_find(&b->ways, path->hashes.items[middle - 1]);
         if (way->hash) {
             low = middle;
-            *node = way->id;
+            *node = way->node;
         } else {
             high = middle - 1;
         }
@@ -294,9 +249,9 @@ static enum start start_of(struct builder *b, const struct stack *stack,
     const struct location *location = &b->tree->locations.items[cached->location];
     struct symbol symbol;
     if (cached->start == START_UNKNOWN) {
-        bool named =
-            location->object && objects_symbol(b->reading->profile->objects, location->object,
-                                               location->address - location->call, &symbol);
+        bool named = location->object &&
+                     objects_symbol(b->all->reading->profile->objects, location->object,
+                                    location->address - location->call, &symbol);
         cached->start = !named                                          ? START_NAMELESS
                         : unwind_is_first_by_frame_pointer(symbol.name) ? START_YES
                                                                         : START_NO;
@@ -306,10 +261,8 @@ static enum start start_of(struct builder *b, const struct stack *stack,
 
 /* Whether there is nothing behind a chain's last frame, in the kernel: the user's part was not asked for; or a kernel thread, which has none,
    when the kernel hides the names that would tell. */
-static bool ends_in_kernel(struct builder *b, const struct stack *stack, enum start start) {
-    const struct series *series = &b->tree->series.items[b->series[stack->series]];
-    return reading_excludes_user_chains(b->reading, series->event) ||
-           (stack->user == 0 && start == START_NAMELESS);
+static bool ends_in_kernel(const struct stack *stack, enum start start) {
+    return stack->excludes_user || (stack->user == 0 && start == START_NAMELESS);
 }
 
 static uint8_t ending_of_path(struct builder *b, const struct stack *stack,
@@ -317,58 +270,19 @@ static uint8_t ending_of_path(struct builder *b, const struct stack *stack,
     size_t count = path->entries.count;
     if (stack->ending != ENDING_UNKNOWN)
         return stack->ending;
-    if (b->reading->options->no_names || stack->is_alone)
+    if (b->all->reading->options->no_names || stack->is_alone)
         return ENDING_UNKNOWN;
     if (count == 0)
         return ENDING_BROKEN;
     const struct entry *last = &path->entries.items[count - 1];
     enum start start = start_of(b, stack, last);
-    if (start == START_YES || (last->mode == MODE_KERNEL && ends_in_kernel(b, stack, start)))
+    if (start == START_YES || (mode_of(last) == MODE_KERNEL && ends_in_kernel(stack, start)))
         return ENDING_COMPLETE;
     /* The processor keeps 32 at most. */
     return count >= COMPAT_DEPTH || stack->is_lbr ? ENDING_TRUNCATED : ENDING_BROKEN;
 }
 
-/* ---- counting ---- */
-
-static uint32_t series_of_stack(struct builder *b, const struct stack *stack, uint8_t ending) {
-    uint32_t *known = &b->ended[(ENDING_UNKNOWN + 1) * stack->series + ending];
-    if (!*known) {
-        struct series series = b->tree->series.items[b->series[stack->series]];
-        series.ending = ending;
-        *known = tree_add_series(b->tree, &series);
-    }
-    return *known;
-}
-
-/* Two workers often met the same chain, under a few series each. Looking at the chain's last few cells finds nearly all of them; what
-   is missed is a second cell, which views add up. */
-static uint32_t count_again(struct builder *b, struct place *chain, const struct stack *stack) {
-    struct tree *tree = b->tree;
-    const struct cell *newest = &tree->cells.items[chain->id];
-    uint32_t series = series_of_stack(b, stack, tree->series.items[newest->series].ending);
-    uint32_t cell = chain->id;
-    for (unsigned i = 0; i < CELLS_LOOKED_AT && cell; i++, cell = b->older_cells.items[cell])
-        if (tree->cells.items[cell].series == series) {
-            tree_count_again(tree, cell, stack->samples, stack->weight);
-            return cell;
-        }
-    struct cell new = {
-        .node = newest->node, .series = series, .samples = stack->samples, .weight = stack->weight};
-    vector_push(&b->older_cells, chain->id);
-    return chain->id = tree_append_cell(tree, &new);
-}
-
-static uint32_t count_new(struct builder *b, const struct stack *stack, const struct path *path) {
-    struct cell new = {.node = node_of_path(b, stack, path),
-                       .series = series_of_stack(b, stack, ending_of_path(b, stack, path)),
-                       .samples = stack->samples,
-                       .weight = stack->weight};
-    uint32_t cell = tree_append_cell(b->tree, &new);
-    vector_push(&b->older_cells, 0);
-    place_add(&b->chains, stack->hash, cell);
-    return cell;
-}
+/* ---- groups of stacks, in steps that don't wait for each other's memory ---- */
 
 static void prefetch_chain(const struct stack *stack) {
     for (uint32_t i = 0; i < stack->chain_count && i < 64; i += 8)
@@ -380,94 +294,42 @@ static void prefetch_way(const struct builder *b, const struct path *path, size_
         __builtin_prefetch(place_slot(&b->ways, path->hashes.items[path->entries.count - back]), 1);
 }
 
-/* Up to eight stacks, in steps that don't wait for each other's memory. */
-static void add_group(struct builder *b, const struct stack *stacks, size_t count,
-                      uint32_t *cells) {
-    bool known[GROUP];
+static void add_group(struct builder *b, struct stack *const *stacks, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        prefetch_chain(stacks[i]);
     for (size_t i = 0; i < count; i++) {
-        const struct place *chain = place_find(&b->chains, stacks[i].hash);
-        known[i] = chain->hash;
-        if (known[i])
-            __builtin_prefetch(&b->tree->cells.items[chain->id], 1);
-        else
-            prefetch_chain(&stacks[i]);
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (known[i])
-            continue;
-        entries_of_stack(b, &stacks[i], &b->paths[i]);
-        hash_entries(&b->paths[i], stacks[i].epochs);
+        entries_of_stack(b->all->reading, stacks[i], &b->paths[i]);
+        hash_entries(&b->paths[i], stacks[i]->epochs);
         prefetch_way(b, &b->paths[i], 1);
         prefetch_way(b, &b->paths[i], 2);
     }
     for (size_t i = 0; i < count; i++) {
-        struct place *chain = place_find(&b->chains, stacks[i].hash);
-        cells[i] = chain->hash ? count_again(b, chain, &stacks[i])
-                               : count_new(b, &stacks[i], &b->paths[i]);
+        stacks[i]->ending = ending_of_path(b, stacks[i], &b->paths[i]);
+        stacks[i]->node = node_of_path(b, stacks[i], &b->paths[i]);
     }
 }
 
-/* A worker's samples name their stacks; stacks' cells tell node and series. */
-static void keep_samples(struct builder *b, const struct worker *w, const uint32_t *cells) {
-    for (size_t i = 0; i < w->tree->samples.count; i++) {
-        struct sample sample = w->tree->samples.items[i];
-        const struct cell *cell = &b->tree->cells.items[cells[sample.node]];
-        sample.node = cell->node;
-        sample.series = cell->series;
-        tree_keep_sample(b->tree, &sample);
-    }
+void builder_add(struct builder *b, struct stack *const *stacks, size_t count) {
+    if (!b->first_epochs && count)
+        b->first_epochs = stacks[0]->epochs;
+    for (size_t i = 0; i < count; i += BUILD_GROUP)
+        add_group(b, stacks + i, count - i < BUILD_GROUP ? count - i : BUILD_GROUP);
 }
 
-static void add_worker(struct builder *b, const struct worker *w) {
-    uint32_t *cells = memory_resize(NULL, w->stacks.count + GROUP, sizeof *cells);
-    b->series = memory_zero(w->tree->series.count, sizeof *b->series);
-    b->ended = memory_zero(w->tree->series.count, (ENDING_UNKNOWN + 1) * sizeof *b->ended);
-    tree_merge_series(b->tree, w->tree, b->series);
-    for (size_t i = 1; i < w->stacks.count; i += GROUP) {
-        size_t count = w->stacks.count - i < GROUP ? w->stacks.count - i : GROUP;
-        for (size_t k = i + GROUP; k < i + 2 * GROUP && k < w->stacks.count; k++)
-            __builtin_prefetch(place_slot(&b->chains, w->stacks.items[k].hash), 1);
-        add_group(b, w->stacks.items + i, count, cells + i);
-    }
-    keep_samples(b, w, cells);
-    free(cells);
-    free(b->series);
-    free(b->ended);
-}
-
-static void builder_init(struct builder *b, const struct worker *workers, unsigned count) {
-    size_t stacks = 0, size = 1 << 12;
-    for (unsigned i = 0; i < count; i++) {
-        stacks += workers[i].stacks.count;
-        if (workers[i].stacks.count > 1 && !b->first_epochs)
-            b->first_epochs = workers[i].stacks.items[1].epochs;
-    }
+void builder_init(struct builder *b, struct building *all, struct tree *tree, size_t stacks) {
+    size_t size = 1 << 12;
     while (size < 2 * stacks)
         size *= 2;
-    places_resize(&b->ways, size);
-    places_resize(&b->chains, size);
-    vector_reserve(&b->tree->nodes, stacks);
-    vector_reserve(&b->tree->cells, stacks);
-    vector_reserve(&b->older_cells, stacks);
-    vector_push(&b->older_cells, 0);
+    *b = (struct builder){.all = all, .tree = tree};
     b->cache = memory_table(LOCATION_CACHE, sizeof *b->cache);
-    if (count > 1 && !b->reading->options->no_names)
-        b->prefetched =
-            memory_zero(objects_count(b->reading->profile->objects) + 1, sizeof *b->prefetched);
+    places_resize(&b->ways, size);
 }
 
-void reading_build(struct reading *reading, struct worker *workers, unsigned count) {
-    struct builder b = {.reading = reading, .tree = reading->profile->tree};
-    builder_init(&b, workers, count);
-    for (unsigned i = 0; i < count; i++)
-        add_worker(&b, &workers[i]);
-    for (size_t i = 0; i < GROUP; i++) {
-        vector_release(&b.paths[i].entries);
-        vector_release(&b.paths[i].hashes);
+void builder_release(struct builder *b) {
+    for (size_t i = 0; i < BUILD_GROUP; i++) {
+        vector_release(&b->paths[i].entries);
+        vector_release(&b->paths[i].hashes);
     }
-    vector_release(&b.older_cells);
-    free(b.prefetched);
-    free(b.cache);
-    free(b.ways.slots);
-    free(b.chains.slots);
+    free(b->cache);
+    free(b->ways.slots);
 }

@@ -15,11 +15,6 @@ static const struct perfdata_event *event_of(const struct reading *reading, uint
     return NULL;
 }
 
-bool reading_excludes_user_chains(const struct reading *reading, uint32_t id) {
-    const struct perfdata_event *event = event_of(reading, id);
-    return event && event->flags >> ATTRIBUTE_EXCLUDE_CALLCHAIN_USER & 1;
-}
-
 /* Of one kind of stack. */
 struct endings {
     uint64_t counts[ENDING_UNKNOWN];

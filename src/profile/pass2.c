@@ -9,8 +9,8 @@
  *
  * The hash stands for the chain: two different ones would have to agree in 64 bits.
  */
+#include "profile/builder.h"
 #include "profile/waits.h"
-#include "profile/worker.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -114,6 +114,7 @@ static uint32_t stack_add(struct worker *w, const struct pending *p) {
         struct text bytes = {(const char *)stack.chain, 8 * (size_t)stack.chain_count};
         stack.chain = (const uint8_t *)arena_copy(&w->arena, bytes).data;
     }
+    stack.builder = building_share(w->building, &stack);
     vector_push(&w->stacks, stack);
     index_add(&w->index, index_hash(&stack), id);
     return id;
@@ -130,7 +131,17 @@ static void keep_sample(struct worker *w, const struct pending *p, uint32_t stac
     tree_keep_sample(w->tree, &kept);
 }
 
+/* The batch's new ones, while their chains are at hand. */
+static void build_from(struct worker *w, size_t first) {
+    struct stack *stacks[BATCH];
+    size_t count = w->stacks.count - first;
+    for (size_t i = 0; i < count; i++)
+        stacks[i] = &w->stacks.items[first + i];
+    builder_add(w->builder, stacks, count);
+}
+
 static void count_pending(struct worker *w) {
+    size_t known = w->stacks.count;
     for (unsigned i = 0; i < w->pending_count; i++) {
         struct probe probe = index_probe(&w->index, index_hash(&w->pending[i].stack));
         w->pending[i].candidate = index_next(&w->index, &probe);
@@ -147,6 +158,8 @@ static void count_pending(struct worker *w) {
         if (w->tree->keep_samples)
             keep_sample(w, p, id);
     }
+    if (w->builder)
+        build_from(w, known);
     w->pending_count = 0;
     w->is_unwound = w->is_lbr = false;
 }
@@ -174,6 +187,12 @@ static bool complete_chain(struct worker *w, struct perfdata_sample *sample,
     else
         return false;
     return true;
+}
+
+static bool excludes_user_chains(const struct reading *reading,
+                                 const struct perfdata_sample *sample) {
+    const struct perfdata_event *event = &reading->profile->data->events.items[sample->event];
+    return event->flags >> ATTRIBUTE_EXCLUDE_CALLCHAIN_USER & 1;
 }
 
 /* Placed and hashed; counted with the batch. A chain of our own making is gone with the next one, so it ends a batch. */
@@ -212,7 +231,8 @@ static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64
                               .ending = ending,
                               .is_unwound = w->is_unwound,
                               .is_lbr = w->is_lbr,
-                              .is_alone = alone};
+                              .is_alone = alone,
+                              .excludes_user = excludes_user_chains(w->reading, sample)};
     p->stack.hash = stack_hash(&p->stack);
     if (w->index.slots)
         __builtin_prefetch(&w->index.slots[index_probe(&w->index, index_hash(&p->stack)).slot]);
@@ -294,11 +314,13 @@ static void pass_piece(void *context, unsigned number, size_t item) {
 }
 
 /* Room for as many stacks as there may be: what is not touched takes no memory. */
-static void worker_init(struct worker *w, struct reading *reading, unsigned threads) {
+static void worker_init(struct worker *w, struct reading *reading, struct building *building) {
     enum { STACKS_RESERVED = 1 << 20 };
-    uint64_t share = reading->profile->sample_count / threads * 5 / 4 + BATCH;
+    uint64_t share = reading->profile->sample_count / building->count * 5 / 4 + BATCH;
     w->reading = reading;
     w->tree = tree_new_part(reading->profile->tree);
+    w->building = building;
+    w->builder = building->count == 1 ? &building->builders[0] : NULL;
     vector_reserve(&w->stacks, share < STACKS_RESERVED ? share : STACKS_RESERVED);
     vector_push(&w->stacks, ((struct stack){0}));
 }
@@ -333,6 +355,18 @@ static const struct error *pass_error(const struct pass *pass) {
     return NULL;
 }
 
+/* A worker who is alone builds what he meets while it is at hand; several wait for each other first, and then share all of it out. */
+static void pass_build(struct pass *pass, struct building *building, unsigned threads) {
+    for (unsigned i = 0; i < threads; i++)
+        worker_init(&pass->workers[i], pass->reading, building);
+    parallel_run(threads, pass->reading->pieces.count, pass_piece, pass);
+    if (threads > 1)
+        building_add_waiting(building, pass->workers, threads);
+    if (threads > 1 && !pass->reading->profile->tree->keep_samples)
+        pass->reading->profile->paging = file_page_out(pass->reading->profile->data->file);
+    building_end(building, pass->workers, threads);
+}
+
 bool reading_pass2(struct reading *reading, struct error *error) {
     size_t pieces = reading->pieces.count;
     unsigned threads = reading->options->threads ? reading->options->threads : parallel_default();
@@ -341,15 +375,8 @@ bool reading_pass2(struct reading *reading, struct error *error) {
     struct pass pass = {.reading = reading};
     pass.workers = memory_zero(threads, sizeof *pass.workers);
     pass.errors = memory_zero(pieces, sizeof *pass.errors);
-    for (unsigned i = 0; i < threads; i++)
-        worker_init(&pass.workers[i], reading, threads);
-    parallel_run(threads, pieces, pass_piece, &pass);
-    if (threads > 1 && !reading->profile->tree->keep_samples)
-        reading->profile->paging = file_page_out(reading->profile->data->file);
-
+    pass_build(&pass, building_begin(reading, threads), threads);
     const struct error *failed = pass_error(&pass);
-    if (!failed)
-        reading_build(reading, pass.workers, threads);
     for (unsigned i = 0; i < threads; i++) {
         worker_add_notes(&pass.workers[i], reading->profile->tree);
         worker_release(&pass.workers[i]);

@@ -113,8 +113,6 @@ uint64_t reading_weight(const struct reading *reading, const struct perfdata_sam
 
 /* endings.c: a note of how many stacks are whole; after pass 2. */
 void reading_note_endings(struct reading *reading);
-/* Whether chains of an event of the tree's have the kernel's part alone. */
-bool reading_excludes_user_chains(const struct reading *reading, uint32_t event);
 
 /* spaces.c: makes the header's build ids findable by path; before pass 1. */
 void reading_index_build_ids(struct reading *reading);

@@ -24,6 +24,7 @@ struct slice {
         last; /* the last symbol that addr2line was imitated for, of `last_object`, and its answer */
     uint32_t last_object;
     struct text last_answer;
+    APART;
 };
 
 static void slice_release(struct slice *slice) {

@@ -20,15 +20,20 @@ struct stack {
     uint64_t epochs;
     uint64_t samples;
     uint64_t weight;
-    uint32_t chain_count;
+    union {
+        uint32_t chain_count;
+        uint32_t node; /* as soon as it has one: in its builder's tree */
+    };
     uint32_t series; /* in the worker's tree; its ending is unknown there */
     uint32_t user;   /* roots of the spaces */
     uint32_t kernel;
     uint8_t mode;    /* PERF_RECORD_MISC_… */
-    uint8_t ending;  /* ENDING_UNKNOWN: the chain will tell */
+    uint8_t ending;  /* ENDING_UNKNOWN: the chain will tell, when it is built */
     bool is_unwound; /* it has CHAIN_UNWOUND in it */
     bool is_lbr;
-    bool is_alone; /* no chain was recorded: the address is the sample's own */
+    bool is_alone;    /* no chain was recorded: the address is the sample's own */
+    bool excludes_user; /* the event records no user part of chains */
+    uint16_t builder;   /* by number: whose tree it goes into */
 };
 
 /* A sample whose place among the stacks has been asked for, but not yet looked at. */
@@ -48,7 +53,9 @@ struct worker {
     struct space_cursor cursor;
     VECTOR(struct stack) stacks; /* [0] is none */
     struct index index;          /* of the stacks */
-    struct arena arena;          /* chains of our own making */
+    struct building *building;
+    struct builder *builder; /* NULL: the stacks are built when all pieces are read */
+    struct arena arena;      /* chains of our own making */
     struct pending pending[BATCH];
     unsigned pending_count;
     struct buffer joined; /* the chain at hand, if it is of our own making */
@@ -61,6 +68,7 @@ struct worker {
     uint64_t filtered;
     uint64_t guests;
     uint64_t torn;
+    APART;
 };
 
 /* ---- unwound.c: each leaves the chain in w->joined, until the next call ---- */
@@ -81,9 +89,15 @@ void chain_add_leaf_caller(struct worker *w, struct perfdata_sample *sample,
 /* No chain was recorded, only an address. */
 void chain_of_address(struct worker *w, struct perfdata_sample *sample);
 
-/* ---- build.c ---- */
+/* ---- builders.c ---- */
 
-/* Adds all that the workers met to the profile's tree. */
-void reading_build(struct reading *reading, struct worker *workers, unsigned count);
+/* As many builders as threads. */
+struct building *building_begin(struct reading *reading, unsigned count);
+/* The number of the builder whose stack it is. */
+uint16_t building_share(const struct building *building, const struct stack *stack);
+/* Builds the stacks of all workers. */
+void building_add_waiting(struct building *building, struct worker *workers, unsigned count);
+/* Adds what was built, and all that the workers counted, to the profile's tree. */
+void building_end(struct building *building, const struct worker *workers, unsigned count);
 
 #endif

@@ -290,6 +290,20 @@ void tree_merge(struct tree *tree, struct tree *part) {
     tree_free(part);
 }
 
+uint32_t tree_append_nodes(struct tree *tree, const struct tree *part) {
+    uint32_t *locations = memory_zero(part->locations.count, sizeof *locations);
+    uint32_t before = (uint32_t)tree->nodes.count - 1;
+    for (size_t i = 1; i < part->locations.count; i++)
+        locations[i] = tree_add_location(tree, &part->locations.items[i]);
+    vector_reserve(&tree->nodes, tree->nodes.count + part->nodes.count);
+    for (size_t i = 1; i < part->nodes.count; i++) {
+        const struct node *node = &part->nodes.items[i];
+        tree_append_node(tree, node->parent ? before + node->parent : 0, locations[node->location]);
+    }
+    free(locations);
+    return before;
+}
+
 bool tree_check(const struct tree *tree, struct error *error) {
     if (tree->overflow)
         return error_set(error, ERROR_INPUT, "the weights add up to more than 2^64");

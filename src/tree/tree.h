@@ -186,6 +186,8 @@ static inline uint32_t tree_append_cell(struct tree *tree, const struct cell *ce
 void tree_keep_sample(struct tree *tree, const struct sample *sample); /* nothing unless keep_samples */
 /* Adds all that `part` counted, and its notes, and frees the part. */
 void tree_merge(struct tree *tree, struct tree *part);
+/* Puts the part's nodes behind the tree's own without looking for equal ones: views add up twins. Returns what a node's number grows by. */
+uint32_t tree_append_nodes(struct tree *tree, const struct tree *part);
 /* Only the part's series (and the threads that only its samples named): series[i] becomes what its series i is in the tree. */
 void tree_merge_series(struct tree *tree, const struct tree *part, uint32_t *series);
 /* Into key order, after all merges. */

@@ -1,0 +1,65 @@
+/*
+ * Private to the room: who makes nodes of stacks. Each builder has a tree and takes stacks that no other takes; builders.c joins what
+ * they built.
+ */
+#ifndef WICK_PROFILE_BUILDER_H
+#define WICK_PROFILE_BUILDER_H
+
+#include <pthread.h>
+
+#include "profile/worker.h"
+
+enum { BUILD_GROUP = 8 };
+
+/* One entry of a chain: an address, and what is known of it from its place. */
+struct entry {
+    uint64_t ip;
+    uint32_t what; /* mode, call and unwound bit */
+};
+
+/* A chain's entries, leaf first, and their hashes from the root: hashes[i] stands for the i + 1 entries next to the root, and the
+   epoch; never 0. */
+struct path {
+    VECTOR(struct entry) entries;
+    VECTOR(uint64_t) hashes;
+};
+
+/* A hash of 64 bits stands for the addresses of a way from the root, which leads to a node. */
+struct place {
+    uint64_t hash; /* 0: an empty slot */
+    uint32_t node;
+};
+
+/* Open addressing, at most half full. */
+struct places {
+    struct place *slots;
+    size_t size;
+    size_t used;
+};
+
+struct builder {
+    struct building *all;
+    struct tree *tree;
+    struct cached_location *cache;
+    struct places ways;
+    struct path paths[BUILD_GROUP];
+    uint64_t first_epochs; /* nodes of these need not be looked for in the tree; 0: none yet */
+    uint32_t nodes_before; /* what its nodes' numbers grow by when it is joined */
+    APART;
+};
+
+/* What all builders share. */
+struct building {
+    struct reading *reading;
+    struct builder *builders;
+    unsigned count;
+    bool *prefetched; /* by object; NULL: everything is done in this thread */
+    pthread_mutex_t prefetching;
+};
+
+void builder_init(struct builder *builder, struct building *all, struct tree *tree, size_t stacks);
+void builder_release(struct builder *builder);
+/* Finds or makes the stacks' nodes, and tells how they end. */
+void builder_add(struct builder *builder, struct stack *const *stacks, size_t count);
+
+#endif

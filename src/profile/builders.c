@@ -1,0 +1,121 @@
+/*
+ * Sharing stacks out among builders, and joining what they built.
+ *
+ * Stacks that begin alike at the root are one builder's, so that the trees have only the nodes near the root in common. These stay as they
+ * are, once in each: finding twins would cost more than building does, and views add them up.
+ */
+#include <stdlib.h>
+
+#include "profile/builder.h"
+
+/* Of an address only the place in its page counts, which is the same wherever a loader put it. */
+uint16_t building_share(const struct building *all, const struct stack *stack) {
+    enum { DEPTH = 12, IN_PAGE = 0xfff };
+    uint64_t hash = 0;
+    for (uint32_t i = 1; all->count > 1 && i <= DEPTH && i <= stack->chain_count; i++) {
+        uint64_t ip = load_u64(stack->chain + 8 * (size_t)(stack->chain_count - i));
+        hash = (hash ^ (ip & IN_PAGE)) * 0x9E3779B97F4A7C15ull;
+    }
+    return (uint16_t)((hash >> 32) % all->count);
+}
+
+struct building *building_begin(struct reading *reading, unsigned count) {
+    struct building *all = memory_zero(1, sizeof *all);
+    struct profile *profile = reading->profile;
+    *all = (struct building){.reading = reading, .count = count};
+    lock_init_brief(&all->prefetching);
+    if (count > 1 && !reading->options->no_names)
+        all->prefetched = memory_zero(objects_count(profile->objects) + 1, sizeof *all->prefetched);
+    all->builders = memory_zero(count, sizeof *all->builders);
+    for (unsigned i = 0; i < count; i++)
+        builder_init(&all->builders[i], all, i == 0 ? profile->tree : tree_new_part(profile->tree),
+                     profile->sample_count / count);
+    return all;
+}
+
+/* ---- stacks that wait for their builders ---- */
+
+struct waiting {
+    struct building *all;
+    struct worker *workers;
+    unsigned worker_count;
+};
+
+static void build_waiting(void *context, unsigned thread, size_t item) {
+    struct waiting *w = context;
+    struct builder *b = &w->all->builders[item];
+    struct stack *group[BUILD_GROUP];
+    size_t count = 0;
+    for (unsigned i = 0; i < w->worker_count; i++)
+        for (size_t k = 1; k < w->workers[i].stacks.count; k++) {
+            struct stack *stack = &w->workers[i].stacks.items[k];
+            if (stack->builder == item)
+                group[count++] = stack;
+            if (count == BUILD_GROUP) {
+                builder_add(b, group, count);
+                count = 0;
+            }
+        }
+    builder_add(b, group, count);
+}
+
+void building_add_waiting(struct building *all, struct worker *workers, unsigned count) {
+    struct waiting waiting = {all, workers, count};
+    parallel_run(all->count, all->count, build_waiting, &waiting);
+}
+
+/* ---- joining ---- */
+
+/* What was counted on each stack, under its series with the ending that is known by now; and the samples, which name their stacks. */
+static void join_worker(const struct building *all, struct tree *tree, const struct worker *w) {
+    uint32_t *series = memory_zero(w->tree->series.count, sizeof *series);
+    uint32_t(*ended)[ENDING_UNKNOWN + 1] = memory_zero(w->tree->series.count, sizeof *ended);
+    tree_merge_series(tree, w->tree, series);
+    uint32_t first = (uint32_t)tree->cells.count - 1;
+    vector_reserve(&tree->cells, tree->cells.count + w->stacks.count);
+    for (size_t i = 1; i < w->stacks.count; i++) {
+        const struct stack *stack = &w->stacks.items[i];
+        uint32_t *known = &ended[stack->series][stack->ending];
+        if (!*known) {
+            struct series copy = tree->series.items[series[stack->series]];
+            copy.ending = stack->ending;
+            *known = tree_add_series(tree, &copy);
+        }
+        uint32_t before = stack->node ? all->builders[stack->builder].nodes_before : 0;
+        struct cell cell = {.node = before + stack->node,
+                            .series = *known,
+                            .samples = stack->samples,
+                            .weight = stack->weight};
+        tree_append_cell(tree, &cell);
+    }
+    for (size_t i = 0; i < w->tree->samples.count; i++) {
+        struct sample sample = w->tree->samples.items[i];
+        const struct cell *cell = &tree->cells.items[first + sample.node];
+        sample.node = cell->node;
+        sample.series = cell->series;
+        tree_keep_sample(tree, &sample);
+    }
+    free(series);
+    free(ended);
+}
+
+static void building_free(struct building *all) {
+    for (unsigned i = 0; i < all->count; i++) {
+        builder_release(&all->builders[i]);
+        if (i > 0)
+            tree_free(all->builders[i].tree);
+    }
+    pthread_mutex_destroy(&all->prefetching);
+    free(all->prefetched);
+    free(all->builders);
+    free(all);
+}
+
+void building_end(struct building *all, const struct worker *workers, unsigned count) {
+    struct tree *tree = all->reading->profile->tree;
+    for (unsigned i = 1; i < all->count; i++)
+        all->builders[i].nodes_before = tree_append_nodes(tree, all->builders[i].tree);
+    for (unsigned i = 0; i < count; i++)
+        join_worker(all, tree, &workers[i]);
+    building_free(all);
+}
