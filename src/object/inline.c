@@ -84,11 +84,6 @@ static struct units *units_of(struct objects *objects, struct object *object) {
     return units;
 }
 
-void object_index_inlines(struct objects *objects, struct object *object) {
-    if (object->identity.kind == OBJECT_FILE || object->identity.kind == OBJECT_VDSO)
-        units_of(objects, object);
-}
-
 bool object_inlines_changed(const struct object *object, struct error *error) {
     struct units *units = object->extras[SLOT_UNITS].data;
     if (!units || !units->image)
@@ -146,6 +141,26 @@ static void chain_fill(const struct question *q, const struct inline_entry **ent
     }
 }
 
+/* The unit's lock is held, but in the common case not while the name is looked for: all of a program may be one unit. */
+static void name_entry(const struct question *q, struct unit *unit, struct dwarf_handle *handle,
+                       struct inline_entry *entry) {
+    struct buffer name = {0};
+    bool is_linkage = false, unlocked = unit->split == SPLIT_NONE;
+    if (entry->named)
+        return;
+    if (unlocked)
+        pthread_mutex_unlock(&unit->lock);
+    entry_find_name(q->units, unit, handle, entry, &name, &is_linkage);
+    if (unlocked)
+        pthread_mutex_lock(&unit->lock);
+    if (!entry->named) {
+        entry->name = arena_copy(&unit->arena, buffer_text(&name));
+        entry->is_linkage = is_linkage;
+        __atomic_store_n(&entry->named, true, __ATOMIC_RELEASE);
+    }
+    buffer_release(&name);
+}
+
 /* True when the unit has code there. */
 static bool ask_unit_slowly(const struct question *q, struct unit *unit) {
     const struct inline_entry *entries[CHAIN_MAX];
@@ -158,7 +173,7 @@ static bool ask_unit_slowly(const struct question *q, struct unit *unit) {
     size_t count = entries_at(table, q->address, q->lines, entries, &ready);
     for (size_t i = 0; i < count; i++) {
         struct inline_entry *entry = &table->entries[entries[i] - table->entries];
-        entry_name(q->units, unit, handle, entry);
+        name_entry(q, unit, handle, entry);
         if (q->lines)
             entry_place(q->units, unit, handle, entry);
     }
@@ -219,6 +234,13 @@ bool objects_inlines(struct objects *objects, uint32_t id, uint64_t address, boo
     struct question question = {units, at, at - address, lines, chain};
     ask_units(&question);
     return chain->count > 0;
+}
+
+void object_prefetch_inlines(struct objects *objects, struct object *object, uint64_t address) {
+    struct inline_chain chain = {0};
+    if (object->identity.kind == OBJECT_FILE || object->identity.kind == OBJECT_VDSO)
+        objects_inlines(objects, object->id, address, false, &chain);
+    vector_release(&chain);
 }
 
 void objects_inline_notes(struct objects *objects, struct notes *notes) {

@@ -112,8 +112,8 @@ bool unit_dies(struct units *units, struct unit *unit, struct dwarf_handle *hand
                Dwarf_Die *unit_die, Dwarf_Die *code_die);
 
 /* inline_names.c: with the unit's lock held. */
-void entry_name(struct units *units, struct unit *unit, struct dwarf_handle *handle,
-                struct inline_entry *entry);
+void entry_find_name(struct units *units, struct unit *unit, struct dwarf_handle *handle,
+                     const struct inline_entry *entry, struct buffer *name, bool *is_linkage);
 void entry_place(struct units *units, struct unit *unit, struct dwarf_handle *handle,
                  struct inline_entry *entry);
 /* The line of an address. */

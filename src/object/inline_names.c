@@ -47,23 +47,15 @@ static const char *die_name(Dwarf_Die *die, bool *is_linkage) {
     return NULL;
 }
 
-void entry_name(struct units *units, struct unit *unit, struct dwarf_handle *handle,
-                struct inline_entry *entry) {
+void entry_find_name(struct units *units, struct unit *unit, struct dwarf_handle *handle,
+                     const struct inline_entry *entry, struct buffer *name, bool *is_linkage) {
     Dwarf_Die unit_die, code_die, die;
-    if (entry->named)
+    if (!entry_die(units, unit, handle, entry, &unit_die, &code_die, &die))
         return;
-    const char *raw = NULL;
-    if (entry_die(units, unit, handle, entry, &unit_die, &code_die, &die)) {
-        raw = die_name(&die, &entry->is_linkage);
-        entry->is_linkage |= is_unmangled(&code_die);
-    }
-    struct text name = text_of(raw);
-    struct buffer demangled = {0};
-    if (raw && demangle(&units->objects->options, name, &demangled))
-        name = buffer_text(&demangled);
-    entry->name = arena_copy(&unit->arena, name);
-    buffer_release(&demangled);
-    __atomic_store_n(&entry->named, true, __ATOMIC_RELEASE);
+    const char *raw = die_name(&die, is_linkage);
+    *is_linkage |= is_unmangled(&code_die);
+    if (raw && !demangle(&units->objects->options, text_of(raw), name))
+        buffer_add(name, text_of(raw));
 }
 
 static uint32_t attribute_u32(Dwarf_Die *die, unsigned name) {

@@ -41,6 +41,7 @@ struct object {
     enum file_trouble trouble;
     char *changed; /* a file that shrank and was let go, or NULL */
     struct object_extra extras[SLOT_COUNT];
+    bool prefetched; /* atomic: it was wished for */
 
     /* Symbols: published whole, then read by everybody. */
     _Atomic(struct symbols *) symbols;
@@ -62,14 +63,15 @@ struct objects {
     VECTOR(struct object *) items; /* [0] is none */
     struct index index;
     uint32_t kernel; /* the first OBJECT_KERNEL, or 0: where modules find their symbols */
-    struct prefetcher *prefetcher; /* NULL: nothing was to be read ahead yet */
+    struct prefetcher *prefetcher;
 };
 
 /* ---- reading ahead: prefetch.c ---- */
 
-void prefetcher_free(struct prefetcher *prefetcher); /* NULL is fine */
-/* inline.c: finds the object's compilation units, if it has any. */
-void object_index_inlines(struct objects *objects, struct object *object);
+struct prefetcher *prefetcher_new(struct objects *objects);
+void prefetcher_free(struct prefetcher *prefetcher);
+/* inline.c: finds the object's compilation units, if it has any, and reads the one at the address. */
+void object_prefetch_inlines(struct objects *objects, struct object *object, uint64_t address);
 /* inline.c: whether a file that was opened for them shrank. With the object's lock held. */
 bool object_inlines_changed(const struct object *object, struct error *error);
 

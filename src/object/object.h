@@ -83,8 +83,9 @@ struct symbol {
 /* Loads what is needed at the first call for an object, under its lock. False: no symbol there. */
 bool objects_symbol(struct objects *objects, uint32_t id, uint64_t address, struct symbol *symbol);
 
-/* Starts reading an object's symbols and, when asked, the list of its compilation units, in the background. */
-void objects_prefetch(struct objects *objects, uint32_t id, bool inlines);
+/* Starts reading, in the background, an object's symbols and, when asked, the list of its compilation units and the one at the address.
+   Thread-safe. */
+void objects_prefetch(struct objects *objects, uint32_t id, uint64_t address, bool inlines);
 /* The same of the kernel, after it was added and its reference set; does nothing when there is none. */
 void objects_prefetch_kernel(struct objects *objects);
 

@@ -53,14 +53,20 @@ static uint32_t kernel_beyond(const struct reading *reading, unsigned mode, uint
     return found ? reading->kernel_object : 0;
 }
 
-/* Each object once. */
-static void prefetch_object(struct building *all, uint32_t object) {
-    if (!object || !all->prefetched ||
-        __atomic_exchange_n(&all->prefetched[object], true, __ATOMIC_RELAXED))
-        return;
-    pthread_mutex_lock(&all->prefetching);
-    objects_prefetch(all->reading->profile->objects, object, !all->reading->options->no_inline);
-    pthread_mutex_unlock(&all->prefetching);
+static void prefetch_object(const struct building *all, uint32_t object, uint64_t address) {
+    if (object && all->prefetches)
+        objects_prefetch(all->reading->profile->objects, object, address,
+                         !all->reading->options->no_inline);
+}
+
+void building_prefetch(const struct building *all, const struct stack *stack) {
+    for (uint32_t i = 0; i < stack->chain_count; i++) {
+        uint64_t ip = load_u64(stack->chain + 8 * (size_t)i);
+        const struct mapping *mapping =
+            ip < CONTEXT_MARKERS_FROM ? mapping_of(all->reading, stack, MODE_USER, ip) : NULL;
+        if (mapping)
+            prefetch_object(all, mapping->object, ip - mapping->start + mapping->offset);
+    }
 }
 
 /* A return address belongs to the call before it, also when it is the first byte of another mapping; perf doesn't mind. */
@@ -78,7 +84,7 @@ static uint32_t location_find(struct builder *b, const struct stack *stack,
         .call = back,
         .unwound = entry->what & WHAT_UNWOUND,
     };
-    prefetch_object(b->all, location.object);
+    prefetch_object(b->all, location.object, location.address - back);
     return tree_add_location(b->tree, &location);
 }
 
@@ -249,9 +255,9 @@ static enum start start_of(struct builder *b, const struct stack *stack,
     const struct location *location = &b->tree->locations.items[cached->location];
     struct symbol symbol;
     if (cached->start == START_UNKNOWN) {
-        bool named = location->object &&
-                     objects_symbol(b->all->reading->profile->objects, location->object,
-                                    location->address - location->call, &symbol);
+        bool named =
+            location->object && objects_symbol(b->all->reading->profile->objects, location->object,
+                                               location->address - location->call, &symbol);
         cached->start = !named                                          ? START_NAMELESS
                         : unwind_is_first_by_frame_pointer(symbol.name) ? START_YES
                                                                         : START_NO;

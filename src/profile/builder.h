@@ -5,8 +5,6 @@
 #ifndef WICK_PROFILE_BUILDER_H
 #define WICK_PROFILE_BUILDER_H
 
-#include <pthread.h>
-
 #include "profile/worker.h"
 
 enum { BUILD_GROUP = 8 };
@@ -53,8 +51,7 @@ struct building {
     struct reading *reading;
     struct builder *builders;
     unsigned count;
-    bool *prefetched; /* by object; NULL: everything is done in this thread */
-    pthread_mutex_t prefetching;
+    bool prefetches; /* there is a thread to spare for reading objects */
 };
 
 void builder_init(struct builder *builder, struct building *all, struct tree *tree, size_t stacks);

@@ -22,10 +22,8 @@ uint16_t building_share(const struct building *all, const struct stack *stack) {
 struct building *building_begin(struct reading *reading, unsigned count) {
     struct building *all = memory_zero(1, sizeof *all);
     struct profile *profile = reading->profile;
-    *all = (struct building){.reading = reading, .count = count};
-    lock_init_brief(&all->prefetching);
-    if (count > 1 && !reading->options->no_names)
-        all->prefetched = memory_zero(objects_count(profile->objects) + 1, sizeof *all->prefetched);
+    *all = (struct building){
+        .reading = reading, .count = count, .prefetches = count > 1 && !reading->options->no_names};
     all->builders = memory_zero(count, sizeof *all->builders);
     for (unsigned i = 0; i < count; i++)
         builder_init(&all->builders[i], all, i == 0 ? profile->tree : tree_new_part(profile->tree),
@@ -105,8 +103,6 @@ static void building_free(struct building *all) {
         if (i > 0)
             tree_free(all->builders[i].tree);
     }
-    pthread_mutex_destroy(&all->prefetching);
-    free(all->prefetched);
     free(all->builders);
     free(all);
 }

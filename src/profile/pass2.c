@@ -108,6 +108,7 @@ static uint32_t stack_find(const struct worker *w, const struct stack *stack) {
 
 /* What is not in the file has to be kept. */
 static uint32_t stack_add(struct worker *w, const struct pending *p) {
+    enum { ALL_PREFETCHED = 64, SOME_PREFETCHED = 256 };
     uint32_t id = (uint32_t)w->stacks.count;
     struct stack stack = p->stack;
     if (p->is_made) {
@@ -115,6 +116,8 @@ static uint32_t stack_add(struct worker *w, const struct pending *p) {
         stack.chain = (const uint8_t *)arena_copy(&w->arena, bytes).data;
     }
     stack.builder = building_share(w->building, &stack);
+    if (!w->builder && (id < ALL_PREFETCHED || id % SOME_PREFETCHED == 0))
+        building_prefetch(w->building, &stack);
     vector_push(&w->stacks, stack);
     index_add(&w->index, index_hash(&stack), id);
     return id;

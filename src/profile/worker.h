@@ -95,6 +95,8 @@ void chain_of_address(struct worker *w, struct perfdata_sample *sample);
 struct building *building_begin(struct reading *reading, unsigned count);
 /* The number of the builder whose stack it is. */
 uint16_t building_share(const struct building *building, const struct stack *stack);
+/* Begins to read the files that a stack, which waits to be built, has its code in. */
+void building_prefetch(const struct building *building, const struct stack *stack);
 /* Builds the stacks of all workers. */
 void building_add_waiting(struct building *building, struct worker *workers, unsigned count);
 /* Adds what was built, and all that the workers counted, to the profile's tree. */
