@@ -2,9 +2,9 @@
  * The load beside a recording: a shell command in a process group of its own, under a keeper.
  *
  * The keeper is a child of wick that outlives the command and waits for one thing: that wick closes its end of a pipe, as it does
- * when the recording is over and as the kernel does however wick ends. It then asks the whole group to end, and makes it end two
- * seconds later. So nothing that the command started in its group is left running, whatever happens to wick. What the command
- * ended with comes back through a second pipe.
+ * when the recording is over and as the kernel does however wick ends. It then asks all that the command started to end, and makes it end two
+ * seconds later: its group, and whatever left the group, which becomes the keeper's child as soon as its parent is gone. So nothing is left running,
+ * whatever happens to wick. What the command ended with comes back through a second pipe.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,11 +37,34 @@ static bool keeper_reap(pid_t command, int told) {
     return pid < 0 && errno == ECHILD;
 }
 
-static void keeper_end_group(pid_t command, int told) {
+/* The keeper's own children, as the kernel lists them; none where it does not (CONFIG_PROC_CHILDREN). */
+static void keeper_signal_children(int signal, bool group_too) {
+    char text[4096];
+    int list = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    ssize_t length = list < 0 ? 0 : read(list, text, sizeof text);
+    pid_t pid = 0;
+    for (ssize_t i = 0; i < length; i++) { /* "12 345 " */
+        if (text[i] >= '0' && text[i] <= '9') {
+            pid = pid * 10 + text[i] - '0';
+            continue;
+        }
+        if (pid > 1 && (group_too || getpgid(pid) != getpgrp()))
+            kill(pid, signal);
+        pid = 0;
+    }
+    if (list >= 0)
+        close(list);
+}
+
+static void keeper_end_all(pid_t command, int told) {
     kill(0, SIGTERM);
-    for (int tries = 0; tries < PATIENCE; tries++) {
+    for (int tries = 0; tries < 2 * PATIENCE; tries++) {
         if (keeper_reap(command, told))
             _exit(0);
+        if (tries < PATIENCE)
+            keeper_signal_children(SIGTERM, false);
+        else
+            keeper_signal_children(SIGKILL, true);
         pause_briefly();
     }
     kill(0, SIGKILL); /* itself, too */
@@ -88,7 +111,7 @@ static void keeper_main(const char *line, const char *log, int wick_lives, int t
             read(polled[1].fd, &what, sizeof what) == sizeof what)
             keeper_reap(command, told);
     }
-    keeper_end_group(command, told);
+    keeper_end_all(command, told);
 }
 
 /* ---- wick's side ---- */

@@ -67,7 +67,7 @@ void run_release(struct run *run);
 
 /* ---- the load beside it ------------------------------------------------------------------- */
 
-/* A shell command that runs beside the recording. However wick ends, all that the command started in its group ends, too. */
+/* A shell command that runs beside the recording. However wick ends, all that the command started ends, too. */
 struct load {
     const char *line; /* NULL: there is none */
     pid_t keeper;
