@@ -82,6 +82,7 @@ extern const struct option options_filter[];  /* --event --comm --pid --tid --cp
 extern const struct option options_waits[];   /* --off-cpu --wall --wakers --min --max */
 extern const struct option options_symbols[]; /* --symfs --kallsyms --no-inline … */
 extern const struct option options_root[];    /* --no-comm --show-pid … */
+bool set_source_lines(const char *value, struct error *error); /* --srcline, where options_names are too many */
 extern const struct option options_names[];   /* --srcline --mark-kernel … */
 extern const struct option options_shape[];   /* --weight --fold-recursion --max-depth */
 extern const struct option options_formats[]; /* --comm-first --no-modules --keep-offsets --ghc */

@@ -30,6 +30,7 @@ static const struct option options_run[] = {
      "fewer are too few for conclusions: exit status 4; 200 by default"},
     {"allow-partial", 0, OPTION_FLAG, &allow_partial, NULL,
      "publish a run with too few samples all the same"},
+    {"srcline", 0, OPTION_CALL, set_source_lines, NULL, "frames carry file:line, in every view"},
     {"capture", 0, OPTION_FLAG, &capture, NULL, "keep the target's output in the run (target.log)"},
     {"compare", 0, OPTION_TEXT, &compared, "DIR",
      "an earlier run's directory: adds what changed since, as picture, text and table"},

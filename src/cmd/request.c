@@ -145,7 +145,7 @@ static bool set_mark_all(const char *value, struct error *error) {
     return true;
 }
 
-static bool set_source_lines(const char *value, struct error *error) {
+bool set_source_lines(const char *value, struct error *error) {
     request.import.profile.source_lines = request.naming.source_lines = true;
     return true;
 }

@@ -1,6 +1,8 @@
 #include "cmd/cmd.h"
 
 static const struct option options_perf[] = {
+    {"srcline", 0, OPTION_CALL, set_source_lines, NULL,
+     "file:line below each frame that has one"},
     {"input", 'i', OPTION_LIST, &request.operands, "FILE", "the recording, as perf script has it"},
     {0},
 };
@@ -40,6 +42,7 @@ static int write_script(const struct profile *profile) {
     struct out out;
     struct script_options options = {
         .threads = request.threads ? request.threads : parallel_default(),
+        .source_lines = request.naming.source_lines,
         .compat_perf = request.import.profile.compat_perf,
     };
     if (!output_open(&out, &error))

@@ -13,6 +13,17 @@ enum { LINES_CHUNK = 256, ROWS_CHUNK = 256 };
 
 /* ---- the lines of locations ---- */
 
+static void line_add_source(const struct script *script, struct buffer *buffer,
+                            const struct frame *frame) {
+    if (!script->source_lines || !frame || !frame->file || !frame->line)
+        return;
+    struct text file = strings_get(script->profile->tree->strings, frame->file);
+    size_t slash = text_find_last(file, '/');
+    buffer_add(buffer, TEXT("  "));
+    buffer_add_shown(buffer, slash == SIZE_MAX ? file : text_from(file, slash + 1));
+    buffer_printf(buffer, ":%u\n", frame->line);
+}
+
 static void line_add_frame(const struct script *script, struct buffer *buffer,
                            const struct location *location, const struct frame *frame, bool brief) {
     const struct profile *profile = script->profile;
@@ -45,9 +56,10 @@ size_t script_add_lines(const struct script *script, struct buffer *buffer, uint
     const struct location *location = &tree->locations.items[id];
     size_t last = buffer->count;
     for (uint32_t i = location->frame_count; i-- > 0;) {
+        const struct frame *frame = &tree->frames.items[location->first_frame + i];
         last = buffer->count;
-        line_add_frame(script, buffer, location, &tree->frames.items[location->first_frame + i],
-                       brief);
+        line_add_frame(script, buffer, location, frame, brief);
+        line_add_source(script, buffer, frame);
     }
     if (!location->frame_count)
         line_add_frame(script, buffer, location, NULL, brief);
@@ -122,7 +134,7 @@ static bool rows_chunk(void *context, unsigned worker, size_t item, struct buffe
 bool script_write(struct out *out, const struct profile *profile,
                   const struct script_options *options, struct error *error) {
     unsigned threads = options->threads ? options->threads : parallel_default();
-    struct script script = {.profile = profile};
+    struct script script = {.profile = profile, .source_lines = options->source_lines};
     struct arena *arenas = memory_zero(threads, sizeof *arenas);
     struct buffer_apart *buffers = memory_zero(threads, sizeof *buffers);
     script_events_init(&script, options->compat_perf);

@@ -47,6 +47,7 @@ struct script_row {
 
 struct script {
     const struct profile *profile;
+    bool source_lines;
     struct script_event *events; /* as many as the perfdata's */
     struct text *comms;          /* of each series */
     struct script_line *lines;   /* of each location */
@@ -60,7 +61,8 @@ struct script {
 
 /* script.c: the lines of one location, innermost first. `brief`: without offsets and objects. The last one begins at the offset that is
    returned. */
-size_t script_add_lines(const struct script *script, struct buffer *buffer, uint32_t location, bool brief);
+size_t script_add_lines(const struct script *script, struct buffer *buffer, uint32_t location,
+                        bool brief);
 
 /* script_columns.c */
 void script_events_init(struct script *script, bool compat_perf);
