@@ -6,6 +6,8 @@
  */
 #include "object/inline.h"
 
+#include <elfutils/libdwfl.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* How many units may claim an address before we stop asking: nested ranges of hostile files, or identical code folded. */
@@ -21,6 +23,9 @@ static const struct note_kind note_split = {
 static const struct note_kind note_package = {
     "dwp-unread", "# compiled units have their debug information in a .dwp, which this libdw does "
                   "not read (0.191 does): functions inlined in them are not shown"};
+static const struct note_kind note_package_lacks = {
+    "dwp-lacks", "# compiled units have their debug information in .dwo files that are not there, "
+                 "nor in the .dwp: functions inlined in them are not shown"};
 
 static void units_release(void *data) {
     struct units *units = data;
@@ -33,6 +38,7 @@ static void units_release(void *data) {
     free(units->items);
     vector_release(&units->ranges);
     elf_image_free(units->alternate);
+    free(units->real_path);
     pthread_mutex_destroy(&units->pool_lock);
     pthread_cond_destroy(&units->pool_freed);
     free(units);
@@ -243,6 +249,19 @@ void object_prefetch_inlines(struct objects *objects, struct object *object, uin
     vector_release(&chain);
 }
 
+/* libdw decides at run time: the one found may be another than wick was built with. */
+static bool reads_packages(void) {
+    unsigned major = 0, minor = 0;
+    const char *version = dwfl_version(NULL);
+    return version && sscanf(version, "%u.%u", &major, &minor) == 2 && (major > 0 || minor >= 191);
+}
+
+static const struct note_kind *note_of_splits(const struct units *units) {
+    if (!units->has_package)
+        return &note_split;
+    return reads_packages() ? &note_package_lacks : &note_package;
+}
+
 void objects_inline_notes(struct objects *objects, struct notes *notes) {
     for (uint32_t id = 1; id <= objects_count(objects); id++) {
         struct object *object = objects_object(objects, id);
@@ -250,7 +269,7 @@ void objects_inline_notes(struct objects *objects, struct notes *notes) {
         if (units && units->alternate_missing)
             notes_add(notes, &note_alternate, 1, id, "%.*s", TEXT_ARGS(object->identity.path));
         if (units && units->splits_missing)
-            notes_add(notes, units->has_package ? &note_package : &note_split,
-                      units->splits_missing, id, "%.*s", TEXT_ARGS(object->identity.path));
+            notes_add(notes, note_of_splits(units), units->splits_missing, id, "%.*s",
+                      TEXT_ARGS(object->identity.path));
     }
 }

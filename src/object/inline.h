@@ -69,6 +69,7 @@ struct units {
     struct elf_image *alternate;   /* the dwz file */
     bool alternate_missing;
     bool by_descriptor;      /* libdw has to know where the file is */
+    char *real_path;         /* where that is, without links; or NULL */
     bool has_package;        /* a .dwp is there */
     bool splits_changed;     /* atomic: a .dwo or .dwp shrank while libdw read it */
     uint64_t splits_missing; /* atomic: units that were hit whose .dwo was not found */

@@ -8,6 +8,7 @@
 #include "object/inline.h"
 
 #include <dwarf.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,7 +37,7 @@ static bool split_path(const struct units *units, Dwarf_Die *die, bool with_dire
         name = attribute_text(die, DW_AT_GNU_dwo_name);
     if (!name || !*name)
         return false;
-    struct text program = text_of(units->image->file.path);
+    struct text program = text_of(units->real_path);
     size_t slash = text_find_last(program, '/');
     path->count = 0;
     if (units->by_descriptor && slash != SIZE_MAX)
@@ -59,8 +60,19 @@ void units_choose_way(struct units *units, Dwarf_Die *skeleton) {
     bool is_there;
     if (!units->by_descriptor && split_path(units, skeleton, true, &path) &&
         !(path.items[0] == '/' && is_regular(path.items, &is_there)))
-        units->by_descriptor = !units->image->copy;
+        units->by_descriptor =
+            !units->image->copy && (units->real_path = realpath(units->image->file.path, NULL));
     buffer_release(&path);
+}
+
+/* Where libdw looks for one .dwp, if it reads them and knows where the program is. */
+static bool has_package(const struct units *units, bool *is_there) {
+    struct buffer path = {0};
+    buffer_printf(&path, "%s.dwp", units->real_path ? units->real_path : units->image->file.path);
+    buffer_add_char(&path, 0);
+    bool found = is_regular(path.items, is_there);
+    buffer_release(&path);
+    return found;
 }
 
 /* Nothing but files is where libdw will look. */
@@ -71,22 +83,13 @@ static bool is_safe(const struct units *units, Dwarf_Die *skeleton) {
         if (split_path(units, skeleton, with_directory, &path))
             safe = is_regular(path.items, &is_there) || !is_there;
     buffer_release(&path);
-    return safe;
-}
-
-static bool has_package(const struct units *units) {
-    struct buffer path = {0};
-    bool is_there;
-    buffer_printf(&path, "%s.dwp", units->image->file.path);
-    buffer_add_char(&path, 0);
-    bool found = is_regular(path.items, &is_there);
-    buffer_release(&path);
-    return found;
+    return safe && (has_package(units, &is_there) || !is_there);
 }
 
 static void note_missing(struct units *units) {
+    bool is_there;
     if (__atomic_fetch_add(&units->splits_missing, 1, __ATOMIC_RELAXED) == 0)
-        __atomic_store_n(&units->has_package, has_package(units), __ATOMIC_RELAXED);
+        __atomic_store_n(&units->has_package, has_package(units, &is_there), __ATOMIC_RELAXED);
 }
 
 void unit_split(struct units *units, struct unit *unit, Dwarf_Die *unit_die, Dwarf_Die *split) {

@@ -2,6 +2,7 @@
 
 #include "self.h"
 
+#include <elfutils/libdwfl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -226,6 +227,28 @@ static bool is_noted(const struct notes *notes, const char *kind) {
     return false;
 }
 
+static bool reads_packages(void) {
+    unsigned major = 0, minor = 0;
+    sscanf(dwfl_version(NULL), "%u.%u", &major, &minor);
+    return major > 0 || minor >= 191;
+}
+
+/* All units' functions in one file beside the program, reached through a link as well. */
+static void check_package(const char *folder, const char *compiler, const char *flags) {
+    struct notes notes = {0};
+    char linked[300];
+    build(folder, compiler, flags);
+    run_in(folder, "mkdir -p linked && dwp -e program -o program.dwp && rm *.dwo && "
+                   "ln -sf ../program linked/program");
+    snprintf(linked, sizeof linked, "%s/linked", folder);
+    bool found = places_in(folder, &notes) && places_in(linked, &notes);
+    assert_int_equal(found, reads_packages());
+    assert_int_equal(is_noted(&notes, "dwp-unread"), !reads_packages());
+    assert_int_equal(notes.count, !reads_packages());
+    run_in(folder, "rm -r linked program.dwp");
+    notes_release(&notes);
+}
+
 static void check_split(const char *folder, const char *compiler, const char *flags) {
     struct notes notes = {0};
     char elsewhere[300], command[700];
@@ -244,7 +267,13 @@ static void check_split(const char *folder, const char *compiler, const char *fl
     notes = (struct notes){0};
     run_in(elsewhere, "rm *.dwo && : > program.dwp");
     assert_int_equal(places_in(elsewhere, &notes), 0);
-    assert_true(is_noted(&notes, "dwp-unread"));
+    assert_true(is_noted(&notes, reads_packages() ? "dwp-lacks" : "dwp-unread"));
+    notes_release(&notes);
+    /* Nor for a package that is a pipe. */
+    notes = (struct notes){0};
+    run_in(elsewhere, "rm program.dwp && mkfifo program.dwp");
+    assert_int_equal(places_in(elsewhere, &notes), 0);
+    assert_true(is_noted(&notes, "dwo-missing"));
     notes_release(&notes);
     snprintf(command, sizeof command, "rm -r %s", elsewhere);
     assert_int_equal(system(command), 0);
@@ -262,6 +291,8 @@ static void test_split(void **unused) {
     for (size_t i = 0; i < COUNT_OF(forms); i++)
         if (is_installed(forms[i][0]))
             check_split(folder, forms[i][0], forms[i][1]);
+    if (is_installed("dwp") && is_installed("gcc"))
+        check_package(folder, "gcc", "-gdwarf-4 -gsplit-dwarf");
     folder_remove(folder);
 }
 
