@@ -126,19 +126,18 @@ static void settle_quiet(struct code *code) {
     code->quiet[1] = inside ? code->target : NO_ADDRESS;
 }
 
-/* What was called before the address returns to it. If the bytes before it can't be read, none was. */
-static bool follows_call(uint64_t pc, bool *readable) {
+/* What was called before the address returns to it: a call is there, or nobody can read what is. */
+static void settle_returns(struct code *code) {
     uint8_t before[8];
-    *readable = guest_read(pc - sizeof before, before, sizeof before);
-    return *readable && classify_follows_call(plugin.classifier, before);
+    bool readable = guest_read(code->pc - sizeof before, before, sizeof before);
+    code->follows_call = readable && classify_follows_call(plugin.classifier, before);
+    code->may_return = code->follows_call || !readable;
 }
 
-/* The stack may have changed when the guest comes here. */
-static bool is_entry(uint64_t pc) {
+/* A signal may lead here: to where a function begins, or to code without one. */
+static bool may_surprise(uint64_t pc) {
     uint32_t function = function_at(pc);
-    bool readable;
-    return !function || functions_start(plugin.functions, function) == pc ||
-           follows_call(pc, &readable) || !readable;
+    return !function || functions_start(plugin.functions, function) == pc;
 }
 
 /* x86: one that repeats itself is a block of its own from its second round on. Other instructions have these prefixes
@@ -153,17 +152,17 @@ static bool may_repeat(const struct qemu_plugin_tb *block, const struct code *co
     return found && code->control == CONTROL_NONE;
 }
 
-/* True if neither on the way into a block nor out of it can anything happen to the stack, and no block that follows it can
-   mistake it for another. */
+/* True if neither on the way into a block nor out of it can anything happen to the stack, and what follows it is not taken for a
+   signal's handler. */
 static bool is_silent(const struct qemu_plugin_tb *block, const struct code *code) {
     bool jumps = code->control == CONTROL_BRANCH || code->control == CONTROL_JUMP;
     if ((code->control != CONTROL_NONE && !jumps) || may_repeat(block, code))
         return false;
-    if (jumps && (code->quiet[1] == NO_ADDRESS || is_entry(code->quiet[1])))
+    if (jumps && (code->quiet[1] == NO_ADDRESS || may_surprise(code->quiet[1])))
         return false;
-    if (code->quiet[0] != NO_ADDRESS && is_entry(code->quiet[0]))
+    if (code->quiet[0] != NO_ADDRESS && may_surprise(code->quiet[0]))
         return false;
-    return !is_entry(code->pc);
+    return !code->may_surprise && !code->may_return;
 }
 
 /* Where the guest's memory is in ours, by the first block. */
@@ -178,17 +177,16 @@ static bool find_base(const struct qemu_plugin_tb *block) {
 }
 
 static void settle(struct code *code, const struct qemu_plugin_tb *block) {
-    bool readable;
     code->begins_in = function_at(code->pc);
     code->ends_in = function_at(code->last);
     code->is_start =
         code->begins_in && functions_start(plugin.functions, code->begins_in) == code->pc;
     code->is_alone = code->count == 1;
-    code->follows_call = follows_call(code->pc, &readable);
+    settle_returns(code);
     settle_quiet(code);
     code->is_settled = code->control == CONTROL_NONE || code->control == CONTROL_SYSTEM ||
                        code->quiet[1] != NO_ADDRESS;
-    code->may_surprise = code->is_start || !code->begins_in;
+    code->may_surprise = may_surprise(code->pc);
     code->is_silent = is_silent(block, code);
 }
 
@@ -196,9 +194,10 @@ static void settle(struct code *code, const struct qemu_plugin_tb *block) {
    made, so those are executed by the first thread alone, and never again. */
 static void watch(struct qemu_plugin_tb *block, struct code *code) {
     struct shared_thread *first = &plugin.shared->threads[0];
-    qemu_executed *told = code->is_silent     ? step_silent_code
-                          : plugin.is_weighed ? step_weighed_code
-                                              : step_code;
+    qemu_executed *told = code->is_silent      ? step_silent_code
+                          : plugin.is_weighed  ? step_weighed_code
+                          : plugin.is_parallel ? step_code
+                                               : step_first_code;
     if (plugin.shared->budget)
         told = step_budgeted_code;
     else if (code->is_silent && !plugin.is_parallel) {

@@ -25,6 +25,7 @@ struct code {
     bool is_start;     /* of its function */
     bool is_alone;     /* one instruction */
     bool follows_call; /* or a system call: something returns here */
+    bool may_return;   /* the same, or nobody knows */
     bool is_silent;    /* nothing happens here: it is counted, and that is all */
     uint64_t weight;
     uint64_t last; /* instruction */
@@ -76,6 +77,7 @@ bool guest_read(uint64_t address, void *bytes, size_t size);
 
 /* Callbacks for blocks: those where the stack may change, those where it does not, and both under a budget. */
 void step_code(unsigned cpu, void *code);
+void step_first_code(unsigned cpu, void *code); /* the same, as long as there is one thread */
 void step_weighed_code(unsigned cpu, void *code);
 void step_silent_code(unsigned cpu, void *code);
 void step_budgeted_code(unsigned cpu, void *code);

@@ -197,10 +197,7 @@ static inline bool is_quiet(const struct code *before, const struct code *code, 
                                                           before->ends_in == code->begins_in));
 }
 
-void step_code(unsigned cpu, void *data) {
-    const struct code *code = data;
-    if (__builtin_expect(cpu >= SHARED_THREADS, 0))
-        return;
+static inline __attribute__((always_inline)) void step(unsigned cpu, const struct code *code) {
     struct shared_thread *thread = &plugin.shared->threads[cpu];
     const struct code *before = thread->before;
     bool adjacent = thread->count == thread->expected;
@@ -212,6 +209,15 @@ void step_code(unsigned cpu, void *data) {
         step_call(cpu, before, code);
     else
         step_slow(cpu, code);
+}
+
+void step_code(unsigned cpu, void *code) {
+    if (__builtin_expect(cpu < SHARED_THREADS, 1))
+        step(cpu, code);
+}
+
+void step_first_code(unsigned cpu, void *code) {
+    step(0, code);
 }
 
 /* The weight of a block that is the same instruction again is none: the count tells. */
