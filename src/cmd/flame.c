@@ -85,6 +85,7 @@ int command_flame(int argc, char **argv) {
         return fail_usage("flame", "--categories is for --html: the picture has no table");
     picture_settle();
     request.import.profile.keep_samples = picture.is_chart || as_page;
+    request.import.timed_only = as_page; /* the page's timeline has a use for times alone */
     struct source source;
     if (!open_source(&source, "flame", &status))
         return status;

@@ -30,6 +30,7 @@ struct folded {
     uint32_t series;
     uint32_t series_before;
     bool comm_first;
+    bool timed_only;
     bool threads_first; /* as async-profiler writes them; not by inferno's rules */
     struct index threads;
     const struct filter *filter;
@@ -206,7 +207,8 @@ static void folded_add(struct folded *f, const struct folded_line *line, uint64_
                                 .series = f->series,
                                 .cpu = UINT32_MAX};
         tree_count(f->tree, node, f->series, line->count, line->count);
-        tree_keep_sample(f->tree, &sample); /* the order of lines is the order of a chart */
+        if (!f->timed_only)
+            tree_keep_sample(f->tree, &sample); /* the order of lines is the order of a chart */
     }
     if (diff && line->before)
         tree_count(f->tree, node, f->series_before, line->before, line->before);
@@ -236,6 +238,7 @@ static bool folded_read(struct text content, const char *path, const struct impo
     bool diff = is_diff(content);
     struct folded f = {.tree = tree,
                        .comm_first = options->comm_first,
+                       .timed_only = options->timed_only,
                        .filter = &options->profile.filter,
                        .threads_first = !options->compat_inferno && has_thread(content)};
     struct text unit = unit_of(content);

@@ -21,6 +21,7 @@ struct import_options {
     bool no_modules;                /* sample, vtune: names without their module */
     bool include_offset;            /* dtrace: keep +0x… */
     bool comm_first;                /* folded: the first frame is the comm, no function */
+    bool timed_only;                /* of keep_samples: not those that have an order but no time */
     int ghc_column;                 /* ghcprof: 0 %time, 1 ticks, 2 bytes */
     bool
         mapped; /* set by source_open: content is a file's mapping, whose pages may be given back once read */
