@@ -169,8 +169,15 @@ struct buffer_apart {
 };
 void buffer_add(struct buffer *buffer, struct text t);
 void buffer_add_char(struct buffer *buffer, char c);
-void buffer_add_u64(struct buffer *buffer, uint64_t value);
+void buffer_add_u64(struct buffer *buffer, uint64_t value); /* in decimal */
 void buffer_add_hex(struct buffer *buffer, uint64_t value); /* lower case, no prefix */
+/* Its bytes, as this machine has them. */
+static inline void buffer_put_u32(struct buffer *buffer, uint32_t value) {
+    buffer_add(buffer, (struct text){(const char *)&value, sizeof value});
+}
+static inline void buffer_put_u64(struct buffer *buffer, uint64_t value) {
+    buffer_add(buffer, (struct text){(const char *)&value, sizeof value});
+}
 void buffer_printf(struct buffer *buffer, const char *format, ...) PRINTF_LIKE(2, 3);
 static inline struct text buffer_text(const struct buffer *buffer) {
     return (struct text){buffer->items, buffer->count};

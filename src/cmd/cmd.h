@@ -22,9 +22,12 @@ enum option_kind {
     OPTION_OFF,    /* bool, set to false */
     OPTION_TEXT,   /* const char * */
     OPTION_LIST,   /* text_list: may be repeated */
-    OPTION_U32,    /* uint32_t */
-    OPTION_U64,    /* uint64_t */
-    OPTION_DOUBLE, /* double */
+    OPTION_U32,     /* uint32_t */
+    OPTION_U64,     /* uint64_t */
+    OPTION_COUNT,   /* uint32_t, at least 1 */
+    OPTION_COUNT64, /* uint64_t, at least 1 */
+    OPTION_DOUBLE,  /* double */
+    OPTION_AMOUNT,  /* double, more than 0 */
     OPTION_CALL,   /* bool (*)(const char *value, struct error *) */
     OPTION_MAYBE,  /* the same; the value may be left out (NULL), and is taken as --name=value alone */
     OPTION_HIDDEN, /* a flag that is accepted and means nothing more than the default (peers' names) */
@@ -85,14 +88,17 @@ extern const struct option options_root[];    /* --no-comm --show-pid … */
 bool set_source_lines(const char *value, struct error *error); /* --srcline, where options_names are too many */
 extern const struct option options_names[];   /* --srcline --mark-kernel … */
 extern const struct option options_shape[];   /* --weight --fold-recursion --max-depth */
-extern const struct option options_formats[]; /* --comm-first --no-modules --keep-offsets --ghc */
-extern const struct option options_common[];  /* -o -j -q -v --compat --strict --from */
+extern const struct option options_from[];    /* --from */
+extern const struct option options_formats[]; /* --from --comm-first --no-modules --keep-offsets --ghc */
+extern const struct option options_common[];  /* -o -j -q -v --compat --strict */
 
 /* What every command has that adds profiles up, behind groups of its own. */
+#define OPTION_GROUPS_OF_SAMPLES {"Which samples", options_filter}, {"Waiting", options_waits}
+#define OPTION_GROUPS_OF_NAMES                                                                     \
+    {"Names", options_names}, {"Weights and shape", options_shape}, {"Symbols", options_symbols},  \
+        {"Formats", options_formats}
 #define OPTION_GROUPS_OF_PROFILES                                                                  \
-    {"Which samples", options_filter}, {"Waiting", options_waits}, {"Names", options_names},       \
-        {"Weights and shape", options_shape}, {"Symbols", options_symbols},                        \
-        {"Formats", options_formats}, {"General", options_common}
+    OPTION_GROUPS_OF_SAMPLES, OPTION_GROUPS_OF_NAMES, {"General", options_common}
 
 /* "12,34" into the request's lists. */
 bool set_pids(const char *value, struct error *error);

@@ -6,10 +6,8 @@ static const struct option options_fold[] = {
 };
 
 static const struct option_group groups[] = {
-    {"Root", options_root},
-    {"Size", options_fold},
-    OPTION_GROUPS_OF_PROFILES,
-    {0},
+    OPTION_GROUPS_OF_SAMPLES, {"Root", options_root},      OPTION_GROUPS_OF_NAMES,
+    {"Size", options_fold},   {"General", options_common}, {0},
 };
 
 static const struct syntax syntax = {
@@ -52,7 +50,7 @@ static const struct option options_inferno[] = {
      "count this event instead of the first one seen"},
     {"skip-after", 0, OPTION_LIST, &request.skip_after, "FUNCTION",
      "drop the callers of this function, and the comm"},
-    {"nthreads", 'n', OPTION_U32, &request.threads, "N", "use N threads"},
+    {"nthreads", 'n', OPTION_COUNT, &request.threads, "N", "use N threads"},
     {"no-modules", 0, OPTION_FLAG, &request.import.no_modules, NULL,
      "sample, vtune: leave module names out"},
     {"includeoffset", 0, OPTION_FLAG, &request.import.include_offset, NULL, "dtrace: keep offsets"},
@@ -65,6 +63,7 @@ static const struct option options_inferno[] = {
 static const struct option_group groups_inferno[] = {
     {"As inferno-collapse-perf has them", options_inferno},
     {"Symbols", options_symbols},
+    {"Formats", options_from},
     {"General", options_common},
     {0},
 };

@@ -23,10 +23,11 @@ static const struct option *option_letter(const struct syntax *syntax, char lett
     return NULL;
 }
 
-static bool value_u64(const char *value, uint64_t most, uint64_t *result, struct error *error) {
-    if (!text_to_u64(text_of(value), result) || *result > most)
-        return error_set(error, ERROR_USAGE, "'%s' is not a number from 0 to %llu", value,
-                         (unsigned long long)most);
+static bool value_u64(const char *value, uint64_t least, uint64_t most, uint64_t *result,
+                      struct error *error) {
+    if (!text_to_u64(text_of(value), result) || *result < least || *result > most)
+        return error_set(error, ERROR_USAGE, "'%s' is not a number from %llu to %llu", value,
+                         (unsigned long long)least, (unsigned long long)most);
     return true;
 }
 
@@ -55,14 +56,20 @@ static bool option_set(const struct option *option, const char *value, struct er
         vector_push((text_list *)option->target, value);
         return true;
     case OPTION_U32:
-        if (!value_u64(value, UINT32_MAX, &number, error))
+    case OPTION_COUNT:
+        if (!value_u64(value, option->kind == OPTION_COUNT, UINT32_MAX, &number, error))
             return false;
         *(uint32_t *)option->target = (uint32_t)number;
         return true;
     case OPTION_U64:
-        return value_u64(value, UINT64_MAX, option->target, error);
+    case OPTION_COUNT64:
+        return value_u64(value, option->kind == OPTION_COUNT64, UINT64_MAX, option->target, error);
     case OPTION_DOUBLE:
         return value_double(value, option->target, error);
+    case OPTION_AMOUNT:
+        return value_double(value, option->target, error) &&
+               (*(double *)option->target > 0 ||
+                error_set(error, ERROR_USAGE, "'%s' is not more than 0", value));
     case OPTION_CALL:
     case OPTION_MAYBE:
         return ((bool (*)(const char *, struct error *))option->target)(value, error);

@@ -77,9 +77,9 @@ const struct option options_picture[] = {
      "merge stacks from the leaf: who calls what is hot"},
     {"minwidth", 0, OPTION_CALL, set_min_width, "WIDTH",
      "leave out frames narrower than WIDTH per cent (0.01 by default) or, with px, pixels"},
-    {"total", 0, OPTION_U64, &picture.total, "N",
+    {"total", 0, OPTION_COUNT64, &picture.total, "N",
      "what 100 % is, where that is more than was counted"},
-    {"factor", 0, OPTION_DOUBLE, &picture.factor, "N", "show counts multiplied by N"},
+    {"factor", 0, OPTION_AMOUNT, &picture.factor, "N", "show counts multiplied by N"},
     {"countname", 0, OPTION_TEXT, &picture.count_name, "TEXT",
      "what counts are called; samples by default"},
     {"nametype", 0, OPTION_TEXT, &picture.name_type, "TEXT",
@@ -117,12 +117,12 @@ const struct option options_looks[] = {
     {"uicolor", 0, OPTION_TEXT, &picture.ui_colour, "#rrggbb", "titles and buttons"},
     {"stroke-color", 0, OPTION_TEXT, &picture.stroke_colour, "#rrggbb",
      "an outline around every frame"},
-    {"width", 0, OPTION_U32, &picture.width, "PIXELS",
+    {"width", 0, OPTION_COUNT, &picture.width, "PIXELS",
      "a fixed width; as wide as the window by default"},
-    {"height", 0, OPTION_U32, &picture.frame_height, "PIXELS", "of a frame; 16 by default"},
+    {"height", 0, OPTION_COUNT, &picture.frame_height, "PIXELS", "of a frame; 16 by default"},
     {"fonttype", 0, OPTION_TEXT, &picture.font, "FAMILY,…", "monospace by default"},
-    {"fontsize", 0, OPTION_U32, &picture.font_size, "PIXELS", "12 by default"},
-    {"fontwidth", 0, OPTION_DOUBLE, &picture.font_width, "N",
+    {"fontsize", 0, OPTION_COUNT, &picture.font_size, "PIXELS", "12 by default"},
+    {"fontwidth", 0, OPTION_AMOUNT, &picture.font_width, "N",
      "a letter's width in font sizes, to see which labels fit; 0.59 by default"},
     {"truncate-text-left", 0, OPTION_FLAG, &picture.truncate_left, NULL,
      "labels that do not fit lose their beginning, not their end"},
@@ -299,11 +299,11 @@ const char *picture_only(bool has_weights) {
 const char *picture_any(void) {
     bool reverse = request.flame.reverse;
     request.flame.reverse = false;
-    const char *name = picture.title                ? "title"
-                       : picture.subtitle           ? "subtitle"
-                       : colours_chosen             ? "colors"
+    const char *name = picture.title               ? "title"
+                       : picture.subtitle          ? "subtitle"
+                       : colours_chosen            ? "colors"
                        : picture.colouring.by_hash ? "hash"
-                                                    : picture_only(true);
+                                                   : picture_only(true);
     request.flame.reverse = reverse;
     return name;
 }

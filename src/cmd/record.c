@@ -7,7 +7,8 @@ static uint32_t compress_level;
 static const struct option options_recording[] = {
     {"output", 'o', OPTION_TEXT, &request.output, "FILE",
      "perf.data by default; - is a stream on standard output"},
-    {"compress", 'z', OPTION_U32, &compress_level, "LEVEL", "compress with zstd, 1 (quick) to 19"},
+    {"compress", 'z', OPTION_COUNT, &compress_level, "LEVEL",
+     "compress with zstd, 1 (quick) to 19"},
     {"buffer", 'm', OPTION_CALL, recording_set_buffer, "SIZE",
      "ring buffer of each CPU: 512K, 8M, …"},
     {"quiet", 'q', OPTION_FLAG, &request.quiet, NULL, "say nothing but errors"},

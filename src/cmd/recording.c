@@ -10,6 +10,7 @@ struct record_options recording = {
     .frequency = 997, .call_graph = CALL_GRAPH_DWARF, .stack_size = 16384};
 static text_list events;
 static double duration, delay;
+static uint64_t frequency; /* 0: nobody asked for one */
 
 static bool call_graph_chosen;
 
@@ -107,7 +108,7 @@ const struct option options_target[] = {
     {"all", 'a', OPTION_FLAG, &recording.system_wide, NULL, "the whole system"},
     {"cpu", 'C', OPTION_CALL, set_cpus, "CPU,…", "only on these CPUs"},
     {"cgroup", 0, OPTION_TEXT, &recording.cgroup, "NAME", "with -a: only what runs in this cgroup"},
-    {"duration", 0, OPTION_DOUBLE, &duration, "SECONDS", "stop after so long"},
+    {"duration", 0, OPTION_AMOUNT, &duration, "SECONDS", "stop after so long"},
     {"delay", 'D', OPTION_DOUBLE, &delay, "SECONDS", "begin to sample after so long"},
     {0},
 };
@@ -127,9 +128,9 @@ const struct option options_sampling[] = {
     {"event", 'e', OPTION_CALL, add_event_names, "EVENT",
      "what to sample, as perf names it; may be repeated; cycles by default, cpu-clock where there "
      "is no counter"},
-    {"frequency", 'F', OPTION_U64, &recording.frequency, "HZ",
+    {"frequency", 'F', OPTION_COUNT64, &frequency, "HZ",
      "samples a second and CPU; 997 by default"},
-    {"count", 'c', OPTION_U64, &recording.period, "N",
+    {"count", 'c', OPTION_COUNT64, &recording.period, "N",
      "a sample every N events, instead of a frequency"},
     {"call-graph", 'g', OPTION_CALL, set_call_graph, "HOW",
      "dwarf[,SIZE], fp, lbr or none; dwarf,16384 by default"},
@@ -193,8 +194,10 @@ int recording_settle(int argc, char **argv) {
         return fail_usage(argv[0], "--min is more than --max");
     if (recording.wakers && !recording.off_cpu)
         return fail_usage(argv[0], "--wakers of what? --off-cpu or --wall");
-    if (!recording.frequency && !recording.period)
-        return fail_usage(argv[0], "a frequency of 0 samples nothing");
+    if (frequency && recording.period)
+        return fail_usage(argv[0], "--frequency or --count, not both");
+    if (frequency)
+        recording.frequency = frequency;
     if (recording.cgroup && !recording.system_wide)
         return fail_usage(argv[0], "--cgroup is a part of the whole system: -a --cgroup NAME");
     target_is_one(argv[0], &status);

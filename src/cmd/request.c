@@ -226,12 +226,28 @@ const struct option options_shape[] = {
      "period (default where the source has one) or samples"},
     {"fold-recursion", 0, OPTION_FLAG, &request.flame.fold_recursion, NULL,
      "a function that calls itself is one frame"},
-    {"max-depth", 0, OPTION_U32, &request.flame.max_depth, "N",
+    {"max-depth", 0, OPTION_COUNT, &request.flame.max_depth, "N",
      "cut stacks after N frames; their weight is kept"},
     {0},
 };
 
+/* Formats are looked for in every command but those that read recordings alone. */
+#define OPTION_FROM                                                                                \
+    {                                                                                              \
+        "from", 0, OPTION_CALL, set_from, "FORMAT",                                                \
+            "read the input as FORMAT instead of looking at it: perf (text of perf script), "      \
+            "folded, "                                                                             \
+            "dtrace, sample, vtune, vsprof, ghcprof, xctrace, bpftrace, go, gdb, eu-stack, stap, " \
+            "pmcstat, "                                                                            \
+            "jstack, java-exceptions, async-profiler, faulthandler, chrome, perf-sched, "          \
+            "offcputime, "                                                                         \
+            "recursive, svg"                                                                       \
+    }
+
+const struct option options_from[] = {OPTION_FROM, {0}};
+
 const struct option options_formats[] = {
+    OPTION_FROM,
     {"comm-first", 0, OPTION_FLAG, &request.import.comm_first, NULL,
      "folded: the first frame is the comm, no function"},
     {"no-modules", 0, OPTION_FLAG, &request.import.no_modules, NULL,
@@ -245,12 +261,7 @@ const struct option options_formats[] = {
 
 const struct option options_common[] = {
     {"output", 'o', OPTION_TEXT, &request.output, "FILE", "write to FILE; - is standard output"},
-    {"jobs", 'j', OPTION_U32, &request.threads, "N", "use N threads; all there are by default"},
-    {"from", 0, OPTION_CALL, set_from, "FORMAT",
-     "read the input as FORMAT instead of looking at it: perf (text of perf script), folded, "
-     "dtrace, sample, vtune, vsprof, ghcprof, xctrace, bpftrace, go, gdb, eu-stack, stap, pmcstat, "
-     "jstack, java-exceptions, async-profiler, faulthandler, chrome, perf-sched, offcputime, "
-     "recursive, svg"},
+    {"jobs", 'j', OPTION_COUNT, &request.threads, "N", "use N threads; all there are by default"},
     {"strict", 0, OPTION_FLAG, &request.import.profile.strict, NULL,
      "a recording that is cut short is an error"},
     {"compat", 0, OPTION_CALL, set_compat, "PEER",
@@ -392,6 +403,35 @@ static void describe_source(const struct source *source) {
     }
 }
 
+static const struct note_kind note_nothing = {"filters-match-nothing",
+                                              "no sample passes the filters"};
+
+static void add_numbers(struct buffer *text, const char *name, const int32_t *items, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        buffer_printf(text, "%s%s%d", i ? "," : " --", i ? "" : name, items[i]);
+}
+
+/* Whoever mistyped a name wants to see it. */
+static void note_if_nothing_passes(struct tree *tree) {
+    if (!filter_is_set(&request.import.profile.filter))
+        return;
+    for (size_t i = 0; i < tree->cells.count; i++)
+        if (tree->cells.items[i].samples)
+            return;
+    struct buffer text = {0};
+    for (size_t i = 0; i < request.comms.count; i++)
+        buffer_printf(&text, " --comm %s", request.comms.items[i]);
+    add_numbers(&text, "pid ", request.pids.items, request.pids.count);
+    add_numbers(&text, "tid ", request.tids.items, request.tids.count);
+    for (size_t i = 0; i < request.cpus.count; i++)
+        buffer_printf(&text, "%s%u", i ? "," : " --cpu ", request.cpus.items[i]);
+    if (request.import.profile.filter.has_time)
+        buffer_add(&text, TEXT(" --time"));
+    notes_add(&tree->notes, &note_nothing, 1, 0, "%.*s",
+              TEXT_ARGS(text_from(buffer_text(&text), 1)));
+    buffer_release(&text);
+}
+
 bool request_open(struct source *source, const char *const *paths, size_t count,
                   struct error *error) {
     bool asked = request.import.profile.times != TIMES_RUNNING;
@@ -410,6 +450,7 @@ bool request_open(struct source *source, const char *const *paths, size_t count,
         source_close(source);
         return false;
     }
+    note_if_nothing_passes(source->tree);
     if (request.verbose)
         describe_source(source);
     return true;

@@ -60,7 +60,7 @@ const struct option options_result[] = {
     {"limit", 'n', OPTION_U32, &limit, "N", "rows of text; 30 by default, 0 is all"},
     {"categories", 0, OPTION_TEXT, &categories_file, "FILE",
      "rules for what kind of work a function is; see wick report"},
-    {"max-depth", 0, OPTION_U32, &request.flame.max_depth, "N", "no more frames than this"},
+    {"max-depth", 0, OPTION_COUNT, &request.flame.max_depth, "N", "no more frames than this"},
     {0},
 };
 

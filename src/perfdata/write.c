@@ -56,14 +56,6 @@ static bool write_all(struct perfdata_writer *writer, const void *data, size_t s
     return true;
 }
 
-static void add_u32(struct buffer *buffer, uint32_t value) {
-    buffer_add(buffer, (struct text){(const char *)&value, sizeof value});
-}
-
-static void add_u64(struct buffer *buffer, uint64_t value) {
-    buffer_add(buffer, (struct text){(const char *)&value, sizeof value});
-}
-
 static void add_record_header(struct buffer *buffer, uint32_t type, size_t size) {
     struct perf_event_header header = {.type = type, .size = (uint16_t)size};
     assert(size <= UINT16_MAX);
@@ -72,7 +64,7 @@ static void add_record_header(struct buffer *buffer, uint32_t type, size_t size)
 
 void perfdata_feature_string(struct buffer *bytes, struct text string) {
     size_t padded = (string.length + 1 + 63) & ~(size_t)63;
-    add_u32(bytes, (uint32_t)padded);
+    buffer_put_u32(bytes, (uint32_t)padded);
     buffer_add(bytes, string);
     for (size_t i = string.length; i < padded; i++)
         buffer_add_char(bytes, 0);
@@ -102,8 +94,8 @@ static void file_beginning(struct perfdata_writer *writer,
         struct perf_event_attr attr = events[i].attr;
         attr.size = sizeof attr;
         buffer_add(out, (struct text){(const char *)&attr, sizeof attr});
-        add_u64(out, ids);
-        add_u64(out, 8 * events[i].id_count);
+        buffer_put_u64(out, ids);
+        buffer_put_u64(out, 8 * events[i].id_count);
         ids += 8 * events[i].id_count;
     }
 }
@@ -112,7 +104,7 @@ static void file_beginning(struct perfdata_writer *writer,
 static void stream_beginning(const struct perfdata_writer_event *events, size_t count,
                              struct buffer *out) {
     buffer_add(out, TEXT("PERFILE2"));
-    add_u64(out, STREAM_HEADER_SIZE);
+    buffer_put_u64(out, STREAM_HEADER_SIZE);
     for (size_t i = 0; i < count; i++) {
         struct perf_event_attr attr = events[i].attr;
         size_t most = (UINT16_MAX - sizeof(struct perf_event_header) - sizeof attr) / 8;
@@ -130,13 +122,13 @@ static bool add_event_names(struct perfdata_writer *writer,
                             const struct perfdata_writer_event *events, size_t count,
                             struct error *error) {
     struct buffer bytes = {0};
-    add_u32(&bytes, (uint32_t)count);
-    add_u32(&bytes, sizeof(struct perf_event_attr));
+    buffer_put_u32(&bytes, (uint32_t)count);
+    buffer_put_u32(&bytes, sizeof(struct perf_event_attr));
     for (size_t i = 0; i < count; i++) {
         struct perf_event_attr attr = events[i].attr;
         attr.size = sizeof attr;
         buffer_add(&bytes, (struct text){(const char *)&attr, sizeof attr});
-        add_u32(&bytes, (uint32_t)events[i].id_count);
+        buffer_put_u32(&bytes, (uint32_t)events[i].id_count);
         perfdata_feature_string(&bytes, text_of(events[i].name));
         buffer_add(&bytes, (struct text){(const char *)events[i].ids, 8 * events[i].id_count});
     }
@@ -253,7 +245,7 @@ static bool write_feature_record(struct perfdata_writer *writer, enum perfdata_f
     if (size > UINT16_MAX)
         return true; /* a stream does without what does not fit a record */
     add_record_header(&record, RECORD_HEADER_FEATURE, size);
-    add_u64(&record, feature);
+    buffer_put_u64(&record, feature);
     buffer_add(&record, bytes);
     while (record.count < size)
         buffer_add_char(&record, 0);
@@ -268,7 +260,7 @@ static bool write_tracing_record(struct perfdata_writer *writer, struct text byt
     enum { SIZE = 16 };
     struct buffer record = {0};
     add_record_header(&record, RECORD_HEADER_TRACING_DATA, SIZE);
-    add_u64(&record, (bytes.length + 7) & ~7ull);
+    buffer_put_u64(&record, (bytes.length + 7) & ~7ull);
     buffer_add(&record, bytes);
     while (record.count % 8)
         buffer_add_char(&record, 0);
@@ -302,8 +294,8 @@ static bool write_features(struct perfdata_writer *writer, struct error *error) 
     for (size_t i = 0; i < count; i++) {
         const struct feature *feature = &writer->features.items[i];
         writer->header[AT_FEATURES + feature->bit / 8] |= (uint8_t)(1u << feature->bit % 8);
-        add_u64(&table, at);
-        add_u64(&table, feature->size);
+        buffer_put_u64(&table, at);
+        buffer_put_u64(&table, feature->size);
         at += feature->size;
     }
     bool fine = write_all(writer, table.items, table.count, error);

@@ -124,18 +124,14 @@ void capture_release(struct capture *c) {
 
 /* ---- the record ---- */
 
-static void add_u64(struct buffer *record, uint64_t value) {
-    buffer_add(record, (struct text){(const char *)&value, sizeof value});
-}
-
 static void add_pair(struct buffer *record, uint32_t low, uint32_t high) {
-    add_u64(record, (uint64_t)high << 32 | low);
+    buffer_put_u64(record, (uint64_t)high << 32 | low);
 }
 
 static void add_leaf(struct buffer *record, const struct capture *c) {
-    add_u64(record, 2);
-    add_u64(record, PERF_CONTEXT_USER);
-    add_u64(record, c->ip);
+    buffer_put_u64(record, 2);
+    buffer_put_u64(record, PERF_CONTEXT_USER);
+    buffer_put_u64(record, c->ip);
 }
 
 /* Frame records are two words: the caller's frame, and where it goes on. They must lead upwards, inside the copy. */
@@ -150,7 +146,7 @@ static void add_frames(struct buffer *record, const struct capture *c) {
         uint64_t caller = load_u64(c->stack.items + at + 8), up = load_u64(c->stack.items + at);
         if (!caller)
             break;
-        add_u64(record, caller);
+        buffer_put_u64(record, caller);
         if (up <= frame) {
             count++;
             break;
@@ -164,18 +160,18 @@ static void add_frames(struct buffer *record, const struct capture *c) {
 static void add_unwound_later(struct buffer *record, const struct capture *c) {
     bool has_registers = c->abi != PERF_SAMPLE_REGS_ABI_NONE;
     if (has_registers)
-        add_u64(record, 0);
+        buffer_put_u64(record, 0);
     else
         add_leaf(record, c);
-    add_u64(record, c->abi);
+    buffer_put_u64(record, c->abi);
     if (has_registers)
         buffer_add(record, (struct text){(const char *)c->registers,
                                          8 * (size_t)__builtin_popcountll(USER_REGISTERS)});
-    add_u64(record, c->stack.count);
+    buffer_put_u64(record, c->stack.count);
     if (!c->stack.count)
         return;
     buffer_add(record, buffer_text(&c->stack));
-    add_u64(record, c->stack.count);
+    buffer_put_u64(record, c->stack.count);
 }
 
 void put_sample(struct sampler *s, struct tracee *tracee, const struct capture *c, uint64_t id,
@@ -186,12 +182,12 @@ void put_sample(struct sampler *s, struct tracee *tracee, const struct capture *
     record->count = 0;
     buffer_add(record, (struct text){(const char *)&header, sizeof header});
     if (type & PERF_SAMPLE_IDENTIFIER)
-        add_u64(record, id);
-    add_u64(record, c->ip);
+        buffer_put_u64(record, id);
+    buffer_put_u64(record, c->ip);
     add_pair(record, (uint32_t)tracee->process->pid, (uint32_t)tracee->tid);
-    add_u64(record, s->r->sink.time);
+    buffer_put_u64(record, s->r->sink.time);
     add_pair(record, tracee->cpu, 0);
-    add_u64(record, period);
+    buffer_put_u64(record, period);
     if (type & PERF_SAMPLE_REGS_USER) {
         add_unwound_later(record, c);
     } else if (type & PERF_SAMPLE_CALLCHAIN) {

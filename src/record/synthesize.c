@@ -15,14 +15,6 @@ static void add(struct buffer *buffer, const void *data, size_t size) {
     buffer_add(buffer, (struct text){data, size});
 }
 
-static void add_u32(struct buffer *buffer, uint32_t value) {
-    add(buffer, &value, sizeof value);
-}
-
-static void add_u64(struct buffer *buffer, uint64_t value) {
-    add(buffer, &value, sizeof value);
-}
-
 static void add_padded(struct buffer *buffer, struct text t) {
     buffer_add(buffer, t);
     do
@@ -41,7 +33,7 @@ static bool finish_record(struct sink *sink, struct buffer *buffer, int32_t pid,
                           struct error *error) {
     uint64_t known[] = {(uint64_t)(uint32_t)tid << 32 | (uint32_t)pid, sink->time};
     for (size_t i = 0; i < sink->trailer_words; i++)
-        add_u64(buffer, i < COUNT_OF(known) ? known[i] : 0);
+        buffer_put_u64(buffer, i < COUNT_OF(known) ? known[i] : 0);
     if (buffer->count > UINT16_MAX)
         return true;
     ((struct perf_event_header *)buffer->items)->size = (uint16_t)buffer->count;
@@ -57,8 +49,8 @@ bool synthesize_comm(struct sink *sink, pid_t pid, pid_t tid, bool exec, struct 
         return true;
     struct buffer record = {0};
     begin_record(&record, PERF_RECORD_COMM, exec ? PERF_RECORD_MISC_COMM_EXEC : 0);
-    add_u32(&record, (uint32_t)pid);
-    add_u32(&record, (uint32_t)tid);
+    buffer_put_u32(&record, (uint32_t)pid);
+    buffer_put_u32(&record, (uint32_t)tid);
     add_padded(&record, text_of(comm));
     bool fine = finish_record(sink, &record, pid, tid, error);
     buffer_release(&record);
@@ -81,18 +73,18 @@ bool synthesize_mapping(struct sink *sink, pid_t pid, const char *line, struct e
     struct buffer record = {0};
     begin_record(&record, PERF_RECORD_MMAP2,
                  PERF_RECORD_MISC_USER | (executable ? 0 : PERF_RECORD_MISC_MMAP_DATA));
-    add_u32(&record, (uint32_t)pid);
-    add_u32(&record, (uint32_t)pid);
-    add_u64(&record, start);
-    add_u64(&record, end - start);
-    add_u64(&record, offset);
-    add_u32(&record, major_number);
-    add_u32(&record, minor_number);
-    add_u64(&record, inode);
-    add_u64(&record, 0);
-    add_u32(&record, (protection[0] == 'r' ? 1u : 0) | (protection[1] == 'w' ? 2u : 0) |
-                         (executable ? 4u : 0));
-    add_u32(&record, protection[3] == 's' ? 1 : 2);
+    buffer_put_u32(&record, (uint32_t)pid);
+    buffer_put_u32(&record, (uint32_t)pid);
+    buffer_put_u64(&record, start);
+    buffer_put_u64(&record, end - start);
+    buffer_put_u64(&record, offset);
+    buffer_put_u32(&record, major_number);
+    buffer_put_u32(&record, minor_number);
+    buffer_put_u64(&record, inode);
+    buffer_put_u64(&record, 0);
+    buffer_put_u32(&record, (protection[0] == 'r' ? 1u : 0) | (protection[1] == 'w' ? 2u : 0) |
+                                (executable ? 4u : 0));
+    buffer_put_u32(&record, protection[3] == 's' ? 1 : 2);
     add_padded(&record, text_of(path));
     bool fine = finish_record(sink, &record, pid, pid, error);
     buffer_release(&record);
@@ -122,11 +114,11 @@ bool synthesize_task(struct sink *sink, uint32_t type, struct task task, struct 
     struct buffer record = {0};
     bool was_before = type == PERF_RECORD_FORK && !sink->time;
     begin_record(&record, type, was_before ? PERF_RECORD_MISC_FORK_EXEC : 0);
-    add_u32(&record, (uint32_t)task.pid);
-    add_u32(&record, (uint32_t)task.parent_pid);
-    add_u32(&record, (uint32_t)task.tid);
-    add_u32(&record, (uint32_t)task.parent_tid);
-    add_u64(&record, sink->time);
+    buffer_put_u32(&record, (uint32_t)task.pid);
+    buffer_put_u32(&record, (uint32_t)task.parent_pid);
+    buffer_put_u32(&record, (uint32_t)task.tid);
+    buffer_put_u32(&record, (uint32_t)task.parent_tid);
+    buffer_put_u64(&record, sink->time);
     bool fine = finish_record(sink, &record, task.pid, task.tid, error);
     buffer_release(&record);
     return fine;
@@ -196,11 +188,11 @@ static bool put_kernel_mapping(struct sink *sink, uint64_t start, uint64_t lengt
                                const char *path, struct error *error) {
     struct buffer record = {0};
     begin_record(&record, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
-    add_u32(&record, UINT32_MAX);
-    add_u32(&record, 0);
-    add_u64(&record, start);
-    add_u64(&record, length);
-    add_u64(&record, offset);
+    buffer_put_u32(&record, UINT32_MAX);
+    buffer_put_u32(&record, 0);
+    buffer_put_u64(&record, start);
+    buffer_put_u64(&record, length);
+    buffer_put_u64(&record, offset);
     add_padded(&record, text_of(path));
     bool fine = finish_record(sink, &record, -1, 0, error);
     buffer_release(&record);
