@@ -56,6 +56,8 @@ static bool event_opens(const char *name, bool user_only, int pid, int cpu) {
     return descriptor >= 0;
 }
 
+#define CONTAINER "in a container: docker run --cap-add PERFMON --security-opt seccomp=unconfined"
+
 /* The one command for each: what paranoid level 2, 1 and -1 allow is what people miss, in that order. */
 static void look_at_perf_events(void) {
     long level = 0;
@@ -75,22 +77,22 @@ static void look_at_perf_events(void) {
         : user ? LIMITED
                : BAD,
         "perf_event_paranoid", finding,
-        all    ? NULL
-        : user ? "as root: sysctl kernel.perf_event_paranoid=1"
-        : known && level > 2
-            ? "as root: sysctl kernel.perf_event_paranoid=2"
-            : "in a container: allow perf_event_open, as docker run --cap-add PERFMON "
-              "--security-opt seccomp=unconfined does");
+        all                  ? NULL
+        : user               ? "as root: sysctl kernel.perf_event_paranoid=1"
+        : known && level > 2 ? "as root: sysctl kernel.perf_event_paranoid=2"
+                             : CONTAINER);
     if (event_opens("cpu-clock", false, -1, 0))
         say(GOOD, "system-wide (-a)", "allowed", NULL);
     else
         say(BAD, "system-wide (-a)", strerror(errno),
-            "as root: sysctl kernel.perf_event_paranoid=-1");
+            user && level > -1 ? "as root: sysctl kernel.perf_event_paranoid=-1" : CONTAINER);
 }
 
 static void look_at_counters(void) {
     if (event_opens("cycles", true, 0, -1))
         say(GOOD, "hardware counters", "a PMU: cycles can be counted", NULL);
+    else if (errno == EPERM || errno == EACCES)
+        say(BAD, "hardware counters", "not to be told: perf events are refused", CONTAINER);
     else
         say(LIMITED, "hardware counters",
             "no PMU: samples are taken by a software clock (cpu-clock)",
@@ -145,10 +147,12 @@ static void look_at_tracepoints(void) {
     bool seen = access("/sys/kernel/tracing/events", F_OK) == 0, closed = !seen && errno == EACCES;
     if (access("/sys/kernel/tracing/events/sched/sched_switch/id", R_OK) == 0)
         say(GOOD, "tracefs", "tracepoints can be read", NULL);
-    else if (seen || closed)
-        say(BAD, "tracefs", "tracepoints are not to be read by this user",
-            "as root: mount -o remount,mode=755 /sys/kernel/tracing");
-    else
+    else if (seen || closed) {
+        char remedy[100];
+        snprintf(remedy, sizeof remedy,
+                 "as root: mount -o remount,gid=%u,mode=750 /sys/kernel/tracing", getegid());
+        say(BAD, "tracefs", "tracepoints are not to be read by this user", remedy);
+    } else
         say(BAD, "tracefs", "it is not mounted",
             "as root: mount -t tracefs nodev /sys/kernel/tracing");
 }
@@ -157,8 +161,16 @@ static void look_at_bpf(void) {
     struct error why;
     if (record_has_bpf(&why))
         say(GOOD, "BPF", "sums waits up in the kernel (--off-cpu=bpf)", NULL);
+    else if (strstr(why.message, "built without"))
+        say(LIMITED, "BPF", why.message,
+            "apt-get install libbpf-dev clang-14, and build wick again");
+    else if (geteuid() != 0)
+        say(LIMITED, "BPF", why.message,
+            "as root: setcap cap_bpf,cap_perfmon+ep $(readlink -f $(command -v wick))");
     else
-        say(LIMITED, "BPF", why.message, geteuid() == 0 ? NULL : "run as root");
+        say(LIMITED, "BPF", why.message,
+            "in a container: docker run --cap-add BPF --cap-add PERFMON --security-opt "
+            "seccomp=unconfined --pid host");
 }
 
 /* Whether a process of our own may be seized at all: a container's seccomp filter may say no. */
