@@ -1,5 +1,6 @@
-"""Programs of other C libraries than glibc on the built-in engine, compared with QEMU: newlib and musl. Debian has neither built for riscv64.
-newlib is built from the package newlib-source under --long; WICK_NEWLIB and WICK_MUSL name folders that build-library made."""
+"""Programs of other C libraries than glibc on the built-in engine, compared with QEMU: picolibc, newlib and musl. Debian has picolibc for
+RISC-V of 64 and 32 bits, but neither of the others. newlib is built from the package newlib-source under --long; WICK_NEWLIB and WICK_MUSL
+name folders that build-library made."""
 import glob
 import os
 import shutil
@@ -50,7 +51,30 @@ def link(kind, prefix, source, program):
                     f"-L{top}/lib", *libraries, "-lgcc", libraries[-1]], check=True)
 
 
+def check_picolibc(wick, work, say):
+    """A whole program from its first instruction to the last: every stack, every count, of 64 and of 32 bits."""
+    compiler, top = "riscv64-unknown-elf-gcc", "/usr/lib/picolibc/riscv64-unknown-elf"
+    if not shutil.which(compiler) or not os.path.isdir(top):
+        print("skip picolibc: the package picolibc-riscv64-unknown-elf is not installed")
+        return
+    for march, mabi in (("rv64imafdc", "lp64d"), ("rv32imac", "ilp32")):
+        for source in sorted(glob.glob(f"{HERE}/programs/*.c")):
+            name = os.path.basename(source)[:-2]
+            if name == "coroutines" or (name, mabi) == ("floats", "ilp32"):  # no makecontext; no rounding modes without a unit for them
+                continue
+            program, out = f"{work}/{name}-{march}", f"{work}/library.folded"
+            subprocess.run([compiler, "-O2", "-w", f"-march={march}", f"-mabi={mabi}", "-static", "-nostartfiles", "-nostdlib", "-isystem",
+                            f"{top}/include", source, f"{HERE}/bare.c", f"-L{top}/lib/{march}/{mabi}", "-lm", "-lc", "-lgcc", "-o", program], check=True)
+            results = []
+            for engine in ("builtin", "qemu"):
+                p = subprocess.run([wick, "trace", "-q", "--engine", engine, "-o", out, program, "argument"], input=DATA, capture_output=True)
+                results.append((p.returncode, p.stdout, p.stderr, open(out).read()))
+            say(results[0] == results[1] and results[0][0] == 0 and results[0][3].count(";main") > 3, f"picolibc-{march}-{name}",
+                " / ".join(str(r[:3]) for r in results) + ", or the counts differ")
+
+
 def check(wick, work, build, say, below_main):
+    check_picolibc(wick, work, say)
     for kind, prefix in (("newlib", newlib(build)), ("musl", musl())):
         if not prefix:
             continue
