@@ -110,8 +110,8 @@ static void man_exit_status(void) {
         ".SH EXIT STATUS\n"
         ".TP\n0\nfine\n.TP\n1\nbad input, or a file that can't be read or written\n"
         ".TP\n2\nwrong usage\n.TP\n3\nthe machine does not allow it\n.TP\n4\ntoo few samples\n"
-        ".TP\n5\nwick's own fault\n.PP\nA profiled program's own failure is said and passed on, as "
-        "shells do.");
+        ".TP\n5\nwick's own fault\n.PP\nA recorded program's own failure is said and passed on, as "
+        "shells do; its 1 to 5 as 101 to 105.");
 }
 
 static void man_head(const char *command) {

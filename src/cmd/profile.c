@@ -268,7 +268,7 @@ int command_profile(int argc, char **argv) {
     int status = 0;
     if (!options_parse(&syntax, argc, argv, &request.operands, &status))
         return status;
-    if ((status = recording_settle(argc, argv)) || (status = choose_kind()))
+    if ((status = recording_settle(argv)) || (status = choose_kind()))
         return status;
     if (warmup < 0 || (warmup > 0 && !load_line))
         return fail_usage("profile", "--warmup %g: of which --load?", warmup);

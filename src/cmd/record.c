@@ -1,6 +1,7 @@
 #include "cmd/recording.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static uint32_t compress_level;
 
@@ -36,7 +37,7 @@ int command_record(int argc, char **argv) {
     int status = 0;
     if (!options_parse(&syntax, argc, argv, &request.operands, &status))
         return status;
-    if ((status = recording_settle(argc, argv)))
+    if ((status = recording_settle(argv)))
         return status;
     if (compress_level > 19)
         return fail_usage("record", "--compress goes up to 19");
@@ -50,6 +51,9 @@ int command_record(int argc, char **argv) {
         fprintf(stderr, "wick: %llu samples of %s in %s (%.1f MB)\n",
                 (unsigned long long)result.samples, result.events, recording.output,
                 (double)result.bytes / 1e6);
+    if (!fine && result.samples && strcmp(recording.output, "-") != 0)
+        fprintf(stderr, "wick: what was recorded before that, %llu samples, is in %s\n",
+                (unsigned long long)result.samples, recording.output);
     print_notes(&result.notes);
     record_result_release(&result);
     return status;

@@ -4,6 +4,8 @@
 #include "cmd/recording.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 
 struct record_options recording = {
@@ -63,9 +65,20 @@ bool recording_set_buffer(const char *value, struct error *error) {
     return true;
 }
 
+/* One or several: a comma inside a PMU's slashes is the PMU's. */
 static bool add_event_names(const char *value, struct error *error) {
-    vector_push(&events, value);
-    return true;
+    bool inside = false;
+    for (const char *start = value, *at = value;; at++) {
+        inside ^= *at == '/';
+        if (*at && (*at != ',' || inside))
+            continue;
+        if (at == start)
+            return error_set(error, ERROR_USAGE, "'%s': an event without a name", value);
+        vector_push(&events, memory_copy(start, (size_t)(at - start)));
+        if (!*at)
+            return true;
+        start = at + 1;
+    }
 }
 
 static bool set_off_cpu(const char *value, struct error *error) {
@@ -109,7 +122,7 @@ const struct option options_target[] = {
     {"cpu", 'C', OPTION_CALL, set_cpus, "CPU,…", "only on these CPUs"},
     {"cgroup", 0, OPTION_TEXT, &recording.cgroup, "NAME", "with -a: only what runs in this cgroup"},
     {"duration", 0, OPTION_AMOUNT, &duration, "SECONDS", "stop after so long"},
-    {"delay", 'D', OPTION_DOUBLE, &delay, "SECONDS", "begin to sample after so long"},
+    {"delay", 'D', OPTION_AMOUNT, &delay, "SECONDS", "begin to sample after so long"},
     {0},
 };
 
@@ -126,7 +139,8 @@ static bool set_method(const char *value, struct error *error) {
 
 const struct option options_sampling[] = {
     {"event", 'e', OPTION_CALL, add_event_names, "EVENT",
-     "what to sample, as perf names it; may be repeated; cycles by default, cpu-clock where there "
+     "what to sample, as perf names it; several with commas or again; cycles by default, cpu-clock "
+     "where there "
      "is no counter"},
     {"frequency", 'F', OPTION_COUNT64, &frequency, "HZ",
      "samples a second and CPU; 997 by default"},
@@ -143,15 +157,6 @@ const struct option options_sampling[] = {
     {0},
 };
 
-static char *join_command(int argc, char **argv) {
-    struct buffer line = {0};
-    buffer_add(&line, TEXT("wick"));
-    for (int i = 0; i < argc; i++)
-        buffer_printf(&line, " %s", argv[i]);
-    buffer_add_char(&line, 0);
-    return line.items;
-}
-
 static bool target_is_one(const char *command, int *status) {
     int kinds = (recording.command != NULL) + (recording.pid_count || recording.tid_count) +
                 recording.system_wide;
@@ -162,7 +167,7 @@ static bool target_is_one(const char *command, int *status) {
     return false;
 }
 
-int recording_settle(int argc, char **argv) {
+int recording_settle(char **argv) {
     int status = 0;
     request_settle();
     if (request.operands.count) {
@@ -177,9 +182,11 @@ int recording_settle(int argc, char **argv) {
     recording.cpu_count = request.cpus.count;
     recording.events = events.items;
     recording.event_count = events.count;
-    recording.duration = duration > 0 ? (uint64_t)(duration * 1e9) : 0;
-    recording.delay = delay > 0 ? (uint64_t)(delay * 1e9) : 0;
-    recording.command_line = join_command(argc, argv);
+    recording.duration = (uint64_t)(duration * 1e9);
+    recording.delay = (uint64_t)(delay * 1e9);
+    if (recording.period > INT64_MAX) /* the kernel takes the highest bit for a sign */
+        return fail_usage(argv[0], "-c goes up to %lld", (long long)INT64_MAX);
+    recording.arguments = argv;
     if (recording.user_only && recording.kernel_only)
         return fail_usage(argv[0], "--user or --kernel, not both");
     if (recording.wall && !recording.off_cpu)

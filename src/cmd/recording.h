@@ -15,7 +15,7 @@ bool recording_has_call_graph(void); /* -g was given */
 bool recording_set_buffer(const char *value, struct error *error);
 
 /* After parsing: lists into `recording`. Not 0: the exit status, and why was printed. */
-int recording_settle(int argc, char **argv);
+int recording_settle(char **argv);
 /* A launched target's own failure is said and passed on, as shells do. */
 int recording_target_status(const struct record_result *result);
 

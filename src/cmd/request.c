@@ -34,17 +34,33 @@ static void add_pid(uint64_t id) {
 static void add_tid(uint64_t id) {
     vector_push(&request.tids, (int32_t)id);
 }
-static void add_cpu(uint64_t id) {
-    vector_push(&request.cpus, (uint32_t)id);
-}
 bool set_pids(const char *value, struct error *error) {
     return add_ids(value, INT32_MAX, add_pid, error);
 }
 bool set_tids(const char *value, struct error *error) {
     return add_ids(value, INT32_MAX, add_tid, error);
 }
+
+enum { MOST_CPUS = 1 << 20 };
+
+/* "0,4-7" */
 bool set_cpus(const char *value, struct error *error) {
-    return add_ids(value, UINT32_MAX - 1, add_cpu, error);
+    struct text rest = text_of(value);
+    while (true) {
+        size_t comma = text_find(rest, ',');
+        struct text word = comma == SIZE_MAX ? rest : text_upto(rest, comma);
+        size_t dash = text_find(word, '-');
+        uint64_t low, high;
+        bool good = text_to_u64(dash == SIZE_MAX ? word : text_upto(word, dash), &low) &&
+                    text_to_u64(dash == SIZE_MAX ? word : text_from(word, dash + 1), &high);
+        if (!good || low > high || high >= MOST_CPUS)
+            return error_set(error, ERROR_USAGE, "'%s' is not a list of CPUs, like 0,4-7", value);
+        for (; low <= high; low++)
+            vector_push(&request.cpus, (uint32_t)low);
+        if (comma == SIZE_MAX)
+            return true;
+        rest = text_from(rest, comma + 1);
+    }
 }
 
 /* A decimal number of which the unit is `each` nanoseconds, a power of ten with as many digits behind the point. */

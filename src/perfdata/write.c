@@ -28,7 +28,7 @@ struct perfdata_writer {
     char *path;
     struct perfdata_writer_options options;
     uint64_t size; /* bytes written so far */
-    bool failed;   /* the last write: the size told in the header stays that of the last round */
+    bool failed;   /* the last write: the size told in the header stays what it is */
     uint64_t data_start;
     uint8_t header[HEADER_SIZE];
     VECTOR(struct feature) features;
@@ -209,21 +209,43 @@ bool perfdata_write(struct perfdata_writer *writer, const void *records, size_t 
     return true;
 }
 
-bool perfdata_write_split(struct perfdata_writer *writer, const void *first, size_t first_size,
-                          const void *second, size_t second_size, struct error *error) {
-    return perfdata_write(writer, first, first_size, error) &&
-           perfdata_write(writer, second, second_size, error);
-}
-
 /* In the header, where perf looks for it: all that was written until now can be read, whatever happens next. The mark of the round comes after it:
    what is longer than it says, and has no features, is known to be unfinished. */
-static bool tell_size(struct perfdata_writer *writer, struct error *error) {
+static bool tell_end(struct perfdata_writer *writer, uint64_t end, struct error *error) {
     if (writer->options.stream)
         return true;
-    uint64_t size = writer->size - writer->data_start;
+    uint64_t size = end - writer->data_start;
     memcpy(writer->header + AT_DATA_SIZE, &size, sizeof size);
     return pwrite(writer->descriptor, &size, sizeof size, AT_DATA_SIZE) == sizeof size ||
            error_errno(error, writer->path);
+}
+
+static bool tell_size(struct perfdata_writer *writer, struct error *error) {
+    return tell_end(writer, writer->size, error);
+}
+
+/* The disk is full: of a stretch that begins at `before`, the records that are there as a whole can be read. No header is in both parts. */
+static void tell_whole_records(struct perfdata_writer *writer, uint64_t before, const char *first,
+                               size_t first_size, const char *second) {
+    struct perf_event_header header;
+    uint64_t at = 0, written = writer->size - before;
+    while (at + sizeof header <= written) {
+        memcpy(&header, at < first_size ? first + at : second + (at - first_size), sizeof header);
+        if (header.size < sizeof header || at + header.size > written)
+            break;
+        at += header.size;
+    }
+    tell_end(writer, before + at, NULL);
+}
+
+bool perfdata_write_split(struct perfdata_writer *writer, const void *first, size_t first_size,
+                          const void *second, size_t second_size, struct error *error) {
+    uint64_t before = writer->size;
+    bool fine = perfdata_write(writer, first, first_size, error) &&
+                perfdata_write(writer, second, second_size, error);
+    if (!fine && !writer->zstd)
+        tell_whole_records(writer, before, first, first_size, second);
+    return fine;
 }
 
 /* Never compressed: perf looks for it between compressed records. */

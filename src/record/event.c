@@ -285,6 +285,16 @@ static struct text split_modifiers(struct text name, struct text *modifiers) {
     return text_upto(name, at);
 }
 
+/* cycles:z is no tracepoint that is missing. */
+static bool has_wrong_modifier(struct text name, struct error *error) {
+    size_t colon = text_find_last(name, ':');
+    struct perf_event_attr unused;
+    return colon != SIZE_MAX && parse_named(text_upto(name, colon), &unused) &&
+           !error_set(error, ERROR_USAGE,
+                      "%.*s: no such modifier; they are u (user), k (kernel), h, p, P, G, H and D",
+                      TEXT_ARGS(name));
+}
+
 bool record_parse_event(const char *name, struct perf_event_attr *attr, struct error *error) {
     struct text modifiers, plain = split_modifiers(text_of(name), &modifiers);
     struct error tracepoint = {.kind = ERROR_NONE};
@@ -295,6 +305,8 @@ bool record_parse_event(const char *name, struct perf_event_attr *attr, struct e
         apply_modifiers(modifiers, attr);
         return true;
     }
+    if (has_wrong_modifier(text_of(name), error))
+        return false;
     if (tracepoint.kind != ERROR_NONE) {
         if (error)
             *error = tracepoint;

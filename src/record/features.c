@@ -34,12 +34,17 @@ void record_cpu_model(char *model, size_t size) {
         fclose(file);
 }
 
+/* Each word by itself: readers show what stands behind the first. */
 static bool put_command(struct recording *r, struct error *error) {
     struct buffer bytes = {0};
+    char *const *words = r->options->arguments;
     uint32_t count = 1;
-    const char *line = r->options->command_line ? r->options->command_line : "wick record";
+    while (words && words[count - 1])
+        count++;
     buffer_add(&bytes, (struct text){(const char *)&count, sizeof count});
-    perfdata_feature_string(&bytes, text_of(line));
+    perfdata_feature_string(&bytes, TEXT("wick"));
+    for (uint32_t i = 0; i + 1 < count; i++)
+        perfdata_feature_string(&bytes, text_of(words[i]));
     bool fine = perfdata_add_feature(r->sink.writer, FEATURE_CMDLINE, buffer_text(&bytes), error);
     buffer_release(&bytes);
     return fine;
@@ -62,7 +67,7 @@ bool write_host_features(struct recording *r, struct error *error) {
            put_string(r, FEATURE_CPUDESC, model, error) &&
            perfdata_add_feature(r->sink.writer, FEATURE_NRCPUS, cpu_bytes, error) &&
            perfdata_add_feature(r->sink.writer, FEATURE_TOTAL_MEM, memory_bytes, error) &&
-           put_command(r, error);
+           put_command(r, error) && write_host_topology(r, error) && write_clock(r, error);
 }
 
 /* One entry: a record header (type 0), pid, the id in 20 bytes with its length, the path. */
@@ -83,7 +88,15 @@ static void add_build_id(struct buffer *bytes, struct text path, const struct bu
         buffer_add_char(bytes, 0);
 }
 
-/* Of files whose mappings came without one. Files that can't be read have none; that is no error. */
+/* As the mappings tell, else as the files do. Those that can't be read have none; that is no error. */
+static bool build_id_of(struct recording *r, uint32_t i, struct text path, struct build_id *id) {
+    if (i <= r->sink.ids.count && r->sink.ids.items[i - 1].size) {
+        *id = r->sink.ids.items[i - 1];
+        return true;
+    }
+    return path.data[0] == '/' && object_file_build_id(path.data, id);
+}
+
 bool write_build_ids(struct recording *r, struct error *error) {
     struct buffer bytes = {0};
     struct build_id id;
@@ -91,7 +104,7 @@ bool write_build_ids(struct recording *r, struct error *error) {
         add_build_id(&bytes, TEXT("[kernel.kallsyms]"), &id, PERF_RECORD_MISC_KERNEL);
     for (uint32_t i = 1; i <= strings_count(r->sink.paths); i++) {
         struct text path = strings_get(r->sink.paths, i);
-        if (path.length < 4000 && path.data[0] == '/' && object_file_build_id(path.data, &id))
+        if (path.length && path.length < 4000 && build_id_of(r, i, path, &id))
             add_build_id(&bytes, path, &id, PERF_RECORD_MISC_USER);
     }
     bool fine = !bytes.count ||

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <sys/types.h>
 
+#include "object/object.h"
 #include "record/offcpu_bpf.h"
 #include "record/record.h"
 
@@ -49,18 +50,30 @@ struct ring {
 struct sink {
     struct perfdata_writer *writer;
     struct record_result *result;
-    struct strings *paths; /* of files mapped, for their build ids */
+    struct strings *paths; /* of files mapped as code */
+    VECTOR(struct build_id) ids; /* theirs, as their mappings tell; size 0: they don't, or not all the same */
     bool wrote;            /* since the last round */
     bool no_rounds;        /* samples at the end are older than what stands before them */
     bool data_mappings;    /* synthesize them, too */
     bool knows_processes;  /* wakers may be none of the targets: keep whom the file tells of */
     struct index processes;
     size_t trailer_words;  /* of sample_id, in synthesized records */
+    size_t time_at;        /* in a sample: the same for all events */
+    uint64_t first, last;  /* times of samples */
     uint64_t time;         /* of synthesized records; 0: they are true from the beginning */
 };
 
+struct process_list {
+    int32_t *items;
+    size_t count;
+    size_t capacity;
+};
+
 struct recording {
-    const struct record_options *options;
+    const struct record_options *options; /* = own, as asked for; children that are found join `pids` */
+    struct record_options own;
+    struct process_list targets; /* own.pids */
+    struct index seen; /* threads attached to: those that are not in it came later */
     struct record_result *result;
     enum record_off_cpu off_cpu; /* as settled: never AUTO */
     struct sums *sums;         /* with BPF */
@@ -69,7 +82,6 @@ struct recording {
     VECTOR(uint32_t) cpus;
     VECTOR(struct ring) rings; /* one for each of `cpus` */
     VECTOR(int) descriptors;   /* of all events */
-    VECTOR(pid_t) processes;   /* attached to; their descriptors end the recording when all are gone */
     struct sink sink;
     size_t ring_size;
     enum record_method method; /* as settled: never AUTO once it runs */
@@ -89,6 +101,15 @@ bool recording_open_thread(struct recording *r, pid_t tid, struct error *error);
 void recording_enable(struct recording *r, bool on);
 void recording_close(struct recording *r);
 bool raise_file_limit(void); /* of open files; false: it was at its highest */
+
+/* attach.c: events on every thread of the processes to attach to and of their descendants; those to come inherit them. */
+bool attach_open(struct recording *r, struct error *error);
+/* Threads made after the events were opened and before they were enabled, of which no record tells. */
+bool attach_introduce(struct recording *r, struct error *error);
+
+/* freeze.c: does it while every thread of the target is stopped, so that nobody can fork. `refused`: that can't be had, and nothing was done. */
+bool with_target_held(struct recording *r, bool (*then)(struct recording *, struct error *), bool *refused,
+                      struct error *error);
 
 /* offcpu.c: an event that samples nothing, for mappings, names and the like; the first. */
 void recording_add_side_event(struct recording *r);
@@ -165,18 +186,19 @@ void sink_release(struct sink *sink);
 
 /* features.c: the file's header sections, at the end. */
 bool write_host_features(struct recording *r, struct error *error);
+/* host.c: the processors, and the clock; nothing where the machine does not tell. */
+bool write_host_topology(struct recording *r, struct error *error);
+bool write_clock(struct recording *r, struct error *error);
+bool write_sample_time(struct recording *r, struct error *error); /* at the end */
 bool write_build_ids(struct recording *r, struct error *error);
 
 /* tracing.c: the formats of the tracepoints among the events; nothing without any. */
 bool write_tracing_data(struct recording *r, struct error *error);
 
-/* children.c: all descendants of the processes in the list that there are now, added to it. */
-struct process_list {
-    int32_t *items;
-    size_t count;
-    size_t capacity;
-};
-void processes_add_children(struct process_list *list);
+/* children.c: all descendants of the target that there are now become targets, too. True: there were new ones. */
+bool recording_find_children(struct recording *r);
+bool ids_add(struct index *set, pid_t id); /* true: it was not in it */
+bool thread_lives(pid_t tid);              /* false: it has ended, whoever may still ask for its status */
 /* children.c: the folder of a process's threads. */
 DIR *tasks_open(pid_t pid, struct error *error);
 /* Whether pids[i] was found as a child and is gone since: no error. */

@@ -9,7 +9,6 @@
  */
 #include "record/internal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,7 +37,6 @@ static const struct note_kind note_few_files = {
     "too few open files are allowed (ulimit -n) for an event on every CPU: threads that the target "
     "starts from now on are not recorded"};
 
-enum { MOST_TURNS = 10 };
 enum { RING_LEAST = 32 << 10, RING_ROOT = 8 << 20, RING_USER = 512 << 10 };
 
 static int event_open(struct perf_event_attr *attr, pid_t pid, int cpu, unsigned long flags) {
@@ -404,38 +402,6 @@ bool recording_open_thread(struct recording *r, pid_t tid, struct error *error) 
     return true;
 }
 
-/* New threads may be made by ones that have no event yet while we look: look again until there is none without. Those that a target makes
-   all the time have inherited theirs by then: a few turns will do. */
-static bool open_process(struct recording *r, pid_t pid, struct error *error) {
-    struct index seen = {0};
-    bool fine = true, found = true;
-    for (int turn = 0; fine && found && turn < MOST_TURNS; turn++) {
-        found = false;
-        DIR *directory = tasks_open(pid, error);
-        if (!directory) {
-            fine = false;
-            break;
-        }
-        for (struct dirent *entry; fine && (entry = readdir(directory));) {
-            pid_t tid = atoi(entry->d_name);
-            uint64_t hash = hash_mix((uint64_t)tid, 1);
-            uint32_t known = 0;
-            for (struct probe p = index_probe(&seen, hash);
-                 tid > 0 && (known = index_next(&seen, &p));)
-                if (known == (uint32_t)tid)
-                    break;
-            if (tid <= 0 || known)
-                continue;
-            index_add(&seen, hash, (uint32_t)tid);
-            found = true;
-            fine = recording_open_thread(r, tid, error);
-        }
-        closedir(directory);
-    }
-    index_release(&seen);
-    return fine;
-}
-
 /* By its path, or its name below where cgroups are mounted. */
 static bool open_group(struct recording *r, struct error *error) {
     static const char *const roots[] = {"", "/sys/fs/cgroup/", "/sys/fs/cgroup/unified/",
@@ -457,13 +423,15 @@ static bool open_targets(struct recording *r, struct error *error) {
         return recording_open_thread(r, -1, error);
     if (r->child)
         return recording_open_thread(r, r->child, error);
-    for (size_t i = 0; i < options->pid_count; i++)
-        if (!open_process(r, options->pids[i], error) &&
-            (errno == EMFILE || !record_may_vanish(options, i)))
+    if (options->pid_count && !attach_open(r, error))
+        return false;
+    for (size_t i = 0; i < options->tid_count; i++) {
+        if (!thread_lives(options->tids[i]))
+            return error_set(error, ERROR_INPUT, "thread %d: there is none", options->tids[i]);
+        if (ids_add(&r->seen, options->tids[i]) &&
+            !recording_open_thread(r, options->tids[i], error))
             return false;
-    for (size_t i = 0; i < options->tid_count; i++)
-        if (!recording_open_thread(r, options->tids[i], error))
-            return false;
+    }
     return true;
 }
 
@@ -510,9 +478,16 @@ bool recording_open(struct recording *r, struct error *error) {
                     : geteuid() == 0        ? RING_ROOT
                                             : RING_USER;
     r->ring_size = power_of_two(wanted);
-    for (size_t i = 0; i < r->events.count; i++)
-        if (r->events.items[i].role != ROLE_MADE)
-            set_attr(r, &r->events.items[i], i == 0);
+    for (size_t i = 0; i < r->events.count; i++) {
+        struct wanted *event = &r->events.items[i];
+        if (event->role != ROLE_MADE)
+            set_attr(r, event, i == 0);
+        if (event->role == ROLE_SAMPLE && event->attr.exclude_user && event->attr.exclude_kernel &&
+            event->attr.exclude_hv)
+            return error_set(error, ERROR_USAGE,
+                             "event %s: with -%c nothing is left of it to be sampled", event->name,
+                             r->options->user_only ? 'u' : 'k');
+    }
     if (!try_events(r, error))
         return false;
     for (size_t i = 0; i < r->cpus.count; i++)

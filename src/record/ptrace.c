@@ -136,11 +136,10 @@ static struct process *target_process(struct sampler *s, pid_t pid) {
     return process;
 }
 
-/* Traced since its parent made it, though that has not been told yet; or gone. */
-static bool is_ours(pid_t tid) {
+bool traced_by_us(pid_t tid) {
     int why = errno;
     pid_t tracer = status_id(tid, "TracerPid");
-    bool ours = tracer == gettid() || !status_id(tid, "Tgid");
+    bool ours = tracer == gettid() || !thread_lives(tid);
     errno = why;
     return ours;
 }
@@ -158,7 +157,7 @@ static bool attach_threads(struct sampler *s, struct process *process, bool *fou
             continue;
         if (seize(s, process, tid))
             *found = true;
-        else if (errno != ESRCH && !is_ours(tid))
+        else if (errno != ESRCH && !traced_by_us(tid))
             fine = seize_failed(process->pid, s->error);
     }
     closedir(directory);
@@ -200,11 +199,23 @@ static bool has_times(struct error *error) {
            error_set(error, ERROR_DENIED, "the ptrace sampler needs %s: %s", path, strerror(errno));
 }
 
+/* A child that was made while its parent was not yet traced is not traced either: it is looked for until there is none. */
+static bool attach_family(struct sampler *s) {
+    const struct record_options *options = s->r->options;
+    do {
+        for (; s->attached < options->pid_count; s->attached++)
+            if (!process_find(&s->tracees, options->pids[s->attached]) &&
+                !attach_process(s, options->pids[s->attached]) &&
+                !record_may_vanish(options, s->attached))
+                return false;
+    } while (recording_find_children(s->r));
+    return true;
+}
+
 static bool attach(struct sampler *s) {
     const struct record_options *options = s->r->options;
-    for (size_t i = 0; i < options->pid_count; i++)
-        if (!attach_process(s, options->pids[i]) && !record_may_vanish(options, i))
-            return false;
+    if (!attach_family(s))
+        return false;
     for (size_t i = 0; i < options->tid_count; i++)
         if (!attach_thread(s, options->tids[i]))
             return false;
@@ -232,6 +243,9 @@ static void wait_until(uint64_t until) {
 
 /* Mappings that came since, and a mark that nothing older will follow. */
 static void end_round(struct sampler *s) {
+    if (!s->looked_again && !attach_family(s))
+        sampler_fail(s);
+    s->looked_again = true; /* for a fork that was under way */
     s->r->sink.time = monotonic();
     for (size_t i = 0; i < s->tracees.all.count; i++)
         if (s->tracees.all.items[i]->process->touched)

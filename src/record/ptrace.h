@@ -72,6 +72,8 @@ struct sampler {
     struct error *error;
     bool failed; /* *error is set */
     bool sampling; /* not while --delay lasts */
+    size_t attached;   /* so many of the processes to attach to, and their children */
+    bool looked_again; /* for such children */
     bool on_cpu, off_cpu;
     uint64_t on_id, off_ids[OFF_CPU_STATES];
     uint64_t interval; /* nanoseconds */
@@ -118,6 +120,9 @@ void look_last(struct sampler *s, struct tracee *tracee);    /* it ends, or we d
 bool handle_stops(struct sampler *s);
 bool restart_system_call(pid_t tid); /* one that a stop of ours made to fail */
 bool seize(struct sampler *s, struct process *process, pid_t tid);
+
+/* ptrace.c: traced since its parent made it, though that has not been told yet; or gone. Leaves errno alone. */
+bool traced_by_us(pid_t tid);
 
 bool sampler_fail(struct sampler *s);
 

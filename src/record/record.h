@@ -56,7 +56,7 @@ struct record_options {
     const char *output;   /* "-": a stream on standard output */
     int compress_level;   /* 0: none */
     uint32_t buffer_size; /* bytes a CPU; 0: chosen */
-    const char *command_line; /* for the file's header; NULL: none */
+    char *const *arguments; /* wick's own, for the file's header, NULL-terminated; NULL: none */
     const char *target_output; /* a file for the target's standard output and error; NULL: they are ours */
 };
 

@@ -118,6 +118,8 @@ static bool open_output(struct recording *r, struct error *error) {
     r->sink.writer = perfdata_writer_new(r->output, r->options->output, events, r->events.count,
                                          &options, error);
     free(events);
+    bool identified = r->events.items[0].attr.sample_type & PERF_SAMPLE_IDENTIFIER;
+    r->sink.time_at = sizeof(struct perf_event_header) + 8 * (identified + 2); /* ip, tid */
     r->sink.data_mappings = r->events.items[0].attr.mmap_data;
     r->sink.trailer_words = (size_t)__builtin_popcountll(
         r->events.items[0].attr.sample_type &
@@ -228,9 +230,19 @@ static int loop_timeout(const struct loop *loop, uint64_t now) {
     return ms < 100 ? (int)ms : 100;
 }
 
+/* Whether anybody that was made by those attached to has outlived them: its events are part of theirs. */
+static bool children_live(const struct recording *r) {
+    bool live = false;
+    for (size_t i = 0; r->options->pid_count && !live && i < r->descriptors.count; i++) {
+        struct pollfd one = {.fd = r->descriptors.items[i]};
+        live = poll(&one, 1, 0) == 0;
+    }
+    return live;
+}
+
 static bool loop_run(struct loop *loop, struct error *error) {
     struct recording *r = loop->r;
-    while (loop->alive && !interrupted) {
+    while ((loop->alive || children_live(r)) && !interrupted) {
         uint64_t now = monotonic();
         if (now >= loop->end_at)
             break;
@@ -278,7 +290,8 @@ static void end_child(struct recording *r) {
 }
 
 static bool finish(struct recording *r, struct error *error) {
-    if (!write_build_ids(r, error) || !perfdata_finish(r->sink.writer, error))
+    if (!write_build_ids(r, error) || !write_sample_time(r, error) ||
+        !perfdata_finish(r->sink.writer, error))
         return false;
     r->result->bytes = perfdata_writer_size(r->sink.writer);
     if (r->output != STDOUT_FILENO && fsync(r->output) != 0 && errno != EINVAL)
@@ -324,6 +337,8 @@ static bool record_with_perf(struct recording *r, struct error *error) {
     r->result->started_ns = now_ns(CLOCK_REALTIME);
     if ((!r->options->command || r->options->system_wide) && !r->options->delay)
         recording_enable(r, true);
+    if (r->options->pid_count && !attach_introduce(r, error))
+        return false;
     if (r->sums && !r->options->delay)
         sums_enable(r->sums, true); /* it leaves out what happens before the exec */
     return perf_run(r, error);
@@ -388,6 +403,8 @@ static void recording_release(struct recording *r) {
     vector_release(&r->cpus);
     vector_release(&r->rings);
     vector_release(&r->descriptors);
+    vector_release(&r->targets);
+    index_release(&r->seen);
     sink_release(&r->sink);
     if (r->output > STDOUT_FILENO)
         close(r->output);
@@ -400,21 +417,16 @@ static void recording_release(struct recording *r) {
 bool record_run(const struct record_options *options, struct record_result *result,
                 struct error *error) {
     *result = (struct record_result){.target_status = -1};
-    struct record_options with_children = *options;
-    struct process_list processes = {0};
-    for (size_t i = 0; i < options->pid_count; i++)
-        vector_push(&processes, options->pids[i]);
-    if (!options->no_inherit && processes.count)
-        processes_add_children(&processes);
-    with_children.pids = processes.items;
-    with_children.pid_count = processes.count;
-    with_children.pids_found = processes.count - options->pid_count;
-    struct recording r = {.options = &with_children,
+    struct recording r = {.own = *options,
                           .result = result,
                           .child_go = -1,
                           .child_failed = -1,
                           .output = -1,
                           .group = -1};
+    r.options = &r.own;
+    for (size_t i = 0; i < options->pid_count; i++)
+        vector_push(&r.targets, options->pids[i]);
+    recording_find_children(&r);
     r.sink.result = result;
     r.sink.paths = strings_new();
     bool fine = record(&r, error);
@@ -423,7 +435,6 @@ bool record_run(const struct record_options *options, struct record_result *resu
     if (r.events.count)
         describe(&r);
     recording_release(&r);
-    vector_release(&processes);
     return fine;
 }
 

@@ -3,21 +3,11 @@
  */
 #include "record/internal.h"
 
+#include <stdlib.h>
+
 #include "perfdata/perfdata.h"
 
 /* ---- who the file tells of ---- */
-
-/* True if it was not known; now it is. */
-static bool learn_process(struct sink *sink, pid_t pid) {
-    uint64_t hash = hash_mix((uint64_t)pid, 1);
-    uint32_t known;
-    for (struct probe p = index_probe(&sink->processes, hash);
-         (known = index_next(&sink->processes, &p));)
-        if (known == (uint32_t)pid)
-            return false;
-    index_add(&sink->processes, hash, (uint32_t)pid);
-    return true;
-}
 
 static void learn_from(struct sink *sink, const uint8_t *record,
                        const struct perf_event_header *header) {
@@ -25,20 +15,63 @@ static void learn_from(struct sink *sink, const uint8_t *record,
                  header->type == PERF_RECORD_MMAP2;
     pid_t pid = names && header->size >= 16 ? (pid_t)load_u32(record + sizeof *header) : 0;
     if (pid > 0)
-        learn_process(sink, pid);
+        ids_add(&sink->processes, pid);
 }
 
 bool sink_introduce(struct sink *sink, pid_t pid, struct error *error) {
-    return pid <= 0 || !learn_process(sink, pid) || synthesize_process(sink, pid, error);
+    return pid <= 0 || !ids_add(&sink->processes, pid) || synthesize_process(sink, pid, error);
 }
 
 void sink_release(struct sink *sink) {
     index_release(&sink->processes);
     perfdata_writer_free(sink->writer);
     strings_free(sink->paths);
+    vector_release(&sink->ids);
+}
+
+/* ---- which files are mapped ---- */
+
+/* The first mapping's id; a file that was replaced has several, and then only the mappings can tell. */
+static void learn_id(struct sink *sink, uint32_t path, const struct build_id *id) {
+    static const struct build_id none;
+    bool first = path > sink->ids.count;
+    while (sink->ids.count < path)
+        vector_push(&sink->ids, none);
+    struct build_id *known = &sink->ids.items[path - 1];
+    if (first)
+        *known = *id;
+    else if (memcmp(known, id, sizeof *id) != 0)
+        *known = none;
+}
+
+/* pid, tid, start, length, offset, then device and inode, or the build id, then protection and flags */
+static void look_at_mapping(struct sink *sink, const uint8_t *record,
+                            const struct perf_event_header *header) {
+    enum { ID = 40, PROTECTION = 64, NAME = 72 };
+    struct build_id id = {0};
+    if (header->size <= NAME || !(load_u32(record + PROTECTION) & 4))
+        return;
+    size_t length = strnlen((const char *)record + NAME, header->size - NAME);
+    if (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID && record[ID] <= BUILD_ID_MAX) {
+        id.size = record[ID];
+        memcpy(id.bytes, record + ID + 4, id.size);
+    }
+    learn_id(sink, strings_add(sink->paths, (struct text){(const char *)record + NAME, length}),
+             &id);
 }
 
 /* ---- all records ---- */
+
+static void look_at_time(struct sink *sink, const uint8_t *record,
+                         const struct perf_event_header *header) {
+    if (header->size < sink->time_at + 8)
+        return;
+    uint64_t time = load_u64(record + sink->time_at);
+    if (!sink->first || time < sink->first)
+        sink->first = time;
+    if (time > sink->last)
+        sink->last = time;
+}
 
 static void look_at(struct sink *sink, const uint8_t *record,
                     const struct perf_event_header *header) {
@@ -47,6 +80,7 @@ static void look_at(struct sink *sink, const uint8_t *record,
     switch (header->type) {
     case PERF_RECORD_SAMPLE:
         sink->result->samples++;
+        look_at_time(sink, record, header);
         break;
     case PERF_RECORD_LOST:
         if (header->size >= 24)
@@ -59,16 +93,9 @@ static void look_at(struct sink *sink, const uint8_t *record,
     case PERF_RECORD_THROTTLE:
         sink->result->throttled++;
         break;
-    case PERF_RECORD_MMAP2: {
-        /* pid, tid, start, length, offset, then device and inode, or the build id, then protection and flags */
-        size_t name = sizeof *header + 64;
-        bool has_id = header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID;
-        if (header->size > name && !has_id && load_u32(record + sizeof *header + 56) & 4) {
-            size_t length = strnlen((const char *)record + name, header->size - name);
-            strings_add(sink->paths, (struct text){(const char *)record + name, length});
-        }
+    case PERF_RECORD_MMAP2:
+        look_at_mapping(sink, record, header);
         break;
-    }
     }
 }
 

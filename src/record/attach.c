@@ -1,0 +1,107 @@
+/*
+ * Attaching to processes: every thread there is gets its events, and what it makes from then on inherits them. Whoever is made while they are
+ * opened may have none, all or some of them, and can't be asked. So afterwards it is looked who is new: where nobody is, nobody was made;
+ * else all is opened again while the target is held still.
+ */
+#include "record/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const struct note_kind note_unheld = {
+    "attached-in-passing",
+    "the target made threads or processes while wick attached to it, and could not be held still "
+    "for that (ptrace): those of that moment may be missing, or counted twice"};
+
+enum { SETTLE = 10000000 }; /* nanoseconds in which a fork that was under way is to be seen */
+
+typedef bool thread_visitor(struct recording *, pid_t pid, pid_t tid, struct error *);
+
+/* Threads of a target that were not seen before. */
+static bool visit_process(struct recording *r, pid_t pid, bool *found, thread_visitor *visit,
+                          struct error *error) {
+    DIR *directory = tasks_open(pid, error);
+    if (!directory)
+        return false;
+    bool fine = true;
+    for (struct dirent *entry; fine && (entry = readdir(directory));) {
+        pid_t tid = atoi(entry->d_name);
+        if (tid <= 0 || !ids_add(&r->seen, tid))
+            continue;
+        *found = true;
+        fine = !visit || visit(r, pid, tid, error);
+    }
+    closedir(directory);
+    return fine;
+}
+
+static bool visit_all(struct recording *r, bool *found, thread_visitor *visit,
+                      struct error *error) {
+    const struct record_options *options = r->options;
+    *found = false;
+    for (size_t i = 0; i < options->pid_count; i++)
+        if (!visit_process(r, options->pids[i], found, visit, error) &&
+            (errno == EMFILE || !record_may_vanish(options, i)))
+            return false;
+    return true;
+}
+
+static bool open_visited(struct recording *r, pid_t pid, pid_t tid, struct error *error) {
+    (void)pid;
+    return recording_open_thread(r, tid, error);
+}
+
+static bool open_all(struct recording *r, struct error *error) {
+    bool found;
+    return visit_all(r, &found, open_visited, error);
+}
+
+static bool open_again(struct recording *r, struct error *error) {
+    recording_close(r);
+    index_release(&r->seen);
+    r->seen = (struct index){0};
+    return open_all(r, error);
+}
+
+/* Whether anybody was made since. */
+static bool anybody_new(struct recording *r) {
+    bool found;
+    nanosleep(&(struct timespec){.tv_nsec = SETTLE}, NULL);
+    recording_find_children(r);
+    visit_all(r, &found, NULL, NULL);
+    return found;
+}
+
+bool attach_open(struct recording *r, struct error *error) {
+    bool refused;
+    if (r->few_files || r->own.no_inherit)
+        return open_again(r, error);
+    if (!open_all(r, error))
+        return false;
+    if (!anybody_new(r))
+        return true;
+    bool fine = with_target_held(r, open_again, &refused, error);
+    if (refused)
+        notes_add(&r->result->notes, &note_unheld, 1, 0, NULL);
+    return fine || refused;
+}
+
+static bool introduce_visited(struct recording *r, pid_t pid, pid_t tid, struct error *error) {
+    if (pid == tid)
+        return synthesize_process(&r->sink, pid, error);
+    struct task task = {pid, pid, tid, pid};
+    return synthesize_task(&r->sink, PERF_RECORD_FORK, task, error) &&
+           synthesize_comm(&r->sink, pid, tid, false, error);
+}
+
+/* Also, what was forked in the moment of enabling may have inherited an event that was off, after the others were turned on: once more. */
+bool attach_introduce(struct recording *r, struct error *error) {
+    bool found;
+    recording_find_children(r);
+    if (!visit_all(r, &found, introduce_visited, error))
+        return false;
+    if (!r->options->delay)
+        recording_enable(r, true);
+    return true;
+}

@@ -1,0 +1,161 @@
+/*
+ * Holding a target still while events are opened on it.
+ *
+ * A thread that forks while its events are opened one by one may leave a child with some of them, and nothing in the kernel tells which. So
+ * a target that is seen to make threads or processes in that time is stopped: every thread is traced with the order to trace its children, too,
+ * and interrupted. Once all have stopped, none is inside a fork, all there are can be seen, and what they make later inherits everything.
+ *
+ * It costs the target a stop of some microseconds for each of its threads and CPUs, once. Threads in an uninterruptible wait don't stop in
+ * time; they don't fork either.
+ */
+#include "record/ptrace.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATIENCE = 100000000, PAUSE = 200000 }; /* nanoseconds */
+enum { MOST_TURNS = 50 }; /* those that are traced make nobody new: it ends long before */
+
+struct held {
+    pid_t tid;
+    bool stopped;
+    int signal; /* it was about to get: it is passed on */
+};
+
+struct freezer {
+    struct recording *r;
+    bool (*then)(struct recording *, struct error *);
+    struct error *error;
+    VECTOR(struct held) threads;
+    bool refused, fine;
+    int why; /* errno of `then` */
+};
+
+static struct held *find(struct freezer *f, pid_t tid) {
+    for (size_t i = 0; i < f->threads.count; i++)
+        if (f->threads.items[i].tid == tid)
+            return &f->threads.items[i];
+    return NULL;
+}
+
+static struct held *hold(struct freezer *f, pid_t tid) {
+    struct held *held = find(f, tid);
+    if (held)
+        return held;
+    vector_push(&f->threads, (struct held){.tid = tid});
+    return &f->threads.items[f->threads.count - 1];
+}
+
+/* True: it was not held before. One that a traced thread has just made is traced already, and stops by itself. */
+static bool seize_one(struct freezer *f, pid_t tid) {
+    long options = PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
+    if (find(f, tid))
+        return false;
+    if (ptrace(PTRACE_SEIZE, tid, 0, options) == 0) {
+        ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+    } else if (!traced_by_us(tid)) {
+        f->refused |= errno != ESRCH;
+        return false;
+    }
+    hold(f, tid);
+    return true;
+}
+
+static bool seize_process(struct freezer *f, pid_t pid) {
+    DIR *directory = tasks_open(pid, NULL);
+    bool found = false;
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        pid_t tid = atoi(entry->d_name);
+        found |= tid > 0 && seize_one(f, tid);
+    }
+    if (directory)
+        closedir(directory);
+    return found;
+}
+
+static bool seize_all(struct freezer *f) {
+    bool found = false;
+    for (size_t i = 0; i < f->r->options->pid_count; i++)
+        found |= seize_process(f, f->r->options->pids[i]);
+    return recording_find_children(f->r) || found;
+}
+
+static void note_stop(struct freezer *f, pid_t tid, int status) {
+    struct held *held = hold(f, tid);
+    int event = status >> 16;
+    held->stopped = true;
+    if (!WIFSTOPPED(status))
+        held->tid = 0; /* it is gone */
+    else if (!event)
+        held->signal = WSTOPSIG(status);
+}
+
+static bool all_stopped(struct freezer *f) {
+    int status;
+    for (pid_t tid; (tid = waitpid(-1, &status, __WALL | __WNOTHREAD | WNOHANG)) > 0;)
+        note_stop(f, tid, status);
+    for (size_t i = 0; i < f->threads.count; i++)
+        if (!f->threads.items[i].stopped)
+            return false;
+    return true;
+}
+
+static void wait_for_stops(struct freezer *f) {
+    uint64_t end = monotonic() + PATIENCE;
+    while (!all_stopped(f) && monotonic() < end)
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
+}
+
+static void let_go(struct freezer *f) {
+    for (size_t i = 0; i < f->threads.count; i++) {
+        struct held *held = &f->threads.items[i];
+        if (!held->tid || !held->stopped)
+            continue; /* the kernel does it when this thread ends */
+        if (!held->signal)
+            restart_system_call(held->tid);
+        ptrace(PTRACE_DETACH, held->tid, 0, (long)held->signal);
+    }
+}
+
+static void *freezer_thread(void *argument) {
+    struct freezer *f = argument;
+    bool found = true;
+    for (int turn = 0; found && !f->refused && turn < MOST_TURNS; turn++) {
+        found = seize_all(f);
+        wait_for_stops(f);
+    }
+    if (!f->refused) {
+        errno = 0;
+        f->fine = f->then(f->r, f->error);
+        f->why = errno;
+    }
+    let_go(f);
+    return NULL;
+}
+
+/* Whoever waits for wick, or shows what it says, is not stopped. */
+static bool is_above_us(const struct recording *r) {
+    for (pid_t pid = getppid(); pid > 0; pid = status_id(pid, "PPid"))
+        for (size_t i = 0; i < r->options->pid_count; i++)
+            if (r->options->pids[i] == pid)
+                return true;
+    return false;
+}
+
+bool with_target_held(struct recording *r, bool (*then)(struct recording *, struct error *),
+                      bool *refused, struct error *error) {
+    struct freezer f = {.r = r, .then = then, .error = error};
+    pthread_t thread;
+    f.refused = is_above_us(r) || pthread_create(&thread, NULL, freezer_thread, &f) != 0;
+    if (!f.refused)
+        pthread_join(thread, NULL);
+    vector_release(&f.threads);
+    *refused = f.refused;
+    errno = f.why;
+    return f.fine;
+}

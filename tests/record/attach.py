@@ -1,0 +1,127 @@
+"""Who is recorded: all of the target, also what it makes while wick attaches, and never wick itself."""
+import os
+import re
+import signal
+import subprocess
+
+from common import WICK, WORK, folded, record_some, say, samples_of, wait_for_bytes, wick
+
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../programs")
+NEXT_TOUCH = 0.04  # seconds; a member of the family touches a page every 0.05 or later
+
+
+def comms(path):
+    return {re.split(r"[; ]", line)[0] for line in folded(path).splitlines()}
+
+
+def not_itself():
+    """From the first instruction of the target on, and nothing of the recorder or of what it was before it became the target."""
+    for name, words in (("every fault", ["-e", "page-faults", "-c", "1", "-g", "none"]), ("a high rate", ["-e", "cpu-clock", "-c", "50000", "-g", "none"]),
+                        ("switches", ["-e", "context-switches", "-c", "1", "-g", "none"]), ("a delay", ["-g", "none", "--delay", "0.01"]),
+                        ("ptrace", ["--method", "ptrace", "-g", "none"])):
+        done = record_some(f"not itself, {name}", *words, command=("./restless", "waits", "2") if name == "switches" else ("./restless", "steady", "200"))
+        say(comms("some.data") == {"restless"}, f"not itself, {name}/no other", f"{comms('some.data')} {done.stderr}")
+    # The shell that runs wick has it among its children.
+    for method in ("perf", "ptrace"):
+        line = f"./restless steady 2000 & '{WICK}' record -q --method {method} -g none -p $$ --duration 0.5 -o shell.data; status=$?; kill $!; exit $status"
+        done = subprocess.run(["sh", "-c", line], cwd=WORK, capture_output=True, text=True)
+        found = comms("shell.data")
+        say(done.returncode == 0 and "restless" in found and "wick" not in found, f"not itself, though a child, {method}",
+            f"{done.returncode}: {found} {done.stderr}")
+
+
+def read_members(family):
+    lines = iter(family.stdout.readline, "\n")
+    return [tuple(int(word) for word in line.split()) for line in lines if line]
+
+
+def tracer_of(tid):
+    with open(f"/proc/{tid}/status", encoding="utf-8") as file:
+        return int(re.search(r"TracerPid:\s*(\d+)", file.read()).group(1))
+
+
+def record_family(*words):
+    """Attaches while processes and threads are made: (all members, those that are traced, the recorder's status, what it said)."""
+    family = subprocess.Popen(["./family"], cwd=WORK, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        family.stdout.readline()
+        if os.path.exists(os.path.join(WORK, "family.data")):
+            os.unlink(os.path.join(WORK, "family.data"))
+        recorder = subprocess.Popen([WICK, "record", *words, "-g", "none", "-p", str(family.pid), "-o", "family.data"], cwd=WORK,
+                                    stderr=subprocess.PIPE, text=True)
+        wait_for_bytes("family.data", 100000, recorder)
+        family.send_signal(signal.SIGUSR1)
+        members = read_members(family)
+        traced = {tid for _, tid in members if tracer_of(tid)}
+        recorder.send_signal(signal.SIGINT)
+        said = recorder.communicate(timeout=120)[1]
+        return members, traced, recorder.returncode, said
+    finally:
+        family.kill()
+        family.communicate()
+
+
+def touches():
+    """Times of samples in touch_page, by thread."""
+    times = {}
+    text = wick("script", "-q", "--compat=perf", "family.data").stdout
+    for tid, time in re.findall(r"^\s*family\s+(?:\d+/)?(\d+)\s+\[\d+\]\s+(\d+\.\d+):.* touch_page", text, re.M):
+        times.setdefault(int(tid), []).append(float(time))
+    return times
+
+
+def family():
+    members, traced, status, said = record_family("-e", "page-faults", "-c", "1")
+    say(status == 0 and len(members) > 20 and not traced, "attach while it forks", f"{status}, {len(members)} members, {len(traced)} traced: {said}")
+    times = touches()
+    missing = [member for member in members if member[1] not in times]
+    say(not missing, "attach while it forks/none is missing", f"{len(missing)} of {len(members)}: {missing[:10]} {said}")
+    doubled = [tid for tid, at in times.items() if any(b - a < NEXT_TOUCH for a, b in zip(sorted(at), sorted(at)[1:]))]
+    say(not doubled, "attach while it forks/none is counted twice", f"{len(doubled)} of {len(times)}: {doubled[:10]} {said}")
+    members, traced, status, said = record_family("--method", "ptrace")
+    missing = [member for member in members if member[1] not in traced]
+    say(status == 0 and members and not missing, "attach by ptrace while it forks/none is missing", f"{status}, {missing[:10]} of {len(members)}: {said}")
+
+
+def outlived():
+    """A child that outlives the process attached to is recorded to its end."""
+    parent = subprocess.Popen(["sh", "-c", "read line; ./restless steady 700 & exit 0"], cwd=WORK, stdin=subprocess.PIPE, text=True)
+    recorder = subprocess.Popen([WICK, "record", "-g", "none", "-p", str(parent.pid), "-o", "outlived.data"], cwd=WORK, stderr=subprocess.PIPE, text=True)
+    wait_for_bytes("outlived.data", 1000, recorder)
+    parent.communicate("go\n")
+    said = recorder.communicate(timeout=120)[1]
+    say(recorder.returncode == 0 and "restless;leaf_work" in folded("outlived.data"), "a child that outlives its parent", f"{recorder.returncode}: {said}")
+
+
+def zombies():
+    """A child that has ended, and that nobody has asked for, is no hindrance."""
+    script = "import os, sys\nif os.fork() == 0: os._exit(0)\nprint('made', flush=True)\nwhile True: sum(range(1000))"
+    target = subprocess.Popen(["python3", "-c", script], stdout=subprocess.PIPE, text=True)
+    try:
+        target.stdout.readline()
+        for method in ("perf", "ptrace"):
+            done = wick("record", "--method", method, "-g", "none", "-p", str(target.pid), "--duration", "0.4", "-o", "zombie.data")
+            say(done.returncode == 0 and samples_of(done) > 0, f"a child that nobody has buried, {method}", f"{done.returncode}: {done.stderr}")
+    finally:
+        target.kill()
+        target.communicate()
+
+
+def twice():
+    """Named twice is recorded once."""
+    target = subprocess.Popen(["./restless", "steady", "1000000"], cwd=WORK)
+    try:
+        done = record_some("named twice", "-e", "cpu-clock", "-c", "1000000", "-g", "none", "-p", f"{target.pid},{target.pid}", "-t", str(target.pid),
+                           "--duration", "0.4", command=())
+        times = re.findall(r"\s(\d+\.\d+):\s+\d+ cpu-clock", wick("script", "-q", "--compat=perf", "some.data").stdout)
+        rate = len(times) / max(0.001, float(times[-1]) - float(times[0])) if len(times) > 1 else 0
+        say(len(times) > 1 and rate < 1500, "named twice/counted once", f"{rate} samples a second: {done.stderr}")
+    finally:
+        target.kill()
+        target.wait()
+
+
+def all_parts():
+    subprocess.run(["gcc", "-O1", "-g", "-pthread", os.path.join(PROGRAMS, "family.c"), "-o", "family"], cwd=WORK, check=True)
+    for part in (not_itself, family, outlived, zombies, twice):
+        part()
