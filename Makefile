@@ -6,7 +6,7 @@ all: deps-build
 
 # Everything anybody may need. Without root this prints the one line to run.
 deps:
-	@tools/deps build test bench
+	@tools/deps build test demo bench
 
 deps-%:
 	-@tools/deps $(subst -, ,$*)
