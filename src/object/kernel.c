@@ -13,16 +13,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { READ_CHUNK = 1 << 20, TEXT_MAX = 256 << 20 };
+enum { READ_CHUNK = 1 << 20, LIST_EXPECTED = 8 << 20, TEXT_MAX = 256 << 20 };
+
+static int open_regular(const char *path, struct stat *status) {
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor < 0 || (fstat(descriptor, status) == 0 && S_ISREG(status->st_mode)))
+        return descriptor;
+    close(descriptor);
+    return -1;
+}
 
 /* Files below /proc and /sys have no size: read to the end. */
-static bool read_whole(const char *path, struct buffer *text) {
+static bool read_whole(const char *path, size_t expected, struct buffer *text) {
     struct stat status;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int descriptor = open_regular(path, &status);
     if (descriptor < 0)
         return false;
-    bool fine = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
-    while (fine && text->count < TEXT_MAX) {
+    vector_reserve(text, expected);
+    while (text->count < TEXT_MAX) {
         vector_reserve(text, text->count + READ_CHUNK);
         ssize_t got = read(descriptor, text->items + text->count, text->capacity - text->count);
         if (got > 0)
@@ -31,14 +39,14 @@ static bool read_whole(const char *path, struct buffer *text) {
             break;
     }
     close(descriptor);
-    return fine && text->count > 0;
+    return text->count > 0;
 }
 
 bool object_kernel_build_id(struct build_id *id) {
     struct buffer notes = {0};
     *id = (struct build_id){0};
-    bool fine =
-        read_whole("/sys/kernel/notes", &notes) && elf_notes_build_id(buffer_text(&notes), 4, id);
+    bool fine = read_whole("/sys/kernel/notes", 0, &notes) &&
+                elf_notes_build_id(buffer_text(&notes), 4, id);
     buffer_release(&notes);
     return fine;
 }
@@ -64,13 +72,32 @@ static bool has_addresses(struct text text) {
 
 /* ---- the lists ---- */
 
-static bool read_list(struct object *kernel, const char *path) {
-    kernel->symbol_text.count = 0;
-    if (!read_whole(path, &kernel->symbol_text))
+static struct text list_of(const struct object *kernel) {
+    return kernel->symbol_file.size ? file_text(&kernel->symbol_file)
+                                    : buffer_text(&kernel->symbol_text);
+}
+
+/* A copy is mapped, the kernel's own is read. */
+static bool open_list(struct object *kernel, const char *path) {
+    struct stat status;
+    int descriptor = open_regular(path, &status);
+    if (descriptor < 0)
         return false;
-    if (has_addresses(buffer_text(&kernel->symbol_text)))
+    bool fine = status.st_size > 0
+                    ? status.st_size < TEXT_MAX &&
+                          file_open_descriptor(&kernel->symbol_file, descriptor, path, NULL)
+                    : read_whole(path, LIST_EXPECTED, &kernel->symbol_text);
+    close(descriptor);
+    return fine;
+}
+
+static bool read_list(struct object *kernel, const char *path) {
+    if (!open_list(kernel, path))
+        return false;
+    if (has_addresses(list_of(kernel)))
         return true;
     kernel->trouble = FILE_DENIED;
+    file_close(&kernel->symbol_file);
     kernel->symbol_text.count = 0;
     return false;
 }
@@ -162,7 +189,7 @@ void kernel_load(struct objects *objects, struct object *kernel, struct symbols 
         return;
     }
     kernel->trouble = FILE_FINE;
-    struct text text = buffer_text(&kernel->symbol_text);
+    struct text text = list_of(kernel);
     if (kernel->reference.length && kallsyms_find(text, kernel->reference, &listed))
         kernel->shift = listed - kernel->reference_address;
     kallsyms_load(symbols, text);

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-enum { LOCATION_CACHE = 1 << 14, COMPAT_DEPTH = 127 };
+enum { LOCATION_CACHE = 1 << 14, WAYS_AT_FIRST = 1 << 12, COMPAT_DEPTH = 127 };
 enum { WHAT_UNWOUND = 1, WHAT_CALL = 2, WHAT_MODE_SHIFT = 2 };
 
 enum start { START_UNKNOWN, START_NO, START_YES, START_NAMELESS };
@@ -322,13 +322,18 @@ void builder_add(struct builder *b, struct stack *const *stacks, size_t count) {
         add_group(b, stacks + i, count - i < BUILD_GROUP ? count - i : BUILD_GROUP);
 }
 
-void builder_init(struct builder *b, struct building *all, struct tree *tree, size_t stacks) {
-    size_t size = 1 << 12;
-    while (size < 2 * stacks)
-        size *= 2;
+void builder_init(struct builder *b, struct building *all, struct tree *tree) {
     *b = (struct builder){.all = all, .tree = tree};
     b->cache = memory_table(LOCATION_CACHE, sizeof *b->cache);
+    places_resize(&b->ways, WAYS_AT_FIRST);
+}
+
+void builder_expect(struct builder *b, size_t stacks) {
+    size_t size = b->ways.size;
+    while (size < 4 * stacks) /* about two nodes each */
+        size *= 2;
     places_resize(&b->ways, size);
+    vector_reserve(&b->tree->nodes, 2 * stacks);
 }
 
 void builder_release(struct builder *b) {

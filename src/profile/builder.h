@@ -54,7 +54,9 @@ struct building {
     bool prefetches; /* there is a thread to spare for reading objects */
 };
 
-void builder_init(struct builder *builder, struct building *all, struct tree *tree, size_t stacks);
+void builder_init(struct builder *builder, struct building *all, struct tree *tree);
+/* Makes room for that many. */
+void builder_expect(struct builder *builder, size_t stacks);
 void builder_release(struct builder *builder);
 /* Finds or makes the stacks' nodes, and tells how they end. */
 void builder_add(struct builder *builder, struct stack *const *stacks, size_t count);

@@ -26,8 +26,7 @@ struct building *building_begin(struct reading *reading, unsigned count) {
         .reading = reading, .count = count, .prefetches = count > 1 && !reading->options->no_names};
     all->builders = memory_zero(count, sizeof *all->builders);
     for (unsigned i = 0; i < count; i++)
-        builder_init(&all->builders[i], all, i == 0 ? profile->tree : tree_new_part(profile->tree),
-                     profile->sample_count / count);
+        builder_init(&all->builders[i], all, i == 0 ? profile->tree : tree_new_part(profile->tree));
     return all;
 }
 
@@ -43,7 +42,10 @@ static void build_waiting(void *context, unsigned thread, size_t item) {
     struct waiting *w = context;
     struct builder *b = &w->all->builders[item];
     struct stack *group[BUILD_GROUP];
-    size_t count = 0;
+    size_t count = 0, all = 0;
+    for (unsigned i = 0; i < w->worker_count; i++)
+        all += w->workers[i].stacks.count;
+    builder_expect(b, all / w->all->count);
     for (unsigned i = 0; i < w->worker_count; i++)
         for (size_t k = 1; k < w->workers[i].stacks.count; k++) {
             struct stack *stack = &w->workers[i].stacks.items[k];

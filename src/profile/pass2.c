@@ -318,7 +318,7 @@ static void pass_piece(void *context, unsigned number, size_t item) {
 
 /* Room for as many stacks as there may be: what is not touched takes no memory. */
 static void worker_init(struct worker *w, struct reading *reading, struct building *building) {
-    enum { STACKS_RESERVED = 1 << 20 };
+    enum { STACKS_RESERVED = 1 << 20, INDEXED_AT_FIRST = 1 << 15 };
     uint64_t share = reading->profile->sample_count / building->count * 5 / 4 + BATCH;
     w->reading = reading;
     w->tree = tree_new_part(reading->profile->tree);
@@ -326,6 +326,7 @@ static void worker_init(struct worker *w, struct reading *reading, struct buildi
     w->builder = building->count == 1 ? &building->builders[0] : NULL;
     vector_reserve(&w->stacks, share < STACKS_RESERVED ? share : STACKS_RESERVED);
     vector_push(&w->stacks, ((struct stack){0}));
+    index_reserve(&w->index, share < 4 * INDEXED_AT_FIRST ? share / 4 : INDEXED_AT_FIRST);
 }
 
 static void worker_add_notes(struct worker *w, struct tree *tree) {

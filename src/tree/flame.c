@@ -391,13 +391,17 @@ struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming
                             const struct flame_options *options, struct error *error) {
     if (!tree_check(tree, error))
         return NULL;
+    enum { NODES_RESERVED = 1 << 20 };
     struct builder b = {.tree = tree, .naming = naming, .options = options, .flame = flame_new()};
+    /* Room for as many nodes as there may be: what is not touched takes no memory. */
+    vector_reserve(&b.flame->nodes,
+                   tree->nodes.count < NODES_RESERVED ? tree->nodes.count : NODES_RESERVED);
     b.memo = memory_table(tree->nodes.count, sizeof *b.memo);
     b.wanted = memory_zero(tree->nodes.count / 64 + 1, sizeof *b.wanted);
     b.names = memory_zero(strings_count(naming->strings) + 1, sizeof *b.names);
     b.flame->unit = strings_add(b.flame->strings, unit_of(tree, options));
     builder_cells(&b);
-    
+
     free(b.memo);
     free(b.wanted);
     free(b.names);
@@ -406,7 +410,7 @@ struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming
         if (flame_has_empty(b.flame))
             flame_drop_empty(b.flame, options->keep_zero);
         flame_order_children(b.flame);
-        
+
         return b.flame;
     }
     flame_free(b.flame);

@@ -35,6 +35,12 @@ struct builder {
 
 static const uint32_t no_row = UINT32_MAX;
 
+/* Functions of one name may be in several objects; of their categories the row has the first by name, whichever came first. */
+static void row_categorize(struct report *report, struct report_row *row, struct text category) {
+    if (category.length && (!row->category.length || text_compare(category, row->category) < 0))
+        row->category = strings_get(report->strings, strings_add(report->strings, category));
+}
+
 static uint32_t builder_row(struct builder *b, struct text name, struct text category) {
     struct report *report = b->report;
     uint32_t id = strings_add(report->strings, name);
@@ -45,13 +51,11 @@ static uint32_t builder_row(struct builder *b, struct text name, struct text cat
         b->row_capacity = grown;
     }
     if (!b->row_of[id]) {
-        struct report_row row = {.name = strings_get(report->strings, id)};
-        if (category.length)
-            row.category = strings_get(report->strings, strings_add(report->strings, category));
-        vector_push(&report->rows, row);
+        vector_push(&report->rows, ((struct report_row){.name = strings_get(report->strings, id)}));
         vector_push(&b->open, 0);
         b->row_of[id] = (uint32_t)report->rows.count;
     }
+    row_categorize(report, &report->rows.items[b->row_of[id] - 1], category);
     return b->row_of[id] - 1;
 }
 
