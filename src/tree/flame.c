@@ -36,25 +36,44 @@ static void flame_node_join(struct flame *flame, struct flame_node *node,
         node->object = label->object;
 }
 
-uint32_t flame_child(struct flame *flame, uint32_t parent, const struct label *label) {
-    uint64_t hash = hash_mix(parent, label->name);
-    uint32_t id;
-    for (struct probe p = index_probe(&flame->index, hash); (id = index_next(&flame->index, &p));) {
-        struct flame_node *node = &flame->nodes.items[id];
-        if (node->parent == parent && node->name == label->name) {
-            flame_node_join(flame, node, label);
-            return id;
-        }
-    }
-    id = (uint32_t)flame->nodes.count;
+static uint32_t flame_append(struct flame *flame, uint32_t parent, const struct label *label) {
     struct flame_node node = {.parent = parent,
                               .name = label->name,
                               .object = label->object,
                               .kinds = label->kinds,
                               .depth = flame->nodes.items[parent].depth + 1};
     vector_push(&flame->nodes, node);
-    index_add(&flame->index, hash, id);
+    return (uint32_t)flame->nodes.count - 1;
+}
+
+static uint32_t flame_indexed_child(const struct flame *flame, uint32_t parent, uint32_t name) {
+    uint32_t id;
+    for (struct probe p = index_probe(&flame->index, hash_mix(parent, name));
+         (id = index_next(&flame->index, &p));)
+        if (flame->nodes.items[id].parent == parent && flame->nodes.items[id].name == name)
+            break;
     return id;
+}
+
+/* Most nodes have one child or none. The first is linked to its parent; only those after it are in the index, and the second to the first,
+   which says that there are some. */
+uint32_t flame_child(struct flame *flame, uint32_t parent, const struct label *label) {
+    uint32_t first = flame->nodes.items[parent].first_child, found = 0;
+    if (!first)
+        return flame->nodes.items[parent].first_child = flame_append(flame, parent, label);
+    if (flame->nodes.items[first].name == label->name)
+        found = first;
+    else if (flame->nodes.items[first].next)
+        found = flame_indexed_child(flame, parent, label->name);
+    if (found) {
+        flame_node_join(flame, &flame->nodes.items[found], label);
+        return found;
+    }
+    found = flame_append(flame, parent, label);
+    if (!flame->nodes.items[first].next)
+        flame->nodes.items[first].next = found;
+    index_add(&flame->index, hash_mix(parent, label->name), found);
+    return found;
 }
 
 /* ---- finishing ---- */
@@ -205,24 +224,22 @@ static void builder_want(struct builder *b, uint32_t node) {
     }
 }
 
-/* The memory that builder_enter() will need for a node a little further on is asked for before: first the slot of the flame's index, then the
-   flame node that it names. Where the node's parent is not entered by then, in vain. */
-static uint64_t builder_hash(const struct builder *b, uint32_t node) {
+/* The memory that builder_enter() will need for a node a little further on is asked for before: first the flame node of its parent, then that
+   one's first child and where the others would be in the index. Where the node's parent is not entered by then, in vain. */
+static void builder_ask_parent(const struct builder *b, uint32_t node) {
+    __builtin_prefetch(&b->flame->nodes.items[b->memo[b->tree->nodes.items[node].parent]]);
+}
+
+static void builder_ask_child(const struct builder *b, uint32_t node) {
     const struct node *n = &b->tree->nodes.items[node];
     const struct naming_entry *entry = &b->locations[n->location];
-    uint32_t name = entry->count ? b->names[b->naming->labels.items[entry->first].name] : 0;
-    return hash_mix(b->memo[n->parent], name);
-}
-
-static void builder_ask_slot(const struct builder *b, uint32_t node) {
     const struct index *index = &b->flame->index;
-    if (index->slots)
-        __builtin_prefetch(&index->slots[index_probe(index, builder_hash(b, node)).slot]);
-}
-
-static void builder_ask_node(const struct builder *b, uint32_t node) {
-    struct probe probe = index_probe(&b->flame->index, builder_hash(b, node));
-    __builtin_prefetch(&b->flame->nodes.items[index_next(&b->flame->index, &probe)]);
+    uint32_t parent = b->memo[n->parent];
+    __builtin_prefetch(&b->flame->nodes.items[b->flame->nodes.items[parent].first_child]);
+    if (!entry->count || !index->slots)
+        return;
+    uint32_t name = b->names[b->naming->labels.items[entry->first].name];
+    __builtin_prefetch(&index->slots[index_probe(index, hash_mix(parent, name)).slot]);
 }
 
 static void builder_enter(struct builder *b, uint32_t root, uint32_t node) {
@@ -240,9 +257,9 @@ static void builder_enter_wanted(struct builder *b, uint32_t root) {
         for (uint64_t bits = b->wanted[word]; bits; bits &= bits - 1, count++) {
             uint32_t node = (uint32_t)(64 * word + (unsigned)__builtin_ctzll(bits));
             ring[count % RING] = node;
-            builder_ask_slot(b, node);
+            builder_ask_parent(b, node);
             if (count >= AHEAD / 2)
-                builder_ask_node(b, ring[(count - AHEAD / 2) % RING]);
+                builder_ask_child(b, ring[(count - AHEAD / 2) % RING]);
             if (count >= AHEAD)
                 builder_enter(b, root, ring[(count - AHEAD) % RING]);
         }
