@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* A fault maps that much around it, unless the kernel was told otherwise; and each time pages are let go every core has to hear of it. */
-enum { LEAST = 64 << 20, FAULT = 64 << 10, LET_GO = 256 << 20 };
+enum { LEAST = 16 << 20, FAULT = 64 << 10, LET_GO = 256 << 20 };
 
 struct paging {
     pthread_t thread;

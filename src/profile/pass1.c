@@ -13,7 +13,7 @@
 
 #include "profile/waits.h"
 
-enum { PIECE_SIZE = 1 << 20, PROGRESS_STEP = 1 << 14 };
+enum { PIECE_SIZE = 1 << 20, PROGRESS_STEP = 1 << 14, AHEAD = 1024 };
 
 static const struct note_kind note_disordered = {
     "out-of-order",
@@ -215,6 +215,7 @@ static bool walk_all(struct walk *walk, struct error *error) {
             vector_push(&walk->reading->pieces, ((struct piece){piece_start, record.offset}));
             piece_start = record.offset;
         }
+        __builtin_prefetch(record.data + AHEAD); /* headers are too far apart for the processor to guess */
         if (!walk_record(walk, &record, error))
             return false;
         if (offset - reported >= (uint64_t)PROGRESS_STEP << 8) {
