@@ -62,7 +62,8 @@ bool sums_copies(const struct sums *sums) {
     return sums->settings.copies;
 }
 
-static void set_settings(struct sums *sums, const struct record_options *options, bool copies) {
+static void set_settings(struct sums *sums, const struct record_options *options, bool copies,
+                         bool one_group) {
     sums->settings = (struct off_cpu_settings){
         .least = options->least_wait,
         .most = options->most_wait ? options->most_wait : UINT64_MAX,
@@ -72,11 +73,15 @@ static void set_settings(struct sums *sums, const struct record_options *options
         .kernel = !options->user_only && options->call_graph != CALL_GRAPH_NONE,
         .copies = copies,
         .copy_size = options->stack_size,
+        .some_cpus = options->cpu_count != 0,
+        .one_group = one_group,
     };
+    for (size_t i = 0; i < options->cpu_count; i++)
+        sums->settings.cpus[options->cpus[i] / 64] |= 1ull << options->cpus[i] % 64;
 }
 
 static bool load(struct sums *sums, const struct record_options *options, bool copies,
-                 struct error *error) {
+                 bool one_group, struct error *error) {
     LIBBPF_OPTS(bpf_object_open_opts, open_options, .object_name = "wick");
     sums->object = bpf_object__open_mem(off_cpu_object.data, off_cpu_object.length, &open_options);
     if (!sums->object)
@@ -89,7 +94,7 @@ static bool load(struct sums *sums, const struct record_options *options, bool c
     if (program)
         bpf_program__set_autoload(program, !options->no_inherit && !options->system_wide);
     struct bpf_map *map = bpf_object__find_map_by_name(sums->object, ".rodata");
-    set_settings(sums, options, copies);
+    set_settings(sums, options, copies, one_group);
     if (!map || bpf_map__set_initial_value(map, &sums->settings, sizeof sums->settings) != 0)
         return error_set(error, ERROR_INTERNAL, "BPF: the program has no settings");
     map = bpf_object__find_map_by_name(sums->object, "copies");
@@ -134,16 +139,38 @@ static bool attach(struct sums *sums, struct error *error) {
     return true;
 }
 
-static struct sums *open_with(const struct record_options *options, bool copies,
+/* Control groups of the first version have hierarchies that BPF does not know. */
+static bool set_group(struct sums *sums, int group, struct error *error) {
+    uint32_t first = 0;
+    return group < 0 || bpf_map_update_elem(map_of(sums, "group"), &first, &group, BPF_ANY) == 0 ||
+           error_set(error, ERROR_DENIED,
+                     "BPF: this control group is not one of version 2 (%s): --off-cpu=perf takes "
+                     "others",
+                     strerror(errno));
+}
+
+static struct sums *open_with(const struct record_options *options, int group, bool copies,
                               struct error *error) {
     struct sums *sums = memory_zero(1, sizeof *sums);
-    if (load(sums, options, copies, error) && attach(sums, error))
+    if (load(sums, options, copies, group >= 0, error) && set_group(sums, group, error) &&
+        attach(sums, error))
         return sums;
     sums_close(sums);
     return NULL;
 }
 
-struct sums *sums_open(const struct record_options *options, struct error *error) {
+static bool cpus_fit(const struct record_options *options, struct error *error) {
+    for (size_t i = 0; i < options->cpu_count; i++)
+        if (options->cpus[i] >= OFF_CPU_CPUS)
+            return error_set(error, ERROR_USAGE,
+                             "BPF tells CPUs up to %d apart: --off-cpu=perf does more",
+                             OFF_CPU_CPUS - 1);
+    return true;
+}
+
+struct sums *sums_open(const struct record_options *options, int group, struct error *error) {
+    if (!cpus_fit(options, error))
+        return NULL;
     if (!in_first_pid_namespace()) {
         error_set(error, ERROR_DENIED,
                   "BPF works on the host alone, not inside a container: --off-cpu=perf does");
@@ -157,9 +184,9 @@ struct sums *sums_open(const struct record_options *options, struct error *error
     }
     libbpf_set_print(say_nothing);
     bool copies = can_copy_stacks(options);
-    struct sums *sums = open_with(options, copies, error);
+    struct sums *sums = open_with(options, group, copies, error);
     if (!sums && copies)
-        sums = open_with(options, false, error); /* kernels before 5.15 */
+        sums = open_with(options, group, false, error); /* kernels before 5.15 */
     return sums;
 }
 

@@ -3,7 +3,7 @@
  */
 #include "record/internal.h"
 
-struct sums *sums_open(const struct record_options *options, struct error *error) {
+struct sums *sums_open(const struct record_options *options, int group, struct error *error) {
     error_set(error, ERROR_DENIED,
               "this wick was built without BPF (it takes libbpf-dev and clang): --off-cpu=perf "
               "does without");

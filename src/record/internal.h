@@ -98,6 +98,7 @@ struct recording {
 /* open.c: events on every thread and CPU of the target, with all fallbacks; then their buffers. */
 bool recording_open(struct recording *r, struct error *error);
 bool recording_open_thread(struct recording *r, pid_t tid, struct error *error);
+bool recording_open_group(struct recording *r, struct error *error); /* into r->group */
 void recording_enable(struct recording *r, bool on);
 void recording_close(struct recording *r);
 bool raise_file_limit(void); /* of open files; false: it was at its highest */
@@ -123,7 +124,7 @@ bool off_cpu_mark_end(struct recording *r, struct error *error);
 bool off_cpu_write(struct recording *r, struct error *error);
 
 /* bpf.c: waits summed up in the kernel. NULL: BPF is not built in, not permitted, or the kernel lacks something. */
-struct sums *sums_open(const struct record_options *options, struct error *error);
+struct sums *sums_open(const struct record_options *options, int group, struct error *error); /* -1: no control group */
 void sums_add_thread(struct sums *sums, pid_t tid, bool until_exec); /* and its children from now on */
 void sums_enable(struct sums *sums, bool on);                        /* the last "off" is the end */
 void sums_close(struct sums *sums);

@@ -36,7 +36,8 @@ enum {
     BPF_MAP_TYPE_HASH = 1,
     BPF_MAP_TYPE_ARRAY = 2,
     BPF_MAP_TYPE_PERCPU_ARRAY = 6,
-    BPF_MAP_TYPE_STACK_TRACE = 7
+    BPF_MAP_TYPE_STACK_TRACE = 7,
+    BPF_MAP_TYPE_CGROUP_ARRAY = 8
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_F_USER_STACK = 1 << 8 };
 
@@ -96,6 +97,13 @@ struct {
     __type(key, __u64);
     __type(value, struct off_cpu_copy);
 } copies SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+    __uint(max_entries, 1);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, sizeof(__u32));
+} group SEC(".maps");
 
 #define STACK_MAP(name, size)                                                                      \
     struct {                                                                                       \
@@ -270,8 +278,16 @@ static struct off_cpu_thread *thread_of(struct task_struct *task) {
     return bpf_map_lookup_elem(&threads, &tid);
 }
 
+/* Of the thread that runs, where it runs. */
+static bool is_wanted(void) {
+    __u32 cpu = bpf_get_smp_processor_id();
+    if (settings.some_cpus && (cpu >= OFF_CPU_CPUS || !(settings.cpus[cpu / 64] >> cpu % 64 & 1)))
+        return false;
+    return !settings.one_group || bpf_current_task_under_cgroup(&group, 0) == 1;
+}
+
 static void leave(__u64 *context, struct task_struct *prev, __u32 state, __u64 now) {
-    struct off_cpu_thread *thread = thread_of(prev);
+    struct off_cpu_thread *thread = is_wanted() ? thread_of(prev) : 0;
     if (!thread || thread->until_exec)
         return;
     thread->state = !state                                                     ? OFF_CPU_PREEMPTED

@@ -124,14 +124,13 @@ static void add_made_event(struct recording *r, const char *name, bool copies) {
    for a form of its own. */
 static bool choose_bpf(struct recording *r, struct error *error) {
     const struct record_options *options = r->options;
-    if (options->cpu_count || options->cgroup)
-        return error_set(error, ERROR_USAGE,
-                         "BPF does not choose by CPU or control group: --off-cpu=perf does");
     if (options->call_graph == CALL_GRAPH_DWARF && options->stack_size > OFF_CPU_COPY_SIZE)
         return error_set(error, ERROR_USAGE,
                          "BPF copies up to %d bytes of a stack: --off-cpu=perf copies more",
                          OFF_CPU_COPY_SIZE);
-    if (!(r->sums = sums_open(options, error)))
+    if (options->cgroup && r->group < 0 && !recording_open_group(r, error))
+        return false;
+    if (!(r->sums = sums_open(options, r->group, error)))
         return false;
     r->off_cpu = OFF_CPU_BPF;
     r->sink.no_rounds = true;
@@ -152,7 +151,7 @@ static bool choose_bpf(struct recording *r, struct error *error) {
 
 bool record_has_bpf(struct error *why) {
     struct record_options options = {.call_graph = CALL_GRAPH_DWARF, .wakers = true};
-    struct sums *sums = sums_open(&options, why);
+    struct sums *sums = sums_open(&options, -1, why);
     sums_close(sums);
     return sums != NULL;
 }
@@ -162,7 +161,7 @@ bool off_cpu_choose_events(struct recording *r, struct error *error) {
     if (options->off_cpu == OFF_CPU_BPF)
         return choose_bpf(r, error);
     bool gains = options->system_wide || options->wakers; /* many switches; wakers of all kinds */
-    if (options->off_cpu == OFF_CPU_PERF || !gains || options->cpu_count || options->cgroup)
+    if (options->off_cpu == OFF_CPU_PERF || !gains)
         return choose_perf(r, error);
     struct error why;
     if (choose_bpf(r, &why))

@@ -12,6 +12,7 @@ enum {
     OFF_CPU_COPIES = 2048, /* twice as many for the whole system */
     OFF_CPU_COPY_SIZE = 16384,
     OFF_CPU_REGISTERS = 20, /* perf's mask 0xff0fff of x86-64 */
+    OFF_CPU_CPUS = 1024,    /* that can be told apart */
 };
 
 /* A stack is (which of the maps) << 24 | its place there; negative: there is none. */
@@ -21,12 +22,15 @@ enum off_cpu_state { OFF_CPU_SLEEP, OFF_CPU_DISK, OFF_CPU_PREEMPTED, OFF_CPU_STA
 
 struct off_cpu_settings {
     unsigned long long least, most; /* nanoseconds */
+    unsigned long long cpus[OFF_CPU_CPUS / 64]; /* a bit for each, if only some count */
     unsigned int copy_size;         /* at most so much of a stack */
     unsigned char everything;       /* all threads but the kernel's, not only those in the map */
     unsigned char has_prev_state;   /* sched_switch has a fourth argument (since 5.18) */
     unsigned char user, kernel;     /* parts of the stacks */
     unsigned char copies;           /* user parts as copies of the stack, where that can be */
-    unsigned char unused[7];
+    unsigned char some_cpus;        /* only waits that begin on `cpus` */
+    unsigned char one_group;        /* only threads in the control group of the map `group`, and those below */
+    unsigned char unused[5];
 };
 
 struct off_cpu_stacks {

@@ -403,7 +403,7 @@ bool recording_open_thread(struct recording *r, pid_t tid, struct error *error) 
 }
 
 /* By its path, or its name below where cgroups are mounted. */
-static bool open_group(struct recording *r, struct error *error) {
+bool recording_open_group(struct recording *r, struct error *error) {
     static const char *const roots[] = {"", "/sys/fs/cgroup/", "/sys/fs/cgroup/unified/",
                                         "/sys/fs/cgroup/perf_event/"};
     for (size_t i = 0; i < COUNT_OF(roots) && r->group < 0; i++) {
@@ -417,7 +417,7 @@ static bool open_group(struct recording *r, struct error *error) {
 
 static bool open_targets(struct recording *r, struct error *error) {
     const struct record_options *options = r->options;
-    if (options->cgroup && r->group < 0 && !open_group(r, error))
+    if (options->cgroup && r->group < 0 && !recording_open_group(r, error))
         return false;
     if (options->system_wide)
         return recording_open_thread(r, -1, error);
