@@ -59,17 +59,19 @@ static uint32_t flame_indexed_child(const struct flame *flame, uint32_t parent, 
    which says that there are some. */
 uint32_t flame_child(struct flame *flame, uint32_t parent, const struct label *label) {
     uint32_t first = flame->nodes.items[parent].first_child, found = 0;
-    if (!first)
-        return flame->nodes.items[parent].first_child = flame_append(flame, parent, label);
-    if (flame->nodes.items[first].name == label->name)
+    if (first && flame->nodes.items[first].name == label->name)
         found = first;
-    else if (flame->nodes.items[first].next)
+    else if (first && flame->nodes.items[first].next)
         found = flame_indexed_child(flame, parent, label->name);
     if (found) {
         flame_node_join(flame, &flame->nodes.items[found], label);
         return found;
     }
-    found = flame_append(flame, parent, label);
+    found = flame_append(flame, parent, label); /* the nodes may be elsewhere now */
+    if (!first) {
+        flame->nodes.items[parent].first_child = found;
+        return found;
+    }
     if (!flame->nodes.items[first].next)
         flame->nodes.items[first].next = found;
     index_add(&flame->index, hash_mix(parent, label->name), found);
