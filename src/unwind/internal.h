@@ -43,6 +43,9 @@ struct machine {
     /* Whether `pc` is the code that returns from a signal handler, for files without rules for it; or NULL. `is_call`: it is a
        return address. */
     bool (*is_trampoline)(struct state *state, bool is_call);
+    /* The rule of the sample's own function led to no code: whether the caller is found where a push that the rules don't know of would have
+       it; or NULL. */
+    bool (*mend)(struct state *state);
     /* From such a frame to the interrupted one. */
     bool (*leave_signal)(struct state *state);
     bool

@@ -327,6 +327,9 @@ static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
         struct entry *entry = entry_find(unwinder, state, machine, sample->epoch, state->pc - call);
         if (!entry->mapping && machine->signed_pointers && state->pc >> 36)
             entry = entry_unsigned(unwinder, state, machine, sample->epoch, call);
+        if (!entry->mapping && stack->count == 1 && machine->mend &&
+            !unwinder->options.compat_perf && machine->mend(state))
+            entry = entry_find(unwinder, state, machine, sample->epoch, state->pc - call);
         if (!entry->mapping && stack->count > 0)
             return UNWIND_BROKEN;
         bool is_trampoline = entry->flags & ENTRY_TRAMPOLINE;

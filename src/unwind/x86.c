@@ -63,6 +63,29 @@ static bool is_after_call(struct state *state, uint64_t pc) {
     return memory_bytes(&state->memory, pc - 6, 2, &code) && code == 0x15ff;
 }
 
+/* call, near: to a fixed place, or through a register or memory, by ModRM. */
+static bool is_after_any_call(struct state *state, uint64_t pc) {
+    static const uint8_t lengths[] = {2, 3, 6, 7};
+    uint64_t code = 0;
+    if (memory_bytes(&state->memory, pc - 5, 1, &code) && code == 0xe8)
+        return true;
+    for (size_t i = 0; i < COUNT_OF(lengths); i++)
+        if (memory_bytes(&state->memory, pc - lengths[i], 2, &code) && (code & 0x38ff) == 0x10ff)
+            return true;
+    return false;
+}
+
+/* glibc's memcpy for old processors pushes a register without saying so. What its rule takes for the return address is that register, and
+   the true one lies behind it. */
+static bool mend_32(struct state *state) {
+    uint64_t pc, sp = state->value[ESP];
+    if (!memory_stack_word(&state->memory, sp, &pc) || !is_after_any_call(state, pc))
+        return false;
+    set_register(state, ESP, sp + 4);
+    state->pc = pc;
+    return true;
+}
+
 /* A 32-bit process's vdso is in no file that we could read rules from. */
 static bool is_in_vdso(const struct state *state) {
     const struct memory *memory = &state->memory;
@@ -135,4 +158,5 @@ const struct machine machine_i386 = {.elf = EM_386,
                                      .load = load_32,
                                      .fallback = fallback_32,
                                      .is_trampoline = is_trampoline_32,
+                                     .mend = mend_32,
                                      .leave_signal = leave_signal_32};

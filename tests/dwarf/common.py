@@ -57,15 +57,19 @@ def build(name, command, folder):
     return program
 
 
-def record(program, folder, argument, frequency="999"):
+def record(program, folder, argument, frequency="999", least=100):
+    """With at least so many samples: on a busy machine a program gets less of its time, and is given more."""
     data = program + ".data"
-    for _ in range(5):
+    for _ in range(6):
         done = run(["perf", "record", "-q", "-N", "-e", "cpu-clock", "-F", frequency, "--call-graph", "dwarf,16384", "-o", data, "--", program, argument], PERF_ENV)
         if not os.path.exists(data):
             raise RuntimeError(done.stderr.decode(errors="replace").strip()[-300:])
         # perf 6.1 falls over what the kernel writes while another recording asks for build ids.
-        if run(["perf", "script", "-F", "comm", "-i", data], PERF_ENV).returncode == 0:
+        read = run(["perf", "script", "-F", "comm", "-i", data], PERF_ENV)
+        if read.returncode == 0 and read.stdout.count(b"\n") >= least:
             break
+        if read.returncode == 0:
+            argument = str(float(argument) * 3)
     return data
 
 
