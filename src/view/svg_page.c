@@ -119,7 +119,8 @@ static void add_font(struct buffer *buffer, const char *font) {
 }
 
 /* The fixed rules first; what was asked for comes after them and so wins, also over the rules for the dark. */
-static void add_style(struct buffer *buffer, const struct svg_options *o, uint32_t font_size) {
+static void add_style(struct buffer *buffer, const struct svg_options *o, uint32_t font_size,
+                      bool is_diff) {
     buffer_add(buffer, TEXT("<style>"));
     buffer_add(buffer, svg_style_text);
     if (o->font || o->font_size) {
@@ -140,6 +141,8 @@ static void add_style(struct buffer *buffer, const struct svg_options *o, uint32
         buffer_printf(buffer, "#frames .m rect{fill:%s}\n", o->search_colour);
     if (o->stroke_colour)
         buffer_printf(buffer, "#frames rect{stroke:%s;stroke-width:.5}\n", o->stroke_colour);
+    else if (is_diff) /* what did not change is as light as the page */
+        buffer_add(buffer, TEXT("#frames rect{stroke:#888;stroke-width:.5;stroke-opacity:.35}\n"));
     buffer_add(buffer, TEXT("</style>\n"));
 }
 
@@ -222,7 +225,7 @@ void svg_write_head(struct out *out, const struct flame *flame, const struct svg
     buffer_add(&buffer, TEXT("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"));
     add_provenance(&buffer, options->notes);
     add_root(&buffer, title, layout);
-    add_style(&buffer, options, layout->font_size);
+    add_style(&buffer, options, layout->font_size, flame->is_diff);
     if (layout->rows > SVG_TALL && !options->no_script) /* before the frames: they are not laid out then */
         buffer_add(&buffer, TEXT("<script>(document.currentScript?.ownerSVGElement ?? "
                                  "document.documentElement).classList.add(\"t\")</script>\n"));

@@ -154,7 +154,7 @@ export class Graph {
 
   paintRow(pane, depth) {
     const s = pane.shape, {start, nodes} = pane.rows, stop = start[depth + 1], y = this.y(pane, depth);
-    const scale = this.width / (pane.to - pane.from), least = 0.6;
+    const scale = this.width / (pane.to - pane.from), least = 1;
     let reached = 0;
     for (let at = start[depth]; (at = this.ending(pane, at, stop, pane.from + (reached + least) / scale)) < stop; at++) {
       const n = nodes[at], x = Math.max(0, (s.left[n] - pane.from) * scale);
@@ -171,7 +171,13 @@ export class Graph {
     const colour = isFound ? "#e600e6" : this.colour(pane, n);
     c.globalAlpha = dimmed ? this.faint : 1;
     c.fillStyle = colour;
-    c.fillRect(x, y, Math.max(0.6, width - (width > 3 ? 0.6 : 0)), rowHeight - 1);
+    if (width > 3) c.fillRect(x, y, width - 0.6, rowHeight - 1);
+    else c.fillRect(Math.floor(x), y, Math.max(1, Math.round(width)), rowHeight - 1); // whole pixels: parts of one are pale
+    if (pane.shape.before && width > 3) { // what did not change is as light as the page
+      c.strokeStyle = "#8888";
+      c.lineWidth = 0.6;
+      c.strokeRect(x + 0.3, y + 0.3, width - 1.2, rowHeight - 1.6);
+    }
     c.globalAlpha = 1;
     this.drawn++;
     const room = Math.floor((width - 2 * gap) / this.letter);

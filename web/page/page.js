@@ -18,6 +18,8 @@ const defaults = JSON.parse(JSON.stringify(choice));
 let base = null;
 const trail = [];
 
+const count = value => value.toLocaleString("en");
+
 // ---- what there is to choose from ----
 
 const distinct = list => [...new Set(list)];
@@ -58,6 +60,7 @@ const graph = new Graph(element("canvas"), model, {tell, zoomed, menu: openMenu}
 const chart = new Graph(element("chart"), model, {tell: tellTime, zoomed: () => {}, menu: openMenu});
 const table = new Table(element("table"), {
   choose: (name, by) => by === "thread" ? change({thread: name, view: "flame"}) : change({middle: name, view: "sandwich"}),
+  amount: value => amount(value),
   isFound: (name, by) => by === "function" && !!found && found.test(name),
 });
 const timeline = new Timeline(element("lanes"), model, {
@@ -127,13 +130,19 @@ element("views").addEventListener("keydown", event => {
 
 // ---- telling ----
 
-const count = value => value.toLocaleString("en");
+// Nanoseconds as people say them, three or more digits of the largest unit.
+function amount(value) {
+  if (unit() !== "ns") return count(value);
+  const [size, name] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]].find(([least]) => Math.abs(value) >= least) || [1, "ns"];
+  return `${count(+(value / size).toFixed(size > 1 ? 2 : 0))} ${name}`;
+}
+const withUnit = value => unit() === "ns" ? amount(value) : `${count(value)} ${unit()}`;
 function sentence({pane, node}) {
   const s = pane.shape, whole = s.total[0] || 1, name = graph.name(pane, node).slice(0, 2000);
-  let text = `${name} (${count(s.total[node])} ${unit()}, ${(100 * s.total[node] / whole).toFixed(2)}%`;
-  if (s.before) text += `; ${s.total[node] >= s.before[node] ? "+" : ""}${count(s.total[node] - s.before[node])}, was ${count(s.before[node])}`;
+  let text = `${name} (${withUnit(s.total[node])}, ${(100 * s.total[node] / whole).toFixed(2)}%`;
+  if (s.before) text += `; ${s.total[node] >= s.before[node] ? "+" : ""}${amount(s.total[node] - s.before[node])}, was ${amount(s.before[node])}`;
   const place = node && model.places[s.place[node]];
-  return text + `; self ${count(s.self[node])})` + (place && place.object ? `  ${place.object}` : "");
+  return text + `; self ${amount(s.self[node])})` + (place && place.object ? `  ${place.object}` : "");
 }
 
 function tell(hit) {

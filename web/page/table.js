@@ -72,12 +72,12 @@ export class Table {
   }
 
   draw() {
-    const columns = this.columns(), rows = this.wanted(), percent = v => (100 * v / this.whole).toFixed(2) + "%";
+    const {amount} = this.events, columns = this.columns(), rows = this.wanted(), percent = v => (100 * v / this.whole).toFixed(2) + "%";
     this.drawHead(columns);
     const cells = {
-      self: r => r.self.toLocaleString("en"), selfShare: r => percent(r.self), total: r => r.total.toLocaleString("en"),
-      totalShare: r => percent(r.total), before: r => r.before.toLocaleString("en"),
-      change: r => (r.total > r.before ? "+" : "") + (r.total - r.before).toLocaleString("en"),
+      self: r => amount(r.self), selfShare: r => percent(r.self), total: r => amount(r.total),
+      totalShare: r => percent(r.total), before: r => amount(r.before),
+      change: r => (r.total > r.before ? "+" : "") + amount(r.total - r.before),
     };
     const list = rows.slice(0, this.shown).map(row => {
       const line = document.createElement("tr");

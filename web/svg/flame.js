@@ -454,5 +454,6 @@ if (option.fluid) {
 measure();
 resize();
 focus(0, false);
+if (svg === document.documentElement && !inverted) scrollTo(0, svg.getBoundingClientRect().height); // where the root is; what is above is mostly air
 loadState();
 })();
