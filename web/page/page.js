@@ -134,7 +134,8 @@ element("views").addEventListener("keydown", event => {
 function amount(value) {
   if (unit() !== "ns") return count(value);
   const [size, name] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]].find(([least]) => Math.abs(value) >= least) || [1, "ns"];
-  return `${count(+(value / size).toFixed(size > 1 ? 2 : 0))} ${name}`;
+  const digits = size > 1 ? 2 : 0;
+  return `${(value / size).toLocaleString("en", {minimumFractionDigits: digits, maximumFractionDigits: digits})} ${name}`;
 }
 const withUnit = value => unit() === "ns" ? amount(value) : `${count(value)} ${unit()}`;
 function sentence({pane, node}) {

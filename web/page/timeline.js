@@ -124,7 +124,8 @@ export class Timeline {
     for (let time = 0; time <= this.last; time += step) {
       const x = this.x(time, width);
       c.fillRect(x, height - axisHeight, 1, 4);
-      c.fillText(`${(time / 1e9).toFixed(digits)} s`, x + 3, height - axisHeight / 2 + 1);
+      const label = `${(time / 1e9).toFixed(digits)} s`;
+      if (x + 3 + c.measureText(label).width <= width) c.fillText(label, x + 3, height - axisHeight / 2 + 1);
     }
   }
 
