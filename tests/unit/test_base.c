@@ -1,3 +1,4 @@
+#include <sys/mman.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +62,8 @@ static void numbers_do_not_overflow(void **state) {
     assert_true(saturating_add(UINT64_MAX, 1) == UINT64_MAX);
 }
 
-static void expect_escaped(void (*escape)(struct buffer *, struct text), struct text in, const char *out) {
+static void expect_escaped(void (*escape)(struct buffer *, struct text), struct text in,
+                           const char *out) {
     struct buffer buffer = {0};
     escape(&buffer, in);
     buffer_add_char(&buffer, 0);
@@ -71,8 +73,10 @@ static void expect_escaped(void (*escape)(struct buffer *, struct text), struct 
 
 static void names_are_escaped(void **state) {
     expect_escaped(buffer_add_xml, TEXT("<a b=\"'&>"), "&lt;a b=&quot;&#39;&amp;&gt;");
-    expect_escaped(buffer_add_xml, TEXT("\x01\xff\xed\xa0\x80"), "\xe2\x90\x81\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
-    expect_escaped(buffer_add_json, TEXT("\"\\</script>\n\xe2\x80\xa8"), "\\\"\\\\\\u003c/script\\u003e\\u000a\\u2028");
+    expect_escaped(buffer_add_xml, TEXT("\x01\xff\xed\xa0\x80"),
+                   "\xe2\x90\x81\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+    expect_escaped(buffer_add_json, TEXT("\"\\</script>\n\xe2\x80\xa8"),
+                   "\\\"\\\\\\u003c/script\\u003e\\u000a\\u2028");
     expect_escaped(buffer_add_csv, TEXT("a\"b,c"), "\"a\"\"b,c\"");
     expect_escaped(buffer_add_shown, TEXT("a\033[31m\xe2\x80\xae"), "a\\x1b[31m\\xe2\\x80\\xae");
     expect_escaped(buffer_add_shown, TEXT("Grüße"), "Grüße");
@@ -172,6 +176,67 @@ static void a_file_that_shrinks_is_noticed(void **state) {
     unlink(path);
 }
 
+/* What was cut off within the last page that is left raises no signal, and is noticed all the same. */
+static void a_file_that_shrinks_a_little_is_noticed(void **state) {
+    struct error error;
+    struct file file;
+    const char *path = made_path("shrinks-a-little");
+    write_whole(path, "some bytes", 10);
+    assert_true(file_open(&file, path, &error));
+    assert_int_equal(truncate(path, 4), 0);
+    assert_true(file_changed(&file, &error));
+    file_close(&file);
+    unlink(path);
+}
+
+/* A mapping that is nobody's but a library's. */
+static void a_watched_file_that_shrinks_is_noticed(void **state) {
+    struct error error;
+    struct file file;
+    bool changed = false;
+    const char *path = made_path("watched");
+    char *content = memory_zero(1, 1 << 14);
+    memset(content, 'x', 1 << 14);
+    write_whole(path, content, 1 << 14);
+    free(content);
+    assert_true(file_open(&file, path, &error)); /* the guard is up */
+    int descriptor = open(path, O_RDONLY);
+    volatile uint8_t *mapped = mmap(NULL, 1 << 14, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    assert_true(mapped != MAP_FAILED);
+    file_watch(&changed);
+    assert_int_equal(mapped[9000], 'x');
+    assert_false(changed);
+    assert_int_equal(truncate(path, 4096), 0);
+    assert_int_equal(mapped[9000], 0);
+    assert_int_equal(mapped[5000], 0);
+    assert_int_equal(mapped[10], 'x');
+    assert_true(changed);
+    file_watch(NULL);
+    munmap((void *)(uintptr_t)mapped, 1 << 14);
+    close(descriptor);
+    file_close(&file);
+    unlink(path);
+}
+
+/* More than one block of the table holds. */
+static void many_files_are_guarded(void **state) {
+    enum { FILES = 1500 };
+    struct error error;
+    struct file *files = memory_zero(FILES, sizeof *files);
+    const char *path = made_path("many");
+    write_whole(path, "some bytes", 10);
+    for (size_t i = 0; i < FILES; i++)
+        assert_true(file_open(&files[i], path, &error));
+    assert_int_equal(truncate(path, 0), 0);
+    for (size_t i = 0; i < FILES; i++) {
+        assert_int_equal(*(volatile const uint8_t *)files[i].data, 0);
+        assert_true(file_changed(&files[i], &error));
+        file_close(&files[i]);
+    }
+    free(files);
+    unlink(path);
+}
+
 static void only_files_and_pipes_are_opened(void **state) {
     struct error error;
     struct file file;
@@ -208,6 +273,9 @@ int main(void) {
         cmocka_unit_test(notes_keep_the_first_example_in_any_order),
         cmocka_unit_test(a_file_is_published_whole_or_not),
         cmocka_unit_test(packed_files_are_read_as_they_are),
+        cmocka_unit_test(a_file_that_shrinks_a_little_is_noticed),
+        cmocka_unit_test(a_watched_file_that_shrinks_is_noticed),
+        cmocka_unit_test(many_files_are_guarded),
         cmocka_unit_test(a_file_that_shrinks_is_noticed),
         cmocka_unit_test(only_files_and_pipes_are_opened),
         cmocka_unit_test(every_item_is_run_once),

@@ -249,6 +249,38 @@ static void test_i386(void **unused) {
     bench_close(&b);
 }
 
+/* A push that the rules don't know of: the word behind what is no code, if it stands behind a call. */
+static void test_i386_mend(void **unused) {
+    struct self self = {0};
+    self_open(&self);
+    const struct mapping *own =
+        space_find(self.spaces, self.at.user, (uint64_t)(uintptr_t)&test_i386_mend);
+    assert_non_null(own);
+    /* Somewhere in this program there is a call, and somewhere there is none. */
+    uint64_t after_call = 0, elsewhere = 0;
+    for (const uint8_t *code = (const uint8_t *)(uintptr_t)&test_i386_mend; !after_call; code++)
+        if (code[0] == 0xe8)
+            after_call = (uint64_t)(uintptr_t)code + 5;
+    elsewhere = own->start + 3;
+    uint32_t slots[4] = {1, 2, 3, 4};
+    struct state state = {.present = 1u << 4};
+    state.value[4] = STACK;
+    state.memory = (struct memory){.stack = (const uint8_t *)slots,
+                                   .base = STACK,
+                                   .size = sizeof slots,
+                                   .word = 8, /* this program's addresses are wider */
+                                   .spaces = self.spaces,
+                                   .user = self.at.user,
+                                   .objects = self.objects};
+    memcpy(slots, &elsewhere, sizeof elsewhere);
+    assert_false(machine_i386.mend(&state));
+    memcpy(slots, &after_call, sizeof after_call);
+    assert_true(machine_i386.mend(&state));
+    assert_int_equal(state.pc, after_call);
+    assert_int_equal(state.value[4], STACK + 4);
+    self_close(&self);
+}
+
 static void test_aarch64(void **unused) {
     struct bench b;
     bench_open(&b, UNWIND_AARCH64, false);
@@ -437,6 +469,7 @@ int main(void) {
         cmocka_unit_test(test_x86_64_frame_pointer_bounds),
         cmocka_unit_test(test_endings),
         cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_i386_mend),
         cmocka_unit_test(test_i386),
         cmocka_unit_test(test_aarch64),
         cmocka_unit_test(test_what_is_missing),
