@@ -231,17 +231,29 @@ static size_t longest_way(const struct builder *b, const struct path *path, uint
     return low;
 }
 
-/* Within one epoch a way that is new is a node that is new. (A file that is mapped twice makes twins of it, which views add up.) */
+/* Within one epoch a way that is new is a node that is new. (A file that is mapped twice makes twins of it, which views add up.) Only one epoch
+   has that for good: the first of which much is met, as a program maps its libraries one after the other before it does its work. */
+static bool is_main(struct builder *b, uint64_t epochs) {
+    enum { CHANGES = 16, FEW_NODES = 1024 };
+    if (b->main_epochs != epochs && b->main_changes < CHANGES && b->main_nodes < FEW_NODES) {
+        b->main_epochs = epochs;
+        b->main_changes++;
+        b->main_nodes = 0;
+    }
+    return b->main_epochs == epochs;
+}
+
 static uint32_t node_of_path(struct builder *b, const struct stack *stack,
                              const struct path *path) {
     uint32_t node;
     size_t count = path->entries.count;
-    bool append = stack->epochs == b->first_epochs;
+    bool append = is_main(b, stack->epochs);
     for (size_t known = longest_way(b, path, &node); known < count; known++) {
         const struct entry *entry = &path->entries.items[count - 1 - known];
         uint32_t location = location_cached(b, stack, entry)->location;
         node = append ? tree_append_node(b->tree, node, location)
                       : tree_add_node(b->tree, node, location);
+        b->main_nodes += append;
         place_add(&b->ways, path->hashes.items[known], node);
     }
     return node;
@@ -316,8 +328,6 @@ static void add_group(struct builder *b, struct stack *const *stacks, size_t cou
 }
 
 void builder_add(struct builder *b, struct stack *const *stacks, size_t count) {
-    if (!b->first_epochs && count)
-        b->first_epochs = stacks[0]->epochs;
     for (size_t i = 0; i < count; i += BUILD_GROUP)
         add_group(b, stacks + i, count - i < BUILD_GROUP ? count - i : BUILD_GROUP);
 }

@@ -41,7 +41,9 @@ struct builder {
     struct cached_location *cache;
     struct places ways;
     struct path paths[BUILD_GROUP];
-    uint64_t first_epochs; /* nodes of these need not be looked for in the tree; 0: none yet */
+    uint64_t main_epochs;  /* nodes of these are not looked for in the tree */
+    unsigned main_changes; /* how often others took their place … */
+    size_t main_nodes;     /* … and what was made of them since */
     uint32_t nodes_before; /* what its nodes' numbers grow by when it is joined */
     APART;
 };
