@@ -60,16 +60,10 @@ bool counters_walk(struct reading *reading, const struct perfdata_record *record
 }
 
 const struct counted *counters_find(const struct reading *reading, uint64_t offset, size_t *count) {
-    size_t low = 0, high = reading->counted.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (reading->counted.items[middle].offset < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = first_from(reading->counted.items, reading->counted.count,
+                            sizeof *reading->counted.items, offset);
     for (*count = 0; low + *count < reading->counted.count &&
                      reading->counted.items[low + *count].offset == offset;)
         ++*count;
-    return reading->counted.items + low;
+    return *count ? reading->counted.items + low : NULL;
 }

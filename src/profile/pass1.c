@@ -36,38 +36,23 @@ struct walk {
     uint64_t limit;   /* what the next one will */
 };
 
+/* The first round that ends after the record at `offset`. */
+static size_t round_around(const struct reading *reading, uint64_t offset) {
+    return first_from(reading->round_offsets.items, reading->round_offsets.count,
+                      sizeof *reading->round_offsets.items, offset);
+}
+
+/* The first from there on that flushes up to the record's time; limits never go back. */
 static uint32_t round_of(const struct reading *reading, uint64_t offset, uint64_t time) {
-    size_t low = 0, high = reading->round_offsets.count;
-    while (low < high) { /* the first round that ends after the record */
-        size_t middle = low + (high - low) / 2;
-        if (reading->round_offsets.items[middle] < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    high = reading->round_offsets.count;
-    while (low <
-           high) { /* the first from there on that flushes up to its time; limits never go back */
-        size_t middle = low + (high - low) / 2;
-        if (reading->round_limits.items[middle] < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return (uint32_t)low;
+    size_t first = round_around(reading, offset), count = reading->round_limits.count;
+    return (uint32_t)(first + first_from(reading->round_limits.items + first, count - first,
+                                         sizeof *reading->round_limits.items, time));
 }
 
 /* The time up to which everything had been delivered when the record at `offset` was read. */
 static uint64_t flushed_before(const struct reading *reading, uint64_t offset) {
-    size_t low = 0, high = reading->round_offsets.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (reading->round_offsets.items[middle] < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? reading->round_limits.items[low - 1] : 0;
+    size_t round = round_around(reading, offset);
+    return round ? reading->round_limits.items[round - 1] : 0;
 }
 
 struct key reading_key(const struct reading *reading, uint64_t offset, uint64_t time) {

@@ -106,6 +106,19 @@ bool counters_walk(struct reading *reading, const struct perfdata_record *record
                    const struct key *key, struct error *error);
 const struct counted *counters_find(const struct reading *reading, uint64_t offset, size_t *count);
 
+/* Of `count` things of `each` bytes, sorted by the number (an offset, a time) that they begin with: the first that is not before `least`. */
+static inline size_t first_from(const void *items, size_t count, size_t each, uint64_t least) {
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (load_u64((const uint8_t *)items + middle * each) < least)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* What the sample at `offset` costs, or NULL if it costs nothing. */
 const struct cost *cost_find(const struct reading *reading, uint64_t offset);
 /* pass2.c: what a sample weighs by itself. */

@@ -142,14 +142,8 @@ void waits_free(struct waits *w) {
 }
 
 const struct cost *cost_find(const struct reading *reading, uint64_t offset) {
-    size_t low = 0, high = reading->costs.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (reading->costs.items[middle].offset < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = first_from(reading->costs.items, reading->costs.count,
+                            sizeof *reading->costs.items, offset);
     bool found = low < reading->costs.count && reading->costs.items[low].offset == offset;
     return found ? &reading->costs.items[low] : NULL;
 }
