@@ -19,7 +19,9 @@ uint16_t building_share(const struct building *all, const struct stack *stack) {
     return (uint16_t)((hash >> 32) % all->count);
 }
 
-struct building *building_begin(struct reading *reading, unsigned count) {
+struct building *building_begin(struct reading *reading, unsigned threads) {
+    enum { BUILDERS_MAX = 64 };
+    unsigned count = threads < BUILDERS_MAX ? threads : BUILDERS_MAX;
     struct building *all = memory_zero(1, sizeof *all);
     struct profile *profile = reading->profile;
     *all = (struct building){

@@ -91,8 +91,8 @@ void chain_of_address(struct worker *w, struct perfdata_sample *sample);
 
 /* ---- builders.c ---- */
 
-/* As many builders as threads. */
-struct building *building_begin(struct reading *reading, unsigned count);
+/* As many builders as threads, up to a limit. */
+struct building *building_begin(struct reading *reading, unsigned threads);
 /* The number of the builder whose stack it is. */
 uint16_t building_share(const struct building *building, const struct stack *stack);
 /* Begins to read the files that a stack, which waits to be built, has its code in. */
