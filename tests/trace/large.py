@@ -1,5 +1,5 @@
-"""Ten million frames deep, and a trie of eleven million stacks: the tree, the table, the picture and the page. A thousandth of that unless
-LONG is set, for the whole takes minutes and gigabytes."""
+"""Ten million frames deep, and a trie of eleven million stacks: the tree, the table, the picture and the page. A tenth of that unless LONG is
+set, for the whole takes minutes and gigabytes."""
 import json
 import os
 import subprocess
@@ -42,8 +42,8 @@ def check_pictures(wick, work, say, name, program, size):
 
 def check(wick, work, say):
     long = bool(os.environ.get("LONG"))
-    for name, source, size in (("deep", f"{HERE}/deep.c", "10000000" if long else "10000"),
-                                      ("wide", f"{HERE}/../../bench/trace/stacks.c", "7" if long else "4")):
+    for name, source, size in (("deep", f"{HERE}/deep.c", "10000000" if long else "1000000"),
+                                      ("wide", f"{HERE}/../../bench/trace/stacks.c", "7" if long else "6")):
         program = f"{work}/{name}"
         subprocess.run([CC, "-O2", "-static", source, "-o", program], check=True)
         total, found = rows(wick, work, program, size)
