@@ -378,6 +378,7 @@ struct out {
     int descriptor;
     int failed; /* errno of the first write that failed */
     bool closed;
+    bool guarded; /* it is a terminal and what is written may hold anything: control characters but LF and TAB are shown as `?` */
 };
 bool out_open(struct out *out, const char *path, struct error *error);
 void out_write(struct out *out, const void *data, size_t size);

@@ -97,8 +97,28 @@ static void out_raw(struct out *out, const char *data, size_t size) {
     }
 }
 
+/* Also the second set of control characters, which UTF-8 writes as c2 80 … c2 9f. Costs a copy, on a terminal only. */
+static void out_guarded(struct out *out, const char *data, size_t size) {
+    struct buffer shown = {0};
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)data[i], before = i ? (unsigned char)data[i - 1] : 0xc2;
+        bool control = (c < ' ' && c != '\n' && c != '\t') || c == 0x7f ||
+                       (c >= 0x80 && c < 0xa0 && before == 0xc2);
+        buffer_add_char(&shown, control ? '?' : (char)c);
+    }
+    out_raw(out, shown.items, shown.count);
+    buffer_release(&shown);
+}
+
+static void out_send(struct out *out, const char *data, size_t size) {
+    if (out->guarded)
+        out_guarded(out, data, size);
+    else
+        out_raw(out, data, size);
+}
+
 static void out_flush(struct out *out) {
-    out_raw(out, out->pending.items, out->pending.count);
+    out_send(out, out->pending.items, out->pending.count);
     out->pending.count = 0;
 }
 
@@ -106,7 +126,7 @@ void out_write(struct out *out, const void *data, size_t size) {
     if (out->pending.count + size > OUT_BUFFER)
         out_flush(out);
     if (size > OUT_BUFFER)
-        out_raw(out, data, size);
+        out_send(out, data, size);
     else
         buffer_add(&out->pending, (struct text){data, size});
 }

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static struct diff_options diff;
 static struct report_options table = {.limit = 30};
@@ -102,6 +103,7 @@ static bool write_table(const struct flame *flame, const char *path, struct erro
     struct categories *categories = categories_new(categories_path, error);
     bool fine = categories && out_open(&out, path, error);
     if (fine) {
+        out.guarded = table.format != REPORT_TEXT && !out.path && isatty(STDOUT_FILENO);
         struct report *report = report_of_flame(flame, categories, by);
         report_write(&out, report, &table);
         report_free(report);

@@ -64,6 +64,8 @@ static int write_report(const struct report *report) {
     }
     if (!output_open(&out, &error))
         return fail(&error);
+    out.guarded &=
+        report_options.format != REPORT_TEXT; /* which escapes by itself, and has colours */
     report_write(&out, report, &report_options);
     return out_commit(&out, &error) ? 0 : fail(&error);
 }

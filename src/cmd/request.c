@@ -376,9 +376,12 @@ int fail_usage(const char *command, const char *format, ...) {
 bool output_open(struct out *out, struct error *error) {
     const char *path = request.output ? request.output : "-";
     progress_wipe();
-    if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO))
+    bool terminal = strcmp(path, "-") == 0 && isatty(STDOUT_FILENO);
+    if (terminal)
         progress_hook = NULL;
-    return out_open(out, path, error);
+    bool fine = out_open(out, path, error);
+    out->guarded = terminal;
+    return fine;
 }
 
 void print_notes(struct notes *notes) {
