@@ -349,7 +349,7 @@ void report_add_cut(struct buffer *line, struct text shown, size_t columns) {
 static void text_row(struct buffer *line, const struct report *report, const struct report_row *row,
                      const struct report_options *options) {
     struct buffer shown = {0};
-    size_t used = report->by == BY_FUNCTION ? 47 : 31;
+    size_t used = report->by == BY_FUNCTION ? 49 : 33;
     size_t room = options->width > used + 10 ? options->width - used : 10;
     buffer_add_shown(&shown, row->name);
     buffer_printf(line, "%7.2f %% %7.2f %%  ", report_per_cent(report, row->self),
