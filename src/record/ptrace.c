@@ -119,7 +119,7 @@ static void choose_events(struct sampler *s) {
 /* ---- the target ---- */
 
 static bool seize_failed(pid_t id, struct error *error) {
-    return error_set(error, errno == EPERM ? ERROR_DENIED : ERROR_INPUT,
+    return error_set(error, errno == EPERM || errno == ENOSYS ? ERROR_DENIED : ERROR_INPUT,
                      "process %d can't be traced: %s%s", id, strerror(errno),
                      errno == EPERM ? "; it is another user's, already traced, or ptrace is not "
                                       "allowed (kernel.yama.ptrace_scope)"
