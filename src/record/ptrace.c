@@ -178,6 +178,10 @@ static bool attach_process(struct sampler *s, pid_t pid) {
         if (!process)
             return error_set(s->error, ERROR_INPUT, "process %d ended", pid);
     }
+    if (!process->threads) { /* a zombie; or traced since it was made, and about to say so itself */
+        process_remove(&s->tracees, process);
+        return thread_lives(pid) || error_set(s->error, ERROR_INPUT, "process %d has ended", pid);
+    }
     s->r->sink.time = 0;
     return synthesize_threads(&s->r->sink, pid, s->error) && maps_refresh(s, process);
 }
@@ -187,8 +191,12 @@ static bool attach_thread(struct sampler *s, pid_t tid) {
     if (!pid)
         return error_set(s->error, ERROR_INPUT, "thread %d: %s", tid, strerror(ESRCH));
     struct process *process = target_process(s, pid);
-    if (!seize(s, process, tid))
-        return seize_failed(tid, s->error);
+    if (!seize(s, process, tid)) {
+        seize_failed(tid, s->error);
+        if (!process->threads)
+            process_remove(&s->tracees, process);
+        return false;
+    }
     s->r->sink.time = 0;
     return synthesize_threads(&s->r->sink, pid, s->error) && maps_refresh(s, process);
 }

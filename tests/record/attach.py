@@ -86,6 +86,8 @@ def family():
 def outlived():
     """A child that outlives the process attached to is recorded to its end."""
     parent = subprocess.Popen(["sh", "-c", "read line; ./restless steady 700 & exit 0"], cwd=WORK, stdin=subprocess.PIPE, text=True)
+    if os.path.exists(os.path.join(WORK, "outlived.data")):
+        os.unlink(os.path.join(WORK, "outlived.data"))
     recorder = subprocess.Popen([WICK, "record", "-g", "none", "-p", str(parent.pid), "-o", "outlived.data"], cwd=WORK, stderr=subprocess.PIPE, text=True)
     wait_for_bytes("outlived.data", 1000, recorder)
     parent.communicate("go\n")

@@ -65,7 +65,7 @@ def header_of(path):
     lines = perf("report", "--header-only", "-I", "-i", path).splitlines()
     start = next((i for i, line in enumerate(lines) if "CPU cache info" in line), len(lines))
     caches = {line for line in lines[start:] if re.match(r"#  L\d |# CPU cache|#    \d+ \[|# memory nodes", line)}
-    return [line for line in lines if line not in caches]
+    return [line for line in lines if line not in caches and not re.match(r"# (bpf_prog_info|\tsub_prog|btf info)", line)]
 
 
 def field(lines, name):
