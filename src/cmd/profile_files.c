@@ -275,8 +275,6 @@ static void choose_events(const struct run *run) {
     options->filter =
         (struct filter){0};       /* -p named what to attach to; its children count as well */
     options->keep_samples = true; /* for the page's timeline */
-    options->least_wait = run->recording->least_wait;
-    options->most_wait = run->recording->most_wait;
     if (is_kind(run, "syscalls")) {
         options->filter.events = calls;
         options->filter.event_count = 1;
