@@ -92,8 +92,8 @@ static bool choose_format(struct text content, const char *path,
     return true;
 }
 
-static bool read_text(struct source *source, struct file *file, struct tree *tree,
-                      const struct import_options *options, struct error *error) {
+static bool parse_text(struct source *source, struct file *file, struct tree *tree,
+                       const struct import_options *options, struct error *error) {
     const struct import_format *format;
     struct text content = file_text(file);
     if (content.length == 0 && !options->from) {
@@ -113,9 +113,14 @@ static bool read_text(struct source *source, struct file *file, struct tree *tre
     mapped.mapped = true;
     if (!source->format)
         source->format = format;
-    if (!format->read(content, file->path, &mapped, tree, error))
-        return false;
-    return !file_changed(file, error);
+    return format->read(content, file->path, &mapped, tree, error);
+}
+
+/* Of a file that shrank it does not matter what was wrong with its content. */
+static bool read_text(struct source *source, struct file *file, struct tree *tree,
+                      const struct import_options *options, struct error *error) {
+    bool fine = parse_text(source, file, tree, options, error);
+    return !file_changed(file, error) && fine;
 }
 
 /* Of several files, each perf.data is resolved by itself, and only what it counted is kept. */

@@ -8,6 +8,7 @@ from common import ENV, PROGRAMS, WICK, WORK, build, record, run, say
 FLAGS = "-O2 -fomit-frame-pointer"
 # How each kind of file is made, in the shell, and which is cut.
 KINDS = {
+    "recording": ("gcc {flags} -g {source} -pthread -o {program}", "{data}"),
     "program": ("gcc {flags} -g {source} -pthread -o {program}", "{program}"),
     "debug": ("gcc {flags} -g {source} -pthread -o {program} && objcopy --only-keep-debug {program} {program}.debug"
               " && objcopy --strip-debug --add-gnu-debuglink={program}.debug {program}", "{program}.debug"),
@@ -40,7 +41,9 @@ def check_kind(name, library, folder):
     if done.returncode:
         raise RuntimeError(done.stderr.decode(errors="replace")[-300:])
     data = record(program, folder, "100")
-    if which:
+    if which == "{data}":
+        path = data
+    elif which:
         path = os.path.join(folder, which.format(**words))
     else:
         path = next(word for word in run([WICK, "script", data]).stdout.decode().split() if "/tmp/perf-" in word).strip("()")
