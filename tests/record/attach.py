@@ -83,6 +83,20 @@ def family():
     say(status == 0 and members and not missing, "attach by ptrace while it forks/none is missing", f"{status}, {missing[:10]} of {len(members)}: {said}")
 
 
+def unharmed():
+    """Who is held still for a moment does not feel it: no wait is cut short, and no status is other than it was."""
+    line = "./restless waits 60 & waiter=$!; while kill -0 $waiter 2>/dev/null; do /bin/true; done; wait $waiter"
+    target = subprocess.Popen(["sh", "-c", line], cwd=WORK, stdout=subprocess.PIPE, text=True)
+    attached, said = 0, ""
+    while target.poll() is None and attached < 20:
+        done = wick("record", "-g", "none", "-p", str(target.pid), "--duration", "0.05", "-o", "held.data")
+        attached += done.returncode == 0
+        said += done.stderr
+    output = target.communicate(timeout=120)[0]
+    say(target.returncode == 0 and not output and attached > 0 and "may be missing" not in said, "attach while it forks/nobody feels it",
+        f"{target.returncode}, {attached} times: {output} {said[-300:]}")
+
+
 def outlived():
     """A child that outlives the process attached to is recorded to its end."""
     parent = subprocess.Popen(["sh", "-c", "read line; ./restless steady 700 & exit 0"], cwd=WORK, stdin=subprocess.PIPE, text=True)
@@ -125,5 +139,5 @@ def twice():
 
 def all_parts():
     subprocess.run(["gcc", "-O1", "-g", "-pthread", os.path.join(PROGRAMS, "family.c"), "-o", "family"], cwd=WORK, check=True)
-    for part in (not_itself, family, outlived, zombies, twice):
+    for part in (not_itself, family, unharmed, outlived, zombies, twice):
         part()
