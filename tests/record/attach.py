@@ -85,10 +85,10 @@ def family():
 
 def unharmed():
     """Who is held still for a moment does not feel it: no wait is cut short, and no status is other than it was."""
-    line = "./restless waits 60 & waiter=$!; while kill -0 $waiter 2>/dev/null; do /bin/true; done; wait $waiter"
+    line = "./family >/dev/null & ./restless waits 60; status=$?; kill $!; exit $status"
     target = subprocess.Popen(["sh", "-c", line], cwd=WORK, stdout=subprocess.PIPE, text=True)
     attached, said = 0, ""
-    while target.poll() is None and attached < 20:
+    while target.poll() is None and attached < 4:
         done = wick("record", "-g", "none", "-p", str(target.pid), "--duration", "0.05", "-o", "held.data")
         attached += done.returncode == 0
         said += done.stderr
