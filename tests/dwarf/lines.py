@@ -25,13 +25,13 @@ def check_lines(program, data):
     folder = os.path.join(WORK, "lines")
     os.makedirs(folder, exist_ok=True)
     here = lambda leaf: os.path.join(folder, leaf)
-    texts = {"fold": ["fold"], "script": ["script"], "report": ["report"], "csv": ["report", "--csv"], "json": ["report", "--json"]}
+    texts = {"fold": ["fold"], "script": ["script"], "report": ["report", "--limit", "0"], "csv": ["report", "--csv"], "json": ["report", "--json"]}
     outputs = {view: wick(*command, "--srcline", data) for view, command in texts.items()}
     before = here("before.folded")  # half of it, so that there is a change
     with open(before, "wb") as file:
         file.write(b"".join(outputs["fold"].splitlines(True)[::2]))
     files = {"flame": ["flame", "-o", here("a.svg")], "html": ["flame", "--html", "-o", here("a.html")], "diff": ["diff", "-o", here("d.svg"), before],
-             "diff-html": ["diff", "--html", "-o", here("d.html"), before], "diff-table": ["diff", "--table", "-o", here("d.txt"), before],
+             "diff-html": ["diff", "--html", "-o", here("d.html"), before], "diff-table": ["diff", "--table", "--limit", "0", "-o", here("d.txt"), before],
              "diff-csv": ["diff", "--csv", "-o", here("d.csv"), before], "diff-json": ["diff", "--json", "-o", here("d.json"), before],
              "diff-folded": ["diff", "--folded", "-o", here("d.folded"), before]}
     for view, command in files.items():
@@ -40,7 +40,7 @@ def check_lines(program, data):
     done = run([WICK, "profile", "-q", "--srcline", "-g", "dwarf", "-o", folder, "--name", "run", "--min-samples", "1", "--allow-partial", "--", program, "100"])
     for leaf in ("stacks.folded", "flamegraph.svg", "flamegraph.html", "flamegraph-reverse.svg", "profile.csv", "report.txt"):
         outputs["profile/" + leaf] = read(here("run/" + leaf)) if done.returncode == 0 else done.stderr
-    missing = [view for view, text in outputs.items() if not re.search(rb"throws\.cpp:\d+", text)]
+    missing = [view for view, text in outputs.items() if not re.search(rb"chain\.c:\d+", text)]
     say("lines", f"no line in {', '.join(missing)}" if missing else None)
-    plain = [view for view, command in texts.items() if re.search(rb"throws\.cpp:\d+", wick(*command, data))]
+    plain = [view for view, command in texts.items() if re.search(rb"chain\.c:\d+", wick(*command, data))]
     say("lines/unasked", f"lines in {', '.join(plain)}" if plain else None)
