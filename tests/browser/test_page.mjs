@@ -367,7 +367,7 @@ test("contrast-" + scheme, async page => {
       assert.ok(got >= 4.5, `${palette}: ${text} on ${fill} at ${alpha}: ${got.toFixed(2)}`);
     }
   }
-});
+}, "the colours are the page's, and Chromium was asked");
 
 test("dark", async page => {
   await open(page, simple);
