@@ -85,16 +85,18 @@ def family():
 
 def unharmed():
     """Who is held still for a moment does not feel it: no wait is cut short, and no status is other than it was."""
-    line = "./family >/dev/null & ./restless waits 60; status=$?; kill $!; exit $status"
+    stop = os.path.join(WORK, "stop")
+    if os.path.exists(stop):
+        os.unlink(stop)
+    line = "./family >/dev/null & while [ ! -e stop ]; do ./restless waits 5 || exit 1; done; kill $!"
     target = subprocess.Popen(["sh", "-c", line], cwd=WORK, stdout=subprocess.PIPE, text=True)
-    attached, said = 0, ""
-    while target.poll() is None and attached < 4:
-        done = wick("record", "-g", "none", "-p", str(target.pid), "--duration", "0.05", "-o", "held.data")
-        attached += done.returncode == 0
-        said += done.stderr
+    results = [wick("record", "-g", "none", "-p", str(target.pid), "--duration", "0.05", "-o", "held.data") for _ in range(4)]
+    with open(stop, "w", encoding="utf-8"):
+        pass
     output = target.communicate(timeout=120)[0]
-    say(target.returncode == 0 and not output and attached > 0 and "may be missing" not in said, "attach while it forks/nobody feels it",
-        f"{target.returncode}, {attached} times: {output} {said[-300:]}")
+    said = " ".join(f"{done.returncode}: {done.stderr}" for done in results)
+    say(target.returncode == 0 and not output and not any(done.returncode for done in results) and "may be missing" not in said,
+        "attach while it forks/nobody feels it", f"{target.returncode}: {output} {said}")
 
 
 def outlived():
