@@ -36,13 +36,19 @@ static bool visit_process(struct recording *r, pid_t pid, bool *found, thread_vi
     return fine;
 }
 
+/* Once its events are open, any target may end. */
+static bool may_end(const struct recording *r, size_t i) {
+    bool opened = r->sink.writer && !thread_lives(r->options->pids[i]);
+    return opened || record_may_vanish(r->options, i);
+}
+
 static bool visit_all(struct recording *r, bool *found, thread_visitor *visit,
                       struct error *error) {
     const struct record_options *options = r->options;
     *found = false;
     for (size_t i = 0; i < options->pid_count; i++)
         if (!visit_process(r, options->pids[i], found, visit, error) &&
-            (errno == EMFILE || !record_may_vanish(options, i)))
+            (errno == EMFILE || !may_end(r, i)))
             return false;
     return true;
 }
