@@ -35,7 +35,7 @@ def why_not(done, path):
 
 def check_kind(name, library, folder):
     recipe, which = KINDS[name]
-    program = os.path.join(folder, "shrinks")
+    program, output = os.path.join(folder, "shrinks"), os.path.join(folder, "output")
     words = dict(flags=FLAGS, source=f"{PROGRAMS}/chain.c", program=program, programs=PROGRAMS, folder=folder)
     done = run(["sh", "-c", f"cd {folder} && " + recipe.format(**words)], os.environ)
     if done.returncode:
@@ -52,10 +52,13 @@ def check_kind(name, library, folder):
     # What is gone may not be needed where part of it is left, but nothing ends by a signal.
     for part in (0, size // 2, 4096):
         for command in (["fold", "--srcline"], ["script", "--compat=perf"]):
-            done = cut(library, path, min(part, size - 1), *command, data)
+            done = cut(library, path, min(part, size - 1), *command, "-o", output, data)
             shutil.copy(path + ".kept", path)
             needed = part == 0 and command[0] == "fold"
-            if done.returncode not in (0, 1) or (needed and why_not(done, path)):
+            is_left = done.returncode == 1 and os.path.exists(output)
+            if os.path.exists(output):
+                os.unlink(output)
+            if done.returncode not in (0, 1) or is_left or (needed and why_not(done, path)):
                 say(f"shrinking/{name}", f"{' '.join(command)}, {part} of {size} bytes left: {why_not(done, path)}")
                 return
     if not which:

@@ -1,19 +1,16 @@
 """What can go wrong around a sound recording: inputs of other kinds, outputs that fail, files that change, signals."""
 import contextlib
-import ctypes
 import os
 import pwd
 import re
 import resource
 import shutil
 import signal
-import struct
 import subprocess
 import threading
 import time
 
 import fixtures
-import perffile
 from runner import WORK, Place, limit, report, run, skip, start, wrong_failure
 
 
@@ -227,35 +224,6 @@ def big_recording(file, size):
     return file.with_records(sides + [block] * (size // len(block))).data
 
 
-def shrinking(place, file, lookup):
-    """Truncated right after wick opened it. It may be too early or too late, so it is tried until it was in between."""
-    content = big_recording(file, 48 << 20)
-    libc = ctypes.CDLL(None, use_errno=True)
-    endings = []
-    for attempt in range(60):
-        with open(place.input, "wb") as out:
-            out.write(content)
-        watch = libc.inotify_init1(os.O_CLOEXEC)
-        libc.inotify_add_watch(watch, place.input.encode(), 0x20)  # IN_OPEN
-        process = start(["fold", *lookup, "-j", "2", "-o", place.output, place.input])
-        os.read(watch, struct.calcsize("iIII") + 256)
-        for _ in range(attempt * 20000):
-            pass
-        os.truncate(place.input, 4096)
-        out, err = process.communicate()
-        os.close(watch)
-        endings.append(process.returncode)
-        if b"changed while reading" in err:
-            why = None if process.returncode == 1 and err.count(b"\n") == 1 and not place.left() \
-                else f"status {process.returncode}, {err!r}, left {place.left()}"
-            return check("input/shrinks", why)
-        if process.returncode < 0:
-            return check("input/shrinks", f"ended by {signal.Signals(-process.returncode).name}")
-        if os.path.exists(place.output):
-            os.unlink(place.output)
-    check("input/shrinks", f"never caught in the act: {endings}")
-
-
 # ---- signals ----
 
 def signals(place, file, lookup):
@@ -294,5 +262,4 @@ def run_all(file, lookup):
     progress(place, file, lookup)
     outputs(place, fixtures.lookup_options("threads"), data)
     signals(place, file, lookup)
-    shrinking(place, perffile.PerfFile(fixtures.read("no-chain", "perf.data")), lookup)
     shutil.rmtree(os.path.join(WORK, "place-surroundings"), ignore_errors=True)
