@@ -226,7 +226,7 @@ static struct text unit_of(struct text content) {
 /* Whether the first stack starts with a thread: async-profiler's then all do. Costs nothing where it does not. */
 static bool has_thread(struct text content) {
     struct lines lines = {.rest = content};
-    struct text line, name;
+    struct text line = {0}, name;
     int32_t tid;
     while (lines_next(&lines, &line) && is_nothing(text_trim(line)))
         ;

@@ -147,12 +147,15 @@ static bool is_boundary(struct text t, size_t at) {
     return at == 0 || at == t.length || !is_word(t.data[at - 1]) || !is_word(t.data[at]);
 }
 
-/* `pattern` stands at `at` and ends at a boundary; the last `*` seen is the only place to go back to. */
-static bool matches_at(struct text t, size_t at, struct text pattern) {
+enum match { MATCH, MATCH_NOT_HERE, MATCH_NOWHERE };
+
+/* Whether `pattern` stands at `at` and ends at a boundary; the last `*` seen is the only place to go back to. What does not follow a `*` here
+   does not follow one further on. */
+static enum match matches_at(struct text t, size_t at, struct text pattern) {
     size_t p = 0, star = SIZE_MAX, retry = 0;
     while (true) {
         if (p == pattern.length && is_boundary(t, at))
-            return true;
+            return MATCH;
         if (p < pattern.length && pattern.data[p] == '*') {
             star = ++p;
             retry = at;
@@ -162,16 +165,17 @@ static bool matches_at(struct text t, size_t at, struct text pattern) {
             at = ++retry;
             p = star;
         } else {
-            return false;
+            return star == SIZE_MAX ? MATCH_NOT_HERE : MATCH_NOWHERE;
         }
     }
 }
 
 static bool rule_matches(struct text t, struct text pattern) {
-    for (size_t i = 0; i <= t.length; i++)
-        if (is_boundary(t, i) && matches_at(t, i, pattern))
-            return true;
-    return false;
+    enum match match = MATCH_NOT_HERE;
+    for (size_t i = 0; i <= t.length && match == MATCH_NOT_HERE; i++)
+        if (is_boundary(t, i))
+            match = matches_at(t, i, pattern);
+    return match == MATCH;
 }
 
 /* ---- rules ---- */
