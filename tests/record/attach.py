@@ -3,6 +3,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 from common import WICK, WORK, folded, record_some, say, samples_of, wait_for_bytes, wick
 
@@ -40,6 +41,10 @@ def tracer_of(tid):
         return int(re.search(r"TracerPid:\s*(\d+)", file.read()).group(1))
 
 
+def traced_of(members):
+    return {tid for _, tid in members if tracer_of(tid)}
+
+
 def record_family(*words):
     """Attaches while processes and threads are made: (all members, those that are traced, the recorder's status, what it said)."""
     family = subprocess.Popen(["./family"], cwd=WORK, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -50,9 +55,12 @@ def record_family(*words):
         recorder = subprocess.Popen([WICK, "record", *words, "-g", "none", "-p", str(family.pid), "-o", "family.data"], cwd=WORK,
                                     stderr=subprocess.PIPE, text=True)
         wait_for_bytes("family.data", 100000, recorder)
+        deadline = time.monotonic() + 60
         family.send_signal(signal.SIGUSR1)
         members = read_members(family)
-        traced = {tid for _, tid in members if tracer_of(tid)}
+        traced = traced_of(members)
+        while "ptrace" in words and len(traced) < len(members) and time.monotonic() < deadline and recorder.poll() is None:
+            traced = traced_of(members)  # what it writes of them comes before it holds them
         recorder.send_signal(signal.SIGINT)
         said = recorder.communicate(timeout=120)[1]
         return members, traced, recorder.returncode, said
@@ -65,8 +73,8 @@ def touches():
     """Times of samples in touch_page, by thread."""
     times = {}
     text = wick("script", "-q", "--compat=perf", "family.data").stdout
-    for tid, time in re.findall(r"^\s*family\s+(?:\d+/)?(\d+)\s+\[\d+\]\s+(\d+\.\d+):.* touch_page", text, re.M):
-        times.setdefault(int(tid), []).append(float(time))
+    for tid, moment in re.findall(r"^\s*family\s+(?:\d+/)?(\d+)\s+\[\d+\]\s+(\d+\.\d+):.* touch_page", text, re.M):
+        times.setdefault(int(tid), []).append(float(moment))
     return times
 
 
