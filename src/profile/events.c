@@ -81,14 +81,17 @@ static void events_tear(struct reading *reading) {
 
 /* The first attribute that has a sample, so that a leading dummy or bookkeeping event is not "nothing recorded"; and waits are only
    where there is nothing else. */
+/* Where threads ran is asked for: an event that says so is taken before one that tells of switches, and rather without any sample than
+   that a wait is taken for work. */
+static unsigned event_worth(const struct event_seen *seen) {
+    return 2 * (seen->role == ROLE_RUNNING) + (seen->samples > 0);
+}
+
 static void events_choose_first(struct reading *reading) {
     struct event_seen *first = NULL;
     for (size_t i = 0; i < reading->events.count; i++) {
         struct event_seen *seen = &reading->events.items[i];
-        bool better = !first || !first->samples ||
-                      (first->role != ROLE_RUNNING && seen->role == ROLE_RUNNING);
-        if (better && (seen->samples || i + 1 == reading->events.count) &&
-            (!first || seen->samples))
+        if (!first || event_worth(seen) > event_worth(first))
             first = seen;
     }
     if (first)
