@@ -33,8 +33,8 @@ def wick_table(path):
 
 
 def differences(theirs, ours, column, which):
-    """Of symbols in both tables; perf names what it does not know by its address."""
-    return [(name, row[column], ours.get(name)) for name, row in theirs.items() if not name.startswith("0x") and
+    """Of symbols in both tables; perf names what it does not know by its address, without 0x where nothing was mapped."""
+    return [(name, row[column], ours.get(name)) for name, row in theirs.items() if not re.fullmatch(r"0x[0-9a-f]+|[0-9a-f]{16}", name) and
             abs(row[column] - ours.get(name, (-1, -1))[which]) > SHOWN * row[2]]
 
 
