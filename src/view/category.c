@@ -4,7 +4,7 @@
  * A rule file has a rule a line, `category: function PATTERN`, `category: object PATTERN` or `category: file PATTERN`, the first
  * that fits wins; `#` begins a comment. The built-in rules are written the same way and read by the same reader.
  */
-#include "view/view.h"
+#include "view/svg.h"
 
 #include <stdlib.h>
 
@@ -250,12 +250,26 @@ void categories_free(struct categories *categories) {
     free(categories);
 }
 
-/* A frame that carries its source line shows it as `name (file:line)`. */
+/* Takes `:12` off the end. */
+static bool take_number(struct text *t) {
+    size_t colon = text_find_last(*t, ':');
+    uint64_t number;
+    if (colon == SIZE_MAX || !text_to_u64(text_from(*t, colon + 1), &number))
+        return false;
+    *t = text_upto(*t, colon);
+    return true;
+}
+
+/* A frame with its source line is `name:file:line`, from --srcline, or `name (path:line)`, from wick enrich. */
 static struct text file_of(struct text function) {
-    size_t open = text_find_last(function, '(');
-    if (open == SIZE_MAX || !text_ends(function, TEXT(")")))
+    struct text t = svg_shown_name(function);
+    size_t open = text_find_last(t, '(');
+    if (open != SIZE_MAX && text_ends(t, TEXT(")")))
+        return text_from(t, open + 1);
+    if (!take_number(&t))
         return TEXT("");
-    return text_from(function, open + 1);
+    size_t colon = text_find_last(t, ':');
+    return colon == SIZE_MAX ? t : text_from(t, colon + 1);
 }
 
 struct text categories_of(const struct categories *categories, struct text function,

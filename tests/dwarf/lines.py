@@ -42,5 +42,9 @@ def check_lines(program, data):
         outputs["profile/" + leaf] = read(here("run/" + leaf)) if done.returncode == 0 else done.stderr
     missing = [view for view, text in outputs.items() if not re.search(rb"chain\.c:\d+", text)]
     say("lines", f"no line in {', '.join(missing)}" if missing else None)
+    with open(here("rules"), "w", encoding="utf-8") as file:
+        file.write("ours: file chain.c\n")
+    table = wick("report", "--srcline", "--by", "category", "--categories", here("rules"), "--csv", data)
+    say("lines/categories", None if re.search(rb"^ours,[1-9]", table, re.M) else f"nothing is in chain.c: {table}")
     plain = [view for view, command in texts.items() if re.search(rb"chain\.c:\d+", wick(*command, data))]
     say("lines/unasked", f"lines in {', '.join(plain)}" if plain else None)
