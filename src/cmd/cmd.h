@@ -59,6 +59,18 @@ struct syntax {
    into *operands. 0: go on; otherwise (help was asked for, or an error was printed) stop with *status. */
 bool options_parse(const struct syntax *syntax, int argc, char **argv, text_list *operands, int *status);
 
+/* For options that name one of a few things: its place in `names`, or a usage error that lists them. */
+bool choose(const char *value, const char *const *names, size_t count, unsigned *choice,
+            struct error *error);
+
+/* guess.c: the known word that is nearest to one that was typed, if any is near. Offer all, then look at `best`. */
+struct guess {
+    struct text typed;
+    const char *best; /* NULL: none is near */
+    size_t distance;
+};
+void guess_offer(struct guess *guess, const char *name);
+
 /* ---- what was asked for ------------------------------------------------------------------- */
 
 struct request {
@@ -125,11 +137,13 @@ void progress_wipe(void);
 bool output_open(struct out *out, struct error *error);
 /* Prints the notes, unless -q. */
 void print_notes(struct notes *notes);
-/* Reads these files by the request's rules. Fails where it asks for waits and they can't have any. */
+/* Reads these files by the request's rules. */
 bool request_open(struct source *source, const char *const *paths, size_t count,
                   struct error *error);
 /* The same of what the operands name (standard input when there are none and it is no terminal). */
 bool open_source(struct source *source, const char *command, int *status);
+/* What the source's places and series are called, by the request's rules; what was read, and what is left out, goes into the notes. */
+struct naming *make_naming(const struct source *source, struct notes *notes);
 /* Source to flame, by the request's rules. */
 struct flame *make_flame(const struct source *source, struct notes *notes, struct error *error);
 /* The same in order of time; the source must have been read with keep_samples. */
@@ -137,6 +151,8 @@ struct flame *make_chart(const struct source *source, struct notes *notes, struc
 
 /* False, with an error that says its size and what to do, where folded text would be huge and was not asked for. */
 bool fold_fits(const struct flame *flame, struct error *error);
+/* Folded text to -o, or else to standard output. */
+bool folded_write(const struct flame *flame, struct error *error);
 /* How a table is written: to `output`, or where that is NULL and a terminal is there, as wide as it is and coloured. */
 void report_options_settle(struct report_options *options, uint32_t limit, bool csv, bool json,
                            const char *output);

@@ -90,14 +90,6 @@ static struct flame *flame_of(size_t operand, struct notes *notes, struct error 
     return flame;
 }
 
-static bool write_text(const struct flame *flame, struct error *error) {
-    struct out out;
-    if (!fold_fits(flame, error) || !output_open(&out, error))
-        return false;
-    fold_write(&out, flame, &(struct fold_options){0});
-    return out_commit(&out, error);
-}
-
 static bool write_table(const struct flame *flame, const char *path, struct error *error) {
     struct out out;
     struct categories *categories = categories_new(categories_path, error);
@@ -129,7 +121,7 @@ static bool write_page(const struct flame *flame, struct notes *notes, struct er
 static bool write_diff(struct flame *flame, struct notes *notes, struct error *error) {
     bool nothing = flame->nodes.items[0].total == 0 && flame->nodes.items[0].total_before == 0;
     if (as_text)
-        return write_text(flame, error);
+        return fold_fits(flame, error) && folded_write(flame, error);
     if (nothing)
         return error_set(error, ERROR_INPUT, "there are no stacks to compare");
     if (as_table || as_csv || as_json)

@@ -21,15 +21,6 @@ static const struct syntax syntax = {
     groups,
 };
 
-static int write_enriched(const struct flame *flame) {
-    struct error error;
-    struct out out;
-    if (!output_open(&out, &error))
-        return fail(&error);
-    fold_write(&out, flame, &(struct fold_options){0});
-    return out_commit(&out, &error) ? 0 : fail(&error);
-}
-
 int command_enrich(int argc, char **argv) {
     int status = 0;
     struct error error;
@@ -43,7 +34,7 @@ int command_enrich(int argc, char **argv) {
         return fail(&error);
     struct flame *flame =
         trace_enrich(file_text(&raw), request.operands.items[0], elf_path, &notes, &error);
-    status = flame ? write_enriched(flame) : fail(&error);
+    status = flame && folded_write(flame, &error) ? 0 : fail(&error);
     print_notes(&notes);
     notes_release(&notes);
     flame_free(flame);

@@ -52,10 +52,7 @@ static struct flame *shaped_flame(const struct source *source, struct notes *not
 }
 
 static bool write_page(const struct source *source, struct notes *notes, struct error *error) {
-    request.naming.is_script_text = source->profile == NULL;
-    struct naming *naming = naming_of_tree(source->tree, &request.naming);
-    notes_merge(notes, &source->tree->notes);
-    naming_notes(source->tree, naming, notes);
+    struct naming *naming = make_naming(source, notes);
     notes_sort(notes);
     bool fine = page_write(source->tree, naming, categories_file, notes, error);
     naming_free(naming);

@@ -76,16 +76,6 @@ static const struct syntax syntax_inferno = {
     groups_inferno,
 };
 
-static int write_folded(const struct flame *flame) {
-    struct error error;
-    struct out out;
-    struct fold_options options = {.compat_inferno = request.naming.compat_inferno};
-    if (!fold_fits(flame, &error) || !output_open(&out, &error))
-        return fail(&error);
-    fold_write(&out, flame, &options);
-    return out_commit(&out, &error) ? 0 : fail(&error);
-}
-
 int command_fold(int argc, char **argv) {
     int status = 0;
     if (!request_find_compat(argc, argv, &status))
@@ -99,7 +89,8 @@ int command_fold(int argc, char **argv) {
     struct error error;
     struct notes notes = {0};
     struct flame *flame = make_flame(&source, &notes, &error);
-    status = flame ? write_folded(flame) : fail(&error);
+    bool fine = flame && fold_fits(flame, &error) && folded_write(flame, &error);
+    status = fine ? 0 : fail(&error);
     if (flame)
         print_notes(&notes);
     flame_free(flame);

@@ -85,6 +85,16 @@ void progress_wipe(void) {
 
 /* ---- */
 
+static int no_such_command(const char *name) {
+    struct guess guess = {.typed = text_of(name)};
+    for (size_t i = 0; commands[i].name; i++)
+        guess_offer(&guess, commands[i].name);
+    fprintf(stderr, "wick: %s: no such command%s%s%s; see wick --help\n", name,
+            guess.best ? " (did you mean " : "", guess.best ? guess.best : "",
+            guess.best ? "?)" : "");
+    return ERROR_USAGE;
+}
+
 int main(int argc, char **argv) {
     clock_gettime(CLOCK_MONOTONIC, &started);
     set_signals(false);
@@ -107,6 +117,5 @@ int main(int argc, char **argv) {
             set_signals(commands[i].gentle);
             return commands[i].run(argc - 1, argv + 1);
         }
-    fprintf(stderr, "wick: %s: no such command; see wick --help\n", argv[1]);
-    return ERROR_USAGE;
+    return no_such_command(argv[1]);
 }

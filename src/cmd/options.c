@@ -40,6 +40,21 @@ static bool value_double(const char *value, double *result, struct error *error)
     return true;
 }
 
+bool choose(const char *value, const char *const *names, size_t count, unsigned *choice,
+            struct error *error) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(value, names[i]) == 0) {
+            *choice = (unsigned)i;
+            return true;
+        }
+    struct buffer all = {0};
+    for (size_t i = 0; i < count; i++)
+        buffer_printf(&all, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " and ", names[i]);
+    error_set(error, ERROR_USAGE, "'%s' is none of %.*s", value, TEXT_ARGS(buffer_text(&all)));
+    buffer_release(&all);
+    return false;
+}
+
 static bool option_set(const struct option *option, const char *value, struct error *error) {
     uint64_t number;
     switch (option->kind) {
@@ -110,6 +125,14 @@ static bool parse_value(struct parse *parse, const struct option *option, const 
     return false;
 }
 
+/* Those that --help shows. */
+static void offer_options(const struct syntax *syntax, struct guess *guess) {
+    for (const struct option_group *group = syntax->groups; group->title; group++)
+        for (const struct option *option = group->options; *group->title && option->name; option++)
+            if (option->kind != OPTION_HIDDEN)
+                guess_offer(guess, option->name);
+}
+
 static bool parse_long(struct parse *parse, const char *argument) {
     size_t length = strcspn(argument + 2, "=");
     const char *value = argument[2 + length] ? argument + 3 + length : NULL;
@@ -118,7 +141,11 @@ static bool parse_long(struct parse *parse, const char *argument) {
     const struct option *option = option_long(parse->syntax, (struct text){argument + 2, length});
     if (option)
         return parse_value(parse, option, value, shown);
-    parse->status = fail_usage(parse->syntax->command, "%s: no such option", shown);
+    struct guess guess = {.typed = {argument + 2, length}};
+    offer_options(parse->syntax, &guess);
+    parse->status = fail_usage(parse->syntax->command, "%s: no such option%s%s%s", shown,
+                               guess.best ? " (did you mean --" : "", guess.best ? guess.best : "",
+                               guess.best ? "?)" : "");
     return false;
 }
 

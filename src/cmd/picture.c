@@ -41,24 +41,12 @@ static bool colours_chosen;
 
 static bool set_colors(const char *value, struct error *error) {
     colours_chosen = true;
-    if (palette_find(value, &picture.colouring.palette))
-        return true;
-    struct buffer names = {0};
-    for (int i = 0; i < PALETTE_COUNT; i++)
-        buffer_printf(&names, "%s%s", i ? ", " : "", palette_names[i]);
-    error_set(error, ERROR_USAGE, "'%s' is none of %.*s", value, (int)names.count, names.items);
-    buffer_release(&names);
-    return false;
+    return choose(value, palette_names, PALETTE_COUNT, &picture.colouring.palette, error);
 }
 
 static bool set_shape(const char *value, struct error *error) {
     static const char *const names[] = {"both", "after", "before"};
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (strcmp(value, names[i]) == 0) {
-            picture.shape = (enum diff_shape)i;
-            return true;
-        }
-    return error_set(error, ERROR_USAGE, "'%s' is none of both, after and before", value);
+    return choose(value, names, COUNT_OF(names), &picture.shape, error);
 }
 
 static bool set_cp(const char *value, struct error *error) {

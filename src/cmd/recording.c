@@ -128,13 +128,7 @@ const struct option options_target[] = {
 
 static bool set_method(const char *value, struct error *error) {
     static const char *const names[] = {"auto", "perf", "ptrace"};
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (strcmp(value, names[i]) == 0) {
-            recording.method = (enum record_method)i;
-            return true;
-        }
-    }
-    return error_set(error, ERROR_USAGE, "'%s' is none of auto, perf and ptrace", value);
+    return choose(value, names, COUNT_OF(names), &recording.method, error);
 }
 
 const struct option options_sampling[] = {

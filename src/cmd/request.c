@@ -136,12 +136,10 @@ static bool set_weight(const char *value, struct error *error) {
 
 static bool set_ghc_column(const char *value, struct error *error) {
     static const char *const columns[] = {"time", "ticks", "bytes"};
-    for (size_t i = 0; i < COUNT_OF(columns); i++)
-        if (strcmp(value, columns[i]) == 0) {
-            request.import.ghc_column = (int)i;
-            return true;
-        }
-    return error_set(error, ERROR_USAGE, "'%s' is none of time, ticks and bytes", value);
+    unsigned column = 0;
+    bool fine = choose(value, columns, COUNT_OF(columns), &column, error);
+    request.import.ghc_column = (int)column;
+    return fine;
 }
 
 static bool set_from(const char *value, struct error *error) {
@@ -453,22 +451,8 @@ static void note_if_nothing_passes(struct tree *tree) {
 
 bool request_open(struct source *source, const char *const *paths, size_t count,
                   struct error *error) {
-    bool asked = request.import.profile.times != TIMES_RUNNING;
     if (!source_open(source, paths, count, &request.import, error))
         return false;
-    bool waits = source->format && (strcmp(source->format->name, "offcputime") == 0 ||
-                                    strcmp(source->format->name, "perf-sched") == 0);
-    if (asked && source->format && !(waits && request.import.profile.times == TIMES_WAITING)) {
-        error_set(error, ERROR_INPUT,
-                  "%s: is %s, which has one kind of time; only a perf.data may hold both, for "
-                  "--off-cpu or --wall to choose from%s",
-                  source->files[0].path, source->format->what,
-                  strcmp(source->format->name, "folded") == 0
-                      ? " (--from offcputime reads what bcc's folds)"
-                      : "");
-        source_close(source);
-        return false;
-    }
     note_if_nothing_passes(source->tree);
     if (request.verbose)
         describe_source(source);
@@ -493,13 +477,18 @@ bool open_source(struct source *source, const char *command, int *status) {
 typedef struct flame *flame_maker(const struct tree *tree, const struct naming *naming,
                                   const struct flame_options *options, struct error *error);
 
-static struct flame *make(flame_maker *maker, const struct source *source, struct notes *notes,
-                          struct error *error) {
+struct naming *make_naming(const struct source *source, struct notes *notes) {
     request.naming.is_script_text = source->profile == NULL;
     struct naming *naming = naming_of_tree(source->tree, &request.naming);
-    struct flame *flame = maker(source->tree, naming, &request.flame, error);
     notes_merge(notes, &source->tree->notes);
     naming_notes(source->tree, naming, notes);
+    return naming;
+}
+
+static struct flame *make(flame_maker *maker, const struct source *source, struct notes *notes,
+                          struct error *error) {
+    struct naming *naming = make_naming(source, notes);
+    struct flame *flame = maker(source->tree, naming, &request.flame, error);
     naming_free(naming);
     return flame;
 }
@@ -521,6 +510,15 @@ bool fold_fits(const struct flame *flame, struct error *error) {
         "folded text would take %.1f GB: it has every stack in full, and they are up to %u frames "
         "deep; --fold-recursion or --max-depth N make it smaller, --force writes it",
         (double)size / 1e9, flame->max_depth);
+}
+
+bool folded_write(const struct flame *flame, struct error *error) {
+    struct out out;
+    struct fold_options options = {.compat_inferno = request.naming.compat_inferno};
+    if (!output_open(&out, error))
+        return false;
+    fold_write(&out, flame, &options);
+    return out_commit(&out, error);
 }
 
 void report_options_settle(struct report_options *options, uint32_t limit, bool csv, bool json,

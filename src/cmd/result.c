@@ -16,13 +16,7 @@ static const char *categories_file;
 
 static bool set_view(const char *value, struct error *error) {
     chosen = true;
-    for (size_t i = 0; i < COUNT_OF(view_names); i++)
-        if (strcmp(value, view_names[i]) == 0) {
-            view = (enum view)i;
-            return true;
-        }
-    return error_set(error, ERROR_USAGE, "'%s' is none of folded, svg, html, table, csv, json",
-                     value);
+    return choose(value, view_names, COUNT_OF(view_names), &view, error);
 }
 
 static bool set_svg(const char *value, struct error *error) {

@@ -17,23 +17,6 @@ static const char *input_path;
 static text_list environment;
 static VECTOR(struct trace_file) files;
 
-/* One of `names`, or a usage error that lists them. */
-static bool choose(const char *value, const char *const *names, size_t count, unsigned *choice,
-                   struct error *error) {
-    struct buffer all = {0};
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(value, names[i]) == 0) {
-            *choice = (unsigned)i;
-            buffer_release(&all);
-            return true;
-        }
-        buffer_printf(&all, "%s%s", i ? ", " : "", names[i]);
-    }
-    error_set(error, ERROR_USAGE, "'%s' is none of %.*s", value, TEXT_ARGS(buffer_text(&all)));
-    buffer_release(&all);
-    return false;
-}
-
 static bool set_engine(const char *value, struct error *error) {
     static const char *const names[] = {"auto", "builtin", "qemu", "stream"};
     return choose(value, names, COUNT_OF(names), &trace_options.engine, error);

@@ -59,10 +59,6 @@ const struct import_format *import_guess(struct text beginning) {
     return best;
 }
 
-static bool is_perf_data(struct text content) {
-    return text_starts(content, TEXT("PERFILE2")) || text_starts(content, TEXT("2ELIFREP"));
-}
-
 static bool is_guess(const struct import_options *options) {
     return options->from && strcmp(options->from, "guess") == 0;
 }
@@ -141,7 +137,7 @@ static bool read_perf_data(struct source *source, struct file *file,
 
 static bool read_file(struct source *source, struct file *file,
                       const struct import_options *options, struct error *error) {
-    bool is_data = is_perf_data(file_text(file)) && (!options->from || is_guess(options));
+    bool is_data = perfdata_is(file_text(file)) && (!options->from || is_guess(options));
     if (is_data && source->file_count == 1)
         return read_perf_data(source, file, options, error);
     if (!source->tree) {
@@ -150,6 +146,22 @@ static bool read_file(struct source *source, struct file *file,
     }
     return is_data ? read_perf_data(source, file, options, error)
                    : read_text(source, file, source->tree, options, error);
+}
+
+/* Whether the kind of time that was asked for is in what was read. A perf.data has said so itself. */
+static bool has_times(const struct source *source, const struct import_options *options,
+                      struct error *error) {
+    const struct import_format *format = source->format;
+    if (options->profile.times == TIMES_RUNNING || !format)
+        return true;
+    bool waits = format == &format_offcputime || format == &format_perf_sched;
+    if (waits && options->profile.times == TIMES_WAITING)
+        return true;
+    return error_set(error, ERROR_INPUT,
+                     "%s: is %s, which has one kind of time; only a perf.data may hold both, for "
+                     "--off-cpu or --wall to choose from%s",
+                     source->files[0].path, format->what,
+                     format == &format_folded ? " (--from offcputime reads what bcc's folds)" : "");
 }
 
 /* ---- all files ---------------------------------------------------------------------------- */
@@ -163,9 +175,11 @@ bool source_open(struct source *source, const char *const *paths, size_t path_co
     bool fine = source->file_count == path_count;
     for (size_t i = 0; fine && i < path_count; i++)
         fine = read_file(source, &source->files[i], options, error);
-    if (!fine)
+    if (!fine || !has_times(source, options, error)) {
         source_close(source);
-    return fine;
+        return false;
+    }
+    return true;
 }
 
 void source_close(struct source *source) {

@@ -159,7 +159,7 @@ struct perfdata *perfdata_open(const struct file *file, const struct perfdata_op
 void perfdata_free(struct perfdata *data);
 /* True, and *error set, if the file shrank while it was read. */
 bool perfdata_changed(const struct perfdata *data, struct error *error);
-bool perfdata_is(struct text beginning); /* the magic, either byte order, pipe or file */
+bool perfdata_is(struct text beginning); /* the magic, of any age and byte order, pipe or file */
 
 /* ---- walking ------------------------------------------------------------------------------ */
 

@@ -15,15 +15,6 @@ const char *const palette_names[PALETTE_COUNT] = {
     [PALETTE_YELLOW] = "yellow", [PALETTE_PURPLE] = "purple", [PALETTE_ORANGE] = "orange",
 };
 
-bool palette_find(const char *name, enum palette *palette) {
-    for (int i = 0; i < PALETTE_COUNT; i++)
-        if (strcmp(name, palette_names[i]) == 0) {
-            *palette = (enum palette)i;
-            return true;
-        }
-    return false;
-}
-
 /* ---- wick's own palette ---- */
 
 /* Two ends between which the name picks, then a step towards white, also by name. All are light: black is read on them. */

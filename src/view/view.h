@@ -94,7 +94,6 @@ enum palette {
     PALETTE_COUNT,
 };
 extern const char *const palette_names[PALETTE_COUNT];
-bool palette_find(const char *name, enum palette *palette);
 
 struct colour {
     uint8_t red, green, blue;

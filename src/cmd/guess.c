@@ -1,0 +1,39 @@
+/* What a mistyped word was meant to be. */
+#include "cmd/cmd.h"
+
+enum { LETTERS = 40 }; /* longer words are not looked at */
+
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* How many letters are to be added, left out or changed, or neighbours to be swapped, to get from one word to the other. */
+static size_t distance(struct text a, struct text b) {
+    size_t steps[LETTERS + 1][LETTERS + 1];
+    for (size_t i = 0; i <= a.length; i++)
+        for (size_t k = 0; k <= b.length; k++) {
+            if (!i || !k) {
+                steps[i][k] = i + k;
+                continue;
+            }
+            bool same = a.data[i - 1] == b.data[k - 1];
+            steps[i][k] =
+                least(least(steps[i - 1][k], steps[i][k - 1]) + 1, steps[i - 1][k - 1] + !same);
+            if (i > 1 && k > 1 && a.data[i - 1] == b.data[k - 2] && a.data[i - 2] == b.data[k - 1])
+                steps[i][k] = least(steps[i][k], steps[i - 2][k - 2] + 1);
+        }
+    return steps[a.length][b.length];
+}
+
+/* Of short words one letter may be wrong, of others two. The first of equally near ones wins. */
+void guess_offer(struct guess *guess, const char *name) {
+    struct text typed = guess->typed, offered = text_of(name);
+    if (typed.length > LETTERS || offered.length > LETTERS)
+        return;
+    size_t most = guess->best ? guess->distance - 1 : typed.length < 4 ? 1 : 2;
+    size_t found = distance(typed, offered);
+    if (found > most)
+        return;
+    guess->best = name;
+    guess->distance = found;
+}
