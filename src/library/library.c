@@ -1,0 +1,236 @@
+/*
+ * include/wick.h, on top of the rooms: what others may build on, so that the rooms' own headers stay free to change.
+ *
+ * Everything is worked out when the profile is opened, but for what a writer needs alone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../include/wick.h"
+#include "base/base.h"
+#include "import/import.h"
+#include "view/view.h"
+
+struct wick {
+    struct source source;
+    struct naming *naming;
+    struct flame *flame;
+    struct notes notes;
+    VECTOR(char *) sentences; /* the notes' */
+    VECTOR(uint32_t)
+    frames; /* the flame's nodes, each before what it calls, by names: their own order is that of reading */
+    uint32_t *numbers; /* by node: its place among the frames */
+    unsigned threads;
+};
+
+const char *wick_version(void) {
+    return WICK_VERSION;
+}
+
+void wick_on_out_of_memory(void (*hook)(void)) {
+    memory_set_hook(hook);
+}
+
+/* The kinds that a reader or writer can end with are those of wick.h, by the same numbers. */
+static void tell(struct wick_error *to, const struct error *from) {
+    if (!to)
+        return;
+    to->kind = from->kind == ERROR_USAGE || from->kind == ERROR_INTERNAL
+                   ? (enum wick_error_kind)from->kind
+                   : WICK_ERROR_INPUT;
+    snprintf(to->message, sizeof to->message, "%s", from->message);
+}
+
+/* ---- reading ---- */
+
+static struct import_options import_options_of(const struct wick_options *o) {
+    return (struct import_options){
+        .from = o->from,
+        .timed_only = o->keep_times,
+        .profile = {.filter = {.events = (const char **)o->events, .event_count = o->event_count},
+                    .objects = {.symfs = o->symfs, .kallsyms = o->kallsyms},
+                    .threads = o->threads,
+                    .keep_samples = o->keep_times,
+                    .no_inline = o->no_inline,
+                    .source_lines = o->source_lines,
+                    .times = o->wall      ? TIMES_BOTH
+                             : o->off_cpu ? TIMES_WAITING
+                                          : TIMES_RUNNING}};
+}
+
+static void print_notes(struct wick *wick) {
+    notes_sort(&wick->notes);
+    for (size_t i = 0; i < wick->notes.count; i++) {
+        struct buffer sentence = {0};
+        note_print(&wick->notes.items[i], &sentence);
+        buffer_add_char(&sentence, 0);
+        vector_push(&wick->sentences, sentence.items);
+    }
+}
+
+/* Depth first by the links, no stack: the depth is the input's. */
+static void number_frames(struct wick *wick) {
+    const struct flame_node *nodes = wick->flame->nodes.items;
+    uint32_t at = 0;
+    wick->numbers = memory_zero(wick->flame->nodes.count, sizeof *wick->numbers);
+    for (;;) {
+        wick->numbers[at] = (uint32_t)wick->frames.count;
+        vector_push(&wick->frames, at);
+        if (nodes[at].first_child) {
+            at = nodes[at].first_child;
+            continue;
+        }
+        while (at && !nodes[at].next)
+            at = nodes[at].parent;
+        if (!at)
+            return;
+        at = nodes[at].next;
+    }
+}
+
+static bool name_all(struct wick *wick, const struct wick_options *o, struct error *error) {
+    struct naming_options naming = {.no_comm = o->no_comm,
+                                    .source_lines = o->source_lines,
+                                    .is_script_text = !wick->source.profile};
+    struct flame_options flame = {.by_samples = o->by_samples, .keep_empty = true};
+    const struct tree *tree = wick->source.tree;
+    wick->naming = naming_of_tree(tree, &naming);
+    wick->flame = flame_of_tree(tree, wick->naming, &flame, error);
+    notes_merge(&wick->notes, &tree->notes);
+    naming_notes(tree, wick->naming, &wick->notes);
+    print_notes(wick);
+    if (wick->flame)
+        number_frames(wick);
+    return wick->flame != NULL;
+}
+
+struct wick *wick_open(const char *const *paths, size_t path_count,
+                       const struct wick_options *options, struct wick_error *error) {
+    static const struct wick_options defaults;
+    const struct wick_options *o = options ? options : &defaults;
+    struct import_options import = import_options_of(o);
+    struct wick *wick = memory_zero(1, sizeof *wick);
+    struct error why = {0};
+    wick->threads = o->threads;
+    bool fine = path_count || error_set(&why, ERROR_USAGE, "there is no file to read");
+    fine = fine && source_open(&wick->source, paths, path_count, &import, &why);
+    if (fine && name_all(wick, o, &why))
+        return wick;
+    tell(error, &why);
+    wick_close(wick);
+    return NULL;
+}
+
+void wick_close(struct wick *wick) {
+    if (!wick)
+        return;
+    for (size_t i = 0; i < wick->sentences.count; i++)
+        free(wick->sentences.items[i]);
+    vector_release(&wick->sentences);
+    vector_release(&wick->frames);
+    free(wick->numbers);
+    notes_release(&wick->notes);
+    flame_free(wick->flame);
+    naming_free(wick->naming);
+    source_close(&wick->source);
+    free(wick);
+}
+
+size_t wick_note_count(const struct wick *wick) {
+    return wick->sentences.count;
+}
+
+const char *wick_note(const struct wick *wick, size_t number) {
+    return number < wick->sentences.count ? wick->sentences.items[number] : NULL;
+}
+
+/* ---- the call tree: interned texts have a NUL behind them ---- */
+
+const char *wick_unit(const struct wick *wick) {
+    return strings_get(wick->flame->strings, wick->flame->unit).data;
+}
+
+size_t wick_frame_count(const struct wick *wick) {
+    return wick->frames.count;
+}
+
+struct wick_frame wick_frame_at(const struct wick *wick, size_t number) {
+    if (number >= wick->frames.count)
+        return (struct wick_frame){.name = "", .object = ""};
+    const struct flame_node *node = &wick->flame->nodes.items[wick->frames.items[number]];
+    struct text name = strings_get(wick->flame->strings, node->name);
+    return (struct wick_frame){.parent = wick->numbers[node->parent],
+                               .depth = node->depth,
+                               .name = name.data,
+                               .name_length = name.length,
+                               .object = strings_get(wick->flame->strings, node->object).data,
+                               .self = node->self,
+                               .total = node->total};
+}
+
+/* ---- writing ---- */
+
+static bool is_empty(const struct wick *wick, struct error *error) {
+    if (wick->flame->nodes.items[0].total)
+        return false;
+    error_set(error, ERROR_INPUT, "there are no stacks to draw");
+    return true;
+}
+
+/* What `fine` says so far, and that the file could be published. */
+static bool finish(struct out *out, bool fine, struct error *why, struct wick_error *error) {
+    if (!fine)
+        out_discard(out);
+    fine = fine && out_commit(out, why);
+    if (!fine)
+        tell(error, why);
+    return fine;
+}
+
+static bool begin(struct out *out, const char *path, struct error *why, struct wick_error *error) {
+    bool fine = out_open(out, path, why);
+    if (!fine)
+        tell(error, why);
+    return fine;
+}
+
+bool wick_write_folded(struct wick *wick, const char *path, struct wick_error *error) {
+    struct error why = {0};
+    struct out out;
+    if (!begin(&out, path, &why, error))
+        return false;
+    fold_write(&out, wick->flame, &(struct fold_options){0});
+    return finish(&out, true, &why, error);
+}
+
+bool wick_write_svg(struct wick *wick, const char *path, const struct wick_picture *picture,
+                    struct wick_error *error) {
+    struct error why = {0};
+    struct out out;
+    struct svg_options options = {.threads = wick->threads,
+                                  .title = picture ? picture->title : NULL,
+                                  .subtitle = picture ? picture->subtitle : NULL,
+                                  .min_width = SVG_MIN_WIDTH};
+    if (!begin(&out, path, &why, error))
+        return false;
+    bool fine = !is_empty(wick, &why);
+    if (fine)
+        svg_write(&out, wick->flame, &options);
+    return finish(&out, fine, &why, error);
+}
+
+bool wick_write_html(struct wick *wick, const char *path, const struct wick_picture *picture,
+                     struct wick_error *error) {
+    struct error why = {0};
+    struct out out;
+    struct categories *categories = categories_new(NULL, &why);
+    struct html_options options = {.title = picture ? picture->title : NULL,
+                                   .subtitle = picture ? picture->subtitle : NULL,
+                                   .categories = categories,
+                                   .notes = &wick->notes};
+    bool fine = begin(&out, path, &why, error) &&
+                finish(&out, html_write(&out, wick->source.tree, wick->naming, &options, &why),
+                       &why, error);
+    categories_free(categories);
+    return fine;
+}

@@ -1,0 +1,130 @@
+/* include/wick.h, as others use it: no room's header is included here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../include/wick.h"
+
+static char path[] = "/tmp/wick-test-XXXXXX", output[] = "/tmp/wick-test-XXXXXX";
+
+static int begin(void **state) {
+    close(mkstemp(path));
+    close(mkstemp(output));
+    return 0;
+}
+
+static int end(void **state) {
+    unlink(path);
+    unlink(output);
+    return 0;
+}
+
+static struct wick *opened(const char *text, const struct wick_options *options) {
+    struct wick_error error;
+    const char *paths[] = {path};
+    FILE *file = fopen(path, "w");
+    fputs(text, file);
+    fclose(file);
+    struct wick *wick = wick_open(paths, 1, options, &error);
+    if (!wick)
+        fail_msg("%s", error.message);
+    return wick;
+}
+
+static void written_is(const char *expected) {
+    char text[4096];
+    FILE *file = fopen(output, "r");
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    assert_string_equal(text, expected);
+}
+
+/* The order is that of names, not of lines, and each frame stands before what it calls. */
+static void test_frames(void **state) {
+    static const struct {
+        const char *name;
+        size_t parent, depth;
+        uint64_t self, total;
+    } expected[] = {{"", 0, 0, 0, 10}, {"a", 0, 1, 1, 6}, {"b", 1, 2, 2, 5}, {"c", 2, 3, 3, 3}, {"z", 0, 1, 4, 4}};
+    struct wick *wick = opened("z 4\na;b;c 3\na 1\na;b 2\n", NULL);
+    assert_int_equal(wick_frame_count(wick), 5);
+    for (size_t i = 0; i < 5; i++) {
+        struct wick_frame frame = wick_frame_at(wick, i);
+        assert_string_equal(frame.name, expected[i].name);
+        assert_int_equal(frame.name_length, strlen(expected[i].name));
+        assert_int_equal(frame.parent, expected[i].parent);
+        assert_int_equal(frame.depth, expected[i].depth);
+        assert_int_equal(frame.self, expected[i].self);
+        assert_int_equal(frame.total, expected[i].total);
+        assert_string_equal(frame.object, "");
+    }
+    assert_string_equal(wick_unit(wick), "samples");
+    assert_string_equal(wick_frame_at(wick, 5).name, "");
+    wick_close(wick);
+}
+
+static void test_writing(void **state) {
+    struct wick_error error;
+    struct wick *wick = opened("b 2\na;x 1\n", NULL);
+    assert_true(wick_write_folded(wick, output, &error));
+    written_is("a;x 1\nb 2\n");
+    assert_true(wick_write_svg(wick, output, &(struct wick_picture){.title = "<x>"}, &error));
+    assert_true(wick_write_html(wick, output, NULL, &error));
+    assert_false(wick_write_folded(wick, "/no/such/folder/x", &error));
+    assert_int_equal(error.kind, WICK_ERROR_INPUT);
+    assert_string_equal(error.message, "/no/such/folder/x: No such file or directory");
+    assert_false(wick_write_svg(wick, "/no/such/folder/x", NULL, NULL));
+    wick_close(wick);
+}
+
+static void test_errors(void **state) {
+    struct wick_error error;
+    const char *missing[] = {"/no/such/file"};
+    const char *paths[] = {path};
+    assert_null(wick_open(missing, 1, NULL, &error));
+    assert_string_equal(error.message, "/no/such/file: No such file or directory");
+    assert_null(wick_open(missing, 0, NULL, &error));
+    assert_int_equal(error.kind, WICK_ERROR_USAGE);
+    assert_null(wick_open(missing, 1, NULL, NULL));
+    assert_null(wick_open(paths, 1, &(struct wick_options){.from = "nonsense"}, &error));
+    assert_int_equal(error.kind, WICK_ERROR_USAGE);
+    wick_close(opened("a 1\n", NULL));
+    assert_null(wick_open(paths, 1, &(struct wick_options){.off_cpu = true}, &error)); /* folded text has no waits */
+    assert_non_null(strstr(error.message, "one kind of time"));
+    wick_close(NULL);
+}
+
+/* Nothing to draw leaves what was there as it is. */
+static void test_nothing(void **state) {
+    struct wick_error error;
+    struct wick *wick = opened("a 1\n", NULL);
+    assert_true(wick_write_folded(wick, output, &error));
+    wick_close(wick);
+    wick = opened("", NULL);
+    assert_int_equal(wick_note_count(wick), 1);
+    assert_non_null(strstr(wick_note(wick, 0), "empty"));
+    assert_null(wick_note(wick, 1));
+    assert_int_equal(wick_frame_count(wick), 1);
+    assert_false(wick_write_svg(wick, output, NULL, &error));
+    assert_string_equal(error.message, "there are no stacks to draw");
+    assert_false(wick_write_html(wick, output, NULL, &error));
+    written_is("a 1\n");
+    wick_close(wick);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_writing),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_nothing),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
