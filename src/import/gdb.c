@@ -47,21 +47,37 @@ static size_t name_end(struct text t) {
     return t.length;
 }
 
-static struct text gdb_name(struct text rest) {
+/* What a line says of its frame; either may be empty. */
+struct backtrace_frame {
+    struct text name, object;
+};
+
+/* gdb: "in poll () from /lib/libc.so.6"; "?? ()" has no symbol. */
+static struct backtrace_frame gdb_frame(struct text rest) {
+    struct backtrace_frame frame = {.object = TEXT("")};
     if (take_address(&rest) && text_starts(rest, TEXT("in ")))
         rest = text_from(rest, 3);
-    return text_trim(text_starts(rest, TEXT("<")) && text_ends(rest, TEXT(">"))
-                         ? rest
-                         : text_upto(rest, name_end(rest)));
+    struct text left = rest;
+    for (size_t at; (at = text_search(left, TEXT(") from "))) != SIZE_MAX;)
+        left = frame.object = text_from(left, at + 7);
+    bool whole = text_starts(rest, TEXT("<")) && text_ends(rest, TEXT(">"));
+    frame.name = text_trim(whole ? rest : text_upto(rest, name_end(rest)));
+    if (text_equal(frame.name, TEXT("??")))
+        frame.name = TEXT("");
+    return frame;
 }
 
 /* eu-stack: "- 1" marks a return address, " - file" the module, and " file:line" may follow on a line of its own. */
-static struct text eu_name(struct text rest) {
+static struct backtrace_frame eu_frame(struct text rest) {
     take_address(&rest);
     if (text_starts(rest, TEXT("- 1")) && (rest.length == 3 || rest.data[3] == ' '))
         rest = text_trim(text_from(rest, 3));
-    size_t module = text_search(rest, TEXT(" - "));
-    return text_trim(module == SIZE_MAX ? rest : text_upto(rest, module));
+    size_t module = text_starts(rest, TEXT("- ")) ? 0 : text_search(rest, TEXT(" - "));
+    if (module == SIZE_MAX)
+        return (struct backtrace_frame){rest, TEXT("")};
+    size_t dash = module + (module ? 3 : 2);
+    return (struct backtrace_frame){text_trim(text_upto(rest, module)),
+                                    text_trim(text_from(rest, dash))};
 }
 
 static int32_t number_after(struct text line, struct text word) {
@@ -97,8 +113,9 @@ static bool read_backtraces(struct text content, const char *path,
         if (frame_number(r.line, &number, &rest)) {
             if (number == 0)
                 stack_end(&r.stack, 1);
-            struct text name = eu ? eu_name(rest) : gdb_name(rest);
-            stack_push(&r.stack, name.length ? name : TEXT("[unknown]"));
+            struct backtrace_frame frame = eu ? eu_frame(rest) : gdb_frame(rest);
+            stack_push_in(&r.stack, frame.name, frame.object,
+                          script_object_kinds(frame.object, false));
         } else if (text_starts(r.line, TEXT("PID "))) {
             stack_end(&r.stack, 1);
             pid = number_after(r.line, TEXT("PID "));

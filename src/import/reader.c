@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-const struct note_kind note_torn = {"torn-lines", "# lines could not be read and were left out"};
+const struct note_kind note_torn = {"torn-lines",
+                                    "# line{|s} could not be read and {was|were} left out"};
 
 bool lines_next(struct lines *lines, struct text *line) {
     if (lines->rest.length == 0)
@@ -71,6 +72,22 @@ void stack_push_kinds(struct stack *stack, struct text name, uint32_t kinds) {
 
 void stack_push(struct stack *stack, struct text name) {
     stack_push_kinds(stack, name, 0);
+}
+
+void stack_push_in(struct stack *stack, struct text name, struct text object, uint32_t kinds) {
+    struct buffer shown = {0};
+    size_t slash = text_find_last(object, '/');
+    if (name.length == 0) {
+        kinds |= KIND_UNKNOWN;
+        struct text base = slash == SIZE_MAX ? object : text_from(object, slash + 1);
+        buffer_printf(&shown, "[%.*s]", TEXT_ARGS(base.length ? base : TEXT("unknown")));
+        name = buffer_text(&shown);
+    }
+    struct location location = {.name = strings_add(stack->tree->strings, name),
+                                .object = object.length ? object_named(stack->tree, object) : 0,
+                                .kinds = (uint8_t)kinds};
+    vector_push(&stack->locations, tree_add_location(stack->tree, &location));
+    buffer_release(&shown);
 }
 
 void stack_reverse(struct stack *stack) {

@@ -37,6 +37,8 @@ void stack_release(struct stack *stack);
 void stack_set_thread(struct stack *stack, struct text comm, int32_t pid, int32_t tid);
 void stack_push(struct stack *stack, struct text name);
 void stack_push_kinds(struct stack *stack, struct text name, uint32_t kinds);
+/* In a file (of no length: it is not known). A frame without a name is called after its file, "[libx.so]", or "[unknown]". */
+void stack_push_in(struct stack *stack, struct text name, struct text object, uint32_t kinds);
 void stack_reverse(struct stack *stack);
 /* The tree's node of what was pushed, root first; 0 of nothing. */
 uint32_t stack_node(struct stack *stack);

@@ -2,26 +2,59 @@
  * SystemTap's stacks with a count behind each, from print_stack() or print_ustack():
  *
  *      0xffffffff8103ce3b : native_safe_halt+0xb/0x10 [kernel]
- *      0xffffffff8101c6a3 : default_idle+0x53/0x1d0 [kernel]
+ *      0x7f3a8f0010 : work+0x10/0x40 at work.c:12 [/usr/lib/libwork.so.1]
+ *      0x55d0e1a2 [/usr/bin/prog+0x11a2/0x4000]
+ *      0x7ffc0010
  *     	2404
+ *
+ * print_syms() leaves addresses and sizes out. Kernel modules are named without a path, whatever belongs to processes with one.
  */
 #include "import/reader.h"
 
-/* Frames that were guessed from the stack's bytes say so at the end. */
-static struct text stap_frame(struct text line) {
+struct stap_frame {
+    struct text name, module; /* either may be empty */
+};
+
+/* Frames that were guessed from the stack's bytes say so at the end; at a return probe, the first two say what they are. */
+static struct text stap_bare(struct text line) {
+    static const struct text words[] = {{"Returning from: ", 16}, {"Returning to  : ", 16}};
     static const struct text guessed = {" (inexact)", 10};
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (text_starts(line, words[i]))
+            line = text_from(line, words[i].length);
+    line = text_trim(line);
     return text_ends(line, guessed) ? text_upto(line, line.length - guessed.length) : line;
 }
 
-/* " 0x… : name+0xb/0x10 [module]", or " name+0xb/0x10 [module]" where addresses were left out. */
-static struct text stap_name(struct text line) {
-    size_t colon = text_search(line, TEXT(" : "));
-    if (text_starts(line, TEXT("0x")) && colon != SIZE_MAX)
-        line = text_from(line, colon + 3);
-    size_t module = text_search(line, TEXT(" [")); /* which may have an offset of its own */
-    line = module == SIZE_MAX ? line : text_upto(line, module);
+/* Of what has no symbol, the module carries the offset. */
+static struct stap_frame stap_parse(struct text line) {
+    struct stap_frame frame = {TEXT(""), TEXT("")};
+    size_t open = text_search(line, TEXT(" ["));
+    if (open != SIZE_MAX && text_ends(line, TEXT("]"))) {
+        frame.module = (struct text){line.data + open + 2, line.length - open - 3};
+        size_t offset = text_search(frame.module, TEXT("+0x"));
+        frame.module = offset == SIZE_MAX ? frame.module : text_upto(frame.module, offset);
+        line = text_upto(line, open);
+    }
+    if (text_starts(line, TEXT("0x"))) {
+        size_t colon = text_search(line, TEXT(" : "));
+        line = colon == SIZE_MAX ? TEXT("") : text_from(line, colon + 3);
+    }
     size_t plus = text_search(line, TEXT("+0x"));
-    return text_trim(plus == SIZE_MAX ? line : text_upto(line, plus));
+    frame.name = text_trim(plus == SIZE_MAX ? line : text_upto(line, plus));
+    return frame;
+}
+
+static uint32_t stap_kinds(struct text module) {
+    if (module.length && text_find(module, '/') == SIZE_MAX)
+        return KIND_KERNEL;
+    return script_object_kinds(module, false);
+}
+
+/* What stap says of itself among the stacks, and of probes that have none. */
+static bool is_remark(struct text line) {
+    return text_starts(line, TEXT("WARNING: ")) || text_starts(line, TEXT("ERROR: ")) ||
+           text_starts(line, TEXT("<no "));
 }
 
 static bool stap_read(struct text content, const char *path, const struct import_options *options,
@@ -31,13 +64,11 @@ static bool stap_read(struct text content, const char *path, const struct import
     while (reader_next(&r)) {
         struct text line = text_trim(r.line);
         uint64_t count;
-        if (line.length == 0)
+        if (line.length == 0 || is_remark(line))
             continue;
         if (!text_to_u64(line, &count)) {
-            line = stap_frame(line);
-            struct text name = stap_name(line);
-            stack_push_kinds(&r.stack, name.length ? name : TEXT("[unknown]"),
-                             text_ends(line, TEXT("[kernel]")) ? KIND_KERNEL : 0);
+            struct stap_frame frame = stap_parse(stap_bare(line));
+            stack_push_in(&r.stack, frame.name, frame.module, stap_kinds(frame.module));
             continue;
         }
         stack_end(&r.stack, count);
@@ -54,12 +85,16 @@ static int stap_score(struct text beginning) {
     int frames = 0;
     while (lines_next(&lines, &line)) {
         uint64_t count;
+        bool indented = text_starts(line, TEXT(" "));
         line = text_trim(line);
-        if (text_starts(line, TEXT("0x")) && text_search(line, TEXT(" : ")) != SIZE_MAX)
+        bool remark = is_remark(line), number = text_to_u64(line, &count);
+        line = stap_bare(line);
+        if ((text_starts(line, TEXT("0x")) && text_search(line, TEXT(" : ")) != SIZE_MAX) ||
+            (indented && text_search(line, TEXT("+0x")) != SIZE_MAX && text_ends(line, TEXT("]"))))
             frames++;
-        else if (frames && text_to_u64(line, &count))
+        else if (frames && number)
             return 90;
-        else if (line.length && frames == 0)
+        else if (line.length && !remark && frames == 0)
             return 0;
     }
     return 0;

@@ -97,14 +97,24 @@ static void test_stap(void **state) {
                 " 0xffffffff8101c6a3 : default_idle+0x53/0x1d0 [kernel]\n\t2404\n"
                 " 0x7f12 : main+0x3/0x4 [/bin/x]\n 3\n",
                 "default_idle;native_safe_halt 2404\nmain 3\n");
-    /* guessed frames say so; what has no symbol is its address; a stack of both sides is one */
+    /* guessed frames say so; what has no symbol is called after its file; a stack of both sides is one */
+    struct naming_options marks = {.mark_kernel = true};
     expect_fold_with("stap",
+                     "WARNING: Missing unwind data for a module, rerun with 'stap -d x'\n"
                      " 0xffffffff81a0c2e1 : tick+0x21/0x50 [kernel]\n"
+                     " 0xffffffffc0010010 : note+0x10/0x40 [xfs]\n"
                      " 0xffffffff81a0d000 : entry+0x1/0x9 [kernel] (inexact)\n"
-                     " 0x55d0e1a2 : 0x55d0e1a2 [/bin/x+0x11a2/0x4000]\n"
-                     " 0x7ffff7dd : start+0x1d/0x40 [/lib/libx.so.6]\n 7\n",
-                     "start;0x55d0e1a2;entry_[k];tick_[k] 7\n", (struct import_options){0},
-                     (struct naming_options){.mark_kernel = true});
+                     " 0x55d0e1a2 [/bin/x+0x11a2/0x4000]\n 0x7ffc0010\n"
+                     " 0x7ffff7dd : start+0x1d/0x40 at start.c:12 [/lib/libx++.so.6]\n 7\n",
+                     "start;[unknown];[x];entry_[k];note_[k];tick_[k] 7\n",
+                     (struct import_options){0}, marks);
+    /* at a return probe, and as print_syms() has it */
+    expect_fold_with("stap",
+                     "Returning from:  0x401196 : leaf+0x0/0x20 [/bin/x]\n"
+                     "Returning to  :  0x4011c3 : main+0x13/0x30 [/bin/x]\n\t3\n",
+                     "main;leaf 3\n", (struct import_options){0}, marks);
+    expect_fold_with("stap", " leaf+0x1 [/bin/x]\n main+0x13 [/bin/x]\n\t4\n", "main;leaf 4\n",
+                     (struct import_options){0}, marks);
 }
 
 static void test_pmcstat(void **state) {
@@ -259,6 +269,7 @@ static void test_guesses(void **state) {
     assert_string_equal(guessed("Thread 1 (LWP 2):\n#0  main () at x.c:1\n"), "gdb");
     assert_string_equal(guessed("PID 1 - process\nTID 1:\n#0  0x01 main\n"), "eu-stack");
     assert_string_equal(guessed(" 0x12 : f+0x1/0x2 [kernel]\n 12\n"), "stap");
+    assert_string_equal(guessed(" f+0x1 [/bin/x]\n\t12\n"), "stap");
     assert_string_equal(guessed("@ X [4 samples]\n\n51.42%  [2]  f @ /x\n"), "pmcstat");
     assert_string_equal(guessed("\"m\" #1\n   java.lang.Thread.State: RUNNABLE\n"), "jstack");
     assert_string_equal(guessed("a.b.XException: m\n\tat a.B.f(B.java:1)\n"), "java-exceptions");
