@@ -58,21 +58,21 @@ static bool take_count(struct text *t, uint64_t *count) {
 
 /* ---- titles ------------------------------------------------------------------------------- */
 
-/* "; +1.23%" of a peer, "; +1.23%, was 4" of wick. */
+/* "; +1.23%" of a peer, "; was 4, 8.00%: +1.23 points, ×1.50" of wick (its first versions wrote "; +1.23%, was 4"). */
 static bool parse_change(struct svg_reader *s, struct text t, struct svg_frame *frame) {
     size_t per_cent = text_find(t, '%');
-    if (per_cent == SIZE_MAX || !text_to_double(text_upto(t, per_cent), &frame->change))
+    if (per_cent == SIZE_MAX)
         return false;
-    t = text_from(t, per_cent + 1);
-    if (t.length == 0) {
+    if (per_cent + 1 == t.length) {
         s->picture.has_change = true;
-        return true;
+        return text_to_double(text_upto(t, per_cent), &frame->change);
     }
-    if (!text_starts(t, TEXT(", was ")))
+    size_t was = text_starts(t, TEXT("was ")) ? 0 : text_search(t, TEXT("%, was ")) + 3;
+    if (was == 2)
         return false;
-    t = text_from(t, 6);
+    t = text_from(t, was + 4);
     s->picture.has_before = true;
-    return take_count(&t, &frame->before) && t.length == 0;
+    return take_count(&t, &frame->before) && (t.length == 0 || t.data[0] == ',');
 }
 
 /* `t` is what stands between the brackets: "1,234 samples, 12.34%". */

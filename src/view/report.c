@@ -238,8 +238,7 @@ void report_free(struct report *report) {
 /* ---- writing ---- */
 
 double report_per_cent(const struct report *report, uint64_t weight) {
-    uint64_t whole = report->total ? report->total : report->total_before;
-    return whole ? 100.0 * (double)weight / (double)whole : 0;
+    return report->total ? 100.0 * (double)weight / (double)report->total : 0;
 }
 
 /* Bare, as the columns are known, unless a user's rule put something into it that would end the field. */
@@ -291,6 +290,10 @@ static void json_row(struct buffer *text, const struct report *report,
     json_weight(text, report, "self", row->self_before, row->self);
     buffer_add_char(text, ',');
     json_weight(text, report, "total", row->total_before, row->total);
+    if (report->is_diff) {
+        report_diff_json(text, report, "self", row->self_before, row->self);
+        report_diff_json(text, report, "total", row->total_before, row->total);
+    }
     if (report->by == BY_FUNCTION) {
         buffer_add(text, TEXT(",\"category\":\""));
         buffer_add_json(text, row->category);

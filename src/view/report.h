@@ -6,7 +6,7 @@
 
 extern const char *const report_titles[]; /* by enum report_by */
 
-/* Of the whole; of a diff, of the whole after, whichever side is asked about. */
+/* Of the whole. */
 double report_per_cent(const struct report *report, uint64_t weight);
 /* A category as a CSV field. */
 void report_add_category(struct buffer *line, struct text category);
@@ -16,6 +16,9 @@ void report_add_cut(struct buffer *line, struct text shown, size_t columns);
 /* The rows of a diff: largest change of self first, then of total. */
 int report_order_change(const void *a, const void *b);
 void report_diff_csv(struct out *out, const struct report *report);
+/* What `name` ("self", "total") is of each side's whole, and how many times as much after: fields of an object that has others already. */
+void report_diff_json(struct buffer *text, const struct report *report, const char *name,
+                      uint64_t before, uint64_t after);
 void report_diff_text(struct out *out, const struct report *report,
                       const struct report_options *options);
 

@@ -1,9 +1,13 @@
 /*
- * The table of a diff: what each row spent itself and with all that it called, before and after. Text and CSV tell changes in points of
- * the whole after, as the picture does: where BEFORE was not scaled to the same whole, its rows may add up to more or less than 100 %.
+ * The table of a diff: what each row spent itself and with all that it called, before and after. Shares are of each side's own whole, so
+ * that neither goes over 100 % and both can be read without the other; a change is told in points, the difference of the two shares, and as
+ * a factor, how many times the weight before the weight after is. Where the wholes differ the two say different things, and both are true:
+ * a function may spend less and yet have a larger share. Rows stand by how much weight changed, as the picture's colours do.
  */
 #include "view/report.h"
+#include "view/svg.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static uint64_t change(uint64_t before, uint64_t after) {
@@ -22,33 +26,51 @@ int report_order_change(const void *a, const void *b) {
     return text_compare(x->name, y->name);
 }
 
-/* "+1.23", never "-0.00". */
-static void add_points(struct buffer *line, const struct report *report, uint64_t before,
-                       uint64_t after, int width, int decimals) {
-    char text[40];
-    const char *sign = before == after ? "" : before > after ? "-" : "+";
-    snprintf(text, sizeof text, "%s%.*f", sign, decimals,
-             report_per_cent(report, change(before, after)));
+static double share(uint64_t part, uint64_t whole) {
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+struct shares {
+    double before, after;
+};
+static struct shares shares_of(const struct report *report, uint64_t before, uint64_t after) {
+    return (struct shares){share(before, report->total_before), share(after, report->total)};
+}
+
+/* "+1.23", "-1.23" or "0.00", never "-0.00". */
+static void add_points(struct buffer *line, struct shares shares, int width, int decimals) {
+    char digits[40], text[44];
+    snprintf(digits, sizeof digits, "%.*f", decimals, fabs(shares.after - shares.before));
+    bool none = strspn(digits, "0.") == strlen(digits);
+    snprintf(text, sizeof text, "%s%s",
+             none                           ? ""
+             : shares.before > shares.after ? "-"
+                                            : "+",
+             digits);
     buffer_printf(line, "%*s", width, text);
 }
 
-/* ---- CSV ---- */
+/* ---- CSV and JSON ---- */
 
+/* The factor's field is empty where there was nothing before. */
 static void csv_side(struct buffer *line, const struct report *report, uint64_t before,
                      uint64_t after) {
-    buffer_printf(line, ",%llu,%.4f,%llu,%.4f,", (unsigned long long)before,
-                  report_per_cent(report, before), (unsigned long long)after,
-                  report_per_cent(report, after));
-    add_points(line, report, before, after, 0, 4);
+    struct shares shares = shares_of(report, before, after);
+    buffer_printf(line, ",%llu,%.4f,%llu,%.4f,", (unsigned long long)before, shares.before,
+                  (unsigned long long)after, shares.after);
+    add_points(line, shares, 0, 4);
+    buffer_add_char(line, ',');
+    if (before)
+        buffer_printf(line, "%.4f", (double)after / (double)before);
 }
 
 void report_diff_csv(struct out *out, const struct report *report) {
     bool functions = report->by == BY_FUNCTION;
     struct buffer line = {0};
     out_printf(out,
-               "%s,self_samples_before,self_pct_before,self_samples,self_pct,self_change_pct,"
-               "inclusive_samples_before,inclusive_pct_before,inclusive_samples,inclusive_pct,"
-               "inclusive_change_pct%s\n",
+               "%s,self_samples_before,self_pct_before,self_samples,self_pct,self_points,"
+               "self_factor,inclusive_samples_before,inclusive_pct_before,inclusive_samples,"
+               "inclusive_pct,inclusive_points,inclusive_factor%s\n",
                report_titles[report->by], functions ? ",category" : "");
     for (size_t i = 0; i < report->rows.count; i++) {
         const struct report_row *row = &report->rows.items[i];
@@ -64,15 +86,52 @@ void report_diff_csv(struct out *out, const struct report *report) {
     buffer_release(&line);
 }
 
+void report_diff_json(struct buffer *text, const struct report *report, const char *name,
+                      uint64_t before, uint64_t after) {
+    struct shares shares = shares_of(report, before, after);
+    buffer_printf(text, ",\"%s_pct_before\":%.4f,\"%s_pct\":%.4f,\"%s_factor\":", name,
+                  shares.before, name, shares.after, name);
+    if (before)
+        buffer_printf(text, "%.4f", (double)after / (double)before);
+    else
+        buffer_add(text, TEXT("null"));
+}
+
 /* ---- text ---- */
+
+void change_add_factor(struct buffer *buffer, uint64_t before, uint64_t after) {
+    if (before == 0 || after == 0) {
+        buffer_add(buffer, before ? TEXT("gone") : after ? TEXT("new") : TEXT(""));
+        return;
+    }
+    double factor = (double)after / (double)before;
+    buffer_add(buffer, TEXT("×"));
+    if (factor < 99.995)
+        svg_add_hundredths(buffer, factor);
+    else if (factor < 0x1p63)
+        buffer_add_u64(buffer, (uint64_t)(factor + 0.5));
+    else
+        buffer_add(buffer, TEXT("2^63"));
+}
+
+/* Six columns; ×, which has one, takes two bytes. */
+static void add_factor(struct buffer *line, uint64_t before, uint64_t after) {
+    struct buffer text = {0};
+    change_add_factor(&text, before, after);
+    bool sign = before && after;
+    buffer_printf(line, "%*.*s", 6 + sign, TEXT_ARGS(buffer_text(&text)));
+    buffer_release(&text);
+}
 
 static void text_side(struct buffer *line, const struct report *report, uint64_t before,
                       uint64_t after, bool colours) {
-    buffer_printf(line, "%7.2f %7.2f ", report_per_cent(report, before),
-                  report_per_cent(report, after));
+    struct shares shares = shares_of(report, before, after);
+    buffer_printf(line, "%6.2f %6.2f ", shares.before, shares.after);
     if (colours && before != after)
         buffer_add(line, after > before ? TEXT("\033[31m") : TEXT("\033[34m"));
-    add_points(line, report, before, after, 8, 2);
+    add_points(line, shares, 7, 2);
+    buffer_add_char(line, ' ');
+    add_factor(line, before, after);
     if (colours && before != after)
         buffer_add(line, TEXT("\033[0m"));
     buffer_add(line, TEXT("  "));
@@ -80,7 +139,7 @@ static void text_side(struct buffer *line, const struct report *report, uint64_t
 
 static void write_row(struct out *out, const struct report *report, const struct report_row *row,
                       const struct report_options *options) {
-    enum { USED = 52 };
+    enum { USED = 60 };
     struct buffer line = {0}, shown = {0};
     size_t room = options->width > USED + 10 ? options->width - USED : 10;
     text_side(&line, report, row->self_before, row->self, options->colours);
@@ -93,6 +152,20 @@ static void write_row(struct out *out, const struct report *report, const struct
     buffer_release(&line);
 }
 
+/* "100 before, 200 after, ×2.00: samples in all" */
+static void write_sum(struct out *out, const struct report *report) {
+    struct buffer sum = {0};
+    buffer_printf(&sum, "%llu before, %llu after", (unsigned long long)report->total_before,
+                  (unsigned long long)report->total);
+    if (report->total_before && report->total)
+        buffer_add(&sum, TEXT(", ")), change_add_factor(&sum, report->total_before, report->total);
+    buffer_add(&sum, TEXT(": "));
+    buffer_add_shown(&sum, report->unit);
+    buffer_add(&sum, TEXT(" in all\n"));
+    out_text(out, buffer_text(&sum));
+    buffer_release(&sum);
+}
+
 /* Rows that did not change stand last: they are counted, not shown. */
 void report_diff_text(struct out *out, const struct report *report,
                       const struct report_options *options) {
@@ -102,8 +175,9 @@ void report_diff_text(struct out *out, const struct report *report,
             report->rows.items[changed].total != report->rows.items[changed].total_before))
         changed++;
     size_t limit = options->limit && options->limit < changed ? options->limit : changed;
-    out_printf(out, "   self: per cent            total: per cent\n");
-    out_printf(out, " before   after   change   before   after   change  %s\n",
+    out_printf(out,
+               "self: %% of each side's whole   total: %% of each side's whole\n"
+               "before  after  points factor  before  after  points factor  %s\n",
                report_titles[report->by]);
     for (size_t i = 0; i < limit; i++)
         write_row(out, report, &report->rows.items[i], options);
@@ -111,12 +185,5 @@ void report_diff_text(struct out *out, const struct report *report,
         out_printf(out, "… and %zu more; --limit 0 shows all\n", changed - limit);
     if (changed < report->rows.count)
         out_printf(out, "%zu did not change\n", report->rows.count - changed);
-    struct buffer sum = {0};
-    buffer_printf(&sum,
-                  "%llu before, %llu after (100 %%): ", (unsigned long long)report->total_before,
-                  (unsigned long long)report->total);
-    buffer_add_shown(&sum, report->unit);
-    buffer_add(&sum, TEXT(" in all\n"));
-    out_text(out, buffer_text(&sum));
-    buffer_release(&sum);
+    write_sum(out, report);
 }

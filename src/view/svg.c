@@ -120,16 +120,38 @@ static double percent(uint64_t part, uint64_t whole) {
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* "; +1.23%, was 4": of the whole, as the width is. */
+static void add_per_cent(struct drawing *d, const struct flame_node *node, uint64_t part,
+                         uint64_t whole) {
+    if (node == d->flame->nodes.items && part == whole)
+        buffer_add(d->buffer, TEXT("100"));
+    else
+        svg_add_hundredths(d->buffer, percent(part, whole));
+    buffer_add_char(d->buffer, '%');
+}
+
+/* "+1.23 points", the difference of the two shares; "0.00 points" has no sign. */
+static void add_points(struct drawing *d, double before, double after) {
+    double points = fabs(after - before);
+    if (points >= 0.005)
+        buffer_add_char(d->buffer, after > before ? '+' : '-');
+    svg_add_hundredths(d->buffer, points);
+    buffer_add(d->buffer, TEXT(" points"));
+}
+
+/* "; was 4, 8.00%: +1.23 points, ×1.50": each share is of its own side's whole. */
 static void add_change(struct drawing *d, const struct flame_node *node) {
-    const struct flame_node *root = &d->flame->nodes.items[0];
-    uint64_t change = change_of(node), whole = root->total ? root->total : root->total_before;
-    buffer_add(d->buffer, TEXT("; "));
-    if (change)
-        buffer_add_char(d->buffer, node->total > node->total_before ? '+' : '-');
-    svg_add_hundredths(d->buffer, percent(change, whole));
-    buffer_add(d->buffer, TEXT("%, was "));
+    const struct flame_node *root = d->flame->nodes.items;
+    buffer_add(d->buffer, TEXT("; was "));
     svg_add_grouped(d->buffer, shown_count(d, node->total_before));
+    buffer_add(d->buffer, TEXT(", "));
+    add_per_cent(d, node, node->total_before, root->total_before);
+    buffer_add(d->buffer, TEXT(": "));
+    add_points(d, percent(node->total_before, root->total_before),
+               percent(node->total, root->total));
+    if (!node->total && !node->total_before)
+        return;
+    buffer_add(d->buffer, TEXT(", "));
+    change_add_factor(d->buffer, node->total_before, node->total);
 }
 
 static void add_counts(struct drawing *d, const struct flame_node *node) {
@@ -139,11 +161,7 @@ static void add_counts(struct drawing *d, const struct flame_node *node) {
     buffer_add_char(d->buffer, ' ');
     svg_add_xml(d->buffer, d->unit);
     buffer_add(d->buffer, TEXT(", "));
-    if (node == d->flame->nodes.items && node->total == whole)
-        buffer_add(d->buffer, TEXT("100"));
-    else
-        svg_add_hundredths(d->buffer, percent(node->total, whole));
-    buffer_add_char(d->buffer, '%');
+    add_per_cent(d, node, node->total, whole);
     if (d->flame->is_diff)
         add_change(d, node);
     buffer_add_char(d->buffer, ')');

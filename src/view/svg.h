@@ -28,6 +28,8 @@ void svg_add_label(struct buffer *buffer, struct text name, size_t room, bool tr
 void svg_add_grouped(struct buffer *buffer, uint64_t value);
 /* `value` with two decimals, correctly rounded, ties to even, whatever the locale. For 0 ≤ value < 2^50. */
 void svg_add_hundredths(struct buffer *buffer, double value);
+/* "×1.50", or "new", "gone", or nothing where neither side has any. */
+void change_add_factor(struct buffer *buffer, uint64_t before, uint64_t after);
 /* start / whole in per cent, moved right by `pixels` of `width`; the way from start to end. Four decimals, no zeroes at the end. Both
    round edges, not widths: neighbours that share an edge get the same number for it. */
 void svg_add_place(struct buffer *buffer, uint64_t start, uint64_t whole, uint64_t pixels,

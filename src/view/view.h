@@ -215,7 +215,7 @@ struct report {
     VECTOR(struct report_row) rows;
     uint64_t total;
     uint64_t total_before;
-    bool is_diff; /* its percentages are of `total` on both sides, so that they can be compared */
+    bool is_diff; /* percentages of what was before are of `total_before` */
     struct text unit;
     enum report_by by;
     struct strings *strings;

@@ -44,6 +44,12 @@ const click = async (page, name, pane, options) => {
   await page.mouse.click(at.x, at.y, options);
   await settle(page);
 };
+// What a button would save.
+const saved = (page, button) => page.evaluate(selector => new Promise(done => {
+  const real = URL.createObjectURL;
+  URL.createObjectURL = blob => (blob.text().then(done), URL.createObjectURL = real, real.call(URL, blob));
+  document.querySelector(selector).click();
+}), button);
 const details = page => page.locator("#details").textContent();
 const matched = page => page.locator("#matched").textContent();
 const names = (page, pane = 0) => page.evaluate(which => {
@@ -320,7 +326,22 @@ test(name, async page => {
   await settle(page);
   assert.match(await colour("gone"), / 0$/);
   await view(page, "table");
-  assert.match(await page.locator("#table tbody tr", { hasText: "gone" }).textContent(), /-40/);
+  const row = name => page.locator("#table tbody tr", { has: page.getByText(name, { exact: true }) }).locator("td:not(.share)").allTextContents();
+  assert.deepEqual(await row("gone"), ["0", "0.00%", "40", "50.00%", "-50.00", "0", "0.00%", "40", "50.00%", "-50.00", "-40", "gone", "gone"]);
+  assert.deepEqual(await row("same"), ["40", "40.00%", "40", "50.00%", "-10.00", "40", "40.00%", "40", "50.00%", "-10.00", "0", "×1.00", "same"]);
+  assert.deepEqual(await row("main"), ["0", "0.00%", "0", "0.00%", "0.00", "100", "100.00%", "80", "100.00%", "0.00", "+20", "×1.25", "main"]);
+  for (const [column, first] of [["Total points", "new"], ["Self before", "gone"], ["Factor", "new"]]) {
+    await page.locator("#table th button", { hasText: column }).first().click();
+    assert.equal(await page.locator("#table tbody td.name").first().textContent(), first, column);
+  }
+  assert.equal(await saved(page, "#save-folded"), "main;gone 40 0\nmain;new 0 60\nmain;same 40 40\n", "both sides are saved");
+  await view(page, "flame");
+  await page.selectOption("#shape", "both");
+  await settle(page);
+  const at = await spot(page, "main");
+  await page.mouse.move(at.x, at.y);
+  assert.equal(await details(page), "main (100 samples, 100.00%; was 80, 100.00%: 0.00 points, ×1.25; self 0)");
+  assert.match(await saved(page, "#save-svg"), /<title>gone \(0 samples, 0.00%; was 40, 50.00%: -50.00 points, gone\)<\/title>/);
 });
 
 test("diff-title", async page => {
@@ -419,11 +440,7 @@ test("hostile-everywhere", async page => {
   for (const name of ["icicle", "reversed", "sandwich", "table"]) await view(page, name);
   const shown = await page.locator("#table td.name").evaluateAll(list => list.map(td => td.textContent));
   for (const name of hostile) assert.ok(shown.includes(name), name);
-  const svg = await page.evaluate(() => new Promise(done => {
-    const real = URL.createObjectURL;
-    URL.createObjectURL = blob => (blob.text().then(done), real.call(URL, blob));
-    document.getElementById("save-svg").click();
-  }));
+  const svg = await saved(page, "#save-svg");
   const problem = await page.evaluate(text => new DOMParser().parseFromString(text, "image/svg+xml").querySelector("parsererror, script, img, [onload]")?.outerHTML, svg);
   assert.equal(problem, undefined, "the picture that is saved");
   assert.equal(await page.evaluate(() => window.ran), undefined, "nothing ran");

@@ -477,14 +477,18 @@ static void test_diff(void **state) {
     options.shape = SHAPE_BEFORE;
     options.negate = true;
     char *before = drawn(flame, &options, NULL);
-    assert_non_null(strstr(both, "<title>gone (0 samples, 0.00%; -40.00%, was 40)</title><rect "
-                                 "x=\"0%\" y=\"42\" width=\"25%\" "
-                                 "height=\"15\" fill=\"#9696ff\""));
-    assert_non_null(strstr(both, "<title>new (60 samples, 60.00%; +60.00%, was 0)</title><rect "
-                                 "x=\"25%\" y=\"42\" width=\"37.5%\" "
-                                 "height=\"15\" fill=\"#ff6464\""));
-    assert_non_null(strstr(both, "<title>main (100 samples, 100.00%; +20.00%, was 80)"));
-    assert_non_null(strstr(both, "<title>same (40 samples, 40.00%; 0.00%, was 40)"));
+    assert_non_null(strstr(
+        both, "<title>gone (0 samples, 0.00%; was 40, 40.00%: -40.00 points, gone)</title><rect "
+              "x=\"0%\" y=\"42\" width=\"25%\" "
+              "height=\"15\" fill=\"#9696ff\""));
+    assert_non_null(strstr(
+        both, "<title>new (60 samples, 60.00%; was 0, 0.00%: +60.00 points, new)</title><rect "
+              "x=\"25%\" y=\"42\" width=\"37.5%\" "
+              "height=\"15\" fill=\"#ff6464\""));
+    assert_non_null(
+        strstr(both, "<title>main (100 samples, 100.00%; was 80, 80.00%: +20.00 points, ×1.25)"));
+    assert_non_null(
+        strstr(both, "<title>same (40 samples, 40.00%; was 40, 40.00%: 0.00 points, ×1.00)"));
     assert_non_null(strstr(both, "fill=\"#fafafa\""));
     assert_null(strstr(after, "<title>gone"));
     assert_null(strstr(before, "<title>new"));

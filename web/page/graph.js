@@ -5,6 +5,17 @@
  */
 const rowHeight = 17, gap = 3;
 
+// "was 4, 8.00%: +1.23 points, ×1.50": each share is of its own side's whole.
+export function changePoints(now, then, wholeNow, wholeThen) {
+  const difference = 100 * (now / (wholeNow || 1) - then / (wholeThen || 1)), text = Math.abs(difference).toFixed(2);
+  return (+text === 0 ? "" : difference > 0 ? "+" : "-") + text;
+}
+export const changeFactor = (now, then) => !now && !then ? "" : !then ? "new" : !now ? "gone" : "×" + (now / then).toFixed(now / then < 99.995 ? 2 : 0);
+export function changeWords(now, then, wholeNow, wholeThen, amount) {
+  const words = `was ${amount(then)}, ${(100 * then / (wholeThen || 1)).toFixed(2)}%: ${changePoints(now, then, wholeNow, wholeThen)} points`;
+  return now || then ? `${words}, ${changeFactor(now, then)}` : words;
+}
+
 export function changeColour(now, then, most) {
   const change = now - then;
   if (!change || !most) return "#fafafa";

@@ -4,7 +4,7 @@
  */
 import { loadProfile } from "./data.js";
 import { baseShape, reversedShape, sandwichShapes, tableRows, threadKey } from "./shape.js";
-import { Graph } from "./graph.js";
+import { Graph, changeWords } from "./graph.js";
 import { Table } from "./table.js";
 import { Timeline } from "./timeline.js";
 import { svgOf, foldedOf, download } from "./save.js";
@@ -102,7 +102,7 @@ function draw() {
   trail.length = 0;
   if (isGraph) graph.show(panesOf(view));
   if (view === "sandwich") graph.focus = {pane: graph.panes[1], node: Math.min(1, graph.panes[1].shape.count - 1)};
-  if (view === "table") table.show(tableRows(model, base, choice, choice.by), choice.by, base.total[0], model.isDiff);
+  if (view === "table") table.show(tableRows(model, base, choice, choice.by), choice.by, base.total[0], base.before ? base.before[0] : 0, model.isDiff);
   if (view === "timeline") timeline.draw(), showChart();
   showFilters();
   applySearch();
@@ -141,7 +141,7 @@ const withUnit = value => unit() === "ns" ? amount(value) : `${count(value)} ${u
 function sentence({pane, node}) {
   const s = pane.shape, whole = s.total[0] || 1, name = graph.name(pane, node).slice(0, 2000);
   let text = `${name} (${withUnit(s.total[node])}, ${(100 * s.total[node] / whole).toFixed(2)}%`;
-  if (s.before) text += `; ${s.total[node] >= s.before[node] ? "+" : ""}${amount(s.total[node] - s.before[node])}, was ${amount(s.before[node])}`;
+  if (s.before) text += "; " + changeWords(s.total[node], s.before[node], s.total[0], s.before[0], amount);
   const place = node && model.places[s.place[node]];
   return text + `; self ${amount(s.self[node])})` + (place && place.object ? `  ${place.object}` : "");
 }

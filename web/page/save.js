@@ -1,5 +1,5 @@
 // What a reader takes away: the view as a still SVG, the stacks as folded text.
-import { inkOn } from "./graph.js";
+import { changeWords, inkOn } from "./graph.js";
 
 const escapeXml = text => text.replace(/[<>&"']/g, c => `&#${c.charCodeAt(0)};`).replace(/[\x00-\x08\x0b\x0c\x0e-\x1f]/g, c => String.fromCharCode(0x2400 + c.charCodeAt(0)));
 
@@ -17,7 +17,8 @@ export function svgOf(graph, title, unit) {
       const depth = s.depth[n] - pane.skip, y = top + (pane.inverted ? depth : rows - 1 - depth) * row, name = graph.name(pane, n);
       if (depth >= 0) {
         const room = Math.floor((w - 6) / letter), label = name.length <= room ? name : [...name].slice(0, room - 2).join("") + "..";
-        lines.push(`<g><title>${escapeXml(name)} (${s.total[n].toLocaleString("en")} ${escapeXml(unit)}, ${(100 * s.total[n] / (s.total[0] || 1)).toFixed(2)}%)</title>` +
+        const count = value => value.toLocaleString("en"), change = s.before ? "; " + changeWords(s.total[n], s.before[n], s.total[0], s.before[0], count) : "";
+        lines.push(`<g><title>${escapeXml(name)} (${count(s.total[n])} ${escapeXml(unit)}, ${(100 * s.total[n] / (s.total[0] || 1)).toFixed(2)}%${change})</title>` +
           `<rect x="${x.toFixed(2)}" y="${y}" width="${w.toFixed(2)}" height="${row - 1}" fill="${graph.colour(pane, n)}"/>` +
           (room >= 3 ? `<text x="${(x + 3).toFixed(2)}" y="${y + 11}"${inkOn(graph.colour(pane, n)) === "#fff" ? ' fill="#fff"' : ""}>${escapeXml(label)}</text>` : "") + "</g>");
       }
@@ -30,12 +31,14 @@ export function svgOf(graph, title, unit) {
     lines.join("\n") + "\n</svg>\n";
 }
 
+// Of a diff, before and after behind each stack, those that vanished included.
 export function foldedOf(model, base) {
   const lines = [], stack = [];
   for (let n = 1; n < base.count; n++) {
     stack.length = base.depth[n] - 1;
     stack.push(model.places[base.place[n]].name.replace(/;/g, ":").replace(/[\n\r]/g, " "));
-    if (base.self[n]) lines.push(`${stack.join(";")} ${base.self[n]}`);
+    if (base.self[n] || (base.before && base.selfBefore[n]))
+      lines.push(`${stack.join(";")} ${base.before ? base.selfBefore[n] + " " : ""}${base.self[n]}`);
   }
   return lines.sort((a, b) => a < b ? -1 : a > b ? 1 : 0).join("\n") + "\n";
 }

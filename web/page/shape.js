@@ -274,7 +274,7 @@ export function tableRows(model, base, choice, by) {
   const rows = new Map();
   const row = key => {
     let r = rows.get(key);
-    if (!r) rows.set(key, r = {name: key, self: 0, total: 0, before: 0, last: -1});
+    if (!r) rows.set(key, r = {name: key, self: 0, selfBefore: 0, total: 0, before: 0, last: -1});
     return r;
   };
   if (by === "thread") {
@@ -283,7 +283,7 @@ export function tableRows(model, base, choice, by) {
       if (!wanted[c.series[i]]) continue;
       const s = model.series[c.series[i]], r = row(threadKey(s) || "(no thread)");
       const amount = (choice.weight === "samples" ? c.samples : c.weight)[i];
-      if (s.before) r.before += amount;
+      if (s.before) r.selfBefore += amount, r.before += amount;
       else r.self += amount, r.total += amount;
     }
     return [...rows.values()];
@@ -296,6 +296,7 @@ export function tableRows(model, base, choice, by) {
     if (base.place[n] >= real || (!base.total[n] && !(base.before && base.before[n]))) continue;
     const r = byPlace[base.place[n]];
     r.self += base.self[n];
+    if (base.before) r.selfBefore += base.selfBefore[n];
     if (n >= r.last) {
       // Below a frame of the same key nothing is counted again.
       r.total += base.total[n];

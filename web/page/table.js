@@ -2,6 +2,8 @@
  * A table of functions, objects, threads or categories: sorted by any column, filtered, and only as many rows in the document as are
  * looked at.
  */
+import { changeFactor, changePoints } from "./graph.js";
+
 const rowsAtOnce = 300;
 
 export class Table {
@@ -18,15 +20,17 @@ export class Table {
     });
   }
 
-  // by: what the rows are; isDiff adds what was before and the change.
-  show(rows, by, whole, isDiff) {
-    Object.assign(this, {rows, by, whole: whole || 1, isDiff, shown: rowsAtOnce});
+  // by: what the rows are; isDiff adds what was before and the change. Shares are of each side's own whole.
+  show(rows, by, whole, wholeBefore, isDiff) {
+    Object.assign(this, {rows, by, whole: whole || 1, wholeBefore: wholeBefore || 1, isDiff, shown: rowsAtOnce});
     this.draw();
   }
 
   columns() {
-    const list = [["self", "Self", "number"], ["selfShare", "Self %", "number"], ["total", "Total", "number"], ["totalShare", "Total %", "number"]];
-    if (this.isDiff) list.push(["before", "Before", "number"], ["change", "Change", "number"]);
+    const side = (self, title, before) => [[self, title, "number"], [self + "Share", title + " %", "number"],
+      ...(this.isDiff ? [[before, title + " before", "number"], [before + "Share", title + " before %", "number"], [self + "Points", title + " points", "number"]] : [])];
+    const list = [...side("self", "Self", "selfBefore"), ...side("total", "Total", "before")];
+    if (this.isDiff) list.push(["change", "Change", "number"], ["factor", "Factor", "number"]);
     list.push(["share", "", "share"], ["name", this.by[0].toUpperCase() + this.by.slice(1), "name"]);
     return list;
   }
@@ -38,7 +42,7 @@ export class Table {
       cell.className = kind;
       cell.scope = "col";
       if (!title) continue;
-      const field = key === "selfShare" ? "self" : key === "totalShare" ? "total" : key;
+      const field = key.replace(/Share$/, "");
       const on = this.sort === field;
       cell.setAttribute("aria-sort", on ? this.down ? "descending" : "ascending" : "none");
       const button = cell.appendChild(document.createElement("button"));
@@ -63,7 +67,10 @@ export class Table {
     } catch {
       this.filter.setAttribute("aria-invalid", "true");
     }
-    const value = {change: r => r.total - r.before}[this.sort] || (r => r[this.sort]);
+    const value = {
+      change: r => r.total - r.before, factor: r => r.before ? r.total / r.before : Infinity,
+      selfPoints: r => r.self / this.whole - r.selfBefore / this.wholeBefore, totalPoints: r => r.total / this.whole - r.before / this.wholeBefore,
+    }[this.sort] || (r => r[this.sort]);
     const order = (a, b) => {
       const x = value(a), y = value(b), way = x < y ? -1 : x > y ? 1 : 0;
       return (this.down ? -way : way) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
@@ -72,12 +79,14 @@ export class Table {
   }
 
   draw() {
-    const {amount} = this.events, columns = this.columns(), rows = this.wanted(), percent = v => (100 * v / this.whole).toFixed(2) + "%";
+    const {amount} = this.events, columns = this.columns(), rows = this.wanted(), percent = (v, whole = this.whole) => (100 * v / whole).toFixed(2) + "%";
     this.drawHead(columns);
     const cells = {
       self: r => amount(r.self), selfShare: r => percent(r.self), total: r => amount(r.total),
-      totalShare: r => percent(r.total), before: r => amount(r.before),
-      change: r => (r.total > r.before ? "+" : "") + amount(r.total - r.before),
+      totalShare: r => percent(r.total), selfBefore: r => amount(r.selfBefore), selfBeforeShare: r => percent(r.selfBefore, this.wholeBefore),
+      before: r => amount(r.before), beforeShare: r => percent(r.before, this.wholeBefore),
+      selfPoints: r => changePoints(r.self, r.selfBefore, this.whole, this.wholeBefore), totalPoints: r => changePoints(r.total, r.before, this.whole, this.wholeBefore),
+      change: r => (r.total > r.before ? "+" : "") + amount(r.total - r.before), factor: r => changeFactor(r.total, r.before),
     };
     const list = rows.slice(0, this.shown).map(row => {
       const line = document.createElement("tr");
