@@ -279,9 +279,9 @@ bool error_errno(struct error *error, const char *path);
  * What was lost, missing or left out, counted by kind, with the first example. A room declares its kinds as
  * constants:
  *
- *     static const struct note_kind note_lost = {"lost-samples", "# samples were lost; record with a larger -m"};
+ *     static const struct note_kind note_lost = {"lost-samples", "# sample{ was|s were} lost; record with a larger -m"};
  *
- * '#' stands for the count. `name` is the identity, and what run.json carries.
+ * '#' stands for the count, `{one|more}` for what depends on it. `name` is the identity, and what run.json carries.
  */
 struct note_kind {
     const char *name;
@@ -304,6 +304,8 @@ void notes_merge(struct notes *into, const struct notes *from);
 void notes_sort(struct notes *notes); /* by name: call before showing */
 void notes_drop(struct notes *notes, const char *name); /* the note of that kind, if there is one */
 uint64_t notes_count(const struct notes *notes, const struct note_kind *kind);
+/* Such a sentence with its count, of anything: "# file{ was|s were} empty". */
+void counted_print(struct buffer *buffer, const char *sentence, uint64_t count);
 /* The sentence with its count and, after it, the example in brackets. */
 void note_print(const struct note *note, struct buffer *buffer);
 void notes_release(struct notes *notes);

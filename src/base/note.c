@@ -80,13 +80,25 @@ uint64_t notes_count(const struct notes *notes, const struct note_kind *kind) {
     return note ? note->count : 0;
 }
 
-void note_print(const struct note *note, struct buffer *buffer) {
-    for (const char *c = note->kind->sentence; *c; c++) {
-        if (*c == '#')
-            buffer_add_u64(buffer, note->count);
-        else
+/* '{' and '}' are left out, and what stands between '{' and '|' unless there is one, between '|' and '}' if there is. */
+void counted_print(struct buffer *buffer, const char *sentence, uint64_t count) {
+    bool chosen = true;
+    for (const char *c = sentence; *c; c++) {
+        if (*c == '{')
+            chosen = count == 1;
+        else if (*c == '|')
+            chosen = !chosen;
+        else if (*c == '}')
+            chosen = true;
+        else if (chosen && *c == '#')
+            buffer_add_u64(buffer, count);
+        else if (chosen)
             buffer_add_char(buffer, *c);
     }
+}
+
+void note_print(const struct note *note, struct buffer *buffer) {
+    counted_print(buffer, note->kind->sentence, note->count);
     if (note->example) {
         buffer_add(buffer, TEXT(" ("));
         buffer_add_shown(buffer, text_of(note->example));

@@ -47,13 +47,14 @@ int command_record(int argc, char **argv) {
     struct error error;
     bool fine = record_run(&recording, &result, &error);
     status = fine ? recording_target_status(&result) : fail(&error);
+    const char *plural = result.samples == 1 ? "" : "s";
     if (fine && !request.quiet)
-        fprintf(stderr, "wick: %llu samples of %s in %s (%.1f MB)\n",
-                (unsigned long long)result.samples, result.events, recording.output,
+        fprintf(stderr, "wick: %llu sample%s of %s in %s (%.1f MB)\n",
+                (unsigned long long)result.samples, plural, result.events, recording.output,
                 (double)result.bytes / 1e6);
     if (!fine && result.samples && strcmp(recording.output, "-") != 0)
-        fprintf(stderr, "wick: what was recorded before that, %llu samples, is in %s\n",
-                (unsigned long long)result.samples, recording.output);
+        fprintf(stderr, "wick: what was recorded before that, %llu sample%s, is in %s\n",
+                (unsigned long long)result.samples, plural, recording.output);
     print_notes(&result.notes);
     record_result_release(&result);
     return status;

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 
 static const struct note_kind note_fractions = {
-    "fractional-counts", "# counts had a fraction and were rounded to whole numbers"};
+    "fractional-counts",
+    "# count{|s} had a fraction and {was rounded to a whole number|were rounded to whole numbers}"};
 
 /* A line, taken apart. */
 struct folded_line {

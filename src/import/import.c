@@ -37,7 +37,7 @@ enum { BEGINNING = 64 << 10, BEGINNING_MOST = 64 << 20 };
 
 static const struct note_kind note_no_format = {
     "no-format", "No applicable collapse implementation found for input"};
-static const struct note_kind note_empty = {"empty-input", "# files were empty"};
+static const struct note_kind note_empty = {"empty-input", "# file{ was|s were} empty"};
 
 const struct import_format *import_format_named(const char *name) {
     for (size_t i = 0; import_formats[i]; i++)

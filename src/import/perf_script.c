@@ -12,7 +12,7 @@
 
 static const struct note_kind note_events = {
     "other-events",
-    "# samples of other events were left out; choose with --event NAME, or --event all"};
+    "# sample{|s} of other events {was|were} left out; choose with --event NAME, or --event all"};
 
 enum { CHUNK = 1 << 19, PAGE = 4096, WINDOW = 1 << 20 };
 

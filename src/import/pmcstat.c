@@ -13,7 +13,8 @@
 #include <stdlib.h>
 
 static const struct note_kind note_other_graphs = {
-    "other-events", "# call graphs of other events were left out; --event NAME counts them"};
+    "other-events",
+    "# call graph{|s} of other events {was|were} left out; --event NAME counts {it|them}"};
 
 struct pmc_line {
     size_t depth;

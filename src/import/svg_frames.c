@@ -12,16 +12,16 @@
 #include <stdlib.h>
 
 static const struct note_kind note_left_out = {
-    "svg-left-out",
-    "# or more were in frames too narrow to be drawn; they count for what called them"};
+    "svg-left-out", "# or more {was|were} in frames too narrow to be drawn; {it counts|they count} "
+                    "for what called them"};
 static const struct note_kind note_unplaced = {
-    "svg-unplaced", "# frames of the picture have no place in it and were left out"};
+    "svg-unplaced", "# frame{|s} of the picture {has|have} no place in it and {was|were} left out"};
 static const struct note_kind note_uneven = {
-    "svg-uneven",
-    "# frames weigh less than what they call: the numbers in the picture are rounded"};
-static const struct note_kind note_rounded = {
-    "svg-rounded",
-    "# counts from before are rounded: the picture has them in hundredths of a per cent"};
+    "svg-uneven", "# frame{ weighs less than what it calls|s weigh less than what they call}: the "
+                  "numbers in the picture are rounded"};
+static const struct note_kind note_rounded = {"svg-rounded",
+                                              "# count{|s} from before {is|are} rounded: the "
+                                              "picture has {it|them} in hundredths of a per cent"};
 
 /* Beyond so many steps, stacks of a reversed picture cost more to turn round than any real one: each may be a node, 150 bytes. */
 static const uint64_t most_steps = 1ull << 23;

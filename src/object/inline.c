@@ -16,16 +16,19 @@
 #define CHAIN_MAX 200
 
 static const struct note_kind note_alternate = {
-    "dwz-missing", "# files refer to shared debug information that is not there"};
+    "dwz-missing", "# file{ refers|s refer} to shared debug information that is not there"};
 static const struct note_kind note_split = {
-    "dwo-missing", "# compiled units have their debug information in .dwo files that are not "
-                   "there: functions inlined in them are not shown"};
+    "dwo-missing",
+    "# compiled unit{ has its|s have their} debug information in .dwo files that are not "
+    "there: functions inlined in {it|them} are not shown"};
 static const struct note_kind note_package = {
-    "dwp-unread", "# compiled units have their debug information in a .dwp, which this libdw does "
-                  "not read (0.191 does): functions inlined in them are not shown"};
+    "dwp-unread",
+    "# compiled unit{ has its|s have their} debug information in a .dwp, which this libdw does "
+    "not read (0.191 does): functions inlined in {it|them} are not shown"};
 static const struct note_kind note_package_lacks = {
-    "dwp-lacks", "# compiled units have their debug information in .dwo files that are not there, "
-                 "nor in the .dwp: functions inlined in them are not shown"};
+    "dwp-lacks",
+    "# compiled unit{ has its|s have their} debug information in .dwo files that are not there, "
+    "nor in the .dwp: functions inlined in {it|them} are not shown"};
 
 static void units_release(void *data) {
     struct units *units = data;

@@ -4,15 +4,15 @@
 #include "object/internal.h"
 
 static const struct note_kind note_absent = {
-    "files-missing", "# files with code were not found, and have no names for it"};
+    "files-missing", "# file{|s} with code {was|were} not found, and {has|have} no names for it"};
 static const struct note_kind note_mismatch = {
-    "files-differ",
-    "# files are not the ones that ran: their build id differs, and they were not used"};
+    "files-differ", "# file{ is not the one|s are not the ones} that ran: {its|their} build id "
+                    "differs, and {it was|they were} not used"};
 static const struct note_kind note_refused = {
-    "perf-maps-refused",
-    "# perf maps belong to somebody else or are links, and were not used; root may chown them"};
+    "perf-maps-refused", "# perf map{ belongs|s belong} to somebody else or {is a link|are links}, "
+                         "and {was|were} not used; root may chown {it|them}"};
 static const struct note_kind note_no_map = {
-    "perf-maps-missing", "# processes ran generated code and left no perf map for its names"};
+    "perf-maps-missing", "# process{|es} ran generated code and left no perf map for its names"};
 static const struct note_kind note_denied = {"kernel-symbols-hidden",
                                              "the kernel hides its addresses: run as root, or set "
                                              "kernel.kptr_restrict to 0, to see its names"};

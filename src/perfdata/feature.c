@@ -6,7 +6,8 @@
 #include "perfdata/private.h"
 
 static const struct note_kind note_damaged = {
-    "damaged-header-feature", "# header sections are damaged; names or build ids may be missing"};
+    "damaged-header-feature",
+    "# header section{ is|s are} damaged; names or build ids may be missing"};
 
 enum { TABLE_ENTRY = 16, BUILD_ID_RECORD = 36, MISC_BUILD_ID_SIZE = 1 << 15 };
 

@@ -26,9 +26,9 @@ enum {
 #define KNOWN_SAMPLE_TYPE 0x1ffffffull
 #define KNOWN_BRANCH_TYPE 0xfffffull
 
-static const struct note_kind note_untold = {
-    "events-untold",
-    "# events can't be told apart in the file; their samples are counted as the first one's"};
+static const struct note_kind note_untold = {"events-untold",
+                                             "# event{|s} can't be told apart in the file; "
+                                             "{its|their} samples are counted as the first one's"};
 
 struct section {
     uint64_t offset;

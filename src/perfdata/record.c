@@ -6,8 +6,8 @@
 
 #include <sys/mman.h>
 
-static const struct note_kind note_unknown = {"unknown-records",
-                                              "# records of unknown types were skipped"};
+static const struct note_kind note_unknown = {
+    "unknown-records", "# record{ of an unknown type was|s of unknown types were} skipped"};
 
 enum {
     MISC_BIT_13 = 1 << 13, /* MMAP: data; COMM: exec */

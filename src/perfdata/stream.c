@@ -16,8 +16,9 @@
 
 enum { UPDATE_NAME = 2, UPDATE_FIXED = 24, FEATURE_FIXED = 16, TRACING_FIXED = 16 };
 
-static const struct note_kind note_strange = {
-    "strange-stream-records", "# records that describe the stream make no sense; left out"};
+static const struct note_kind note_strange = {"strange-stream-records",
+                                              "# record{ that describes the stream makes|s that "
+                                              "describe the stream make} no sense; left out"};
 
 static void note(struct perfdata *data, const struct perfdata_record *record) {
     notes_add(&data->notes, &note_strange, 1, record->offset, "type %u at byte %llu", record->type,

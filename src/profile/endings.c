@@ -3,8 +3,9 @@
  */
 #include "profile/reading.h"
 
-static const struct note_kind note_stacks = {"stacks", "# stacks were unwound"};
-static const struct note_kind note_chains = {"chains", "# stacks were recorded as call chains"};
+static const struct note_kind note_stacks = {"stacks", "# stack{ was|s were} unwound"};
+static const struct note_kind note_chains = {
+    "chains", "# stack{ was recorded as a call chain|s were recorded as call chains}"};
 
 enum { STACK_SIZE_MAX = 65528 };
 

@@ -13,11 +13,11 @@
 
 static const struct note_kind note_left_out = {
     "events-left-out",
-    "# samples of other events were left out; --event NAME picks, --event all adds"};
+    "# sample{|s} of other events {was|were} left out; --event NAME picks, --event all adds"};
 
 static const struct note_kind note_waits = {
     "waits-recorded",
-    "# samples say where threads waited: --off-cpu shows that, --wall both in one graph"};
+    "# sample{ says|s say} where threads waited: --off-cpu shows that, --wall both in one graph"};
 
 static struct text event_inferno_key(struct text name) {
     size_t colon = text_find(name, ':');

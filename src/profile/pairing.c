@@ -14,19 +14,20 @@
 enum { SWITCH_TAKES = 50000 };
 
 static const struct note_kind note_open = {
-    "waits-open", "# waits were not over when the recording ended; counted until then"};
+    "waits-open", "# wait{ was|s were} not over when the recording ended; counted until then"};
 static const struct note_kind note_guessed = {
-    "waits-end-unknown",
-    "# waits have no recorded end and are taken to last until their thread is seen again; record "
-    "with --switch-events"};
+    "waits-end-unknown", "# wait{ has|s have} no recorded end and {is|are} taken to last until "
+                         "{its|their} thread is seen again; record "
+                         "with --switch-events"};
 static const struct note_kind note_stackless = {
-    "waits-without-stack", "# waits have no sample that tells where; they are [no stack]"};
+    "waits-without-stack",
+    "# wait{ has|s have} no sample that tells where; {it is|they are} [no stack]"};
 static const struct note_kind note_unwoken = {
     "waits-without-waker",
-    "# waits have no recorded waker: an interrupt, or somebody not recorded"};
+    "# wait{ has|s have} no recorded waker: an interrupt, or somebody not recorded"};
 static const struct note_kind note_sums = {
     "waits-summed-up",
-    "--min and --max look at # sums of waits: the recording does not have the single ones"};
+    "--min and --max look at # sum{|s} of waits: the recording does not have the single ones"};
 
 enum phase { PHASE_NEW, PHASE_ON, PHASE_OFF, PHASE_GONE };
 

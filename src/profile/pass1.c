@@ -17,12 +17,12 @@ enum { PIECE_SIZE = 1 << 20, PROGRESS_STEP = 1 << 14, AHEAD = 1024 };
 
 static const struct note_kind note_disordered = {
     "out-of-order",
-    "# records are older than those delivered before them; ordered by time all the same"};
+    "# record{ is|s are} older than those delivered before them; ordered by time all the same"};
 static const struct note_kind note_lost = {
     "lost-samples",
-    "# samples were lost while recording; a larger buffer (-m) or a lower frequency helps"};
+    "# sample{ was|s were} lost while recording; a larger buffer (-m) or a lower frequency helps"};
 static const struct note_kind note_strange = {
-    "samples-of-no-event", "# samples have an id that no event of the file has; left out"};
+    "samples-of-no-event", "# sample{ has|s have} an id that no event of the file has; left out"};
 
 struct side {
     struct key key;

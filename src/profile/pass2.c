@@ -15,13 +15,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-static const struct note_kind note_filtered = {"filtered", "# samples did not pass the filters"};
-static const struct note_kind note_guests = {"guests",
-                                             "# samples of guests were left out, as perf does"};
+static const struct note_kind note_filtered = {"filtered", "# sample{|s} did not pass the filters"};
+static const struct note_kind note_guests = {
+    "guests", "# sample{|s} of guests {was|were} left out, as perf does"};
 
 static const struct note_kind note_torn = {
     "lost-to-inferno",
-    "# samples were left out, as inferno loses them behind a line that it skips"};
+    "# sample{ was|s were} left out, as inferno loses {it|them} behind a line that it skips"};
 
 struct pass {
     struct reading *reading;

@@ -14,7 +14,8 @@
 
 enum { SLICE = 256 };
 
-static const struct note_kind note_unresolved = {"unresolved", "# places in code have no symbol"};
+static const struct note_kind note_unresolved = {"unresolved",
+                                                 "# place{|s} in code {has|have} no symbol"};
 
 /* What a worker found for a slice. */
 struct slice {

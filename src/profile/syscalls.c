@@ -12,11 +12,11 @@
 #include "profile/profile.h"
 
 static const struct note_kind note_open = {
-    "syscalls-unfinished", "# system calls had not returned when the recording ended; left out"};
+    "syscalls-unfinished", "# system call{|s} had not returned when the recording ended; left out"};
 static const struct note_kind note_torn = {
-    "syscalls-torn",
-    "# system calls are without their beginning or their end; left out: a larger --buffer, or -g "
-    "fp, loses fewer"};
+    "syscalls-torn", "# system call{ is without its beginning or its|s are without their beginning "
+                     "or their} end; left out: a larger --buffer, or -g "
+                     "fp, loses fewer"};
 
 /* Both tracepoints begin with the common fields and the number; an exit's value follows. */
 enum { NUMBER_AT = 8, VALUE_AT = 16, LAST_ERROR = 4095, FIRST_RESTART = 512, LAST_RESTART = 516 };

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 static const struct note_kind note_unmatched = {
-    "deferred-missing",
-    "# samples wait for a user call chain that never came; they are counted without it"};
+    "deferred-missing", "# sample{ waits|s wait} for a user call chain that never came; {it "
+                        "is|they are} counted without it"};
 
 bool chain_is_unwindable(const struct worker *w, const struct perfdata_sample *sample) {
     const uint64_t needed = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;

@@ -9,14 +9,15 @@
 #include <stdlib.h>
 
 static const struct note_kind note_no_stack = {
-    "bpf-no-stack", "# waits have no stack: too many different ones for the kernel's table"};
+    "bpf-no-stack", "# wait{ has|s have} no stack: too many different ones for the kernel's table"};
 static const struct note_kind note_no_copy = {
-    "bpf-no-copy",
-    "# waits have stacks that follow frame pointers: too many different ones to copy them all"};
+    "bpf-no-copy", "# wait{ has a stack that follows|s have stacks that follow} frame pointers: "
+                   "too many different ones to copy them all"};
 static const struct note_kind note_no_sum = {
-    "bpf-no-sum", "# waits were not counted: too many different ones for the kernel's table"};
+    "bpf-no-sum",
+    "# wait{ was|s were} not counted: too many different ones for the kernel's table"};
 static const struct note_kind note_no_thread = {
-    "bpf-no-thread", "# threads were not watched: too many for the kernel's table"};
+    "bpf-no-thread", "# thread{ was|s were} not watched: too many for the kernel's table"};
 
 /* Header, identifier, ip, pid and tid, time, cpu, period, count; two markers with their frames; registers and their kind, the stack with its
    two sizes. */

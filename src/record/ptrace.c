@@ -28,11 +28,12 @@ static const struct note_kind note_waits = {
     "waits-refused",
     "without privileges perf events give no stacks of waits: recorded with ptrace, "
     "which stops threads to look at them: no kernel stacks"};
-static const struct note_kind note_late = {
-    "late-looks",
-    "# looks at the target's threads came too late, and were left out: a lower -F avoids it"};
+static const struct note_kind note_late = {"late-looks",
+                                           "# look{|s} at the target's threads came too late, and "
+                                           "{was|were} left out: a lower -F avoids it"};
 static const struct note_kind note_narrow = {
-    "narrow-programs", "# samples are of 32-bit programs: only the address, no stack"};
+    "narrow-programs",
+    "# sample{ is of a 32-bit program|s are of 32-bit programs}: only the address, no stack"};
 
 enum { ROUND = 100000000, LINGER = 300000000 };
 

@@ -17,15 +17,16 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct note_kind note_lost = {
-    "recording-lost",
-    "# samples were lost: a larger --buffer, a lower -F or a smaller stack (-g dwarf,8192) helps"};
+static const struct note_kind note_lost = {"recording-lost",
+                                           "# sample{ was|s were} lost: a larger --buffer, a lower "
+                                           "-F or a smaller stack (-g dwarf,8192) helps"};
 static const struct note_kind note_lost_switches = {
     "recording-lost-switches",
-    "# switches were lost, and the waits between them are not known: --off-cpu=bpf adds them up in "
+    "# switch{ was|es were} lost, and the waits between are not known: --off-cpu=bpf adds them up "
+    "in "
     "the kernel; a larger --buffer or a smaller stack (-g dwarf,8192) helps"};
 static const struct note_kind note_throttled = {
-    "throttled", "the kernel throttled the sampling # times: a lower -F avoids it"};
+    "throttled", "the kernel throttled the sampling # time{|s}: a lower -F avoids it"};
 
 enum { PRIORITY = -10 };
 

@@ -118,7 +118,8 @@ static void report_counts(struct buffer *text, const struct run *run) {
          (unsigned long long)run->endings[ENDING_TRUNCATED],
          (unsigned long long)run->endings[ENDING_BROKEN]);
     line(text, "Lost:", "%llu", (unsigned long long)result->lost);
-    line(text, "Throttled:", "%llu times", (unsigned long long)result->throttled);
+    line(text, "Throttled:", "%llu time%s", (unsigned long long)result->throttled,
+         result->throttled == 1 ? "" : "s");
     line(text, "Least samples:", "%llu", (unsigned long long)run->min_samples);
     struct buffer why = {0};
     if (run_shortcoming(run, &why))

@@ -166,10 +166,10 @@ bool run_has_enough(const struct run *run) {
 }
 
 bool run_shortcoming(const struct run *run, struct buffer *why) {
-    if (!run_has_enough(run))
-        buffer_printf(why, "%llu samples are fewer than %llu",
-                      (unsigned long long)run->result->samples,
-                      (unsigned long long)run->min_samples);
+    if (!run_has_enough(run)) {
+        counted_print(why, "# sample{ is|s are} fewer than ", run->result->samples);
+        buffer_add_u64(why, run->min_samples);
+    }
     if (load_failed(run->load)) {
         buffer_add(why, why->count ? TEXT("; the load ") : TEXT("the load "));
         load_describe(run->load, why);

@@ -10,10 +10,10 @@
 #include <libelf.h>
 #include <stdlib.h>
 
-static const struct note_kind note_torn = {"enrich-torn-lines",
-                                           "# lines were not `0x…;0x… count`, and were skipped"};
-static const struct note_kind note_unknown = {"enrich-unknown",
-                                              "# addresses are in no function of the ELF file"};
+static const struct note_kind note_torn = {
+    "enrich-torn-lines", "# line{|s} {was|were} not `0x…;0x… count`, and {was|were} skipped"};
+static const struct note_kind note_unknown = {
+    "enrich-unknown", "# address{|es} {is|are} in no function of the ELF file"};
 
 struct enricher {
     struct file elf;

@@ -12,10 +12,10 @@
 
 static const struct note_kind note_unmatched = {
     "trace-unmatched-returns",
-    "# returns went where no call had come from; their frames are a guess"};
+    "# return{|s} went where no call had come from; {its|their} frames are a guess"};
 static const struct note_kind note_dropped = {
-    "trace-dropped-frames",
-    "# calls were too deep, or too many different ones, to have frames of their own"};
+    "trace-dropped-frames", "# call{|s} {was|were} too deep, or too many different ones, to have "
+                            "{a frame of its|frames of their} own"};
 
 void engine_notes(struct trace *trace, const struct flow *flow) {
     if (flow->unmatched)

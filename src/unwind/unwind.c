@@ -44,15 +44,15 @@ struct unwinder {
 };
 
 static const struct note_kind note_registers = {
-    "unwind-registers", "# samples lack the registers that unwinding needs"};
+    "unwind-registers", "# sample{ lacks|s lack} the registers that unwinding needs"};
 static const struct note_kind note_abi = {
-    "unwind-abi", "# samples of a process of another word size could not be unwound"};
-static const struct note_kind note_arch = {
-    "unwind-machine",
-    "# samples come from a machine whose stacks wick cannot unwind: only x86_64 and aarch64"};
-static const struct note_kind note_machine = {"unwind-architecture",
-                                              "# stacks go through files of another architecture "
-                                              "than the recording's, whose rules were not used"};
+    "unwind-abi", "# sample{|s} of a process of another word size could not be unwound"};
+static const struct note_kind note_arch = {"unwind-machine",
+                                           "# sample{ comes|s come} from a machine whose stacks "
+                                           "wick cannot unwind: only x86_64 and aarch64"};
+static const struct note_kind note_machine = {
+    "unwind-architecture", "# stack{ goes|s go} through files of another architecture "
+                           "than the recording's, whose rules were not used"};
 
 enum unwind_arch unwind_arch_of(struct text arch) {
     if (arch.length == 0 || text_equal(arch, TEXT("x86_64")) || text_equal(arch, TEXT("amd64")))

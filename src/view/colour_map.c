@@ -7,7 +7,8 @@
 #include <stdlib.h>
 
 static const struct note_kind note_bad_line = {
-    "palette-lines", "# lines of the palette file are not name->rgb(r,g,b) and were left out"};
+    "palette-lines",
+    "# line{|s} of the palette file {is|are} not name->rgb(r,g,b) and {was|were} left out"};
 
 struct palette_map {
     struct strings *names;

@@ -145,8 +145,8 @@ struct tree *tree_of_diff(const struct flame *flame) {
 
 /* ---- inferno's text ----------------------------------------------------------------------- */
 
-static const struct note_kind note_unparsed = {"diff-unparsed",
-                                               "Unable to parse line: # in all were left out"};
+static const struct note_kind note_unparsed = {
+    "diff-unparsed", "Unable to parse line: # in all {was|were} left out"};
 static const struct note_kind note_truncated = {
     "diff-fractions",
     "The input data has fractional sample counts that will be truncated to integers"};

@@ -415,8 +415,8 @@ void naming_free(struct naming *naming) {
 }
 
 static const struct note_kind note_unknown = {
-    "unknown-frames",
-    "# frames with neither symbol nor object were left out; --keep-unknown shows them"};
+    "unknown-frames", "# frame{|s} with neither symbol nor object {was|were} left out; "
+                      "--keep-unknown shows {it|them}"};
 
 /* Each node left out counts once for each sample below it. */
 void naming_notes(const struct tree *tree, const struct naming *naming, struct notes *notes) {

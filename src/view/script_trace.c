@@ -7,7 +7,8 @@
 #include "view/script.h"
 
 static const struct note_kind note_no_fields = {
-    "tracepoint-fields", "# tracepoint events are printed without their fields"};
+    "tracepoint-fields",
+    "# tracepoint event{ is printed without its|s are printed without their} fields"};
 
 #ifdef HAVE_TRACEEVENT
 #include <traceevent/event-parse.h>

@@ -7,11 +7,14 @@
 #include <stdlib.h>
 
 static const struct note_kind note_unknown = {
-    "nameattr-unknown", "# attributes of the --nameattr file are unknown and were left out"};
-static const struct note_kind note_twice = {
-    "nameattr-twice", "# names or attributes stand twice in the --nameattr file; the last counts"};
+    "nameattr-unknown",
+    "# attribute{|s} of the --nameattr file {is|are} unknown and {was|were} left out"};
+static const struct note_kind note_twice = {"nameattr-twice",
+                                            "# name{ or attribute stands|s or attributes stand} "
+                                            "twice in the --nameattr file; the last counts"};
 static const struct note_kind note_extra = {
-    "nameattr-extra", "# g_extra or a_extra values are not name=\"value\" lists and were left out"};
+    "nameattr-extra",
+    "# g_extra or a_extra value{ is|s are} not name=\"value\" lists and {was|were} left out"};
 
 struct name_attributes {
     struct strings *names;

@@ -92,7 +92,7 @@ def check_architecture(folder):
         file.write(content.replace(b"aarch64\0", b"riscv64\0"))
     options = ["-o", "/dev/null", "--symfs", os.path.join(folder, "symfs"), "--kallsyms", os.path.join(folder, "kallsyms")]
     text = said("fold", *options, patched)
-    say("ends/architecture/recording", None if re.search(r"\d+ samples come from a machine whose stacks wick cannot unwind", text) else text)
+    say("ends/architecture/recording", None if re.search(r"\d+ samples? comes? from a machine whose stacks wick cannot unwind", text) else text)
 
 
 def check_foreign(folder):
@@ -106,6 +106,6 @@ def check_foreign(folder):
     before = said("fold", "-o", "/dev/null", data)
     shutil.copy(other, program)
     after = said("fold", "-o", "/dev/null", data)
-    found = re.search(r"(\d+) stacks go through files of another architecture", after)
+    found = re.search(r"(\d+) stacks? (?:goes|go) through files of another architecture", after)
     right = found and int(found.group(1)) > 0 and "another architecture" not in before and "broken" in after
     say("ends/architecture/file", None if right else after)

@@ -52,12 +52,12 @@ def has_stack(name, path):
 
 
 def samples_of(done):
-    found = re.search(r"wick: (\d+) samples of", done.stderr)
+    found = re.search(r"wick: (\d+) samples? of", done.stderr)
     return int(found.group(1)) if found else -1
 
 
 def lost_of(done):
-    found = re.search(r"wick: (\d+) samples were lost", done.stderr)
+    found = re.search(r"wick: (\d+) samples? (?:was|were) lost", done.stderr)
     return int(found.group(1)) if found else 0
 
 

@@ -82,7 +82,8 @@ static void names_are_escaped(void **state) {
     expect_escaped(buffer_add_shown, TEXT("Grüße"), "Grüße");
 }
 
-static const struct note_kind kind_a = {"a-kind", "# apples"}, kind_b = {"b-kind", "pears"};
+static const struct note_kind kind_a = {"a-kind", "# apple{ is|s are} red, {it|they} fell"},
+                              kind_b = {"b-kind", "pears"};
 
 static void notes_keep_the_first_example_in_any_order(void **state) {
     struct notes one = {0}, two = {0};
@@ -97,7 +98,10 @@ static void notes_keep_the_first_example_in_any_order(void **state) {
     assert_string_equal(one.items[1].example, "first");
     struct buffer line = {0};
     note_print(&one.items[0], &line);
-    assert_true(text_equal(buffer_text(&line), TEXT("2 apples")));
+    assert_true(text_equal(buffer_text(&line), TEXT("2 apples are red, they fell")));
+    line.count = 0;
+    counted_print(&line, kind_a.sentence, 1);
+    assert_true(text_equal(buffer_text(&line), TEXT("1 apple is red, it fell")));
     buffer_release(&line);
     notes_release(&one);
     notes_release(&two);
