@@ -280,7 +280,7 @@ struct perfdata_deferred {
 };
 bool perfdata_deferred(const struct perfdata *data, const struct perfdata_record *record,
                        struct perfdata_deferred *deferred, struct error *error);
-/* HEADER_BUILD_ID (67) in the data; those of the header are in `build_ids`. */
+/* HEADER_BUILD_ID (67) among the records of a file; those of the header, and of a stream, are in `build_ids`. */
 bool perfdata_build_id(const struct perfdata *data, const struct perfdata_record *record,
                        struct perfdata_build_id *build_id, struct error *error);
 /* Checks any record but a sample against the least size of its type, and notes types that nobody knows. Adds to the notes, so for pass

@@ -13,7 +13,7 @@
 
 #include "profile/waits.h"
 
-enum { PIECE_SIZE = 1 << 20, PROGRESS_STEP = 1 << 14, AHEAD = 1024 };
+enum { PIECE_SIZE = 1 << 20, PROGRESS_STEP = 4 << 20, AHEAD = 1024 };
 
 static const struct note_kind note_disordered = {
     "out-of-order",
@@ -24,16 +24,12 @@ static const struct note_kind note_lost = {
 static const struct note_kind note_strange = {
     "samples-of-no-event", "# sample{ has|s have} an id that no event of the file has; left out"};
 
-struct side {
-    struct key key;
-};
-
 struct walk {
     struct reading *reading;
-    VECTOR(struct side) sides;
-    uint64_t newest;  /* the latest time seen */
-    uint64_t flushed; /* what the last FINISHED_ROUND delivered, up to this time */
-    uint64_t limit;   /* what the next one will */
+    VECTOR(struct key) sides; /* of the side records */
+    uint64_t newest;          /* the latest time seen */
+    uint64_t flushed;         /* what the last FINISHED_ROUND delivered, up to this time */
+    uint64_t limit;           /* what the next one will */
 };
 
 /* The first round that ends after the record at `offset`. */
@@ -80,14 +76,10 @@ static void walk_round(struct walk *walk, uint64_t offset) {
 }
 
 /* See events_tear(). The sample is decoded whole for its thread, which only those pay who imitate inferno on samples without chains. */
-static bool walk_nobody(struct walk *walk, const struct perfdata_record *record,
+static bool walk_nobody(struct walk *walk, const struct perfdata_record *record, uint32_t event,
                         const struct key *key, struct error *error) {
     const struct perfdata *data = walk->reading->profile->data;
     struct perfdata_sample sample;
-    uint32_t event;
-    uint64_t time;
-    if (!perfdata_sample_key(data, record, &event, &time, error))
-        return false;
     const struct perfdata_event *attribute = &data->events.items[event];
     if (attribute->sample_type & PERF_SAMPLE_CALLCHAIN || attribute->type == PERF_TYPE_TRACEPOINT)
         return true;
@@ -116,7 +108,7 @@ static bool walk_sample(struct walk *walk, const struct perfdata_record *record,
     walk->reading->profile->sample_count++;
     if ((record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
         walk->reading->kernel_seen = true;
-    if (walk->reading->options->compat_inferno && !walk_nobody(walk, record, &key, error))
+    if (walk->reading->options->compat_inferno && !walk_nobody(walk, record, event, &key, error))
         return false;
     if (counters_are_read(walk->reading, event))
         return counters_walk(walk->reading, record, &key, error);
@@ -129,9 +121,8 @@ static bool walk_side(struct walk *walk, const struct perfdata_record *record,
     struct perfdata_trailer trailer;
     if (!perfdata_trailer(walk->reading->profile->data, record, &trailer, error))
         return false;
-    struct side side = {
-        .key = {.time = trailer.has_time ? trailer.time : 0, .offset = record->offset}};
-    walk_time(walk, side.key.time);
+    struct key side = {.time = trailer.has_time ? trailer.time : 0, .offset = record->offset};
+    walk_time(walk, side.time);
     vector_push(&walk->sides, side);
     return true;
 }
@@ -159,6 +150,19 @@ static bool walk_deferred(struct walk *walk, const struct perfdata_record *recor
     return true;
 }
 
+/* `perf inject -b` puts them among the records. Those of a stream were looked for before. */
+static bool walk_build_id(struct walk *walk, const struct perfdata_record *record,
+                          struct error *error) {
+    struct perfdata *data = walk->reading->profile->data;
+    struct perfdata_build_id build_id;
+    if (data->is_stream)
+        return perfdata_check(data, record, error);
+    if (!perfdata_build_id(data, record, &build_id, error))
+        return false;
+    vector_push(&data->build_ids, build_id);
+    return true;
+}
+
 static bool walk_record(struct walk *walk, const struct perfdata_record *record,
                         struct error *error) {
     switch (record->type) {
@@ -182,6 +186,8 @@ static bool walk_record(struct walk *walk, const struct perfdata_record *record,
         return walk_lost(walk, record, error);
     case RECORD_CALLCHAIN_DEFERRED:
         return walk_deferred(walk, record, error);
+    case RECORD_HEADER_BUILD_ID:
+        return walk_build_id(walk, record, error);
     case RECORD_FINISHED_ROUND:
         walk_round(walk, record->offset);
         return true;
@@ -200,10 +206,11 @@ static bool walk_all(struct walk *walk, struct error *error) {
             vector_push(&walk->reading->pieces, ((struct piece){piece_start, record.offset}));
             piece_start = record.offset;
         }
-        __builtin_prefetch(record.data + AHEAD); /* headers are too far apart for the processor to guess */
+        __builtin_prefetch(record.data +
+                           AHEAD); /* headers are too far apart for the processor to guess */
         if (!walk_record(walk, &record, error))
             return false;
-        if (offset - reported >= (uint64_t)PROGRESS_STEP << 8) {
+        if (offset - reported >= PROGRESS_STEP) {
             progress("reading", offset - data->data_start, data->data_end - data->data_start);
             reported = offset;
         }
@@ -214,8 +221,8 @@ static bool walk_all(struct walk *walk, struct error *error) {
     return true;
 }
 
-static int side_order(const void *a, const void *b) {
-    return key_compare(&((const struct side *)a)->key, &((const struct side *)b)->key);
+static int key_order(const void *a, const void *b) {
+    return key_compare(a, b);
 }
 
 static int deferred_order(const void *a, const void *b) {
@@ -229,14 +236,15 @@ static int deferred_order(const void *a, const void *b) {
 
 static bool walk_apply(struct walk *walk, struct error *error) {
     struct reading *reading = walk->reading;
+    reading_index_build_ids(reading);
     for (size_t i = 0; i < walk->sides.count; i++) {
-        struct key *key = &walk->sides.items[i].key;
+        struct key *key = &walk->sides.items[i];
         *key = reading_key(reading, key->offset, key->time);
     }
     if (walk->sides.count)
-        qsort(walk->sides.items, walk->sides.count, sizeof *walk->sides.items, side_order);
+        qsort(walk->sides.items, walk->sides.count, sizeof *walk->sides.items, key_order);
     for (size_t i = 0; i < walk->sides.count; i++) {
-        const struct key *key = &walk->sides.items[i].key;
+        const struct key *key = &walk->sides.items[i];
         uint64_t offset = key->offset;
         struct perfdata_record record;
         if (!perfdata_next(reading->profile->data, &offset, &record, error) ||

@@ -36,7 +36,6 @@ static void profile_add_threads(struct profile *profile) {
 
 static bool profile_passes(struct reading *reading, struct error *error) {
     struct profile *profile = reading->profile;
-    reading_index_build_ids(reading);
     if (!reading_pass1(reading, error) || !reading_choose_events(reading, error))
         return false;
     if (reading->waits)

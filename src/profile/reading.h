@@ -72,7 +72,7 @@ struct reading {
     bool imitate_rounds;
     bool kernel_seen;
     uint32_t kernel_object; /* the first kernel mapped, 0: none */
-    struct index build_ids; /* the header's, by path: ids are their places + 1 */
+    struct index build_ids; /* by path: ids are their places + 1 */
     uint32_t swapper;       /* string */
     struct filter filter;   /* the options', but time where intervals are cut to it */
     enum profile_times times;
@@ -127,7 +127,7 @@ uint64_t reading_weight(const struct reading *reading, const struct perfdata_sam
 /* endings.c: a note of how many stacks are whole; after pass 2. */
 void reading_note_endings(struct reading *reading);
 
-/* spaces.c: makes the header's build ids findable by path; before pass 1. */
+/* spaces.c: makes build ids findable by path; when all records have been walked, and before the first is applied. */
 void reading_index_build_ids(struct reading *reading);
 /* spaces.c: applies one side record to the profile's spaces. */
 bool reading_apply(struct reading *reading, const struct perfdata_record *record,

@@ -18,7 +18,7 @@ static bool path_is_nowhere(struct text path) {
            text_equal(path, TEXT("[heap]")) || path.length == 0;
 }
 
-/* The header's build ids go by path; a mapping's own id goes first. */
+/* The recording's build ids go by path; a mapping's own id goes first. */
 static struct build_id build_id_of(const struct reading *reading, struct text path,
                                    struct build_id own) {
     const struct perfdata *data = reading->profile->data;
