@@ -166,6 +166,8 @@ struct command {
     bool gentle; /* Ctrl-C sets `interrupted` and the command ends by itself; others are ended */
 };
 /* help.c. Tables of commands end with a NULL name. */
+/* NULL: there is none so called, which was said. */
+const struct command *command_find(const struct command *commands, const char *name);
 void help_print(const struct syntax *syntax); /* what --help prints, or the manual page */
 void help_commands(const struct command *commands, FILE *file);
 int help_command(const struct command *commands, int argc, char **argv); /* wick help */

@@ -152,9 +152,24 @@ void help_print(const struct syntax *syntax) {
 
 /* ---- all commands ---- */
 
+const struct command *command_find(const struct command *commands, const char *name) {
+    struct guess guess = {.typed = text_of(name)};
+    for (const struct command *command = commands; command->name; command++) {
+        if (strcmp(name, command->name) == 0)
+            return command;
+        guess_offer(&guess, command->name);
+    }
+    fprintf(stderr, "wick: %s: no such command%s%s%s; see wick --help\n", name,
+            guess.best ? " (did you mean " : "", guess.best ? guess.best : "",
+            guess.best ? "?)" : "");
+    return NULL;
+}
+
 void help_commands(const struct command *commands, FILE *file) {
     fputs("Usage: wick COMMAND [options] …\n\n"
-          "Turns a profile of a Linux program into a flame graph.\n\nCommands:\n",
+          "Turns a running Linux program, or a profile of one, into a flame graph:\n\n"
+          "    wick profile -- ./program   a directory: recording, flame graphs, tables, report\n"
+          "    wick flame perf.data        a flame graph of what was recorded\n\nCommands:\n",
           file);
     for (; commands->name; commands++)
         fprintf(file, "  %-10s %s\n", commands->name, commands->summary);
@@ -212,11 +227,11 @@ int help_command(const struct command *commands, int argc, char **argv) {
     }
     if (argc == 3 && strcmp(argv[1], "--man") == 0)
         return man_write(commands, argv[2], &error) ? 0 : fail(&error);
-    for (const struct command *command = commands; argc == 2 && command->name; command++) {
-        char *words[] = {argv[1], "--help", NULL};
-        if (strcmp(argv[1], command->name) == 0)
-            return command->run(2, words);
+    if (argc != 2) {
+        fprintf(stderr, "wick: help: of one command; see wick --help\n");
+        return ERROR_USAGE;
     }
-    fprintf(stderr, "wick: help: of which command? see wick --help\n");
-    return ERROR_USAGE;
+    const struct command *command = command_find(commands, argv[1]);
+    char *words[] = {argv[1], "--help", NULL};
+    return command ? command->run(2, words) : ERROR_USAGE;
 }

@@ -16,7 +16,7 @@ static const struct command commands[] = {
     {"record", "record a program, a process or the system into a perf.data", command_record,
      .gentle = true},
     {"fold", "folded stacks from anything wick can read", command_fold},
-    {"flame", "a flame graph: SVG", command_flame},
+    {"flame", "a flame graph: SVG, or one HTML page with all views", command_flame},
     {"script", "the text `perf script` would print", command_script},
     {"diff", "what changed between two profiles, as a picture or text", command_diff},
     {"report", "tables of cost by function, object, category, thread", command_report},
@@ -85,16 +85,6 @@ void progress_wipe(void) {
 
 /* ---- */
 
-static int no_such_command(const char *name) {
-    struct guess guess = {.typed = text_of(name)};
-    for (size_t i = 0; commands[i].name; i++)
-        guess_offer(&guess, commands[i].name);
-    fprintf(stderr, "wick: %s: no such command%s%s%s; see wick --help\n", name,
-            guess.best ? " (did you mean " : "", guess.best ? guess.best : "",
-            guess.best ? "?)" : "");
-    return ERROR_USAGE;
-}
-
 int main(int argc, char **argv) {
     clock_gettime(CLOCK_MONOTONIC, &started);
     set_signals(false);
@@ -112,10 +102,9 @@ int main(int argc, char **argv) {
         puts("wick " WICK_VERSION);
         return 0;
     }
-    for (size_t i = 0; commands[i].name; i++)
-        if (strcmp(argv[1], commands[i].name) == 0) {
-            set_signals(commands[i].gentle);
-            return commands[i].run(argc - 1, argv + 1);
-        }
-    return no_such_command(argv[1]);
+    const struct command *command = command_find(commands, argv[1]);
+    if (!command)
+        return ERROR_USAGE;
+    set_signals(command->gentle);
+    return command->run(argc - 1, argv + 1);
 }

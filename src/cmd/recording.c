@@ -156,8 +156,8 @@ static bool target_is_one(const char *command, int *status) {
                 recording.system_wide;
     if (kinds == 1 || (kinds == 2 && recording.system_wide && recording.command))
         return true;
-    *status = fail_usage(command, kinds ? "a command, -p/-t or -a: one of them"
-                                        : "record what? -- COMMAND, -p PID or -a");
+    *status = kinds ? fail_usage(command, "a command, -p/-t or -a: one of them")
+                    : fail_usage(command, "%s what? -- COMMAND, -p PID or -a", command);
     return false;
 }
 

@@ -54,7 +54,8 @@ const struct option options_result[] = {
     {"limit", 'n', OPTION_U32, &limit, "N", "rows of text; 30 by default, 0 is all"},
     {"categories", 0, OPTION_TEXT, &categories_file, "FILE",
      "rules for what kind of work a function is; see wick report"},
-    {"max-depth", 0, OPTION_COUNT, &request.flame.max_depth, "N", "no more frames than this"},
+    {"max-depth", 0, OPTION_COUNT, &request.flame.max_depth, "N",
+     "cut stacks after N frames; their weight is kept"},
     {0},
 };
 

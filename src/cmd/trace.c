@@ -191,7 +191,7 @@ static bool check_usage(int *status) {
     const char *wrong = NULL;
     bool is_stream = trace_options.engine == ENGINE_STREAM;
     if (!request.operands.count && !is_stream)
-        wrong = "which GUEST?";
+        wrong = "which GUEST? A program to execute";
     else if (is_stream && request.operands.count > 1)
         wrong = "--engine stream takes no more than the ELF file with the symbols";
     else if ((raw_alias || checkpoint_alias) && !request.output)

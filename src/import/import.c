@@ -80,6 +80,10 @@ static bool choose_format(struct text content, const char *path,
     struct text beginning = beginning_of(content);
     bool look = !options->from || is_guess(options);
     *format = look ? import_guess(beginning) : import_format_named(options->from);
+    if (!*format && look && text_starts(content, TEXT("\177ELF")))
+        return error_set(error, ERROR_INPUT,
+                         "%s: is a program, not a profile; `wick profile -- %s` makes one", path,
+                         path);
     if (!*format && look)
         return error_set(error, ERROR_INPUT,
                          "%s: not a format that wick knows; --from NAME says which it is", path);
