@@ -387,7 +387,6 @@ void out_write(struct out *out, const void *data, size_t size);
 static inline void out_text(struct out *out, struct text t) { out_write(out, t.data, t.length); }
 void out_char(struct out *out, char c);
 void out_u64(struct out *out, uint64_t value);
-void out_hex(struct out *out, uint64_t value);
 void out_printf(struct out *out, const char *format, ...) PRINTF_LIKE(2, 3);
 static inline bool out_closed(const struct out *out) { return out->closed || out->failed; }
 bool out_commit(struct out *out, struct error *error);

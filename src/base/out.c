@@ -139,10 +139,6 @@ void out_u64(struct out *out, uint64_t value) {
     buffer_add_u64(&out->pending, value);
 }
 
-void out_hex(struct out *out, uint64_t value) {
-    buffer_add_hex(&out->pending, value);
-}
-
 void out_printf(struct out *out, const char *format, ...) {
     va_list list;
     va_start(list, format);

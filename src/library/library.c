@@ -68,24 +68,14 @@ static void print_notes(struct wick *wick) {
     }
 }
 
-/* Depth first by the links, no stack: the depth is the input's. */
 static void number_frames(struct wick *wick) {
-    const struct flame_node *nodes = wick->flame->nodes.items;
     uint32_t at = 0;
     wick->numbers = memory_zero(wick->flame->nodes.count, sizeof *wick->numbers);
-    for (;;) {
+    do {
         wick->numbers[at] = (uint32_t)wick->frames.count;
         vector_push(&wick->frames, at);
-        if (nodes[at].first_child) {
-            at = nodes[at].first_child;
-            continue;
-        }
-        while (at && !nodes[at].next)
-            at = nodes[at].parent;
-        if (!at)
-            return;
-        at = nodes[at].next;
-    }
+        at = flame_next(wick->flame, at);
+    } while (at);
 }
 
 static bool name_all(struct wick *wick, const struct wick_options *o, struct error *error) {

@@ -197,8 +197,8 @@ static bool write_packed(struct perfdata_writer *writer, const void *data, size_
     return true;
 }
 
-bool perfdata_write(struct perfdata_writer *writer, const void *records, size_t size,
-                    struct error *error) {
+static bool write_records(struct perfdata_writer *writer, const void *records, size_t size,
+                          struct error *error) {
     if (!writer->zstd)
         return write_all(writer, records, size, error);
     for (size_t done = 0; done < size; done += UNPACKED_MOST) {
@@ -241,8 +241,8 @@ static void tell_whole_records(struct perfdata_writer *writer, uint64_t before, 
 bool perfdata_write_split(struct perfdata_writer *writer, const void *first, size_t first_size,
                           const void *second, size_t second_size, struct error *error) {
     uint64_t before = writer->size;
-    bool fine = perfdata_write(writer, first, first_size, error) &&
-                perfdata_write(writer, second, second_size, error);
+    bool fine = write_records(writer, first, first_size, error) &&
+                write_records(writer, second, second_size, error);
     if (!fine && !writer->zstd)
         tell_whole_records(writer, before, first, first_size, second);
     return fine;

@@ -31,9 +31,8 @@ struct perfdata_writer_options {
 struct perfdata_writer *perfdata_writer_new(int descriptor, const char *path,
                                             const struct perfdata_writer_event *events, size_t event_count,
                                             const struct perfdata_writer_options *options, struct error *error);
-/* Whole records, as they come from a ring buffer. False: the disk is full, or so; what was written before is good. */
-bool perfdata_write(struct perfdata_writer *writer, const void *records, size_t size, struct error *error);
-/* Two parts of one stretch of records, where a ring buffer wraps. */
+/* Whole records, as they come from a ring buffer, in two parts where it wraps. False: the disk is full, or so; what was written before is
+   good. */
 bool perfdata_write_split(struct perfdata_writer *writer, const void *first, size_t first_size, const void *second,
                           size_t second_size, struct error *error);
 bool perfdata_write_round(struct perfdata_writer *writer, struct error *error); /* FINISHED_ROUND */

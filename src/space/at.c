@@ -71,8 +71,10 @@ static uint32_t ordinal_at(const struct spaces *spaces, uint32_t last, const str
 
 /* ---- the states ---- */
 
-const struct state *states_at(const struct states *states, uint32_t owner, uint32_t ordinal,
-                              uint32_t *from, uint32_t *until) {
+/* The newest state of `owner` that is not after `ordinal`, or NULL; it holds from *from, if that is raised, and until *until, if that is
+   lowered. */
+static const struct state *states_at(const struct states *states, uint32_t owner, uint32_t ordinal,
+                                     uint32_t *from, uint32_t *until) {
     uint32_t begin = states->first[owner];
     uint32_t low = begin;
     uint32_t high = states->first[owner + 1];

@@ -56,9 +56,5 @@ struct spaces {
 };
 
 uint32_t spaces_slot(const struct spaces *spaces, int32_t tid); /* 0 when no record named it */
-void states_seal(struct states *states, size_t owners);
-/* The newest state of `owner` that is not after `ordinal`, or NULL; *until becomes the ordinal of the next one, if lower. */
-const struct state *states_at(const struct states *states, uint32_t owner, uint32_t ordinal,
-                              uint32_t *from, uint32_t *until);
 
 #endif

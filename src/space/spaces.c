@@ -257,7 +257,7 @@ void spaces_comm(struct spaces *spaces, const struct key *key, int32_t pid, int3
 /* ---- sealing ---- */
 
 /* A counting sort: linear, and equal owners keep their order. */
-void states_seal(struct states *states, size_t owners) {
+static void states_seal(struct states *states, size_t owners) {
     uint32_t *first = memory_zero(owners + 2, sizeof *first);
     for (size_t i = 0; i < states->list.count; i++)
         first[states->list.items[i].owner + 2]++;

@@ -1,5 +1,5 @@
 /*
- * Building and merging trees.
+ * Building trees, and joining the parts that threads built.
  *
  * Everything is an array of small structs and an index that finds an entry by what it says.
  *
@@ -218,32 +218,6 @@ uint32_t tree_count(struct tree *tree, uint32_t node, uint32_t series, uint64_t 
     return id;
 }
 
-/* The first part that comes with nothing of its own names becomes the whole as it is. */
-static bool tree_adopt(struct tree *tree, struct tree *part) {
-    bool empty = tree->nodes.count == 1 && tree->cells.count == 1 && tree->samples.count == 0;
-    if (!empty || part->threads.count > 1 || tree->series.count > 1 || tree->locations.count > 1)
-        return false;
-#define SWAP(field)                                \
-    do {                                           \
-        __typeof__(tree->field) kept = tree->field; \
-        tree->field = part->field;                 \
-        part->field = kept;                        \
-    } while (0)
-    SWAP(series);
-    SWAP(locations);
-    SWAP(nodes);
-    SWAP(links);
-    SWAP(cells);
-    SWAP(samples);
-    SWAP(samples_descriptor);
-    SWAP(series_index);
-    SWAP(location_index);
-    SWAP(node_index);
-    SWAP(cell_index);
-#undef SWAP
-    return true;
-}
-
 void tree_merge_series(struct tree *tree, const struct tree *part, uint32_t *series) {
     for (size_t i = 1; i < part->series.count; i++) {
         struct series copy = part->series.items[i];
@@ -253,41 +227,6 @@ void tree_merge_series(struct tree *tree, const struct tree *part, uint32_t *ser
         }
         series[i] = tree_add_series(tree, &copy);
     }
-}
-
-/* Parents stand before their children in `nodes`, so one walk forward maps them all. */
-static void tree_add_all(struct tree *tree, const struct tree *part) {
-    uint32_t *series = memory_zero(part->series.count, sizeof *series);
-    uint32_t *locations = memory_zero(part->locations.count, sizeof *locations);
-    uint32_t *nodes = memory_zero(part->nodes.count, sizeof *nodes);
-    tree_merge_series(tree, part, series);
-    for (size_t i = 1; i < part->locations.count; i++)
-        locations[i] = tree_add_location(tree, &part->locations.items[i]);
-    for (size_t i = 1; i < part->nodes.count; i++) {
-        const struct node *node = &part->nodes.items[i];
-        nodes[i] = tree_add_node(tree, nodes[node->parent], locations[node->location]);
-    }
-    for (size_t i = 1; i < part->cells.count; i++) {
-        const struct cell *cell = &part->cells.items[i];
-        tree_count(tree, nodes[cell->node], series[cell->series], cell->samples, cell->weight);
-    }
-    for (size_t i = 0; i < part->samples.count; i++) {
-        struct sample sample = part->samples.items[i];
-        sample.node = nodes[sample.node];
-        sample.series = series[sample.series];
-        tree_keep_sample(tree, &sample);
-    }
-    free(series);
-    free(locations);
-    free(nodes);
-}
-
-void tree_merge(struct tree *tree, struct tree *part) {
-    if (!tree_adopt(tree, part))
-        tree_add_all(tree, part);
-    tree->overflow |= part->overflow;
-    notes_merge(&tree->notes, &part->notes);
-    tree_free(part);
 }
 
 uint32_t tree_append_nodes(struct tree *tree, const struct tree *part) {

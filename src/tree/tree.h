@@ -9,7 +9,8 @@
  * reading, so none of them ever reaches an output; every output is ordered by content.
  *
  * Parallel readers have a tree each (tree_new_part), which shares the whole's strings, objects, events and
- * threads, all made before; tree_merge() then joins them by content.
+ * threads, all made before. tree_append_nodes() and tree_merge_series() join them: equal nodes of two parts stay twins, which views
+ * add up.
  */
 #ifndef WICK_TREE_H
 #define WICK_TREE_H
@@ -184,13 +185,11 @@ static inline uint32_t tree_append_cell(struct tree *tree, const struct cell *ce
     return (uint32_t)tree->cells.count - 1;
 }
 void tree_keep_sample(struct tree *tree, const struct sample *sample); /* nothing unless keep_samples */
-/* Adds all that `part` counted, and its notes, and frees the part. */
-void tree_merge(struct tree *tree, struct tree *part);
 /* Puts the part's nodes behind the tree's own without looking for equal ones: views add up twins. Returns what a node's number grows by. */
 uint32_t tree_append_nodes(struct tree *tree, const struct tree *part);
 /* Only the part's series (and the threads that only its samples named): series[i] becomes what its series i is in the tree. */
 void tree_merge_series(struct tree *tree, const struct tree *part, uint32_t *series);
-/* Into key order, after all merges. */
+/* Into key order, when all parts are joined. */
 void tree_sort_samples(struct tree *tree);
 /* false, with an error that says so, if a weight did not fit. */
 bool tree_check(const struct tree *tree, struct error *error);
@@ -308,6 +307,15 @@ struct flame *flame_chart_of_tree(const struct tree *tree, const struct naming *
 /* A new flame of the stacks that hold one of `names`, without what called its deepest occurrence. */
 struct flame *flame_below(const struct flame *flame, const char *const *names, size_t name_count,
                           struct error *error);
+/* The node after `at`, depth first: what it calls, else what stands beside it or beside one of its callers. 0: that was the last. */
+static inline uint32_t flame_next(const struct flame *flame, uint32_t at) {
+    const struct flame_node *nodes = flame->nodes.items;
+    if (nodes[at].first_child)
+        return nodes[at].first_child;
+    while (at && !nodes[at].next)
+        at = nodes[at].parent;
+    return nodes[at].next; /* the root's is 0 */
+}
 static inline struct text flame_name(const struct flame *flame, uint32_t node) {
     return strings_get(flame->strings, flame->nodes.items[node].name);
 }

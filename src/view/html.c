@@ -141,13 +141,7 @@ static void add_nodes(struct html *h, struct places *places) {
         add_varint(&h->data, last_depth + 1 - nodes[id].depth);
         add_varint(&h->data, places_find(places, h->flame, id));
         last_depth = nodes[id].depth;
-        if (nodes[id].first_child) {
-            id = nodes[id].first_child;
-            continue;
-        }
-        while (id && !nodes[id].next)
-            id = nodes[id].parent;
-        id = nodes[id].next; /* the root's is 0 */
+        id = flame_next(h->flame, id);
     }
 }
 

@@ -35,7 +35,5 @@ bool namer_skips_after(const struct namer *namer, struct text symbol);
 
 /* `;` would divide a folded line, a line end would end it, and a tab might be taken for the one before the count. */
 void buffer_add_frame_name(struct buffer *buffer, struct text t);
-/* Where the argument list of a demangled name begins, or its length. */
-size_t arguments_start(struct text name);
 
 #endif

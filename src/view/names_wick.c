@@ -60,8 +60,9 @@ static size_t scope_after(struct text name, size_t close) {
     return goes_on ? (size_t)(rest.data - name.data) : 0;
 }
 
-/* One pass, but for the pairs of brackets skipped over: each of those is passed twice. */
-size_t arguments_start(struct text name) {
+/* Where the argument list of a demangled name begins, or its length. One pass, but for the pairs of brackets skipped over: each of those is
+   passed twice. */
+static size_t arguments_start(struct text name) {
     size_t depth = 0, after_operator = SIZE_MAX;
     for (size_t i = 0; i < name.length;) {
         char c = name.data[i];
