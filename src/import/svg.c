@@ -72,7 +72,7 @@ static bool parse_change(struct svg_reader *s, struct text t, struct svg_frame *
         return false;
     t = text_from(t, was + 4);
     s->picture.has_before = true;
-    return take_count(&t, &frame->before) && (t.length == 0 || t.data[0] == ',');
+    return take_count(&t, &frame->before) && (t.length == 0 || t.data[0] == ' ');
 }
 
 /* `t` is what stands between the brackets: "1,234 samples, 12.34%". */
