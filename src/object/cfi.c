@@ -2,9 +2,12 @@
  * Unwinding rules: each row of call frame information that is hit is decoded by elfutils, once, into a few words of our own.
  *
  * A sample asks for a row for every frame, so asking must cost no more than a cache miss: each object has an insert-only hash
- * table from address to row, read without a lock; writers hold the object's lock, and a table that grows is
- * replaced while the old one stays readable. Decoding (about 2 µs) happens once a row: a miss first looks among the rows already
- * decoded for the same page. An address without any rule is remembered as such.
+ * table from address to row, read without a lock; writers hold the table's own, and one that grows is replaced while the old
+ * one stays readable. Decoding (about 2 µs) happens once a row: a miss first looks among the rows already decoded for the same
+ * page. An address without any rule is remembered as such.
+ *
+ * The object's lock is held for as long as its symbols or its list of units take to read, and who unwinds would wait: rules are read
+ * through a libelf of their own.
  */
 #include "object/dwarf.h"
 #include "object/internal.h"
@@ -34,10 +37,13 @@ struct known {
 };
 
 struct object_cfi {
-    struct table *table; /* atomic */
+    pthread_mutex_t lock; /* of all that follows, but what never changes */
+    struct table *table;  /* atomic */
     struct arena arena;
     VECTOR(struct known *) pages; /* lists; [0] is none */
     struct index page_index;
+    const struct elf_image *image; /* NULL: there is none; its segments alone are used */
+    Elf *elf;                      /* what eh_frame reads */
     Dwarf_CFI *eh_frame;
     Dwarf_CFI *debug_frame;
     struct dwarf_source dwarf;                 /* what debug_frame belongs to */
@@ -356,6 +362,7 @@ static void cfi_release(void *data) {
     struct object_cfi *cfi = data;
     if (cfi->eh_frame)
         dwarf_cfi_end(cfi->eh_frame);
+    elf_end(cfi->elf);
     dwarf_source_close(&cfi->dwarf);
     for (struct table *table = cfi->table, *older; table; table = older) {
         older = table->older;
@@ -364,6 +371,7 @@ static void cfi_release(void *data) {
     vector_release(&cfi->pages);
     index_release(&cfi->page_index);
     arena_release(&cfi->arena);
+    pthread_mutex_destroy(&cfi->lock);
     free(cfi);
 }
 
@@ -384,29 +392,47 @@ static void open_debug_frame(struct object_cfi *cfi, const struct elf_image *ima
         dwarf_source_close(&cfi->dwarf);
 }
 
+/* With the object's lock held. */
 static struct object_cfi *cfi_new(struct objects *objects, struct object *object) {
     struct object_cfi *cfi = memory_zero(1, sizeof *cfi);
     const struct elf_image *image = object_image(objects, object);
+    lock_init_brief(&cfi->lock);
     cfi->table = table_new(64, NULL);
     vector_push(&cfi->pages, NULL);
     if (!image)
         return cfi;
+    cfi->image = image;
     cfi->machine = image->machine;
     cfi->registers = image->foreign_endian ? NULL : machine_find(image->machine);
     if (!cfi->registers)
         return cfi;
-    cfi->eh_frame = dwarf_getcfi_elf(image->elf);
+    cfi->elf = elf_memory((char *)(uintptr_t)image->data, image->size);
+    cfi->eh_frame = dwarf_getcfi_elf(cfi->elf);
     open_debug_frame(cfi, image);
     open_debug_frame(cfi, object_debug(objects, object));
     return cfi;
 }
 
-/* With the object's lock held. */
-static const struct cfi_row *find_slowly(struct objects *objects, struct object *object,
-                                         struct object_cfi *cfi, uint64_t address) {
-    const struct elf_image *image = object_image(objects, object);
+static struct object_cfi *cfi_of(struct objects *objects, struct object *object) {
+    void **place = &object->extras[SLOT_CFI].data;
+    struct object_cfi *cfi = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    if (cfi)
+        return cfi;
+    pthread_mutex_lock(&object->lock);
+    if (!(cfi = *place)) {
+        cfi = cfi_new(objects, object);
+        object->extras[SLOT_CFI].release = cfi_release;
+        __atomic_store_n(place, cfi, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&object->lock);
+    return cfi;
+}
+
+/* ---- asking ---- */
+
+static const struct cfi_row *find_row(struct object_cfi *cfi, uint64_t address) {
     uint64_t at;
-    if (!cfi->registers || !elf_offset_to_address(image, address, &at))
+    if (!cfi->registers || !elf_offset_to_address(cfi->image, address, &at))
         return &no_row;
     const struct cfi_row *known = known_find(cfi, at);
     if (known)
@@ -423,29 +449,24 @@ static const struct cfi_row *find_slowly(struct objects *objects, struct object 
     return row;
 }
 
+static const struct cfi_row *find_slowly(struct object_cfi *cfi, uint64_t address) {
+    pthread_mutex_lock(&cfi->lock);
+    const struct cfi_row *row = table_find(cfi->table, address);
+    if (!row) {
+        row = find_row(cfi, address);
+        table_add(cfi, address, row);
+    }
+    pthread_mutex_unlock(&cfi->lock);
+    return row;
+}
+
 const struct cfi_row *objects_cfi(struct objects *objects, uint32_t id, uint64_t address) {
-    struct object *object = objects_object(objects, id);
-    void **place = &object->extras[SLOT_CFI].data;
-    struct object_cfi *cfi = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    const struct cfi_row *row = NULL;
     if (address == UINT64_MAX) /* its key would be that of an empty slot */
         return NULL;
-    if (cfi)
-        row = table_find(__atomic_load_n(&cfi->table, __ATOMIC_ACQUIRE), address);
-    if (!row) {
-        pthread_mutex_lock(&object->lock);
-        if (!(cfi = *place)) {
-            cfi = cfi_new(objects, object);
-            object->extras[SLOT_CFI].release = cfi_release;
-            __atomic_store_n(place, cfi, __ATOMIC_RELEASE);
-        }
-        row = table_find(cfi->table, address);
-        if (!row) {
-            row = find_slowly(objects, object, cfi, address);
-            table_add(cfi, address, row);
-        }
-        pthread_mutex_unlock(&object->lock);
-    }
+    struct object_cfi *cfi = cfi_of(objects, objects_object(objects, id));
+    const struct cfi_row *row = table_find(__atomic_load_n(&cfi->table, __ATOMIC_ACQUIRE), address);
+    if (!row)
+        row = find_slowly(cfi, address);
     return row == &no_row ? NULL : row;
 }
 
