@@ -380,9 +380,12 @@ struct out {
     int descriptor;
     int failed; /* errno of the first write that failed */
     bool closed;
+    struct spool *spool; /* where it goes instead, if set */
     bool guarded; /* it is a terminal and what is written may hold anything: control characters but LF and TAB are shown as `?` */
 };
 bool out_open(struct out *out, const char *path, struct error *error);
+/* Into a spool, which stays the caller's: out_commit() leaves it open. */
+void out_open_spool(struct out *out, struct spool *spool);
 void out_write(struct out *out, const void *data, size_t size);
 static inline void out_text(struct out *out, struct text t) { out_write(out, t.data, t.length); }
 void out_char(struct out *out, char c);

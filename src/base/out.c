@@ -83,7 +83,16 @@ bool out_open(struct out *out, const char *path, struct error *error) {
     return true;
 }
 
+void out_open_spool(struct out *out, struct spool *spool) {
+    *out = (struct out){.descriptor = -1, .spool = spool};
+}
+
 static void out_raw(struct out *out, const char *data, size_t size) {
+    if (out->spool) {
+        if (!out_closed(out) && !spool_write(out->spool, data, size, NULL))
+            out->failed = ENOSPC;
+        return;
+    }
     while (size && !out_closed(out)) {
         ssize_t written = write(out->descriptor, data, size);
         if (written < 0 && errno == EINTR)
@@ -168,7 +177,9 @@ void out_discard(struct out *out) {
 
 bool out_commit(struct out *out, struct error *error) {
     out_flush(out);
-    const char *shown = out->path ? out->path : "standard output";
+    const char *shown = out->path    ? out->path
+                        : out->spool ? "temporary file: set TMPDIR to where there is room"
+                                     : "standard output";
     if (out->path && close(out->descriptor) != 0 && !out->failed)
         out->failed = errno;
     if (!out->failed && out->temporary && rename(out->temporary, out->path) != 0)

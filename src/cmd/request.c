@@ -319,6 +319,11 @@ static bool waits_are_wrong(const char *command, int *status) {
     return true;
 }
 
+static bool print_script(struct out *out, const struct profile *profile, struct error *error) {
+    struct script_options options = {.threads = request.threads, .compat_perf = true};
+    return script_write(out, profile, &options, error);
+}
+
 /* inferno reads what perf prints, so its mode has perf's names and lookups, too. */
 void request_settle(void) {
     struct profile_options *profile = &request.import.profile;
@@ -340,6 +345,7 @@ void request_settle(void) {
         !compat_is("inferno"); /* what was measured is shown, stack or none */
     profile->compat_perf = profile->objects.compat_perf = request.compat != NULL;
     profile->raw_addresses |= request.naming.addresses;
+    request.import.print = print_script;
     request.naming.skip_after = request.skip_after.items;
     request.naming.skip_after_count = request.skip_after.count;
 }

@@ -123,12 +123,64 @@ static bool read_text(struct source *source, struct file *file, struct tree *tre
     return !file_changed(file, error) && fine;
 }
 
+static void begin_tree(struct source *source, const struct import_options *options) {
+    if (source->tree)
+        return;
+    source->tree = tree_new();
+    source->tree->keep_samples = options->profile.keep_samples;
+}
+
+/* Puts perf's text of a recording in its place. */
+static bool print_perf_data(struct file *file, const struct import_options *options,
+                            struct notes *notes, struct error *error) {
+    struct profile_options all = options->profile;
+    struct spool spool = {0};
+    struct out out;
+    struct file text;
+    all.compat_inferno = all.raw_addresses = false;
+    all.keep_samples = all.all_events = true;
+    all.filter = (struct filter){0};
+    struct profile *profile = profile_read(file, &all, error);
+    bool fine = profile && spool_open(&spool, file->path, error);
+    if (fine) {
+        out_open_spool(&out, &spool);
+        fine = options->print(&out, profile, error);
+        if (!fine)
+            out_discard(&out);
+        fine = fine && out_commit(&out, error) && spool_map(&spool, file->path, &text, error);
+    }
+    if (fine)
+        notes_merge(notes, &profile->tree->notes);
+    profile_free(profile);
+    spool_release(&spool);
+    if (!fine)
+        return false;
+    file_close(file);
+    *file = text;
+    return true;
+}
+
+/* What inferno makes of lines that are no samples, only the text itself can tell: it is printed, and read as inferno would. Takes as long
+   as both, which is rare: tracepoints, samples of no thread, several events without call chains, names with line ends. */
+static bool read_through_text(struct source *source, struct file *file,
+                              const struct import_options *options, struct error *error) {
+    struct import_options text = *options;
+    text.from = "perf";
+    begin_tree(source, options);
+    return print_perf_data(file, options, &source->tree->notes, error) &&
+           read_text(source, file, source->tree, &text, error);
+}
+
 /* Of several files, each perf.data is resolved by itself, and only what it counted is kept. */
 static bool read_perf_data(struct source *source, struct file *file,
                            const struct import_options *options, struct error *error) {
     struct profile *profile = profile_read(file, &options->profile, error);
     if (!profile)
         return false;
+    if (profile->needs_text && options->print) {
+        profile_free(profile);
+        return read_through_text(source, file, options, error);
+    }
     if (source->file_count == 1) {
         source->profile = profile;
         source->tree = profile->tree;
@@ -144,10 +196,7 @@ static bool read_file(struct source *source, struct file *file,
     bool is_data = perfdata_is(file_text(file)) && (!options->from || is_guess(options));
     if (is_data && source->file_count == 1)
         return read_perf_data(source, file, options, error);
-    if (!source->tree) {
-        source->tree = tree_new();
-        source->tree->keep_samples = options->profile.keep_samples;
-    }
+    begin_tree(source, options);
     return is_data ? read_perf_data(source, file, options, error)
                    : read_text(source, file, source->tree, options, error);
 }

@@ -22,6 +22,8 @@ struct import_options {
     bool include_offset;            /* dtrace: keep +0x… */
     bool comm_first;                /* folded: the first frame is the comm, no function */
     bool timed_only;                /* of keep_samples: not those that have an order but no time */
+    /* compat_inferno: how a recording is printed as script text, which is a room's below. */
+    bool (*print)(struct out *out, const struct profile *profile, struct error *error);
     int ghc_column;                 /* ghcprof: 0 %time, 1 ticks, 2 bytes */
     bool
         mapped; /* set by source_open: content is a file's mapping, whose pages may be given back once read */

@@ -6,8 +6,8 @@
  * A recording that holds both where threads ran and where they waited shows the first unless the second is asked for.
  *
  * inferno knows an event by its name up to the first ':' (cycles:u and cycles:k are one) and takes the one that the first
- * sample in time has; under compat_inferno so does wick. It reads the number one space before the name as the period: none
- * where perf prints none, for tracepoints, and none where perf pads the name because another event's is longer.
+ * sample in time has; under compat_inferno so does wick. It reads the number one space before the name as the period, and none where
+ * perf pads the name because another event's is longer. What it makes of lines that are no samples only the text itself can tell.
  */
 #include "profile/waits.h"
 
@@ -50,33 +50,31 @@ static void events_choose_inferno(struct reading *reading) {
         struct text key = event_inferno_key(event->name);
         reading->events.items[i].wanted =
             filter->event_count ? filter_event(filter, key) : text_equal(key, wanted);
-        reading->events.items[i].inferno_reads_period =
-            event->name.length == width && event->type != PERF_TYPE_TRACEPOINT;
+        reading->events.items[i].inferno_reads_period = event->name.length == width;
     }
 }
 
-static void tear_at(struct reading *reading, const struct key *at) {
-    struct key key = reading_key(reading, at->offset, at->time);
-    if (!reading->is_torn || key_compare(&key, &reading->torn) < 0)
-        reading->torn = key;
-    reading->is_torn = true;
-}
-
-/* Where samples have no chain, perf's text has no blank lines. A line of an event that is not counted, or of no thread (inferno takes the
-   period for one, and what follows for the event), makes inferno skip lines until a blank one: to the end. */
-static void events_tear(struct reading *reading) {
+/* A tracepoint's payload and a hex dump are taken for frames, and without a time much else is. Where samples have no chain, perf's text has no blank lines, and a line of an
+   event that is not counted, or of no thread (inferno takes the period for one, and what follows for the event), makes inferno skip lines
+   until a blank one. */
+static bool events_need_text(const struct reading *reading) {
     const struct perfdata *data = reading->profile->data;
-    for (size_t i = 0; i < reading->events.count; i++)
-        if (reading->events.items[i].samples &&
-            data->events.items[i].sample_type & PERF_SAMPLE_CALLCHAIN)
-            return;
+    size_t chains = 0, lines = 0, others = 0;
     for (size_t i = 0; i < reading->events.count; i++) {
         const struct event_seen *seen = &reading->events.items[i];
-        if (seen->samples && !seen->wanted && data->events.items[i].type != PERF_TYPE_TRACEPOINT)
-            tear_at(reading, &seen->first);
-        if (seen->nobody.offset)
-            tear_at(reading, &seen->nobody);
+        const struct perfdata_event *event = &data->events.items[i];
+        bool output =
+            event->type == PERF_TYPE_SOFTWARE && event->config == PERF_COUNT_SW_BPF_OUTPUT;
+        if (!seen->samples)
+            continue;
+        if (event->type == PERF_TYPE_TRACEPOINT || output || seen->nobody ||
+            ~event->sample_type & (PERF_SAMPLE_TID | PERF_SAMPLE_TIME))
+            return true;
+        chains += (event->sample_type & PERF_SAMPLE_CALLCHAIN) != 0;
+        lines += !(event->sample_type & PERF_SAMPLE_CALLCHAIN);
+        others += !seen->wanted;
     }
+    return lines && (chains || others);
 }
 
 /* The first attribute that has a sample, so that a leading dummy or bookkeeping event is not "nothing recorded"; and waits are only
@@ -227,7 +225,7 @@ bool reading_choose_events(struct reading *reading, struct error *error) {
             reading->events.items[i].wanted = true;
     } else if (reading->options->compat_inferno) {
         events_choose_inferno(reading);
-        events_tear(reading);
+        reading->profile->needs_text = events_need_text(reading);
     } else if (reading->options->filter.event_count) {
         if (!events_check_names(reading, error))
             return false;

@@ -75,20 +75,18 @@ static void walk_round(struct walk *walk, uint64_t offset) {
     walk->limit = walk->newest;
 }
 
-/* See events_tear(). The sample is decoded whole for its thread, which only those pay who imitate inferno on samples without chains. */
+/* See events_need_text(). The sample is decoded whole for its thread, which only those pay who imitate inferno on samples without
+   chains. */
 static bool walk_nobody(struct walk *walk, const struct perfdata_record *record, uint32_t event,
-                        const struct key *key, struct error *error) {
+                        struct error *error) {
     const struct perfdata *data = walk->reading->profile->data;
+    uint64_t fields = data->events.items[event].sample_type;
     struct perfdata_sample sample;
-    const struct perfdata_event *attribute = &data->events.items[event];
-    if (attribute->sample_type & PERF_SAMPLE_CALLCHAIN || attribute->type == PERF_TYPE_TRACEPOINT)
+    if (fields & PERF_SAMPLE_CALLCHAIN || !(fields & PERF_SAMPLE_TID))
         return true;
     if (!perfdata_sample(data, record, &sample, error))
         return false;
-    struct key *first = &walk->reading->events.items[event].nobody;
-    if (attribute->sample_type & PERF_SAMPLE_TID && sample.tid < 0 &&
-        (!first->offset || key_compare(key, first) < 0))
-        *first = *key;
+    walk->reading->events.items[event].nobody |= sample.tid < 0;
     return true;
 }
 
@@ -108,7 +106,7 @@ static bool walk_sample(struct walk *walk, const struct perfdata_record *record,
     walk->reading->profile->sample_count++;
     if ((record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
         walk->reading->kernel_seen = true;
-    if (walk->reading->options->compat_inferno && !walk_nobody(walk, record, event, &key, error))
+    if (walk->reading->options->compat_inferno && !walk_nobody(walk, record, event, error))
         return false;
     if (counters_are_read(walk->reading, event))
         return counters_walk(walk->reading, record, &key, error);

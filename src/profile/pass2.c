@@ -19,10 +19,6 @@ static const struct note_kind note_filtered = {"filtered", "# sample{|s} did not
 static const struct note_kind note_guests = {
     "guests", "# sample{|s} of guests {was|were} left out, as perf does"};
 
-static const struct note_kind note_torn = {
-    "lost-to-inferno",
-    "# sample{ was|s were} left out, as inferno loses {it|them} behind a line that it skips"};
-
 struct pass {
     struct reading *reading;
     struct worker *workers;
@@ -220,10 +216,6 @@ static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64
     struct pending *p = &w->pending[w->pending_count];
     struct space_at at;
     p->key = reading_key(w->reading, offset, sample->time);
-    if (w->reading->is_torn && key_compare(&p->key, &w->reading->torn) >= 0) {
-        w->torn++;
-        return;
-    }
     spaces_at(w->reading->profile->spaces, &w->cursor, sample->pid, sample->tid, &p->key, &at);
     uint32_t series = series_of(w, sample, &at, cost ? cost->state : STATE_ON);
     bool is_waker = cost && cost->state == STATE_UNTOLD;
@@ -346,8 +338,6 @@ static void worker_add_notes(struct worker *w, struct tree *tree) {
         unwinder_notes(w->unwinder, &w->tree->notes);
     if (w->filtered)
         notes_add(&w->tree->notes, &note_filtered, w->filtered, 0, NULL);
-    if (w->torn)
-        notes_add(&w->tree->notes, &note_torn, w->torn, 0, NULL);
     if (w->guests)
         notes_add(&w->tree->notes, &note_guests, w->guests, 0, NULL);
     notes_merge(&tree->notes, &w->tree->notes);

@@ -34,10 +34,23 @@ static void profile_add_threads(struct profile *profile) {
     }
 }
 
+/* Names may hold any byte, and perf prints them as they are: a line end in one makes two lines of one. */
+static bool breaks_lines(const struct profile *profile) {
+    for (uint32_t i = 1; i <= strings_count(profile->tree->strings); i++)
+        if (text_find(strings_get(profile->tree->strings, i), '\n') != SIZE_MAX)
+            return true;
+    for (uint32_t i = 1; i <= objects_count(profile->objects); i++)
+        if (text_find(objects_shown(profile->objects, i), '\n') != SIZE_MAX)
+            return true;
+    return false;
+}
+
 static bool profile_passes(struct reading *reading, struct error *error) {
     struct profile *profile = reading->profile;
     if (!reading_pass1(reading, error) || !reading_choose_events(reading, error))
         return false;
+    if (profile->needs_text)
+        return true;
     if (reading->waits)
         waits_pair(reading->waits);
     profile_add_threads(profile);
@@ -59,6 +72,7 @@ static bool profile_passes(struct reading *reading, struct error *error) {
         tree_sort_samples(profile->tree);
     if (!reading->options->no_names)
         profile_resolve(profile->tree, profile->objects, reading->options);
+    profile->needs_text = reading->options->compat_inferno && breaks_lines(profile);
     notes_merge(&profile->tree->notes, &profile->data->notes);
     return !perfdata_changed(profile->data, error) && !objects_changed(profile->objects, error);
 }

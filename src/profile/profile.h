@@ -53,6 +53,8 @@ struct profile {
     struct paging *paging; /* lets go of what has been read */
     uint64_t sample_count; /* all in the file, before filters */
     char *event_names;     /* what was counted, for titles: "cycles", "cycles, instructions" */
+    bool needs_text; /* compat_inferno: what inferno makes of perf's text can't be told from the samples. The tree is then of no use: print them
+                        all, and read that */
 };
 
 /* `file` stays open as long as the profile. */

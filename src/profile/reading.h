@@ -45,7 +45,7 @@ struct event_seen {
     uint8_t state; /* of a ROLE_WAIT event: why its samples waited */
     uint64_t samples;
     struct key first; /* of its first sample in key order */
-    struct key nobody; /* of its first sample without a thread, where inferno is imitated and samples are lines; offset 0: none */
+    bool nobody; /* inferno is imitated, samples are lines, and one has no thread */
     bool wanted;
     bool inferno_reads_period; /* see events.c */
     uint32_t id;               /* in the tree, if wanted */
@@ -78,8 +78,6 @@ struct reading {
     enum profile_times times;
     struct waits *waits;         /* NULL: samples have their own weight */
     VECTOR(struct cost) costs;   /* else: by offset */
-    bool is_torn;                /* inferno is imitated, and loses what comes from this key on */
-    struct key torn;
     uint32_t waiting;            /* the event of all waits, in the tree */
     VECTOR(struct counted) counted; /* by offset */
     uint64_t *counter_values;       /* what each stood at last, by its id's slot; NULL: none was read */

@@ -67,7 +67,6 @@ struct worker {
     uint32_t last_series_id;
     uint64_t filtered;
     uint64_t guests;
-    uint64_t torn;
     APART;
 };
 

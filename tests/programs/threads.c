@@ -1,4 +1,5 @@
-/* Threads whose names hold what breaks parsers: spaces, parentheses, digits, brackets, colons. usage: threads [SECONDS] */
+/* Threads whose names hold what breaks parsers: spaces, parentheses, digits, brackets, colons; with -DBROKEN line
+   ends, too. usage: threads [SECONDS] */
 #include "spin.h"
 
 #include <pthread.h>
@@ -7,6 +8,9 @@
 static const char *const names[] = {
     "two words", "(paren) s", "a) b (c", "io 12 x", " lead", "trail ", "tab\there", "semi;colon", "k:v [001]", "1/2", "",
     "caf\xc3\xa9 \xff",
+#ifdef BROKEN
+    "new\nline", "\n", "x\n1 [0] 1.5: y:", "\r\n",
+#endif
 };
 #define COUNT (sizeof names / sizeof names[0])
 
