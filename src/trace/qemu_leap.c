@@ -6,6 +6,10 @@
  *
  * longjmp: of several activations of one function, the return address does not tell which one it goes to, and the plugin
  * can't read the stack pointer. But setjmp writes its buffer and longjmp reads it, and QEMU tells where: the buffer says which.
+ *
+ * Exceptions: the same question. The unwinder asks every frame that has anything to do with exceptions, from the inside out, by way of
+ * _Unwind_GetIPInfo, and sends the one that catches on its way with _Unwind_SetIP. Both touch a word of the unwinder's own, before which
+ * stands the frame's stack pointer: so frames get their stack pointers from the one, and the other says which it will be.
  */
 #include "trace/qemu_plugin.h"
 
@@ -19,6 +23,7 @@
 #define SETJMPS_MAX 65536
 #define SETJMPS_LOOKED_AT 64
 #define BUFFER_SIZE 512 /* of any jmp_buf, at most */
+#define CALLS_LOOKED_AT 65536
 
 static struct {
     int64_t sigaction, sigreturn; /* numbers of the calls */
@@ -168,10 +173,56 @@ static void on_restored(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t addre
         follower->landing = *frame;
 }
 
-bool leap_lands(struct follower *follower, const struct code *code) {
-    struct setjmp_frame landing = follower->landing;
-    if (!code->follows_call || landing.return_address != code->pc)
+/* ---- exceptions --------------------------------------------------------------------------- */
+
+/* The word at the address, and the one before it. */
+static bool read_pair(uint64_t address, uint64_t *before, uint64_t *word) {
+    uint8_t bytes[16];
+    unsigned size = machine.pointer_size;
+    if (!guest_read(address - size, bytes, 2 * size))
         return false;
+    *before = size == 8 ? load_u64(bytes) : load_u32(bytes);
+    *word = size == 8 ? load_u64(bytes + 8) : load_u32(bytes + 4);
+    return true;
+}
+
+/* The call that was made with that stack pointer: known, or the next one outwards that returns to `back`, which then is. Frames are asked in their
+   order, and of those that return to one place all or none: so the next one it is. SIZE_MAX: none. `back` of 0 is of no call. */
+static size_t find_call(struct follower *follower, uint64_t sp, uint64_t back) {
+    struct flow *flow = &follower->flow;
+    size_t from = flow->depth, last = from > CALLS_LOOKED_AT ? from - CALLS_LOOKED_AT : 0;
+    if (follower->unwound < from && flow->entries[follower->unwound].sp <= sp)
+        from = follower->unwound + 1;
+    for (size_t i = from; i-- > last;) {
+        struct flow_entry *entry = &flow->entries[i];
+        if (entry->sp == NO_ADDRESS && entry->return_address == back)
+            entry->sp = sp;
+        if (entry->sp == sp)
+            return follower->unwound = i;
+    }
+    return SIZE_MAX;
+}
+
+static void on_asked(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void *data) {
+    uint64_t sp, back;
+    if (cpu < SHARED_THREADS && !qemu_plugin_mem_is_store(info) && read_pair(address, &sp, &back))
+        find_call(&plugin.followers[cpu], sp, back);
+}
+
+static void on_sent(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void *data) {
+    uint64_t sp, pc;
+    if (cpu >= SHARED_THREADS || !qemu_plugin_mem_is_store(info) || !read_pair(address, &sp, &pc))
+        return;
+    struct follower *follower = &plugin.followers[cpu];
+    size_t call = find_call(follower, sp, 0);
+    if (call != SIZE_MAX)
+        follower->landing = (struct setjmp_frame){0, pc, call, follower->flow.entries[call].node};
+}
+
+/* ---- where they come out ------------------------------------------------------------------ */
+
+static bool land(struct follower *follower) {
+    struct setjmp_frame landing = follower->landing;
     follower->landing = (struct setjmp_frame){.return_address = NO_ADDRESS};
     if (!is_live(&follower->flow, &landing))
         return false;
@@ -180,33 +231,52 @@ bool leap_lands(struct follower *follower, const struct code *code) {
     return true;
 }
 
-static bool is_one_of(struct text name, const char *const *names, size_t count) {
-    while (name.length && name.data[0] == '_')
-        name = text_from(name, 1);
-    for (size_t i = 0; i < count; i++)
-        if (text_equal(name, text_of(names[i])))
-            return true;
-    return false;
+bool leap_lands(struct follower *follower, const struct code *code) {
+    return follower->landing.return_address == code->pc && land(follower);
+}
+
+bool leap_lands_in(struct follower *follower, uint32_t function) {
+    uint64_t pc = follower->landing.return_address;
+    return pc != NO_ADDRESS && functions_find(plugin.functions, pc).function == function &&
+           land(follower);
 }
 
 /* QEMU 7.2 mistakes loads for stores when asked for one of them only. */
-void leap_translated(struct qemu_plugin_tb *block, struct text function) {
-    static const char *const saving[] = {"setjmp", "sigsetjmp"};
-    static const char *const restoring[] = {"longjmp",      "siglongjmp",      "longjmp_chk",
-                                            "libc_longjmp", "libc_siglongjmp", "longjmp_internal"};
-    bool saves = is_one_of(function, saving, COUNT_OF(saving));
-    if (!saves && !is_one_of(function, restoring, COUNT_OF(restoring)))
-        return;
+static void watch_accesses(struct qemu_plugin_tb *block, qemu_accessed *accessed) {
     for (size_t i = 0; i < qemu_plugin_tb_n_insns(block); i++)
-        qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(block, i),
-                                         saves ? on_saved : on_restored, QEMU_PLUGIN_CB_NO_REGS,
-                                         QEMU_PLUGIN_MEM_RW, NULL);
+        qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(block, i), accessed,
+                                         QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, NULL);
+}
+
+void leap_translated(struct qemu_plugin_tb *block, struct text function) {
+    static const struct {
+        const char *function;
+        qemu_accessed *accessed;
+    } watched[] = {
+        {"setjmp", on_saved},
+        {"sigsetjmp", on_saved},
+        {"longjmp", on_restored},
+        {"siglongjmp", on_restored},
+        {"longjmp_chk", on_restored},
+        {"libc_longjmp", on_restored},
+        {"libc_siglongjmp", on_restored},
+        {"longjmp_internal", on_restored},
+        {"Unwind_GetIPInfo", on_asked},
+        {"Unwind_GetIP", on_asked},
+        {"Unwind_SetIP", on_sent},
+    };
+    while (function.length && function.data[0] == '_')
+        function = text_from(function, 1);
+    for (size_t i = 0; i < COUNT_OF(watched); i++)
+        if (text_equal(function, text_of(watched[i].function)))
+            watch_accesses(block, watched[i].accessed);
 }
 
 void leap_forget(struct follower *follower) {
     vector_release(&follower->signals);
     vector_release(&follower->setjmps);
     follower->landing = (struct setjmp_frame){.return_address = NO_ADDRESS};
+    follower->unwound = 0;
 }
 
 void leap_install(qemu_plugin_id_t id, const char *name) {

@@ -54,7 +54,8 @@ struct follower {
     struct flow flow;
     VECTOR(struct signal_frame) signals;
     VECTOR(struct setjmp_frame) setjmps;
-    struct setjmp_frame landing; /* where a longjmp that is under way will come out; no return address: none is */
+    struct setjmp_frame landing; /* where what is under way will come out, a longjmp or an exception; no return address: none is */
+    size_t unwound;              /* the call whose frame the unwinder looked at last */
 };
 
 struct plugin {
@@ -88,9 +89,10 @@ bool leap_is_signal(struct follower *follower, const struct code *before, const 
 void leap_enter(struct follower *follower, const struct code *before, bool adjacent, uint64_t handler);
 /* A handler returns, not to its caller but to what the kernel made of it. */
 bool leap_leaves_handler(struct follower *follower, const struct code *before, const struct code *code);
-/* True, and popped, if a longjmp comes out here. */
+/* True, and popped, if a longjmp or an exception comes out here; or in this function, if the block is not known. */
 bool leap_lands(struct follower *follower, const struct code *code);
-/* A block of setjmp or longjmp is translated: their buffer tells them apart. */
+bool leap_lands_in(struct follower *follower, uint32_t function);
+/* A block of setjmp, of longjmp or of the unwinder is translated: what they read and write in memory tells where they lead. */
 void leap_translated(struct qemu_plugin_tb *block, struct text function);
 void leap_install(qemu_plugin_id_t id, const char *machine);
 void leap_forget(struct follower *follower);

@@ -94,6 +94,8 @@ static void transfer_late(struct follower *follower, const struct code *before, 
     struct flow *flow = &follower->flow;
     uint64_t start = functions_start(plugin.functions, function);
     bool direct = before->target != NO_ADDRESS;
+    if (leap_lands_in(follower, function))
+        return;
     switch (before->control) {
     case CONTROL_CALL:
     case CONTROL_SWAP:

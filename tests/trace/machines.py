@@ -144,6 +144,66 @@ def check_shapes(wick, work, say, name, functions):
             f"missing {sorted(wanted - got)[:3]} too many {sorted(got - wanted)[:3]}")
 
 
+def own_functions(work, source):
+    """The names of what a source defines, as the linker knows them."""
+    subprocess.run([compiler("x86_64", source), "-O2", "-c", source, "-o", f"{work}/own.o"], check=True)
+    lines = subprocess.run(["nm", "--defined-only", f"{work}/own.o"], capture_output=True, text=True, check=True).stdout.splitlines()
+    return {name for kind, name in (line.split()[-2:] for line in lines) if kind in "tTwW"}
+
+
+def write_functions(path, program, own):
+    """Where each function is; a part that was split off is its function's."""
+    ranges = {}
+    for line in subprocess.run(["nm", "-S", "--defined-only", program], capture_output=True, text=True, check=True).stdout.splitlines():
+        fields = line.split()
+        if len(fields) == 4 and fields[2] in "tTwWiI" and int(fields[1], 16):
+            start = int(fields[0], 16)
+            name = fields[3].removesuffix(".cold")
+            ranges[start] = (start + int(fields[1], 16), name if name in own else "-")
+    with open(path, "w") as f:
+        for start, (end, name) in sorted(ranges.items()):
+            f.write(f"{start:x} {end:x} {name}\n")
+
+
+def folded_own(lines, own):
+    """Of each stack of a program's own functions, how many instructions."""
+    counts = collections.Counter()
+    for line in lines:
+        stack, count = line.rsplit(" ", 1)
+        frames = stack.split(";")
+        if frames[-1] in own:
+            counts[";".join(f for f in frames if f in own)] += int(count)
+    return counts
+
+
+STEPPED = ("activations.c", "longjmp.c", "recursion.c")  # some ten thousand steps each; the others have millions
+STEPPED_LONG = ("catching.cc", "exceptions.cc", "switches.c", "tailcalls.c")
+
+
+def check_stepped(wick, work, say, name):
+    """x86_64 on the processor itself, one instruction after the other, its stack told by the stack pointer alone: the same stacks, the same counts."""
+    source, program, out = f"{HERE}/programs/{name}", f"{work}/stepped-{name}", f"{work}/machine.folded"
+    own = own_functions(work, source)
+    subprocess.run([compiler("x86_64", source), "-O2", "-static", source, f"{work}/steps.o", "-o", program], check=True)
+    write_functions(f"{work}/functions", program, own)
+    p = subprocess.run(["sh", "-c", 'exec "$0" 3>&1 >&2', program], capture_output=True, text=True, env={"STEPS": f"{work}/functions"})
+    wanted = folded_own(p.stdout.splitlines(), own)
+    q = subprocess.run([wick, "trace", "--no-demangle", "-o", out, program], capture_output=True, text=True)
+    got = folded_own(open(out), own)
+    differ = sorted(k for k in set(got) | set(wanted) if got[k] != wanted[k])
+    say(p.returncode == q.returncode == 0 and p.stderr == q.stdout and not differ and len(wanted) > 1, f"stepped-{name}",
+        f"{p.returncode} {q} {len(wanted)} stacks; stack, got, wanted: {[(k, got[k], wanted[k]) for k in differ[:3]]}")
+
+
+def check_steps(wick, work, say):
+    if os.uname().machine != "x86_64" or not shutil.which("qemu-x86_64"):
+        print("skip stepped: this machine is no x86_64, or has no qemu-x86_64")
+        return
+    subprocess.run(["cc", "-O2", "-c", f"{HERE}/steps.c", "-o", f"{work}/steps.o"], check=True)
+    for name in STEPPED + (STEPPED_LONG if os.environ.get("LONG") else ()):
+        check_stepped(wick, work, say, name)
+
+
 def glob_one(path):
     return path + (".c" if os.path.exists(path + ".c") else ".cc")
 
@@ -161,7 +221,9 @@ def check(wick, work, say):
         if machine != "riscv64":
             check_weights(wick, work, say, machine)
     check_forked(wick, work, say)
+    check_steps(wick, work, say)
     check_shapes(wick, work, say, "longjmp", "main work deep activation")
     check_shapes(wick, work, say, "activations", "main deeper leap after")
     check_shapes(wick, work, say, "exceptions", "main retry middle leaf")
+    check_shapes(wick, work, say, "catching", "main past ping pong again after raise_at")
     check_shapes(wick, work, say, "recursion", "main fib ackermann even odd")
