@@ -46,25 +46,24 @@ static bool set_raw_alias(const char *value, struct error *error) {
 
 static bool set_checkpoint_alias(const char *value, struct error *error) {
     checkpoint_alias = true;
-    if (text_to_u64(text_of(value), &trace_options.checkpoint))
+    if (text_to_u64(text_of(value), &trace_options.checkpoint) && trace_options.checkpoint)
         return true;
-    return error_set(error, ERROR_USAGE, "'%s' is not a number", value);
+    return error_set(error, ERROR_USAGE, "'%s' is not a number above 0", value);
 }
 
 static bool set_misaligned(const char *value, struct error *error) {
     static const char *const names[] = {"fault", "allow"};
     unsigned choice = 0;
-    if (!choose(value, names, COUNT_OF(names), &choice, error))
-        return false;
-    trace_options.misaligned = choice;
-    return true;
+    bool known = choose(value, names, COUNT_OF(names), &choice, error);
+    trace_options.misaligned = choice ? MISALIGNED_ALLOW : MISALIGNED_FAULT;
+    return known;
 }
 
 static const struct option options_run[] = {
     {"engine", 0, OPTION_CALL, set_engine, "ENGINE",
      "auto (default: by the file), builtin (RISC-V), qemu, or stream"},
-    {"budget", 0, OPTION_U64, &trace_options.budget, "N", "stop after exactly N instructions"},
-    {"checkpoint", 0, OPTION_U64, &trace_options.checkpoint, "N",
+    {"budget", 0, OPTION_COUNT64, &trace_options.budget, "N", "stop after exactly N instructions"},
+    {"checkpoint", 0, OPTION_COUNT64, &trace_options.checkpoint, "N",
      "publish what was counted so far every N instructions"},
     {"cycles", 0, OPTION_FLAG, &cycles, NULL,
      "print how many instructions there were; without -o that is all"},
@@ -84,9 +83,9 @@ static const struct option options_guest[] = {
      "the guest's standard input; with --engine stream, the stream"},
     {"env", 0, OPTION_LIST, &environment, "NAME=VALUE",
      "the guest's environment; may be repeated, empty by default"},
-    {"stack-size", 0, OPTION_U64, &trace_options.stack_size, "BYTES",
+    {"stack-size", 0, OPTION_COUNT64, &trace_options.stack_size, "BYTES",
      "of the guest; 1 GiB by default"},
-    {"memory-size", 0, OPTION_U64, &trace_options.memory_size, "BYTES",
+    {"memory-size", 0, OPTION_COUNT64, &trace_options.memory_size, "BYTES",
      "of the guest; 4 GiB by default"},
     {"misaligned", 0, OPTION_CALL, set_misaligned, "WHAT",
      "loads and stores at addresses that don't fit their size: fault (default) or allow"},
@@ -108,7 +107,7 @@ static const struct option options_alias[] = {
     {"flamegraph", 0, OPTION_TEXT, &request.output, "FILE", "-o FILE"},
     {"flamegraph-raw", 0, OPTION_CALL, set_raw_alias, NULL, "--raw"},
     {"flamegraph-checkpoint-cycles", 0, OPTION_CALL, set_checkpoint_alias, "N", "--checkpoint N"},
-    {"cycle-budget", 0, OPTION_U64, &trace_options.budget, "N", "--budget N"},
+    {"cycle-budget", 0, OPTION_COUNT64, &trace_options.budget, "N", "--budget N"},
     {0},
 };
 
@@ -186,6 +185,51 @@ static void begin_progress(void) {
         progress_hook = show_instructions;
 }
 
+/* Only the count is wanted: no stacks are followed, and nothing but the count is written. */
+static bool counts_only(void) {
+    return cycles && !request.output && !result_was_chosen();
+}
+
+/* What nothing would come of if only the count is wanted. */
+static const char *find_uncounted(void) {
+    return raw                                           ? "--raw"
+           : trace_options.weight != WEIGHT_INSTRUCTIONS ? "--weight"
+           : trace_options.ecall_frames                  ? "--ecall-frames"
+           : request.import.profile.objects.no_demangle  ? "--no-demangle"
+           : request.flame.max_depth                     ? "--max-depth"
+           : request.flame.reverse                       ? "--reverse"
+                                                         : NULL;
+}
+
+static const char *find_unproven(void) {
+    return request.operands.count > 1 ? "arguments"
+           : files.count              ? "--file"
+           : environment.count        ? "--env"
+           : input_path               ? "--stdin"
+                                      : NULL;
+}
+
+/* An option that nothing would come of, given the others, is an error. */
+static bool check_pairs(struct error *error) {
+    const char *uncounted = counts_only() ? find_uncounted() : NULL;
+    bool is_prover = trace_options.abi == ABI_PROVER;
+    const char *unproven = is_prover ? find_unproven() : NULL;
+    if (uncounted)
+        return error_set(error, ERROR_USAGE,
+                         "--cycles alone counts instructions: with %s it needs -o FILE or a view",
+                         uncounted);
+    if (unproven)
+        return error_set(error, ERROR_USAGE, "--abi prover knows no %s", unproven);
+    if (trace_options.private_input && !is_prover)
+        return error_set(error, ERROR_USAGE, "--private-input is for --abi prover");
+    if (raw && request.import.profile.objects.no_demangle)
+        return error_set(error, ERROR_USAGE, "--no-demangle is for names, and --raw writes none");
+    if (trace_options.ecall_frames && trace_options.weight != WEIGHT_INSTRUCTIONS)
+        return error_set(error, ERROR_USAGE,
+                         "--ecall-frames: a system call has instructions, and no other --weight");
+    return true;
+}
+
 static bool check_usage(int *status) {
     struct error error;
     const char *wrong = NULL;
@@ -198,9 +242,7 @@ static bool check_usage(int *status) {
         wrong = "--flamegraph-raw and --flamegraph-checkpoint-cycles need --flamegraph FILE";
     else if (trace_options.checkpoint && (!request.output || strcmp(request.output, "-") == 0))
         wrong = "--checkpoint needs -o FILE";
-    else if (trace_options.private_input && trace_options.abi != ABI_PROVER)
-        wrong = "--private-input is for --abi prover";
-    if (!wrong && !result_check(&error))
+    if (!wrong && (!check_pairs(&error) || !result_check(&error)))
         wrong = error.message;
     if (wrong)
         *status = fail_usage("trace", "%s", wrong);
@@ -208,7 +250,7 @@ static bool check_usage(int *status) {
 }
 
 static bool settle(struct error *error) {
-    bool silent = cycles && !request.output && !result_was_chosen();
+    bool silent = counts_only();
     bool to_output = !silent && strcmp(result_path(), "-") == 0;
     trace_options.path = request.operands.count ? request.operands.items[0] : NULL;
     trace_options.arguments = request.operands.items;

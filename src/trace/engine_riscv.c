@@ -34,7 +34,7 @@ static bool guest_open(struct guest *g, struct error *error) {
     m->counts = !o->no_stacks;
     m->weight = o->weight;
     m->weighs = o->weight != WEIGHT_INSTRUCTIONS;
-    m->misaligned = o->misaligned;
+    m->misaligned = o->misaligned == MISALIGNED_ALLOW;
     m->pc = g->entry;
     flow_init(&m->flow, &g->trie, g->functions, g->entry);
     return true;

@@ -76,7 +76,7 @@ static bool engine_can(enum trace_engine engine, const struct trace_options *o,
     else if (o->memory_size)
         what = "--memory-size";
     else if (o->misaligned)
-        what = "--misaligned allow";
+        what = "--misaligned";
     else if (engine == ENGINE_STREAM && o->environment_count)
         what = "--env";
     else if (engine == ENGINE_STREAM && o->weight != WEIGHT_INSTRUCTIONS)

@@ -176,6 +176,7 @@ void flow_count_leaf(struct flow *flow, uint64_t address, uint64_t count);
 /* ---- engines ------------------------------------------------------------------------------ */
 
 enum trace_abi { ABI_LINUX, ABI_PROVER };
+enum trace_misaligned { MISALIGNED_AS_EVER, MISALIGNED_FAULT, MISALIGNED_ALLOW }; /* loads and stores; faults unless told */
 enum trace_engine { ENGINE_AUTO, ENGINE_BUILTIN, ENGINE_QEMU, ENGINE_STREAM };
 
 struct trace_file {
@@ -203,7 +204,7 @@ struct trace_options {
     uint64_t memory_size; /* 0: 4 GiB */
     int input, output, error_output; /* descriptors that the guest's 0, 1 and 2 are */
     bool ecall_frames;
-    bool misaligned; /* loads and stores may be; otherwise they are faults */
+    enum trace_misaligned misaligned;
     bool no_stacks;  /* execute and count instructions only */
 };
 
