@@ -40,9 +40,7 @@ static const struct option options_diff[] = {
 
 static const struct option_group groups[] = {
     {"What to show", options_diff},
-    {"Picture", options_picture},
-    {"Differences", options_difference},
-    {"Looks", options_looks},
+    OPTION_GROUPS_OF_PICTURES,
     {"Root", options_root},
     OPTION_GROUPS_OF_PROFILES,
     {0},

@@ -22,9 +22,7 @@ static const struct option options_flame[] = {
 
 static const struct option_group groups[] = {
     {"Flame graph", options_flame},
-    {"Picture", options_picture},
-    {"Differences", options_difference},
-    {"Looks", options_looks},
+    OPTION_GROUPS_OF_PICTURES,
     {"Root", options_root},
     OPTION_GROUPS_OF_PROFILES,
     {0},

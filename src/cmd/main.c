@@ -4,10 +4,10 @@
 #include "cmd/cmd.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 static const struct command commands[] = {

@@ -281,7 +281,8 @@ const struct option options_common[] = {
     {"compat", 0, OPTION_CALL, set_compat, "PEER",
      "inferno or perf: that program's options, rules and bugs"},
     {"quiet", 'q', OPTION_FLAG, &request.quiet, NULL, "no notes, no progress"},
-    {"verbose", 'v', OPTION_FLAG, &request.verbose, NULL, "say more about what was read"},
+    {"verbose", 'v', OPTION_FLAG, &request.verbose, NULL,
+     "say what was read, and what a recording tells of its making"},
     {0},
 };
 
@@ -402,6 +403,29 @@ void print_notes(struct notes *notes) {
     buffer_release(&line);
 }
 
+/* What the recording says of the machine and of how it was made; what it does not say is left out. */
+static void describe_recording(const struct perfdata *data) {
+    struct buffer line = {0};
+    const struct text told[] = {data->arch, data->os_release, data->cpu_desc};
+    buffer_add(&line, TEXT("recorded"));
+    if (data->hostname.length)
+        buffer_printf(&line, " on %.*s", TEXT_ARGS(data->hostname));
+    for (size_t i = 0; i < COUNT_OF(told); i++)
+        if (told[i].length)
+            buffer_printf(&line, ", %.*s", TEXT_ARGS(told[i]));
+    if (data->cpus_online)
+        buffer_printf(&line, ", %u of %u CPUs", data->cpus_online, data->cpus_available);
+    if (data->version.length)
+        buffer_printf(&line, ", by version %.*s", TEXT_ARGS(data->version));
+    if (data->cmdline.length)
+        buffer_printf(&line, ": %.*s", TEXT_ARGS(data->cmdline));
+    struct buffer shown = {0};
+    buffer_add_shown(&shown, buffer_text(&line));
+    fprintf(stderr, "wick: %.*s\n", TEXT_ARGS(buffer_text(&shown)));
+    buffer_release(&shown);
+    buffer_release(&line);
+}
+
 /* --verbose: what was read, before what is made of it. */
 static void describe_source(const struct source *source) {
     const struct tree *tree = source->tree;
@@ -419,6 +443,7 @@ static void describe_source(const struct source *source) {
             tree->series.count - 1);
     if (source->profile) {
         struct buffer events = {0};
+        describe_recording(source->profile->data);
         buffer_add_shown(&events, text_of(source->profile->event_names));
         fprintf(stderr, "wick: %llu samples in the file; events: %.*s\n",
                 (unsigned long long)source->profile->sample_count, TEXT_ARGS(buffer_text(&events)));

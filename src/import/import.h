@@ -25,8 +25,8 @@ struct import_options {
     /* compat_inferno: how a recording is printed as script text, which is a room's below. */
     bool (*print)(struct out *out, const struct profile *profile, struct error *error);
     int ghc_column;                 /* ghcprof: 0 %time, 1 ticks, 2 bytes */
-    bool
-        mapped; /* set by source_open: content is a file's mapping, whose pages may be given back once read */
+    /* Set by source_open(): the content is a file's mapping, whose pages may be given back once read. */
+    bool mapped;
 };
 
 /* One format. `score` looks at the first bytes: 0 no, 100 certainly. */
@@ -37,8 +37,8 @@ struct import_format {
     bool (*read)(struct text content, const char *path, const struct import_options *options,
                  struct tree *tree, struct error *error);
 };
-extern const struct import_format
-    *const import_formats[]; /* NULL-terminated, in the order they are asked */
+/* NULL-terminated, in the order they are asked. */
+extern const struct import_format *const import_formats[];
 const struct import_format *import_format_named(const char *name); /* NULL: there is none */
 /* The format that these first bytes look like most, or NULL. */
 const struct import_format *import_guess(struct text beginning);

@@ -204,8 +204,8 @@ static bool walk_all(struct walk *walk, struct error *error) {
             vector_push(&walk->reading->pieces, ((struct piece){piece_start, record.offset}));
             piece_start = record.offset;
         }
-        __builtin_prefetch(record.data +
-                           AHEAD); /* headers are too far apart for the processor to guess */
+        /* Headers are too far apart for the processor to guess. */
+        __builtin_prefetch(record.data + AHEAD);
         if (!walk_record(walk, &record, error))
             return false;
         if (offset - reported >= PROGRESS_STEP) {

@@ -41,11 +41,6 @@ uint64_t reading_weight(const struct reading *reading, const struct perfdata_sam
     return event->sample_period;
 }
 
-static bool series_same(const struct series *a, const struct series *b) {
-    return a->event == b->event && a->thread == b->thread && a->comm == b->comm &&
-           a->cpu == b->cpu && a->state == b->state && a->ending == b->ending;
-}
-
 static uint32_t series_of(struct worker *w, const struct perfdata_sample *sample,
                           const struct space_at *at, uint8_t state) {
     struct series series = {
@@ -59,7 +54,7 @@ static uint32_t series_of(struct worker *w, const struct perfdata_sample *sample
         .state = state,
         .ending = ENDING_UNKNOWN,
     };
-    if (!w->last_series_id || !series_same(&series, &w->last_series)) {
+    if (!w->last_series_id || !series_equal(&series, &w->last_series)) {
         w->last_series = series;
         w->last_series_id = tree_add_series(w->tree, &series);
     }

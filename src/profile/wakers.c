@@ -98,37 +98,44 @@ static uint32_t add_waker(struct tree *tree, uint32_t node, const struct sample 
     return node;
 }
 
-/* Samples without an entry among the costs are none that were asked for; those of wakers weigh nothing. */
+/* Where the wait's longer path ends; UINT32_MAX: it is a waker's sample, which weighs nothing by itself. */
+static uint32_t longer_path(const struct reading *reading, const uint32_t *order,
+                            const struct sample *sample) {
+    struct tree *tree = reading->profile->tree;
+    const struct cost *cost = cost_find(reading, sample->offset);
+    if (cost->state == STATE_UNTOLD)
+        return UINT32_MAX;
+    if (!cost->waker)
+        return sample->node;
+    return add_waker(tree, sample->node, sample_at(tree, order, cost->waker - 1));
+}
+
+/* Every sample was asked for, so it is among the costs. All paths are found before any sample is changed: they lead over others' nodes. */
 void waits_add_wakers(struct waits *w) {
     struct reading *reading = w->reading;
     struct tree *tree = reading->profile->tree;
     size_t count = tree->samples.count, kept = 0;
     uint32_t *order = memory_alloc((count + 1) * sizeof *order);
+    uint32_t *nodes = memory_alloc((count + 1) * sizeof *nodes);
     for (size_t i = 0; i < count; i++)
         order[i] = (uint32_t)i;
     qsort_r(order, count, sizeof *order, offset_order, tree->samples.items);
     tree->cells.count = 1; /* counted anew, on their longer paths */
     index_release(&tree->cell_index);
     for (size_t i = 0; i < count; i++) {
-        struct sample *sample = &tree->samples.items[i];
-        const struct cost *cost = cost_find(reading, sample->offset);
-        sample->file = cost->state == STATE_UNTOLD; /* a waker: see below */
-        if (sample->file)
-            continue;
-        if (cost->waker)
-            sample->round = add_waker(tree, sample->node, sample_at(tree, order, cost->waker - 1));
-        else
-            sample->round = sample->node;
-        tree_count(tree, sample->round, sample->series, 1, sample->weight);
+        const struct sample *sample = &tree->samples.items[i];
+        nodes[i] = longer_path(reading, order, sample);
+        if (nodes[i] != UINT32_MAX)
+            tree_count(tree, nodes[i], sample->series, 1, sample->weight);
     }
     for (size_t i = 0; i < count; i++) {
-        if (tree->samples.items[i].file)
+        if (nodes[i] == UINT32_MAX)
             continue;
         tree->samples.items[kept] = tree->samples.items[i];
-        tree->samples.items[kept].node = tree->samples.items[i].round;
-        tree->samples.items[kept++].round = 0;
+        tree->samples.items[kept++].node = nodes[i];
     }
     tree->samples.count = reading->options->keep_samples ? kept : 0;
     tree->keep_samples = reading->options->keep_samples;
+    free(nodes);
     free(order);
 }

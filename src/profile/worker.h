@@ -48,8 +48,7 @@ struct pending {
 
 struct worker {
     struct reading *reading;
-    struct tree *
-        tree; /* a part: series, threads, kept samples (whose node is a stack's number) and notes */
+    struct tree *tree; /* a part: series, threads, notes, and samples whose node is a stack's number */
     struct space_cursor cursor;
     VECTOR(struct stack) stacks; /* [0] is none */
     struct index index;          /* of the stacks */

@@ -1,20 +1,13 @@
 /*
  * run.json, for programs: what was measured, how, and what was missing. report.c says the same for people.
  */
-#include "run/run.h"
+#include "run/internal.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-#include "object/object.h"
-#include "run/internal.h"
-#include "view/view.h"
 
 static const char *measurement_of(const char *event) {
     struct perf_event_attr attr;

@@ -7,8 +7,6 @@
 #include <time.h>
 
 #include "run/internal.h"
-#include "run/run.h"
-#include "view/view.h"
 
 enum { TOP_STACKS = 15 };
 

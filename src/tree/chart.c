@@ -129,10 +129,7 @@ static bool chart_fill(struct chart *c, struct error *error) {
 struct flame *flame_chart_of_tree(const struct tree *tree, const struct naming *naming,
                                   const struct flame_options *options, struct error *error) {
     struct chart c = {.tree = tree, .naming = naming, .options = options, .flame = flame_new()};
-    struct text unit = options->by_samples || tree->events.count < 2
-                           ? TEXT("samples")
-                           : strings_get(tree->strings, tree->events.items[1].unit);
-    c.flame->unit = strings_add(c.flame->strings, unit);
+    c.flame->unit = strings_add(c.flame->strings, flame_unit(tree, options));
     c.names = memory_zero(strings_count(naming->strings) + 1, sizeof *c.names);
     bool fine = chart_fill(&c, error) && flame_total(c.flame, error);
     free(c.names);

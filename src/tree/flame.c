@@ -395,8 +395,7 @@ static void flame_drop_empty(struct flame *flame, bool keep_zero) {
     free(moved);
 }
 
-/* What the weights count: the events' unit where they share one. */
-static struct text unit_of(const struct tree *tree, const struct flame_options *options) {
+struct text flame_unit(const struct tree *tree, const struct flame_options *options) {
     if (options->by_samples || tree->events.count < 2)
         return TEXT("samples");
     uint32_t unit = tree->events.items[1].unit;
@@ -418,7 +417,7 @@ struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming
     b.memo = memory_table(tree->nodes.count, sizeof *b.memo);
     b.wanted = memory_zero(tree->nodes.count / 64 + 1, sizeof *b.wanted);
     b.names = memory_zero(strings_count(naming->strings) + 1, sizeof *b.names);
-    b.flame->unit = strings_add(b.flame->strings, unit_of(tree, options));
+    b.flame->unit = strings_add(b.flame->strings, flame_unit(tree, options));
     builder_cells(&b);
 
     free(b.memo);

@@ -107,12 +107,6 @@ void tree_add_comm(const struct tree *tree, const struct series *series, struct 
     buffer_printf(buffer, ":%d", holder->threads.items[series->thread & ~THREAD_OF_PART].tid);
 }
 
-static bool series_equal(const struct series *a, const struct series *b) {
-    return a->event == b->event && a->thread == b->thread && a->comm == b->comm &&
-           a->cpu == b->cpu && a->cgroup == b->cgroup && a->state == b->state &&
-           a->ending == b->ending;
-}
-
 uint32_t tree_add_series(struct tree *tree, const struct series *s) {
     uint64_t hash =
         hash_mix((uint64_t)s->event << 32 | s->thread, (uint64_t)s->comm << 32 | s->cpu);

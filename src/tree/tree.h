@@ -59,6 +59,12 @@ struct series {
     uint8_t ending;
 };
 
+static inline bool series_equal(const struct series *a, const struct series *b) {
+    return a->event == b->event && a->thread == b->thread && a->comm == b->comm &&
+           a->cpu == b->cpu && a->cgroup == b->cgroup && a->state == b->state &&
+           a->ending == b->ending;
+}
+
 /* ---- places in code ----------------------------------------------------------------------- */
 
 enum mode { MODE_USER, MODE_KERNEL, MODE_HYPERVISOR, MODE_GUEST_USER, MODE_GUEST_KERNEL };

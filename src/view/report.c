@@ -1,5 +1,5 @@
 /*
- * Tables of cost: by function, object, category, thread or process.
+ * Tables of cost: by function, object, category, thread, process or state.
  *
  * Self is what ends in a frame. Total is what it occurs in, counted once a stack however often it recurs: the walk down the flame
  * keeps how many times each key is open above, and adds a node's total only when it opens the first.

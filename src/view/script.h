@@ -23,8 +23,8 @@ enum column {
     COLUMN_CODE_PAGE = 1 << 13,
 };
 
-/* One event's samples. */
-struct script_event {
+/* How one event's samples are printed. */
+struct script_layout {
     uint32_t columns;
     bool has_chain;   /* frames go on lines of their own */
     bool brief;       /* their lines are addresses and names alone */
@@ -48,7 +48,7 @@ struct script_row {
 struct script {
     const struct profile *profile;
     bool source_lines;
-    struct script_event *events; /* as many as the perfdata's */
+    struct script_layout *events; /* as many as the perfdata's */
     struct text *comms;          /* of each series */
     struct script_line *lines;   /* of each location */
     uint32_t *event_places;      /* of the tree's events in the file */

@@ -98,7 +98,7 @@ void script_events_init(struct script *script, bool compat_perf) {
         name.count = 0;
         buffer_printf(&name, "%*s%.*s: ", (int)(width - event->name.length), "",
                       TEXT_ARGS(event->name));
-        script->events[i] = (struct script_event){
+        script->events[i] = (struct script_layout){
             .columns = columns[type_of(event)],
             .has_chain = event->sample_type & PERF_SAMPLE_CALLCHAIN,
             .brief = compat_perf && data->is_stream && event->type == PERF_TYPE_TRACEPOINT,
@@ -161,7 +161,7 @@ static char *put_time(char *p, uint64_t time) {
 static void print_head(const struct script *script, struct buffer *buffer,
                        const struct perfdata_sample *sample, const struct sample *kept,
                        const struct script_row *row) {
-    const struct script_event *event = &script->events[row->event];
+    const struct script_layout *event = &script->events[row->event];
     const struct perfdata_event *recorded = &script->profile->data->events.items[sample->event];
     struct text comm = script->comms[kept->series];
     vector_reserve(buffer, buffer->count + comm.length + event->name.length + ROOM);
@@ -358,7 +358,7 @@ bool script_print(struct script *script, struct buffer *buffer, size_t number,
         !perfdata_sample(data, &record, &sample, error))
         return false;
     struct script_row row = row_of(script, &sample, kept);
-    const struct script_event *event = &script->events[row.event];
+    const struct script_layout *event = &script->events[row.event];
     const struct perfdata_event *attribute = &data->events.items[row.event];
     print_head(script, buffer, &sample, kept, &row);
     const struct key key = {.time = kept->time, .offset = kept->offset, .file = kept->file};

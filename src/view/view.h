@@ -1,9 +1,10 @@
 /*
- * view: the tree as people see it. Folded text, SVG, script text.
+ * view: the tree as people see it. Folded text, SVG, the HTML page, tables, script text; and two trees side by side.
  *
  * Naming comes first: naming_of_tree() works out what each location and each series is called, once, by wick's rules or, under
  * compat_inferno, by exactly those of `perf script | inferno-collapse-perf`. flame_of_tree() (tree.h) then gives the flame
- * that folded text and pictures walk. Script text does not go through a flame: it prints kept samples in order.
+ * that folded text, pictures and tables walk. The page takes tree and naming, for it makes flames of its own, by thread or time. Script text
+ * does not go through a flame: it prints kept samples in order.
  *
  * Every writer is deterministic: same input, same bytes, with any number of threads, locale, time zone and clock.
  */
@@ -45,9 +46,9 @@ struct fold_options {
     bool compat_inferno; /* sorted by stack instead of by line; stacks that weigh nothing are shown */
 };
 /* `a;b;c 12`, one line a stack, sorted bytewise; of a diff `a;b;c 10 12`, before and after. */
+void fold_write(struct out *out, const struct flame *flame, const struct fold_options *options);
 /* How many bytes that will be, or somewhat more: of deep stacks with cost at every depth, their number times their depth. */
 uint64_t fold_size(const struct flame *flame);
-void fold_write(struct out *out, const struct flame *flame, const struct fold_options *options);
 
 /* ---- two of them -------------------------------------------------------------------------- */
 
@@ -223,8 +224,8 @@ struct report {
 
 /* Functions, objects or categories. Root frames (comms) are no functions. */
 struct report *report_of_flame(const struct flame *flame, const struct categories *categories, enum report_by by);
-/* Threads or processes: "comm-PID/TID" or "comm-PID"; or states: on-cpu, sleep, disk, preempted. */
-struct text state_name(uint8_t state);
+struct text state_name(uint8_t state); /* "on-cpu", "sleep", "disk", "preempted" */
+/* Threads or processes: "comm-PID/TID" or "comm-PID"; or states. */
 struct report *report_of_threads(const struct tree *tree, enum report_by by, bool by_samples);
 void report_free(struct report *report);
 
