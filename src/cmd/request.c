@@ -3,9 +3,11 @@
  */
 #include "cmd/cmd.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct request request;
@@ -415,8 +417,9 @@ static void describe_recording(const struct perfdata *data) {
             buffer_printf(&line, ", %.*s", TEXT_ARGS(told[i]));
     if (data->cpus_online)
         buffer_printf(&line, ", %u of %u CPUs", data->cpus_online, data->cpus_available);
-    if (data->version.length)
-        buffer_printf(&line, ", by version %.*s", TEXT_ARGS(data->version));
+    if (data->version.length) /* perf says its number alone */
+        buffer_printf(&line, ", by %s%.*s", data->version.data[0] <= '9' ? "perf " : "",
+                      TEXT_ARGS(data->version));
     if (data->cmdline.length)
         buffer_printf(&line, ": %.*s", TEXT_ARGS(data->cmdline));
     struct buffer shown = {0};
@@ -480,9 +483,23 @@ static void note_if_nothing_passes(struct tree *tree) {
     buffer_release(&text);
 }
 
+/* Nothing would be found there, and nobody would know why. */
+static bool lookups_are_there(struct error *error) {
+    const struct objects_options *objects = &request.import.profile.objects;
+    struct stat status;
+    if (objects->symfs && stat(objects->symfs, &status) != 0)
+        return error_set(error, ERROR_INPUT, "--symfs %s: %s", objects->symfs, strerror(errno));
+    if (objects->symfs && !S_ISDIR(status.st_mode))
+        return error_set(error, ERROR_INPUT, "--symfs %s: is not a directory", objects->symfs);
+    if (objects->kallsyms && access(objects->kallsyms, R_OK) != 0)
+        return error_set(error, ERROR_INPUT, "--kallsyms %s: %s", objects->kallsyms,
+                         strerror(errno));
+    return true;
+}
+
 bool request_open(struct source *source, const char *const *paths, size_t count,
                   struct error *error) {
-    if (!source_open(source, paths, count, &request.import, error))
+    if (!lookups_are_there(error) || !source_open(source, paths, count, &request.import, error))
         return false;
     note_if_nothing_passes(source->tree);
     if (request.verbose)
