@@ -19,7 +19,6 @@ typedef VECTOR(const char *) text_list;
 
 enum option_kind {
     OPTION_FLAG,   /* bool */
-    OPTION_OFF,    /* bool, set to false */
     OPTION_TEXT,   /* const char * */
     OPTION_LIST,   /* text_list: may be repeated */
     OPTION_U32,     /* uint32_t */
@@ -80,7 +79,6 @@ struct request {
     const char *output;
     const char *compat; /* NULL, "inferno" or "perf" */
     uint32_t threads;
-    uint32_t max_depth;
     bool quiet;
     bool force;
     bool verbose;

@@ -1,16 +1,16 @@
 /*
- * What --help prints, and the manual pages: both from the commands' own tables, so that neither can say less than the other.
+ * What --help prints, the manual pages and what bash completes: all from the commands' own tables, so that none can say less than another.
  *
- * `wick help --man DIR` writes wick.1 and one page for each command; `make install` calls it. A page is what the command prints for
- * --help, which it does by itself: here only the form is chosen.
+ * `wick help --man DIR` writes wick.1 and one page for each command, `wick help --bash` prints the completion; `make install` calls both. A
+ * page is what the command prints for --help, which it does by itself: here only the form is chosen.
  */
 #include "cmd/cmd.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-static const char
-    *page_summary; /* of the command whose manual page is asked for; NULL: --help as text */
+static enum { AS_TEXT, AS_MAN, AS_BASH } form;
+static const char *page_summary; /* of the command whose manual page is asked for */
 
 /* ---- for a terminal ---- */
 
@@ -143,11 +143,21 @@ static void help_as_man(const struct syntax *syntax) {
     puts(".SH SEE ALSO\n.BR wick (1)");
 }
 
+/* ---- for bash ---- */
+
+static void help_as_bash(const struct syntax *syntax) {
+    printf("    %s) options=\"--help", syntax->command);
+    for (const struct option_group *group = syntax->groups; group->title; group++)
+        for (const struct option *option = group->options; *group->title && option->name; option++)
+            if (option->kind != OPTION_HIDDEN)
+                printf(" --%s", option->name);
+    puts("\" ;;");
+}
+
 void help_print(const struct syntax *syntax) {
-    if (page_summary)
-        help_as_man(syntax);
-    else
-        help_as_text(syntax);
+    static void (*const forms[])(const struct syntax *) = {
+        [AS_TEXT] = help_as_text, [AS_MAN] = help_as_man, [AS_BASH] = help_as_bash};
+    forms[form](syntax);
 }
 
 /* ---- all commands ---- */
@@ -205,16 +215,43 @@ static bool man_end(const char *directory, struct error *error) {
     return (fflush(stdout) == 0 && !ferror(stdout)) || error_errno(error, directory);
 }
 
+/* Has the command print its help, in the form that is set. */
+static int help_of(const struct command *command) {
+    char *words[] = {(char *)(uintptr_t)command->name, "--help", NULL};
+    return command->run(2, words);
+}
+
+/* Commands and long options; everything else is a file, or a command of somebody else's. */
+static void bash_print(const struct command *commands) {
+    form = AS_BASH;
+    puts("# bash completion for wick: made by `wick help --bash`.\n"
+         "_wick() {\n"
+         "    local word=${COMP_WORDS[COMP_CWORD]} options= words=");
+    fputs("    local commands=\"help", stdout);
+    for (const struct command *command = commands; command->name; command++)
+        printf(" %s", command->name);
+    puts("\"\n    case ${COMP_WORDS[1]} in");
+    for (const struct command *command = commands; command->name; command++)
+        help_of(command);
+    puts("    help) [ $COMP_CWORD = 2 ] && words=$commands ;;\n"
+         "    esac\n"
+         "    [ $COMP_CWORD = 1 ] && words=\"$commands --help --version\"\n"
+         "    [[ $COMP_CWORD != 1 && $word == -* ]] && words=$options\n"
+         "    [ -n \"$words\" ] && COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+         "}\n"
+         "complete -o default -F _wick wick");
+}
+
 static bool man_write(const struct command *commands, const char *directory, struct error *error) {
     if (!man_begin(directory, NULL, error))
         return false;
     man_overview(commands);
+    form = AS_MAN;
     for (const struct command *command = commands; command->name; command++) {
-        char *words[] = {(char *)(uintptr_t)command->name, "--help", NULL};
         if (!man_end(directory, error) || !man_begin(directory, command->name, error))
             return false;
         page_summary = command->summary;
-        command->run(2, words);
+        help_of(command);
     }
     return man_end(directory, error);
 }
@@ -225,6 +262,10 @@ int help_command(const struct command *commands, int argc, char **argv) {
         help_commands(commands, stdout);
         return 0;
     }
+    if (argc == 2 && strcmp(argv[1], "--bash") == 0) {
+        bash_print(commands);
+        return 0;
+    }
     if (argc == 3 && strcmp(argv[1], "--man") == 0)
         return man_write(commands, argv[2], &error) ? 0 : fail(&error);
     if (argc != 2) {
@@ -232,6 +273,5 @@ int help_command(const struct command *commands, int argc, char **argv) {
         return ERROR_USAGE;
     }
     const struct command *command = command_find(commands, argv[1]);
-    char *words[] = {argv[1], "--help", NULL};
-    return command ? command->run(2, words) : ERROR_USAGE;
+    return command ? help_of(command) : ERROR_USAGE;
 }

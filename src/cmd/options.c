@@ -61,9 +61,6 @@ static bool option_set(const struct option *option, const char *value, struct er
     case OPTION_FLAG:
         *(bool *)option->target = true;
         return true;
-    case OPTION_OFF:
-        *(bool *)option->target = false;
-        return true;
     case OPTION_TEXT:
         *(const char **)option->target = value;
         return true;

@@ -282,8 +282,7 @@ int command_profile(int argc, char **argv) {
                       .warmup = warmup,
                       .compared = compared,
                       .record_target = target_kind(),
-                      .min_samples = min_samples,
-                      .allow_partial = allow_partial};
+                      .min_samples = min_samples};
     struct error error;
     bool fine = (!compared || run_can_compare(&run, &error)) && run_begin(&run, base, name, &error);
     status = fine ? profile_run(&run, &result) : fail(&error);

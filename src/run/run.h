@@ -32,7 +32,6 @@ struct run {
     bool scaled; /* its weights, to this run's total, before they were compared */
     const char *record_target; /* "command", "process", "threads", "system" */
     uint64_t min_samples;
-    bool allow_partial;
     uint64_t read;     /* samples counted in the recording; `result` has those that were taken */
     uint64_t endings[ENDING_UNKNOWN + 1]; /* of their stacks */
     uint64_t stacks;   /* distinct ones */
