@@ -133,10 +133,24 @@ static bool write_diff(struct flame *flame, struct notes *notes, struct error *e
     return to_output || request.quiet || write_table(flame, "-", error);
 }
 
+static const struct note_kind note_wholes = {
+    "diff-wholes", "AFTER weighs another amount than BEFORE; --normalize compares shares"};
+
+/* By more than a tenth: what grew may have grown with everything else. */
+static void note_size(const struct flame *both, struct notes *notes) {
+    double before = (double)both->nodes.items[0].total_before,
+           after = (double)both->nodes.items[0].total;
+    if (!diff.normalize && before > 0 && after > 0 &&
+        (after > before * 1.1 || before > after * 1.1))
+        notes_add(notes, &note_wholes, 1, 0, "%.2f times", after / before);
+}
+
 static bool write_own(struct notes *notes, struct error *error) {
     struct flame *before = flame_of(0, notes, error);
     struct flame *after = before ? flame_of(1, notes, error) : NULL;
     struct flame *both = after ? flame_diff(before, after, &diff, error) : NULL;
+    if (both)
+        note_size(both, notes);
     bool fine = both && write_diff(both, notes, error);
     flame_free(both);
     flame_free(after);

@@ -160,6 +160,8 @@ static struct colour colour_of_draw(enum palette palette, struct draw d) {
 
 struct colour colour_of_frame(const struct colouring *colouring, struct text name,
                               struct text object, uint32_t kinds) {
+    if (colouring->palette == PALETTE_WICK && kinds & KIND_ROOT) /* a comm, no code: as in the page */
+        return (struct colour){211, 219, 228};
     if (colouring->palette == PALETTE_WICK)
         return colour_wick(name, object, kinds);
     if (text_equal(name, TEXT("--")))

@@ -136,7 +136,7 @@ static void add_style(struct buffer *buffer, const struct svg_options *o, uint32
         buffer_printf(buffer, "text,#bar,#foot{fill:%s;--ink:%s}\n", o->ui_colour ? o->ui_colour : "#000",
                       o->ui_colour ? o->ui_colour : "#000");
     if (o->background) /* which is light in the dark, too */
-        buffer_add(buffer, TEXT("#subtitle,#frames .p text{fill:#000}\n#frames .p rect{opacity:.45}\n"));
+        buffer_add(buffer, TEXT("svg:root{background:#fff}\n#subtitle,#frames .p text{fill:#000}\n#frames .p rect{opacity:.45}\n"));
     if (o->search_colour)
         buffer_printf(buffer, "#frames .m rect{fill:%s}\n", o->search_colour);
     if (o->stroke_colour)

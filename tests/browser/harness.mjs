@@ -2,21 +2,28 @@
 import { createRequire } from "node:module";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import assert from "node:assert/strict";
 
 const playwright = createRequire(import.meta.url)(process.env.PLAYWRIGHT);
 export const inFirefox = process.env.BROWSER_KIND === "firefox";
-const work = process.env.WORK || "/tmp";
+const work = join(process.env.WORK || "/tmp", basename(process.argv[1], ".mjs")); // two of these run side by side
 mkdirSync(work, { recursive: true });
 const cases = [], label = inFirefox ? "firefox/" : "browser/";
+const files = new Map(); // what was drawn already
 let drawn = 0;
 
 export { assert };
 export const test = (name, body, notInFirefox) => cases.push({ name, body, notInFirefox });
 
-// A file made by `wick flame` from folded text (or bytes); its URL.
+// A file made by `wick flame` from folded text (or bytes); its URL. Of what was drawn before, the same file.
 export function draw(folded, extension, ...options) {
+  const key = [folded.toString("latin1"), extension, ...options].join("\0");
+  if (!files.has(key)) files.set(key, drawAnew(folded, extension, options));
+  return files.get(key);
+}
+
+function drawAnew(folded, extension, options) {
   const input = join(work, `input${++drawn}.folded`), output = join(work, `output${drawn}.${extension}`);
   writeFileSync(input, folded);
   execFileSync(process.env.WICK, ["flame", input, "-o", output, ...options], { stdio: ["ignore", "ignore", "pipe"] });
@@ -72,10 +79,12 @@ async function runOne(browser, group, { name, body, notInFirefox }, options) {
   if (inFirefox && notInFirefox) return console.log(`skip ${label}${group}-${name}: ${notInFirefox}`);
   const own = inFirefox && options ? await launch(options) : null;
   const page = await openPage(own ?? browser, own ? {} : options);
+  const start = Date.now();
   try {
     await body(page);
     assert.deepEqual(page.wrong, []);
     console.log(`ok ${label}${group}-${name}`);
+    if (process.env.TIMES) console.error(`${Date.now() - start} ms ${name}`);
   } catch (error) {
     process.exitCode = 1;
     console.log(`FAIL ${label}${group}-${name}: ${String(error.message).split("\n").slice(0, 6).join(" | ")}`);

@@ -327,11 +327,11 @@ test(name, async page => {
   assert.match(await colour("gone"), / 0$/);
   await view(page, "table");
   const row = name => page.locator("#table tbody tr", { has: page.getByText(name, { exact: true }) }).locator("td:not(.share)").allTextContents();
-  assert.deepEqual(await row("gone"), ["0", "0.00%", "40", "50.00%", "-50.00", "0", "0.00%", "40", "50.00%", "-50.00", "-40", "gone", "gone"]);
-  assert.deepEqual(await row("same"), ["40", "40.00%", "40", "50.00%", "-10.00", "40", "40.00%", "40", "50.00%", "-10.00", "0", "×1.00", "same"]);
-  assert.deepEqual(await row("main"), ["0", "0.00%", "0", "0.00%", "0.00", "100", "100.00%", "80", "100.00%", "0.00", "+20", "×1.25", "main"]);
-  for (const [column, first] of [["Total points", "new"], ["Self before", "gone"], ["Factor", "new"]]) {
-    await page.locator("#table th button", { hasText: column }).first().click();
+  assert.deepEqual(await row("gone"), ["0", "0.00%", "50.00%", "-50.00", "0", "0.00%", "50.00%", "-50.00", "gone", "gone"]);
+  assert.deepEqual(await row("same"), ["40", "40.00%", "50.00%", "-10.00", "40", "40.00%", "50.00%", "-10.00", "×1.00", "same"]);
+  assert.deepEqual(await row("main"), ["0", "0.00%", "0.00%", "0.00", "100", "100.00%", "100.00%", "0.00", "×1.25", "main"]);
+  for (const [column, first] of [["Total, change in points", "new"], ["Self before, %", "gone"], ["Factor", "new"]]) {
+    await page.getByRole("button", { name: column }).click();
     assert.equal(await page.locator("#table tbody td.name").first().textContent(), first, column);
   }
   assert.equal(await saved(page, "#save-folded"), "main;gone 40 0\nmain;new 0 60\nmain;same 40 40\n", "both sides are saved");

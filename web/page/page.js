@@ -138,26 +138,32 @@ function amount(value) {
   return `${(value / size).toLocaleString("en", {minimumFractionDigits: digits, maximumFractionDigits: digits})} ${name}`;
 }
 const withUnit = value => unit() === "ns" ? amount(value) : `${count(value)} ${unit()}`;
+// What a frame is called, and what there is to say of it.
 function sentence({pane, node}) {
   const s = pane.shape, whole = s.total[0] || 1, name = graph.name(pane, node).slice(0, 2000);
-  let text = `${name} (${withUnit(s.total[node])}, ${(100 * s.total[node] / whole).toFixed(2)}%`;
+  let text = ` (${withUnit(s.total[node])}, ${(100 * s.total[node] / whole).toFixed(2)}%`;
   if (s.before) text += "; " + changeWords(s.total[node], s.before[node], s.total[0], s.before[0], amount);
   const place = node && model.places[s.place[node]];
-  return text + `; self ${amount(s.self[node])})` + (place && place.object ? `  ${place.object}` : "");
+  return [name, text + `; self ${amount(s.self[node])})` + (place && place.object ? `  ${place.object}` : "")];
+}
+
+// On a narrow page the first part gives way to the second.
+function showDetails(...parts) {
+  element("details").replaceChildren(...parts.map(text => Object.assign(document.createElement("span"), {textContent: text})));
 }
 
 function tell(hit) {
-  element("details").textContent = hit ? sentence(hit) : "";
+  showDetails(...hit ? sentence(hit) : []);
   const current = element("current");
   if (!hit) return;
-  current.textContent = sentence(hit);
+  current.textContent = sentence(hit).join("");
   current.setAttribute("aria-level", hit.pane.shape.depth[hit.node] + 1);
 }
 
 function tellTime(hit) {
-  if (!hit || !hit.node) return element("details").textContent = "";
+  if (!hit || !hit.node) return showDetails();
   const s = hit.pane.shape, offset = timeline.range ? timeline.range[0] : 0;
-  element("details").textContent = `${graph.name(hit.pane, hit.node).slice(0, 2000)} (${((s.left[hit.node] + offset) / 1e6).toFixed(3)} ms, for ${(s.size[hit.node] / 1e6).toFixed(3)} ms)`;
+  showDetails(graph.name(hit.pane, hit.node).slice(0, 2000), ` (${((s.left[hit.node] + offset) / 1e6).toFixed(3)} ms, for ${(s.size[hit.node] / 1e6).toFixed(3)} ms)`);
 }
 
 // ---- zoom ----
@@ -284,7 +290,7 @@ async function copy(text) {
     document.execCommand("copy");
     area.remove();
   }
-  element("details").textContent = "Copied: " + text.slice(0, 2000);
+  showDetails("Copied: " + text.slice(0, 2000));
 }
 
 function showFilters() {

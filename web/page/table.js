@@ -28,16 +28,15 @@ export class Table {
 
   columns() {
     const side = (self, title, before) => [[self, title, "number"], [self + "Share", title + " %", "number"],
-      ...(this.isDiff ? [[before, title + " before", "number"], [before + "Share", title + " before %", "number"], [self + "Points", title + " points", "number"]] : [])];
+      ...(this.isDiff ? [[before + "Share", "was %", "number", title + " before, %"], [self + "Points", "points", "number", title + ", change in points"]] : [])];
     const list = [...side("self", "Self", "selfBefore"), ...side("total", "Total", "before")];
-    if (this.isDiff) list.push(["change", "Change", "number"], ["factor", "Factor", "number"]);
-    list.push(["share", "", "share"], ["name", this.by[0].toUpperCase() + this.by.slice(1), "name"]);
+    list.push(this.isDiff ? ["factor", "Factor", "number"] : ["share", "", "share"], ["name", this.by[0].toUpperCase() + this.by.slice(1), "name"]);
     return list;
   }
 
   drawHead(columns) {
     const row = document.createElement("tr");
-    for (const [key, title, kind] of columns) {
+    for (const [key, title, kind, label] of columns) {
       const cell = row.appendChild(document.createElement("th"));
       cell.className = kind;
       cell.scope = "col";
@@ -47,12 +46,13 @@ export class Table {
       cell.setAttribute("aria-sort", on ? this.down ? "descending" : "ascending" : "none");
       const button = cell.appendChild(document.createElement("button"));
       button.type = "button";
-      button.textContent = title + (on && key === field ? this.down ? " ↓" : " ↑" : "");
+      if (label) button.title = label, button.setAttribute("aria-label", label);
+      button.textContent = title + (on && (key === field || label) ? this.down ? " ↓" : " ↑" : "");
       button.addEventListener("click", () => {
         this.down = on ? !this.down : field !== "name";
         this.sort = field;
         this.draw();
-        [...this.head.querySelectorAll("button")].find(b => b.textContent.startsWith(title)).focus();
+        this.head.querySelectorAll("th")[cell.cellIndex].firstChild.focus();
       });
     }
     this.head.replaceChildren(row);
@@ -68,7 +68,7 @@ export class Table {
       this.filter.setAttribute("aria-invalid", "true");
     }
     const value = {
-      change: r => r.total - r.before, factor: r => r.before ? r.total / r.before : Infinity,
+      factor: r => r.before ? r.total / r.before : Infinity,
       selfPoints: r => r.self / this.whole - r.selfBefore / this.wholeBefore, totalPoints: r => r.total / this.whole - r.before / this.wholeBefore,
     }[this.sort] || (r => r[this.sort]);
     const order = (a, b) => {
@@ -81,12 +81,13 @@ export class Table {
   draw() {
     const {amount} = this.events, columns = this.columns(), rows = this.wanted(), percent = (v, whole = this.whole) => (100 * v / whole).toFixed(2) + "%";
     this.drawHead(columns);
+    const amounts = (now, then) => `${amount(now)}, was ${amount(then)}`;
     const cells = {
       self: r => amount(r.self), selfShare: r => percent(r.self), total: r => amount(r.total),
-      totalShare: r => percent(r.total), selfBefore: r => amount(r.selfBefore), selfBeforeShare: r => percent(r.selfBefore, this.wholeBefore),
-      before: r => amount(r.before), beforeShare: r => percent(r.before, this.wholeBefore),
+      totalShare: r => percent(r.total), selfBeforeShare: r => percent(r.selfBefore, this.wholeBefore),
+      beforeShare: r => percent(r.before, this.wholeBefore),
       selfPoints: r => changePoints(r.self, r.selfBefore, this.whole, this.wholeBefore), totalPoints: r => changePoints(r.total, r.before, this.whole, this.wholeBefore),
-      change: r => (r.total > r.before ? "+" : "") + amount(r.total - r.before), factor: r => changeFactor(r.total, r.before),
+      factor: r => changeFactor(r.total, r.before),
     };
     const list = rows.slice(0, this.shown).map(row => {
       const line = document.createElement("tr");
@@ -100,6 +101,7 @@ export class Table {
           bar.appendChild(document.createElement("b")).style.width = row.total ? 100 * row.self / row.total + "%" : 0;
         } else if (key === "name") this.drawName(cell, row);
         else cell.textContent = cells[key](row);
+        if (this.isDiff && kind === "number" && key !== "factor") cell.title = key.startsWith("self") ? amounts(row.self, row.selfBefore) : amounts(row.total, row.before);
       }
       return line;
     });

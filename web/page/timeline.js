@@ -4,7 +4,9 @@
  */
 import { threadKey } from "./shape.js";
 
-const laneHeight = 20, labelWidth = 190, axisHeight = 16;
+const laneHeight = 20, axisHeight = 16;
+// As #chart's margin in page.css.
+const labelWidth = () => innerWidth < 700 ? 130 : 190;
 
 // A shape of what a thread did when: neighbours in time that share a caller share its frame. `left` and `size` are nanoseconds.
 export function chartShape(model, list, from, to, usual) {
@@ -91,7 +93,7 @@ export class Timeline {
   }
 
   x(time, width) {
-    return labelWidth + time / this.last * (width - labelWidth);
+    return labelWidth() + time / this.last * (width - labelWidth());
   }
 
   draw() {
@@ -116,7 +118,7 @@ export class Timeline {
 
   // Round numbers of seconds, a hundred pixels apart or more.
   drawAxis(width, height, style) {
-    const c = this.context, wanted = this.last * 100 / Math.max(1, width - labelWidth);
+    const c = this.context, wanted = this.last * 100 / Math.max(1, width - labelWidth());
     let step = 10 ** Math.floor(Math.log10(wanted));
     while (step < wanted) step *= step * 2 >= wanted ? 2 : step * 5 >= wanted ? 5 : 10;
     const digits = Math.max(0, Math.min(9, Math.ceil(9 - Math.log10(step))));
@@ -131,17 +133,17 @@ export class Timeline {
 
   drawLane(thread, row, width, style, chosen) {
     const c = this.context, y = row * laneHeight, s = this.model.samples;
-    const columns = Math.max(1, Math.floor((width - labelWidth) / 2)), bins = new Float64Array(columns);
+    const columns = Math.max(1, Math.floor((width - labelWidth()) / 2)), bins = new Float64Array(columns);
     for (const i of thread.list) bins[Math.min(columns - 1, Math.floor(s.time[i] / this.last * columns))]++;
     const most = bins.reduce((a, b) => Math.max(a, b), 1);
     c.fillStyle = style.getPropertyValue("--panel");
-    c.fillRect(labelWidth, y, width - labelWidth, laneHeight - 2);
+    c.fillRect(labelWidth(), y, width - labelWidth(), laneHeight - 2);
     c.fillStyle = "#f28c38";
-    bins.forEach((n, k) => n && c.fillRect(labelWidth + 2 * k, y + (laneHeight - 2) * (1 - n / most), 2, (laneHeight - 2) * n / most));
+    bins.forEach((n, k) => n && c.fillRect(labelWidth() + 2 * k, y + (laneHeight - 2) * (1 - n / most), 2, (laneHeight - 2) * n / most));
     c.fillStyle = chosen ? style.getPropertyValue("--accent") : style.color;
     c.save();
     c.beginPath();
-    c.rect(0, y, labelWidth - 6, laneHeight);
+    c.rect(0, y, labelWidth() - 6, laneHeight);
     c.clip();
     c.fillText((chosen ? "▸ " : "") + thread.name, 0, y + laneHeight / 2 - 1);
     c.restore();
@@ -149,7 +151,7 @@ export class Timeline {
 
   place(event) {
     const box = this.canvas.getBoundingClientRect();
-    const time = (event.clientX - box.left - labelWidth) / (box.width - labelWidth) * this.last;
+    const time = (event.clientX - box.left - labelWidth()) / (box.width - labelWidth()) * this.last;
     return {time: Math.min(Math.max(0, time), this.last), lane: this.first + Math.floor((event.clientY - box.top) / laneHeight)};
   }
 

@@ -295,7 +295,10 @@ const foot = make(SVG, "foreignObject", svg, {id: "foot", height: 22});
 const details = make(HTML, "div", foot, {id: "details", role: "status", hidden: ""});
 
 function tell(i) {
-  details.textContent = i < 0 ? "" : option.type + " " + titleOf(i).slice(0, 2000);
+  // The counts are in the last brackets; a name gives way to them.
+  const title = i < 0 ? "" : titleOf(i), counts = title.lastIndexOf(" (");
+  const parts = counts < 0 ? [title] : [title.slice(0, Math.min(counts, 2000)), title.slice(counts)];
+  details.replaceChildren(...parts.map((text, k) => Object.assign(document.createElementNS(HTML, "span"), {textContent: k ? text : option.type + " " + text})));
   details.hidden = i < 0;
 }
 
