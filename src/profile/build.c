@@ -44,11 +44,13 @@ static const struct mapping *mapping_of(const struct reading *reading, const str
 }
 
 /* The kernel's mapping ends with its text, but code that ran at boot lies behind its data, and idle CPUs' stacks begin there: where the
-   kernel has a symbol is kernel. perf finds them because it stretches the mapping over all symbols. */
-static uint32_t kernel_beyond(const struct reading *reading, unsigned mode, uint64_t address) {
+   kernel has a symbol is kernel. perf finds them because it stretches the mapping over all symbols, once it has one. */
+static uint32_t kernel_beyond(const struct reading *reading, const struct stack *stack,
+                              unsigned mode, uint64_t address) {
     struct symbol symbol;
+    bool mapped = stack->kernel || !reading->options->compat_perf;
     bool found =
-        mode == MODE_KERNEL && reading->kernel_object && !reading->options->no_names &&
+        mode == MODE_KERNEL && mapped && reading->kernel_object && !reading->options->no_names &&
         objects_symbol(reading->profile->objects, reading->kernel_object, address, &symbol);
     return found ? reading->kernel_object : 0;
 }
@@ -79,7 +81,7 @@ static uint32_t location_find(struct builder *b, const struct stack *stack,
     struct location location = {
         .address = mapping ? entry->ip - mapping->start + mapping->offset : entry->ip,
         .raw = reading->options->raw_addresses ? entry->ip : 0,
-        .object = mapping ? mapping->object : kernel_beyond(reading, mode, entry->ip - back),
+        .object = mapping ? mapping->object : kernel_beyond(reading, stack, mode, entry->ip - back),
         .mode = (uint8_t)mode,
         .call = back,
         .unwound = entry->what & WHAT_UNWOUND,

@@ -23,6 +23,8 @@ struct names {
     const struct tree *tree;
     struct namer namer;
     bool java;
+    bool
+        sampled_addresses; /* --addrs shows them as sampled, which is what perf prints of samples without call chains */
     VECTOR(struct known_frame) known; /* [0] unused */
     struct index index;
     uint32_t last_object, last_kinds; /* neighbours are often of one object */
@@ -181,6 +183,13 @@ static bool offset_shows(const struct names *n, uint32_t object) {
            text_find(objects_shown(n->tree->objects, object), ' ') != SIZE_MAX;
 }
 
+static bool has_chains(const struct tree *tree) {
+    for (size_t i = 1; i < tree->events.count; i++)
+        if (tree->events.items[i].chains)
+            return true;
+    return false;
+}
+
 static struct known_frame location_key(struct names *n, const struct location *location,
                                        const struct frame *frame) {
     if (n->last_object != location->object) {
@@ -195,7 +204,7 @@ static struct known_frame location_key(struct names *n, const struct location *l
         key.kinds |= KIND_UNKNOWN;
         if (n->namer.options
                 ->addresses) /* as perf script prints it: in files, where it is in the file */
-            key.address = location->address;
+            key.address = n->sampled_addresses ? location->raw : location->address;
         return key;
     }
     key.symbol = frame->name;
@@ -387,6 +396,7 @@ struct naming *naming_of_tree(const struct tree *tree, const struct naming_optio
     struct naming *naming = memory_zero(1, sizeof *naming);
     naming->strings = strings_new();
     struct names n = {.tree = tree, .namer = {.options = options, .naming = naming}};
+    n.sampled_addresses = options->compat_inferno && !options->is_script_text && !has_chains(tree);
     vector_push(&n.known, ((struct known_frame){0}));
     vector_push(&naming->locations, ((struct naming_entry){0}));
     vector_push(&naming->series, ((struct naming_entry){0}));
