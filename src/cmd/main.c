@@ -3,6 +3,7 @@
  */
 #include "cmd/cmd.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -85,8 +86,15 @@ void progress_wipe(void) {
 
 /* ---- */
 
+/* What is freed is used again, large tables too, instead of being given back and cleared anew by the kernel: a tenth of a short run. */
+static void keep_memory(void) {
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
 int main(int argc, char **argv) {
     clock_gettime(CLOCK_MONOTONIC, &started);
+    keep_memory();
     set_signals(false);
     if (isatty(STDERR_FILENO))
         progress_hook = show_progress;

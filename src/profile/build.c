@@ -215,13 +215,13 @@ static void place_add(struct places *places, uint64_t hash, uint32_t node) {
 
 /* ---- nodes ---- */
 
-/* The longest way that was gone before, and where it ends. Most new chains differ only at their leaf, so that is asked first; of what is
-   left, half each time, for who was at a depth was at all before it. */
+/* The longest way that was gone before, and where it ends. Most new chains differ only at their leaf, so all but the leaf is asked for first;
+   of what is left, half each time, for who was at a depth was at all before it. */
 static size_t longest_way(const struct builder *b, const struct path *path, uint32_t *node) {
-    size_t low = 0, high = path->entries.count;
+    size_t low = 0, high = path->entries.count ? path->entries.count - 1 : 0;
     *node = 0;
     for (unsigned tries = 0; low < high; tries++) {
-        size_t middle = tries < 2 ? high : low + (high - low + 1) / 2;
+        size_t middle = tries < 1 ? high : low + (high - low + 1) / 2;
         const struct place *way = place_find(&b->ways, path->hashes.items[middle - 1]);
         if (way->hash) {
             low = middle;
@@ -245,6 +245,8 @@ static bool is_main(struct builder *b, uint64_t epochs) {
     return b->main_epochs == epochs;
 }
 
+/* Nobody goes further from a leaf, which is no return address: its way is not kept. Where two series, or two workers, met the same stack, it has
+   twins. */
 static uint32_t node_of_path(struct builder *b, const struct stack *stack,
                              const struct path *path) {
     uint32_t node;
@@ -256,7 +258,8 @@ static uint32_t node_of_path(struct builder *b, const struct stack *stack,
         node = append ? tree_append_node(b->tree, node, location)
                       : tree_add_node(b->tree, node, location);
         b->main_nodes += append;
-        place_add(&b->ways, path->hashes.items[known], node);
+        if (known + 1 < count)
+            place_add(&b->ways, path->hashes.items[known], node);
     }
     return node;
 }
@@ -320,8 +323,8 @@ static void add_group(struct builder *b, struct stack *const *stacks, size_t cou
     for (size_t i = 0; i < count; i++) {
         entries_of_stack(b->all->reading, stacks[i], &b->paths[i]);
         hash_entries(&b->paths[i], stacks[i]->epochs);
-        prefetch_way(b, &b->paths[i], 1);
         prefetch_way(b, &b->paths[i], 2);
+        prefetch_way(b, &b->paths[i], 3);
     }
     for (size_t i = 0; i < count; i++) {
         stacks[i]->ending = ending_of_path(b, stacks[i], &b->paths[i]);
@@ -342,7 +345,7 @@ void builder_init(struct builder *b, struct building *all, struct tree *tree) {
 
 void builder_expect(struct builder *b, size_t stacks) {
     size_t size = b->ways.size;
-    while (size < 4 * stacks) /* about two nodes each */
+    while (size < 2 * stacks) /* about two nodes each, of which one is a leaf */
         size *= 2;
     places_resize(&b->ways, size);
     vector_reserve(&b->tree->nodes, 2 * stacks);

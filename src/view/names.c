@@ -429,18 +429,30 @@ static const struct note_kind note_unknown = {
                       "--keep-unknown shows {it|them}"};
 
 /* Each node left out counts once for each sample below it. */
+static bool all_are_named(const struct naming *naming) {
+    for (size_t i = 1; i < naming->locations.count; i++)
+        if (naming->locations.items[i].count == 0)
+            return false;
+    return true;
+}
+
 void naming_notes(const struct tree *tree, const struct naming *naming, struct notes *notes) {
-    uint64_t *samples = memory_zero(tree->nodes.count, sizeof *samples), lost = 0;
-    for (size_t i = 1; i < tree->cells.count; i++)
-        if (!naming->series.items[tree->cells.items[i].series].skip)
-            samples[tree->cells.items[i].node] += tree->cells.items[i].samples;
-    for (size_t i = tree->nodes.count; i-- > 1;) {
+    if (all_are_named(naming))
+        return;
+    /* How many frames on the way to each node have no name; parents stand before their children. */
+    uint32_t *nameless = memory_zero(tree->nodes.count, sizeof *nameless);
+    uint64_t lost = 0;
+    for (size_t i = 1; i < tree->nodes.count; i++) {
         const struct node *node = &tree->nodes.items[i];
-        samples[node->parent] += samples[i];
-        if (naming->locations.items[node->location].count == 0)
-            lost += samples[i];
+        nameless[i] =
+            nameless[node->parent] + (naming->locations.items[node->location].count == 0);
+    }
+    for (size_t i = 1; i < tree->cells.count; i++) {
+        const struct cell *cell = &tree->cells.items[i];
+        if (!naming->series.items[cell->series].skip)
+            lost += cell->samples * nameless[cell->node];
     }
     if (lost)
         notes_add(notes, &note_unknown, lost, 0, NULL);
-    free(samples);
+    free(nameless);
 }
