@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-enum { LOCATION_CACHE = 1 << 14, WAYS_AT_FIRST = 1 << 12, COMPAT_DEPTH = 127 };
+enum { LOCATION_CACHE = 1 << 14, PLACES_AT_FIRST = 1 << 12, COMPAT_DEPTH = 127 };
 enum { WHAT_UNWOUND = 1, WHAT_CALL = 2, WHAT_MODE_SHIFT = 2 };
 
 enum start { START_UNKNOWN, START_NO, START_YES, START_NAMELESS };
@@ -206,11 +206,11 @@ static void places_resize(struct places *places, size_t size) {
     free(old.slots);
 }
 
-static void place_add(struct places *places, uint64_t hash, uint32_t node) {
+static void place_add(struct places *places, const struct place *place) {
     if (places->used >= places->size / 2)
         places_resize(places, 2 * places->size);
     places->used++;
-    *place_find(places, hash) = (struct place){hash, node};
+    *place_find(places, place->hash) = *place;
 }
 
 /* ---- nodes ---- */
@@ -245,8 +245,7 @@ static bool is_main(struct builder *b, uint64_t epochs) {
     return b->main_epochs == epochs;
 }
 
-/* Nobody goes further from a leaf, which is no return address: its way is not kept. Where two series, or two workers, met the same stack, it has
-   twins. */
+/* Nobody goes further from a leaf, which is no return address: its way is not kept. */
 static uint32_t node_of_path(struct builder *b, const struct stack *stack,
                              const struct path *path) {
     uint32_t node;
@@ -259,7 +258,7 @@ static uint32_t node_of_path(struct builder *b, const struct stack *stack,
                       : tree_add_node(b->tree, node, location);
         b->main_nodes += append;
         if (known + 1 < count)
-            place_add(&b->ways, path->hashes.items[known], node);
+            place_add(&b->ways, &(struct place){.hash = path->hashes.items[known], .node = node});
     }
     return node;
 }
@@ -329,25 +328,46 @@ static void add_group(struct builder *b, struct stack *const *stacks, size_t cou
     for (size_t i = 0; i < count; i++) {
         stacks[i]->ending = ending_of_path(b, stacks[i], &b->paths[i]);
         stacks[i]->node = node_of_path(b, stacks[i], &b->paths[i]);
+        place_add(&b->stacks, &(struct place){stacks[i]->hash, stacks[i]->node, stacks[i]->ending});
     }
 }
 
+/* A third of the stacks were met before, by another worker or under another series: they are known without a look at their chains. */
+static bool is_built(const struct builder *b, struct stack *stack) {
+    const struct place *place = place_find(&b->stacks, stack->hash);
+    if (place->hash) {
+        stack->node = place->node;
+        stack->ending = place->ending;
+    }
+    return place->hash != 0;
+}
+
 void builder_add(struct builder *b, struct stack *const *stacks, size_t count) {
-    for (size_t i = 0; i < count; i += BUILD_GROUP)
-        add_group(b, stacks + i, count - i < BUILD_GROUP ? count - i : BUILD_GROUP);
+    struct stack *left[BUILD_BATCH];
+    size_t left_count = 0;
+    for (size_t i = 0; i < count; i++)
+        __builtin_prefetch(place_slot(&b->stacks, stacks[i]->hash), 1);
+    for (size_t i = 0; i < count; i++)
+        if (!is_built(b, stacks[i]))
+            left[left_count++] = stacks[i];
+    for (size_t i = 0; i < left_count; i += BUILD_GROUP)
+        add_group(b, left + i, left_count - i < BUILD_GROUP ? left_count - i : BUILD_GROUP);
 }
 
 void builder_init(struct builder *b, struct building *all, struct tree *tree) {
     *b = (struct builder){.all = all, .tree = tree};
     b->cache = memory_table(LOCATION_CACHE, sizeof *b->cache);
-    places_resize(&b->ways, WAYS_AT_FIRST);
+    places_resize(&b->ways, PLACES_AT_FIRST);
+    places_resize(&b->stacks, PLACES_AT_FIRST);
 }
 
+/* Of three stacks about two are distinct, and for each of these there are a leaf and another node. */
 void builder_expect(struct builder *b, size_t stacks) {
     size_t size = b->ways.size;
-    while (size < 2 * stacks) /* about two nodes each, of which one is a leaf */
+    while (size < stacks + stacks / 2)
         size *= 2;
     places_resize(&b->ways, size);
+    places_resize(&b->stacks, size);
     vector_reserve(&b->tree->nodes, 2 * stacks);
 }
 
@@ -358,4 +378,5 @@ void builder_release(struct builder *b) {
     }
     free(b->cache);
     free(b->ways.slots);
+    free(b->stacks.slots);
 }

@@ -7,7 +7,7 @@
 
 #include "profile/worker.h"
 
-enum { BUILD_GROUP = 8 };
+enum { BUILD_GROUP = 8, BUILD_BATCH = 64 };
 
 /* One entry of a chain: an address, and what is known of it from its place. */
 struct entry {
@@ -22,10 +22,11 @@ struct path {
     VECTOR(uint64_t) hashes;
 };
 
-/* A hash of 64 bits stands for the addresses of a way from the root, which leads to a node. */
+/* A hash of 64 bits stands for the addresses of a way from the root, or for a whole stack, which leads to a node. */
 struct place {
     uint64_t hash; /* 0: an empty slot */
     uint32_t node;
+    uint8_t ending; /* of whole stacks */
 };
 
 /* Open addressing, at most half full. */
@@ -39,7 +40,8 @@ struct builder {
     struct building *all;
     struct tree *tree;
     struct cached_location *cache;
-    struct places ways;
+    struct places ways;   /* to all nodes but leaves */
+    struct places stacks; /* that were built before, under whatever series */
     struct path paths[BUILD_GROUP];
     uint64_t main_epochs;  /* nodes of these are not looked for in the tree */
     unsigned main_changes; /* how often others took their place … */
@@ -60,7 +62,7 @@ void builder_init(struct builder *builder, struct building *all, struct tree *tr
 /* Makes room for that many. */
 void builder_expect(struct builder *builder, size_t stacks);
 void builder_release(struct builder *builder);
-/* Finds or makes the stacks' nodes, and tells how they end. */
+/* Finds or makes the nodes of at most BUILD_BATCH stacks, and tells how they end. */
 void builder_add(struct builder *builder, struct stack *const *stacks, size_t count);
 
 #endif

@@ -43,7 +43,7 @@ struct waiting {
 static void build_waiting(void *context, unsigned thread, size_t item) {
     struct waiting *w = context;
     struct builder *b = &w->all->builders[item];
-    struct stack *group[BUILD_GROUP];
+    struct stack *batch[BUILD_BATCH];
     size_t count = 0, all = 0;
     for (unsigned i = 0; i < w->worker_count; i++)
         all += w->workers[i].stacks.count;
@@ -52,13 +52,13 @@ static void build_waiting(void *context, unsigned thread, size_t item) {
         for (size_t k = 1; k < w->workers[i].stacks.count; k++) {
             struct stack *stack = &w->workers[i].stacks.items[k];
             if (stack->builder == item)
-                group[count++] = stack;
-            if (count == BUILD_GROUP) {
-                builder_add(b, group, count);
+                batch[count++] = stack;
+            if (count == BUILD_BATCH) {
+                builder_add(b, batch, count);
                 count = 0;
             }
         }
-    builder_add(b, group, count);
+    builder_add(b, batch, count);
 }
 
 void building_add_waiting(struct building *all, struct worker *workers, unsigned count) {

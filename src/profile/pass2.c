@@ -87,9 +87,9 @@ static uint64_t chain_hash(const uint8_t *chain, size_t count) {
 /* Of everything that the node depends on; never 0. */
 static uint64_t stack_hash(const struct stack *stack) {
     uint64_t hash = chain_hash(stack->chain, stack->chain_count);
-    return hash_mix(hash ^ stack->epochs,
-                    (uint64_t)stack->ending << 9 | stack->is_alone << 8 | stack->mode) |
-           1;
+    unsigned kind =
+        stack->is_alone | stack->is_lbr << 1 | stack->is_unwound << 2 | stack->excludes_user << 3;
+    return hash_mix(hash ^ stack->epochs, stack->ending << 16 | kind << 8 | stack->mode) | 1;
 }
 
 static uint64_t index_hash(const struct stack *stack) {
