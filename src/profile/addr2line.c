@@ -60,19 +60,18 @@ static void rename_stack(struct renaming *r, uint8_t *walked, uint32_t node) {
     }
 }
 
-void addr2line_rename(const struct tree *tree, const uint32_t *order,
-                      struct addr2line_place *places, size_t count) {
+void addr2line_rename(const struct tree *tree, struct addr2line_place *places, size_t count) {
     struct renaming r = {.tree = tree};
     uint8_t *walked = memory_zero(tree->nodes.count, 1);
     r.by_location = memory_zero(tree->locations.count, sizeof *r.by_location);
     vector_push(&r.asked, ((struct asked){0}));
     for (size_t i = 0; i < count; i++)
-        r.by_location[order[i]] = &places[i];
+        r.by_location[places[i].location] = &places[i];
     for (size_t i = 0; i < tree->samples.count; i++)
         rename_stack(&r, walked, tree->samples.items[i].node);
     /* Without kept samples there is no order to follow but ours. */
     for (size_t i = 0; i < count; i++)
-        rename_place(&r, order[i]);
+        rename_place(&r, places[i].location);
     vector_release(&r.asked);
     index_release(&r.index);
     free(r.by_location);

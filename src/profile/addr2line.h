@@ -11,12 +11,12 @@
  * order of questions, which is that of the samples, leaf first. This works out the same.
  */
 struct addr2line_place {
+    uint32_t location;
     struct inline_frame *inlines; /* outermost first; names are replaced */
     size_t count;
     const struct symbol *symbol;
 };
-/* places[i] belongs to location order[i]; those without inlines are left alone. The tree's samples must be in key order. */
-void addr2line_rename(const struct tree *tree, const uint32_t *order,
-                      struct addr2line_place *places, size_t count);
+/* Places without inlines are left alone. The tree's samples must be in key order. */
+void addr2line_rename(const struct tree *tree, struct addr2line_place *places, size_t count);
 
 #endif

@@ -48,6 +48,8 @@ static void build_waiting(void *context, unsigned thread, size_t item) {
     for (unsigned i = 0; i < w->worker_count; i++)
         all += w->workers[i].stacks.count;
     builder_expect(b, all / w->all->count);
+    if (item == 0) /* the others' nodes are put behind its own */
+        vector_reserve(&b->tree->nodes, 2 * all);
     for (unsigned i = 0; i < w->worker_count; i++)
         for (size_t k = 1; k < w->workers[i].stacks.count; k++) {
             struct stack *stack = &w->workers[i].stacks.items[k];
@@ -74,7 +76,6 @@ static void join_worker(const struct building *all, struct tree *tree, const str
     uint32_t(*ended)[ENDING_UNKNOWN + 1] = memory_zero(w->tree->series.count, sizeof *ended);
     tree_merge_series(tree, w->tree, series);
     uint32_t first = (uint32_t)tree->cells.count - 1;
-    vector_reserve(&tree->cells, tree->cells.count + w->stacks.count);
     for (size_t i = 1; i < w->stacks.count; i++) {
         const struct stack *stack = &w->stacks.items[i];
         uint32_t *known = &ended[stack->series][stack->ending];
@@ -113,8 +114,12 @@ static void building_free(struct building *all) {
 
 void building_end(struct building *all, const struct worker *workers, unsigned count) {
     struct tree *tree = all->reading->profile->tree;
+    size_t cells = tree->cells.count;
     for (unsigned i = 1; i < all->count; i++)
         all->builders[i].nodes_before = tree_append_nodes(tree, all->builders[i].tree);
+    for (unsigned i = 0; i < count; i++)
+        cells += workers[i].stacks.count;
+    vector_reserve(&tree->cells, cells);
     for (unsigned i = 0; i < count; i++)
         join_worker(all, tree, &workers[i]);
     building_free(all);

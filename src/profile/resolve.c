@@ -33,20 +33,24 @@ static void slice_release(struct slice *slice) {
     arena_release(&slice->arena);
 }
 
+/* A location to resolve, and what it is sorted by. */
+struct wanted {
+    uint64_t address;
+    uint32_t object, location;
+};
+
 struct resolve {
     struct tree *tree;
     struct objects *objects;
     const struct profile_options *options;
-    VECTOR(uint32_t) order;  /* locations to resolve */
-    struct symbol *symbols;  /* one for each of `order`; name.data NULL: none */
+    VECTOR(struct wanted) wanted;
+    struct symbol *symbols;  /* one for each of `wanted`; name.data NULL: none */
     uint32_t *inline_counts; /* how many frames of its slice's inlines belong to each */
     struct slice *slices;
 };
 
-static int location_order(const void *a, const void *b, void *context) {
-    const struct tree *tree = context;
-    const struct location *x = &tree->locations.items[*(const uint32_t *)a];
-    const struct location *y = &tree->locations.items[*(const uint32_t *)b];
+static int wanted_order(const void *a, const void *b) {
+    const struct wanted *x = a, *y = b;
     if (x->object != y->object)
         return x->object < y->object ? -1 : 1;
     return (x->address > y->address) - (x->address < y->address);
@@ -91,7 +95,7 @@ static void find_alias(struct resolve *r, struct slice *slice, const struct loca
 
 static void find_inlines(struct resolve *r, struct slice *slice, struct inline_chain *chain,
                          size_t i) {
-    const struct location *location = &r->tree->locations.items[r->order.items[i]];
+    const struct location *location = &r->tree->locations.items[r->wanted.items[i].location];
     if (!wants_inlines(r, location, &r->symbols[i]))
         return;
     if (!objects_inlines(r->objects, location->object, location->address - location->call,
@@ -109,17 +113,17 @@ static void find_inlines(struct resolve *r, struct slice *slice, struct inline_c
 
 static void resolve_slice(void *context, unsigned worker, size_t item) {
     struct resolve *r = context;
-    size_t end = (item + 1) * SLICE < r->order.count ? (item + 1) * SLICE : r->order.count;
+    size_t end = (item + 1) * SLICE < r->wanted.count ? (item + 1) * SLICE : r->wanted.count;
     struct inline_chain chain = {0};
     for (size_t i = item * SLICE; i < end; i++) {
-        const struct location *location = &r->tree->locations.items[r->order.items[i]];
+        const struct location *location = &r->tree->locations.items[r->wanted.items[i].location];
         if (!objects_symbol(r->objects, location->object, location->address - location->call,
                             &r->symbols[i]))
             r->symbols[i] = (struct symbol){0};
         find_inlines(r, &r->slices[item], &chain, i);
     }
     vector_release(&chain);
-    progress("resolving", end, r->order.count);
+    progress("resolving", end, r->wanted.count);
 }
 
 /* Interns a text, unless it is the very same bytes as the last one: neighbours are often in one function. */
@@ -172,11 +176,12 @@ static void add_frames(struct resolve *r, struct interner *names, struct interne
 
 /* Where each location's inlines are, now that no slice grows any more. */
 static struct addr2line_place *find_places(struct resolve *r) {
-    struct addr2line_place *places = memory_zero(r->order.count, sizeof *places);
+    struct addr2line_place *places = memory_zero(r->wanted.count, sizeof *places);
     size_t at = 0;
-    for (size_t i = 0; i < r->order.count; i++) {
+    for (size_t i = 0; i < r->wanted.count; i++) {
         at = i % SLICE ? at : 0;
-        places[i] = (struct addr2line_place){r->slices[i / SLICE].inlines.items + at,
+        places[i] = (struct addr2line_place){r->wanted.items[i].location,
+                                             r->slices[i / SLICE].inlines.items + at,
                                              r->inline_counts[i], &r->symbols[i]};
         at += r->inline_counts[i];
     }
@@ -187,24 +192,27 @@ static void resolve_intern(struct resolve *r) {
     struct interner names = {.strings = r->tree->strings}, files = {.strings = r->tree->strings};
     struct addr2line_place *places = find_places(r);
     if (r->options->compat_perf)
-        addr2line_rename(r->tree, r->order.items, places, r->order.count);
-    for (size_t i = 0; i < r->order.count; i++)
-        add_frames(r, &names, &files, &r->tree->locations.items[r->order.items[i]], &r->symbols[i],
-                   places[i].inlines, (uint32_t)places[i].count);
+        addr2line_rename(r->tree, places, r->wanted.count);
+    for (size_t i = 0; i < r->wanted.count; i++)
+        add_frames(r, &names, &files, &r->tree->locations.items[r->wanted.items[i].location],
+                   &r->symbols[i], places[i].inlines, (uint32_t)places[i].count);
     free(places);
 }
 
 void profile_resolve(struct tree *tree, struct objects *objects,
                      const struct profile_options *options) {
     struct resolve r = {.tree = tree, .objects = objects, .options = options};
-    for (size_t i = 1; i < tree->locations.count; i++)
-        if (tree->locations.items[i].object && !tree->locations.items[i].name)
-            vector_push(&r.order, (uint32_t)i);
-    if (r.order.count)
-        qsort_r(r.order.items, r.order.count, sizeof *r.order.items, location_order, tree);
-    size_t slices = (r.order.count + SLICE - 1) / SLICE;
-    r.symbols = memory_zero(r.order.count, sizeof *r.symbols);
-    r.inline_counts = memory_zero(r.order.count, sizeof *r.inline_counts);
+    for (size_t i = 1; i < tree->locations.count; i++) {
+        const struct location *location = &tree->locations.items[i];
+        if (location->object && !location->name)
+            vector_push(&r.wanted,
+                        ((struct wanted){location->address, location->object, (uint32_t)i}));
+    }
+    if (r.wanted.count)
+        qsort(r.wanted.items, r.wanted.count, sizeof *r.wanted.items, wanted_order);
+    size_t slices = (r.wanted.count + SLICE - 1) / SLICE;
+    r.symbols = memory_zero(r.wanted.count, sizeof *r.symbols);
+    r.inline_counts = memory_zero(r.wanted.count, sizeof *r.inline_counts);
     r.slices = memory_zero(slices, sizeof *r.slices);
     unsigned threads = options->threads ? options->threads : parallel_default();
     parallel_run(threads, slices, resolve_slice, &r);
@@ -216,5 +224,5 @@ void profile_resolve(struct tree *tree, struct objects *objects,
     free(r.slices);
     free(r.inline_counts);
     free(r.symbols);
-    vector_release(&r.order);
+    vector_release(&r.wanted);
 }
