@@ -169,6 +169,8 @@ bool flame_finish(struct flame *flame, struct error *error) {
 
 /* ---- from the tree ---- */
 
+enum { AHEAD = 16 }; /* how far ahead of its use memory is asked for */
+
 struct builder {
     const struct tree *tree;
     const struct naming *naming;
@@ -177,6 +179,7 @@ struct builder {
     const struct naming_entry *locations; /* what they are called in the series at hand */
     uint32_t *memo;   /* for each tree node, its flame node under the root labels at hand … */
     uint64_t *wanted; /* … if its bit is set here */
+    bool all_wanted;  /* there is one root, so that all nodes are on the way to its cells */
     uint32_t *names;  /* the naming's strings in the flame */
 };
 
@@ -249,22 +252,35 @@ static void builder_enter(struct builder *b, uint32_t root, uint32_t node) {
     b->memo[node] = builder_location(b, b->memo[n->parent], root, n->location);
 }
 
+/* The next node that is wanted, from `node` on; the tree's number of nodes if there is none. */
+static size_t builder_next(const struct builder *b, size_t node) {
+    size_t count = b->tree->nodes.count;
+    if (b->all_wanted || node >= count)
+        return node < count ? node : count;
+    uint64_t bits = b->wanted[node / 64] >> node % 64;
+    if (bits)
+        return node + (unsigned)__builtin_ctzll(bits);
+    size_t word = node / 64 + 1, words = count / 64 + 1;
+    while (word < words && !b->wanted[word])
+        word++;
+    return word < words ? 64 * word + (unsigned)__builtin_ctzll(b->wanted[word]) : count;
+}
+
 /* Every node that is wanted under this root, once. Parents stand before their children. */
 static void builder_enter_wanted(struct builder *b, uint32_t root) {
-    enum { AHEAD = 16, RING = 2 * AHEAD };
+    enum { RING = 2 * AHEAD };
     uint32_t ring[RING];
-    size_t count = 0, words = b->tree->nodes.count / 64 + 1;
+    size_t count = 0;
     b->memo[0] = root;
-    for (size_t word = 0; word < words; word++)
-        for (uint64_t bits = b->wanted[word]; bits; bits &= bits - 1, count++) {
-            uint32_t node = (uint32_t)(64 * word + (unsigned)__builtin_ctzll(bits));
-            ring[count % RING] = node;
-            builder_ask_parent(b, node);
-            if (count >= AHEAD / 2)
-                builder_ask_child(b, ring[(count - AHEAD / 2) % RING]);
-            if (count >= AHEAD)
-                builder_enter(b, root, ring[(count - AHEAD) % RING]);
-        }
+    for (size_t node = builder_next(b, 1); node < b->tree->nodes.count;
+         node = builder_next(b, node + 1), count++) {
+        ring[count % RING] = (uint32_t)node;
+        builder_ask_parent(b, (uint32_t)node);
+        if (count >= AHEAD / 2)
+            builder_ask_child(b, ring[(count - AHEAD / 2) % RING]);
+        if (count >= AHEAD)
+            builder_enter(b, root, ring[(count - AHEAD) % RING]);
+    }
     for (size_t i = count < AHEAD ? 0 : count - AHEAD; i < count; i++)
         builder_enter(b, root, ring[i % RING]);
 }
@@ -328,14 +344,18 @@ static void builder_root_cells(struct builder *b, uint32_t root, const uint32_t 
                                size_t count) {
     const struct cell *cells = b->tree->cells.items;
     if (!b->options->reverse && count) {
+        b->all_wanted = count == b->tree->cells.count - 1;
         memset(b->wanted, 0, (b->tree->nodes.count / 64 + 1) * sizeof *b->wanted);
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count && !b->all_wanted; i++)
             builder_want(b, cells[order[i]].node);
         builder_use(b, &b->naming->series.items[cells[order[0]].series]);
         builder_enter_wanted(b, root);
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (!b->options->reverse && i + AHEAD < count)
+            __builtin_prefetch(&b->flame->nodes.items[b->memo[cells[order[i + AHEAD]].node]], 1);
         builder_count(b, &cells[order[i]], root);
+    }
 }
 
 /* Cells root by root: a counting sort. */
