@@ -171,6 +171,12 @@ void buffer_add(struct buffer *buffer, struct text t);
 void buffer_add_char(struct buffer *buffer, char c);
 void buffer_add_u64(struct buffer *buffer, uint64_t value); /* in decimal */
 void buffer_add_hex(struct buffer *buffer, uint64_t value); /* lower case, no prefix */
+/* Seven bits a byte, the lowest first; all but the last have the highest bit. */
+static inline void buffer_add_varint(struct buffer *buffer, uint64_t value) {
+    for (; value >= 0x80; value >>= 7)
+        buffer_add_char(buffer, (char)(value | 0x80));
+    buffer_add_char(buffer, (char)value);
+}
 /* Its bytes, as this machine has them. */
 static inline void buffer_put_u32(struct buffer *buffer, uint32_t value) {
     buffer_add(buffer, (struct text){(const char *)&value, sizeof value});
@@ -400,8 +406,19 @@ void out_remove_temporaries(void);
 /* Escapers, each for one kind of place. Bytes that are not valid UTF-8 come out as U+FFFD (xml, json), or are kept (csv). */
 void buffer_add_xml(struct buffer *buffer, struct text t);  /* text and quoted attributes; control characters too */
 void buffer_add_json(struct buffer *buffer, struct text t); /* without the quotes; safe inside <script> */
+static inline void buffer_add_json_text(struct buffer *buffer, struct text t) { /* with the quotes */
+    buffer_add_char(buffer, '"');
+    buffer_add_json(buffer, t);
+    buffer_add_char(buffer, '"');
+}
 void buffer_add_csv(struct buffer *buffer, struct text t);  /* always quoted, quotes doubled */
 void buffer_add_shown(struct buffer *buffer, struct text t); /* for a terminal: controls and escapes as \xNN */
+
+/* Packs for gzip, without a name or a time in it: the same bytes always. */
+struct gzip;
+struct gzip *gzip_new(void);
+void gzip_add(struct gzip *gzip, struct text plain, struct buffer *packed); /* appends what is ready */
+void gzip_end(struct gzip *gzip, struct buffer *packed);                    /* the rest; frees it */
 
 /* Writes what `make` adds to an empty buffer for each item 0 … items-1, in order, though up to `threads` threads make them; what is held
    is one item a thread. Items after one that failed, or that the output no longer takes, are not made. */

@@ -177,6 +177,7 @@ int command_doctor(int argc, char **argv);
 int command_profile(int argc, char **argv);
 int command_record(int argc, char **argv);
 int command_diff(int argc, char **argv);
+int command_export(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_trace(int argc, char **argv);
 int command_enrich(int argc, char **argv);

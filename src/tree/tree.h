@@ -139,6 +139,11 @@ struct sample {
     uint32_t cpu;   /* UINT32_MAX when not recorded */
 };
 
+/* Without one the time is 0 or all ones; perf gives what it summed up in the kernel a time of its own, at the end of all. */
+static inline bool sample_has_time(const struct sample *sample) {
+    return sample->time != 0 && sample->time < UINT64_C(0xffffffff00000000);
+}
+
 struct tree {
     struct strings *strings;
     struct objects *objects; /* NULL for text sources without any */

@@ -9,7 +9,6 @@
 #include "view/view.h"
 
 #include <stdlib.h>
-#include <zlib.h>
 
 #include "view/svg.h"
 
@@ -104,14 +103,6 @@ static bool html_count(struct html *h, struct error *error) {
 
 /* ---- columns ---- */
 
-static void add_varint(struct buffer *buffer, uint64_t value) {
-    while (value >= 0x80) {
-        buffer_add_char(buffer, (char)(value | 0x80));
-        value >>= 7;
-    }
-    buffer_add_char(buffer, (char)value);
-}
-
 struct places {
     struct index index;
     VECTOR(uint32_t) nodes; /* a flame node that is so called, of such an object and kind */
@@ -138,8 +129,8 @@ static void add_nodes(struct html *h, struct places *places) {
     uint32_t id = nodes[0].first_child, number = 0, last_depth = 0;
     while (id) {
         h->order[id] = ++number;
-        add_varint(&h->data, last_depth + 1 - nodes[id].depth);
-        add_varint(&h->data, places_find(places, h->flame, id));
+        buffer_add_varint(&h->data, last_depth + 1 - nodes[id].depth);
+        buffer_add_varint(&h->data, places_find(places, h->flame, id));
         last_depth = nodes[id].depth;
         id = flame_next(h->flame, id);
     }
@@ -167,11 +158,11 @@ static size_t add_cells(struct html *h, const uint32_t *series_number) {
             sum.samples += cells[i].samples;
             sum.weight += cells[i].weight;
         }
-        add_varint(&h->data, h->order[sum.node] - last);
+        buffer_add_varint(&h->data, h->order[sum.node] - last);
         last = h->order[sum.node];
-        add_varint(&h->data, sum.series);
-        add_varint(&h->data, sum.samples);
-        add_varint(&h->data, sum.weight);
+        buffer_add_varint(&h->data, sum.series);
+        buffer_add_varint(&h->data, sum.samples);
+        buffer_add_varint(&h->data, sum.weight);
         written++;
     }
     return written;
@@ -186,18 +177,18 @@ static size_t add_samples(struct html *h, const uint32_t *series_number, uint64_
     for (size_t i = 0; i < tree->samples.count; i++) {
         const struct sample *sample = &tree->samples.items[i];
         const struct naming_entry *series = &h->naming->series.items[sample->series];
-        uint32_t at = series->skip || sample->time == 0 || sample->time == UINT64_MAX
+        uint32_t at = series->skip || !sample_has_time(sample)
                           ? 0
                           : html_node(h, sample->node, series->alternate);
         if (!at)
             continue;
         if (written == 0)
             *start = last = sample->time;
-        add_varint(&h->data, sample->time >= last ? sample->time - last : 0);
+        buffer_add_varint(&h->data, sample->time >= last ? sample->time - last : 0);
         last = sample->time > last ? sample->time : last;
-        add_varint(&h->data, series_number[sample->series]);
-        add_varint(&h->data, h->order[at]);
-        add_varint(&h->data, sample->weight);
+        buffer_add_varint(&h->data, series_number[sample->series]);
+        buffer_add_varint(&h->data, h->order[at]);
+        buffer_add_varint(&h->data, sample->weight);
         written++;
     }
     return written;
@@ -205,15 +196,9 @@ static size_t add_samples(struct html *h, const uint32_t *series_number, uint64_
 
 /* ---- what things are called ---- */
 
-static void json_text(struct buffer *json, struct text t) {
-    buffer_add_char(json, '"');
-    buffer_add_json(json, t);
-    buffer_add_char(json, '"');
-}
-
 static void json_field(struct buffer *json, const char *name, struct text value) {
     buffer_printf(json, "\"%s\":", name);
-    json_text(json, value);
+    buffer_add_json_text(json, value);
     buffer_add_char(json, ',');
 }
 
@@ -225,7 +210,7 @@ static void json_notes(struct buffer *json, const struct notes *notes) {
         note_print(&notes->items[i], &line);
         if (i)
             buffer_add_char(json, ',');
-        json_text(json, buffer_text(&line));
+        buffer_add_json_text(json, buffer_text(&line));
     }
     buffer_add(json, TEXT("],"));
     buffer_release(&line);
@@ -243,11 +228,11 @@ static void json_places(struct html *h, const struct places *places) {
         struct colour c = colour_of_frame(&h->options->colouring, name, object, node->kinds);
         struct text category = categories_of(h->options->categories, name, object, node->kinds);
         buffer_add(json, i ? TEXT(",[") : TEXT("["));
-        json_text(json, svg_shown_name(name));
+        buffer_add_json_text(json, svg_shown_name(name));
         buffer_add_char(json, ',');
-        json_text(json, object);
+        buffer_add_json_text(json, object);
         buffer_add_char(json, ',');
-        json_text(json, category);
+        buffer_add_json_text(json, category);
         buffer_printf(json, ",\"#%02x%02x%02x\",%u]", c.red, c.green, c.blue, node->kinds);
     }
     buffer_add(json, TEXT("],"));
@@ -311,28 +296,6 @@ static void json_series(struct html *h, uint32_t *numbers) {
 
 /* ---- out ---- */
 
-static void pack(struct buffer *packed, struct text plain) {
-    z_stream stream = {0};
-    if (deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-        return;
-    stream.next_in = (Bytef *)plain.data;
-    size_t left = plain.length;
-    int state = Z_OK;
-    while (state == Z_OK) {
-        uInt piece = left > 1u << 30 ? 1u << 30 : (uInt)left;
-        if (stream.avail_in == 0) {
-            stream.avail_in = piece;
-            left -= piece;
-        }
-        vector_reserve(packed, packed->count + (1 << 16));
-        stream.next_out = (Bytef *)packed->items + packed->count;
-        stream.avail_out = 1 << 16;
-        state = deflate(&stream, left ? Z_NO_FLUSH : Z_FINISH);
-        packed->count = (size_t)((char *)stream.next_out - packed->items);
-    }
-    deflateEnd(&stream);
-}
-
 static void write_base64(struct out *out, struct text t) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const unsigned char *p = (const unsigned char *)t.data;
@@ -357,7 +320,9 @@ static void write_page(struct html *h, struct out *out) {
     buffer_add(&plain, (struct text){(const char *)&length, sizeof length});
     buffer_add(&plain, buffer_text(&h->json));
     buffer_add(&plain, buffer_text(&h->data));
-    pack(&packed, buffer_text(&plain));
+    struct gzip *gzip = gzip_new();
+    gzip_add(gzip, buffer_text(&plain), &packed);
+    gzip_end(gzip, &packed);
     svg_add_xml(&title, text_of(h->options->title ? h->options->title : "Flame Graph"));
     out_text(out, page_head_text);
     out_text(out, TEXT("<title>"));

@@ -186,13 +186,21 @@ struct text state_name(uint8_t state) {
 }
 
 /* Text may know a thread's number and not its process's. */
-static void add_numbers(struct buffer *name, const struct thread *thread, enum report_by by) {
+static void add_numbers(struct buffer *name, const struct thread *thread, bool with_tid) {
     if (thread->pid >= 0)
         buffer_printf(name, "-%d", thread->pid);
-    else if (by == BY_THREAD)
+    else if (with_tid)
         buffer_add(name, TEXT("-?"));
-    if (by == BY_THREAD)
+    if (with_tid)
         buffer_printf(name, "/%d", thread->tid);
+}
+
+void thread_name(const struct tree *tree, const struct series *series, bool with_tid,
+                 struct buffer *name) {
+    if (series->comm || series->thread)
+        tree_add_comm(tree, series, name);
+    if (series->thread)
+        add_numbers(name, &tree->threads.items[series->thread], with_tid);
 }
 
 struct report *report_of_threads(const struct tree *tree, enum report_by by, bool by_samples) {
@@ -204,14 +212,11 @@ struct report *report_of_threads(const struct tree *tree, enum report_by by, boo
     for (size_t i = 1; i < tree->cells.count; i++) {
         const struct cell *cell = &tree->cells.items[i];
         const struct series *series = &tree->series.items[cell->series];
-        const struct thread *thread = &tree->threads.items[series->thread];
         name.count = 0;
         if (by == BY_STATE)
             buffer_add(&name, state_name(series->state));
-        else if (series->comm || series->thread)
-            tree_add_comm(tree, series, &name);
-        if (series->thread && by != BY_STATE)
-            add_numbers(&name, thread, by);
+        else
+            thread_name(tree, series, by == BY_THREAD, &name);
         if (!name.count)
             buffer_add(&name, TEXT("[unknown]"));
         uint32_t number = builder_row(&b, buffer_text(&name), TEXT(""));

@@ -225,6 +225,9 @@ struct report {
 /* Functions, objects or categories. Root frames (comms) are no functions. */
 struct report *report_of_flame(const struct flame *flame, const struct categories *categories, enum report_by by);
 struct text state_name(uint8_t state); /* "on-cpu", "sleep", "disk", "preempted" */
+/* Adds "comm-PID/TID", or "comm-PID"; nothing where the source knows no thread. */
+void thread_name(const struct tree *tree, const struct series *series, bool with_tid,
+                 struct buffer *name);
 /* Threads or processes: "comm-PID/TID" or "comm-PID"; or states. */
 struct report *report_of_threads(const struct tree *tree, enum report_by by, bool by_samples);
 void report_free(struct report *report);

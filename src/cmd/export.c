@@ -1,0 +1,134 @@
+#include "cmd/cmd.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "export/export.h"
+
+static const struct export_format *format;
+static bool no_lines;
+
+static void add_formats(struct buffer *names) {
+    for (const struct export_format *f = export_formats; f->name; f++)
+        buffer_printf(names, "%s%s", f == export_formats ? "" : ", ", f->name);
+}
+
+static bool set_format(const char *value, struct error *error) {
+    format = export_format_named(value);
+    if (format)
+        return true;
+    struct buffer names = {0};
+    add_formats(&names);
+    error_set(error, ERROR_USAGE, "'%s' is none of %.*s", value, TEXT_ARGS(buffer_text(&names)));
+    buffer_release(&names);
+    return false;
+}
+
+static const struct option options_export[] = {
+    {"to", 0, OPTION_CALL, set_format, "FORMAT",
+     "speedscope (JSON), pprof (profile.proto, packed with gzip); found by how FILE of -o ends, "
+     "where that says: .speedscope.json, .pb.gz, .pprof"},
+    {"no-lines", 0, OPTION_FLAG, &no_lines, NULL,
+     "pprof: do not look for the source lines of frames, which takes most of the time of large "
+     "programs"},
+    {"show-state", 0, OPTION_FLAG, &request.naming.show_state, NULL,
+     "the first frame says why a thread waits: [sleep], [disk], [preempted]; [on-cpu] under "
+     "--wall"},
+    {"force", 0, OPTION_FLAG, &request.force, NULL, "write more than 4 GB"},
+    {0},
+};
+
+static const struct option_group groups[] = {
+    {"Format", options_export},
+    OPTION_GROUPS_OF_PROFILES,
+    {0},
+};
+
+static const struct syntax syntax = {
+    "export",
+    "FILE… --to FORMAT",
+    "A profile for other tools, from anything wick can read, with the sums that wick itself\n"
+    "shows. Threads and events stay apart, in order of time where the source has time. Several\n"
+    "files add up.",
+    groups,
+};
+
+/* What the profile is called: the file, without the way to it. */
+static const char *title(void) {
+    const char *path = request.operands.count ? request.operands.items[0] : "-";
+    const char *slash = strrchr(path, '/');
+    return strcmp(path, "-") == 0 ? "standard input" : slash && slash[1] ? slash + 1 : path;
+}
+
+static bool write_to(struct out *out, const struct source *source, struct notes *notes,
+                     struct error *error) {
+    request.naming.no_comm = true; /* it is the thread's name */
+    request.naming.is_script_text = source->profile == NULL;
+    struct naming *naming = naming_of_tree(source->tree, &request.naming);
+    notes_merge(notes, &source->tree->notes);
+    naming_notes(source->tree, naming, notes);
+    notes_sort(notes);
+    struct export_options options = {
+        .shape = &request.flame,
+        .title = title(),
+        .measure = request.import.profile.times == TIMES_BOTH ? "wall" : NULL,
+        .notes = notes,
+        .force = request.force,
+    };
+    bool fine = export_write(out, format, source->tree, naming, &options, error);
+    naming_free(naming);
+    return fine;
+}
+
+static int write_export(const struct source *source, struct notes *notes) {
+    struct error error;
+    struct out out;
+    if (!output_open(&out, &error))
+        return fail(&error);
+    if (!write_to(&out, source, notes, &error)) {
+        out_discard(&out);
+        return fail(&error);
+    }
+    return out_commit(&out, &error) ? 0 : fail(&error);
+}
+
+/* Not 0: the exit status, and why was printed. */
+static int choose_format(void) {
+    bool to_terminal =
+        (!request.output || strcmp(request.output, "-") == 0) && isatty(STDOUT_FILENO);
+    if (!format && request.output)
+        format = export_format_of_path(request.output);
+    if (!format) {
+        struct buffer names = {0};
+        add_formats(&names);
+        int status =
+            fail_usage("export", "--to which format? one of %.*s", TEXT_ARGS(buffer_text(&names)));
+        buffer_release(&names);
+        return status;
+    }
+    if (no_lines && !format->has_lines)
+        return fail_usage("export", "--no-lines: %s has no lines", format->name);
+    if (format->is_binary && to_terminal)
+        return fail_usage("export", "%s is nothing for a terminal: -o FILE", format->name);
+    return 0;
+}
+
+int command_export(int argc, char **argv) {
+    int status = 0;
+    if (!request_find_compat(argc, argv, &status) || !request_parse(&syntax, argc, argv, &status))
+        return status;
+    if ((status = choose_format()))
+        return status;
+    request.import.profile.keep_samples = format->has_time;
+    request.import.timed_only = true;
+    request.import.profile.source_lines |= format->has_lines && !no_lines;
+    struct source source;
+    if (!open_source(&source, "export", &status))
+        return status;
+    struct notes notes = {0};
+    status = write_export(&source, &notes);
+    print_notes(&notes);
+    notes_release(&notes);
+    source_close(&source);
+    return status;
+}

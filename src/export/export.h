@@ -1,0 +1,54 @@
+/*
+ * export: the tree as other tools read it, one file for each format.
+ *
+ * Every format is written from an outline (outline.h): the tree in an order of content, named as views name it, with what was counted
+ * for each measure and thread. So sums are those of wick's own views, and bytes the same with any number of threads, locale and clock.
+ *
+ * A format is one line in the table of export.c and one function.
+ */
+#ifndef WICK_EXPORT_H
+#define WICK_EXPORT_H
+
+#include "base/base.h"
+#include "tree/tree.h"
+#include "view/view.h"
+
+struct export_options {
+    const struct flame_options
+        *shape;          /* by_samples, fold_recursion and max_depth; the others are not heeded */
+    const char *title;   /* what the profile is called */
+    const char *measure; /* all events are this one: "wall"; NULL: each is its own */
+    const struct notes *notes; /* written where a format has room for them; sorted; NULL: none */
+    bool force;                /* even if it takes more than 4 GB */
+};
+
+struct outline;
+
+/* What an outline tells apart. */
+enum detail {
+    DETAIL_FUNCTIONS, /* functions: name, object and source file */
+    DETAIL_LINES,     /* their lines */
+    DETAIL_ADDRESSES, /* places in code */
+};
+
+struct export_format {
+    const char *name;
+    const char *what;     /* for --help: "the JSON of speedscope" */
+    const char *suffixes; /* how its files' names end, divided by spaces */
+    enum detail detail;
+    bool has_time;  /* takes samples in their order, where the source keeps them */
+    bool has_lines; /* has room for source lines */
+    bool is_binary; /* nothing for a terminal */
+    bool (*write)(struct out *out, const struct outline *outline, struct error *error);
+};
+extern const struct export_format export_formats[];                /* ends with a NULL name */
+const struct export_format *export_format_named(const char *name); /* NULL: there is none */
+/* By how the path ends; NULL: no format's files end so. */
+const struct export_format *export_format_of_path(const char *path);
+
+/* Writes the resolved and named tree. Fails where there is nothing to write, or more than the format can hold. */
+bool export_write(struct out *out, const struct export_format *format, const struct tree *tree,
+                  const struct naming *naming, const struct export_options *options,
+                  struct error *error);
+
+#endif

@@ -1,0 +1,155 @@
+/*
+ * Private to the room: what every format is written from.
+ *
+ * The tree's ids depend on how it was read; an outline's numbers do not. Places, tracks, nodes and entries are sorted by content, nodes so that
+ * parents stand before their children and each subtree is one stretch. Costs the tree's size again, and four bytes a kept sample.
+ */
+#ifndef WICK_EXPORT_OUTLINE_H
+#define WICK_EXPORT_OUTLINE_H
+
+#include "export/export.h"
+
+/* One frame of a stack, as finely as the format tells frames apart. */
+struct place {
+    struct text name;
+    struct text path; /* of its object; empty: none */
+    struct text file; /* source; empty: not known */
+    uint32_t line;    /* from here on 0 where the detail is coarser */
+    uint32_t column;
+    uint32_t object; /* the tree's, for its build id */
+    uint32_t
+        level; /* among the frames of one address: 0 is the function, the rest was inlined into it */
+    uint64_t address; /* in the object's own terms; of a caller, within the call */
+    uint32_t kinds;
+    uint32_t function; /* 1 … function_count: one for each name, path and file */
+};
+
+struct outline_node {
+    uint32_t parent; /* node 0 is the root, and has no place */
+    uint32_t place;
+    uint32_t depth;
+    uint32_t end; /* the subtree is [this, end) */
+};
+
+/* What was counted: an event, or several that are one (time on and off the CPU). */
+struct measure {
+    struct text name;
+    struct text unit; /* as the tree has it: "ns", "samples", "cycles" */
+};
+
+/* What one thread did, by one measure. */
+struct track {
+    uint32_t measure;
+    int32_t pid, tid; /* -1: not known */
+    struct text comm; /* as recorded; empty: not known */
+    struct text name; /* comm-PID/TID, or the title where no thread is known */
+    size_t first_entry, entry_count;
+    size_t first_sample, sample_count; /* kept ones, in order */
+    size_t first_left, left_count;     /* entries of what no kept sample stands for */
+    bool has_times;                    /* some of its samples have one */
+    bool has_timed_waits;              /* and some of those are waits */
+    bool waits;                        /* some of it was off the CPU */
+    uint64_t samples, weight;          /* weight: as asked for, samples or period */
+};
+
+/* What was counted on one stack of one track. */
+struct entry {
+    uint32_t track;
+    uint32_t node;
+    uint32_t state;
+    uint64_t samples;
+    uint64_t weight;
+};
+
+struct outline {
+    const struct tree *tree;
+    const struct naming *naming;
+    const struct export_options *options;
+    enum detail detail;
+    VECTOR(struct place) places; /* [0] is none */
+    uint32_t function_count;
+    VECTOR(struct outline_node) nodes;
+    VECTOR(struct measure) measures;
+    VECTOR(struct track) tracks;
+    VECTOR(struct entry) entries; /* by (track, state, node) */
+    VECTOR(struct entry) left;
+    uint32_t *samples;              /* the tree's, track by track, in order */
+    uint32_t *series_tracks;        /* by series: its track, or NO_TRACK */
+    uint32_t **series_nodes;        /* by series, by tree node: the node here */
+    VECTOR(uint32_t *) node_tables; /* which own those */
+    uint64_t first_time;            /* of all samples that have one; 0 where none has */
+    struct arena arena;
+};
+
+#define NO_TRACK UINT32_MAX
+
+/* NULL: the weights pass 2^64, or there is nothing. */
+struct outline *outline_new(const struct tree *tree, const struct naming *naming,
+                            const struct export_options *options, enum detail detail,
+                            struct error *error);
+void outline_free(struct outline *outline);
+
+/* What an entry weighs, as it was asked for. */
+static inline uint64_t entry_weight(const struct outline *outline, const struct entry *entry) {
+    return outline->options->shape->by_samples ? entry->samples : entry->weight;
+}
+
+/* The measure's unit, where other tools know it: nanoseconds, microseconds, milliseconds, seconds, bytes; else NULL. */
+const char *measure_unit(const struct outline *outline, uint32_t measure);
+/* The same of what weighs; NULL where samples were asked for. */
+const char *weight_unit(const struct outline *outline, uint32_t measure);
+/* Weights are nanoseconds that can be laid out in time. */
+bool measure_is_time(const struct outline *outline, uint32_t measure);
+
+/* ---- a track in order of time ---- */
+
+/*
+ * Steps are kept samples in order, then what none stands for; or entries where no sample was kept. Where weights are nanoseconds and samples
+ * have times, each is put where it was: a sample stands for the time before it, a wait for the time behind it. Neighbours never overlap:
+ * whoever would begin before the last ended begins there. A gap shorter than half a sample is none.
+ * Elsewhere they follow one another.
+ */
+struct step {
+    uint64_t start; /* since the outline's first_time where the track lies in time, else since 0 */
+    uint64_t weight;
+    uint64_t time; /* of the sample, since first_time; of what has none, the last one's */
+    uint32_t node;
+    uint32_t state;
+};
+struct walk {
+    const struct outline *outline;
+    const struct track *track;
+    size_t next;
+    uint64_t end, time;
+    bool in_time;
+};
+struct walk walk_begin(const struct outline *outline, uint32_t track);
+bool walk_next(struct walk *walk, struct step *step);
+
+/* ---- private to the making of it ---- */
+
+/* places.c: the places of a location, outermost first, or of a series' labels. */
+struct places_of {
+    uint32_t first, count;
+    bool cut;
+};
+struct placing;
+struct placing *placing_new(struct outline *outline);
+void placing_free(struct placing *placing);
+struct places_of placing_location(struct placing *placing, uint32_t location, bool alternate);
+struct places_of placing_series(struct placing *placing, uint32_t series);
+uint32_t placing_get(const struct placing *placing, uint32_t index);
+/* The place of stacks without any frame. */
+uint32_t placing_nothing(struct placing *placing);
+/* Whether they are called the same. */
+bool placing_same_name(const struct placing *placing, uint32_t a, uint32_t b);
+size_t placing_count(const struct placing *placing); /* [0] included */
+/* Sorts the outline's places; moved[old] = new. */
+void placing_sort(struct placing *placing, uint32_t *moved);
+
+/* tracks.c: measures, tracks and which series belongs to which. */
+void tracks_find(struct outline *outline);
+/* steps.c: kept samples by track, and what is left without one; after entries are in order. */
+void steps_find(struct outline *outline);
+
+#endif

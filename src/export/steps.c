@@ -1,0 +1,173 @@
+/*
+ * Tracks in order of time.
+ *
+ * What the kept samples add up to is compared with what was counted, stack by stack: time that no sample stands for is in the tree all the
+ * same, and no total may lack it. Costs a binary search a sample.
+ */
+#include "export/outline.h"
+
+#include <stdlib.h>
+
+static uint32_t sample_track(const struct outline *o, const struct sample *sample) {
+    return o->series_nodes[sample->series] ? o->series_tracks[sample->series] : NO_TRACK;
+}
+
+/* The entry of a kept sample, which was counted there. */
+static struct entry *entry_find(const struct outline *o, struct entry *entries,
+                                const struct track *track, uint32_t state, uint32_t node) {
+    size_t low = track->first_entry, high = low + track->entry_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct entry *entry = &entries[middle];
+        if (entry->state < state || (entry->state == state && entry->node < node))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    struct entry *found = &entries[low];
+    bool there = low < track->first_entry + track->entry_count && found->state == state &&
+                 found->node == node;
+    return there ? found : NULL;
+}
+
+/* Takes a kept sample off what was counted. */
+static void entry_take(const struct outline *o, struct entry *entries, const struct sample *sample,
+                       uint32_t track) {
+    uint32_t node = o->series_nodes[sample->series][sample->node];
+    uint32_t state = o->tree->series.items[sample->series].state;
+    struct entry *entry = entry_find(o, entries, &o->tracks.items[track], state, node);
+    if (!entry)
+        return;
+    entry->samples -= entry->samples > 0;
+    entry->weight -= sample->weight < entry->weight ? sample->weight : entry->weight;
+}
+
+/* By track, in the order that they are in. */
+static void sort_samples(struct outline *o) {
+    const struct tree *tree = o->tree;
+    size_t *ends = memory_zero(o->tracks.count + 1, sizeof *ends);
+    for (size_t i = 0; i < tree->samples.count; i++) {
+        uint32_t track = sample_track(o, &tree->samples.items[i]);
+        if (track != NO_TRACK)
+            ends[track + 1]++;
+    }
+    for (size_t i = 0; i < o->tracks.count; i++) {
+        o->tracks.items[i].first_sample = ends[i];
+        o->tracks.items[i].sample_count = ends[i + 1];
+        ends[i + 1] += ends[i];
+    }
+    o->samples = memory_resize(NULL, tree->samples.count + 1, sizeof *o->samples);
+    for (size_t i = 0; i < tree->samples.count; i++) {
+        uint32_t track = sample_track(o, &tree->samples.items[i]);
+        if (track != NO_TRACK)
+            o->samples[ends[track]++] = (uint32_t)i;
+    }
+    free(ends);
+}
+
+/* When what a sample stands for began, where weights are nanoseconds: the wait that it begins, or the time up to it. */
+static uint64_t sample_start(const struct outline *o, const struct sample *sample, bool is_time) {
+    bool wait = o->tree->series.items[sample->series].state != STATE_ON;
+    if (wait || !is_time)
+        return sample->time;
+    return sample->time > sample->weight ? sample->time - sample->weight : 0;
+}
+
+static void find_times(struct outline *o) {
+    bool any = false;
+    for (size_t i = 0; i < o->tracks.count; i++) {
+        struct track *track = &o->tracks.items[i];
+        bool is_time = measure_is_time(o, track->measure);
+        for (size_t k = 0; k < track->sample_count; k++) {
+            const struct sample *sample =
+                &o->tree->samples.items[o->samples[track->first_sample + k]];
+            if (!sample_has_time(sample))
+                continue;
+            uint64_t start = sample_start(o, sample, is_time);
+            o->first_time = any && o->first_time < start ? o->first_time : start;
+            any = track->has_times = true;
+            track->has_timed_waits |= o->tree->series.items[sample->series].state != STATE_ON;
+        }
+    }
+}
+
+void steps_find(struct outline *o) {
+    const struct tree *tree = o->tree;
+    sort_samples(o);
+    find_times(o);
+    struct entry *rest = memory_resize(NULL, o->entries.count, sizeof *rest);
+    memcpy(rest, o->entries.items, o->entries.count * sizeof *rest);
+    for (size_t i = 0; i < tree->samples.count; i++) {
+        uint32_t track = sample_track(o, &tree->samples.items[i]);
+        if (track != NO_TRACK)
+            entry_take(o, rest, &tree->samples.items[i], track);
+    }
+    for (size_t i = 0; i < o->entries.count; i++) {
+        struct track *track = &o->tracks.items[rest[i].track];
+        if (!rest[i].samples && !rest[i].weight)
+            continue;
+        if (!track->left_count++)
+            track->first_left = o->left.count;
+        vector_push(&o->left, rest[i]);
+    }
+    free(rest);
+}
+
+/* ---- walking ---- */
+
+static const struct sample *track_sample(const struct walk *walk) {
+    const struct outline *o = walk->outline;
+    return &o->tree->samples.items[o->samples[walk->track->first_sample + walk->next]];
+}
+
+struct walk walk_begin(const struct outline *o, uint32_t number) {
+    const struct track *track = &o->tracks.items[number];
+    struct walk walk = {.outline = o, .track = track};
+    walk.in_time = track->has_times && measure_is_time(o, track->measure);
+    if (walk.in_time && sample_has_time(track_sample(&walk)))
+        walk.end = sample_start(o, track_sample(&walk), true) - o->first_time;
+    return walk;
+}
+
+/* Of a thread that is known to run or to wait all the time, only waits say when they began; what ran lies between them. */
+static uint64_t place_in_time(const struct walk *walk, const struct step *step) {
+    bool wait = step->state != STATE_ON;
+    uint64_t start = step->time;
+    if (!wait)
+        start = walk->track->has_timed_waits || step->weight > start ? 0 : start - step->weight;
+    uint64_t least_gap = wait ? 1 : step->weight / 2 + 1;
+    return start >= saturating_add(walk->end, least_gap) ? start : walk->end;
+}
+
+static void step_of_sample(struct walk *walk, const struct sample *sample, struct step *step) {
+    const struct outline *o = walk->outline;
+    *step = (struct step){.start = walk->end,
+                          .weight = o->options->shape->by_samples ? 1 : sample->weight,
+                          .time = walk->time,
+                          .node = o->series_nodes[sample->series][sample->node],
+                          .state = o->tree->series.items[sample->series].state};
+    if (!sample_has_time(sample))
+        return;
+    uint64_t time = sample->time - o->first_time;
+    step->time = walk->time = time > walk->time ? time : walk->time;
+    if (walk->in_time)
+        step->start = place_in_time(walk, step);
+}
+
+bool walk_next(struct walk *walk, struct step *step) {
+    const struct outline *o = walk->outline;
+    const struct track *track = walk->track;
+    if (walk->next < track->sample_count) {
+        step_of_sample(walk, track_sample(walk), step);
+    } else if (walk->next - track->sample_count < track->left_count) {
+        const struct entry *entry =
+            &o->left.items[track->first_left + walk->next - track->sample_count];
+        *step =
+            (struct step){walk->end, entry_weight(o, entry), walk->time, entry->node, entry->state};
+    } else {
+        return false;
+    }
+    walk->next++;
+    walk->end = saturating_add(step->start, step->weight);
+    return true;
+}

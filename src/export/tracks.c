@@ -1,0 +1,123 @@
+/*
+ * Measures and tracks: what was counted, and of whom. Series that differ in nothing that a format shows (lives of one thread, how stacks
+ * end) are one track; so are, under --wall, a thread's time on and off the CPU.
+ */
+#include "export/outline.h"
+
+#include <stdlib.h>
+
+struct track_key {
+    uint32_t series;
+    struct text event, unit, comm;
+    int32_t pid, tid;
+};
+
+static int order_measure(const struct track_key *a, const struct track_key *b) {
+    int order = text_compare(a->event, b->event);
+    return order ? order : text_compare(a->unit, b->unit);
+}
+
+static int order_track(const void *a, const void *b) {
+    const struct track_key *x = a, *y = b;
+    int order = order_measure(x, y);
+    if (!order)
+        order = (x->pid > y->pid) - (x->pid < y->pid);
+    if (!order)
+        order = (x->tid > y->tid) - (x->tid < y->tid);
+    return order ? order : text_compare(x->comm, y->comm);
+}
+
+/* As it is shown: ":TID" where none was recorded. */
+static struct text comm_of(struct outline *o, const struct series *series) {
+    struct buffer comm = {0};
+    if (series->comm || series->thread)
+        tree_add_comm(o->tree, series, &comm);
+    struct text kept = arena_copy(&o->arena, buffer_text(&comm));
+    buffer_release(&comm);
+    return kept;
+}
+
+static struct track_key key_of_series(struct outline *o, uint32_t id) {
+    const struct tree *tree = o->tree;
+    const struct series *series = &tree->series.items[id];
+    const struct event *event = tree_event(tree, series->event);
+    const struct thread *thread = series->thread ? &tree->threads.items[series->thread] : NULL;
+    struct text name = strings_get(tree->strings, event->name);
+    return (struct track_key){.series = id,
+                              .event = o->options->measure ? text_of(o->options->measure) : name,
+                              .unit = strings_get(tree->strings, event->unit),
+                              .comm = comm_of(o, series),
+                              .pid = thread ? thread->pid : -1,
+                              .tid = thread ? thread->tid : -1};
+}
+
+static struct text track_name(struct outline *o, uint32_t series) {
+    struct buffer name = {0};
+    thread_name(o->tree, &o->tree->series.items[series], true, &name);
+    if (!name.count)
+        buffer_add(&name, text_of(o->options->title));
+    struct text kept = arena_copy(&o->arena, buffer_text(&name));
+    buffer_release(&name);
+    return kept;
+}
+
+static void push_track(struct outline *o, const struct track_key *key, bool new_measure) {
+    if (new_measure)
+        vector_push(&o->measures, ((struct measure){key->event, key->unit}));
+    vector_push(&o->tracks, ((struct track){.measure = (uint32_t)o->measures.count - 1,
+                                            .pid = key->pid,
+                                            .tid = key->tid,
+                                            .comm = key->comm,
+                                            .name = track_name(o, key->series)}));
+}
+
+void tracks_find(struct outline *o) {
+    size_t count = o->tree->series.count;
+    VECTOR(struct track_key) keys = {0};
+    bool *used = memory_zero(count, sizeof *used);
+    for (size_t i = 1; i < o->tree->cells.count; i++)
+        used[o->tree->cells.items[i].series] = true;
+    for (uint32_t i = 1; i < count; i++)
+        if (used[i] && !o->naming->series.items[i].skip)
+            vector_push(&keys, key_of_series(o, i));
+    if (keys.count)
+        qsort(keys.items, keys.count, sizeof *keys.items, order_track);
+    o->series_tracks = memory_resize(NULL, count, sizeof *o->series_tracks);
+    memset(o->series_tracks, 0xff, count * sizeof *o->series_tracks);
+    for (size_t i = 0; i < keys.count; i++) {
+        const struct track_key *key = &keys.items[i];
+        if (i == 0 || order_track(key - 1, key) != 0)
+            push_track(o, key, i == 0 || order_measure(key - 1, key) != 0);
+        o->series_tracks[key->series] = (uint32_t)o->tracks.count - 1;
+    }
+    free(used);
+    vector_release(&keys);
+}
+
+const char *measure_unit(const struct outline *o, uint32_t measure) {
+    static const struct {
+        const char *name, *unit;
+    } known[] = {{"ns", "nanoseconds"},
+                 {"us", "microseconds"},
+                 {"µs", "microseconds"},
+                 {"ms", "milliseconds"},
+                 {"s", "seconds"},
+                 {"seconds", "seconds"},
+                 {"bytes", "bytes"},
+                 {"nanoseconds", "nanoseconds"},
+                 {"microseconds", "microseconds"},
+                 {"milliseconds", "milliseconds"}};
+    for (size_t i = 0; i < COUNT_OF(known); i++)
+        if (text_equal(o->measures.items[measure].unit, text_of(known[i].name)))
+            return known[i].unit;
+    return NULL;
+}
+
+const char *weight_unit(const struct outline *o, uint32_t measure) {
+    return o->options->shape->by_samples ? NULL : measure_unit(o, measure);
+}
+
+bool measure_is_time(const struct outline *o, uint32_t measure) {
+    const char *unit = weight_unit(o, measure);
+    return unit && strcmp(unit, "nanoseconds") == 0;
+}
