@@ -34,9 +34,11 @@ static bool step_by_frame_record(struct state *state, uint64_t fp) {
 /* A function that was running when the sample was taken may not have made its frame record yet, or never: then the link register is
    the caller, and the stack is as the caller left it. elfutils moves sp to the record there, which loses callers that
    are described by rules relative to sp (the vdso, which has no rules, called from libc, which has). */
-static bool fallback(struct state *state, bool is_running) {
+static bool fallback(struct state *state, bool *is_running) {
     uint64_t fp = has_register(state, FP) ? state->value[FP] : 0, saved;
-    if (!is_running)
+    bool was_running = *is_running;
+    *is_running = false;
+    if (!was_running)
         return step_by_frame_record(state, fp);
     uint64_t pc = has_register(state, LR) ? state->value[LR] : 0;
     if (pc == 0)

@@ -38,8 +38,8 @@ struct machine {
     /* Takes pc, sp and the rest over from perf's numbering. False: one that is needed is missing. */
     bool (*load)(struct state *state, uint64_t mask, const uint8_t *values);
     /* The caller without any rule, by frame pointer. `is_running`: the frame was interrupted, by the sample or a signal, so
-       registers are as it left them. False: there is no way on. */
-    bool (*fallback)(struct state *state, bool is_running);
+       registers are as it left them; then, of the caller. False: there is no way on. */
+    bool (*fallback)(struct state *state, bool *is_running);
     /* Whether `pc` is the code that returns from a signal handler, for files without rules for it; or NULL. `is_call`: it is a
        return address. */
     bool (*is_trampoline)(struct state *state, bool is_call);

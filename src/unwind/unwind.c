@@ -246,13 +246,17 @@ static enum unwind_ending ending_of_miss(const struct state *state,
                : UNWIND_BROKEN;
 }
 
+/* `is_running`: whether the frame was interrupted, where it is; then, of its caller. */
 static bool step(struct state *state, const struct machine *machine, const struct entry *entry,
-                 bool is_running) {
+                 bool *is_running) {
+    bool was_running = *is_running;
+    *is_running = entry->flags & ENTRY_TRAMPOLINE;
     state->memory.missed = 0;
     if (entry->row)
-        return step_by_row(state, machine, entry->row, is_running);
-    if (entry->flags & ENTRY_TRAMPOLINE)
+        return step_by_row(state, machine, entry->row, was_running);
+    if (*is_running)
         return machine->leave_signal(state);
+    *is_running = was_running;
     return machine->fallback(state, is_running);
 }
 
@@ -346,18 +350,17 @@ static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
             return UNWIND_TRUNCATED;
         bool throws = entry->row && entry->row->throws && !unwinder->options.compat_perf;
         uint64_t way = throws ? state->value[machine->handler] : 0;
-        if (!step(state, machine, entry, is_running))
+        if (!step(state, machine, entry, &is_running))
             return ending_of_miss(state, sample, left_stack);
         if (state->pc == 0)
             return UNWIND_COMPLETE;
-        is_running = is_trampoline;
+        left_stack |=
+            is_running && state->value[machine->stack] - state->memory.base > state->memory.size;
         if (throws) {
             is_running |= entry->row->landing;
             if (!is_running && walk_to_handler(unwinder, state, way, machine, sample, stack, last))
                 return UNWIND_COMPLETE;
         }
-        left_stack |=
-            is_trampoline && state->value[machine->stack] - state->memory.base > state->memory.size;
     }
 }
 

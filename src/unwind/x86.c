@@ -118,15 +118,21 @@ static bool is_trampoline_32(struct state *state, bool is_call) {
     return is_call && is_in_vdso(state);
 }
 
-/* On the stack: the signal's number, then either the registers, or pointers to siginfo (128 bytes) and ucontext, which follow, the registers
-   20 bytes into the latter. They are: gs fs es ds edi esi ebp esp ebx edx ecx eax, two others, eip. */
-static bool leave_signal_32(struct state *state) {
-    static const uint8_t places[8] = {11, 10, 9, 8, 7, 6, 5, 4}; /* by DWARF number */
-    struct memory *memory = &state->memory;
-    uint64_t sp = state->value[ESP], registers = sp + 4, info, context, value;
+/* Where a signal's frame has the registers. On the stack: the signal's number, then either these, or pointers to siginfo (128 bytes) and
+   ucontext, which follow, the registers 20 bytes into the latter. */
+static uint64_t signal_registers(const struct memory *memory, uint64_t sp) {
+    uint64_t info, context;
     if (memory_stack_word(memory, sp + 4, &info) && info == sp + 12 &&
         memory_stack_word(memory, sp + 8, &context) && context == info + 128)
-        registers = context + 20;
+        return context + 20;
+    return sp + 4;
+}
+
+/* They are: gs fs es ds edi esi ebp esp ebx edx ecx eax, two others, eip cs eflags esp ss. */
+static bool load_registers(struct state *state, uint64_t registers) {
+    static const uint8_t places[8] = {11, 10, 9, 8, 7, 6, 5, 4}; /* by DWARF number */
+    struct memory *memory = &state->memory;
+    uint64_t value;
     if (!memory_word(memory, registers + 14 * 4, &state->pc))
         return false;
     state->present = 0;
@@ -136,11 +142,40 @@ static bool leave_signal_32(struct state *state) {
     return has_register(state, ESP);
 }
 
-static bool fallback_64(struct state *state, bool is_running) {
+static bool leave_signal_32(struct state *state) {
+    return load_registers(state, signal_registers(&state->memory, state->value[ESP]));
+}
+
+static bool are_registers(const struct memory *memory, uint64_t at) {
+    enum { CS = 0x23, SS = 0x2b }; /* of 32-bit processes on a 64-bit kernel */
+    uint64_t sp, cs, sp_again, ss;
+    return memory_stack_word(memory, at + 7 * 4, &sp) &&
+           memory_stack_word(memory, at + 15 * 4, &cs) &&
+           memory_stack_word(memory, at + 17 * 4, &sp_again) &&
+           memory_stack_word(memory, at + 18 * 4, &ss) && cs == CS && ss == SS && sp == sp_again;
+}
+
+/* What handlers return to was itself interrupted, mostly in the kernel. It pops the signal's number first, where no pointers follow that. Which
+   code of the vdso it is, only the stack tells. */
+static bool leave_sigreturn(struct state *state) {
+    uint64_t sp = state->value[ESP];
+    const uint64_t places[] = {signal_registers(&state->memory, sp), sp};
+    if (!is_in_vdso(state))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(places); i++)
+        if (are_registers(&state->memory, places[i]))
+            return load_registers(state, places[i]);
+    return false;
+}
+
+static bool fallback_64(struct state *state, bool *is_running) {
+    *is_running = false;
     return step_by_frame_pointer(state, 6, 7);
 }
-static bool fallback_32(struct state *state, bool is_running) {
-    return (is_running && leave_vdso(state)) || step_by_frame_pointer(state, 5, 4);
+static bool fallback_32(struct state *state, bool *is_running) {
+    bool was_running = *is_running;
+    *is_running = was_running && leave_sigreturn(state);
+    return *is_running || (was_running && leave_vdso(state)) || step_by_frame_pointer(state, 5, 4);
 }
 
 const struct machine machine_x86_64 = {.elf = EM_X86_64,

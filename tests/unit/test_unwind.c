@@ -94,9 +94,9 @@ struct bench {
     uint64_t words[8192];
 };
 
-static void bench_open(struct bench *b, enum unwind_arch arch, bool compat) {
+static void bench_open_in(struct bench *b, struct text code, enum unwind_arch arch, bool compat) {
     struct objects_options none = {0};
-    struct object_identity identity = {.path = TEXT("//anon"), .kind = OBJECT_NONE};
+    struct object_identity identity = {.path = code, .kind = OBJECT_NONE};
     struct key key = {0};
     struct space_cursor cursor = {0};
     struct space_at at;
@@ -118,6 +118,10 @@ static void bench_open(struct bench *b, enum unwind_arch arch, bool compat) {
                                        .stack_dumped = 256,
                                        .user = at.user,
                                        .epoch = (uint32_t)at.epochs};
+}
+
+static void bench_open(struct bench *b, enum unwind_arch arch, bool compat) {
+    bench_open_in(b, TEXT("//anon"), arch, compat);
 }
 
 static void bench_close(struct bench *b) {
@@ -250,6 +254,40 @@ static void test_i386(void **unused) {
 }
 
 /* A push that the rules don't know of: the word behind what is no code, if it stands behind a call. */
+static void run_in_vdso(struct bench *b, const uint32_t *words, size_t size) {
+    bench_open_in(b, TEXT("[vdso]"), UNWIND_X86_64, false);
+    b->sample.abi = PERF_SAMPLE_REGS_ABI_32;
+    memcpy(b->words, words, size);
+    b->registers[IP] = CODE + 1;
+    b->registers[SP] = STACK;
+    bench_run(b);
+}
+
+/* A handler's return, interrupted before and after it popped the signal's number; and with pointers to the registers. */
+static void test_i386_sigreturn(void **unused) {
+    static const uint8_t before[] = {4, 0, 12 + 128 + 20};
+    for (size_t i = 0; i < COUNT_OF(before); i++) {
+        struct bench b;
+        uint32_t words[64] = {0, STACK + 12, STACK + 12 + 128}, *registers = words + before[i] / 4;
+        if (before[i] <= 4)
+            words[1] = 0;
+        registers[7] = registers[17] = STACK + 240;
+        registers[14] = CODE + 0x40;
+        registers[15] = 0x23;
+        registers[18] = 0x2b;
+        run_in_vdso(&b, words, sizeof words);
+        assert_int_equal(b.stack.count, 2);
+        assert_int_equal(b.stack.frames[1].address, CODE + 0x40);
+        assert_false(b.stack.frames[1].call); /* interrupted, not called */
+        bench_close(&b);
+        registers[18] = 0; /* no registers */
+        run_in_vdso(&b, words, sizeof words);
+        assert_int_equal(b.stack.count, 1);
+        assert_int_equal(b.stack.ending, UNWIND_BROKEN);
+        bench_close(&b);
+    }
+}
+
 static void test_i386_mend(void **unused) {
     struct self self = {0};
     self_open(&self);
@@ -471,6 +509,7 @@ int main(void) {
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_i386_mend),
         cmocka_unit_test(test_i386),
+        cmocka_unit_test(test_i386_sigreturn),
         cmocka_unit_test(test_aarch64),
         cmocka_unit_test(test_what_is_missing),
         cmocka_unit_test(test_starts),
