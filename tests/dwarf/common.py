@@ -69,7 +69,7 @@ def record(program, folder, argument, frequency="999", least=100):
         if read.returncode == 0 and read.stdout.count(b"\n") >= least:
             break
         if read.returncode == 0:
-            argument = str(float(argument) * 3)
+            argument = f"{3 * float(argument):g}"  # whole numbers stay whole: some programs read nothing else
     return data
 
 
