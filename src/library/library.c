@@ -3,6 +3,7 @@
  *
  * Everything is worked out when the profile is opened, but for what a writer needs alone.
  */
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -39,6 +40,14 @@ static void tell(struct wick_error *to, const struct error *from) {
                    ? (enum wick_error_kind)from->kind
                    : WICK_ERROR_INPUT;
     snprintf(to->message, sizeof to->message, "%s", from->message);
+}
+
+/* Numbers are read and written as C has them, whatever locale the caller lives in. Returns the caller's, for uselocale(). */
+static locale_t enter_c_locale(void) {
+    static locale_t c; /* for good; one call at a time */
+    if (!c)
+        c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    return uselocale(c);
 }
 
 /* ---- reading ---- */
@@ -101,10 +110,13 @@ struct wick *wick_open(const char *const *paths, size_t path_count,
     struct import_options import = import_options_of(o);
     struct wick *wick = memory_zero(1, sizeof *wick);
     struct error why = {0};
+    locale_t callers = enter_c_locale();
     wick->threads = o->threads;
     bool fine = path_count || error_set(&why, ERROR_USAGE, "there is no file to read");
-    fine = fine && source_open(&wick->source, paths, path_count, &import, &why);
-    if (fine && name_all(wick, o, &why))
+    fine = fine && source_open(&wick->source, paths, path_count, &import, &why) &&
+           name_all(wick, o, &why);
+    uselocale(callers);
+    if (fine)
         return wick;
     tell(error, &why);
     wick_close(wick);
@@ -167,60 +179,61 @@ static bool is_empty(const struct wick *wick, struct error *error) {
     return true;
 }
 
-/* What `fine` says so far, and that the file could be published. */
-static bool finish(struct out *out, bool fine, struct error *why, struct wick_error *error) {
-    if (!fine)
-        out_discard(out);
-    fine = fine && out_commit(out, why);
-    if (!fine)
-        tell(error, why);
-    return fine;
+/* A file on its way out. */
+struct writing {
+    struct out out;
+    struct error why;
+    locale_t callers;
+};
+
+static bool begin(struct writing *w, const char *path) {
+    *w = (struct writing){.callers = enter_c_locale()};
+    return out_open(&w->out, path, &w->why);
 }
 
-static bool begin(struct out *out, const char *path, struct error *why, struct wick_error *error) {
-    bool fine = out_open(out, path, why);
+/* `is_open` is what begin() said, `fine` what came of it; what was written is published or discarded. */
+static bool finish(struct writing *w, bool is_open, bool fine, struct wick_error *error) {
+    if (is_open && fine)
+        fine = out_commit(&w->out, &w->why);
+    else if (is_open)
+        out_discard(&w->out);
     if (!fine)
-        tell(error, why);
+        tell(error, &w->why);
+    uselocale(w->callers);
     return fine;
 }
 
 bool wick_write_folded(struct wick *wick, const char *path, struct wick_error *error) {
-    struct error why = {0};
-    struct out out;
-    if (!begin(&out, path, &why, error))
-        return false;
-    fold_write(&out, wick->flame, &(struct fold_options){0});
-    return finish(&out, true, &why, error);
+    struct writing w;
+    bool is_open = begin(&w, path);
+    if (is_open)
+        fold_write(&w.out, wick->flame, &(struct fold_options){0});
+    return finish(&w, is_open, is_open, error);
 }
 
 bool wick_write_svg(struct wick *wick, const char *path, const struct wick_picture *picture,
                     struct wick_error *error) {
-    struct error why = {0};
-    struct out out;
     struct svg_options options = {.threads = wick->threads,
                                   .title = picture ? picture->title : NULL,
                                   .subtitle = picture ? picture->subtitle : NULL,
                                   .min_width = SVG_MIN_WIDTH};
-    if (!begin(&out, path, &why, error))
-        return false;
-    bool fine = !is_empty(wick, &why);
+    struct writing w;
+    bool is_open = begin(&w, path), fine = is_open && !is_empty(wick, &w.why);
     if (fine)
-        svg_write(&out, wick->flame, &options);
-    return finish(&out, fine, &why, error);
+        svg_write(&w.out, wick->flame, &options);
+    return finish(&w, is_open, fine, error);
 }
 
 bool wick_write_html(struct wick *wick, const char *path, const struct wick_picture *picture,
                      struct wick_error *error) {
-    struct error why = {0};
-    struct out out;
-    struct categories *categories = categories_new(NULL, &why);
+    struct writing w;
+    bool is_open = begin(&w, path);
+    struct categories *categories = is_open ? categories_new(NULL, &w.why) : NULL;
     struct html_options options = {.title = picture ? picture->title : NULL,
                                    .subtitle = picture ? picture->subtitle : NULL,
                                    .categories = categories,
                                    .notes = &wick->notes};
-    bool fine = begin(&out, path, &why, error) &&
-                finish(&out, html_write(&out, wick->source.tree, wick->naming, &options, &why),
-                       &why, error);
+    bool fine = categories && html_write(&w.out, wick->source.tree, wick->naming, &options, &w.why);
     categories_free(categories);
-    return fine;
+    return finish(&w, is_open, fine, error);
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,7 @@ static void test_frames(void **state) {
     } expected[] = {{"", 0, 0, 0, 10}, {"a", 0, 1, 1, 6}, {"b", 1, 2, 2, 5}, {"c", 2, 3, 3, 3}, {"z", 0, 1, 4, 4}};
     struct wick *wick = opened("z 4\na;b;c 3\na 1\na;b 2\n", NULL);
     assert_int_equal(wick_frame_count(wick), 5);
+    assert_true(uselocale((locale_t)0) == LC_GLOBAL_LOCALE); /* the caller's is left as it was */
     for (size_t i = 0; i < 5; i++) {
         struct wick_frame frame = wick_frame_at(wick, i);
         assert_string_equal(frame.name, expected[i].name);
