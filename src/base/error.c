@@ -1,3 +1,6 @@
+/*
+ * An error is one line, whatever a path or a name in it holds: escaping happens here, once, and nowhere else.
+ */
 #include "base/base.h"
 
 #include <errno.h>

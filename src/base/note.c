@@ -1,3 +1,7 @@
+/*
+ * Notes. Threads add them as they come, so any order of adding and merging must give the same ones: counts add up, and of several examples
+ * the one that stands first in the input is kept.
+ */
 #include "base/base.h"
 
 #include <stdio.h>

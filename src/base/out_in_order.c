@@ -1,3 +1,7 @@
+/*
+ * Text that many threads make and one file takes: whoever has made an item waits for its turn to write it. What is held is one item a
+ * thread, and the bytes are the same for any number of them.
+ */
 #include "base/base.h"
 
 #include <pthread.h>

@@ -1,3 +1,6 @@
+/*
+ * Bytes with a length. Names and paths come from files and may hold anything, NULs too, so nothing here looks for an end.
+ */
 #include "base/base.h"
 
 int text_compare(struct text a, struct text b) {

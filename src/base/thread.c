@@ -1,3 +1,7 @@
+/*
+ * Threads for one job at a time. Items are handed out by a counter, in order, so that those who write in order never wait for an item that
+ * nobody has begun.
+ */
 #include "base/base.h"
 
 #include <pthread.h>

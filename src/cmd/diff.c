@@ -1,3 +1,6 @@
+/*
+ * wick diff: both sources to flames, the two to one, and that to any view; or, as inferno does it, two texts to a third.
+ */
 #include "cmd/picture.h"
 
 #include <stdio.h>

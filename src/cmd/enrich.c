@@ -1,3 +1,4 @@
+/* wick enrich: what `wick trace --raw` wrote, with names and lines. */
 #include "cmd/cmd.h"
 #include "trace/trace.h"
 

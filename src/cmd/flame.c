@@ -1,3 +1,6 @@
+/*
+ * wick flame: a source to a flame, and that to a picture; or the source's tree to the page, which makes flames of its own.
+ */
 #include "cmd/picture.h"
 
 #include <stdio.h>

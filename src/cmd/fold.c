@@ -1,3 +1,7 @@
+/*
+ * wick fold: a source to a flame, and that to lines. Under --compat=inferno it has inferno-collapse-perf's options, of which some are
+ * called as wick's and mean something else: two tables, never mixed.
+ */
 #include "cmd/cmd.h"
 
 static const struct option options_fold[] = {

@@ -1,3 +1,4 @@
+/* wick record: what recording.c has settled, and where it goes. */
 #include "cmd/recording.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* wick report: a source to a table. Threads, processes and states are counted on its tree, for a flame no longer knows them. */
 #include "cmd/cmd.h"
 
 static enum report_by by = BY_FUNCTION;

@@ -1,3 +1,4 @@
+/* wick script: the samples of one perf.data in order, as text. */
 #include "cmd/cmd.h"
 
 static const struct option options_perf[] = {

@@ -1,3 +1,6 @@
+/*
+ * wick trace: runs a guest and writes what was counted, also every so many instructions, and also when the run is cut short.
+ */
 #include "cmd/result.h"
 #include "trace/trace.h"
 #include "tree/tree.h"

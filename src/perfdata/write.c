@@ -1,3 +1,7 @@
+/*
+ * Writing perf.data. Where things go is decided by who reads them: perf 6.1 and hotspot as well as wick, also what a recorder left that was
+ * killed or ran out of disk.
+ */
 #include "perfdata/writer.h"
 
 #include <errno.h>

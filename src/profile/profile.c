@@ -1,3 +1,6 @@
+/*
+ * Reading a recording: its passes, in their order, and what is said of it when they are done.
+ */
 #include "profile/profile.h"
 
 #include <stdlib.h>

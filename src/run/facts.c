@@ -1,3 +1,7 @@
+/*
+ * Facts about what was profiled: the program and its inputs by their digests, and the git tree that wick was called in. Git is asked, as
+ * nobody else knows; where it is not there, nothing is said.
+ */
 #include "run/internal.h"
 
 #include <errno.h>

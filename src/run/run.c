@@ -1,3 +1,7 @@
+/*
+ * The directory of a run. It is made under a name that hides, locked as long as its maker lives, and takes its own name in one step: by
+ * rename, or by exchange with what had the name before. What a killed wick left is swept by the next.
+ */
 #include "run/run.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* Filters are lists of a handful: looking through them costs less than anything cleverer. */
 #include "tree/tree.h"
 
 bool filter_event(const struct filter *filter, struct text name) {
