@@ -2,8 +2,7 @@
 #include "cmd/cmd.h"
 
 static const struct option options_perf[] = {
-    {"srcline", 0, OPTION_CALL, set_source_lines, NULL,
-     "file:line below each frame that has one"},
+    {"srcline", 0, OPTION_CALL, set_source_lines, NULL, "file:line below each frame that has one"},
     {"input", 'i', OPTION_LIST, &request.operands, "FILE", "the recording, as perf script has it"},
     {0},
 };

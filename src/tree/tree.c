@@ -88,11 +88,13 @@ uint32_t tree_find_thread(struct tree *tree, int32_t pid, int32_t tid) {
     uint64_t hash = hash_mix((uint32_t)pid, (uint32_t)tid);
     uint32_t bit = tree->whole ? THREAD_OF_PART : 0;
     uint32_t id;
-    for (struct probe p = index_probe(&tree->thread_index, hash); (id = index_next(&tree->thread_index, &p));)
+    for (struct probe p = index_probe(&tree->thread_index, hash);
+         (id = index_next(&tree->thread_index, &p));)
         if (tree->threads.items[id].pid == pid && tree->threads.items[id].tid == tid)
             return id | bit;
     id = (uint32_t)tree->threads.count;
-    vector_push(&tree->threads, ((struct thread){.pid = pid, .tid = tid, .end = UINT64_MAX, .unnamed = true}));
+    vector_push(&tree->threads,
+                ((struct thread){.pid = pid, .tid = tid, .end = UINT64_MAX, .unnamed = true}));
     index_add(&tree->thread_index, hash, id);
     return id | bit;
 }
