@@ -223,7 +223,7 @@ bool worker_wants(struct script_worker *w, struct text name) {
         return filter_event(filter, name);
     if (!w->only.data) /* copied: the line may be in the scratch buffer */
         w->only = strings_get(w->tree->strings, strings_add(w->tree->strings, name));
-    return text_equal(name, w->only);
+    return w->options->compat_inferno ? text_equal(name, w->only) : event_same(name, w->only);
 }
 
 static void worker_other_event(struct script_worker *w, struct text line, struct text name) {

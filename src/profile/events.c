@@ -92,8 +92,14 @@ static void events_choose_first(struct reading *reading) {
         if (!first || event_worth(seen) > event_worth(first))
             first = seen;
     }
-    if (first)
-        first->wanted = true;
+    if (!first)
+        return;
+    const struct perfdata *data = reading->profile->data;
+    struct text name = data->events.items[first - reading->events.items].name;
+    first->wanted = true;
+    for (size_t i = 0; i < reading->events.count; i++)
+        reading->events.items[i].wanted |= reading->events.items[i].role == first->role &&
+                                           event_same(name, data->events.items[i].name);
 }
 
 static void events_choose_named(struct reading *reading) {

@@ -8,6 +8,25 @@ bool filter_event(const struct filter *filter, struct text name) {
     return false;
 }
 
+/* What follows the PMU of one kind of core, or all of the name. */
+static struct text event_without_core(struct text name, bool *hybrid) {
+    static const struct text cores[] = {{"cpu_core/", 9}, {"cpu_atom/", 9}, {"cpu_lowpower/", 13}};
+    for (size_t i = 0; i < COUNT_OF(cores); i++)
+        if (text_starts(name, cores[i])) {
+            *hybrid = true;
+            return text_from(name, cores[i].length);
+        }
+    *hybrid = false;
+    return name;
+}
+
+bool event_same(struct text a, struct text b) {
+    bool of_core_a, of_core_b;
+    struct text rest_a = event_without_core(a, &of_core_a),
+                rest_b = event_without_core(b, &of_core_b);
+    return text_equal(a, b) || (of_core_a && of_core_b && text_equal(rest_a, rest_b));
+}
+
 static bool filter_id(const int32_t *ids, size_t count, int32_t id) {
     for (size_t i = 0; i < count; i++)
         if (ids[i] == id)

@@ -231,6 +231,8 @@ struct filter {
     uint64_t time_to;   /* inclusive */
 };
 bool filter_event(const struct filter *filter, struct text name); /* of named events only: see event_count */
+/* Whether two names are of one event. perf opens it once for each kind of core that a CPU has: cpu_core/cycles/, cpu_atom/cycles/. */
+bool event_same(struct text a, struct text b);
 static inline bool filter_is_set(const struct filter *f) { /* any but the event filter */
     return f->comm_count || f->pid_count || f->tid_count || f->cpu_count || f->has_time;
 }

@@ -53,6 +53,18 @@ static void test_one_line_samples(void **state) {
     expect_inferno("perf", text, "a_b;f 10\nc;f 20\nc;g 30\n"); /* its name for both is "cycles" */
 }
 
+/* A CPU with two kinds of cores: the first event is both kinds'. */
+static void test_both_kinds_of_cores_count(void **state) {
+    const char *text = "p 9 1.0:  100 cpu_core/cycles/P: \n\t 1 f+0x1 (/x)\n\n"
+                       "p 9 1.1:  50 cpu_atom/cycles/P: \n\t 1 g+0x1 (/x)\n\n"
+                       "p 9 1.2:  7 cpu_atom/instructions/P: \n\t 1 h+0x1 (/x)\n\n"
+                       "p 9 1.3:  7 cycles: \n\t 1 i+0x1 (/x)\n\n";
+    struct naming_options names = {0}, inferno = {.compat_inferno = true, .is_script_text = true};
+    expect_fold_with("perf", text, "p;f 100\np;g 50\n", (struct import_options){0}, names);
+    expect_fold_with("perf", text, "p;f 100\n", (struct import_options){.compat_inferno = true},
+                     inferno);
+}
+
 static void test_first_event_counts(void **state) {
     const char *text = "a 7 1.5: 1 cycles: \n\tf f (/a)\n\na 7 1.6: 5 faults: \n\tf g (/a)\n\n";
     const char *all = "all", *faults = "faults";
@@ -230,6 +242,7 @@ int main(void) {
         cmocka_unit_test(test_payload_like_a_frame),
         cmocka_unit_test(test_one_line_samples),
         cmocka_unit_test(test_first_event_counts),
+        cmocka_unit_test(test_both_kinds_of_cores_count),
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_torn_lines),
         cmocka_unit_test(test_threads_agree),
