@@ -254,6 +254,7 @@ static bool folded_read(struct text content, const char *path, const struct impo
     struct text line;
     while (!interrupted && lines_next(&lines, &line)) {
         struct folded_line parsed;
+        lines_give_back(&lines, options, content);
         line = text_trim(line);
         if (is_nothing(line))
             continue;

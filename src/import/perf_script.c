@@ -8,13 +8,12 @@
 #include "import/script_worker.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 static const struct note_kind note_events = {
     "other-events",
     "# sample{|s} of other events {was|were} left out; choose with --event NAME, or --event all"};
 
-enum { CHUNK = 1 << 19, PAGE = 4096, WINDOW = 1 << 20 };
+enum { CHUNK = 1 << 19 };
 
 /* ---- pieces ------------------------------------------------------------------------------- */
 
@@ -91,21 +90,6 @@ static struct text chunk_piece(const struct script_job *job, size_t number) {
     return (struct text){job->text.data + start, end - start};
 }
 
-/* Pages that were read are given back: the text is often larger than all that is made of it. The kernel maps neighbours along with
-   a page, up to WINDOW bytes on both sides; who still needs one gets it back from the page cache. */
-static void give_back(const struct script_worker *w, struct text piece) {
-    if (!w->options->mapped)
-        return;
-    uintptr_t least = (uintptr_t)w->content.data & ~(uintptr_t)(PAGE - 1);
-    uintptr_t most = (uintptr_t)w->content.data + w->content.length;
-    uintptr_t start = ((uintptr_t)piece.data - WINDOW) & ~(uintptr_t)(PAGE - 1);
-    uintptr_t end = ((uintptr_t)piece.data + piece.length + WINDOW) & ~(uintptr_t)(PAGE - 1);
-    start = start < least || start > (uintptr_t)piece.data ? least : start;
-    end = end > most ? most & ~(uintptr_t)(PAGE - 1) : end;
-    if (end > start)
-        madvise((void *)start, end - start, MADV_DONTNEED);
-}
-
 static void read_piece(void *context, unsigned worker, size_t item) {
     struct script_job *job = context;
     struct script_worker *w = &job->workers[worker];
@@ -114,7 +98,7 @@ static void read_piece(void *context, unsigned worker, size_t item) {
     struct text piece = chunk_piece(job, item);
     if (piece.length) {
         worker_read(w, piece, false);
-        give_back(w, piece);
+        text_give_back(w->options, w->content, piece);
     }
     progress("reading", item * CHUNK, job->text.length);
 }

@@ -1,9 +1,36 @@
 #include "import/reader.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 const struct note_kind note_torn = {"torn-lines",
                                     "# line{|s} could not be read and {was|were} left out"};
+
+/* The kernel maps neighbours along with a page, up to WINDOW bytes on both sides. */
+void text_give_back(const struct import_options *options, struct text content, struct text piece) {
+    enum { PAGE = 4096, WINDOW = 1 << 20 };
+    if (!options->mapped)
+        return;
+    uintptr_t least = (uintptr_t)content.data & ~(uintptr_t)(PAGE - 1);
+    uintptr_t most = (uintptr_t)content.data + content.length;
+    uintptr_t start = ((uintptr_t)piece.data - WINDOW) & ~(uintptr_t)(PAGE - 1);
+    uintptr_t end = ((uintptr_t)piece.data + piece.length + WINDOW) & ~(uintptr_t)(PAGE - 1);
+    start = start < least || start > (uintptr_t)piece.data ? least : start;
+    end = end > most ? most & ~(uintptr_t)(PAGE - 1) : end;
+    if (end > start)
+        madvise((void *)start, end - start, MADV_DONTNEED);
+}
+
+void lines_give_back(struct lines *lines, const struct import_options *options,
+                     struct text content) {
+    enum { OFTEN_ENOUGH = 8 << 20 };
+    size_t read = (size_t)(lines->rest.data - content.data);
+    if (lines->rest.length == 0 || read - lines->given_back < OFTEN_ENOUGH)
+        return;
+    text_give_back(options, content,
+                   (struct text){content.data + lines->given_back, read - lines->given_back});
+    lines->given_back = read;
+}
 
 bool lines_next(struct lines *lines, struct text *line) {
     if (lines->rest.length == 0)
@@ -128,8 +155,12 @@ void stack_replace(struct stack *stack, uint64_t samples, uint64_t weight) {
 void reader_init(struct reader *reader, struct text content, const char *path,
                  const struct import_options *options, struct tree *tree, struct text unit,
                  struct error *error) {
-    *reader = (struct reader){
-        .options = options, .path = path, .tree = tree, .error = error, .lines = {.rest = content}};
+    *reader = (struct reader){.options = options,
+                              .path = path,
+                              .tree = tree,
+                              .error = error,
+                              .content = content,
+                              .lines = {.rest = content}};
     stack_init(&reader->stack, tree, unit);
     reader->stack.filter = &options->profile.filter;
 }
@@ -143,6 +174,7 @@ void reader_release(struct reader *reader) {
 bool reader_next(struct reader *reader) {
     if (interrupted || !lines_next(&reader->lines, &reader->line))
         return false;
+    lines_give_back(&reader->lines, reader->options, reader->content);
     if (reader->options->compat_inferno)
         reader->line = text_lossy(reader->line, &reader->lossy);
     reader->line = text_trim_end(reader->line);

@@ -8,10 +8,18 @@
 
 struct lines {
     struct text rest;
-    uint64_t number; /* of the line given last; the first is 1 */
+    uint64_t number;   /* of the line given last; the first is 1 */
+    size_t given_back; /* of the text, up to here */
 };
 /* The next line without its end (LF, or CR LF); false when there is none. */
 bool lines_next(struct lines *lines, struct text *line);
+
+/* Pages that were read are given back: the text is often larger than all that is made of it. Who still needs one gets it back from the
+   page cache. */
+void text_give_back(const struct import_options *options, struct text content, struct text piece);
+/* The same of what `lines` has read of `content`, now and then. */
+void lines_give_back(struct lines *lines, const struct import_options *options,
+                     struct text content);
 
 /* The line in which `offset` lies, 1 for the first. Costs a pass over the text up to there. */
 uint64_t line_number(struct text content, size_t offset);
@@ -27,7 +35,7 @@ struct stack {
     struct tree *tree;
     uint32_t series;
     VECTOR(uint32_t) locations;
-    struct index threads; /* those it was set to */
+    struct index threads;        /* those it was set to */
     const struct filter *filter; /* NULL: none */
     bool skip;                   /* the filter does not want this thread: nothing is counted */
 };
@@ -56,6 +64,7 @@ struct reader {
     const char *path;
     struct tree *tree;
     struct error *error;
+    struct text content;
     struct lines lines;
     struct text line; /* the one being read; valid UTF-8 under compat_inferno */
     struct stack stack;
@@ -105,9 +114,9 @@ enum applicable xctrace_applicable(struct text text);
 const struct import_format *guess_as_inferno(struct text content);
 
 extern const struct import_format format_perf, format_folded, format_dtrace, format_sample,
-    format_vtune, format_vsprof, format_ghcprof, format_xctrace, format_bpftrace, format_offcputime, format_go,
-    format_gdb, format_eu_stack, format_stap, format_pmcstat, format_jstack, format_java_exceptions,
-    format_async_profiler, format_faulthandler, format_chrome, format_perf_sched, format_recursive,
-    format_svg;
+    format_vtune, format_vsprof, format_ghcprof, format_xctrace, format_bpftrace, format_offcputime,
+    format_go, format_gdb, format_eu_stack, format_stap, format_pmcstat, format_jstack,
+    format_java_exceptions, format_async_profiler, format_faulthandler, format_chrome,
+    format_perf_sched, format_recursive, format_svg;
 
 #endif
