@@ -136,7 +136,7 @@ static char **list_of(const char *const *items, size_t count, const char *const 
 static bool start(struct session *s, struct error *error) {
     const struct trace_options *o = s->options;
     char plugin[1100];
-    const char *first[6];
+    const char *first[8];
     size_t n = 0;
     snprintf(plugin, sizeof plugin, "%s,shared=%d", s->plugin, s->descriptor);
     first[n++] = s->qemu;
@@ -144,6 +144,9 @@ static bool start(struct session *s, struct error *error) {
         first[n++] = "-L";
         first[n++] = s->libraries;
     }
+    /* AT_RANDOM and the processor's random numbers are the same in every run. */
+    first[n++] = "-seed";
+    first[n++] = "6";
     first[n++] = "-plugin";
     first[n++] = plugin;
     char **arguments = list_of(o->arguments, o->argument_count, first, n);

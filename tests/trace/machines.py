@@ -208,9 +208,13 @@ def glob_one(path):
     return path + (".c" if os.path.exists(path + ".c") else ".cc")
 
 
+def is_there(machine):
+    return shutil.which(f"qemu-{machine}") and shutil.which(f"{machine}-linux-gnu-g++")
+
+
 def check(wick, work, say):
     for machine in MACHINES:
-        if not shutil.which(f"qemu-{machine}") or not shutil.which(f"{machine}-linux-gnu-g++"):
+        if not is_there(machine):
             print(f"skip {machine}: no qemu-{machine} or no {machine}-linux-gnu-g++")
             continue
         for kind in ("static", "dynamic"):

@@ -199,21 +199,40 @@ def twice(wick, work, data, *options):
 
 def check_determinism(wick, work, say, programs):
     """Same program, same input: same bytes, of every view, from every engine."""
+    times = 20 if os.environ.get("LONG") else 2
     for program in programs:
-        say(twice_of(wick, work, program, "qemu", "folded"), f"same-bytes-qemu-{os.path.basename(program)}", "two runs differ")
+        say(same(wick, work, program, "qemu", "folded", times), f"same-bytes-qemu-{os.path.basename(program)}", f"{times} runs differ")
     for view in VIEWS:
         for engine in ("builtin", "qemu"):
-            say(twice_of(wick, work, programs[0], engine, view), f"same-bytes-{engine}-{view}", "two runs differ")
+            say(same(wick, work, programs[0], engine, view), f"same-bytes-{engine}-{view}", "two runs differ")
         say(twice(wick, work, stream_records(5000), "--engine", "stream", "--as", view), f"same-bytes-stream-{view}", "two runs differ")
 
 
-def twice_of(wick, work, program, engine, view):
-    outs = []
-    for _ in range(2):
-        subprocess.run([wick, "trace", "-q", "--engine", engine, "--as", view, "-o", f"{work}/out", program], stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        outs.append(open(f"{work}/out", "rb").read())
-    return outs[0] == outs[1] and len(outs[0]) > 100
+def check_chance(wick, work, say, machines):
+    """What a program is given for chance is the same in every run: it works as often as those bytes say."""
+    source = f"{work}/chance.c"
+    with open(source, "w") as f:
+        f.write("#include <sys/auxv.h>\n"
+                "static volatile int n;\n"
+                "__attribute__((noinline)) static void work(int times) { while (times--) n++; }\n"
+                "int main(void) { const unsigned char *bytes = (const unsigned char *)getauxval(AT_RANDOM);\n"
+                "for (int i = 0; i < 16; i++) work(bytes[i] * 16); return 0; }\n")
+    for machine in machines:
+        program = f"{work}/chance-{machine}"
+        subprocess.run([f"{machine}-linux-gnu-gcc", "-O2", "-static", source, "-o", program], check=True)
+        outs = {run_of(wick, work, program, "qemu", "folded") for _ in range(3)}
+        say(len(outs) == 1 and b";main;work " in outs.pop(), f"same-chance-{machine}", "runs differ")
+
+
+def run_of(wick, work, program, engine, view):
+    subprocess.run([wick, "trace", "-q", "--engine", engine, "--as", view, "-o", f"{work}/out", program], stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    return open(f"{work}/out", "rb").read()
+
+
+def same(wick, work, program, engine, view, times=2):
+    outs = {run_of(wick, work, program, engine, view) for _ in range(times)}
+    return len(outs) == 1 and len(outs.pop()) > 100
 
 
 def check(wick, work, say, finite, qemu):
