@@ -1,4 +1,5 @@
-/* Any bytes as a RISC-V program: as instructions alone, as an ELF file, and as the code of one that is right. Runs what loads, briefly. */
+/* Any bytes as a RISC-V program: as instructions alone, as an ELF file, and as the code of one that is right. Runs what loads, briefly. What
+   begins as a stream does is one, of whatever engine. */
 #include "trace/classify.h"
 #include "trace/guest.h"
 #include "trace/trace.h"
@@ -25,20 +26,22 @@ static void decode_all(const uint8_t *data, size_t size) {
         }
 }
 
-static void run(int descriptor) {
+static void run(int descriptor, enum trace_engine engine) {
     static const char *const arguments[] = {"guest"};
     char path[40];
     struct trace trace;
     struct error error;
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
     snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
-    struct trace_options options = {.engine = ENGINE_BUILTIN,
-                                    .path = path,
+    bool is_stream = engine == ENGINE_STREAM;
+    struct trace_options options = {.engine = engine,
+                                    .path = is_stream ? NULL : path,
+                                    .stream = path,
                                     .arguments = arguments,
                                     .argument_count = 1,
                                     .budget = 2000,
-                                    .memory_size = 64 << 20,
-                                    .stack_size = 1 << 20,
+                                    .memory_size = is_stream ? 0 : 64 << 20,
+                                    .stack_size = is_stream ? 0 : 1 << 20,
                                     .input = nowhere,
                                     .output = nowhere,
                                     .error_output = nowhere};
@@ -106,14 +109,11 @@ static int program_of(const uint8_t *data, size_t size, bool is64) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     decode_all(data, size);
-    if (size > 4 && memcmp(data, ELFMAG, SELFMAG) == 0) {
-        int descriptor = file_of("", 0, data, size);
-        run(descriptor);
-        close(descriptor);
-        return 0;
-    }
-    int descriptor = program_of(data, size, !size || data[size - 1] & 1);
-    run(descriptor);
+    bool is_elf = size > 4 && memcmp(data, ELFMAG, SELFMAG) == 0;
+    bool is_stream = size >= 8 && memcmp(data, "WICKFLOW", 8) == 0;
+    int descriptor = is_elf || is_stream ? file_of("", 0, data, size)
+                                         : program_of(data, size, !size || data[size - 1] & 1);
+    run(descriptor, is_stream ? ENGINE_STREAM : ENGINE_BUILTIN);
     close(descriptor);
     return 0;
 }

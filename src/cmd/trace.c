@@ -87,7 +87,7 @@ static const struct option options_guest[] = {
     {"env", 0, OPTION_LIST, &environment, "NAME=VALUE",
      "the guest's environment; may be repeated, empty by default"},
     {"stack-size", 0, OPTION_COUNT64, &trace_options.stack_size, "BYTES",
-     "of the guest; 1 GiB by default"},
+     "of the guest; 1 GiB by default, with QEMU what ulimit -s says"},
     {"memory-size", 0, OPTION_COUNT64, &trace_options.memory_size, "BYTES",
      "of the guest; 4 GiB by default"},
     {"misaligned", 0, OPTION_CALL, set_misaligned, "WHAT",

@@ -136,7 +136,8 @@ static char **list_of(const char *const *items, size_t count, const char *const 
 static bool start(struct session *s, struct error *error) {
     const struct trace_options *o = s->options;
     char plugin[1100];
-    const char *first[8];
+    char stack[30];
+    const char *first[10];
     size_t n = 0;
     snprintf(plugin, sizeof plugin, "%s,shared=%d", s->plugin, s->descriptor);
     first[n++] = s->qemu;
@@ -147,6 +148,11 @@ static bool start(struct session *s, struct error *error) {
     /* AT_RANDOM and the processor's random numbers are the same in every run. */
     first[n++] = "-seed";
     first[n++] = "6";
+    if (o->stack_size) {
+        snprintf(stack, sizeof stack, "%llu", (unsigned long long)o->stack_size);
+        first[n++] = "-s";
+        first[n++] = stack;
+    }
     first[n++] = "-plugin";
     first[n++] = plugin;
     char **arguments = list_of(o->arguments, o->argument_count, first, n);

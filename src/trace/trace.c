@@ -71,7 +71,7 @@ static bool engine_can(enum trace_engine engine, const struct trace_options *o,
         what = "--ecall-frames";
     else if (o->file_count)
         what = "--file";
-    else if (o->stack_size)
+    else if (o->stack_size && engine == ENGINE_STREAM)
         what = "--stack-size";
     else if (o->memory_size)
         what = "--memory-size";

@@ -200,7 +200,7 @@ struct trace_options {
     const char *plugin;   /* libwick-qemu.so; NULL: beside wick, or installed */
     uint64_t budget;      /* 0: none */
     uint64_t checkpoint;  /* 0: none */
-    uint64_t stack_size;  /* 0: 1 GiB, of which only what is used costs memory */
+    uint64_t stack_size;  /* 0: 1 GiB, of which only what is used costs memory; with QEMU what the host allows */
     uint64_t memory_size; /* 0: 4 GiB */
     int input, output, error_output; /* descriptors that the guest's 0, 1 and 2 are */
     bool ecall_frames;

@@ -10,7 +10,24 @@ def functions(**bodies):
     return text
 
 
+# Ten loads and eight stores, of which two are both, and two branches.
+ACCESSES = """lb a2, 0(a1); lhu a2, 0(a1); lw a2, 0(a1); ld a2, 0(a1); c.lw a2, 0(a1); sb a2, 0(a1); sh a2, 0(a1); c.sw a2, 0(a1); sd a2, 0(a1)
+   lr.w a2, (a1); sc.w a3, a2, (a1); amoadd.w a3, a2, (a1); fld fa0, 0(a1); flw fa1, 0(a1); fsw fa1, 0(a1); amoswap.w a3, a2, (a1)
+   bnez a1, 1f; nop
+1: beqz a1, 1b; ret"""
+
+
+def accesses(weight, count):
+    text = functions(_start="la a1, x; call f" + END, f=ACCESSES) + ".data\n.balign 16\nx: .zero 32\n"
+    return text, ["--weight", weight], f"_start;f {count}\n", 0, ""
+
+
 CASES = {
+    "weight-accesses-by-hand": accesses("accesses", 10 + 8),
+    "weight-branches-by-hand": accesses("branches", 2),
+    "weight-loaded-by-hand": accesses("loaded", 1 + 2 + 4 + 8 + 4 + 4 + 4 + 8 + 4 + 4),
+    "weight-stored-by-hand": accesses("stored", 1 + 2 + 4 + 8 + 4 + 4 + 4 + 4),
+
     "call-and-return": (functions(_start="call f; call f" + END, f="nop; ret"), [], "_start 7\n_start;f 4\n", 0, ""),
     "tail-call-replaces": (functions(_start="call f" + END, f="nop; tail g", g="nop; ret"), [],
                            "_start 5\n_start;f 3\n_start;g 2\n", 0, ""),
@@ -28,6 +45,10 @@ CASES = {
     "jump-table": (functions(_start="call f" + END, f="la t1, 1f; jr t1; nop; 1: ret"), [], "_start 5\n_start;f 4\n", 0, ""),
     "alternate-link-register": (functions(_start="call f" + END, f="jal t0, g; ret", g="nop; jr t0"), [],
                                 "_start 5\n_start;f 2\n_start;f;g 2\n", 0, ""),
+    "compressed-calls": (functions(_start="la t1, f; c.jalr t1; la t2, f; c.jalr t2" + END, f="jal t0, g; c.jr ra", g="nop; c.jr t0"), [],
+                         "_start 9\n_start;f 4\n_start;f;g 4\n", 0, ""),
+    "compressed-call-narrow": (functions(_start="c.jal f" + END, f="la t1, g; c.jr t1", g="nop; c.jr ra"), ["-m32"],
+                               "_start 4\n_start;f 3\n_start;g 2\n", 0, ""),
     "label-inside-is-no-function": (functions(_start="call f" + END, f="j inside; nop; .globl inside; inside: nop; ret"), [],
                                     "_start 5\n_start;f 3\n", 0, ""),
     "zero-size-symbols": (".text\n.globl _start\n_start: call f" + END + "f: nop; j g\ng: nop; ret\n", [],

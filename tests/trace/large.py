@@ -8,9 +8,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CC = "riscv64-linux-gnu-gcc"
 
 
-def rows(wick, work, program, size):
+STACK = str(1 << 30)  # as the built-in engine's is anyway
+
+
+def rows(wick, work, program, size, engine="builtin"):
     out = f"{work}/large.json"
-    p = subprocess.run([wick, "trace", "-q", "--json", "-o", out, program, size], capture_output=True, text=True)
+    p = subprocess.run([wick, "trace", "-q", "--engine", engine, "--stack-size", STACK, "--json", "-o", out, program, size], capture_output=True, text=True)
     if p.returncode:
         return p.stderr, {}
     with open(out) as f:
@@ -53,7 +56,12 @@ def check(wick, work, say):
             each = (small - rows(wick, work, program, "0")[1]["deep"]["self"]) // 1000
             wanted = small + each * (int(size) - 1000)
             say(found and found["deep"]["self"] == wanted, "deep-counts", f"{found.get('deep') if found else total} wanted {wanted}")
+            total, found = rows(wick, work, program, size, "qemu")
+            say(found and found["deep"]["self"] == wanted, "deep-counts-qemu", f"{found.get('deep') if found else total} wanted {wanted}")
         else:
             own = sum(row["self"] for row_name, row in found.items() if row_name[0] == "f" and row_name[1:].isdigit())
             say(found and found["main"]["total"] > own > 10 ** int(size), "wide-counts", f"{total} {own}")
+            again = rows(wick, work, program, size, "qemu")[1]
+            differ = [k for k in found if k[0] == "f" and k[1:].isdigit() and again.get(k) != found[k]]
+            say(again and not differ, "wide-counts-qemu", f"{[(k, again.get(k), found[k]) for k in differ[:2]]}")
         check_pictures(wick, work, say, name, program, size)

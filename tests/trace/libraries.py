@@ -41,7 +41,10 @@ def musl():
 
 
 def link(kind, prefix, source, program):
-    """Without a trace of glibc: neither its headers nor its start files."""
+    """But for glibc itself, without a trace of it: neither its headers nor its start files."""
+    if kind == "glibc":
+        subprocess.run([CC, "-O2", "-w", "-static", source, "-o", program], check=True)
+        return
     top = f"{prefix}/riscv64-unknown-elf" if kind == "newlib" else prefix
     start, libraries = ("crt0.o", ["-lm", "-lc", "-lgloss", "-lc"]) if kind == "newlib" else ("crt1.o", ["-lm", "-lc"])
     own = subprocess.run([CC, "-print-file-name=include"], capture_output=True, text=True, check=True).stdout.strip()
@@ -75,6 +78,7 @@ def check_picolibc(wick, work, say):
 
 def check(wick, work, build, say, below_main):
     check_picolibc(wick, work, say)
+    check_files(wick, work, say, "glibc", None)
     for kind, prefix in (("newlib", newlib(build)), ("musl", musl())):
         if not prefix:
             continue
