@@ -319,7 +319,7 @@ void notes_release(struct notes *notes);
 /* ---- files read --------------------------------------------------------------------------- */
 
 /*
- * A whole file, mapped. Pipes and "-" (standard input) are spooled to an unlinked temporary file, gzip and zstd are
+ * A whole file, mapped. Pipes and "-" (standard input) are spooled to an unlinked temporary file, gzip, zstd and xz are
  * unpacked into one, both up to `file_spool_limit`. Only regular files and pipes are opened.
  *
  * A mapped file that shrinks would raise SIGBUS: the handler puts zero pages under the fault and marks

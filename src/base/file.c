@@ -12,6 +12,9 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#ifdef HAVE_LZMA
+#include <lzma.h>
+#endif
 
 uint64_t file_spool_limit = 64ull << 30;
 
@@ -157,6 +160,40 @@ static bool spool_zstd(struct spool *spool, const struct file *packed, struct er
     return fine;
 }
 
+#ifdef HAVE_LZMA
+static bool spool_xz(struct spool *spool, const struct file *packed, struct error *error) {
+    enum { MEMORY_MAX = 256 << 20 };
+    lzma_stream stream = LZMA_STREAM_INIT;
+    if (lzma_stream_decoder(&stream, MEMORY_MAX, LZMA_CONCATENATED) != LZMA_OK)
+        return error_set(error, ERROR_INTERNAL, "%s: liblzma does not start", packed->path);
+    uint8_t *chunk = memory_alloc(SPOOL_CHUNK);
+    lzma_ret status = LZMA_OK;
+    bool fine = true;
+    stream.next_in = packed->data;
+    stream.avail_in = packed->size;
+    while (fine && status == LZMA_OK) {
+        stream.next_out = chunk;
+        stream.avail_out = SPOOL_CHUNK;
+        status = lzma_code(&stream, LZMA_FINISH);
+        fine = spool_write(spool, chunk, SPOOL_CHUNK - stream.avail_out, error);
+    }
+    if (fine && status != LZMA_STREAM_END)
+        fine =
+            error_at(error, packed->path, stream.total_in, "xz data is %s",
+                     status == LZMA_BUF_ERROR        ? "cut short"
+                     : status == LZMA_MEMLIMIT_ERROR ? "packed in a way that takes too much memory"
+                                                     : "damaged");
+    lzma_end(&stream);
+    free(chunk);
+    return fine;
+}
+#else
+static bool spool_xz(struct spool *spool, const struct file *packed, struct error *error) {
+    return error_set(error, ERROR_INPUT,
+                     "%s: is packed by xz, and this wick was built without liblzma", packed->path);
+}
+#endif
+
 /* ---- opening ---- */
 
 /* Replaces the packed `file` by its unpacked spool. */
@@ -200,12 +237,15 @@ static bool file_open_any(struct file *file, int descriptor, struct error *error
 }
 
 static bool file_finish(struct file *file, bool unpack, struct error *error) {
-    static const uint8_t gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
+    static const uint8_t gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd},
+                         xz[] = {0xfd, '7', 'z', 'X', 'Z', 0};
     bool fine = true;
     if (unpack && file->size > 2 && memcmp(file->data, gzip, 2) == 0)
         fine = file_unpack(file, spool_gzip, error);
     else if (unpack && file->size > 4 && memcmp(file->data, zstd, 4) == 0)
         fine = file_unpack(file, spool_zstd, error);
+    else if (unpack && file->size > 6 && memcmp(file->data, xz, 6) == 0)
+        fine = file_unpack(file, spool_xz, error);
     if (!fine)
         file_close(file);
     return fine;

@@ -233,7 +233,8 @@ static int open_regular(const char *path, struct error *error) {
 /* What base unpacks by itself. Distributions have their kernel's modules so. */
 static bool is_packed_module(const char *path) {
     struct text name = text_of(path);
-    return text_ends(name, TEXT(".ko.gz")) || text_ends(name, TEXT(".ko.zst"));
+    return text_ends(name, TEXT(".ko.gz")) || text_ends(name, TEXT(".ko.zst")) ||
+           text_ends(name, TEXT(".ko.xz"));
 }
 
 struct elf_image *elf_image_open_watched(const char *path, bool *changed, struct error *error) {

@@ -23,12 +23,8 @@ static int open_regular(const char *path, struct stat *status) {
     return -1;
 }
 
-/* Files below /proc and /sys have no size: read to the end. */
-static bool read_whole(const char *path, size_t expected, struct buffer *text) {
-    struct stat status;
-    int descriptor = open_regular(path, &status);
-    if (descriptor < 0)
-        return false;
+/* Files below /proc and /sys have no size, and pipes neither: read to the end. */
+static bool read_whole(int descriptor, size_t expected, struct buffer *text) {
     vector_reserve(text, expected);
     while (text->count < TEXT_MAX) {
         vector_reserve(text, text->count + READ_CHUNK);
@@ -38,15 +34,18 @@ static bool read_whole(const char *path, size_t expected, struct buffer *text) {
         else if (got == 0 || errno != EINTR)
             break;
     }
-    close(descriptor);
     return text->count > 0;
 }
 
 bool object_kernel_build_id(struct build_id *id) {
     struct buffer notes = {0};
+    struct stat status;
+    int descriptor = open_regular("/sys/kernel/notes", &status);
     *id = (struct build_id){0};
-    bool fine = read_whole("/sys/kernel/notes", 0, &notes) &&
+    bool fine = descriptor >= 0 && read_whole(descriptor, 0, &notes) &&
                 elf_notes_build_id(buffer_text(&notes), 4, id);
+    if (descriptor >= 0)
+        close(descriptor);
     buffer_release(&notes);
     return fine;
 }
@@ -77,22 +76,21 @@ static struct text list_of(const struct object *kernel) {
                                     : buffer_text(&kernel->symbol_text);
 }
 
-/* A copy is mapped, the kernel's own is read. */
-static bool open_list(struct object *kernel, const char *path) {
+/* A copy is mapped, the kernel's own is read. Takes the descriptor over. */
+static bool open_list(struct object *kernel, const char *path, int descriptor) {
     struct stat status;
-    int descriptor = open_regular(path, &status);
     if (descriptor < 0)
         return false;
-    bool fine = status.st_size > 0
-                    ? status.st_size < TEXT_MAX &&
-                          file_open_descriptor(&kernel->symbol_file, descriptor, path, NULL)
-                    : read_whole(path, LIST_EXPECTED, &kernel->symbol_text);
+    bool mapped = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
+    bool fine = mapped ? status.st_size < TEXT_MAX &&
+                             file_open_descriptor(&kernel->symbol_file, descriptor, path, NULL)
+                       : read_whole(descriptor, LIST_EXPECTED, &kernel->symbol_text);
     close(descriptor);
     return fine;
 }
 
-static bool read_list(struct object *kernel, const char *path) {
-    if (!open_list(kernel, path))
+static bool read_opened(struct object *kernel, const char *path, int descriptor) {
+    if (!open_list(kernel, path, descriptor))
         return false;
     if (has_addresses(list_of(kernel)))
         return true;
@@ -100,6 +98,16 @@ static bool read_list(struct object *kernel, const char *path) {
     file_close(&kernel->symbol_file);
     kernel->symbol_text.count = 0;
     return false;
+}
+
+static bool read_list(struct object *kernel, const char *path) {
+    struct stat status;
+    return read_opened(kernel, path, open_regular(path, &status));
+}
+
+/* What was asked for by name may be a pipe. */
+static bool read_given(struct object *kernel, const char *path) {
+    return read_opened(kernel, path, open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY));
 }
 
 static bool read_cached(const struct objects *objects, struct object *kernel) {
@@ -131,7 +139,7 @@ static bool read_any(const struct objects *objects, struct object *kernel) {
     const struct build_id *id = &kernel->identity.build_id;
     const struct objects_options *options = &objects->options;
     if (options->kallsyms)
-        return read_list(kernel, options->kallsyms);
+        return read_given(kernel, options->kallsyms);
     if (options->symfs)
         return options->compat_perf ? false
                                     : read_below_symfs(objects, kernel) ||
