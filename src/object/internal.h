@@ -42,6 +42,7 @@ struct object {
     char *changed; /* a file that shrank and was let go, or NULL */
     struct object_extra extras[SLOT_COUNT];
     bool prefetched; /* atomic: it was wished for */
+    bool asked; /* atomic: OBJECT_KERNEL, which is read ahead though nobody may ask it for a name */
 
     /* Symbols: published whole, then read by everybody. */
     _Atomic(struct symbols *) symbols;

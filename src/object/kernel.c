@@ -217,6 +217,9 @@ bool kernel_symbol(struct objects *objects, struct object *object, uint64_t addr
         return false;
     struct object *kernel = module ? objects_object(objects, objects->kernel) : object;
     struct symbols *symbols = object_symbols(objects, kernel);
+    if (!__atomic_load_n(&kernel->asked,
+                         __ATOMIC_RELAXED)) /* once a place: written once, not each time */
+        __atomic_store_n(&kernel->asked, true, __ATOMIC_RELAXED);
     if (module && kernel->shift)
         return false;
     uint32_t number = symbols_find(symbols, address + kernel->shift);

@@ -38,8 +38,9 @@ static void note_object(const struct object *object, struct notes *notes) {
                   "%.*s", TEXT_ARGS(object->shown));
         break;
     case OBJECT_KERNEL:
-        notes_add(notes, object->trouble == FILE_DENIED ? &note_denied : &note_no_kernel, 1, 0,
-                  NULL);
+        if (object->asked)
+            notes_add(notes, object->trouble == FILE_DENIED ? &note_denied : &note_no_kernel, 1, 0,
+                      NULL);
         break;
     default:
         break;
