@@ -54,6 +54,7 @@ export function contrast(text, fill, alpha, back) {
 // A page that fails the case on any script error, dialog or request that is not for the file itself.
 async function openPage(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1220, height: 900 }, ...options });
+  context.setDefaultTimeout(300000); // what is to come comes, however busy the machine is
   const page = await context.newPage();
   page.wrong = [];
   page.on("pageerror", error => page.wrong.push("script error: " + error.message));
