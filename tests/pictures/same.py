@@ -88,14 +88,11 @@ def locale_made(name):
 
 
 def clock_made():
-    if SANITIZED:
-        print("skip same/clock: the sanitizers want to be the first library; the ordinary build has it")
-        return None
     library = os.path.join(WORK, "clock.so")
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", write("clock.c", CLOCK), "-o", library, "-ldl"], check=True)
     year = [int(subprocess.run(["date", "+%Y"], env=dict(os.environ, **more), capture_output=True, text=True).stdout) for more in ({}, {"LD_PRELOAD": library})]
     assert year[1] - year[0] in (11, 12), f"{year}: the clock was not set"
-    return {"LD_PRELOAD": library}
+    return {"LD_PRELOAD": library, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
 
 
 def surroundings():
@@ -107,9 +104,7 @@ def surroundings():
         env = None if SANITIZED and name == "tr_TR" else locale_made(name)
         if env:
             yield f"-j 3 in {name}", {**env, "TZ": "America/St_Johns"}, "3"
-    env = clock_made()
-    if env:
-        yield "-j 2 in another year", env, "2"
+    yield "-j 2 in another year", clock_made(), "2"
 
 
 def run(command, takes_jobs, jobs, env):
