@@ -18,24 +18,33 @@ static bool path_is_nowhere(struct text path) {
            text_equal(path, TEXT("[heap]")) || path.length == 0;
 }
 
+static const struct build_id *build_id_find(const struct reading *reading, struct text path,
+                                            uint64_t hash) {
+    const struct perfdata *data = reading->profile->data;
+    uint32_t id;
+    for (struct probe p = index_probe(&reading->build_ids, hash);
+         (id = index_next(&reading->build_ids, &p));)
+        if (text_equal(data->build_ids.items[id - 1].path, path))
+            return &data->build_ids.items[id - 1].id;
+    return NULL;
+}
+
 /* The recording's build ids go by path; a mapping's own id goes first. */
 static struct build_id build_id_of(const struct reading *reading, struct text path,
                                    struct build_id own) {
-    const struct perfdata *data = reading->profile->data;
-    uint32_t id;
-    uint64_t hash = hash_bytes(path.data, path.length);
-    for (struct probe p = index_probe(&reading->build_ids, hash);
-         !own.size && (id = index_next(&reading->build_ids, &p));)
-        if (text_equal(data->build_ids.items[id - 1].path, path))
-            return data->build_ids.items[id - 1].id;
-    return own;
+    const struct build_id *found =
+        own.size ? NULL : build_id_find(reading, path, hash_bytes(path.data, path.length));
+    return found ? *found : own;
 }
 
+/* Of several for one path the first counts; a million of them must not stand in the index behind each other. */
 void reading_index_build_ids(struct reading *reading) {
     const struct perfdata *data = reading->profile->data;
     for (size_t i = 0; i < data->build_ids.count; i++) {
         struct text path = data->build_ids.items[i].path;
-        index_add(&reading->build_ids, hash_bytes(path.data, path.length), (uint32_t)i + 1);
+        uint64_t hash = hash_bytes(path.data, path.length);
+        if (!build_id_find(reading, path, hash))
+            index_add(&reading->build_ids, hash, (uint32_t)i + 1);
     }
 }
 

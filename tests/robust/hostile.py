@@ -105,6 +105,14 @@ def many_threads(maker):
         maker.sample(pid, [4096])
 
 
+def same_build_ids(maker):
+    """Build ids of one path, as many as make anything that compares each with each run out of time."""
+    maker.add(67, USER, struct.pack("<i24s", 7, b"12345678901234567890") + b"/nothing/here\0", False)
+    maker.records = [maker.records[-1] * (1000000 if LONG else 400000)]
+    maker.mmap(7, 4096, 4096)
+    maker.sample(7, [4100])
+
+
 def deep_chains(maker):
     maker.mmap(7, 0, 1 << 40)
     for seed in range(200 if LONG else 20):
@@ -156,7 +164,7 @@ def deep_text(command, place, depth):
 def run_all(template, place):
     if not SANITIZED or LONG:
         million_mmaps(template, place)
-    for make in (whole_space, cyclic_forks, many_mmaps, many_threads, deep_chains, odd_bytes):
+    for make in (whole_space, cyclic_forks, many_mmaps, many_threads, same_build_ids, deep_chains, odd_bytes):
         for command in ("fold", "flame", "script"):
             check(Maker(template), make, command, place)
     for command in ("fold", "flame"):
