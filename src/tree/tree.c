@@ -164,28 +164,31 @@ static uint32_t node_in_index(const struct tree *tree, uint32_t parent, uint32_t
     return id;
 }
 
-static void node_index_add(struct tree *tree, uint32_t id) {
+/* Of twins the first is enough; a million of them must not stand in the index behind each other. */
+static void node_index_add(struct tree *tree, uint32_t id, bool may_be_twin) {
     const struct node *node = &tree->nodes.items[id];
+    if (may_be_twin && node_in_index(tree, node->parent, node->location))
+        return;
     index_add(&tree->node_index, hash_mix(node->parent, node->location), id);
 }
 
-/* Enters the next node that has no link yet among its parent's children. */
-static void node_link(struct tree *tree) {
+/* Enters the next node that has no link yet among its parent's children. One that was appended may be another's twin. */
+static void node_link(struct tree *tree, bool was_appended) {
     uint32_t id = (uint32_t)tree->links.count, parent = tree->nodes.items[id].parent;
     vector_push(&tree->links, ((struct node_link){.next = tree->links.items[parent].first_child}));
     struct node_link *link = &tree->links.items[parent];
     link->first_child = id;
     link->children++;
     if (link->children > CHILDREN_LISTED + 1)
-        node_index_add(tree, id);
+        node_index_add(tree, id, was_appended);
     else if (link->children == CHILDREN_LISTED + 1)
         for (; id; id = tree->links.items[id].next)
-            node_index_add(tree, id);
+            node_index_add(tree, id, true);
 }
 
 uint32_t tree_add_node(struct tree *tree, uint32_t parent, uint32_t location) {
     while (tree->links.count < tree->nodes.count)
-        node_link(tree);
+        node_link(tree, true);
     uint32_t id = tree->links.items[parent].children <= CHILDREN_LISTED
                       ? node_in_list(tree, parent, location)
                       : node_in_index(tree, parent, location);
@@ -193,7 +196,7 @@ uint32_t tree_add_node(struct tree *tree, uint32_t parent, uint32_t location) {
         return id;
     id = tree_append_node(tree, parent, location);
     assert(id != 0);
-    node_link(tree);
+    node_link(tree, false);
     return id;
 }
 

@@ -99,6 +99,21 @@ def million_mmaps(template, place):
     report("hostile/million_mmaps", None if fine or SANITIZED else f"{peaks} bytes")
 
 
+def twins(template, place):
+    """One place in code at many addresses, as a file that is mapped again and again: nodes that are alike. What is mapped last makes the
+    builder look for them; were they all in its index, that would take a minute."""
+    maker, many = Maker(template), 250000
+    for i in range(many):
+        maker.mmap(7, 65536 * (i + 1), 4096)
+    for i in range(many):
+        maker.sample(7, [65536 * (i + 1) + 16])
+    maker.mmap(7, 1 << 46, 4096, b"/nothing/else")
+    maker.sample(7, [1 << 46])
+    result = place.run("fold", maker.file(), "-j", "1", "--keep-unknown")
+    why = wrong_damaged("fold", result, place) or (f"status {result.status}: {result.err[:300]!r}" if result.status else None)
+    report("hostile/twins", why or (None if place.published() == b":7;[else] 1\n:7;[here] %d\n" % many else f"{place.published()[:300]!r}"))
+
+
 def many_threads(maker):
     for pid in range(10, 10 + (1000000 if LONG else 20000)):
         maker.comm(pid, b"comm-%d" % pid)
@@ -164,6 +179,7 @@ def deep_text(command, place, depth):
 def run_all(template, place):
     if not SANITIZED or LONG:
         million_mmaps(template, place)
+        twins(template, place)
     for make in (whole_space, cyclic_forks, many_mmaps, many_threads, same_build_ids, deep_chains, odd_bytes):
         for command in ("fold", "flame", "script"):
             check(Maker(template), make, command, place)
