@@ -385,7 +385,7 @@ static void open_debug_frame(struct object_cfi *cfi, const struct elf_image *ima
     if (cfi->debug_frame ||
         (!has_section(image, ".debug_frame") && !has_section(image, ".zdebug_frame")))
         return;
-    if (!dwarf_source_open(&cfi->dwarf, image))
+    if (!dwarf_source_open(&cfi->dwarf, image, false))
         return;
     cfi->debug_frame = dwarf_getcfi(cfi->dwarf.dwarf);
     if (!cfi->debug_frame)

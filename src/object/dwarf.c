@@ -12,9 +12,9 @@ static bool source_begin(struct dwarf_source *source) {
     return source->dwarf;
 }
 
-bool dwarf_source_open(struct dwarf_source *source, const struct elf_image *image) {
+bool dwarf_source_open(struct dwarf_source *source, const struct elf_image *image, bool lines) {
     *source = (struct dwarf_source){0};
-    switch (dwarf_unpack(image, &source->unpacked)) {
+    switch (dwarf_unpack(image, lines, &source->unpacked)) {
     case UNPACK_NOTHING:
         source->elf = elf_memory((char *)(uintptr_t)image->data, image->size);
         break;

@@ -17,8 +17,8 @@ struct dwarf_source {
     Dwarf *dwarf;
 };
 
-/* False: there is no debug information, or it is damaged. */
-bool dwarf_source_open(struct dwarf_source *source, const struct elf_image *image);
+/* False: there is no debug information, or it is damaged. Without `lines` it may lack the tables of lines. */
+bool dwarf_source_open(struct dwarf_source *source, const struct elf_image *image, bool lines);
 /* The same, read through a descriptor, section by section: so libdw knows where the file is. For files that keep little but line tables. */
 bool dwarf_source_open_file(struct dwarf_source *source, const struct elf_image *image);
 void dwarf_source_close(struct dwarf_source *source);

@@ -18,14 +18,15 @@ static void handle_close(struct dwarf_handle *handle) {
 }
 
 static struct dwarf_handle *handle_open(const struct units *units) {
+    bool lines = units->objects->options.lines;
     struct dwarf_handle *handle = memory_zero(1, sizeof *handle);
     bool opened = units->by_descriptor ? dwarf_source_open_file(&handle->main, units->image)
-                                       : dwarf_source_open(&handle->main, units->image);
+                                       : dwarf_source_open(&handle->main, units->image, lines);
     if (!opened) {
         handle_close(handle);
         return NULL;
     }
-    if (units->alternate && dwarf_source_open(&handle->alternate, units->alternate))
+    if (units->alternate && dwarf_source_open(&handle->alternate, units->alternate, lines))
         dwarf_setalt(handle->main.dwarf, handle->alternate.dwarf);
     return handle;
 }

@@ -33,7 +33,7 @@ struct parts {
     bool packed; /* any of them is */
 };
 
-static bool is_useful(const char *name) {
+static bool is_useful(const char *name, bool lines) {
     static const char *const useless[] = {
         ".debug_loc",          ".debug_loclists",    ".debug_macro",    ".debug_macinfo",
         ".debug_aranges",      ".debug_pubnames",    ".debug_pubtypes", ".debug_names",
@@ -42,6 +42,8 @@ static bool is_useful(const char *name) {
         if (strcmp(name, useless[i]) == 0)
             return false;
     struct text text = text_of(name);
+    if (!lines && text_equal(text, TEXT(".debug_line")))
+        return false;
     return text_starts(text, TEXT(".debug_")) || text_starts(text, TEXT(".zdebug_")) ||
            text_equal(text, TEXT(".gnu_debugaltlink"));
 }
@@ -71,11 +73,11 @@ static bool part_read(const struct elf_image *image, Elf_Scn *section, struct pa
     return true;
 }
 
-static bool parts_read(struct parts *parts, const struct elf_image *image) {
+static bool parts_read(struct parts *parts, const struct elf_image *image, bool lines) {
     for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));) {
         struct part part = {0};
         if (!gelf_getshdr(section, &part.header) ||
-            !is_useful(part.name = elf_section_name(image, &part.header)) ||
+            !is_useful(part.name = elf_section_name(image, &part.header), lines) ||
             !elf_numbered_bytes(image, elf_ndxscn(section), &part.bytes))
             continue;
         if (!part_read(image, section, &part))
@@ -188,10 +190,10 @@ static bool image_lay_out(const struct parts *parts, const struct elf_image *ima
     return true;
 }
 
-enum unpacking dwarf_unpack(const struct elf_image *image, struct unpacked *unpacked) {
+enum unpacking dwarf_unpack(const struct elf_image *image, bool lines, struct unpacked *unpacked) {
     struct parts parts = {0};
     enum unpacking result = UNPACK_NOTHING;
-    bool fine = parts_read(&parts, image) && parts.items.count < UINT16_MAX / 2;
+    bool fine = parts_read(&parts, image, lines) && parts.items.count < UINT16_MAX / 2;
     if (!fine)
         result = UNPACK_FAILED;
     else if (parts.packed && !image->foreign_endian)
@@ -204,7 +206,7 @@ enum unpacking dwarf_unpack(const struct elf_image *image, struct unpacked *unpa
 
 bool dwarf_is_compressed(const struct elf_image *image) {
     struct parts parts = {0};
-    bool packed = parts_read(&parts, image) && parts.packed;
+    bool packed = parts_read(&parts, image, true) && parts.packed;
     vector_release(&parts.items);
     return packed;
 }

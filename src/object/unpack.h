@@ -15,7 +15,7 @@ struct unpacked {
 
 /* NOTHING: no section is compressed, and the file can be read as it is. FAILED: damaged, or it would unpack to an absurd size. */
 enum unpacking { UNPACK_NOTHING, UNPACK_DONE, UNPACK_FAILED };
-enum unpacking dwarf_unpack(const struct elf_image *image, struct unpacked *unpacked);
+enum unpacking dwarf_unpack(const struct elf_image *image, bool lines, struct unpacked *unpacked);
 bool dwarf_is_compressed(const struct elf_image *image);
 
 #endif

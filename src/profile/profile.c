@@ -85,13 +85,15 @@ struct profile *profile_read(const struct file *file, const struct profile_optio
     struct error unseen;
     error = error ? error : &unseen;
     struct perfdata_options data_options = {.strict = options->strict};
+    struct objects_options object_options = options->objects;
+    object_options.lines = options->source_lines;
     struct profile *profile = memory_zero(1, sizeof *profile);
     profile->tree = tree_new();
     profile->tree->keep_samples = options->keep_samples;
     profile->data = perfdata_open(file, &data_options, error);
     bool fine = profile->data != NULL;
     if (fine) {
-        profile->objects = profile->tree->objects = objects_new(&options->objects);
+        profile->objects = profile->tree->objects = objects_new(&object_options);
         profile->spaces = spaces_new(options->compat_perf);
         struct reading reading = {.profile = profile, .options = options};
         reading.swapper = strings_add(profile->tree->strings, TEXT("swapper"));

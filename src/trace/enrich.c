@@ -177,7 +177,7 @@ static void read_lines(struct enricher *e, struct text raw, const char *path) {
 
 struct flame *trace_enrich(struct text raw, const char *path, const char *elf, struct notes *notes,
                            struct error *error) {
-    struct objects_options options = {0};
+    struct objects_options options = {.lines = true};
     struct enricher e = {.objects = objects_new(&options),
                          .functions = functions_new(),
                          .flame = flame_new(),

@@ -34,7 +34,7 @@ static inline void self_map(struct self *self, const char *line) {
 }
 
 static inline void self_open(struct self *self) {
-    struct objects_options options = {0};
+    struct objects_options options = {.lines = true};
     struct space_cursor cursor = {0};
     struct key key = {.time = 1};
     char *line = NULL;

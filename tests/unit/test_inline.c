@@ -119,7 +119,7 @@ struct found {
 
 /* Asks for every byte of the file. */
 static void look_into_noting(const char *path, struct found *found, struct notes *notes) {
-    struct objects_options options = {0};
+    struct objects_options options = {.lines = true};
     struct objects *objects = objects_new(&options);
     struct object_identity identity = {.path = text_of(path), .kind = OBJECT_FILE};
     struct inline_chain chain = {0};
@@ -310,7 +310,7 @@ static const char strings_source[] =
 
 /* Both say the same of every byte of code. */
 static void check_same(const char *one, const char *other) {
-    struct objects *objects = objects_new(&(struct objects_options){0});
+    struct objects *objects = objects_new(&(struct objects_options){.lines = true});
     struct object_identity a = {.path = text_of(one), .kind = OBJECT_FILE},
                            b = {.path = text_of(other), .kind = OBJECT_FILE};
     uint32_t first = objects_add(objects, &a), second = objects_add(objects, &b);
@@ -363,7 +363,7 @@ static void test_dwz(void **unused) {
 }
 
 static void test_nothing_there(void **unused) {
-    struct objects_options options = {0};
+    struct objects_options options = {.lines = true};
     struct objects *objects = objects_new(&options);
     struct object_identity absent = {.path = TEXT("/nowhere/at/all"), .kind = OBJECT_FILE};
     struct object_identity anonymous = {.path = TEXT("//anon"), .kind = OBJECT_NONE};
