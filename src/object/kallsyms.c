@@ -15,6 +15,22 @@ static int hex_digit(unsigned char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* Eight hexadecimal digits at once; false if they are not. Each byte becomes a digit, which is right if it is spelt as the byte was, and then
+   neighbours are pushed together. */
+static bool eight_digits(const char *p, uint64_t *value) {
+    const uint64_t ones = 0x0101010101010101ull;
+    uint64_t bytes = load_u64((const uint8_t *)p);
+    uint64_t digits = (bytes & 15 * ones) + 9 * (bytes >> 6 & ones);
+    uint64_t letters = (digits + 6 * ones) >> 4 & ones;
+    if (digits & 0xf0 * ones || digits + '0' * ones + 39 * letters != (bytes | 0x20 * ones))
+        return false;
+    digits = __builtin_bswap64(digits);
+    digits = (digits | digits >> 4) & 0x00ff00ff00ff00ffull;
+    digits = (digits | digits >> 8) & 0x0000ffff0000ffffull;
+    *value = (digits | digits >> 16) & 0xffffffff;
+    return true;
+}
+
 struct line {
     uint64_t address;
     char type;
@@ -28,15 +44,18 @@ static bool line_read(struct text text, size_t *at, struct line *line) {
     const char *stop = memchr(p, '\n', (size_t)(end - p));
     *at = stop ? (size_t)(stop - text.data) + 1 : text.length;
     stop = stop ? stop : end;
-    uint64_t address = 0;
+    uint64_t address = 0, high, low;
     const char *first = p;
+    if (stop - p > 16 && eight_digits(p, &high) && eight_digits(p + 8, &low)) {
+        address = high << 32 | low;
+        p += 16;
+    }
     for (int digit; p < stop && (digit = hex_digit((unsigned char)*p)) >= 0; p++)
         address = address << 4 | (unsigned)digit;
     if (p == first || stop - p < 4 || p[0] != ' ' || p[2] != ' ')
         return false;
     *line = (struct line){.address = address, .type = p[1], .name = (size_t)(p + 3 - text.data)};
-    /* A module is named at the end of its line; nothing else there is a bracket. */
-    line->module = stop[-1] == ']' || memchr(p + 3, '[', (size_t)(stop - p - 3));
+    line->module = stop[-1] == ']'; /* its name is at the end of the line */
     return true;
 }
 
