@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
     const struct header *header = (const void *)bytes;
     uint64_t sample_type = ((const struct perf_event_attr *)(bytes + header->attrs_offset))->sample_type;
     size_t chain_at = sizeof(struct perf_event_header) + before_chain(sample_type);
-    size_t mask = (1u << 20) - 1, samples = 0, distinct = 0;
+    size_t mask = (1u << 19) - 1, samples = 0, distinct = 0;
     struct stack *stacks = calloc(mask + 1, sizeof *stacks);
 
     const char *end = bytes + header->data_offset + header->data_size;
