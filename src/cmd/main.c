@@ -21,7 +21,7 @@ static const struct command commands[] = {
     {"script", "the text `perf script` would print", command_script},
     {"diff", "what changed between two profiles, as a picture or text", command_diff},
     {"report", "tables of cost by function, object, category, thread", command_report},
-    {"export", "a profile for other tools: speedscope, pprof", command_export},
+    {"export", "a profile for other tools: speedscope, pprof, Firefox Profiler, …", command_export},
     {"trace", "exact instruction counts of a guest program", command_trace, .gentle = true},
     {"enrich", "addresses of wick trace --raw to inlined names and lines", command_enrich},
     {"doctor", "what this machine allows, and how to allow more", command_doctor},

@@ -6,6 +6,14 @@ const struct export_format export_formats[] = {
      .write = speedscope_write},
     {"pprof", "profile.proto, packed, of Go's pprof, Pyroscope, Parca", ".pb.gz .pprof",
      DETAIL_ADDRESSES, .has_lines = true, .is_binary = true, .write = pprof_write},
+    {"firefox", "a processed profile of the Firefox Profiler", ".firefox.json", DETAIL_ADDRESSES,
+     .has_time = true, .has_lines = true, .write = firefox_write},
+    {"callgrind", "Callgrind's text, of KCachegrind", ".callgrind", DETAIL_LINES, .has_lines = true,
+     .write = callgrind_write},
+    {"cpuprofile", "V8's CPU profile, of Chrome's DevTools and VS Code", ".cpuprofile",
+     DETAIL_FUNCTIONS, .has_time = true, .write = cpuprofile_write},
+    {"chrome", "Chrome's trace events, of Perfetto", ".trace.json", DETAIL_FUNCTIONS,
+     .has_time = true, .write = chrome_write},
     {0},
 };
 
@@ -51,4 +59,30 @@ bool export_fits(const struct outline *outline, uint64_t size, struct error *err
                      "it would take %.1f GB: the format has every stack in full; --fold-recursion "
                      "or --max-depth N make it smaller, --force writes it",
                      (double)size / 1e9);
+}
+
+static void add_fraction(struct buffer *buffer, uint64_t rest, unsigned digits) {
+    if (!rest)
+        return;
+    for (; rest % 10 == 0; rest /= 10)
+        digits--;
+    buffer_printf(buffer, ".%0*llu", (int)digits, (unsigned long long)rest);
+}
+
+void buffer_add_decimal(struct buffer *buffer, uint64_t value, unsigned digits) {
+    uint64_t each = 1;
+    for (unsigned i = 0; i < digits; i++)
+        each *= 10;
+    buffer_add_u64(buffer, value / each);
+    add_fraction(buffer, value % each, digits);
+}
+
+static __uint128_t in_steps(uint64_t nanoseconds) {
+    return ((__uint128_t)nanoseconds * 8192 + 500) / 1000;
+}
+
+void buffer_add_microseconds(struct buffer *buffer, uint64_t start, uint64_t end) {
+    __uint128_t steps = in_steps(end) - in_steps(start);
+    buffer_add_u64(buffer, (uint64_t)(steps / 8192));
+    add_fraction(buffer, (uint64_t)(steps % 8192) * 1220703125, 13); /* 10^13 / 8192 */
 }

@@ -49,6 +49,7 @@ struct track {
     bool has_times;                    /* some of its samples have one */
     bool has_timed_waits;              /* and some of those are waits */
     bool waits;                        /* some of it was off the CPU */
+    bool twin;                         /* an earlier track has the same numbers */
     uint64_t samples, weight;          /* weight: as asked for, samples or period */
 };
 
@@ -89,6 +90,12 @@ struct outline *outline_new(const struct tree *tree, const struct naming *naming
                             struct error *error);
 void outline_free(struct outline *outline);
 
+/* The track that weighs most: what is shown first. */
+uint32_t outline_heaviest(const struct outline *outline);
+
+/* What the process is called: like its first thread. */
+struct text track_process(const struct outline *outline, uint32_t track);
+
 /* What an entry weighs, as it was asked for. */
 static inline uint64_t entry_weight(const struct outline *outline, const struct entry *entry) {
     return outline->options->shape->by_samples ? entry->samples : entry->weight;
@@ -125,6 +132,21 @@ struct walk {
 };
 struct walk walk_begin(const struct outline *outline, uint32_t track);
 bool walk_next(struct walk *walk, struct step *step);
+
+/* A step, or the gap before it (node 0), with all that repeat it. */
+struct stretch {
+    uint32_t node;
+    uint64_t weight;
+};
+
+struct stretches {
+    struct walk walk;
+    struct step step; /* the next one, if there is one */
+    bool more;
+    uint64_t start, end; /* of the first one; of what was given out */
+};
+struct stretches stretches_begin(const struct outline *outline, uint32_t track);
+bool stretches_next(struct stretches *stretches, struct stretch *stretch);
 
 /* ---- private to the making of it ---- */
 

@@ -15,43 +15,6 @@ struct speedscope {
     VECTOR(uint32_t) path;
 };
 
-/* A step, or the gap before it (node 0), with all that repeat it. */
-struct stretch {
-    uint32_t node;
-    uint64_t weight;
-};
-
-struct stretches {
-    struct walk walk;
-    struct step step; /* the next one, if there is one */
-    bool more;
-    uint64_t start, end; /* of the first one; of what was given out */
-};
-
-static struct stretches stretches_begin(const struct outline *o, uint32_t track) {
-    struct stretches s = {.walk = walk_begin(o, track)};
-    s.more = walk_next(&s.walk, &s.step);
-    s.start = s.end = s.more ? s.step.start : 0;
-    return s;
-}
-
-static bool stretches_next(struct stretches *s, struct stretch *stretch) {
-    if (!s->more)
-        return false;
-    if (s->step.start > s->end) {
-        *stretch = (struct stretch){0, s->step.start - s->end};
-        s->end = s->step.start;
-        return true;
-    }
-    *stretch = (struct stretch){s->step.node, 0};
-    while (s->more && s->step.node == stretch->node && s->step.start == s->end) {
-        stretch->weight += s->step.weight;
-        s->end = saturating_add(s->end, s->step.weight);
-        s->more = walk_next(&s->walk, &s->step);
-    }
-    return true;
-}
-
 static void write_stack(struct speedscope *s, uint32_t node) {
     const struct outline_node *nodes = s->outline->nodes.items;
     s->path.count = 0;
@@ -133,14 +96,6 @@ static uint64_t size_of(const struct outline *o) {
     return frames * (digits + 1);
 }
 
-static uint32_t heaviest(const struct outline *o) {
-    uint32_t most = 0;
-    for (uint32_t i = 1; i < o->tracks.count; i++)
-        if (o->tracks.items[i].weight > o->tracks.items[most].weight)
-            most = i;
-    return most;
-}
-
 bool speedscope_write(struct out *out, const struct outline *o, struct error *error) {
     struct speedscope s = {.outline = o, .out = out};
     if (!export_fits(o, size_of(o), error))
@@ -149,7 +104,8 @@ bool speedscope_write(struct out *out, const struct outline *o, struct error *er
                TEXT("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
                     "\"exporter\":\"wick@" WICK_VERSION "\",\"name\":"));
     buffer_add_json_text(&s.json, text_of(o->options->title));
-    buffer_printf(&s.json, ",\"activeProfileIndex\":%u,\n\"shared\":{\"frames\":[", heaviest(o));
+    buffer_printf(&s.json, ",\"activeProfileIndex\":%u,\n\"shared\":{\"frames\":[",
+                  outline_heaviest(o));
     write_frames(&s);
     buffer_add(&s.json, TEXT("\n]},\n\"profiles\":["));
     for (uint32_t i = 0; i < o->tracks.count; i++)

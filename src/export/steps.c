@@ -171,3 +171,29 @@ bool walk_next(struct walk *walk, struct step *step) {
     walk->end = saturating_add(step->start, step->weight);
     return true;
 }
+
+/* ---- stretches ---- */
+
+struct stretches stretches_begin(const struct outline *o, uint32_t track) {
+    struct stretches s = {.walk = walk_begin(o, track)};
+    s.more = walk_next(&s.walk, &s.step);
+    s.start = s.end = s.more ? s.step.start : 0;
+    return s;
+}
+
+bool stretches_next(struct stretches *s, struct stretch *stretch) {
+    if (!s->more)
+        return false;
+    if (s->step.start > s->end) {
+        *stretch = (struct stretch){0, s->step.start - s->end};
+        s->end = s->step.start;
+        return true;
+    }
+    *stretch = (struct stretch){s->step.node, 0};
+    while (s->more && s->step.node == stretch->node && s->step.start == s->end) {
+        stretch->weight += s->step.weight;
+        s->end = saturating_add(s->end, s->step.weight);
+        s->more = walk_next(&s->walk, &s->step);
+    }
+    return true;
+}

@@ -71,6 +71,21 @@ static void push_track(struct outline *o, const struct track_key *key, bool new_
                                             .name = track_name(o, key->series)}));
 }
 
+static void find_twins(struct outline *o) {
+    struct index index = {0};
+    for (uint32_t i = 0; i < o->tracks.count; i++) {
+        struct track *track = &o->tracks.items[i];
+        uint64_t hash = hash_mix((uint32_t)track->pid, (uint32_t)track->tid);
+        uint32_t id;
+        for (struct probe p = index_probe(&index, hash); (id = index_next(&index, &p));)
+            track->twin |= o->tracks.items[id - 1].pid == track->pid &&
+                           o->tracks.items[id - 1].tid == track->tid;
+        if (!track->twin)
+            index_add(&index, hash, i + 1);
+    }
+    index_release(&index);
+}
+
 void tracks_find(struct outline *o) {
     size_t count = o->tree->series.count;
     VECTOR(struct track_key) keys = {0};
@@ -90,8 +105,27 @@ void tracks_find(struct outline *o) {
             push_track(o, key, i == 0 || order_measure(key - 1, key) != 0);
         o->series_tracks[key->series] = (uint32_t)o->tracks.count - 1;
     }
+    find_twins(o);
     free(used);
     vector_release(&keys);
+}
+
+struct text track_process(const struct outline *o, uint32_t number) {
+    const struct track *track = &o->tracks.items[number], *first = track;
+    while (first > o->tracks.items && first[-1].measure == track->measure &&
+           first[-1].pid == track->pid)
+        first--;
+    while (first < track && first->tid < first->pid)
+        first++;
+    return first->tid == first->pid && first->comm.length ? first->comm : track->name;
+}
+
+uint32_t outline_heaviest(const struct outline *o) {
+    uint32_t most = 0;
+    for (uint32_t i = 1; i < o->tracks.count; i++)
+        if (o->tracks.items[i].weight > o->tracks.items[most].weight)
+            most = i;
+    return most;
 }
 
 const char *measure_unit(const struct outline *o, uint32_t measure) {

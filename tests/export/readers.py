@@ -1,8 +1,12 @@
 """Reads what `wick export` writes, by the formats' own definitions and not by wick's code: each reader gives {track: {stack: weight}},
 stacks root first, tracks named as `wick fold --show-tid` names its roots."""
 import collections
+import decimal
 import gzip
 import json
+import re
+
+decimal.getcontext().prec = 60
 
 
 def fields(data):
@@ -119,7 +123,7 @@ class Pprof:
 
 def root_of(comm, pid, tid):
     numbers = "" if tid is None else f"-{'?' if pid is None else pid}/{tid}"
-    return as_folded((comm or "") + numbers)
+    return as_folded(comm if comm and numbers and numbers in comm else (comm or "") + numbers)
 
 
 def as_folded(name):
@@ -132,8 +136,18 @@ def pprof(path):
 
 
 def load(path):
+    """Numbers exactly as they are written."""
     with open(path, "rb") as file:
-        return json.loads(file.read().decode("utf-8"))
+        return json.loads(file.read().decode("utf-8"), parse_float=decimal.Decimal)
+
+
+def add(found, track, stack, weight):
+    stacks = found.setdefault(track, {})
+    stacks[stack] = stacks.get(stack, 0) + weight
+
+
+def nanoseconds(microseconds):
+    return round(decimal.Decimal(microseconds) * 1000)
 
 
 def speedscope(path):
@@ -152,3 +166,139 @@ def speedscope(path):
                 key = tuple(frames[frame]["name"] for frame in stack)
                 track[key] = track.get(key, 0) + weight
     return found
+
+
+def table_of(table):
+    """A table of columns, which must all be as long as it says."""
+    for name, column in table.items():
+        assert name in ("length", "weightType") or len(column) == table["length"], f"{name}: {len(column)}, not {table['length']}"
+    return table
+
+
+def firefox(path):
+    """A processed profile of version 60."""
+    document = load(path)
+    meta, shared = document["meta"], {name: value if name == "stringArray" else table_of(value) for name, value in document["shared"].items()}
+    assert meta["preprocessedProfileVersion"] == 60 and any(c["color"] == "grey" for c in meta["categories"])
+    strings, frames, functions, stacks = (shared[name] for name in ("stringArray", "frameTable", "funcTable", "stackTable"))
+    assert all(-1 <= r < shared["resourceTable"]["length"] for r in functions["resource"])
+    assert all(s is None or s < shared["sources"]["length"] for s in functions["source"])
+    assert all(lib < len(document["libs"]) for lib in shared["resourceTable"]["lib"]) and all(c < len(meta["categories"]) for c in frames["category"])
+    assert all(re.fullmatch("[0-9A-F]{33}", lib["breakpadId"]) for lib in document["libs"])
+    names, found, ids = [strings[functions["name"][f]] for f in frames["func"]], {}, set()
+    for thread in document["threads"]:
+        samples = table_of(thread["samples"])
+        table_of(thread["markers"])
+        assert samples["time"] == sorted(samples["time"]), "samples are not in order of time"
+        assert (thread["pid"], thread["tid"]) not in ids, "two threads have one number"
+        ids.add((thread["pid"], thread["tid"]))
+        track = root_of(thread["name"], thread["pid"], str(thread["tid"]).split(".")[0])
+        for stack, weight in zip(samples["stack"], samples["weight"]):
+            path = []
+            while stack is not None:
+                path.append(names[stacks["frame"][stack]])
+                assert stacks["prefix"][stack] is None or stacks["prefix"][stack] < stack, "a stack stands before its beginning"
+                stack = stacks["prefix"][stack]
+            weight = weight * 1000000 if samples["weightType"] == "tracing-ms" else weight
+            assert weight == int(weight)
+            add(found, track, tuple(reversed(path)), int(weight))
+    return found
+
+
+def chrome(path):
+    """Complete events, callers first; what a frame weighs is its time without that of those it calls."""
+    open_frames, names, threads, found, own = {}, {}, {}, {}, []
+    for event in load(path)["traceEvents"]:
+        key = (event["pid"], event["tid"])
+        if event["ph"] == "M":
+            if event["name"] == "thread_name":
+                threads[key] = event["args"]["name"]
+            continue
+        assert event["ph"] == "X"
+        start, end = nanoseconds(event["ts"]), nanoseconds(decimal.Decimal(event["ts"]) + event["dur"])
+        stack = open_frames.setdefault(key, [])
+        while stack and stack[-1]["end"] <= start:
+            stack.pop()
+        frame = {"end": end, "own": end - start, "key": key, "name": event["name"], "parent": stack[-1] if stack else None}
+        if stack:
+            assert end <= stack[-1]["end"], "a frame ends after its caller"
+            stack[-1]["own"] -= end - start
+        stack.append(frame)
+        own.append(frame)
+    for frame in own:
+        if not frame["own"]:
+            continue
+        path, at = [], frame
+        while at:
+            path.append(at["name"])
+            at = at["parent"]
+        pid, tid = frame["key"]
+        track = as_folded(threads[frame["key"]]) if tid >= 1 << 31 else root_of(threads[frame["key"]], pid, tid)
+        add(found, track, tuple(reversed(path)), frame["own"])
+    return found
+
+
+def cpuprofile(path):
+    """One line of time: tracks, where there are several, are the first frame."""
+    document = load(path)
+    nodes = {node["id"]: node for node in document["nodes"]}
+    parents = {child: node["id"] for node in document["nodes"] for child in node["children"]}
+    assert document["nodes"][0]["callFrame"]["functionName"] == "(root)" and len(parents) == len(nodes) - 1
+    samples, deltas, found, times = document["samples"], document["timeDeltas"], {}, {}
+    assert len(samples) == len(deltas) and samples[-1] == 1 and sum(deltas) == document["endTime"]
+    now = decimal.Decimal(0)
+    for sample, length in zip(samples, deltas[1:]):
+        times[sample] = times.get(sample, 0) + nanoseconds(now + length) - nanoseconds(now)
+        now += length
+    for sample, weight in times.items():
+        path = []
+        while sample != 1:
+            path.append(nodes[sample]["callFrame"]["functionName"])
+            sample = parents[sample]
+        if path != ["(idle)"]:
+            add(found, "", tuple(reversed(path)), weight)
+    return found
+
+
+class Callgrind:
+    """Self, and with calls, of each (object, file, function), by callgrind's rules."""
+
+    def __init__(self, text):
+        self.own, self.calls, self.callers, names, state, totals = {}, {}, {}, {}, {}, {}
+        lines = iter(text.split("\n"))
+        assert next(lines) == "# callgrind format"
+        for line in lines:
+            key, equals, value = line.partition("=")
+            if re.fullmatch("(version|creator|cmd|desc|positions|events|summary|totals): .*", line):
+                totals[line.split(":")[0]] = line.split(": ", 1)[1]
+            elif equals and key in ("ob", "fl", "fn", "cob", "cfi", "cfn"):
+                number, _, name = value.partition(" ")
+                kind = {"cfi": "fl"}.get(key, key[-2:])
+                if name:
+                    assert (kind, number) not in names
+                    names[kind, number] = name
+                state[key] = names[kind, number]
+            elif key == "calls":
+                cost = int(next(lines).split()[1])
+                caller, callee = (state["ob"], state["fl"], state["fn"]), (state["cob"], state["cfi"], state["cfn"])
+                self.calls[caller] = self.calls.get(caller, 0) + cost
+                self.callers[callee, caller] = self.callers.get((callee, caller), 0) + cost
+            elif line:
+                cost, function = int(line.split()[1]), (state["ob"], state["fl"], state["fn"])
+                self.own[function] = self.own.get(function, 0) + cost
+        assert totals["summary"] == totals["totals"] and totals["positions"] == "line"
+        self.total = int(totals["totals"].split()[0])
+
+    def functions(self):
+        """{name: (self, total)}; of functions that share a name, the sums."""
+        found = {}
+        for key in set(self.own) | set(self.calls):
+            own, calls = self.own.get(key, 0), self.calls.get(key, 0)
+            before = found.get(key[2], (0, 0))
+            found[key[2]] = (before[0] + own, before[1] + own + calls)
+        return found
+
+
+def callgrind(path):
+    with open(path, "rb") as file:
+        return Callgrind(file.read().decode("utf-8", "surrogateescape"))

@@ -54,8 +54,8 @@ def outputs():
             table.append((f"report by {by} {' '.join(form)}", ["report", "--by", by, *form, *threads]))
     for form in (["-o", "-"], ["--html", "-o", "-"], ["--folded"], ["--table"], ["--csv"], ["--json"], ["--by", "category", "--csv"], ["-n", "-s", "--folded"]):
         table.append((f"diff {' '.join(form)}", ["diff", stacks, other, *form]))
-    for kind in ("speedscope", "pprof"):
-        table += [(f"export {name} --to {kind}", ["export", "--to", kind, *source]) for name, source in sources.items()]
+    for kind in ("speedscope", "pprof", "firefox", "callgrind", "cpuprofile", "chrome"):
+        table += [(f"export {name} --to {kind}", ["export", "--to", kind, *sources[name]]) for name in ("text", "recording", "both")]
         table += [(f"export --wall --to {kind}", ["export", "--wall", "--to", kind, *waits]),
                   (f"export --event all --to {kind}", ["export", "--event", "all", "--to", kind, *recorded("two-events")])]
     table.append(("diff of recordings", ["diff", threads[-1], recorded("two-events")[-1], *threads[:-1], "--folded"]))
