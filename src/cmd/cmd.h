@@ -131,6 +131,8 @@ int fail(const struct error *error);
 int fail_usage(const char *command, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Takes progress off the terminal, before anything else is printed. */
 void progress_wipe(void);
+/* Standard output is a pipe that nobody reads any more, which is no error: its reader has had enough. */
+bool reader_is_gone(void);
 /* Opens -o, or else standard output, for text. On a terminal that ends all progress. */
 bool output_open(struct out *out, struct error *error);
 /* Prints the notes, unless -q. */

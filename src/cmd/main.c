@@ -4,6 +4,8 @@
 #include "cmd/cmd.h"
 
 #include <malloc.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -30,6 +32,8 @@ static const struct command commands[] = {
 
 /* ---- signals ---- */
 
+static _Atomic bool shown; /* progress, on the terminal's last line */
+
 /* For gentle commands: the first Ctrl-C (or other wish that it should end) asks for what there is so far; the second one means it. */
 static void on_interrupt(int signal) {
     if (interrupted) {
@@ -40,6 +44,9 @@ static void on_interrupt(int signal) {
 }
 
 static void on_end(int signal) {
+    static const char wipe[] = "\r\033[K";
+    if (shown)
+        (void)!write(STDERR_FILENO, wipe, sizeof wipe - 1);
     out_remove_temporaries();
     _exit(128 + signal);
 }
@@ -57,7 +64,6 @@ static void set_signals(bool gentle) {
 
 static struct timespec started;
 static _Atomic uint64_t next_shown = 1000;
-static _Atomic bool shown;
 
 static uint64_t milliseconds(void) {
     struct timespec now;
@@ -93,13 +99,25 @@ static void keep_memory(void) {
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
-int main(int argc, char **argv) {
-    clock_gettime(CLOCK_MONOTONIC, &started);
-    keep_memory();
-    set_signals(false);
-    if (isatty(STDERR_FILENO))
-        progress_hook = show_progress;
-    atexit(progress_wipe);
+/* A file opened in the place of a closed standard output would be written over by what is printed. So that writing fails, what is put there
+   can't be written to, and what is put in the place of the input can't be read. */
+static void fill_standard_files(void) {
+    for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++)
+        if (fcntl(file, F_GETFD) < 0)
+            (void)!open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/* What went through stdio: help, the machine's facts, names of files. Commands that write profiles have checked theirs. */
+static int check_output(int status) {
+    errno = 0;
+    bool fine = fflush(stdout) == 0 && !ferror(stdout);
+    if (fine || reader_is_gone())
+        return status;
+    fprintf(stderr, "wick: standard output: %s\n", errno ? strerror(errno) : "can't be written");
+    return status ? status : ERROR_INPUT;
+}
+
+static int run(int argc, char **argv) {
     if (argc < 2) {
         help_commands(commands, stderr);
         return ERROR_USAGE;
@@ -116,4 +134,15 @@ int main(int argc, char **argv) {
         return ERROR_USAGE;
     set_signals(command->gentle);
     return command->run(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv) {
+    clock_gettime(CLOCK_MONOTONIC, &started);
+    keep_memory();
+    fill_standard_files();
+    set_signals(false);
+    if (isatty(STDERR_FILENO))
+        progress_hook = show_progress;
+    atexit(progress_wipe);
+    return check_output(run(argc, argv));
 }

@@ -47,7 +47,8 @@ int command_record(int argc, char **argv) {
     struct record_result result;
     struct error error;
     bool fine = record_run(&recording, &result, &error);
-    status = fine ? recording_target_status(&result) : fail(&error);
+    bool unread = !fine && strcmp(recording.output, "-") == 0 && reader_is_gone();
+    status = fine ? recording_target_status(&result) : unread ? 0 : fail(&error);
     const char *plural = result.samples == 1 ? "" : "s";
     if (fine && !request.quiet)
         fprintf(stderr, "wick: %llu sample%s of %s in %s (%.1f MB)\n",

@@ -4,6 +4,7 @@
 #include "cmd/cmd.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -378,6 +379,11 @@ int fail_usage(const char *command, const char *format, ...) {
     va_end(list);
     fprintf(stderr, "; see wick %s --help\n", command);
     return ERROR_USAGE;
+}
+
+bool reader_is_gone(void) {
+    struct pollfd output = {.fd = STDOUT_FILENO};
+    return poll(&output, 1, 0) == 1 && output.revents & POLLERR;
 }
 
 bool output_open(struct out *out, struct error *error) {

@@ -148,6 +148,8 @@ def outputs(place, lookup, data):
         closes_early(command, data, lookup)
         closed_before(command, data, lookup)
         full(place, command, data, lookup)
+    for words in (["--help"], ["help", "profile"], ["--version"], ["doctor"]):
+        printed(words)
     check("output/no-such-folder", refused(run(["fold", "-q", *lookup, "-o", place.folder + "/no/such", data]), place, "No such"))
     disk_full(place, data, lookup)
     with open(place.output, "wb") as out:
@@ -184,6 +186,25 @@ def closed_before(command, data, lookup):
     result = run([command, "-q", *lookup, "-o", "-", data], preexec_fn=no_output)
     fine = result.status == 1 and len(result.lines) == 1 and "standard output" in result.lines[0]
     check(f"output/none/{command}", None if fine else f"status {result.status}: {result.err!r}")
+
+
+def printed(words):
+    """What is no profile, into a full device, to nobody, and to no output at all."""
+    case = "output/printed/" + " ".join(words)
+    with open("/dev/full", "wb") as device:
+        result = run(words, stdout=device)
+    check(case + "/full", None if result.status == 1 and "No space" in result.lines[-1] else f"status {result.status}: {result.err!r}")
+    reading, writing = os.pipe()
+    os.close(reading)
+    result = run(words, stdout=writing)
+    os.close(writing)
+    check(case + "/nobody-reads", None if result.status == 0 and not result.err else f"status {result.status}: {result.err!r}")
+
+    def no_output():
+        limit()
+        os.close(1)
+    result = run(words, preexec_fn=no_output)
+    check(case + "/none", None if result.status == 1 and "standard output" in result.lines[-1] else f"status {result.status}: {result.err!r}")
 
 
 def full(place, command, data, lookup):
