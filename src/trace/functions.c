@@ -53,22 +53,28 @@ void functions_free(struct functions *functions) {
     free(functions);
 }
 
-void functions_add(struct functions *functions, struct text name, uint64_t start, uint64_t size,
-                   uint64_t section_end, bool is_function, unsigned rank) {
+static void add(struct functions *functions, struct function_symbol symbol) {
     pthread_mutex_lock(&functions->lock);
-    struct function_symbol symbol = {arena_copy(&functions->arena, name),
-                                     start,
-                                     size,
-                                     section_end,
-                                     0,
-                                     functions->file,
-                                     0,
-                                     false};
-    symbol.rank = (uint16_t)(is_function ? 0x8000 : 0) | (uint16_t)(rank & 0xff);
+    symbol.name = arena_copy(&functions->arena, symbol.name);
     symbol.id = (uint32_t)functions->symbols.count;
+    symbol.file = functions->file;
     vector_push(&functions->symbols, symbol);
     functions->sorted = false;
     pthread_mutex_unlock(&functions->lock);
+}
+
+/* A function's name before a label's, whatever the rank of both. */
+static uint16_t rank_of(bool is_function, unsigned rank) {
+    return (uint16_t)((is_function ? 0x8000 : 0) | (rank & 0xff));
+}
+
+void functions_add(struct functions *functions, struct text name, uint64_t start, uint64_t size,
+                   uint64_t section_end, bool is_function, unsigned rank) {
+    add(functions, (struct function_symbol){.name = name,
+                                            .start = start,
+                                            .size = size,
+                                            .section_end = section_end,
+                                            .rank = rank_of(is_function, rank)});
 }
 
 /* ---- layout ------------------------------------------------------------------------------- */
@@ -280,12 +286,13 @@ static void add_symbol(void *context, const struct code_symbol *symbol) {
     if (!symbol->start || name.data[0] == '$' || text_starts(name, TEXT(".L")) ||
         text_equal(name, TEXT(".plt")))
         return;
-    uint64_t size = symbol->is_unsized ? 0 : symbol->end - symbol->start;
-    functions_add(a->functions, name, symbol->start + a->bias, size, symbol->end + a->bias,
-                  symbol->is_function, symbol->rank);
-    pthread_mutex_lock(&a->functions->lock);
-    a->functions->symbols.items[a->functions->symbols.count - 1].is_stub = symbol->is_stub;
-    pthread_mutex_unlock(&a->functions->lock);
+    add(a->functions,
+        (struct function_symbol){.name = name,
+                                 .start = symbol->start + a->bias,
+                                 .size = symbol->is_unsized ? 0 : symbol->end - symbol->start,
+                                 .section_end = symbol->end + a->bias,
+                                 .rank = rank_of(symbol->is_function, symbol->rank),
+                                 .is_stub = symbol->is_stub});
 }
 
 size_t functions_add_elf(struct functions *functions, const void *image, size_t size,

@@ -180,15 +180,13 @@ static int64_t sys_lseek(struct guest *g, const uint64_t *a) {
 }
 
 /* Linux' own layout for new architectures; 0, 1 and 2 look like pipes whatever they are. */
-static int64_t put_status(struct guest *g, uint64_t address, const struct guest_descriptor *d,
-                          const struct file *file) {
+static int64_t put_status(struct guest *g, uint64_t address, const struct file *file) {
     bool is64 = g->machine.xlen == 64;
     uint8_t *at = guest_out(g, address, is64 ? 128 : 104);
     uint32_t mode = file ? 0100444 : 010600, links = 1, block = 4096;
     uint64_t size = file ? file->size : 0, node = file ? 2 : 1, blocks = (size + 511) / 512;
     if (!at)
         return -EFAULT;
-    (void)d;
     memset(at, 0, is64 ? 128 : 104);
     memcpy(at + 8, &node, 8);
     memcpy(at + 16, &mode, 4);
@@ -201,7 +199,7 @@ static int64_t put_status(struct guest *g, uint64_t address, const struct guest_
 
 static int64_t sys_fstat(struct guest *g, const uint64_t *a) {
     struct guest_descriptor *d = descriptor_of(g, a[0]);
-    return d ? put_status(g, a[1], d, d->kind == DESCRIPTOR_FILE ? d->file : NULL) : -EBADF;
+    return d ? put_status(g, a[1], d->kind == DESCRIPTOR_FILE ? d->file : NULL) : -EBADF;
 }
 
 static int64_t sys_newfstatat(struct guest *g, const uint64_t *a) {
@@ -211,7 +209,7 @@ static int64_t sys_newfstatat(struct guest *g, const uint64_t *a) {
         return sys_fstat(g, arguments);
     }
     const struct file *file = file_named(g, path);
-    return file ? put_status(g, a[2], NULL, file) : -ENOENT;
+    return file ? put_status(g, a[2], file) : -ENOENT;
 }
 
 /* newlib's, without a folder. */

@@ -74,22 +74,6 @@ static uint32_t function_at(uint64_t pc) {
 
 /* ---- translation -------------------------------------------------------------------------- */
 
-static uint64_t weight_of(const struct classified *c) {
-    switch ((enum trace_weight)plugin.shared->weight) {
-    case WEIGHT_INSTRUCTIONS:
-        return 1;
-    case WEIGHT_ACCESSES:
-        return (c->loaded != 0) + (c->stored != 0);
-    case WEIGHT_BRANCHES:
-        return c->control == CONTROL_BRANCH;
-    case WEIGHT_LOADED:
-        return c->loaded;
-    case WEIGHT_STORED:
-        return c->stored;
-    }
-    return 0;
-}
-
 /* QEMU 7.2 gives too few bytes of an instruction that goes over the end of a page. */
 static struct classified classify_at(const struct qemu_plugin_insn *instruction, uint64_t pc) {
     const uint64_t page = 4096;
@@ -112,7 +96,8 @@ static void describe(struct code *code, const struct qemu_plugin_tb *block) {
         code->next = pc + c.size;
         code->control = (uint8_t)c.control;
         code->target = c.target;
-        code->weight += weight_of(&c);
+        code->weight += trace_weigh((enum trace_weight)plugin.shared->weight,
+                                    c.control == CONTROL_BRANCH, c.loaded, c.stored);
     }
 }
 

@@ -73,6 +73,8 @@ struct plugin {
 };
 extern struct plugin plugin;
 
+/* What to add to an ELF image's addresses if its file offset `offset` is mapped at `start`. */
+bool elf_bias(const void *image, size_t size, uint64_t start, uint64_t offset, uint64_t *bias);
 /* Bytes of the guest; false if they are not there. */
 bool guest_read(uint64_t address, void *bytes, size_t size);
 

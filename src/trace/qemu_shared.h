@@ -62,7 +62,4 @@ static inline uint64_t shared_weight(const struct shared *shared, const struct s
     return shared->weight == WEIGHT_INSTRUCTIONS ? thread->count : thread->weight;
 }
 
-/* What to add to an ELF image's addresses if its file offset `offset` is mapped at `start`. */
-bool elf_bias(const void *image, size_t size, uint64_t start, uint64_t offset, uint64_t *bias);
-
 #endif

@@ -2,24 +2,12 @@
  * What the atomic instructions do. There is one hart, so each is a load and a store; a reservation is broken by the next sc,
  * as the manual allows. Misaligned ones are always faults.
  */
-#include "trace/machine.h"
+#include "trace/run.h"
 
-#ifndef __clang__ /* one register more, no prologue, and calls at the end are jumps at any level */
-#pragma GCC optimize("omit-frame-pointer", "optimize-sibling-calls")
-#endif
-
-#define RD m->x[op->rd]
-#define RS1 m->x[op->rs1]
-#define RS2 m->x[op->rs2]
-
-/* After a store: on to the next instruction, by way of a flush if code was overwritten. */
+/* Out of the way, so that what loads and stores needs no frame. */
 static SLOW const struct op *stored(struct machine *m, const struct op *op, uint8_t *memory,
-                                    int64_t left, int done) {
-    if (done == 2) {
-        const struct op_site *next = &m->sites[op + 1 - m->slots];
-        return machine_leave(m, LEAVE_FLUSH, next->pc, left + next->rest);
-    }
-    NEXT;
+                                    int64_t left, uint64_t address, int done) {
+    return machine_stored(m, op, memory, left, address, done);
 }
 
 static bool atomic_access(struct machine *m, uint64_t address, unsigned size) {
@@ -50,7 +38,7 @@ static bool atomic_access(struct machine *m, uint64_t address, unsigned size) {
             return machine_fault(m, op, m->fault, address, left);                                  \
         m->reservation = NO_ADDRESS;                                                               \
         RD = !held;                                                                                \
-        return stored(m, op, memory, left, done);                                                  \
+        return stored(m, op, memory, left, address, done);                                         \
     }
 #define AMO(name, type, address_, expression)                                                      \
     HANDLER(name) {                                                                                \
@@ -63,7 +51,7 @@ static bool atomic_access(struct machine *m, uint64_t address, unsigned size) {
         if (!done)                                                                                 \
             return machine_fault(m, op, m->fault, address, left);                                  \
         RD = (uint64_t)(int64_t)old;                                                               \
-        return stored(m, op, memory, left, done);                                                  \
+        return stored(m, op, memory, left, address, done);                                         \
     }
 
 #define ATOMICS(suffix, type, unsigned_, address_)                                                 \

@@ -3,17 +3,11 @@
  * as NaN. With nearest rounding and a result that is a number, the host's arithmetic is the same and is used; its flags stay in
  * the host until somebody asks (machine_csr). All else is softfloat's.
  */
-#include "trace/machine.h"
-
-#ifndef __clang__ /* one register more, no prologue, and calls at the end are jumps at any level */
-#pragma GCC optimize("omit-frame-pointer", "optimize-sibling-calls")
-#endif
+#include "trace/run.h"
 #include "trace/host_float.h"
 
 #include <math.h>
 
-#define RD m->x[op->rd]
-#define RS1 m->x[op->rs1]
 #define FD m->f[op->rd]
 #define D1 m->f[op->rs1]
 #define D2 m->f[op->rs2]
@@ -21,7 +15,6 @@
 #define S1 unbox(D1)
 #define S2 unbox(D2)
 #define S3 unbox(D3)
-#define IMM ((uint64_t)(int64_t)op->imm)
 
 static inline uint64_t unbox(uint64_t value) {
     return value >> 32 == UINT32_MAX ? (uint32_t)value : 0x7fc00000;
@@ -84,13 +77,7 @@ static SLOW const struct op *float_store_slow(struct machine *m, const struct op
                                               uint8_t *memory, int64_t left, uint64_t address,
                                               unsigned size) {
     int done = machine_store_slow(m, address, size, D2);
-    if (!done)
-        return machine_fault(m, op, m->fault, address, left);
-    if (done == 2) {
-        const struct op_site *next = &m->sites[op + 1 - m->slots];
-        return machine_leave(m, LEAVE_FLUSH, next->pc, left + next->rest);
-    }
-    NEXT;
+    return machine_stored(m, op, memory, left, address, done);
 }
 
 #define FLOAT_STORE(name, size)                                                                    \
@@ -192,48 +179,33 @@ FUSED(fnmadd, -, -, 3)
 
 /* ---- signs, order, class ------------------------------------------------------------------ */
 
-#define FLOAT_VALUE(name, expression)                                                              \
-    HANDLER(name) {                                                                                \
-        FD = (expression);                                                                         \
-        NEXT;                                                                                      \
-    }
 #define SIGN_D (1ull << 63)
 #define SIGN_S (1ull << 31)
-FLOAT_VALUE(fsgnj_d, (D1 & ~SIGN_D) | (D2 & SIGN_D))
-FLOAT_VALUE(fsgnjn_d, (D1 & ~SIGN_D) | (~D2 & SIGN_D))
-FLOAT_VALUE(fsgnjx_d, D1 ^ (D2 & SIGN_D))
-FLOAT_VALUE(fsgnj_s, box((S1 & ~SIGN_S) | (S2 & SIGN_S)))
-FLOAT_VALUE(fsgnjn_s, box((S1 & ~SIGN_S) | (~S2 & SIGN_S)))
-FLOAT_VALUE(fsgnjx_s, box(S1 ^ (S2 & SIGN_S)))
-FLOAT_VALUE(fmv_w_x, box((uint32_t)RS1))
-FLOAT_VALUE(fmv_d_x, RS1)
+RESULT(fsgnj_d, FD, (D1 & ~SIGN_D) | (D2 & SIGN_D))
+RESULT(fsgnjn_d, FD, (D1 & ~SIGN_D) | (~D2 & SIGN_D))
+RESULT(fsgnjx_d, FD, D1 ^ (D2 & SIGN_D))
+RESULT(fsgnj_s, FD, box((S1 & ~SIGN_S) | (S2 & SIGN_S)))
+RESULT(fsgnjn_s, FD, box((S1 & ~SIGN_S) | (~S2 & SIGN_S)))
+RESULT(fsgnjx_s, FD, box(S1 ^ (S2 & SIGN_S)))
+RESULT(fmv_w_x, FD, box((uint32_t)RS1))
+RESULT(fmv_d_x, FD, RS1)
 
 /* The rounding plays no part. */
-#define WITH_FLAGS(name, destination, expression)                                                  \
-    HANDLER(name) {                                                                                \
-        destination = (expression);                                                                \
-        NEXT;                                                                                      \
-    }
-WITH_FLAGS(fmin_d, FD, float_minimum(&float_double, D1, D2, false, &m->floats))
-WITH_FLAGS(fmax_d, FD, float_minimum(&float_double, D1, D2, true, &m->floats))
-WITH_FLAGS(fmin_s, FD, box(float_minimum(&float_single, S1, S2, false, &m->floats)))
-WITH_FLAGS(fmax_s, FD, box(float_minimum(&float_single, S1, S2, true, &m->floats)))
-WITH_FLAGS(feq_d, RD, float_equal(&float_double, D1, D2, &m->floats))
-WITH_FLAGS(flt_d, RD, float_less(&float_double, D1, D2, &m->floats))
-WITH_FLAGS(fle_d, RD, float_less_or_equal(&float_double, D1, D2, &m->floats))
-WITH_FLAGS(feq_s, RD, float_equal(&float_single, S1, S2, &m->floats))
-WITH_FLAGS(flt_s, RD, float_less(&float_single, S1, S2, &m->floats))
-WITH_FLAGS(fle_s, RD, float_less_or_equal(&float_single, S1, S2, &m->floats))
+RESULT(fmin_d, FD, float_minimum(&float_double, D1, D2, false, &m->floats))
+RESULT(fmax_d, FD, float_minimum(&float_double, D1, D2, true, &m->floats))
+RESULT(fmin_s, FD, box(float_minimum(&float_single, S1, S2, false, &m->floats)))
+RESULT(fmax_s, FD, box(float_minimum(&float_single, S1, S2, true, &m->floats)))
+RESULT(feq_d, RD, float_equal(&float_double, D1, D2, &m->floats))
+RESULT(flt_d, RD, float_less(&float_double, D1, D2, &m->floats))
+RESULT(fle_d, RD, float_less_or_equal(&float_double, D1, D2, &m->floats))
+RESULT(feq_s, RD, float_equal(&float_single, S1, S2, &m->floats))
+RESULT(flt_s, RD, float_less(&float_single, S1, S2, &m->floats))
+RESULT(fle_s, RD, float_less_or_equal(&float_single, S1, S2, &m->floats))
 
-#define TO_INTEGER_REGISTER(name, expression)                                                      \
-    HANDLER(name) {                                                                                \
-        RD = (expression);                                                                         \
-        NEXT;                                                                                      \
-    }
-TO_INTEGER_REGISTER(fclass_d, float_class(&float_double, D1))
-TO_INTEGER_REGISTER(fclass_s, float_class(&float_single, S1))
-TO_INTEGER_REGISTER(fmv_x_d, D1)
-TO_INTEGER_REGISTER(fmv_x_w, (uint64_t)(int64_t)(int32_t)D1)
+RESULT(fclass_d, RD, float_class(&float_double, D1))
+RESULT(fclass_s, RD, float_class(&float_single, S1))
+RESULT(fmv_x_d, RD, D1)
+RESULT(fmv_x_w, RD, (uint64_t)(int64_t)(int32_t)D1)
 
 /* ---- conversions -------------------------------------------------------------------------- */
 
@@ -248,7 +220,6 @@ TO_INTEGER_REGISTER(fmv_x_w, (uint64_t)(int64_t)(int32_t)D1)
     }
 #define NEGATIVE(v) ((int64_t)(v) < 0)
 #define MAGNITUDE(v) (NEGATIVE(v) ? 0 - (uint64_t)(v) : (uint64_t)(v))
-#define WORD(v) ((uint64_t)(int64_t)(int32_t)(v))
 
 #define FROM_FLOAT(suffix, f, source)                                                              \
     ROUNDED(fcvt_w_##suffix, RD, WORD(float_to_integer(f, source, 32, true, &m->floats)))          \

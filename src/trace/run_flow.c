@@ -2,15 +2,8 @@
  * What branches, jumps, calls and returns do: they end a block, move the flow where stacks are followed, and enter the next block. What
  * can't go on inside (a block not yet translated, a fault, a system call) leaves to machine_run().
  */
-#include "trace/machine.h"
+#include "trace/run.h"
 
-#ifndef __clang__ /* one register more, no prologue, and calls at the end are jumps at any level */
-#pragma GCC optimize("omit-frame-pointer", "optimize-sibling-calls")
-#endif
-
-#define RD m->x[op->rd]
-#define RS1 m->x[op->rs1]
-#define RS2 m->x[op->rs2]
 #define LINKS ((struct links *)(op + 1))
 #define STACK_POINTER m->x[2]
 

@@ -2,24 +2,11 @@
  * What the integer instructions do: one function each. Registers of the 32-bit machine are kept sign-extended, so that
  * comparisons, logic and all the word forms of the 64-bit machine serve it too; only what computes an address differs.
  */
-#include "trace/machine.h"
+#include "trace/run.h"
 
-#ifndef __clang__ /* one register more, no prologue, and calls at the end are jumps at any level */
-#pragma GCC optimize("omit-frame-pointer", "optimize-sibling-calls")
-#endif
-
-#define RD m->x[op->rd]
-#define RS1 m->x[op->rs1]
-#define RS2 m->x[op->rs2]
 #define SIGNED(v) ((int64_t)(v))
-#define WORD(v) ((uint64_t)(int64_t)(int32_t)(v))
-#define IMM ((uint64_t)(int64_t)op->imm)
 
-#define VALUE(name, expression)                                                                    \
-    HANDLER(name) {                                                                                \
-        RD = (expression);                                                                         \
-        NEXT;                                                                                      \
-    }
+#define VALUE(name, expression) RESULT(name, RD, expression)
 
 VALUE(li, IMM)
 VALUE(li_unsigned, (uint32_t)op->imm)
@@ -115,13 +102,7 @@ static SLOW const struct op *load_slow(struct machine *m, const struct op *op, u
 static SLOW const struct op *store_slow(struct machine *m, const struct op *op, uint8_t *memory,
                                         int64_t left, uint64_t address, unsigned size) {
     int done = machine_store_slow(m, address, size, RS2);
-    if (!done)
-        return machine_fault(m, op, m->fault, address, left);
-    if (done == 2) {
-        const struct op_site *next = &m->sites[op + 1 - m->slots];
-        return machine_leave(m, LEAVE_FLUSH, next->pc, left + next->rest);
-    }
-    NEXT;
+    return machine_stored(m, op, memory, left, address, done);
 }
 
 #define LOAD(name, type, sign, address_)                                                           \

@@ -25,6 +25,30 @@ void engine_notes(struct trace *trace, const struct flow *flow) {
         notes_add(&trace->notes, &note_dropped, flow->dropped, 0, NULL);
 }
 
+/* ---- weights ------------------------------------------------------------------------------ */
+
+const char *trace_unit(enum trace_weight weight) {
+    static const char *const units[] = {"instructions", "accesses", "branches", "bytes loaded",
+                                        "bytes stored"};
+    return units[weight];
+}
+
+uint64_t trace_weigh(enum trace_weight weight, bool is_branch, uint32_t loaded, uint32_t stored) {
+    switch (weight) {
+    case WEIGHT_INSTRUCTIONS:
+        return 1;
+    case WEIGHT_ACCESSES:
+        return (loaded != 0) + (stored != 0);
+    case WEIGHT_BRANCHES:
+        return is_branch;
+    case WEIGHT_LOADED:
+        return loaded;
+    case WEIGHT_STORED:
+        return stored;
+    }
+    return 0;
+}
+
 /* ---- which engine ------------------------------------------------------------------------- */
 
 static bool has_interpreter(const struct file *file, bool is64) {

@@ -27,6 +27,8 @@ struct flame;
 /* What is counted. All but instructions only where the engine knows it. */
 enum trace_weight { WEIGHT_INSTRUCTIONS, WEIGHT_ACCESSES, WEIGHT_BRANCHES, WEIGHT_LOADED, WEIGHT_STORED };
 const char *trace_unit(enum trace_weight weight); /* "instructions" … */
+/* Of one instruction, which loads and stores so many bytes. */
+uint64_t trace_weigh(enum trace_weight weight, bool is_branch, uint32_t loaded, uint32_t stored);
 
 /* ---- functions: which code belongs together ----------------------------------------------- */
 

@@ -68,12 +68,6 @@ static uint32_t find_location(struct naming_state *s, uint64_t address) {
     return s->locations.items[number];
 }
 
-const char *trace_unit(enum trace_weight weight) {
-    static const char *const units[] = {"instructions", "accesses", "branches", "bytes loaded",
-                                        "bytes stored"};
-    return units[weight];
-}
-
 static uint32_t add_series(const struct trace *trace, struct tree *tree) {
     struct text unit = text_of(trace_unit(trace->weight));
     uint32_t event = tree_add_event(tree, unit, unit, EVENT_OTHER);

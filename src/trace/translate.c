@@ -233,19 +233,7 @@ static bool emit_instruction(struct translation *t, const struct instruction *i)
 uint64_t machine_weight_of(const struct machine *m, const struct instruction *i) {
     unsigned loaded, stored;
     riscv_access(i, &loaded, &stored);
-    switch (m->weight) {
-    case WEIGHT_INSTRUCTIONS:
-        return 1;
-    case WEIGHT_ACCESSES:
-        return (loaded != 0) + (stored != 0);
-    case WEIGHT_BRANCHES:
-        return riscv_control(i) == CONTROL_BRANCH;
-    case WEIGHT_LOADED:
-        return loaded;
-    case WEIGHT_STORED:
-        return stored;
-    }
-    return 0;
+    return trace_weigh(m->weight, riscv_control(i) == CONTROL_BRANCH, loaded, stored);
 }
 
 /* Emits instructions until one ends the block; without any such, the block goes on to the next. */
