@@ -12,7 +12,7 @@ const { chromium } = createRequire(import.meta.url)(process.env.PLAYWRIGHT);
 const top = join(dirname(fileURLToPath(import.meta.url)), ".."), work = mkdtempSync(join(tmpdir(), "wick-"));
 const [recording, before, after] = process.argv.slice(2).map(path => resolve(path));
 const wick = (name, ...words) => (execFileSync(join(top, "build/wick"), [...words, "-q", "-o", join(work, name)]), "file://" + join(work, name));
-const title = ["--title", "wick drawing 100,000 stacks", "--subtitle", "cpu-clock at 1,999 Hz"];
+const title = ["--title", "wick drawing 240,000 stacks", "--subtitle", "cpu-clock at 1,999 Hz"];
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
 const settle = page => page.waitForTimeout(300);
 
@@ -29,12 +29,12 @@ const view = name => page => page.locator(`#views [data-view=${name}]`).click();
 const zoom = async (page, name) => page.locator("#frames > g").filter({ has: page.locator("title", { hasText: new RegExp("^" + name + " \\(") }) }).first().click();
 
 const svg = wick("one.svg", "flame", "--max-depth", "34", ...title, recording);
-await shoot("svg", svg, 680);
-await shoot("svg-dark", svg, 640, async page => {
+await shoot("svg", svg, 700);
+await shoot("svg-dark", svg, 700, async page => {
   await zoom(page, "command_flame");
   await page.fill("#search", "^tree_|index");
 }, "dark");
-await shoot("svg-diff", wick("diff.svg", "diff", "--no-inline", "--max-depth", "22", before, after), 440);
+await shoot("svg-diff", wick("diff.svg", "diff", "--no-inline", "--max-depth", "22", before, after), 480);
 
 const html = wick("one.html", "flame", "--html", ...title, recording);
 for (const name of ["flame", "icicle", "reversed", "table"]) await shoot("page-" + name, html, 640, view(name));
