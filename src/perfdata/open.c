@@ -339,9 +339,12 @@ static bool perfdata_read(struct perfdata *data, struct error *error) {
     bool is_pipe = load_u64(file->data + AT_HEADER_SIZE) == FILE_HEADER_PIPE_SIZE;
     if (!(is_pipe ? pipe_read(data, error) : file_read(data, error)))
         return false;
-    for (size_t i = 0; i < data->events.count; i++)
-        if (!data->events.items[i].name.length)
-            data->events.items[i].name = event_make_name(&data->arena, &data->events.items[i]);
+    for (size_t i = 0; i < data->events.count; i++) {
+        struct perfdata_event *event = &data->events.items[i];
+        data->asks_build_ids |= event->flags >> ATTRIBUTE_BUILD_ID & 1;
+        if (!event->name.length)
+            event->name = event_make_name(&data->arena, event);
+    }
     return true;
 }
 

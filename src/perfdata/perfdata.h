@@ -143,6 +143,7 @@ struct perfdata {
     /* The rest is this room's own. */
     bool open_ended; /* the section's end is not the header's word, so a record that overruns it is a cut */
     bool strict;
+    bool asks_build_ids; /* an attribute does: mappings may carry them */
     bool unpacking;      /* compressed records are expected */
     struct file unpacked; /* `file`, if records are compressed */
     struct perfdata_ids ids;

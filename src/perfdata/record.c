@@ -204,10 +204,7 @@ static bool has_build_id(const struct perfdata *data, const struct perfdata_reco
     uint32_t size = load_u32(p + 32); /* and three bytes that must be 0 */
     if (!(record->misc & MISC_MMAP_BUILD_ID) || size == 0 || size > BUILD_ID_MAX)
         return false;
-    bool asked = size == BUILD_ID_MAX; /* no device has that number */
-    for (size_t i = 0; i < data->events.count && !asked; i++)
-        asked = data->events.items[i].flags >> ATTRIBUTE_BUILD_ID & 1;
-    return asked;
+    return data->asks_build_ids || size == BUILD_ID_MAX; /* no device has that number */
 }
 
 static void mmap2_decode(const struct perfdata *data, struct perfdata_mmap *mmap,

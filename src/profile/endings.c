@@ -3,17 +3,22 @@
  */
 #include "profile/reading.h"
 
+#include <stdlib.h>
+
 static const struct note_kind note_stacks = {"stacks", "# stack{ was|s were} unwound"};
 static const struct note_kind note_chains = {
     "chains", "# stack{ was recorded as a call chain|s were recorded as call chains}"};
 
 enum { STACK_SIZE_MAX = 65528 };
 
-static const struct perfdata_event *event_of(const struct reading *reading, uint32_t id) {
-    for (size_t i = 0; i < reading->events.count; i++)
-        if (reading->events.items[i].wanted && reading->events.items[i].id == id)
-            return &reading->profile->data->events.items[i];
-    return NULL;
+/* By the tree's events: the file's that each is. Those that no sample of the file is counted under have none. free() it. */
+static const struct perfdata_event **events_of_file(const struct reading *reading) {
+    const struct perfdata_event **events =
+        memory_zero(reading->profile->tree->events.count, sizeof *events);
+    for (size_t i = reading->events.count; i-- > 0;) /* of several in one, the first */
+        if (reading->events.items[i].wanted)
+            events[reading->events.items[i].id] = &reading->profile->data->events.items[i];
+    return events;
 }
 
 /* Of one kind of stack. */
@@ -61,10 +66,11 @@ static void note_unwound(struct notes *notes, const struct endings *unwound, boo
 void reading_note_endings(struct reading *reading) {
     struct tree *tree = reading->profile->tree;
     struct endings unwound = {0}, recorded = {0};
+    const struct perfdata_event **events = events_of_file(reading);
     for (size_t i = 0; i < tree->cells.count; i++) {
         const struct cell *cell = &tree->cells.items[i];
         const struct series *series = &tree->series.items[cell->series];
-        const struct perfdata_event *event = event_of(reading, series->event);
+        const struct perfdata_event *event = events[series->event];
         if (!event || series->ending >= ENDING_UNKNOWN)
             continue;
         if (event->sample_type & PERF_SAMPLE_STACK_USER)
@@ -72,6 +78,7 @@ void reading_note_endings(struct reading *reading) {
         else if (event->sample_type & PERF_SAMPLE_CALLCHAIN)
             endings_add(&recorded, series, cell, 0);
     }
+    free(events);
     if (unwound.all)
         note_unwound(&tree->notes, &unwound, reading->options->compat_perf);
     if (recorded.counts[ENDING_COMPLETE] < recorded.all)

@@ -95,14 +95,13 @@ struct sides {
     struct tree *tree;
     const struct flame *flame;
     uint32_t events[2]; /* after, before */
+    uint32_t *tops;     /* by node: which of those next to the root it stands on */
 };
 
 /* A root frame that is no function is the comm of what is on it. */
 static void sides_count(struct sides *s, uint32_t id, uint32_t node) {
     const struct flame_node *from = &s->flame->nodes.items[id];
-    uint32_t top = id;
-    while (top && s->flame->nodes.items[top].parent)
-        top = s->flame->nodes.items[top].parent;
+    uint32_t top = s->tops[id];
     bool has_comm = s->flame->nodes.items[top].kinds & KIND_ROOT;
     for (int side = 0; side < 2; side++) {
         uint64_t weight = side ? from->self_before : from->self;
@@ -129,16 +128,19 @@ struct tree *tree_of_diff(const struct flame *flame) {
     struct sides s = {.tree = tree_new(), .flame = flame};
     struct text unit = flame->unit ? strings_get(flame->strings, flame->unit) : TEXT("samples");
     uint32_t *nodes = memory_zero(flame->nodes.count, sizeof *nodes);
+    s.tops = memory_zero(flame->nodes.count, sizeof *s.tops);
     s.tree->objects = objects_new(&(struct objects_options){0});
     s.events[0] = tree_add_event(s.tree, unit, unit, EVENT_OTHER);
     s.events[1] = tree_add_event(s.tree, TEXT("before"), unit, EVENT_BEFORE);
     for (uint32_t i = 1; i < flame->nodes.count; i++) {
         const struct flame_node *from = &flame->nodes.items[i];
         bool is_comm = from->parent == 0 && from->kinds & KIND_ROOT;
+        s.tops[i] = from->parent ? s.tops[from->parent] : i;
         nodes[i] =
             is_comm ? 0 : tree_add_node(s.tree, nodes[from->parent], sides_location(&s, from));
         sides_count(&s, i, nodes[i]);
     }
+    free(s.tops);
     free(nodes);
     return s.tree;
 }

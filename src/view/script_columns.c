@@ -12,6 +12,8 @@ enum {
     SOFTWARE_DUMMY = 9,
     SOFTWARE_BPF_OUTPUT = 10,
     COMM_WIDTH = 16,
+    NAME_WIDEST =
+        4096, /* names are padded to the longest, but no event's is longer: the file's word might be gigabytes */
     ROOM = 256, /* more than the columns before the frames take, comm and event name aside */
 };
 
@@ -90,14 +92,15 @@ void script_events_init(struct script *script, bool compat_perf) {
     types_init(data, columns);
     script->events = memory_zero(data->events.count, sizeof *script->events);
     for (size_t i = 0; i < data->events.count; i++)
-        if (data->events.items[i].name.length > width)
+        if (data->events.items[i].name.length > width &&
+            data->events.items[i].name.length <= NAME_WIDEST)
             width = data->events.items[i].name.length;
     struct buffer name = {0};
     for (size_t i = 0; i < data->events.count; i++) {
         const struct perfdata_event *event = &data->events.items[i];
         name.count = 0;
-        buffer_printf(&name, "%*s%.*s: ", (int)(width - event->name.length), "",
-                      TEXT_ARGS(event->name));
+        size_t pad = width > event->name.length ? width - event->name.length : 0;
+        buffer_printf(&name, "%*s%.*s: ", (int)pad, "", TEXT_ARGS(event->name));
         script->events[i] = (struct script_layout){
             .columns = columns[type_of(event)],
             .has_chain = event->sample_type & PERF_SAMPLE_CALLCHAIN,

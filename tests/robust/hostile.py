@@ -176,10 +176,21 @@ def deep_text(command, place, depth):
     report(f"hostile/deep_text/{command}", why)
 
 
+def deep_diff(place):
+    """The page of two deep stacks: whoever climbs from every frame to the root is not done in time."""
+    with open(place.input, "wb") as out:
+        out.write(b";".join(b"f%d" % (i % 1000) for i in range(400000)) + b" 1\n")
+    process = start(["diff", "--html", "-o", place.output, place.input, place.input])
+    _, err = process.communicate()
+    report("hostile/deep_diff", None if process.returncode == 0 and place.published() else f"status {process.returncode}: {err[:300]!r}")
+    os.unlink(place.output)
+
+
 def run_all(template, place):
     if not SANITIZED or LONG:
         million_mmaps(template, place)
         twins(template, place)
+        deep_diff(place)
     for make in (whole_space, cyclic_forks, many_mmaps, many_threads, same_build_ids, deep_chains, odd_bytes):
         for command in ("fold", "flame", "script"):
             check(Maker(template), make, command, place)
