@@ -208,6 +208,9 @@ static void handle(struct sampler *s, pid_t tid, int status) {
         return;
     }
     struct tracee *tracee = tracee_find(&s->tracees, tid);
+    if (tracee && event != PTRACE_EVENT_STOP)
+        tracee->stopping =
+            false; /* the kernel forgets an interrupt when it stops it for another reason */
     if (event == PTRACE_EVENT_EXEC)
         on_exec(s, tid);
     else if (!tracee)

@@ -1,5 +1,5 @@
 /*
- * Everything that a stop from outside could break, with its own judgement. usage: restless waits|signals|exec|threads|forks|steady|pair [N]
+ * Everything that a stop from outside could break, with its own judgement. usage: restless waits|signals|exec|threads|forks|steady|pair|busy [N]
  *
  *     waits    system calls that wait a few milliseconds, none of which may fail early
  *     signals  N signals to itself, with and without a handler's help; each has to arrive, once
@@ -8,6 +8,7 @@
  *     forks    N children that end at once, one after the other
  *     steady   N million turns of leaf_work, called by middle_work
  *     pair     leaf_work on two threads, for N milliseconds of CPU time each
+ *     busy     threads and signals first, N of each, then leaf_work for 200 milliseconds
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -135,6 +136,18 @@ static void start_threads(int count) {
     }
 }
 
+/* Every one of these stops the first thread, for whoever traces it, while the tracer may be about to stop it itself. */
+static void be_busy(int count) {
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGUSR1, &action, NULL);
+    for (int i = 0; i < count; i += 10) {
+        start_threads(10);
+        for (int j = 0; j < 10; j++)
+            raise(SIGUSR1);
+    }
+    spin_for(&(int){200});
+}
+
 static void fork_often(int count) {
     for (int i = 0; i < count; i++) {
         pid_t child = fork();
@@ -160,6 +173,8 @@ int main(int argc, char **argv) {
         start_threads(count);
     } else if (strcmp(what, "forks") == 0) {
         fork_often(count);
+    } else if (strcmp(what, "busy") == 0) {
+        be_busy(count);
     } else if (strcmp(what, "pair") == 0) {
         pthread_create(&thread, NULL, spin_for, &count);
         spin_for(&count);
