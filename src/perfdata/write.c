@@ -5,7 +5,10 @@
 #include "perfdata/writer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -18,7 +21,8 @@ enum {
     AT_FEATURES = 72,
     COMPRESSED_MOST = 60000, /* of a record's 65,535 bytes */
     UNPACKED_MOST =
-        1 << 20, /* what one of them holds: perf makes room for as much as the header says */
+        1 << 20,        /* what one of them holds: perf makes room for as much as the header says */
+    RESERVED_SHARE = 8, /* of what is free, one part is set aside at most */
 };
 
 struct feature {
@@ -31,8 +35,12 @@ struct perfdata_writer {
     int descriptor;
     char *path;
     struct perfdata_writer_options options;
-    uint64_t size; /* bytes written so far */
-    bool failed;   /* the last write: the size told in the header stays what it is */
+    uint64_t size;  /* bytes written so far */
+    uint64_t whole; /* where the last record ends that is there as a whole */
+    size_t kept;    /* of the last stretch, if it failed */
+    bool failed;    /* the last write: the size told in the header stays what it is */
+    bool was_full;  /* it goes on in what was set aside */
+    int reserve;    /* a file without a name; -1: none */
     uint64_t data_start;
     uint8_t header[HEADER_SIZE];
     VECTOR(struct feature) features;
@@ -160,6 +168,7 @@ struct perfdata_writer *perfdata_writer_new(int descriptor, const char *path,
                                             struct error *error) {
     struct perfdata_writer *writer = memory_zero(1, sizeof *writer);
     writer->descriptor = descriptor;
+    writer->reserve = -1;
     writer->path = memory_copy(path, strlen(path));
     writer->options = *options;
     struct buffer beginning = {0};
@@ -197,7 +206,9 @@ static bool write_packed(struct perfdata_writer *writer, const void *data, size_
         ((struct perf_event_header *)writer->packed.items)->size = (uint16_t)writer->packed.count;
         if (to.pos && !write_all(writer, writer->packed.items, writer->packed.count, error))
             return false;
+        writer->whole = writer->size;
     }
+    writer->kept += size;
     return true;
 }
 
@@ -228,38 +239,97 @@ static bool tell_size(struct perfdata_writer *writer, struct error *error) {
     return tell_end(writer, writer->size, error);
 }
 
-/* The disk is full: of a stretch that begins at `before`, the records that are there as a whole can be read. No header is in both parts. */
-static void tell_whole_records(struct perfdata_writer *writer, uint64_t before, const char *first,
-                               size_t first_size, const char *second) {
+/* The disk is full: how much of a stretch, of which `size` bytes can be read, is there as whole records. No header is in both parts. */
+static size_t whole_records(const char *first, size_t first_size, const char *second, size_t size) {
     struct perf_event_header header;
-    uint64_t at = 0, written = writer->size - before;
-    while (at + sizeof header <= written) {
+    size_t at = 0;
+    while (at + sizeof header <= size) {
         memcpy(&header, at < first_size ? first + at : second + (at - first_size), sizeof header);
-        if (header.size < sizeof header || at + header.size > written)
+        if (header.size < sizeof header || at + header.size > size)
             break;
         at += header.size;
     }
-    tell_end(writer, before + at, NULL);
+    return at;
 }
 
 bool perfdata_write_split(struct perfdata_writer *writer, const void *first, size_t first_size,
                           const void *second, size_t second_size, struct error *error) {
     uint64_t before = writer->size;
+    writer->whole = before;
+    writer->kept = 0;
     bool fine = write_records(writer, first, first_size, error) &&
                 write_records(writer, second, second_size, error);
-    if (!fine && !writer->zstd)
-        tell_whole_records(writer, before, first, first_size, second);
-    return fine;
+    if (fine)
+        return true;
+    size_t there = writer->zstd ? writer->kept : writer->size - before;
+    writer->kept = whole_records(first, first_size, second, there);
+    if (!writer->zstd) {
+        writer->whole = before + writer->kept;
+        tell_end(writer, writer->whole, NULL);
+    }
+    return false;
+}
+
+size_t perfdata_kept(const struct perfdata_writer *writer) {
+    return writer->kept;
 }
 
 /* Never compressed: perf looks for it between compressed records. */
 bool perfdata_write_round(struct perfdata_writer *writer, struct error *error) {
     struct perf_event_header round = {.type = RECORD_FINISHED_ROUND, .size = sizeof round};
+    writer->whole = writer->size;
     return tell_size(writer, error) && write_all(writer, &round, sizeof round, error);
 }
 
 uint64_t perfdata_writer_size(const struct perfdata_writer *writer) {
     return writer->size;
+}
+
+/* ---- a full disk ---- */
+
+static int open_nameless(const char *beside) {
+    const char *slash = strrchr(beside, '/');
+    char *folder = slash ? memory_copy(beside, (size_t)(slash - beside + 1)) : memory_copy(".", 1);
+    int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    free(folder);
+    return file;
+}
+
+void perfdata_reserve(struct perfdata_writer *writer, uint64_t most) {
+    struct stat status;
+    struct statvfs disk;
+    if (writer->options.stream || fstat(writer->descriptor, &status) != 0 ||
+        !S_ISREG(status.st_mode) || fstatvfs(writer->descriptor, &disk) != 0)
+        return;
+    uint64_t share = (uint64_t)disk.f_bavail * disk.f_frsize / RESERVED_SHARE;
+    writer->reserve = open_nameless(writer->path);
+    if (writer->reserve < 0 ||
+        fallocate(writer->reserve, 0, 0, (off_t)(share < most ? share : most)) == 0)
+        return;
+    close(writer->reserve);
+    writer->reserve = -1;
+}
+
+static void release_reserve(struct perfdata_writer *writer) {
+    if (writer->reserve >= 0)
+        close(writer->reserve);
+    writer->reserve = -1;
+}
+
+/* What follows is not compressed: the stream lacks what could not be written. */
+bool perfdata_use_reserve(struct perfdata_writer *writer) {
+    if (!writer->failed || writer->reserve < 0)
+        return false;
+    release_reserve(writer);
+    if (ftruncate(writer->descriptor, (off_t)writer->whole) != 0 ||
+        lseek(writer->descriptor, (off_t)writer->whole, SEEK_SET) < 0)
+        return false;
+    ZSTD_freeCStream(writer->zstd);
+    writer->zstd = NULL;
+    writer->size = writer->whole;
+    writer->failed = false;
+    writer->was_full = true;
+    return true;
 }
 
 /* ---- features and the end ---- */
@@ -335,7 +405,9 @@ static bool write_features(struct perfdata_writer *writer, struct error *error) 
 bool perfdata_finish(struct perfdata_writer *writer, struct error *error) {
     if (writer->options.stream)
         return true;
-    if (writer->failed || !tell_size(writer, error) || !write_features(writer, error))
+    release_reserve(writer);
+    if (writer->failed || writer->was_full || !tell_size(writer, error) ||
+        !write_features(writer, error))
         return false;
     if (pwrite(writer->descriptor, writer->header, HEADER_SIZE, 0) != HEADER_SIZE)
         return error_errno(error, writer->path);
@@ -348,6 +420,7 @@ void perfdata_writer_free(struct perfdata_writer *writer) {
     for (size_t i = 0; i < writer->features.count; i++)
         free(writer->features.items[i].bytes);
     vector_release(&writer->features);
+    release_reserve(writer);
     ZSTD_freeCStream(writer->zstd);
     buffer_release(&writer->packed);
     free(writer->path);

@@ -31,10 +31,17 @@ struct perfdata_writer_options {
 struct perfdata_writer *perfdata_writer_new(int descriptor, const char *path,
                                             const struct perfdata_writer_event *events, size_t event_count,
                                             const struct perfdata_writer_options *options, struct error *error);
+/* Sets up to `most` bytes of a disk aside, for when it is full; of a small one less. Does nothing where that can't be had. */
+void perfdata_reserve(struct perfdata_writer *writer, uint64_t most);
+/* After a write has failed: what was set aside is there to be written to, behind the last whole record, and the file stays one that was cut short.
+   False: nothing was set aside, or nothing has failed. */
+bool perfdata_use_reserve(struct perfdata_writer *writer);
 /* Whole records, as they come from a ring buffer, in two parts where it wraps. False: the disk is full, or so; what was written before is
    good. */
 bool perfdata_write_split(struct perfdata_writer *writer, const void *first, size_t first_size, const void *second,
                           size_t second_size, struct error *error);
+/* When that failed: so many bytes of it are there, as whole records. Compressed, there may be more. */
+size_t perfdata_kept(const struct perfdata_writer *writer);
 bool perfdata_write_round(struct perfdata_writer *writer, struct error *error); /* FINISHED_ROUND */
 /* Features to be written at the end (of a stream: at once). The bytes are copied. */
 bool perfdata_add_feature(struct perfdata_writer *writer, enum perfdata_feature feature, struct text bytes,

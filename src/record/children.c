@@ -37,11 +37,17 @@ bool ids_add(struct index *set, pid_t id) {
 }
 
 /* "… (comm) S 1 …": its state, and its parent. /proc/TID/status says the same and takes the kernel four times as long. */
-static char thread_state(pid_t tid, pid_t *parent) {
+char thread_state(pid_t tid, pid_t *parent) {
     char path[64], text[400], state = 0;
     snprintf(path, sizeof path, "/proc/%d/stat", tid);
     const char *end = file_read_small(path, text, sizeof text) ? strrchr(text, ')') : NULL;
     return end && sscanf(end, ") %c %d", &state, parent) == 2 ? state : 0;
+}
+
+uint64_t thread_cpu_time(pid_t tid) {
+    char path[64], text[100];
+    snprintf(path, sizeof path, "/proc/%d/schedstat", tid);
+    return file_read_small(path, text, sizeof text) ? strtoull(text, NULL, 10) : 0;
 }
 
 bool thread_lives(pid_t tid) {

@@ -53,6 +53,7 @@ struct sink {
     struct strings *paths; /* of files mapped as code */
     VECTOR(struct build_id) ids; /* theirs, as their mappings tell; size 0: they don't, or not all the same */
     bool wrote;            /* since the last round */
+    bool only_names;       /* the disk is full: there is room for mappings and the like alone */
     bool no_rounds;        /* samples at the end are older than what stands before them */
     bool data_mappings;    /* synthesize them, too */
     bool knows_processes;  /* wakers may be none of the targets: keep whom the file tells of */
@@ -73,7 +74,8 @@ struct recording {
     const struct record_options *options; /* = own, as asked for; children that are found join `pids` */
     struct record_options own;
     struct process_list targets; /* own.pids */
-    struct index seen; /* threads attached to: those that are not in it came later */
+    struct process_list threads; /* of the targets, all that there were before the first event was opened */
+    struct index seen; /* the same, and those that came later and were found */
     struct record_result *result;
     enum record_off_cpu off_cpu; /* as settled: never AUTO */
     struct sums *sums;         /* with BPF */
@@ -102,6 +104,9 @@ bool recording_open_group(struct recording *r, struct error *error); /* into r->
 void recording_enable(struct recording *r, bool on);
 void recording_close(struct recording *r);
 bool raise_file_limit(void); /* of open files; false: it was at its highest */
+
+/* event.c: cycles:P, which is as much of :ppp as the machine has. */
+bool event_wants_most_precise(const char *name);
 
 /* attach.c: events on every thread of the processes to attach to and of their descendants; those to come inherit them. */
 bool attach_open(struct recording *r, struct error *error);
@@ -147,6 +152,8 @@ size_t kernel_frames_interrupt(const struct kernel_frames *known, const uint64_t
 
 /* ring.c: everything in all buffers, once, to the file. */
 bool recording_drain(struct recording *r, struct error *error);
+/* The disk is full: of what is still in the buffers, what was mapped and the like, in the room that was set aside for that. */
+void recording_drain_names(struct recording *r);
 
 /* launch.c */
 bool launch(struct recording *r, struct error *error);     /* forks; the child waits */
@@ -182,6 +189,7 @@ bool sink_records(struct sink *sink, const uint8_t *records, size_t size, struct
 bool sink_split(struct sink *sink, const uint8_t *first, size_t first_size, const uint8_t *second,
                 size_t second_size, struct error *error);
 bool sink_round(struct sink *sink, struct error *error);
+bool sink_only_names(struct sink *sink); /* from now on: without them the samples that are there would be of no use. False: no more can be written. */
 bool sink_introduce(struct sink *sink, pid_t pid, struct error *error); /* as if it had run before; unless it is known */
 void sink_release(struct sink *sink);
 
@@ -199,6 +207,8 @@ bool write_tracing_data(struct recording *r, struct error *error);
 /* children.c: all descendants of the target that there are now become targets, too. True: there were new ones. */
 bool recording_find_children(struct recording *r);
 bool ids_add(struct index *set, pid_t id); /* true: it was not in it */
+char thread_state(pid_t tid, pid_t *parent); /* R, S, D, … as in /proc; 0: it is gone */
+uint64_t thread_cpu_time(pid_t tid); /* nanoseconds, by schedstat; 0: it is gone */
 bool thread_lives(pid_t tid);              /* false: it has ended, whoever may still ask for its status */
 /* children.c: the folder of a process's threads. */
 DIR *tasks_open(pid_t pid, struct error *error);

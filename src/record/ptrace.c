@@ -314,7 +314,7 @@ static void let_go(struct sampler *s) {
     }
     for (size_t i = 0; i < s->tracees.all.count && !s->failed; i++)
         look_last(s, s->tracees.all.items[i]);
-    if (!s->failed)
+    if (!s->failed || sink_only_names(&s->r->sink))
         end_round(s);
 }
 

@@ -17,13 +17,24 @@ static bool ring_drain(struct sink *sink, struct ring *ring, struct error *error
     size_t mask = ring->size - 1, start = tail & mask, size = head - tail;
     size_t first = size < ring->size - start ? size : ring->size - start;
     bool fine = sink_split(sink, data + start, first, data, size - first, error);
+    if (!fine)
+        head = tail + perfdata_kept(sink->writer);
     __atomic_store_n(&control->data_tail, head, __ATOMIC_RELEASE);
     return fine;
 }
 
-bool recording_drain(struct recording *r, struct error *error) {
+static bool drain_all(struct recording *r, struct error *error) {
     for (size_t i = 0; i < r->rings.count; i++)
         if (!ring_drain(&r->sink, &r->rings.items[i], error))
             return false;
-    return sink_round(&r->sink, error);
+    return true;
+}
+
+bool recording_drain(struct recording *r, struct error *error) {
+    return drain_all(r, error) && sink_round(&r->sink, error);
+}
+
+void recording_drain_names(struct recording *r) {
+    if (sink_only_names(&r->sink) && drain_all(r, NULL))
+        perfdata_write_round(r->sink.writer, NULL);
 }

@@ -29,6 +29,9 @@ static const struct note_kind note_throttled = {
     "throttled", "the kernel throttled the sampling # time{|s}: a lower -F avoids it"};
 
 enum { PRIORITY = -10 };
+enum {
+    RESERVE = 1 << 20
+}; /* bytes of a disk that is full, for what was mapped: ten thousand mappings */
 
 static uint64_t now_ns(clockid_t clock) {
     struct timespec t;
@@ -119,6 +122,8 @@ static bool open_output(struct recording *r, struct error *error) {
     r->sink.writer = perfdata_writer_new(r->output, r->options->output, events, r->events.count,
                                          &options, error);
     free(events);
+    if (r->sink.writer)
+        perfdata_reserve(r->sink.writer, RESERVE);
     bool identified = r->events.items[0].attr.sample_type & PERF_SAMPLE_IDENTIFIER;
     r->sink.time_at = sizeof(struct perf_event_header) + 8 * (identified + 2); /* ip, tid */
     r->sink.data_mappings = r->events.items[0].attr.mmap_data;
@@ -329,7 +334,10 @@ static bool perf_run(struct recording *r, struct error *error) {
     recording_enable(r, false);
     fine = fine && off_cpu_mark_end(r, error);
     end_child(r);
-    return fine && recording_drain(r, error) && off_cpu_write(r, error);
+    fine = fine && recording_drain(r, error) && off_cpu_write(r, error);
+    if (!fine)
+        recording_drain_names(r);
+    return fine;
 }
 
 static bool record_with_perf(struct recording *r, struct error *error) {
@@ -405,6 +413,7 @@ static void recording_release(struct recording *r) {
     vector_release(&r->rings);
     vector_release(&r->descriptors);
     vector_release(&r->targets);
+    vector_release(&r->threads);
     index_release(&r->seen);
     sink_release(&r->sink);
     if (r->output > STDOUT_FILENO)

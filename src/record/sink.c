@@ -131,11 +131,49 @@ static void look_at_split(struct sink *sink, const uint8_t *first, size_t first_
     }
 }
 
+/* ---- a full disk ---- */
+
+static bool tells_names(uint32_t type) {
+    return type == PERF_RECORD_MMAP || type == PERF_RECORD_MMAP2 || type == PERF_RECORD_COMM ||
+           type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT || type == PERF_RECORD_KSYMBOL ||
+           type == PERF_RECORD_BPF_EVENT || type == PERF_RECORD_NAMESPACES ||
+           type == PERF_RECORD_TEXT_POKE;
+}
+
+bool sink_only_names(struct sink *sink) {
+    sink->only_names = perfdata_use_reserve(sink->writer);
+    return sink->only_names;
+}
+
+/* Without samples and the like. */
+static bool write_names(struct sink *sink, const uint8_t *first, size_t first_size,
+                        const uint8_t *second, size_t second_size, struct error *error) {
+    struct perf_event_header header;
+    bool fine = true;
+    for (size_t at = 0; fine && at + sizeof header <= first_size + second_size; at += header.size) {
+        const uint8_t *record = at < first_size ? first + at : second + (at - first_size);
+        memcpy(&header, record, sizeof header);
+        if (header.size < sizeof header)
+            break;
+        bool split = at < first_size && header.size > first_size - at;
+        size_t here = split ? first_size - at : header.size;
+        if (tells_names(header.type))
+            fine = perfdata_write_split(sink->writer, record, here, second, header.size - here,
+                                        error);
+    }
+    return fine;
+}
+
 bool sink_split(struct sink *sink, const uint8_t *first, size_t first_size, const uint8_t *second,
                 size_t second_size, struct error *error) {
-    look_at_split(sink, first, first_size, second, second_size);
     sink->wrote = true;
-    return perfdata_write_split(sink->writer, first, first_size, second, second_size, error);
+    if (sink->only_names)
+        return write_names(sink, first, first_size, second, second_size, error);
+    bool fine = perfdata_write_split(sink->writer, first, first_size, second, second_size, error);
+    size_t kept = fine ? first_size + second_size : perfdata_kept(sink->writer);
+    size_t in_first = kept < first_size ? kept : first_size;
+    look_at_split(sink, first, in_first, second, kept - in_first);
+    return fine;
 }
 
 bool sink_records(struct sink *sink, const uint8_t *records, size_t size, struct error *error) {
