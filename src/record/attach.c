@@ -1,7 +1,7 @@
 /*
  * Attaching to processes: every thread there is gets its events, and what it makes from then on inherits them. Whoever is made while they are
- * opened may have none, all or some of them, and can't be asked. So afterwards it is looked who is new: where nobody is, nobody was made;
- * else all is opened again while the target is held still.
+ * opened may have none, all or some of them, and can't be asked. So all threads are listed before the first event is opened, and afterwards it is
+ * looked who is new: where nobody is, nobody was made; else all is opened again while the target is held still.
  */
 #include "record/internal.h"
 
@@ -14,7 +14,8 @@ static const struct note_kind note_unheld = {
     "the target made threads or processes while wick attached to it, and could not be held still "
     "for that (ptrace): those of that moment may be missing, or counted twice"};
 
-enum { SETTLE = 10000000 }; /* nanoseconds in which a fork that was under way is to be seen */
+/* Nanoseconds: of CPU time in which a fork that was under way is over; between looks; and until we don't wait for it any longer. */
+enum { FORK_TAKES = 10000000, PAUSE = 2000000, PATIENCE = 1000000000 };
 
 typedef bool thread_visitor(struct recording *, pid_t pid, pid_t tid, struct error *);
 
@@ -53,14 +54,22 @@ static bool visit_all(struct recording *r, bool *found, thread_visitor *visit,
     return true;
 }
 
-static bool open_visited(struct recording *r, pid_t pid, pid_t tid, struct error *error) {
-    (void)pid;
-    return recording_open_thread(r, tid, error);
+static bool list_visited(struct recording *r, pid_t pid, pid_t tid, struct error *error) {
+    (void)pid, (void)error;
+    vector_push(&r->threads, tid);
+    return true;
 }
 
+/* Nobody who was there before the first event was opened can have inherited any. */
 static bool open_all(struct recording *r, struct error *error) {
     bool found;
-    return visit_all(r, &found, open_visited, error);
+    r->threads.count = 0;
+    if (!visit_all(r, &found, list_visited, error))
+        return false;
+    for (size_t i = 0; i < r->threads.count; i++)
+        if (!recording_open_thread(r, r->threads.items[i], error))
+            return false;
+    return true;
 }
 
 static bool open_again(struct recording *r, struct error *error) {
@@ -70,13 +79,37 @@ static bool open_again(struct recording *r, struct error *error) {
     return open_all(r, error);
 }
 
-/* Whether anybody was made since. */
+/* ---- who is new ---- */
+
+/* A thread that runs may be in the middle of a fork, however long ago it got a CPU for that the last time. One that sleeps is not. */
+static bool may_fork(pid_t tid, uint64_t used_before) {
+    pid_t parent;
+    return thread_state(tid, &parent) == 'R' && thread_cpu_time(tid) - used_before < FORK_TAKES;
+}
+
+/* False: some have not come that far, for want of a CPU. */
+static bool wait_for_forks(struct recording *r) {
+    uint64_t end = monotonic() + PATIENCE;
+    uint64_t *used = memory_zero(r->threads.count, sizeof *used);
+    for (size_t i = 0; i < r->threads.count; i++)
+        used[i] = thread_cpu_time(r->threads.items[i]);
+    size_t over = 0;
+    nanosleep(&(struct timespec){.tv_nsec = FORK_TAKES}, NULL);
+    while (over < r->threads.count && monotonic() < end)
+        if (may_fork(r->threads.items[over], used[over]))
+            nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
+        else
+            over++;
+    free(used);
+    return over == r->threads.count;
+}
+
+/* Whether anybody was made since, or may have been. */
 static bool anybody_new(struct recording *r) {
-    bool found;
-    nanosleep(&(struct timespec){.tv_nsec = SETTLE}, NULL);
+    bool found, sure = wait_for_forks(r);
     recording_find_children(r);
     visit_all(r, &found, NULL, NULL);
-    return found;
+    return found || !sure;
 }
 
 bool attach_open(struct recording *r, struct error *error) {

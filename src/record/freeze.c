@@ -6,7 +6,7 @@
  * and interrupted. Once all have stopped, none is inside a fork, all there are can be seen, and what they make later inherits everything.
  *
  * It costs the target a stop of some microseconds for each of its threads and CPUs, once. Threads in an uninterruptible wait don't stop in
- * time; they don't fork either.
+ * time; they don't fork either. Threads that want to run and have no CPU may be inside a fork: they are waited for.
  */
 #include "record/ptrace.h"
 
@@ -18,7 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATIENCE = 100000000, PAUSE = 200000 }; /* nanoseconds */
+/* Nanoseconds: for those that wait for something else, for those that have no CPU, and between looks. */
+static const uint64_t PATIENCE = 100000000, LONG_PATIENCE = 10000000000;
+enum { PAUSE = 200000 };
 enum { MOST_TURNS = 50 }; /* those that are traced make nobody new: it ends long before */
 
 struct held {
@@ -105,10 +107,28 @@ static bool all_stopped(struct freezer *f) {
     return true;
 }
 
+/* Whether one that has not stopped could be making others. */
+static bool any_runs(const struct freezer *f) {
+    for (size_t i = 0; i < f->threads.count; i++) {
+        const struct held *held = &f->threads.items[i];
+        pid_t parent;
+        char state = held->stopped ? 0 : thread_state(held->tid, &parent);
+        if (state == 'R' || state == 'S')
+            return true;
+    }
+    return false;
+}
+
 static void wait_for_stops(struct freezer *f) {
-    uint64_t end = monotonic() + PATIENCE;
-    while (!all_stopped(f) && monotonic() < end)
+    uint64_t start = monotonic();
+    while (!all_stopped(f)) {
+        uint64_t waited = monotonic() - start;
+        bool runs = waited >= PATIENCE && any_runs(f);
+        f->refused |= runs && waited >= LONG_PATIENCE;
+        if (f->refused || (waited >= PATIENCE && !runs))
+            return;
         nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
+    }
 }
 
 static void let_go(struct freezer *f) {

@@ -45,6 +45,7 @@ static void *live(void *unused) {
     self->tid = gettid();
     while (1) {
         char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        madvise(page, 4096, MADV_DONTFORK); /* a fork in between would take it away for copying: a second fault */
         touch_page(page);
         munmap(page, 4096);
         self->touched++;
