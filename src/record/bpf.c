@@ -230,7 +230,9 @@ static void read_unfinished(struct sums *sums) {
         if (bpf_map_lookup_elem(sums->threads, &tid, &thread) != 0 || !thread.since ||
             thread.since >= sums->ended)
             continue;
-        uint64_t waited = sums->ended - thread.since;
+        uint64_t waited = sums->ended - thread.since, used = thread_cpu_time((pid_t)tid);
+        if (used > thread.ran) /* it came back, untold */
+            waited -= used - thread.ran < waited ? used - thread.ran : waited;
         if (waited < sums->settings.least || waited > sums->settings.most)
             continue;
         struct summed wait = {

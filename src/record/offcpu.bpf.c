@@ -12,6 +12,9 @@
  * kind it is, is told without unwinding: by the place, the depth of the stack, and all words near its top that look like return
  * addresses because the instruction before them is a call. Old ones among them make two kinds of one, which adds up all the same.
  *
+ * Some kernels don't tell of every switch. A thread that leaves the CPU and was never seen to come back has been running for as long as its CPU
+ * time has grown since it left the time before, and was waiting until then.
+ *
  * Two stacks may want the same place in a stack map, and the second is refused. It is tried in another map, then in a third: with ten
  * thousand different stacks, three or four are lost.
  */
@@ -50,7 +53,12 @@ struct mm_struct {
     unsigned long start_code, end_code;
 } __attribute__((preserve_access_index));
 
+struct sched_entity {
+    __u64 sum_exec_runtime;
+} __attribute__((preserve_access_index));
+
 struct task_struct {
+    struct sched_entity se;
     struct mm_struct *mm;
     int pid;
     int tgid;
@@ -286,32 +294,14 @@ static bool is_wanted(void) {
     return !settings.one_group || bpf_current_task_under_cgroup(&group, 0) == 1;
 }
 
-static void leave(__u64 *context, struct task_struct *prev, __u32 state, __u64 now) {
-    struct off_cpu_thread *thread = is_wanted() ? thread_of(prev) : 0;
-    if (!thread || thread->until_exec)
-        return;
-    thread->state = !state                                                     ? OFF_CPU_PREEMPTED
-                    : (state & TASK_UNINTERRUPTIBLE) && !(state & TASK_NOLOAD) ? OFF_CPU_DISK
-                                                                               : OFF_CPU_SLEEP;
-    thread->pid = (__u32)prev->tgid;
-    thread->woken = thread->waker_tid = thread->waker_pid = 0;
-    thread->waker.user = thread->waker.kernel = -1;
-    thread->waker.copy = 0;
-    take_stacks(context, &thread->stacks, !state);
-    thread->since = now;
-}
-
-static void come_back(struct task_struct *next, __u64 now) {
-    __u32 tid = (__u32)next->pid;
-    struct off_cpu_thread *thread = bpf_map_lookup_elem(&threads, &tid);
-    if (!thread || !thread->since)
-        return;
-    __u64 waited = now - thread->since;
+/* It waited until `end`. */
+static void end_wait(struct off_cpu_thread *thread, struct task_struct *task, __u64 end) {
+    __u64 waited = end - thread->since;
     thread->since = 0;
     if (waited < settings.least || waited > settings.most)
         return;
-    struct off_cpu_key key = {.pid = (__u32)next->tgid,
-                              .tid = tid,
+    struct off_cpu_key key = {.pid = (__u32)task->tgid,
+                              .tid = (__u32)task->pid,
                               .stacks = thread->stacks,
                               .state = thread->state,
                               .waker_pid = thread->waker_pid,
@@ -330,8 +320,48 @@ static void come_back(struct task_struct *next, __u64 now) {
     }
     sum->ns += waited; /* only this CPU runs this thread: no other adds here */
     sum->count++;
-    sum->last = now;
+    sum->last = end;
     sum->cpu = bpf_get_smp_processor_id();
+}
+
+/* Of a thread that is on the CPU now. */
+static void end_untold(struct off_cpu_thread *thread, struct task_struct *task, __u64 now) {
+    __u64 ran = task->se.sum_exec_runtime - thread->ran;
+    if (thread->since && thread->since + ran < now)
+        end_wait(thread, task, now - ran);
+}
+
+static void leave(__u64 *context, struct task_struct *prev, __u32 state, __u64 now) {
+    struct off_cpu_thread *thread = is_wanted() ? thread_of(prev) : 0;
+    if (!thread || thread->until_exec)
+        return;
+    end_untold(thread, prev, now);
+    thread->ran = prev->se.sum_exec_runtime;
+    thread->state = !state                                                     ? OFF_CPU_PREEMPTED
+                    : (state & TASK_UNINTERRUPTIBLE) && !(state & TASK_NOLOAD) ? OFF_CPU_DISK
+                                                                               : OFF_CPU_SLEEP;
+    thread->pid = (__u32)prev->tgid;
+    thread->woken = thread->waker_tid = thread->waker_pid = 0;
+    thread->waker.user = thread->waker.kernel = -1;
+    thread->waker.copy = 0;
+    take_stacks(context, &thread->stacks, !state);
+    thread->since = now;
+}
+
+static void come_back(struct task_struct *next, __u64 now) {
+    __u32 tid = (__u32)next->pid;
+    struct off_cpu_thread *thread = bpf_map_lookup_elem(&threads, &tid);
+    if (thread && thread->since)
+        end_wait(thread, next, now);
+}
+
+/* Its number will be another's. */
+static void forget(struct task_struct *dead, __u64 now) {
+    __u32 tid = (__u32)dead->pid;
+    struct off_cpu_thread *thread = bpf_map_lookup_elem(&threads, &tid);
+    if (thread && enabled)
+        end_untold(thread, dead, now);
+    bpf_map_delete_elem(&threads, &tid);
 }
 
 SEC("tp_btf/sched_switch")
@@ -339,9 +369,8 @@ int on_switch(__u64 *context) {
     __u64 now = bpf_ktime_get_ns();
     struct task_struct *prev = (struct task_struct *)context[1];
     __u32 state = context[0] ? 0 : state_of(context, prev); /* preempted, whatever it was up to */
-    __u32 tid = (__u32)prev->pid;
     if (state & TASK_DEAD)
-        bpf_map_delete_elem(&threads, &tid); /* its number will be another's */
+        forget(prev, now);
     else if (enabled)
         leave(context, prev, state, now);
     if (enabled)

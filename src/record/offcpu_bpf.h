@@ -49,6 +49,7 @@ struct off_cpu_copy {
 struct off_cpu_thread {
     unsigned long long
         since; /* when it left the CPU; 0: it is running, or was never seen to leave */
+    unsigned long long ran; /* its CPU time then */
     unsigned int pid;
     unsigned int state;
     struct off_cpu_stacks stacks;
