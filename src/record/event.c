@@ -32,6 +32,8 @@ static const struct named named_events[] = {
     {"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
     {"bus-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES},
     {"stalled-cycles-frontend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND},
+    {"idle-cycles-frontend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND},
+    {"idle-cycles-backend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND},
     {"stalled-cycles-backend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND},
     {"ref-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES},
     {"cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK},
@@ -47,6 +49,8 @@ static const struct named named_events[] = {
     {"alignment-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS},
     {"emulation-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS},
     {"dummy", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY},
+    {"bpf-output", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT},
+    {"cgroup-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CGROUP_SWITCHES},
 };
 
 static bool parse_named(struct text name, struct perf_event_attr *attr) {
@@ -60,43 +64,79 @@ static bool parse_named(struct text name, struct perf_event_attr *attr) {
     return false;
 }
 
-/* L1-dcache-load-misses: cache, operation, result; the last two may be left out. */
-static bool parse_cache(struct text name, struct perf_event_attr *attr) {
-    static const char *const caches[] = {"L1-dcache", "L1-icache", "LLC", "dTLB",
-                                         "iTLB",      "branch",    "node"};
-    static const char *const operations[] = {"load", "store", "prefetch"};
-    for (size_t cache = 0; cache < COUNT_OF(caches); cache++) {
-        if (!text_starts(name, text_of(caches[cache])))
+static bool parse_number(struct text t, uint64_t *value) {
+    return text_starts(t, TEXT("0x")) ? text_hex_to_u64(text_from(t, 2), value)
+                                      : text_to_u64(t, value);
+}
+
+/* One of several words, each with its other spellings; the longest that `name` begins with, at a "-" or at its end. */
+enum { SPELLINGS = 5 };
+
+static bool take_word(struct text *name, const char *const (*words)[SPELLINGS], size_t count,
+                      uint64_t *which) {
+    size_t longest = 0;
+    for (size_t i = 0; i < count * SPELLINGS; i++) {
+        const char *word = words[i / SPELLINGS][i % SPELLINGS];
+        size_t length = word ? strlen(word) : 0;
+        if (length <= longest || !text_starts(*name, text_of(word)) ||
+            (name->length > length && name->data[length] != '-'))
             continue;
-        struct text rest = text_from(name, strlen(caches[cache]));
-        uint64_t operation = 0, result = 0;
-        for (size_t i = 0; i < COUNT_OF(operations); i++) {
-            char word[20];
-            snprintf(word, sizeof word, "-%s", operations[i]);
-            if (!text_starts(rest, text_of(word)))
-                continue;
-            rest = text_from(rest, strlen(word));
-            if (text_starts(rest, TEXT("s")) || text_starts(rest, TEXT("es")))
-                rest = text_from(rest, rest.data[0] == 's' ? 1 : 2);
-            operation = i;
-            break;
-        }
-        if (text_equal(rest, TEXT("-misses")))
-            result = 1;
-        else if (rest.length)
-            return false;
-        attr->type = PERF_TYPE_HW_CACHE;
-        attr->config = cache | operation << 8 | result << 16;
-        return true;
+        longest = length;
+        *which = i / SPELLINGS;
     }
-    return false;
+    *name = text_from(*name, longest + (longest && longest < name->length));
+    return longest;
+}
+
+/* L1-dcache-load-misses: cache, operation, result; the last two in any order, or left out. */
+static bool parse_cache(struct text name, struct perf_event_attr *attr) {
+    static const char *const caches[][SPELLINGS] = {{"L1-dcache", "l1-d", "l1d", "L1-data"},
+                                                    {"L1-icache", "l1-i", "l1i", "L1-instruction"},
+                                                    {"LLC", "L2"},
+                                                    {"dTLB", "d-tlb", "Data-TLB"},
+                                                    {"iTLB", "i-tlb", "Instruction-TLB"},
+                                                    {"branch", "branches", "bpu", "btb", "bpc"},
+                                                    {"node"}};
+    static const char *const operations[][SPELLINGS] = {
+        {"load", "loads", "read"},
+        {"store", "stores", "write"},
+        {"prefetch", "prefetches", "speculative-read", "speculative-load"}};
+    static const char *const results[][SPELLINGS] = {{"refs", "Reference", "ops", "access"},
+                                                     {"misses", "miss"}};
+    uint64_t cache, operation = 0, result = 0;
+    struct text rest = name;
+    if (!take_word(&rest, caches, COUNT_OF(caches), &cache))
+        return false;
+    bool early = take_word(&rest, results, COUNT_OF(results), &result);
+    take_word(&rest, operations, COUNT_OF(operations), &operation);
+    if (!early)
+        take_word(&rest, results, COUNT_OF(results), &result);
+    if (rest.length || name.data[name.length - 1] == '-')
+        return false;
+    attr->type = PERF_TYPE_HW_CACHE;
+    attr->config = cache | operation << 8 | result << 16;
+    return true;
 }
 
 static bool parse_raw(struct text name, struct perf_event_attr *attr) {
     uint64_t config;
-    if (name.length < 2 || name.data[0] != 'r' || !text_hex_to_u64(text_from(name, 1), &config))
+    size_t skipped = text_starts(name, TEXT("r0x")) ? 3 : 1;
+    if (name.length <= skipped || name.data[0] != 'r' ||
+        !text_hex_to_u64(text_from(name, skipped), &config))
         return false;
     attr->type = PERF_TYPE_RAW;
+    attr->config = config;
+    return true;
+}
+
+/* Just as the kernel has it: TYPE:CONFIG. */
+static bool parse_numbers(struct text name, struct perf_event_attr *attr) {
+    size_t colon = text_find(name, ':');
+    uint64_t type, config;
+    if (colon == SIZE_MAX || !parse_number(text_upto(name, colon), &type) || type > UINT32_MAX ||
+        !parse_number(text_from(name, colon + 1), &config))
+        return false;
+    attr->type = (uint32_t)type;
     attr->config = config;
     return true;
 }
@@ -173,26 +213,40 @@ static bool parse_alias(const char *pmu, struct text name, struct perf_event_att
     return true;
 }
 
+/* What every PMU knows. */
+static bool parse_config(struct text name, uint64_t value, struct perf_event_attr *attr) {
+    if (text_equal(name, TEXT("config")))
+        attr->config = value;
+    else if (text_equal(name, TEXT("config1")))
+        attr->config1 = value;
+    else if (text_equal(name, TEXT("config2")))
+        attr->config2 = value;
+    else
+        return false;
+    return true;
+}
+
+static bool parse_raw_term(struct text name, struct perf_event_attr *attr) {
+    struct perf_event_attr raw;
+    if (!parse_raw(name, &raw))
+        return false;
+    attr->config = raw.config;
+    return true;
+}
+
 static bool parse_term(const char *pmu, struct text term, struct perf_event_attr *attr) {
     size_t equals = text_find(term, '=');
     struct text name = equals == SIZE_MAX ? term : text_upto(term, equals);
     uint64_t value = 1;
-    if (equals != SIZE_MAX) {
-        struct text number = text_from(term, equals + 1);
-        bool hex = text_starts(number, TEXT("0x"));
-        if (hex ? !text_hex_to_u64(text_from(number, 2), &value) : !text_to_u64(number, &value))
-            return false;
-    }
+    if (equals != SIZE_MAX && !parse_number(text_from(term, equals + 1), &value))
+        return false;
     char path[400], format[100];
     snprintf(path, sizeof path, "/sys/bus/event_source/devices/%s/format/%.*s", pmu,
              TEXT_ARGS(name));
     if (text_find(name, '/') == SIZE_MAX && file_read_small(path, format, sizeof format))
         return place_bits(attr, format, value);
-    if (text_equal(name, TEXT("config")) && equals != SIZE_MAX) {
-        attr->config = value;
-        return true;
-    }
-    return equals == SIZE_MAX && parse_alias(pmu, name, attr);
+    return (equals != SIZE_MAX ? parse_config(name, value, attr) : parse_raw_term(name, attr)) ||
+           (equals == SIZE_MAX && parse_alias(pmu, name, attr));
 }
 
 static bool parse_pmu(struct text name, struct perf_event_attr *attr) {
@@ -241,34 +295,43 @@ static bool parse_libpfm(struct text name, struct perf_event_attr *attr) {
 
 /* ---- modifiers ---- */
 
+/* Each once, but for p. */
 static bool is_modifiers(struct text t) {
-    for (size_t i = 0; i < t.length; i++)
-        if (!strchr("ukhpPGHDS", t.data[i]))
+    size_t precise = 0;
+    for (size_t i = 0; i < t.length; i++) {
+        precise += t.data[i] == 'p';
+        if (!strchr("ukhpPGHIDe", t.data[i]) ||
+            (t.data[i] != 'p' && text_find(text_from(t, i + 1), t.data[i]) != SIZE_MAX))
             return false;
-    return t.length > 0;
+    }
+    return t.length > 0 && precise <= 3;
 }
 
-/* Naming any of u, k, h means "only there". */
+static bool has_modifier(struct text t, char modifier) {
+    return text_find(t, modifier) != SIZE_MAX;
+}
+
+/* Naming any of u, k, h means "only there"; so do G (guests) and H (the host). Guests are left out where nobody names them, but for the kernel's
+   and the hypervisor's part: as perf has it. */
 static void apply_modifiers(struct text t, struct perf_event_attr *attr) {
-    bool user = text_find(t, 'u') != SIZE_MAX, kernel = text_find(t, 'k') != SIZE_MAX;
-    bool hypervisor = text_find(t, 'h') != SIZE_MAX;
+    bool user = has_modifier(t, 'u'), kernel = has_modifier(t, 'k');
+    bool hypervisor = has_modifier(t, 'h'), guest = has_modifier(t, 'G');
+    bool host = has_modifier(t, 'H');
     if (user || kernel || hypervisor) {
         attr->exclude_user = !user;
         attr->exclude_kernel = !kernel;
         attr->exclude_hv = !hypervisor;
     }
-    for (size_t i = 0; i < t.length; i++) {
-        if (t.data[i] == 'p' && attr->precise_ip < 3)
+    attr->exclude_guest = guest || host ? !guest : !t.length || user || has_modifier(t, 'p');
+    attr->exclude_host = guest && !host;
+    attr->exclude_idle = has_modifier(t, 'I');
+    attr->pinned = has_modifier(t, 'D');
+    attr->exclusive = has_modifier(t, 'e');
+    for (size_t i = 0; i < t.length; i++)
+        if (t.data[i] == 'p')
             attr->precise_ip++;
-        if (t.data[i] == 'P')
-            attr->precise_ip = 3;
-        if (t.data[i] == 'G')
-            attr->exclude_host = 1;
-        if (t.data[i] == 'H')
-            attr->exclude_guest = 1;
-        if (t.data[i] == 'D')
-            attr->pinned = 1;
-    }
+    if (has_modifier(t, 'P'))
+        attr->precise_ip = 3; /* or as much of that as there is: open.c */
 }
 
 /* cycles:u; cpu/…/u; but sched:sched_switch is all name. */
@@ -290,9 +353,16 @@ static bool has_wrong_modifier(struct text name, struct error *error) {
     size_t colon = text_find_last(name, ':');
     struct perf_event_attr unused;
     return colon != SIZE_MAX && parse_named(text_upto(name, colon), &unused) &&
-           !error_set(error, ERROR_USAGE,
-                      "%.*s: no such modifier; they are u (user), k (kernel), h, p, P, G, H and D",
-                      TEXT_ARGS(name));
+           !error_set(
+               error, ERROR_USAGE,
+               "%.*s: no such modifier; they are u (user), k (kernel), h, p, P, G, H, I, D and e",
+               TEXT_ARGS(name));
+}
+
+bool event_wants_most_precise(const char *name) {
+    struct text modifiers;
+    split_modifiers(text_of(name), &modifiers);
+    return has_modifier(modifiers, 'P');
 }
 
 bool record_parse_event(const char *name, struct perf_event_attr *attr, struct error *error) {
@@ -300,7 +370,7 @@ bool record_parse_event(const char *name, struct perf_event_attr *attr, struct e
     struct error tracepoint = {.kind = ERROR_NONE};
     *attr = (struct perf_event_attr){.size = sizeof *attr};
     if (parse_named(plain, attr) || parse_cache(plain, attr) || parse_raw(plain, attr) ||
-        parse_pmu(plain, attr) || parse_libpfm(plain, attr) ||
+        parse_numbers(plain, attr) || parse_pmu(plain, attr) || parse_libpfm(plain, attr) ||
         parse_tracepoint(plain, attr, &tracepoint)) {
         apply_modifiers(modifiers, attr);
         return true;

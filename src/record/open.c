@@ -4,6 +4,7 @@
  *     the kernel does not know a flag     → without it (build ids in mmaps, BPF symbols, a chosen clock)
  *     no hardware counter, by default     → cpu-clock
  *     the kernel's part is not permitted  → user only
+ *     an event can't be that precise (:P) → less precise
  *     too few file descriptors            → the limit is raised; then one event a thread instead of one a thread and CPU
  *     the buffers may not be that large   → half as large, down to 32 kB
  */
@@ -233,6 +234,15 @@ bool raise_file_limit(void) {
     return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
+/* :P is as precise as it goes. */
+static bool give_up_precision(struct wanted *wanted, int why) {
+    if (!wanted->attr.precise_ip || why == EACCES || why == EPERM || why == EMFILE ||
+        !event_wants_most_precise(wanted->name))
+        return false;
+    wanted->attr.precise_ip--;
+    return true;
+}
+
 /* Whether it is worth trying again after `why`. */
 static bool fall_back(struct recording *r, int why) {
     switch (why) {
@@ -314,7 +324,7 @@ static bool try_events(struct recording *r, struct error *error) {
         if (descriptor >= 0) {
             close(descriptor);
             i++;
-        } else if (!fall_back(r, errno)) {
+        } else if (!give_up_precision(wanted, errno) && !fall_back(r, errno)) {
             return refuse_event(r, wanted, error);
         }
     }
