@@ -84,7 +84,7 @@ struct request {
     bool verbose;
     text_list operands;
     /* the filters' storage */
-    text_list events, comms, skip_after;
+    text_list events, comms, skip_after, with, without;
     VECTOR(int32_t) pids;
     VECTOR(int32_t) tids;
     VECTOR(uint32_t) cpus;
@@ -97,6 +97,8 @@ extern const struct option options_symbols[]; /* --symfs --kallsyms --no-inline 
 extern const struct option options_root[];    /* --no-comm --show-pid … */
 bool set_source_lines(const char *value, struct error *error); /* --srcline, where options_names are too many */
 extern const struct option options_names[];   /* --srcline --mark-kernel … */
+extern const struct option options_stacks[];  /* --with --without */
+bool stacks_are_chosen(void);                 /* either was given */
 extern const struct option options_shape[];   /* --weight --fold-recursion --max-depth */
 extern const struct option options_from[];    /* --from */
 extern const struct option options_formats[]; /* --from --comm-first --no-modules --keep-offsets --ghc */

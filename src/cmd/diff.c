@@ -45,6 +45,7 @@ static const struct option_group groups[] = {
     {"What to show", options_diff},
     OPTION_GROUPS_OF_PICTURES,
     {"Root", options_root},
+    {"Which stacks", options_stacks},
     OPTION_GROUPS_OF_PROFILES,
     {0},
 };

@@ -24,11 +24,8 @@ static const struct option options_flame[] = {
 };
 
 static const struct option_group groups[] = {
-    {"Flame graph", options_flame},
-    OPTION_GROUPS_OF_PICTURES,
-    {"Root", options_root},
-    OPTION_GROUPS_OF_PROFILES,
-    {0},
+    {"Flame graph", options_flame},   OPTION_GROUPS_OF_PICTURES, {"Root", options_root},
+    {"Which stacks", options_stacks}, OPTION_GROUPS_OF_PROFILES, {0},
 };
 
 static const struct syntax syntax = {
@@ -75,6 +72,8 @@ int command_flame(int argc, char **argv) {
         return status;
     if (picture.is_chart && request.flame.reverse)
         return fail_usage("flame", "--flamechart and --reverse exclude each other");
+    if (picture.is_chart && stacks_are_chosen())
+        return fail_usage("flame", "--with and --without leave holes in a chart; --base cuts one");
     const char *not_for_pages = bases.count ? "base" : picture_only(true);
     if (as_page && not_for_pages)
         return fail_usage("flame", "--%s is for the picture; the page does not take it",

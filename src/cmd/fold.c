@@ -10,8 +10,13 @@ static const struct option options_fold[] = {
 };
 
 static const struct option_group groups[] = {
-    OPTION_GROUPS_OF_SAMPLES, {"Root", options_root},      OPTION_GROUPS_OF_NAMES,
-    {"Size", options_fold},   {"General", options_common}, {0},
+    {"Which stacks", options_stacks},
+    OPTION_GROUPS_OF_SAMPLES,
+    {"Root", options_root},
+    OPTION_GROUPS_OF_NAMES,
+    {"Size", options_fold},
+    {"General", options_common},
+    {0},
 };
 
 static const struct syntax syntax = {

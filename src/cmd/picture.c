@@ -248,6 +248,8 @@ const char *picture_only(bool has_weights) {
         const char *name;
     } options[] = {
         {picture.is_chart, "flamechart"},
+        {request.with.count, "with"},
+        {request.without.count, "without"},
         {picture.inverted, "inverted"},
         {request.flame.reverse, "reverse"},
         {request.flame.fold_recursion, "fold-recursion"},

@@ -28,6 +28,7 @@ static const struct option options_table[] = {
 
 static const struct option_group groups[] = {
     {"Table", options_table},
+    {"Which stacks", options_stacks},
     OPTION_GROUPS_OF_PROFILES,
     {0},
 };
@@ -77,6 +78,9 @@ int command_report(int argc, char **argv) {
         return status;
     if (as_csv && as_json)
         return fail_usage("report", "--csv or --json, not both");
+    if (stacks_are_chosen() && (by == BY_THREAD || by == BY_PROCESS || by == BY_STATE))
+        return fail_usage("report",
+                          "--with and --without are for functions, objects and categories");
     report_options_settle(&report_options, limit, as_csv, as_json, request.output);
     struct source source;
     if (!open_source(&source, "report", &status))

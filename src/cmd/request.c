@@ -238,6 +238,18 @@ const struct option options_names[] = {
     {0},
 };
 
+const struct option options_stacks[] = {
+    {"with", 0, OPTION_LIST, &request.with, "FUNCTION",
+     "only stacks with this function in them; may be repeated"},
+    {"without", 0, OPTION_LIST, &request.without, "FUNCTION",
+     "no stacks with this function in them, such as one that idles; may be repeated"},
+    {0},
+};
+
+bool stacks_are_chosen(void) {
+    return request.with.count || request.without.count;
+}
+
 const struct option options_shape[] = {
     {"weight", 0, OPTION_CALL, set_weight, "WHAT",
      "period (default where the source has one) or samples"},
@@ -528,6 +540,9 @@ bool open_source(struct source *source, const char *command, int *status) {
     return fine;
 }
 
+static const struct note_kind note_no_stack = {"stacks-match-nothing",
+                                               "no stack passes --with and --without"};
+
 typedef struct flame *flame_maker(const struct tree *tree, const struct naming *naming,
                                   const struct flame_options *options, struct error *error);
 
@@ -544,7 +559,15 @@ static struct flame *make(flame_maker *maker, const struct source *source, struc
     struct naming *naming = make_naming(source, notes);
     struct flame *flame = maker(source->tree, naming, &request.flame, error);
     naming_free(naming);
-    return flame;
+    if (!flame || !stacks_are_chosen())
+        return flame;
+    struct stack_choice choice = {request.with.items, request.without.items, request.with.count,
+                                  request.without.count};
+    struct flame *chosen = flame_of_stacks(flame, &choice, error);
+    if (chosen && chosen->nodes.count == 1)
+        notes_add(notes, &note_no_stack, 1, 0, NULL);
+    flame_free(flame);
+    return chosen;
 }
 
 struct flame *make_flame(const struct source *source, struct notes *notes, struct error *error) {

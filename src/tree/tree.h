@@ -320,6 +320,12 @@ struct flame *flame_chart_of_tree(const struct tree *tree, const struct naming *
 /* A new flame of the stacks that hold one of `names`, without what called its deepest occurrence. */
 struct flame *flame_below(const struct flame *flame, const char *const *names, size_t name_count,
                           struct error *error);
+/* A new flame of the stacks that hold one of `with`, if there are any, and none of `without`. */
+struct stack_choice {
+    const char *const *with, *const *without;
+    size_t with_count, without_count;
+};
+struct flame *flame_of_stacks(const struct flame *flame, const struct stack_choice *choice, struct error *error);
 /* The node after `at`, depth first: what it calls, else what stands beside it or beside one of its callers. 0: that was the last. */
 static inline uint32_t flame_next(const struct flame *flame, uint32_t at) {
     const struct flame_node *nodes = flame->nodes.items;
