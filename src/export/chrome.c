@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+enum { FRAME_SIZE = 100 };
+
 struct opened {
     uint32_t node;
     size_t number; /* among those that began */
@@ -24,7 +26,8 @@ struct chrome {
     VECTOR(uint32_t) next;      /* nodes, leaf first */
     VECTOR(uint64_t) ends;      /* of frames, in the order that they begin in */
     size_t begun;
-    bool writes; /* the second time */
+    uint64_t size; /* about, of what frames take in the file */
+    bool writes;   /* the second time */
     uint32_t track;
     bool first;
 };
@@ -101,7 +104,7 @@ static void add_metadata(struct chrome *c, const char *key, struct text name, st
     buffer_add(&c->json, TEXT("\"}}"));
 }
 
-static void write_track(struct chrome *c) {
+static bool write_track(struct chrome *c, struct error *error) {
     const struct outline *o = c->outline;
     const struct track *track = &o->tracks.items[c->track];
     struct text measure = o->measures.count > 1 ? o->measures.items[track->measure].name : TEXT("");
@@ -110,7 +113,11 @@ static void write_track(struct chrome *c) {
     add_metadata(c, "thread_name", own ? track->comm : track->name, measure);
     c->ends.count = 0;
     walk_track(c, false);
+    c->size += FRAME_SIZE * (uint64_t)c->ends.count;
+    if (!export_fits(o, c->size, error))
+        return false;
     walk_track(c, true);
+    return true;
 }
 
 bool chrome_write(struct out *out, const struct outline *o, struct error *error) {
@@ -130,8 +137,9 @@ bool chrome_write(struct out *out, const struct outline *o, struct error *error)
         buffer_add_json_text(&c.json, buffer_text(&line));
     }
     buffer_add(&c.json, TEXT("},\n\"traceEvents\":["));
-    for (; c.track < o->tracks.count; c.track++)
-        write_track(&c);
+    bool fine = true;
+    for (; c.track < o->tracks.count && fine; c.track++)
+        fine = write_track(&c, error);
     buffer_add(&c.json, TEXT("\n]}\n"));
     out_text(out, buffer_text(&c.json));
     buffer_release(&line);
@@ -139,5 +147,5 @@ bool chrome_write(struct out *out, const struct outline *o, struct error *error)
     vector_release(&c.open);
     vector_release(&c.next);
     vector_release(&c.ends);
-    return true;
+    return fine;
 }

@@ -163,7 +163,7 @@ static void add_stack(struct pprof *p, uint32_t node) {
 
 /* ---- samples ---- */
 
-static bool counts_samples(const struct outline *o, const struct measure *measure) {
+static bool counts_samples(const struct measure *measure) {
     return text_equal(measure->unit, TEXT("samples"));
 }
 
@@ -194,7 +194,7 @@ static void write_sample(struct pprof *p, const struct entry *entry) {
     for (uint32_t i = 0; i < o->measures.count; i++) {
         bool mine = i == track->measure;
         buffer_add_varint(&p->sub, mine ? entry->samples : 0);
-        if (!counts_samples(o, &o->measures.items[i]))
+        if (!counts_samples(&o->measures.items[i]))
             buffer_add_varint(&p->sub, mine ? entry->weight : 0);
     }
     pprof_put_sub(p, SAMPLE_VALUE);
@@ -223,14 +223,16 @@ static const char *unit_name(const struct outline *o, uint32_t measure) {
     return unit ? unit : "count";
 }
 
-/* Samples of several measures are told apart by the measure's name before theirs. */
+/* Samples of several measures are told apart by the measure's name before theirs; of one that counts nothing else, by its name alone. */
 static struct text samples_name(struct pprof *p, uint32_t measure, struct buffer *name) {
+    const struct outline *o = p->outline;
     name->count = 0;
-    if (p->outline->measures.count > 1) {
-        buffer_add(name, type_name(&p->outline->measures.items[measure]));
+    if (o->measures.count > 1)
+        buffer_add(name, type_name(&o->measures.items[measure]));
+    if (o->measures.count > 1 && !counts_samples(&o->measures.items[measure]))
         buffer_add_char(name, '-');
-    }
-    buffer_add(name, TEXT("samples"));
+    if (o->measures.count == 1 || !counts_samples(&o->measures.items[measure]))
+        buffer_add(name, TEXT("samples"));
     return buffer_text(name);
 }
 
@@ -243,7 +245,7 @@ static void write_types(struct pprof *p) {
         struct text samples = samples_name(p, i, &name);
         add_type(p, &p->message, samples, "count");
         pprof_put(p, PROFILE_SAMPLE_TYPE);
-        bool only = counts_samples(o, measure);
+        bool only = counts_samples(measure);
         if (i == 0)
             chosen = pprof_string(p, only || o->options->shape->by_samples ? samples
                                                                            : type_name(measure));
@@ -261,7 +263,7 @@ static void write_period(struct pprof *p) {
     const struct outline *o = p->outline;
     const struct entry *first = &o->entries.items[0];
     uint64_t period = first->samples ? first->weight / first->samples : 0, expected;
-    if (o->measures.count > 1 || counts_samples(o, &o->measures.items[0]))
+    if (o->measures.count > 1 || counts_samples(&o->measures.items[0]))
         return;
     for (size_t i = 0; i < o->entries.count; i++)
         if (!checked_multiply(o->entries.items[i].samples, period, &expected) ||
