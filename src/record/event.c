@@ -249,7 +249,7 @@ static bool parse_term(const char *pmu, struct text term, struct perf_event_attr
            (equals == SIZE_MAX && parse_alias(pmu, name, attr));
 }
 
-static bool parse_pmu(struct text name, struct perf_event_attr *attr) {
+static bool parse_pmu(struct text name, struct perf_event_attr *attr, struct error *error) {
     size_t slash = text_find(name, '/');
     if (slash == SIZE_MAX || slash == 0 || name.data[name.length - 1] != '/' ||
         slash + 1 >= name.length)
@@ -258,13 +258,20 @@ static bool parse_pmu(struct text name, struct perf_event_attr *attr) {
     snprintf(pmu, sizeof pmu, "%.*s", TEXT_ARGS(text_upto(name, slash)));
     snprintf(path, sizeof path, "/sys/bus/event_source/devices/%s/type", pmu);
     if (strcmp(pmu, "..") == 0 || !file_read_small(path, type, sizeof type))
-        return false;
+        return error_set(error, ERROR_DENIED,
+                         "%.*s: this machine has no counters called '%s'; `ls "
+                         "/sys/bus/event_source/devices` shows those it has",
+                         TEXT_ARGS(name), pmu);
     attr->type = (uint32_t)strtoul(type, NULL, 10);
     struct text rest = {name.data + slash + 1, name.length - slash - 2};
     while (rest.length) {
         size_t comma = text_find(rest, ',');
-        if (!parse_term(pmu, comma == SIZE_MAX ? rest : text_upto(rest, comma), attr))
-            return false;
+        struct text term = comma == SIZE_MAX ? rest : text_upto(rest, comma);
+        if (!parse_term(pmu, term, attr))
+            return error_set(error, ERROR_USAGE,
+                             "%.*s: '%.*s' is neither one of its events nor one of its terms: `ls "
+                             "/sys/bus/event_source/devices/%s/*`",
+                             TEXT_ARGS(name), TEXT_ARGS(term), pmu);
         rest = comma == SIZE_MAX ? TEXT("") : text_from(rest, comma + 1);
     }
     return true;
@@ -367,19 +374,19 @@ bool event_wants_most_precise(const char *name) {
 
 bool record_parse_event(const char *name, struct perf_event_attr *attr, struct error *error) {
     struct text modifiers, plain = split_modifiers(text_of(name), &modifiers);
-    struct error tracepoint = {.kind = ERROR_NONE};
+    struct error why = {.kind = ERROR_NONE};
     *attr = (struct perf_event_attr){.size = sizeof *attr};
     if (parse_named(plain, attr) || parse_cache(plain, attr) || parse_raw(plain, attr) ||
-        parse_numbers(plain, attr) || parse_pmu(plain, attr) || parse_libpfm(plain, attr) ||
-        parse_tracepoint(plain, attr, &tracepoint)) {
+        parse_numbers(plain, attr) || parse_pmu(plain, attr, &why) || parse_libpfm(plain, attr) ||
+        parse_tracepoint(plain, attr, &why)) {
         apply_modifiers(modifiers, attr);
         return true;
     }
     if (has_wrong_modifier(text_of(name), error))
         return false;
-    if (tracepoint.kind != ERROR_NONE) {
+    if (why.kind != ERROR_NONE) {
         if (error)
-            *error = tracepoint;
+            *error = why;
         return false;
     }
     return error_set(
