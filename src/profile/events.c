@@ -56,10 +56,10 @@ static void events_choose_inferno(struct reading *reading) {
 
 /* A tracepoint's payload and a hex dump are taken for frames, and without a time much else is. Where samples have no chain, perf's text has no blank lines, and a line of an
    event that is not counted, or of no thread (inferno takes the period for one, and what follows for the event), makes inferno skip lines
-   until a blank one. */
+   until a blank one. And inlined functions' names depend on the samples before, of other events too: addr2line.h. */
 static bool events_need_text(const struct reading *reading) {
     const struct perfdata *data = reading->profile->data;
-    size_t chains = 0, lines = 0, others = 0;
+    size_t chains = 0, lines = 0, others = 0, unwound = 0;
     for (size_t i = 0; i < reading->events.count; i++) {
         const struct event_seen *seen = &reading->events.items[i];
         const struct perfdata_event *event = &data->events.items[i];
@@ -73,8 +73,9 @@ static bool events_need_text(const struct reading *reading) {
         chains += (event->sample_type & PERF_SAMPLE_CALLCHAIN) != 0;
         lines += !(event->sample_type & PERF_SAMPLE_CALLCHAIN);
         others += !seen->wanted;
+        unwound += (event->sample_type & PERF_SAMPLE_STACK_USER) != 0;
     }
-    return lines && (chains || others);
+    return (lines && (chains || others)) || (unwound && others);
 }
 
 /* The first attribute that has a sample, so that a leading dummy or bookkeeping event is not "nothing recorded"; and waits are only

@@ -80,6 +80,14 @@ static bool profile_passes(struct reading *reading, struct error *error) {
     return !perfdata_changed(profile->data, error) && !objects_changed(profile->objects, error);
 }
 
+/* Names of inlined functions in unwound stacks depend on the order of samples, in perf and so in inferno: addr2line.h. */
+static bool names_follow_samples(const struct perfdata *data) {
+    for (size_t i = 0; i < data->events.count; i++)
+        if (data->events.items[i].sample_type & PERF_SAMPLE_STACK_USER)
+            return true;
+    return false;
+}
+
 struct profile *profile_read(const struct file *file, const struct profile_options *options,
                              struct error *error) {
     struct error unseen;
@@ -93,6 +101,8 @@ struct profile *profile_read(const struct file *file, const struct profile_optio
     profile->data = perfdata_open(file, &data_options, error);
     bool fine = profile->data != NULL;
     if (fine) {
+        profile->tree->keep_samples |=
+            options->compat_inferno && names_follow_samples(profile->data);
         profile->objects = profile->tree->objects = objects_new(&object_options);
         profile->spaces = spaces_new(options->compat_perf);
         struct reading reading = {.profile = profile, .options = options};
