@@ -392,7 +392,8 @@ static void write_text(struct out *out, const struct report *report,
         out_printf(out, "… and %zu more; --limit 0 shows all\n", report->rows.count - limit);
     line.count = 0;
     buffer_printf(&line, "%llu ", (unsigned long long)report->total);
-    buffer_add_shown(&line, report->unit); /* a picture's own word */
+    bool one = report->total == 1 && text_equal(report->unit, TEXT("samples"));
+    buffer_add_shown(&line, one ? TEXT("sample") : report->unit); /* or a picture's own word */
     buffer_add(&line, TEXT(" in all\n"));
     out_text(out, buffer_text(&line));
     buffer_release(&line);
