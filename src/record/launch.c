@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,8 +42,45 @@ static void child_main(const struct record_options *options, int go, int failed)
     _exit(127);
 }
 
+static bool can_execute(const char *path) {
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return false;
+    if (!S_ISDIR(status.st_mode))
+        return access(path, X_OK) == 0;
+    errno = EACCES;
+    return false;
+}
+
+/* As execvp() looks for it; errno says why not. What only exec can tell comes back later: by then what stood in the output's place is gone. */
+static bool is_found(const char *name) {
+    const char *list = getenv("PATH");
+    if (strchr(name, '/') || !*name)
+        return can_execute(name);
+    struct text rest = text_of(list);
+    struct buffer path = {0};
+    bool found = !list; /* exec knows where to look then */
+    int why = ENOENT;
+    for (bool more = list; more && !found;) {
+        size_t colon = text_find(rest, ':');
+        struct text folder = colon == SIZE_MAX ? rest : text_upto(rest, colon);
+        path.count = 0;
+        buffer_printf(&path, "%.*s/%s", TEXT_ARGS(folder.length ? folder : TEXT(".")), name);
+        buffer_add_char(&path, 0);
+        found = can_execute(path.items);
+        why = !found && errno == EACCES ? EACCES : why;
+        more = colon != SIZE_MAX;
+        rest = more ? text_from(rest, colon + 1) : rest;
+    }
+    buffer_release(&path);
+    errno = why;
+    return found;
+}
+
 bool launch(struct recording *r, struct error *error) {
     int go[2], failed[2];
+    if (!is_found(r->options->command[0]))
+        return error_set(error, ERROR_USAGE, "%s: %s", r->options->command[0], strerror(errno));
     if (pipe2(go, O_CLOEXEC) != 0)
         return error_errno(error, r->options->command[0]);
     if (pipe2(failed, O_CLOEXEC) != 0) {

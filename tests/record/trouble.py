@@ -66,6 +66,18 @@ def command_lines():
     one_line("too much compressed", 2, "up to 19", "-z", "20", *true)
 
 
+def nothing_is_replaced():
+    """A program that can't be started has no recording to put in another's place."""
+    for name, program, wanted in (("is nowhere", "no-such-program", "No such file"), ("has no such path", "/no/such/program", "No such file"),
+                                  ("is a folder", "/usr", "Permission denied"), ("is no program", "/etc/passwd", "Permission denied")):
+        with open(os.path.join(WORK, "kept.data"), "w", encoding="ascii") as file:
+            file.write("kept")
+        done = wick("record", "-o", "kept.data", "--", program)
+        with open(os.path.join(WORK, "kept.data"), encoding="ascii") as file:
+            say(done.returncode == 2 and wanted in done.stderr and file.read() == "kept", f"a target that {name} replaces nothing",
+                f"{done.returncode}: {done.stderr}")
+
+
 # ---- losses ----
 
 def losses_are_said():
@@ -113,5 +125,5 @@ def full_disk():
 
 
 def all_parts():
-    for part in (statuses, command_lines, losses_are_said, full_disk):
+    for part in (statuses, command_lines, nothing_is_replaced, losses_are_said, full_disk):
         part()
