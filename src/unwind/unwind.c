@@ -325,7 +325,7 @@ static bool walk_to_handler(struct unwinder *unwinder, const struct state *state
 static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
                                const struct machine *machine, const struct unwind_sample *sample,
                                bool is_running, struct unwind_stack *stack, struct entry **last) {
-    bool left_stack = false;
+    bool left_stack = false, landed = false;
     for (;;) {
         bool call = !is_running;
         struct entry *entry = entry_find(unwinder, state, machine, sample->epoch, state->pc - call);
@@ -337,9 +337,10 @@ static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
         if (!entry->mapping && stack->count > 0)
             return UNWIND_BROKEN;
         bool is_trampoline = entry->flags & ENTRY_TRAMPOLINE;
-        bool lowered = unwinder->options.compat_perf
-                           ? perf_lowers(machine, stack->count == 0, is_running, is_trampoline)
-                           : call && !is_trampoline;
+        bool lowered =
+            unwinder->options.compat_perf
+                ? perf_lowers(machine, stack->count == 0, is_running && !landed, is_trampoline)
+                : call && !is_trampoline;
         unwinder->frames[stack->count++] =
             (struct unwind_frame){state->pc, entry->mapping, lowered};
         *last = entry;
@@ -348,7 +349,7 @@ static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
         unwinder->is_foreign |= (entry->flags & ENTRY_FOREIGN) != 0;
         if (stack->count == unwinder->max_frames)
             return UNWIND_TRUNCATED;
-        bool throws = entry->row && entry->row->throws && !unwinder->options.compat_perf;
+        bool throws = entry->row && entry->row->throws;
         uint64_t way = throws ? state->value[machine->handler] : 0;
         if (!step(state, machine, entry, &is_running))
             return ending_of_miss(state, sample, left_stack);
@@ -356,11 +357,11 @@ static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
             return UNWIND_COMPLETE;
         left_stack |=
             is_running && state->value[machine->stack] - state->memory.base > state->memory.size;
-        if (throws) {
-            is_running |= entry->row->landing;
-            if (!is_running && walk_to_handler(unwinder, state, way, machine, sample, stack, last))
-                return UNWIND_COMPLETE;
-        }
+        landed = throws && entry->row->landing;
+        is_running |= landed;
+        if (throws && !is_running && !unwinder->options.compat_perf &&
+            walk_to_handler(unwinder, state, way, machine, sample, stack, last))
+            return UNWIND_COMPLETE;
     }
 }
 
