@@ -292,6 +292,7 @@ bool error_errno(struct error *error, const char *path);
 struct note_kind {
     const char *name;
     const char *sentence;
+    bool apart; /* the example is of this very count: those of several inputs are not added up, unless it is the same */
 };
 struct note {
     const struct note_kind *kind;

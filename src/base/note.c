@@ -22,6 +22,19 @@ static struct note *notes_get(struct notes *notes, const struct note_kind *kind)
     return &notes->items[notes->count - 1];
 }
 
+/* Of another's notes: what it is added to. */
+static struct note *notes_get_like(struct notes *notes, const struct note *other) {
+    if (!other->kind->apart)
+        return notes_get(notes, other->kind);
+    for (size_t i = 0; i < notes->count; i++) {
+        struct note *note = &notes->items[i];
+        if (note->kind == other->kind && strcmp(note->example, other->example) == 0)
+            return note;
+    }
+    vector_push(notes, ((struct note){.kind = other->kind, .where = UINT64_MAX}));
+    return &notes->items[notes->count - 1];
+}
+
 /* The first example in the order of the input wins; of two at one place, the smaller text: any order of adding
    gives the same note. Takes over `example`. */
 static void note_keep(struct note *note, uint64_t where, char *example) {
@@ -52,7 +65,7 @@ void notes_add(struct notes *notes, const struct note_kind *kind, uint64_t count
 void notes_merge(struct notes *into, const struct notes *from) {
     for (size_t i = 0; i < from->count; i++) {
         const struct note *other = &from->items[i];
-        struct note *note = notes_get(into, other->kind);
+        struct note *note = notes_get_like(into, other);
         note->count = saturating_add(note->count, other->count);
         if (other->example)
             note_keep(note, other->where, memory_copy(other->example, strlen(other->example)));
@@ -60,7 +73,9 @@ void notes_merge(struct notes *into, const struct notes *from) {
 }
 
 static int note_order(const void *a, const void *b) {
-    return strcmp(((const struct note *)a)->kind->name, ((const struct note *)b)->kind->name);
+    const struct note *x = a, *y = b;
+    int order = strcmp(x->kind->name, y->kind->name);
+    return order || !x->example || !y->example ? order : strcmp(x->example, y->example);
 }
 
 void notes_sort(struct notes *notes) {

@@ -170,6 +170,8 @@ int command_diff(int argc, char **argv) {
         return fail_usage("diff",
                           "one of --folded, --html, --table, --csv and --json, not several");
     const char *not_for_pages = picture_only(false);
+    if (request.naming.mark_incomplete)
+        not_for_pages = "mark-incomplete";
     if (as_page && not_for_pages)
         return fail_usage("diff", "--%s is for the picture; the page does not take it",
                           not_for_pages);

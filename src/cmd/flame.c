@@ -75,6 +75,8 @@ int command_flame(int argc, char **argv) {
     if (picture.is_chart && stacks_are_chosen())
         return fail_usage("flame", "--with and --without leave holes in a chart; --base cuts one");
     const char *not_for_pages = bases.count ? "base" : picture_only(true);
+    if (request.naming.mark_incomplete)
+        not_for_pages = "mark-incomplete";
     if (as_page && not_for_pages)
         return fail_usage("flame", "--%s is for the picture; the page does not take it",
                           not_for_pages);

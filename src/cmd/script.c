@@ -3,6 +3,8 @@
 
 static const struct option options_perf[] = {
     {"srcline", 0, OPTION_CALL, set_source_lines, NULL, "file:line below each frame that has one"},
+    {"mark-incomplete", 0, OPTION_FLAG, &request.naming.mark_incomplete, NULL,
+     "stacks without their root end in a frame [truncated] or [broken]"},
     {"input", 'i', OPTION_LIST, &request.operands, "FILE", "the recording, as perf script has it"},
     {0},
 };
@@ -43,6 +45,7 @@ static int write_script(const struct profile *profile) {
     struct script_options options = {
         .threads = request.threads ? request.threads : parallel_default(),
         .source_lines = request.naming.source_lines,
+        .mark_incomplete = request.naming.mark_incomplete,
         .compat_perf = request.import.profile.compat_perf,
     };
     if (!output_open(&out, &error))

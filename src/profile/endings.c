@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 
-static const struct note_kind note_stacks = {"stacks", "# stack{ was|s were} unwound"};
+static const struct note_kind note_stacks = {"stacks", "# stack{ was|s were} unwound", true};
 static const struct note_kind note_chains = {
-    "chains", "# stack{ was recorded as a call chain|s were recorded as call chains}"};
+    "chains", "# stack{ was recorded as a call chain|s were recorded as call chains}", true};
 
 enum { STACK_SIZE_MAX = 65528 };
 

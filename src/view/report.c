@@ -59,22 +59,31 @@ static uint32_t builder_row(struct builder *b, struct text name, struct text cat
     return b->row_of[id] - 1;
 }
 
+/* [truncated] or [broken], below the comm: what was asked for to be seen beside the functions. */
+static bool is_ending(const struct builder *b, const struct flame_node *node) {
+    struct text name = strings_get(b->flame->strings, node->name);
+    return b->report->by == BY_FUNCTION && node->parent != 0 && node->kinds & KIND_ROOT &&
+           (text_equal(name, TEXT("[truncated]")) || text_equal(name, TEXT("[broken]")));
+}
+
 static bool is_root(const struct builder *b, uint32_t number) {
-    return number == 0 || b->flame->nodes.items[number].kinds & KIND_ROOT;
+    const struct flame_node *node = &b->flame->nodes.items[number];
+    return number == 0 || (node->kinds & KIND_ROOT && !is_ending(b, node));
 }
 
 static uint32_t builder_key(struct builder *b, uint32_t number) {
     const struct flame_node *node = &b->flame->nodes.items[number];
     struct text name = strings_get(b->flame->strings, node->name);
     struct text object = strings_get(b->flame->strings, node->object);
-    if (number == 0 ||
-        node->kinds & KIND_ROOT) /* no function; but categories add up to all there is */
+    if (is_root(b, number)) /* no function; but categories add up to all there is */
         return (node->self || node->self_before) && b->report->by == BY_CATEGORY
                    ? builder_row(b, TEXT("unknown"), TEXT(""))
                    : no_row;
     if (b->report->by == BY_OBJECT)
         return builder_row(b, object.length ? object : TEXT("[unknown]"), TEXT(""));
-    struct text category = categories_of(b->categories, name, object, node->kinds);
+    struct text category = is_ending(b, node)
+                               ? TEXT("unknown")
+                               : categories_of(b->categories, name, object, node->kinds);
     if (b->report->by == BY_CATEGORY)
         return builder_row(b, category, TEXT(""));
     return builder_row(b, name, category);

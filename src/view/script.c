@@ -134,7 +134,9 @@ static bool rows_chunk(void *context, unsigned worker, size_t item, struct buffe
 bool script_write(struct out *out, const struct profile *profile,
                   const struct script_options *options, struct error *error) {
     unsigned threads = options->threads ? options->threads : parallel_default();
-    struct script script = {.profile = profile, .source_lines = options->source_lines};
+    struct script script = {.profile = profile,
+                            .source_lines = options->source_lines,
+                            .mark_incomplete = options->mark_incomplete};
     struct arena *arenas = memory_zero(threads, sizeof *arenas);
     struct buffer_apart *buffers = memory_zero(threads, sizeof *buffers);
     script_events_init(&script, options->compat_perf);

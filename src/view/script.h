@@ -48,6 +48,7 @@ struct script_row {
 struct script {
     const struct profile *profile;
     bool source_lines;
+    bool mark_incomplete;
     struct script_layout *events; /* as many as the perfdata's */
     struct text *comms;          /* of each series */
     struct script_line *lines;   /* of each location */

@@ -229,6 +229,14 @@ static void print_chain(const struct script *script, struct buffer *buffer, uint
     }
 }
 
+/* As one more frame, which collapsers take for the root. */
+static void print_ending(const struct script *script, struct buffer *buffer, uint32_t series) {
+    uint8_t ending = script->profile->tree->series.items[series].ending;
+    if (script->mark_incomplete && (ending == ENDING_TRUNCATED || ending == ENDING_BROKEN))
+        buffer_printf(buffer, "\t%*d %s ([unknown])\n", SCRIPT_ADDRESS_WIDTH, 0,
+                      ending == ENDING_TRUNCATED ? "[truncated]" : "[broken]");
+}
+
 /* The one place of a sample without a chain, with the address as sampled. */
 static void print_place(const struct script *script, struct buffer *buffer, uint64_t ip,
                         uint32_t node) {
@@ -369,10 +377,12 @@ bool script_print(struct script *script, struct buffer *buffer, size_t number,
         script_add_trace(script, buffer, row.event, &key, &sample);
     if (event->columns & (COLUMN_ADDRESS | COLUMN_DATA_SOURCE | COLUMN_WEIGHT))
         print_memory(script, buffer, &sample, event->columns);
-    if (event->columns & COLUMN_IP && sample.chain)
+    if (event->columns & COLUMN_IP && sample.chain) {
         print_chain(script, buffer, kept->node, event->brief);
-    else if (event->columns & COLUMN_IP)
+        print_ending(script, buffer, kept->series);
+    } else if (event->columns & COLUMN_IP) {
         print_place(script, buffer, sample.ip, kept->node);
+    }
     if (is_branch_trace(attribute) && attribute->sample_type & PERF_SAMPLE_ADDR)
         print_target(script, buffer, &sample, &key);
     if (event->columns & COLUMN_BPF_OUTPUT && attribute->config == SOFTWARE_BPF_OUTPUT)

@@ -260,6 +260,7 @@ bool html_write(struct out *out, const struct tree *tree, const struct naming *n
 struct script_options {
     unsigned threads;
     bool source_lines; /* file:line below each frame that has one */
+    bool mark_incomplete; /* stacks without their root end in a frame [truncated] or [broken] */
     bool compat_perf; /* perf's bug, too: of what was written to a pipe, tracepoints' frames are names alone */
 };
 /* What perf 6.1's `perf script` prints. The profile must have been read with keep_samples; the addresses that perf prints are the

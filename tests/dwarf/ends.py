@@ -7,6 +7,8 @@ import sys
 
 from common import PERF_ENV, PROGRAMS, TOP, WICK, WORK, build, endings, run, say, wick
 
+from lines import read
+
 sys.path.insert(0, os.path.join(TOP, "tests/parity"))
 import fixtures  # noqa: E402
 
@@ -64,6 +66,29 @@ def check_recorded():
     say("ends/chains/said", None if re.search(sentence, text) else text)
     threads = [line for line in wick("fold", "--mark-incomplete", *options, data).decode(errors="replace").splitlines() if ";ret_from_fork" in line]
     say("ends/chains/kernel-threads", None if threads and not any("[broken]" in line for line in threads) else f"{threads[:2]}")
+
+
+def check_said(folder):
+    """Every command that unwinds says how many stacks are whole, of each recording, and marks the others when asked to."""
+    options = ["--symfs", os.path.join(folder, "symfs")]
+    cut, whole = os.path.join(folder, "modern.data"), os.path.join(folder, "chain.data")
+    out = lambda leaf: os.path.join(WORK, "said." + leaf)
+    commands = {"fold": ["fold", "-o", out("folded")], "flame": ["flame", "-o", out("svg")], "html": ["flame", "--html", "-o", out("html")],
+                "script": ["script", "-o", out("txt")], "report": ["report", "--limit", "0", "-o", out("report")], "csv": ["report", "--csv", "-o", out("csv")],
+                "json": ["report", "--json", "-o", out("json")], "diff": ["diff", "--table", "--limit", "0", "-o", out("diff"), whole],
+                "speedscope": ["export", "--to", "speedscope", "-o", out("speedscope.json")]}
+    sentence = r"67 stacks were unwound \(46\.3 % complete; 53\.7 % cut at 8192 bytes or 1024 frames: record with -g dwarf,16384\)"
+    for name, command in commands.items():
+        path = command[command.index("-o") + 1]
+        text = said(*command, *options, cut)
+        right = re.search(sentence, text) and (name != "diff" or re.search(r"43 stacks were unwound \(100\.0 % complete\)", text))
+        say(f"ends/said/{name}", None if right else text)
+        before = read(path)
+        if name == "html":
+            say("ends/marked/html", None if "the page does not take it" in said(*command, *options, "--mark-incomplete", cut) else "neither taken nor refused")
+            continue
+        said(*command, *options, "--mark-incomplete", cut)
+        say(f"ends/marked/{name}", None if b"[truncated]" in read(path) and b"[truncated]" not in before else "[truncated] is not there, or unasked")
 
 
 def check_chains(folder):
