@@ -350,6 +350,14 @@ test("diff-title", async page => {
   assert.equal(await page.locator("#weight-box").isVisible(), false, "there is one weight only");
 });
 
+test("weights", async page => {
+  const traces = count => `--- Execution profile ---\nTotal samples : ${count + 1}\n\n--- 300 ns (60.00%), ${count} samples\n  [ 0] f\n\n--- 200 ns (40.00%), 1 sample\n  [ 0] g\n`;
+  await open(page, draw(traces(5), "html", "--html"));
+  assert.equal(await page.locator("#weight-box").isVisible(), true, "nanoseconds or samples");
+  await open(page, draw(traces(1), "html", "--html"));
+  assert.equal(await page.locator("#weight-box").isVisible(), false, "every stack counts once");
+});
+
 test("stacks-without-frames", async page => {
   await open(page, draw("main 10/10 [000] 1.000000: 1000 cpu-clock: \n\nmain 10/10 [000] 1.100000: 3000 cpu-clock: \n\t    1000 f+0x1 (/bin/app)\n\n", "html", "--html"));
   assert.deepEqual(await names(page), ["all 4000", "-main 4000", "--f 3000"]);

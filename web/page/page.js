@@ -38,7 +38,8 @@ fill(element("thread"), ["", ...threads], ["all", ...threads]);
 element("event-box").hidden = events.length < 2;
 element("thread-box").hidden = threads.length < 2;
 element("group-box").hidden = !threads.length;
-element("weight-box").hidden = model.cells.weight.every((weight, i) => weight === model.cells.samples[i]);
+// Where every stack counts once and there are no times, as in an exact trace, the number of samples says nothing.
+element("weight-box").hidden = (!model.samples.count && model.cells.samples.every(n => n <= 1)) || model.cells.weight.every((weight, i) => weight === model.cells.samples[i]);
 element("shape-box").hidden = !model.isDiff;
 element("title").textContent = model.about.title;
 element("subtitle").textContent = model.about.subtitle;
