@@ -55,6 +55,8 @@ struct tracee {
     enum off_cpu_state wait_state;
     int64_t waited;
     struct capture wait;
+    bool has_ran;      /* where it was last seen running, in `ran` */
+    struct capture ran;
     size_t place; /* in the table's `all` */
     struct tracee *next; /* with the same hash */
 };
@@ -114,7 +116,7 @@ void put_sample(struct sampler *s, struct tracee *tracee, const struct capture *
 /* ptrace_look.c */
 void look_at_all(struct sampler *s);                       /* which run, which wait: interrupts those to be sampled */
 void look_closely(struct sampler *s, struct tracee *tracee); /* stopped for it: takes the sample and lets it go */
-void look_last(struct sampler *s, struct tracee *tracee);    /* it ends, or we do: what it waited for is told */
+void look_last(struct sampler *s, struct tracee *tracee);    /* it ends, or we do: what it waited and ran since is told */
 
 /* ptrace_stop.c: whatever happened to tracees. True: there may be more. */
 bool handle_stops(struct sampler *s);

@@ -91,8 +91,24 @@ static void charge_running(struct sampler *s, struct tracee *t, const struct tim
     if (!s->on_cpu || !used)
         return;
     put_sample(s, t, &s->capture, s->on_id, t->sampled ? used : first_period(s, times));
+    capture_move(&t->ran, &s->capture);
+    t->has_ran = true;
     t->charged = times->used;
     t->sampled = true;
+    t->process->touched = true;
+}
+
+/* A thread that ends has run since it was last looked at. Half a tick of that, in the mean, is what its first sample was given too much; more, because
+   looks came late, is taken for what it did then. */
+static void charge_rest(struct sampler *s, struct tracee *t) {
+    struct times times;
+    bool known = t->has_ran;
+    t->has_ran = false;
+    if (!known || !tracee_times(t, &times) || times.used - t->charged <= s->interval)
+        return;
+    s->r->sink.time = monotonic();
+    put_sample(s, t, &t->ran, s->on_id, times.used - t->charged);
+    t->charged = times.used;
     t->process->touched = true;
 }
 
@@ -141,6 +157,7 @@ void look_closely(struct sampler *s, struct tracee *t) {
 
 void look_last(struct sampler *s, struct tracee *t) {
     struct times times;
+    charge_rest(s, t);
     if (!t->has_wait)
         return;
     s->r->sink.time = monotonic();

@@ -86,6 +86,7 @@ void tracee_remove(struct tracees *table, struct tracee *tracee) {
     if (tracee->state_file >= 0)
         close(tracee->state_file);
     capture_release(&tracee->wait);
+    capture_release(&tracee->ran);
     free(tracee);
 }
 
