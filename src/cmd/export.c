@@ -28,10 +28,10 @@ static const struct option options_export[] = {
     {"to", 0, OPTION_CALL, set_format, "FORMAT",
      "speedscope (.speedscope.json), pprof (.pb.gz, .pprof), firefox (of the Firefox Profiler: "
      ".firefox.json), callgrind (of KCachegrind: .callgrind), cpuprofile (of Chrome's DevTools: "
-     ".cpuprofile), chrome (trace events, of Perfetto: .trace.json); found by how FILE of -o ends "
+     ".cpuprofile), chrome (trace events, of Perfetto: .trace.json), otlp (of OpenTelemetry: .otlp); found by how FILE of -o ends "
      "where that says"},
     {"no-lines", 0, OPTION_FLAG, &no_lines, NULL,
-     "pprof, firefox, callgrind: do not look for the source lines of frames, which takes most of the time of large "
+     "pprof, firefox, callgrind, otlp: do not look for the source lines of frames, which takes most of the time of large "
      "programs"},
     {"show-state", 0, OPTION_FLAG, &request.naming.show_state, NULL,
      "the first frame says why a thread waits: [sleep], [disk], [preempted]; [on-cpu] under "

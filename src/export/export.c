@@ -14,6 +14,8 @@ const struct export_format export_formats[] = {
      DETAIL_FUNCTIONS, .has_time = true, .write = cpuprofile_write},
     {"chrome", "Chrome's trace events, of Perfetto", ".trace.json", DETAIL_FUNCTIONS,
      .has_time = true, .write = chrome_write},
+    {"otlp", "ProfilesData of OpenTelemetry", ".otlp", DETAIL_ADDRESSES, .has_lines = true,
+     .is_binary = true, .write = otlp_write},
     {0},
 };
 

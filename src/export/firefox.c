@@ -6,10 +6,9 @@
  * what was inlined there by their depth. A thread is a track; its samples have a time and a weight, so both are as they were recorded.
  */
 #include "export/formats.h"
+#include "export/locations.h"
 
 #include <stdlib.h>
-
-#include "object/object.h"
 
 enum { VERSION = 60 };
 
@@ -236,8 +235,7 @@ static void write_lib(struct firefox *f, size_t row) {
     buffer_add(&f->json, TEXT(",\"breakpadId\":\""));
     add_breakpad_id(&f->json, id);
     buffer_add(&f->json, id->size ? TEXT("\",\"codeId\":\"") : TEXT("\",\"codeId\":null}"));
-    for (size_t i = 0; i < id->size; i++)
-        buffer_printf(&f->json, "%02x", id->bytes[i]);
+    buffer_add_build_id(&f->json, id);
     if (id->size)
         buffer_add(&f->json, TEXT("\"}"));
 }

@@ -9,6 +9,7 @@ bool callgrind_write(struct out *out, const struct outline *outline, struct erro
 bool chrome_write(struct out *out, const struct outline *outline, struct error *error);
 bool cpuprofile_write(struct out *out, const struct outline *outline, struct error *error);
 bool firefox_write(struct out *out, const struct outline *outline, struct error *error);
+bool otlp_write(struct out *out, const struct outline *outline, struct error *error);
 bool pprof_write(struct out *out, const struct outline *outline, struct error *error);
 
 /* False, with an error that says what to do, where it would be huge and was not asked for. */

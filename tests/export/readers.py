@@ -121,6 +121,71 @@ class Pprof:
         return found
 
 
+def rows(table, number):
+    """Element 0 stands for nothing."""
+    assert table[number][0] == b"", f"element 0 of table {number} is something"
+    return table[number]
+
+
+def collect(data):
+    table = collections.defaultdict(list)
+    for number, value in fields(data):
+        table[number].append(value)
+    return table
+
+
+class Otlp:
+    """ProfilesData, opentelemetry-proto 1.11."""
+
+    def __init__(self, data):
+        top = collect(data)
+        assert len(top[1]) == len(top[2]) == 1
+        table = collect(top[2][0])
+        strings = [text.decode("utf-8") for text in rows(table, 5)]
+        mappings = [message(row) for row in rows(table, 1)]
+        assert [message(row) for row in table[4]] == [{1: bytes(16), 2: bytes(8)}], "link 0 is something"
+        functions = [message(row) for row in rows(table, 3)]
+        self.attributes = [None] + [(strings[m[1]], self.value(m[2])) for m in map(message, rows(table, 6)[1:])]
+        self.frames, self.kinds, self.build_ids = [()], [None], {}
+        for row in rows(table, 2)[1:]:
+            item = collect(row)
+            lines = [message(line) for line in item[3]]
+            assert all(0 < line[1] < len(functions) for line in lines) and (not item[1] or item[1][0] < len(mappings))
+            self.frames.append(tuple(strings[functions[line[1]][1]] for line in reversed(lines)))
+            self.kinds.append(dict(self.attributes[i] for i in packed(item[4][0]))["profile.frame.type"])
+        for mapping in mappings[1:]:
+            assert mapping.get(1, 0) < mapping[2]
+            for index in packed(mapping.get(5, b"")):
+                self.build_ids[strings[mapping[4]]] = self.attributes[index]
+        stacks = [packed(message(row).get(1, b"")) for row in rows(table, 7)]
+        scope = collect(message(top[1][0])[2])
+        assert message(scope[1][0])[1] == b"wick"
+        self.profiles, ids = [], set()
+        for data in scope[2]:
+            profile, found = collect(data), {}
+            kind = message(profile[1][0])
+            ids.add(profile[7][0])
+            assert len(profile[7][0]) == 16
+            for sample in map(message, profile[2]):
+                labels = dict(self.attributes[i] for i in packed(sample.get(2, b"")))
+                (weight,) = packed(sample[4])
+                frames = tuple(frame for location in reversed(stacks[sample[1]]) for frame in self.frames[location])
+                assert frames and weight < 1 << 63
+                add(found, root_of(labels.get("thread.name"), labels.get("process.pid"), labels.get("thread.id")), frames, weight)
+            self.profiles.append((strings[kind[1]], strings[kind[2]], found))
+        assert len(ids) == len(self.profiles)
+
+    @staticmethod
+    def value(data):
+        value = message(data)
+        return value[3] if 3 in value else value[1].decode("utf-8")
+
+
+def otlp(path):
+    with open(path, "rb") as file:
+        return Otlp(file.read())
+
+
 def root_of(comm, pid, tid):
     numbers = "" if tid is None else f"-{'?' if pid is None else pid}/{tid}"
     return as_folded(comm if comm and numbers and numbers in comm else (comm or "") + numbers)

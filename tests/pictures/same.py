@@ -54,7 +54,7 @@ def outputs():
             table.append((f"report by {by} {' '.join(form)}", ["report", "--by", by, *form, *threads]))
     for form in (["-o", "-"], ["--html", "-o", "-"], ["--folded"], ["--table"], ["--csv"], ["--json"], ["--by", "category", "--csv"], ["-n", "-s", "--folded"]):
         table.append((f"diff {' '.join(form)}", ["diff", stacks, other, *form]))
-    for kind in ("speedscope", "pprof", "firefox", "callgrind", "cpuprofile", "chrome"):
+    for kind in ("speedscope", "pprof", "firefox", "callgrind", "cpuprofile", "chrome", "otlp"):
         table += [(f"export {name} --to {kind}", ["export", "--to", kind, *sources[name]]) for name in ("text", "recording", "both")]
         table += [(f"export --wall --to {kind}", ["export", "--wall", "--to", kind, *waits]),
                   (f"export --event all --to {kind}", ["export", "--event", "all", "--to", kind, *recorded("two-events")])]

@@ -1,0 +1,271 @@
+/*
+ * OpenTelemetry's profiles: ProfilesData of opentelemetry-proto 1.11, package profiles.v1development, which is still called unstable. Unlike the other
+ * formats it is held in memory until it is whole, for a message says its length first; that is a few bytes for each frame of each distinct stack.
+ *
+ * A measure is a profile; samples name a stack and attributes of tables that all profiles share. Element 0 of each table stands for nothing.
+ */
+#include "export/formats.h"
+#include "export/locations.h"
+#include "export/protobuf.h"
+
+#include <stdlib.h>
+
+#include "import/import.h"
+
+enum {
+    DATA_RESOURCE = 1,
+    DATA_DICTIONARY = 2,
+    RESOURCE_SCOPES = 2,
+    SCOPE_SCOPE = 1,
+    SCOPE_PROFILE = 2,
+    SCOPE_NAME = 1,
+    SCOPE_VERSION = 2,
+    PROFILE_TYPE = 1,
+    PROFILE_SAMPLE = 2,
+    PROFILE_ID = 7,
+    TYPE_TYPE = 1,
+    TYPE_UNIT = 2,
+    SAMPLE_STACK = 1,
+    SAMPLE_ATTRIBUTES = 2,
+    SAMPLE_VALUES = 4,
+    TABLE_MAPPING = 1,
+    TABLE_LOCATION = 2,
+    TABLE_FUNCTION = 3,
+    TABLE_LINK = 4,
+    TABLE_STRING = 5,
+    TABLE_ATTRIBUTE = 6,
+    TABLE_STACK = 7,
+    MAPPING_START = 1,
+    MAPPING_LIMIT = 2,
+    MAPPING_OFFSET = 3,
+    MAPPING_FILE = 4,
+    MAPPING_ATTRIBUTES = 5,
+    LOCATION_MAPPING = 1,
+    LOCATION_ADDRESS = 2,
+    LOCATION_LINE = 3,
+    LOCATION_ATTRIBUTES = 4,
+    LINE_FUNCTION = 1,
+    LINE_LINE = 2,
+    LINE_COLUMN = 3,
+    FUNCTION_NAME = 1,
+    FUNCTION_FILE = 3,
+    LINK_TRACE = 1,
+    LINK_SPAN = 2,
+    STACK_LOCATIONS = 1,
+    ATTRIBUTE_KEY = 1,
+    ATTRIBUTE_VALUE = 2,
+    VALUE_STRING = 1,
+    VALUE_INTEGER = 3,
+};
+
+struct otlp {
+    const struct outline *outline;
+    struct locations locations;
+    struct strings *attributes; /* messages; ids are the file's + 1 */
+    uint32_t *stacks;           /* by node: the file's, 0: none yet */
+    VECTOR(uint32_t) stacked;   /* nodes, one for each */
+    struct buffer profiles, profile, message, sub, value, dictionary;
+};
+
+/* `from` becomes a field of `to`, and is empty again. */
+static void put(struct buffer *to, unsigned field, struct buffer *from) {
+    proto_bytes(to, field, buffer_text(from));
+    from->count = 0;
+}
+
+/* An integer of 0 is a value, too: no field of it may be left out. */
+static uint64_t attribute(struct otlp *t, const char *key, struct text text, uint64_t number) {
+    struct buffer attribute = {0};
+    struct buffer lossy = {0};
+    proto_u64(&attribute, ATTRIBUTE_KEY, locations_string(&t->locations, text_of(key)));
+    if (text.data) {
+        proto_bytes(&t->value, VALUE_STRING, text_lossy(text, &lossy));
+    } else {
+        buffer_add_varint(&t->value, VALUE_INTEGER << 3 | WIRE_VARINT);
+        buffer_add_varint(&t->value, number);
+    }
+    put(&attribute, ATTRIBUTE_VALUE, &t->value);
+    uint32_t id = strings_add(t->attributes, buffer_text(&attribute));
+    buffer_release(&attribute);
+    buffer_release(&lossy);
+    return id - 1;
+}
+
+/* ---- profiles ---- */
+
+static uint64_t stack_of(struct otlp *t, uint32_t node) {
+    if (!t->stacks[node]) {
+        vector_push(&t->stacked, node);
+        t->stacks[node] = (uint32_t)t->stacked.count;
+    }
+    return t->stacks[node];
+}
+
+static void add_attributes(struct otlp *t, const struct track *track, const struct entry *entry) {
+    struct text none = {0};
+    if (track->comm.length)
+        buffer_add_varint(&t->sub, attribute(t, "thread.name", track->comm, 0));
+    if (track->tid >= 0)
+        buffer_add_varint(&t->sub, attribute(t, "thread.id", none, (uint64_t)track->tid));
+    if (track->pid >= 0)
+        buffer_add_varint(&t->sub, attribute(t, "process.pid", none, (uint64_t)track->pid));
+    if (track->waits)
+        buffer_add_varint(&t->sub,
+                          attribute(t, "thread.state", state_name((uint8_t)entry->state), 0));
+    if (t->sub.count)
+        put(&t->message, SAMPLE_ATTRIBUTES, &t->sub);
+}
+
+static void add_sample(struct otlp *t, const struct entry *entry) {
+    proto_u64(&t->message, SAMPLE_STACK, stack_of(t, entry->node));
+    add_attributes(t, &t->outline->tracks.items[entry->track], entry);
+    buffer_add_varint(&t->sub, entry_weight(t->outline, entry));
+    put(&t->message, SAMPLE_VALUES, &t->sub);
+    put(&t->profile, PROFILE_SAMPLE, &t->message);
+}
+
+/* Profiles have an id, which must not be the same for two: what is in them decides. */
+static void add_id(struct otlp *t) {
+    uint64_t low = hash_bytes(t->profile.items, t->profile.count) | 1, high = hash_mix(low, 1);
+    buffer_put_u64(&t->sub, low);
+    buffer_put_u64(&t->sub, high);
+    put(&t->profile, PROFILE_ID, &t->sub);
+}
+
+static void add_profile(struct otlp *t, uint32_t measure) {
+    const struct outline *o = t->outline;
+    bool by_samples = o->options->shape->by_samples;
+    struct text type = by_samples ? TEXT("samples") : measure_type(&o->measures.items[measure]);
+    const char *unit = by_samples ? "count" : measure_count_unit(o, measure);
+    proto_u64(&t->sub, TYPE_TYPE, locations_string(&t->locations, type));
+    proto_u64(&t->sub, TYPE_UNIT, locations_string(&t->locations, text_of(unit)));
+    put(&t->profile, PROFILE_TYPE, &t->sub);
+    for (size_t i = 0; i < o->entries.count; i++)
+        if (o->tracks.items[o->entries.items[i].track].measure == measure)
+            add_sample(t, &o->entries.items[i]);
+    add_id(t);
+    put(&t->profiles, SCOPE_PROFILE, &t->profile);
+}
+
+/* ---- tables ---- */
+
+static void put_row(struct otlp *t, unsigned table) {
+    put(&t->dictionary, table, &t->message);
+}
+
+static void add_stacks(struct otlp *t) {
+    put_row(t, TABLE_STACK);
+    for (size_t i = 0; i < t->stacked.count; i++) {
+        locations_add_stack(&t->locations, t->stacked.items[i], &t->sub);
+        put(&t->message, STACK_LOCATIONS, &t->sub);
+        put_row(t, TABLE_STACK);
+    }
+}
+
+static void add_locations(struct otlp *t) {
+    struct locations *l = &t->locations;
+    put_row(t, TABLE_LOCATION);
+    for (size_t i = 0; i < l->used.count; i++) {
+        uint32_t group = l->used.items[i];
+        const struct place *place = &t->outline->places.items[l->groups.items[group].place];
+        struct text kind = place->kinds & KIND_KERNEL ? TEXT("kernel") : TEXT("native");
+        proto_u64(&t->message, LOCATION_MAPPING, locations_mapping(l, place->object));
+        proto_u64(&t->message, LOCATION_ADDRESS, place->address);
+        for (; group; group = l->groups.items[group].outer) {
+            uint32_t id = l->groups.items[group].place;
+            proto_u64(&t->sub, LINE_FUNCTION, locations_function(l, id));
+            proto_u64(&t->sub, LINE_LINE, t->outline->places.items[id].line);
+            proto_u64(&t->sub, LINE_COLUMN, t->outline->places.items[id].column);
+            put(&t->message, LOCATION_LINE, &t->sub);
+        }
+        buffer_add_varint(&t->sub, attribute(t, "profile.frame.type", kind, 0));
+        put(&t->message, LOCATION_ATTRIBUTES, &t->sub);
+        put_row(t, TABLE_LOCATION);
+    }
+}
+
+static void add_functions(struct otlp *t) {
+    struct locations *l = &t->locations;
+    put_row(t, TABLE_FUNCTION);
+    for (size_t i = 0; i < l->named.count; i++) {
+        const struct place *place = &t->outline->places.items[l->named.items[i]];
+        proto_u64(&t->message, FUNCTION_NAME, locations_string(l, place->name));
+        proto_u64(&t->message, FUNCTION_FILE, locations_string(l, place->file));
+        put_row(t, TABLE_FUNCTION);
+    }
+}
+
+static void add_mappings(struct otlp *t) {
+    struct locations *l = &t->locations;
+    const struct objects *objects = t->outline->tree->objects;
+    struct range *ranges = locations_ranges(l);
+    struct buffer hex = {0};
+    put_row(t, TABLE_MAPPING);
+    for (size_t i = 0; i < l->mapped.count; i++) {
+        uint32_t object = l->mapped.items[i];
+        proto_u64(&t->message, MAPPING_START, ranges[i].start);
+        proto_u64(&t->message, MAPPING_LIMIT, ranges[i].limit);
+        proto_u64(&t->message, MAPPING_OFFSET, ranges[i].start);
+        proto_u64(&t->message, MAPPING_FILE, locations_string(l, objects_shown(objects, object)));
+        hex.count = 0;
+        buffer_add_build_id(&hex, &objects_get(objects, object)->build_id);
+        if (hex.count) {
+            buffer_add_varint(
+                &t->sub, attribute(t, "process.executable.build_id.gnu", buffer_text(&hex), 0));
+            put(&t->message, MAPPING_ATTRIBUTES, &t->sub);
+        }
+        put_row(t, TABLE_MAPPING);
+    }
+    free(ranges);
+    buffer_release(&hex);
+}
+
+/* Each table names rows of those behind it. */
+static void add_tables(struct otlp *t) {
+    add_stacks(t);
+    add_locations(t);
+    add_functions(t);
+    add_mappings(t);
+    static const char zeroes[16];
+    proto_bytes(&t->message, LINK_TRACE, (struct text){zeroes, 16});
+    proto_bytes(&t->message, LINK_SPAN, (struct text){zeroes, 8});
+    put_row(t, TABLE_LINK);
+    for (uint32_t i = 1; i <= strings_count(t->attributes); i++)
+        proto_bytes(&t->dictionary, TABLE_ATTRIBUTE, strings_get(t->attributes, i));
+    for (uint32_t i = 1; i <= strings_count(t->locations.strings); i++)
+        proto_bytes(&t->dictionary, TABLE_STRING, strings_get(t->locations.strings, i));
+}
+
+/* ---- all of it ---- */
+
+static void otlp_release(struct otlp *t) {
+    locations_release(&t->locations);
+    strings_free(t->attributes);
+    free(t->stacks);
+    vector_release(&t->stacked);
+    struct buffer *buffers[] = {&t->profiles, &t->profile, &t->message,
+                                &t->sub,      &t->value,   &t->dictionary};
+    for (size_t i = 0; i < COUNT_OF(buffers); i++)
+        buffer_release(buffers[i]);
+}
+
+bool otlp_write(struct out *out, const struct outline *o, struct error *error) {
+    if (!locations_fit(o, error))
+        return false;
+    struct otlp t = {.outline = o, .attributes = strings_new()};
+    locations_init(&t.locations, o);
+    strings_add(t.attributes, TEXT(""));
+    t.stacks = memory_zero(o->nodes.count, sizeof *t.stacks);
+    proto_bytes(&t.sub, SCOPE_NAME, TEXT("wick"));
+    proto_bytes(&t.sub, SCOPE_VERSION, TEXT(WICK_VERSION));
+    put(&t.profiles, SCOPE_SCOPE, &t.sub);
+    for (uint32_t i = 0; i < o->measures.count; i++)
+        add_profile(&t, i);
+    add_tables(&t);
+    put(&t.message, RESOURCE_SCOPES, &t.profiles);
+    put(&t.profiles, DATA_RESOURCE, &t.message);
+    put(&t.profiles, DATA_DICTIONARY, &t.dictionary);
+    out_text(out, buffer_text(&t.profiles));
+    otlp_release(&t);
+    return true;
+}
