@@ -73,16 +73,24 @@ static bool part_read(const struct elf_image *image, Elf_Scn *section, struct pa
     return true;
 }
 
+/* Whether libdw would unpack it, of use or not: libelf then writes into the section's header, which a mapped file does not bear. */
+static bool is_packed(const struct part *part) {
+    return part->header.sh_flags & SHF_COMPRESSED ||
+           text_starts(text_of(part->name), TEXT(".zdebug"));
+}
+
 static bool parts_read(struct parts *parts, const struct elf_image *image, bool lines) {
     for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));) {
         struct part part = {0};
-        if (!gelf_getshdr(section, &part.header) ||
-            !is_useful(part.name = elf_section_name(image, &part.header), lines) ||
+        if (!gelf_getshdr(section, &part.header))
+            continue;
+        part.name = elf_section_name(image, &part.header);
+        parts->packed |= is_packed(&part);
+        if (!is_useful(part.name, lines) ||
             !elf_numbered_bytes(image, elf_ndxscn(section), &part.bytes))
             continue;
         if (!part_read(image, section, &part))
             return false;
-        parts->packed |= part.method != 0;
         parts->size = saturating_add(parts->size, saturating_add(part.size, 8));
         parts->names += strlen(part.name) + 1;
         vector_push(&parts->items, part);
