@@ -155,10 +155,10 @@ def check_shapes(wick, work, say, name, functions):
 
 
 def own_functions(work, source):
-    """The names of what a source defines, as the linker knows them."""
+    """The names of what a source defines, as the linker knows them; not what templates make, which has several."""
     subprocess.run([compiler("x86_64", source), "-O2", "-c", source, "-o", f"{work}/own.o"], check=True)
     lines = subprocess.run(["nm", "--defined-only", f"{work}/own.o"], capture_output=True, text=True, check=True).stdout.splitlines()
-    return {name for kind, name in (line.split()[-2:] for line in lines) if kind in "tTwW"}
+    return {name for kind, name in (line.split()[-2:] for line in lines) if kind in "tT"}
 
 
 def write_functions(path, program, own):
