@@ -16,7 +16,7 @@ struct elf_bytes {
 
 static inline bool elf_bytes_open(struct elf_bytes *elf, const uint8_t *data, size_t size) {
     char path[64];
-    struct objects_options options = {.buildid_cache = "/nowhere"};
+    struct objects_options options = {.buildid_cache = "/nowhere", .lines = true};
     elf->descriptor = memfd_create("fuzz", 0);
     if (elf->descriptor < 0)
         return false;

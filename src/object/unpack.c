@@ -63,7 +63,7 @@ static bool part_read(const struct elf_image *image, Elf_Scn *section, struct pa
     if (!(part->header.sh_flags & SHF_COMPRESSED))
         return true;
     if (!gelf_getchdr(section, &packed) || part->bytes.length < packing_header_size(image) ||
-        packed.ch_size / RATIO_MAX > part->bytes.length)
+        packed.ch_type == 0 || packed.ch_size / RATIO_MAX > part->bytes.length)
         return false;
     part->bytes = text_from(part->bytes, packing_header_size(image));
     part->method = packed.ch_type;

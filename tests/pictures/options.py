@@ -393,6 +393,14 @@ def skip_after():
     assert script("--skip-after", "serve").names >= {"serve", "do_sys"} and "main" not in script("--skip-after", "serve", "--skip-after", "rec").names
 
 
+def with_():
+    assert draw("--with", "idle").names >= {"main", "idle"} and not draw("--with", "idle").names & {"work", "tiny", "lib::a"}
+
+
+def without():
+    assert draw("--without", "idle")["all"].width == 70 and "idle" not in draw("--without", "idle").names
+
+
 def keep_unknown():
     assert "[unknown]" in script("--keep-unknown").names and "[unknown]" not in script().names
 
@@ -499,12 +507,12 @@ def spare():
         assert draw(option).text == draw().text
 
 
-CASES = {"hash": hash_, "min": min_, "max": max_, "from": from_}
+CASES = {"hash": hash_, "min": min_, "max": max_, "from": from_, "with": with_}
 CASES.update({function.__name__.replace("_", "-"): function for function in (
     html, categories, flamechart, base, title, subtitle, notes, inverted, reverse, minwidth, total, factor, countname, nametype, rootname, shape, negate, colors, random,
     colordiffusion, cp, palette_file, bgcolors, search_color, uicolor, stroke_color, width, height, fonttype, fontsize, fontwidth, truncate_text_left, encoding, nameattr,
     no_javascript, no_comm, show_pid, show_tid, show_state, event, comm, pid, tid, cpu, time, off_cpu, off_cpu_diff, wall, srcline, mark_kernel, mark_jit, mark_inline,
-    mark_all, addrs, skip_after, keep_unknown, weight, fold_recursion, max_depth, symfs, kallsyms, no_demangle, no_inline, comm_first, no_modules, keep_offsets, ghc,
+    mark_all, addrs, skip_after, without, keep_unknown, weight, fold_recursion, max_depth, symfs, kallsyms, no_demangle, no_inline, comm_first, no_modules, keep_offsets, ghc,
     output, jobs, strict, compat, quiet, verbose, spare)})
 
 
