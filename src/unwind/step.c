@@ -36,7 +36,6 @@ static void apply_simple(struct state *state, const struct cfi_row *row, uint64_
 static void apply_rule(struct state *state, struct state *old, const struct cfi_row *row,
                        const struct cfi_rule *rule, uint64_t cfa, uint64_t sp) {
     uint64_t value, offset = (uint64_t)(int64_t)rule->offset, bit = 1ull << rule->reg;
-    const struct cfi_op *ops = row->ops + (rule->op_count ? rule->offset : 0);
     state->present &= ~bit;
     switch (rule->kind) {
     case CFI_AT_CFA:
@@ -55,11 +54,11 @@ static void apply_rule(struct state *state, struct state *old, const struct cfi_
             set_register(state, rule->reg, old->value[rule->offset]);
         break;
     case CFI_AT_EXPRESSION:
-        if (expression_value(old, ops, rule->op_count, cfa, &value))
+        if (expression_value(old, row->ops + rule->offset, rule->op_count, cfa, &value))
             load_saved(state, rule->reg, value);
         break;
     case CFI_EXPRESSION:
-        if (expression_value(old, ops, rule->op_count, cfa, &value))
+        if (expression_value(old, row->ops + rule->offset, rule->op_count, cfa, &value))
             set_register(state, rule->reg, value);
         break;
     }

@@ -1,7 +1,7 @@
 /*
  * Whether the description of a tracepoint may be given to libtraceevent, which trusts it: a kernel wrote it, so it thinks. A recording may
  * hold anything. So what is handed over has the shape that every format of the kernel's has, and nothing that makes the library's
- * parser call itself without end, or divide by zero.
+ * parser call itself without end, divide by zero, or follow a field that is not there.
  *
  *     name: sched_waking\nID: 375\nformat:\n\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n…\n\nprint fmt: "…", REC->pid, …\n
  */
@@ -127,7 +127,62 @@ static bool format_divides_well(struct text format) {
     return true;
 }
 
+/* ---- fields ---- */
+
+enum { FIELD_USES_LIMIT = 1000 };
+
+static bool is_word(char c) {
+    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_';
+}
+
+static struct text word_at(struct text t, size_t at) {
+    size_t end = at;
+    while (end < t.length && is_word(t.data[end]))
+        end++;
+    return text_from(text_upto(t, end), at);
+}
+
+/* "\tfield:char comm[16];…" is comm. */
+static struct text field_name(struct text line) {
+    struct text name = text_upto(line, text_find(line, ';'));
+    size_t bracket = text_find(name, '[');
+    name = text_trim(bracket == SIZE_MAX ? name : text_upto(name, bracket));
+    size_t start = name.length;
+    while (start && is_word(name.data[start - 1]))
+        start--;
+    return text_from(name, start);
+}
+
+static bool has_field(struct text head, struct text name) {
+    while (head.length) {
+        struct text line = text_take_line(&head);
+        if (is_field(line) && text_equal(field_name(line), name))
+            return true;
+    }
+    return false;
+}
+
+/* Whatever is printed of the record is a field that the head has. */
+static bool fields_are_there(struct text head, struct text print) {
+    bool quoted = false;
+    unsigned uses = 0;
+    for (size_t i = 0; i < print.length; i++) {
+        struct text word = quoted ? (struct text){0} : word_at(print, i);
+        if (quoted && print.data[i] == '\\')
+            i++;
+        else if (print.data[i] == '"')
+            quoted = !quoted;
+        if (text_equal(word, TEXT("REC")) &&
+            (++uses > FIELD_USES_LIMIT || !text_starts(text_from(print, i + 3), TEXT("->")) ||
+             !has_field(head, word_at(print, i + 5))))
+            return false;
+        i += word.length ? word.length - 1 : 0;
+    }
+    return true;
+}
+
 bool trace_format_is_sound(struct text format) {
+    struct text whole = format;
     while (format.length && !text_starts(format, TEXT("print fmt: "))) {
         struct text line = text_take_line(&format);
         if (!is_plain(line) || !is_head(line))
@@ -137,5 +192,6 @@ bool trace_format_is_sound(struct text format) {
         return false;
     struct text print =
         text_trim(text_from(format, 11)); /* a string in it may have several lines */
-    return is_expression(print) && format_divides_well(print);
+    struct text head = text_upto(whole, whole.length - format.length);
+    return is_expression(print) && format_divides_well(print) && fields_are_there(head, print);
 }

@@ -113,6 +113,7 @@ static bool sound(const char *print) {
 /* What may be handed to a parser that believes everything. */
 static void test_formats(void **state) {
     assert_true(sound("\"a=%d\", REC->a"));
+    assert_true(sound("\"REC->b %d\", REC->a"));
     assert_true(sound("\"100%% / %d; (\", REC->a / 1000L"));
     assert_true(sound("\"%d\", (REC->a / (1000)) + REC->a % 64"));
     assert_true(sound("\"%s\", __print_array(REC->a, REC->a / sizeof(u64), sizeof(u64))"));
@@ -121,7 +122,9 @@ static void test_formats(void **state) {
         "\"%d\", REC->a / 1 * 0", "\"%d\", REC->a % (1 - 1)",
         "\"%d\", (REC->a",        "\"%d\", REC->a)",
         "\"%d\", (REC->a]",       "\"%d, REC->a",
-        "\"%d\", REC->a; x[16]",  "\"%d\", REC->a / sizeof(REC->a)"};
+        "\"%d\", REC->a; x[16]",  "\"%d\", REC->a / sizeof(REC->a)",
+        "\"%s\", REC->b",         "\"%s\", REC",
+        "\"%s\", REC ->a",        "\"%s\", __print_flags(REC->ab, \"|\", {1, \"A\"})"};
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
         assert_false(sound(wrong[i]));
     assert_false(trace_format_is_sound(
