@@ -6,6 +6,9 @@ static struct report_options report_options;
 static const char *categories_path;
 static uint32_t limit = 30;
 static bool as_csv, as_json;
+static bool is_sorted;
+static unsigned sort_column; /* an index into sort_names */
+static const char *const sort_names[] = {"total", "self"};
 
 static bool set_by(const char *value, struct error *error) {
     if (report_by_find(value, &by))
@@ -14,10 +17,17 @@ static bool set_by(const char *value, struct error *error) {
                      "'%s' is none of function, object, category, thread, process, state", value);
 }
 
+static bool set_sort(const char *value, struct error *error) {
+    is_sorted = true;
+    return choose(value, sort_names, COUNT_OF(sort_names), &sort_column, error);
+}
+
 static const struct option options_table[] = {
     {"by", 0, OPTION_CALL, set_by, "WHAT",
      "a row for each function (default), object, category, thread, process or state (why a "
      "thread waited)"},
+    {"sort", 0, OPTION_CALL, set_sort, "COLUMN",
+     "largest first by total (default; of categories self) or self"},
     {"csv", 0, OPTION_FLAG, &as_csv, NULL, "comma-separated values, all rows"},
     {"json", 0, OPTION_FLAG, &as_json, NULL, "JSON, all rows"},
     {"limit", 'n', OPTION_U32, &limit, "N", "rows of text; 30 by default, 0 is all"},
@@ -88,6 +98,8 @@ int command_report(int argc, char **argv) {
     struct error error;
     struct notes notes = {0};
     struct report *report = make_report(&source, &notes, &error);
+    if (report && is_sorted)
+        report_sort_by(report, sort_column == 1);
     status = report ? write_report(report) : fail(&error);
     if (report)
         print_notes(&notes);

@@ -601,11 +601,12 @@ bool folded_write(const struct flame *flame, struct error *error) {
 void report_options_settle(struct report_options *options, uint32_t limit, bool csv, bool json,
                            const char *output) {
     struct winsize size;
-    const char *no_colour = getenv("NO_COLOR");
+    const char *no_colour = getenv("NO_COLOR"), *kind = getenv("TERM");
+    bool plain = (no_colour && *no_colour) || !kind || strcmp(kind, "dumb") == 0;
     bool terminal = !output && isatty(STDOUT_FILENO);
     if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
         options->width = size.ws_col;
-    options->colours = terminal && !(no_colour && *no_colour);
+    options->colours = terminal && !plain;
     options->limit = limit;
     options->format = csv ? REPORT_CSV : json ? REPORT_JSON : REPORT_TEXT;
 }

@@ -147,15 +147,24 @@ static int row_order_self(const void *a, const void *b) {
     const struct report_row *x = a, *y = b;
     if (x->self != y->self)
         return x->self > y->self ? -1 : 1;
+    if (x->total != y->total)
+        return x->total > y->total ? -1 : 1;
     return text_compare(x->name, y->name);
 }
 
-static void report_sort(struct report *report) {
+static void sort_rows(struct report *report, int (*order)(const void *, const void *)) {
     if (report->rows.count)
-        qsort(report->rows.items, report->rows.count, sizeof *report->rows.items,
-              report->is_diff             ? report_order_change
-              : report->by == BY_CATEGORY ? row_order_self
-                                          : row_order_total);
+        qsort(report->rows.items, report->rows.count, sizeof *report->rows.items, order);
+}
+
+static void report_sort(struct report *report) {
+    sort_rows(report, report->is_diff             ? report_order_change
+                      : report->by == BY_CATEGORY ? row_order_self
+                                                  : row_order_total);
+}
+
+void report_sort_by(struct report *report, bool self) {
+    sort_rows(report, self ? row_order_self : row_order_total);
 }
 
 static struct report *report_new(enum report_by by, uint64_t total, struct text unit) {
@@ -363,34 +372,71 @@ void report_add_cut(struct buffer *line, struct text shown, size_t columns) {
     buffer_add(line, TEXT("…"));
 }
 
-static void text_row(struct buffer *line, const struct report *report, const struct report_row *row,
-                     const struct report_options *options) {
-    struct buffer shown = {0};
-    size_t used = report->by == BY_FUNCTION ? 49 : 33;
-    size_t room = options->width > used + 10 ? options->width - used : 10;
-    buffer_add_shown(&shown, row->name);
-    buffer_printf(line, "%7.2f %% %7.2f %%  ", report_per_cent(report, row->self),
-                  report_per_cent(report, row->total));
-    if (options->colours)
+/* A narrower terminal shows neither bars nor categories. */
+enum { NARROW = 60, SHARES_WIDTH = 21, BAR_WIDTH = 12, CATEGORY_WIDTH = 16 };
+
+static bool is_narrow(const struct report_options *options) {
+    return options->width && options->width < NARROW;
+}
+
+static size_t name_room(const struct report *report, const struct report_options *options) {
+    if (!options->width)
+        return SIZE_MAX;
+    size_t used = SHARES_WIDTH;
+    if (!is_narrow(options))
+        used += BAR_WIDTH + (report->by == BY_FUNCTION ? CATEGORY_WIDTH : 0);
+    return options->width > used + 10 ? options->width - used : 10;
+}
+
+static void add_bar_and_category(struct buffer *line, const struct report *report,
+                                 const struct report_row *row, bool colours) {
+    if (colours)
         buffer_add(line, TEXT("\033[33m"));
     add_bar(line, report_per_cent(report, report->by == BY_CATEGORY ? row->self : row->total));
-    if (options->colours)
+    if (colours)
         buffer_add(line, TEXT("\033[0m"));
     if (report->by == BY_FUNCTION)
         buffer_printf(line, "  %-14.14s", row->category.data ? row->category.data : "");
     buffer_add(line, TEXT("  "));
-    report_add_cut(line, buffer_text(&shown), options->width ? room : SIZE_MAX);
+}
+
+static void text_row(struct buffer *line, const struct report *report, const struct report_row *row,
+                     const struct report_options *options) {
+    struct buffer shown = {0};
+    buffer_add_shown(&shown, row->name);
+    buffer_printf(line, "%7.2f %% %7.2f %%  ", report_per_cent(report, row->self),
+                  report_per_cent(report, row->total));
+    if (!is_narrow(options))
+        add_bar_and_category(line, report, row, options->colours);
+    report_add_cut(line, buffer_text(&shown), name_room(report, options));
     buffer_add_char(line, '\n');
     buffer_release(&shown);
+}
+
+/* Nanoseconds as people say them. */
+static void add_sum(struct buffer *line, const struct report *report) {
+    static const struct {
+        uint64_t least;
+        const char *unit;
+    } times[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "µs"}};
+    for (size_t i = 0; text_equal(report->unit, TEXT("ns")) && i < COUNT_OF(times); i++)
+        if (report->total >= times[i].least) {
+            buffer_printf(line, "%.2f %s", (double)report->total / (double)times[i].least,
+                          times[i].unit);
+            return;
+        }
+    bool one = report->total == 1 && text_equal(report->unit, TEXT("samples"));
+    buffer_printf(line, "%llu ", (unsigned long long)report->total);
+    buffer_add_shown(line, one ? TEXT("sample") : report->unit); /* or a picture's own word */
 }
 
 static void write_text(struct out *out, const struct report *report,
                        const struct report_options *options) {
     size_t limit =
         options->limit && options->limit < report->rows.count ? options->limit : report->rows.count;
-    bool functions = report->by == BY_FUNCTION;
-    out_printf(out, "     self     total              %s%s\n", functions ? "category        " : "",
-               report_titles[report->by]);
+    bool functions = report->by == BY_FUNCTION, narrow = is_narrow(options);
+    out_printf(out, "     self     total  %s%s%s\n", narrow ? "" : "            ",
+               functions && !narrow ? "category        " : "", report_titles[report->by]);
     struct buffer line = {0};
     for (size_t i = 0; i < limit; i++) {
         line.count = 0;
@@ -400,9 +446,7 @@ static void write_text(struct out *out, const struct report *report,
     if (limit < report->rows.count)
         out_printf(out, "… and %zu more; --limit 0 shows all\n", report->rows.count - limit);
     line.count = 0;
-    buffer_printf(&line, "%llu ", (unsigned long long)report->total);
-    bool one = report->total == 1 && text_equal(report->unit, TEXT("samples"));
-    buffer_add_shown(&line, one ? TEXT("sample") : report->unit); /* or a picture's own word */
+    add_sum(&line, report);
     buffer_add(&line, TEXT(" in all\n"));
     out_text(out, buffer_text(&line));
     buffer_release(&line);

@@ -230,6 +230,8 @@ void thread_name(const struct tree *tree, const struct series *series, bool with
                  struct buffer *name);
 /* Threads or processes: "comm-PID/TID" or "comm-PID"; or states. */
 struct report *report_of_threads(const struct tree *tree, enum report_by by, bool by_samples);
+/* What spent most itself first, or what most was spent in. By itself a report is by total, of categories by self, of a diff by change. */
+void report_sort_by(struct report *report, bool self);
 void report_free(struct report *report);
 
 struct report_options {
