@@ -390,6 +390,8 @@ struct out {
     struct spool *spool; /* where it goes instead, if set */
     bool guarded; /* it is a terminal and what is written may hold anything: control characters but LF and TAB are shown as `?` */
 };
+/* Whether `path` may be opened so, for what is known before anything is written: before hours of reading. */
+bool out_check(const char *path, struct error *error);
 bool out_open(struct out *out, const char *path, struct error *error);
 /* Into a spool, which stays the caller's: out_commit() leaves it open. */
 void out_open_spool(struct out *out, struct spool *spool);

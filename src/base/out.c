@@ -55,6 +55,20 @@ static bool out_is_special(const char *path) {
     return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
 }
 
+bool out_check(const char *path, struct error *error) {
+    struct stat status;
+    if (strcmp(path, "-") == 0 || out_is_special(path)) {
+        errno = EISDIR;
+        return stat(path, &status) != 0 || !S_ISDIR(status.st_mode) || error_errno(error, path);
+    }
+    const char *slash = strrchr(path, '/');
+    size_t length = slash ? (size_t)(slash - path) + 1 : 0;
+    char *folder = memory_copy(slash ? path : ".", slash ? length : 1);
+    bool fine = access(folder, W_OK) == 0 || error_errno(error, path);
+    free(folder);
+    return fine;
+}
+
 bool out_open(struct out *out, const char *path, struct error *error) {
     *out = (struct out){.descriptor = STDOUT_FILENO};
     if (strcmp(path, "-") == 0)

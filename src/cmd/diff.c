@@ -183,6 +183,9 @@ int command_diff(int argc, char **argv) {
         return fail_usage("diff", "wants two files, BEFORE and AFTER");
     struct error error;
     struct notes notes = {0};
+    bool is_picture = !(as_text || as_table || as_csv || as_json || as_page);
+    if (is_picture && !picture_prepare(&error))
+        return fail(&error);
     bool fine = request.import.compat_inferno && as_text ? write_inferno(&notes, &error)
                                                          : write_own(&notes, &error);
     status = fine ? 0 : fail(&error);

@@ -46,6 +46,12 @@ static struct flame *shaped_flame(const struct source *source, struct notes *not
         return flame;
     struct flame *below = flame_below(flame, bases.items, bases.count, error);
     flame_free(flame);
+    if (below && below->nodes.count == 1) {
+        error_set(error, ERROR_INPUT, "--base %s: no stack has %s", bases.items[0],
+                  bases.count > 1 ? "any of these functions" : "this function");
+        flame_free(below);
+        return NULL;
+    }
     return below;
 }
 
@@ -85,10 +91,12 @@ int command_flame(int argc, char **argv) {
     picture_settle();
     request.import.profile.keep_samples = picture.is_chart || as_page;
     request.import.timed_only = as_page; /* the page's timeline has a use for times alone */
+    struct error error;
+    if (!as_page && !picture_prepare(&error))
+        return fail(&error);
     struct source source;
     if (!open_source(&source, "flame", &status))
         return status;
-    struct error error;
     struct notes notes = {0};
     status = draw(&source, &notes, &error) ? 0 : fail(&error);
     print_notes(&notes);

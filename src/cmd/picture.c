@@ -22,6 +22,7 @@ static const char *attributes_file;
 static const char *palette_file;
 static const char *encoding;
 static double min_pixels = -1;
+static struct notes looks_notes; /* of what the options name */
 
 /* ---- values that are more than a word ---- */
 
@@ -131,14 +132,14 @@ const struct option options_looks[] = {
 /* ---- what they name ---- */
 
 /* A palette file that is not there yet is an empty one. */
-static bool read_palette(struct notes *notes, struct error *error) {
+static bool read_palette(struct error *error) {
     struct file file;
     picture.map = palette_map_new();
     if (access(palette_file, F_OK) != 0 && errno == ENOENT)
         return true;
     if (!file_open(&file, palette_file, error))
         return false;
-    palette_map_read(picture.map, file_text(&file), notes);
+    palette_map_read(picture.map, file_text(&file), &looks_notes);
     file_close(&file);
     return true;
 }
@@ -151,11 +152,11 @@ static bool write_palette(struct error *error) {
     return out_commit(&out, error);
 }
 
-static bool read_attributes(struct notes *notes, struct error *error) {
+static bool read_attributes(struct error *error) {
     struct file file;
     if (!file_open(&file, attributes_file, error))
         return false;
-    picture.attributes = name_attributes_new(file_text(&file), notes);
+    picture.attributes = name_attributes_new(file_text(&file), &looks_notes);
     file_close(&file);
     return true;
 }
@@ -174,13 +175,21 @@ static void choose_palette(void) {
         picture.colouring.palette = PALETTE_HOT;
 }
 
-static bool read_looks(struct notes *notes, struct error *error) {
+static bool encoding_is_known(struct error *error) {
+    iconv_t converter = iconv_open("UTF-8", encoding);
+    if (converter == (iconv_t)-1)
+        return error_set(error, ERROR_USAGE, "--encoding %s: there is no such encoding", encoding);
+    iconv_close(converter);
+    return true;
+}
+
+bool picture_prepare(struct error *error) {
     uint32_t width = picture.width ? picture.width : 1200;
     if (min_pixels >= 0)
         picture.min_width = 100 * min_pixels / (width - 20.0);
     choose_palette();
-    return svg_options_check(&picture, error) && (!palette_file || read_palette(notes, error)) &&
-           (!attributes_file || read_attributes(notes, error));
+    return svg_options_check(&picture, error) && (!encoding || encoding_is_known(error)) &&
+           (!palette_file || read_palette(error)) && (!attributes_file || read_attributes(error));
 }
 
 /* `name` from `converter`'s encoding, appended to `out`; what is none of its characters becomes U+FFFD. */
@@ -201,10 +210,8 @@ static void add_decoded(struct buffer *out, struct text name, iconv_t converter)
 }
 
 /* Names as UTF-8. Costs a table of all strings; most are said once and used often. */
-static bool decode_names(struct flame *flame, struct error *error) {
+static void decode_names(struct flame *flame) {
     iconv_t converter = iconv_open("UTF-8", encoding);
-    if (converter == (iconv_t)-1)
-        return error_set(error, ERROR_USAGE, "--encoding %s: there is no such encoding", encoding);
     uint32_t *decoded = memory_zero(strings_count(flame->strings) + 1, sizeof *decoded);
     struct buffer name = {0};
     for (size_t i = 0; i < flame->nodes.count; i++) {
@@ -219,7 +226,6 @@ static bool decode_names(struct flame *flame, struct error *error) {
     buffer_release(&name);
     free(decoded);
     iconv_close(converter);
-    return true;
 }
 
 bool picture_write(struct flame *flame, struct notes *notes, struct error *error) {
@@ -227,8 +233,10 @@ bool picture_write(struct flame *flame, struct notes *notes, struct error *error
     struct out out;
     if (flame->nodes.items[0].total == 0 && flame->nodes.items[0].total_before == 0)
         return error_set(error, ERROR_INPUT, "there are no stacks to draw");
-    if (!read_looks(notes, error) || (encoding && !decode_names(flame, error)) ||
-        !out_open(&out, path, error))
+    notes_merge(notes, &looks_notes);
+    if (encoding)
+        decode_names(flame);
+    if (!out_open(&out, path, error))
         return false;
     picture.threads = request.threads;
     picture.is_reversed = request.flame.reverse;
@@ -330,4 +338,5 @@ bool page_write(const struct tree *tree, const struct naming *naming, const char
 void picture_release(void) {
     palette_map_free(picture.map);
     name_attributes_free((struct name_attributes *)picture.attributes);
+    notes_release(&looks_notes);
 }

@@ -20,7 +20,9 @@ extern const struct option options_difference[]; /* --shape --negate */
 
 /* Title and colours by what kind of time is drawn, unless they were chosen. After request_settle(). */
 void picture_settle(void);
-/* Draws to -o, or else to flamegraph.svg, whose name it prints. Fails where there is nothing to draw or an option makes no sense. */
+/* Reads what the options name, and fails where one makes no sense: before anything else is read, which may take long. */
+bool picture_prepare(struct error *error);
+/* Draws to -o, or else to flamegraph.svg, whose name it prints. Fails where there is nothing to draw. After picture_prepare(). */
 bool picture_write(struct flame *flame, struct notes *notes, struct error *error);
 void picture_release(void);
 /* An option that was given and that only pictures have, or NULL. Pages of one profile have both weights, and a switch. */

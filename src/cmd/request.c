@@ -517,7 +517,8 @@ static bool lookups_are_there(struct error *error) {
 
 bool request_open(struct source *source, const char *const *paths, size_t count,
                   struct error *error) {
-    if (!lookups_are_there(error) || !source_open(source, paths, count, &request.import, error))
+    if (!lookups_are_there(error) || (request.output && !out_check(request.output, error)) ||
+        !source_open(source, paths, count, &request.import, error))
         return false;
     note_if_nothing_passes(source->tree);
     if (request.verbose)

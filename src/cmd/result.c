@@ -92,6 +92,10 @@ bool result_check(struct error *error) {
     return true;
 }
 
+bool result_prepare(struct error *error) {
+    return view != VIEW_SVG || picture_prepare(error);
+}
+
 /* ---- writing ------------------------------------------------------------------------------ */
 
 static bool write_table(struct out *out, const struct flame *flame, struct error *error) {

@@ -11,6 +11,8 @@ const char *result_path(void);
 bool result_was_chosen(void); /* one of the options was given */
 /* False, with a usage error, if an option was given that the view does not heed. */
 bool result_check(struct error *error);
+/* What can be known to fail before the tree is there: the picture's looks. */
+bool result_prepare(struct error *error);
 /* Writes the tree, which may be partial. The notes are for the page, and get more. */
 bool result_write(const struct tree *tree, struct notes *notes, struct error *error);
 

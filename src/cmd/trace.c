@@ -270,7 +270,7 @@ static bool settle(struct error *error) {
         trace_options.stream = input_path;
     else if (input_path && (trace_options.input = open(input_path, O_RDONLY | O_CLOEXEC)) < 0)
         return error_errno(error, input_path);
-    return true;
+    return result_prepare(error);
 }
 
 /* What happened, in a line, and the exit status that says so. */
