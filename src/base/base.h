@@ -244,6 +244,8 @@ void index_release(struct index *index);
    Not thread-safe to add to; reading is safe while nobody adds. Text stays where it is. */
 struct strings;
 struct strings *strings_new(void);
+/* One more who has to free them. */
+struct strings *strings_share(struct strings *strings);
 void strings_free(struct strings *strings);
 uint32_t strings_add(struct strings *strings, struct text t);
 uint32_t strings_find(const struct strings *strings, struct text t); /* 0 when it was never added */

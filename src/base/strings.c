@@ -10,16 +10,23 @@ struct strings {
     struct arena arena;
     VECTOR(struct text) texts; /* [0] is none */
     struct index index;
+    unsigned users;
 };
 
 struct strings *strings_new(void) {
     struct strings *strings = memory_zero(1, sizeof *strings);
+    strings->users = 1;
     vector_push(&strings->texts, ((struct text){"", 0}));
     return strings;
 }
 
+struct strings *strings_share(struct strings *strings) {
+    strings->users++;
+    return strings;
+}
+
 void strings_free(struct strings *strings) {
-    if (!strings)
+    if (!strings || --strings->users > 0)
         return;
     arena_release(&strings->arena);
     vector_release(&strings->texts);

@@ -11,7 +11,6 @@ struct chart {
     const struct naming *naming;
     const struct flame_options *options;
     struct flame *flame;
-    uint32_t *names;        /* the naming's strings in the flame */
     VECTOR(uint32_t) open;  /* flame nodes of the last stack, outermost first */
     VECTOR(uint32_t) path;  /* labels of the stack at hand, outermost first */
     VECTOR(uint32_t) nodes; /* its tree nodes, leaf first */
@@ -51,17 +50,11 @@ static void path_of_sample(struct chart *c, const struct sample *sample) {
         c->path.count = 0;
 }
 
-static uint32_t chart_string(struct chart *c, uint32_t id) {
-    if (id && !c->names[id])
-        c->names[id] = strings_add(c->flame->strings, strings_get(c->naming->strings, id));
-    return id ? c->names[id] : 0;
-}
-
 static void chart_push(struct chart *c, const struct label *label) {
     uint32_t parent = c->open.count ? c->open.items[c->open.count - 1] : 0;
     struct flame_node node = {.parent = parent,
-                              .name = chart_string(c, label->name),
-                              .object = chart_string(c, label->object),
+                              .name = label->name,
+                              .object = label->object,
                               .kinds = label->kinds,
                               .depth = c->flame->nodes.items[parent].depth + 1};
     vector_push(&c->open, (uint32_t)c->flame->nodes.count);
@@ -75,7 +68,7 @@ static bool chart_add(struct chart *c, const struct sample *sample) {
     size_t shared = 0;
     for (; shared < c->path.count && shared < c->open.count; shared++) {
         uint32_t name = c->naming->labels.items[c->path.items[shared]].name;
-        if (c->flame->nodes.items[c->open.items[shared]].name != chart_string(c, name))
+        if (c->flame->nodes.items[c->open.items[shared]].name != name)
             break;
     }
     c->open.count = shared;
@@ -128,11 +121,9 @@ static bool chart_fill(struct chart *c, struct error *error) {
 
 struct flame *flame_chart_of_tree(const struct tree *tree, const struct naming *naming,
                                   const struct flame_options *options, struct error *error) {
-    struct chart c = {.tree = tree, .naming = naming, .options = options, .flame = flame_new()};
+    struct chart c = {.tree = tree, .naming = naming, .options = options, .flame = flame_of_naming(naming)};
     c.flame->unit = strings_add(c.flame->strings, flame_unit(tree, options));
-    c.names = memory_zero(strings_count(naming->strings) + 1, sizeof *c.names);
     bool fine = chart_fill(&c, error) && flame_total(c.flame, error);
-    free(c.names);
     vector_release(&c.open);
     vector_release(&c.path);
     vector_release(&c.nodes);

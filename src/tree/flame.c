@@ -9,11 +9,19 @@
 
 #include <stdlib.h>
 
-struct flame *flame_new(void) {
+static struct flame *flame_with(struct strings *strings) {
     struct flame *flame = memory_zero(1, sizeof *flame);
-    flame->strings = strings_new();
+    flame->strings = strings;
     vector_push(&flame->nodes, ((struct flame_node){0}));
     return flame;
+}
+
+struct flame *flame_new(void) {
+    return flame_with(strings_new());
+}
+
+struct flame *flame_of_naming(const struct naming *naming) {
+    return flame_with(strings_share(naming->strings));
 }
 
 void flame_free(struct flame *flame) {
@@ -46,6 +54,21 @@ static uint32_t flame_append(struct flame *flame, uint32_t parent, const struct 
     return (uint32_t)flame->nodes.count - 1;
 }
 
+/* Most nodes have one child or none. The first is linked to its parent; only those after it are in the index, and the second to the first,
+   which says that there are some. */
+static uint32_t flame_new_child(struct flame *flame, uint32_t parent, const struct label *label) {
+    uint32_t first = flame->nodes.items[parent].first_child;
+    uint32_t id = flame_append(flame, parent, label);
+    if (!first) {
+        flame->nodes.items[parent].first_child = id;
+        return id;
+    }
+    if (!flame->nodes.items[first].next)
+        flame->nodes.items[first].next = id;
+    index_add(&flame->index, hash_mix(parent, label->name), id);
+    return id;
+}
+
 static uint32_t flame_indexed_child(const struct flame *flame, uint32_t parent, uint32_t name) {
     uint32_t id;
     for (struct probe p = index_probe(&flame->index, hash_mix(parent, name));
@@ -55,8 +78,6 @@ static uint32_t flame_indexed_child(const struct flame *flame, uint32_t parent, 
     return id;
 }
 
-/* Most nodes have one child or none. The first is linked to its parent; only those after it are in the index, and the second to the first,
-   which says that there are some. */
 uint32_t flame_child(struct flame *flame, uint32_t parent, const struct label *label) {
     uint32_t first = flame->nodes.items[parent].first_child, found = 0;
     if (first && flame->nodes.items[first].name == label->name)
@@ -67,15 +88,7 @@ uint32_t flame_child(struct flame *flame, uint32_t parent, const struct label *l
         flame_node_join(flame, &flame->nodes.items[found], label);
         return found;
     }
-    found = flame_append(flame, parent, label); /* the nodes may be elsewhere now */
-    if (!first) {
-        flame->nodes.items[parent].first_child = found;
-        return found;
-    }
-    if (!flame->nodes.items[first].next)
-        flame->nodes.items[first].next = found;
-    index_add(&flame->index, hash_mix(parent, label->name), found);
-    return found;
+    return flame_new_child(flame, parent, label);
 }
 
 /* ---- finishing ---- */
@@ -180,20 +193,21 @@ struct builder {
     uint32_t *memo;   /* for each tree node, its flame node under the root labels at hand … */
     uint64_t *wanted; /* … if its bit is set here */
     bool all_wanted;  /* there is one root, so that all nodes are on the way to its cells */
-    uint32_t *names;  /* the naming's strings in the flame */
+    uint32_t from, to; /* the nodes that are its share */
+    APART;
 };
 
-static uint32_t builder_string(struct builder *b, uint32_t id) {
-    if (id && !b->names[id])
-        b->names[id] = strings_add(b->flame->strings, strings_get(b->naming->strings, id));
-    return id ? b->names[id] : 0;
+static const struct label *builder_label(const struct builder *b, uint32_t index) {
+    return &b->naming->labels.items[index];
 }
 
-static struct label builder_label(struct builder *b, uint32_t index) {
-    struct label label = b->naming->labels.items[index];
-    label.name = builder_string(b, label.name);
-    label.object = builder_string(b, label.object);
-    return label;
+/* Whether it is of its share. What has no stack is of the first. */
+static bool builder_has(const struct builder *b, const struct cell *cell) {
+    return cell->node ? cell->node >= b->from && cell->node < b->to : b->from == 1;
+}
+
+static bool builder_takes(const struct builder *b, const struct cell *cell) {
+    return builder_has(b, cell) && !b->naming->series.items[cell->series].skip;
 }
 
 /* One frame further from the root, or not: recursion folded, or too deep. `root` is where the frames begin. */
@@ -213,8 +227,7 @@ static uint32_t builder_location(struct builder *b, uint32_t at, uint32_t root, 
     if (entry->cut)
         at = root = 0;
     for (uint32_t i = 0; i < entry->count; i++) {
-        struct label label = builder_label(b, entry->first + i);
-        at = builder_step(b, at, root, &label);
+        at = builder_step(b, at, root, builder_label(b, entry->first + i));
     }
     return at;
 }
@@ -243,7 +256,7 @@ static void builder_ask_child(const struct builder *b, uint32_t node) {
     __builtin_prefetch(&b->flame->nodes.items[b->flame->nodes.items[parent].first_child]);
     if (!entry->count || !index->slots)
         return;
-    uint32_t name = b->names[b->naming->labels.items[entry->first].name];
+    uint32_t name = builder_label(b, entry->first)->name;
     __builtin_prefetch(&index->slots[index_probe(index, hash_mix(parent, name)).slot]);
 }
 
@@ -252,18 +265,17 @@ static void builder_enter(struct builder *b, uint32_t root, uint32_t node) {
     b->memo[node] = builder_location(b, b->memo[n->parent], root, n->location);
 }
 
-/* The next node that is wanted, from `node` on; the tree's number of nodes if there is none. */
+/* The next node that is wanted, from `node` on; the share's end if there is none. */
 static size_t builder_next(const struct builder *b, size_t node) {
-    size_t count = b->tree->nodes.count;
-    if (b->all_wanted || node >= count)
-        return node < count ? node : count;
+    if (b->all_wanted || node >= b->to)
+        return node < b->to ? node : b->to;
     uint64_t bits = b->wanted[node / 64] >> node % 64;
     if (bits)
         return node + (unsigned)__builtin_ctzll(bits);
-    size_t word = node / 64 + 1, words = count / 64 + 1;
+    size_t word = node / 64 + 1, words = b->to / 64 + 1;
     while (word < words && !b->wanted[word])
         word++;
-    return word < words ? 64 * word + (unsigned)__builtin_ctzll(b->wanted[word]) : count;
+    return word < words ? 64 * word + (unsigned)__builtin_ctzll(b->wanted[word]) : b->to;
 }
 
 /* Every node that is wanted under this root, once. Parents stand before their children. */
@@ -272,7 +284,7 @@ static void builder_enter_wanted(struct builder *b, uint32_t root) {
     uint32_t ring[RING];
     size_t count = 0;
     b->memo[0] = root;
-    for (size_t node = builder_next(b, 1); node < b->tree->nodes.count;
+    for (size_t node = builder_next(b, b->from); node < b->to;
          node = builder_next(b, node + 1), count++) {
         ring[count % RING] = (uint32_t)node;
         builder_ask_parent(b, (uint32_t)node);
@@ -294,16 +306,14 @@ static uint32_t builder_node_reversed(struct builder *b, const struct naming_ent
     for (; node && !cut; node = b->tree->nodes.items[node].parent) {
         const struct naming_entry *entry = &b->locations[b->tree->nodes.items[node].location];
         for (uint32_t i = entry->count; i-- > 0;) {
-            struct label label = builder_label(b, entry->first + i);
-            at = builder_step(b, at, root, &label);
+            at = builder_step(b, at, root, builder_label(b, entry->first + i));
         }
         cut = entry->cut;
     }
     if (at == root && !b->options->keep_empty)
         return at;
     for (uint32_t i = series->count; i-- > 0 && !cut;) {
-        struct label label = builder_label(b, series->first + i);
-        at = flame_child(b->flame, at, &label);
+        at = flame_child(b->flame, at, builder_label(b, series->first + i));
     }
     return at;
 }
@@ -312,8 +322,7 @@ static uint32_t builder_root(struct builder *b, uint32_t series) {
     const struct naming_entry *entry = &b->naming->series.items[series];
     uint32_t at = 0;
     for (uint32_t i = 0; i < entry->count; i++) {
-        struct label label = builder_label(b, entry->first + i);
-        at = flame_child(b->flame, at, &label);
+        at = flame_child(b->flame, at, builder_label(b, entry->first + i));
     }
     return at;
 }
@@ -341,10 +350,10 @@ static void builder_count(struct builder *b, const struct cell *cell, uint32_t r
 /* Under one root: first every node that a cell leads to, then the weights. Series that share root labels agree on what locations are
    called. */
 static void builder_root_cells(struct builder *b, uint32_t root, const uint32_t *order,
-                               size_t count) {
+                               size_t count, bool is_only) {
     const struct cell *cells = b->tree->cells.items;
     if (!b->options->reverse && count) {
-        b->all_wanted = count == b->tree->cells.count - 1;
+        b->all_wanted = is_only;
         memset(b->wanted, 0, (b->tree->nodes.count / 64 + 1) * sizeof *b->wanted);
         for (size_t i = 0; i < count && !b->all_wanted; i++)
             builder_want(b, cells[order[i]].node);
@@ -365,22 +374,97 @@ static void builder_cells(struct builder *b) {
     for (size_t i = 1; i < tree->series.count; i++)
         if (!b->naming->series.items[i].skip && !b->options->reverse)
             roots[i] = builder_root(b, (uint32_t)i);
-    size_t root_count = b->flame->nodes.count;
+    size_t root_count = b->flame->nodes.count, all = 0;
     size_t *ends = memory_zero(root_count + 1, sizeof *ends);
     uint32_t *order = memory_resize(NULL, tree->cells.count, sizeof *order);
-    for (size_t i = 1; i < tree->cells.count; i++)
-        if (!b->naming->series.items[tree->cells.items[i].series].skip)
+    for (size_t i = 1; i < tree->cells.count; i++) {
+        all += builder_has(b, &tree->cells.items[i]);
+        if (builder_takes(b, &tree->cells.items[i]))
             ends[roots[tree->cells.items[i].series] + 1]++;
+    }
     for (size_t i = 0; i < root_count; i++)
         ends[i + 1] += ends[i];
     for (size_t i = 1; i < tree->cells.count; i++)
-        if (!b->naming->series.items[tree->cells.items[i].series].skip)
+        if (builder_takes(b, &tree->cells.items[i]))
             order[ends[roots[tree->cells.items[i].series]]++] = (uint32_t)i;
     for (size_t i = 0, start = 0; i < root_count; start = ends[i++])
-        builder_root_cells(b, (uint32_t)i, order + start, ends[i] - start);
+        builder_root_cells(b, (uint32_t)i, order + start, ends[i] - start,
+                           ends[i] - start == all);
     free(order);
     free(ends);
     free(roots);
+}
+
+/* ---- shares ---- */
+
+static void builder_run(void *context, unsigned thread, size_t item) {
+    enum { NODES_RESERVED = 1 << 20 };
+    struct builder *b = (struct builder *)context + item;
+    size_t count = b->to - b->from + 1, all = b->tree->nodes.count;
+    /* Room for as many nodes as there may be: what is not touched takes no memory. */
+    vector_reserve(&b->flame->nodes, count < NODES_RESERVED ? count : NODES_RESERVED);
+    b->memo = memory_table(all, sizeof *b->memo);
+    b->wanted = memory_zero(all / 64 + 1, sizeof *b->wanted);
+    builder_cells(b);
+    free(b->memo);
+    free(b->wanted);
+}
+
+static void flame_node_add(struct flame_node *node, const struct flame_node *other) {
+    node->counted |= other->counted;
+    if (__builtin_add_overflow(node->self, other->self, &node->self))
+        node->self = UINT64_MAX;
+    if (__builtin_add_overflow(node->self_before, other->self_before, &node->self_before))
+        node->self_before = UINT64_MAX;
+}
+
+/* Adds another flame of the same strings. Below a node that is new all are new, and nobody has to be looked for. */
+static void flame_join(struct flame *flame, const struct flame *other) {
+    uint32_t *moved = memory_zero(other->nodes.count, sizeof *moved);
+    size_t known = flame->nodes.count;
+    vector_reserve(&flame->nodes, known + other->nodes.count);
+    for (size_t i = 0; i < other->nodes.count; i++) {
+        const struct flame_node *node = &other->nodes.items[i];
+        struct label label = {node->name, node->object, node->kinds};
+        uint32_t parent = moved[node->parent];
+        if (i > 0)
+            moved[i] = parent < known ? flame_child(flame, parent, &label)
+                                      : flame_new_child(flame, parent, &label);
+        flame_node_add(&flame->nodes.items[moved[i]], node);
+    }
+    flame->is_diff |= other->is_diff;
+    free(moved);
+}
+
+/* Where its nodes' parts begin and end, as long as they are all there is: their nodes have no parents in each other. Stacks that are turned
+   round have nothing to share. */
+static size_t share_count(const struct tree *tree, const struct flame_options *options) {
+    size_t count = tree->ends.count;
+    bool whole = count && tree->ends.items[count - 1] == tree->nodes.count;
+    return whole && !options->reverse ? count : 1;
+}
+
+static struct flame *flame_in_shares(const struct tree *tree, const struct naming *naming,
+                                     const struct flame_options *options) {
+    size_t count = share_count(tree, options);
+    struct builder *builders = memory_zero(count, sizeof *builders);
+    for (size_t i = 0; i < count; i++)
+        builders[i] = (struct builder){
+            .tree = tree,
+            .naming = naming,
+            .options = options,
+            .flame = flame_of_naming(naming),
+            .from = i ? tree->ends.items[i - 1] : 1,
+            .to = count > 1 ? tree->ends.items[i] : (uint32_t)tree->nodes.count,
+        };
+    parallel_run((unsigned)count, count, builder_run, builders);
+    struct flame *flame = builders[0].flame;
+    for (size_t i = 1; i < count; i++) {
+        flame_join(flame, builders[i].flame);
+        flame_free(builders[i].flame);
+    }
+    free(builders);
+    return flame;
 }
 
 static bool flame_has_empty(const struct flame *flame) {
@@ -429,28 +513,15 @@ struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming
                             const struct flame_options *options, struct error *error) {
     if (!tree_check(tree, error))
         return NULL;
-    enum { NODES_RESERVED = 1 << 20 };
-    struct builder b = {.tree = tree, .naming = naming, .options = options, .flame = flame_new()};
-    /* Room for as many nodes as there may be: what is not touched takes no memory. */
-    vector_reserve(&b.flame->nodes,
-                   tree->nodes.count < NODES_RESERVED ? tree->nodes.count : NODES_RESERVED);
-    b.memo = memory_table(tree->nodes.count, sizeof *b.memo);
-    b.wanted = memory_zero(tree->nodes.count / 64 + 1, sizeof *b.wanted);
-    b.names = memory_zero(strings_count(naming->strings) + 1, sizeof *b.names);
-    b.flame->unit = strings_add(b.flame->strings, flame_unit(tree, options));
-    builder_cells(&b);
-
-    free(b.memo);
-    free(b.wanted);
-    free(b.names);
-    bool fine = flame_total(b.flame, error);
+    struct flame *flame = flame_in_shares(tree, naming, options);
+    flame->unit = strings_add(flame->strings, flame_unit(tree, options));
+    bool fine = flame_total(flame, error);
     if (fine) {
-        if (flame_has_empty(b.flame))
-            flame_drop_empty(b.flame, options->keep_zero);
-        flame_order_children(b.flame);
-
-        return b.flame;
+        if (flame_has_empty(flame))
+            flame_drop_empty(flame, options->keep_zero);
+        flame_order_children(flame);
+        return flame;
     }
-    flame_free(b.flame);
+    flame_free(flame);
     return NULL;
 }

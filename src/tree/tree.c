@@ -52,6 +52,7 @@ void tree_free(struct tree *tree) {
     vector_release(&tree->locations);
     vector_release(&tree->nodes);
     vector_release(&tree->links);
+    vector_release(&tree->ends);
     vector_release(&tree->cells);
     vector_release(&tree->frames);
     samples_release(tree);
@@ -231,6 +232,8 @@ void tree_merge_series(struct tree *tree, const struct tree *part, uint32_t *ser
 uint32_t tree_append_nodes(struct tree *tree, const struct tree *part) {
     uint32_t *locations = memory_zero(part->locations.count, sizeof *locations);
     uint32_t before = (uint32_t)tree->nodes.count - 1;
+    if (tree->ends.count == 0)
+        vector_push(&tree->ends, (uint32_t)tree->nodes.count);
     for (size_t i = 1; i < part->locations.count; i++)
         locations[i] = tree_add_location(tree, &part->locations.items[i]);
     vector_reserve(&tree->nodes, tree->nodes.count + part->nodes.count);
@@ -238,6 +241,7 @@ uint32_t tree_append_nodes(struct tree *tree, const struct tree *part) {
         const struct node *node = &part->nodes.items[i];
         tree_append_node(tree, node->parent ? before + node->parent : 0, locations[node->location]);
     }
+    vector_push(&tree->ends, (uint32_t)tree->nodes.count);
     free(locations);
     return before;
 }

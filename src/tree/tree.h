@@ -153,6 +153,7 @@ struct tree {
     VECTOR(struct location) locations;
     VECTOR(struct node) nodes;
     VECTOR(struct node_link) links; /* one for each node; of appended ones, when they are first looked for */
+    VECTOR(uint32_t) ends; /* of the parts that it was joined of: where in `nodes` each ends */
     VECTOR(struct cell) cells;
     VECTOR(struct sample) samples; /* beyond a limit in an unlinked temporary file */
     VECTOR(struct frame) frames;

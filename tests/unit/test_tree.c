@@ -152,6 +152,28 @@ static void joined_parts_are_the_whole(void **state) {
     tree_free(tree);
 }
 
+/* What is known, what is new, and what is new below that; then a stack that goes on from one part's nodes, behind the other's. */
+static void a_flame_of_parts_is_the_flame_of_all(void **state) {
+    struct tree *tree = sample_tree();
+    for (uint64_t weight = 10; weight <= 1000; weight *= 10) {
+        struct tree *part = tree_new_part(tree);
+        uint32_t app = tree_add_series(part, &tree->series.items[1]);
+        count_stack(part, app, weight, "main;f;f;g");
+        count_stack(part, app, weight, "main;z;f;f");
+        count_stack(part, app, weight, "main;z;f;g");
+        count_stack(part, app, weight, "");
+        join_part(tree, part);
+    }
+    expect_flame(tree, (struct flame_options){.keep_empty = true},
+                 ":0/4466 app:1110/4450 main:0/3340 f!:2/2 f:3/1118 f:0/1115 g:1115/1115 "
+                 "z:0/2220 f:0/2220 f:1110/1110 g:1110/1110 idle:9/16 main:0/7 f:7/7 ");
+    count_stack(tree, 1, 5, "main;f;new");
+    expect_flame(tree, (struct flame_options){0},
+                 ":0/3352 app:0/3345 main:0/3345 f!:2/2 f:3/1123 f:0/1115 g:1115/1115 new:5/5 "
+                 "z:0/2220 f:0/2220 f:1110/1110 g:1110/1110 idle:0/7 main:0/7 f:7/7 ");
+    tree_free(tree);
+}
+
 static void too_much_weight_is_an_error(void **state) {
     struct tree *tree = tree_new();
     tree_add_event(tree, TEXT("e"), TEXT("e"), EVENT_OTHER);
@@ -232,6 +254,7 @@ int main(void) {
         cmocka_unit_test(a_flame_adds_up_and_is_ordered_as_folded_lines),
         cmocka_unit_test(a_flame_can_be_shaped),
         cmocka_unit_test(joined_parts_are_the_whole),
+        cmocka_unit_test(a_flame_of_parts_is_the_flame_of_all),
         cmocka_unit_test(too_much_weight_is_an_error),
         cmocka_unit_test(samples_come_out_in_key_order),
         cmocka_unit_test(depth_is_no_danger),
