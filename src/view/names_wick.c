@@ -63,9 +63,16 @@ static size_t scope_after(struct text name, size_t close) {
 /* Where the argument list of a demangled name begins, or its length. One pass, but for the pairs of brackets skipped over: each of those is
    passed twice. */
 static size_t arguments_start(struct text name) {
+    static const bool matters[256] = {['o'] = true, ['('] = true, [')'] = true,
+                                      ['<'] = true, ['>'] = true, ['['] = true,
+                                      [']'] = true, ['{'] = true, ['}'] = true};
     size_t depth = 0, after_operator = SIZE_MAX;
     for (size_t i = 0; i < name.length;) {
         char c = name.data[i];
+        if (!matters[(unsigned char)c]) {
+            i++;
+            continue;
+        }
         size_t length = c == 'o' ? operator_length(name, i) : 0;
         if (length) {
             i += length;
@@ -96,10 +103,8 @@ void buffer_add_frame_name(struct buffer *buffer, struct text t) {
     buffer_add(buffer, t);
     for (size_t i = start; i < buffer->count; i++) {
         char c = buffer->items[i];
-        if (c == ';')
-            buffer->items[i] = ':';
-        else if (c == '\n' || c == '\r' || c == '\t')
-            buffer->items[i] = ' ';
+        c = c == ';' ? ':' : c;
+        buffer->items[i] = c == '\n' || c == '\r' || c == '\t' ? ' ' : c;
     }
 }
 
