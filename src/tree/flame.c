@@ -418,8 +418,9 @@ static void flame_node_add(struct flame_node *node, const struct flame_node *oth
         node->self_before = UINT64_MAX;
 }
 
-/* Adds another flame of the same strings. Below a node that is new all are new, and nobody has to be looked for. */
-static void flame_join(struct flame *flame, const struct flame *other) {
+/* Adds another flame of the same strings. Below a node that is new all are new, and nobody has to be looked for; nor will they be, if it is
+   the last. */
+static void flame_join(struct flame *flame, const struct flame *other, bool is_last) {
     uint32_t *moved = memory_zero(other->nodes.count, sizeof *moved);
     size_t known = flame->nodes.count;
     vector_reserve(&flame->nodes, known + other->nodes.count);
@@ -429,6 +430,7 @@ static void flame_join(struct flame *flame, const struct flame *other) {
         uint32_t parent = moved[node->parent];
         if (i > 0)
             moved[i] = parent < known ? flame_child(flame, parent, &label)
+                       : is_last      ? flame_append(flame, parent, &label)
                                       : flame_new_child(flame, parent, &label);
         flame_node_add(&flame->nodes.items[moved[i]], node);
     }
@@ -460,7 +462,7 @@ static struct flame *flame_in_shares(const struct tree *tree, const struct namin
     parallel_run((unsigned)count, count, builder_run, builders);
     struct flame *flame = builders[0].flame;
     for (size_t i = 1; i < count; i++) {
-        flame_join(flame, builders[i].flame);
+        flame_join(flame, builders[i].flame, i + 1 == count);
         flame_free(builders[i].flame);
     }
     free(builders);
