@@ -13,7 +13,7 @@
 /* Waiting is blue, and whoever ended it aqua. */
 const struct looks times_looks[] = {
     [TIMES_RUNNING] = {"Flame Graph", PALETTE_WICK},
-    [TIMES_WAITING] = {"Off-CPU Time", PALETTE_CHAIN},
+    [TIMES_WAITING] = {"Off-CPU Time", PALETTE_WAITS},
     [TIMES_BOTH] = {"Wall Time", PALETTE_WICK},
 };
 
@@ -87,7 +87,8 @@ const struct option options_difference[] = {
 
 const struct option options_looks[] = {
     {"colors", 'c', OPTION_CALL, set_colors, "PALETTE",
-     "wick (by kind of code; the default), hot, mem, io, wakeup, chain, java, js, perl, python, "
+     "wick (by kind of code; the default), waits (the same in blue; of waiting the default), hot, "
+     "mem, io, wakeup, chain, java, js, perl, python, "
      "rust, red, green, blue, aqua, "
      "yellow, purple, orange"},
     {"hash", 0, OPTION_FLAG, &picture.colouring.by_hash, NULL,
@@ -171,8 +172,12 @@ void picture_settle(void) {
 }
 
 static void choose_palette(void) {
-    if ((picture.colouring.by_hash || picture.random) && picture.colouring.palette == PALETTE_WICK)
+    if (!picture.colouring.by_hash && !picture.random)
+        return;
+    if (picture.colouring.palette == PALETTE_WICK)
         picture.colouring.palette = PALETTE_HOT;
+    if (picture.colouring.palette == PALETTE_WAITS)
+        picture.colouring.palette = PALETTE_CHAIN;
 }
 
 static bool encoding_is_known(struct error *error) {
@@ -314,6 +319,8 @@ bool page_write(const struct tree *tree, const struct naming *naming, const char
     struct html_options options = {.title = picture.title,
                                    .subtitle = picture.subtitle,
                                    .colouring = picture.colouring,
+                                   .together = request.import.profile.times == TIMES_BOTH ||
+                                               request.events.count > 0,
                                    .max_depth = request.flame.max_depth,
                                    .notes = notes};
     struct out out;

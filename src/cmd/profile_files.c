@@ -147,6 +147,7 @@ static bool write_page(struct artifact *a, const struct view_names *names,
     struct html_options options = {.title = times_looks[names->times].title,
                                    .subtitle = subtitle,
                                    .colouring.palette = times_looks[names->times].palette,
+                                   .together = names->times == TIMES_BOTH,
                                    .categories = categories,
                                    .notes = &notes};
     struct naming *naming = naming_of_tree(a->source->tree, &request.naming);

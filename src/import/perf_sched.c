@@ -97,8 +97,15 @@ static bool short_fields(struct sched *s, struct text t) {
 
 static void came_back(struct sched *s) {
     struct away *thread = thread_of(s, s->next);
-    if (thread->is_away && s->time >= thread->since)
-        tree_count(s->r.tree, thread->node, thread->series, 1, s->time - thread->since);
+    if (thread->is_away && s->time >= thread->since) {
+        uint64_t length = s->time - thread->since;
+        tree_count(s->r.tree, thread->node, thread->series, 1, length);
+        tree_keep_sample(s->r.tree, &(struct sample){.time = thread->since,
+                                                     .weight = length,
+                                                     .node = thread->node,
+                                                     .series = thread->series,
+                                                     .cpu = UINT32_MAX});
+    }
     thread->is_away = false;
 }
 
@@ -170,6 +177,7 @@ static bool sched_read(struct text content, const char *path, const struct impor
             frame_line(&s);
     }
     switch_end(&s);
+    tree_sort_samples(tree); /* they were kept when they ended, and stand for when they began */
     vector_release(&s.threads);
     index_release(&s.index);
     reader_release(&s.r);

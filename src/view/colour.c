@@ -7,12 +7,13 @@
 #include "view/colour.h"
 
 const char *const palette_names[PALETTE_COUNT] = {
-    [PALETTE_WICK] = "wick",     [PALETTE_HOT] = "hot",       [PALETTE_MEM] = "mem",
-    [PALETTE_IO] = "io",         [PALETTE_WAKEUP] = "wakeup", [PALETTE_CHAIN] = "chain",
-    [PALETTE_JAVA] = "java",     [PALETTE_JS] = "js",         [PALETTE_PERL] = "perl",
-    [PALETTE_PYTHON] = "python", [PALETTE_RUST] = "rust",     [PALETTE_RED] = "red",
-    [PALETTE_GREEN] = "green",   [PALETTE_BLUE] = "blue",     [PALETTE_AQUA] = "aqua",
-    [PALETTE_YELLOW] = "yellow", [PALETTE_PURPLE] = "purple", [PALETTE_ORANGE] = "orange",
+    [PALETTE_WICK] = "wick",     [PALETTE_WAITS] = "waits",   [PALETTE_HOT] = "hot",
+    [PALETTE_MEM] = "mem",       [PALETTE_IO] = "io",         [PALETTE_WAKEUP] = "wakeup",
+    [PALETTE_CHAIN] = "chain",   [PALETTE_JAVA] = "java",     [PALETTE_JS] = "js",
+    [PALETTE_PERL] = "perl",     [PALETTE_PYTHON] = "python", [PALETTE_RUST] = "rust",
+    [PALETTE_RED] = "red",       [PALETTE_GREEN] = "green",   [PALETTE_BLUE] = "blue",
+    [PALETTE_AQUA] = "aqua",     [PALETTE_YELLOW] = "yellow", [PALETTE_PURPLE] = "purple",
+    [PALETTE_ORANGE] = "orange",
 };
 
 /* ---- wick's own palette ---- */
@@ -28,6 +29,13 @@ static const struct family family_waker = {{120, 210, 200}, {150, 220, 214}};
 static const struct family family_unknown = {{196, 196, 196}, {214, 214, 214}};
 /* Which library: green-blue to blue in eight steps. */
 static const struct family family_library = {{122, 208, 178}, {140, 178, 246}};
+
+/* The same for waiting: all are blue, but for who ended it, and as light. */
+static const struct family waits_program = {{138, 168, 250}, {160, 190, 255}};
+static const struct family waits_library = {{160, 185, 250}, {175, 200, 255}};
+static const struct family waits_kernel = {{150, 150, 245}, {170, 165, 250}};
+static const struct family waits_unknown = {{170, 178, 235}, {178, 186, 240}};
+static const struct colour waits_comm = {190, 200, 245};
 
 static uint8_t mix(uint8_t a, uint8_t b, uint32_t part, uint32_t whole) {
     return (uint8_t)((a * (whole - part) + b * part + whole / 2) / whole);
@@ -82,6 +90,19 @@ static struct colour colour_wick(struct text name, struct text object, uint32_t 
     struct colour colour = colour_mix(family->from, family->to, place, 255);
     colour = colour_mix(colour, white, tint, 255 * 5);
     return kinds & KIND_INLINED ? colour_mix(colour, white, 1, 2) : colour;
+}
+
+static struct colour colour_waits(struct text name, uint32_t kinds) {
+    uint64_t hash = hash_bytes(name.data, name.length);
+    kinds |= kinds_in_name(name);
+    const struct family *family = kinds & KIND_WAKER     ? &family_waker
+                                  : kinds & KIND_UNKNOWN ? &waits_unknown
+                                  : kinds & KIND_KERNEL  ? &waits_kernel
+                                  : kinds & KIND_LIBRARY ? &waits_library
+                                                         : &waits_program;
+    struct colour colour = colour_mix(family->from, family->to, (uint32_t)(hash & 0xff), 255);
+    return colour_mix(colour, (struct colour){255, 255, 255}, (uint32_t)(hash >> 8) & 0xff,
+                      255 * 5);
 }
 
 /* ---- the peers' palettes ---- */
@@ -160,7 +181,8 @@ static struct colour colour_of_draw(enum palette palette, struct draw d) {
 
 struct colour colour_of_frame(const struct colouring *colouring, struct text name,
                               struct text object, uint32_t kinds) {
-    if (colouring->palette == PALETTE_WICK && kinds & KIND_ROOT) /* a comm, no code: as in the page */
+    if (colouring->palette == PALETTE_WICK &&
+        kinds & KIND_ROOT) /* a comm, no code: as in the page */
         return (struct colour){211, 219, 228};
     if (colouring->palette == PALETTE_WICK)
         return colour_wick(name, object, kinds);
@@ -168,6 +190,8 @@ struct colour colour_of_frame(const struct colouring *colouring, struct text nam
         return (struct colour){160, 160, 160};
     if (text_equal(name, TEXT("-")))
         return (struct colour){200, 200, 200};
+    if (colouring->palette == PALETTE_WAITS)
+        return kinds & KIND_ROOT ? waits_comm : colour_waits(name, kinds);
     struct draw draw = colouring->by_hash ? draw_by_hash(name) : draw_by_name(name);
     return colour_of_draw(palette_by_meaning(colouring->palette, name, kinds), draw);
 }

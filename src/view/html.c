@@ -242,6 +242,7 @@ struct series_key {
     uint32_t id;
     struct text event, comm;
     int32_t pid, tid;
+    bool waits;
 };
 
 static int order_series(const void *a, const void *b) {
@@ -251,7 +252,9 @@ static int order_series(const void *a, const void *b) {
         order = x->pid < y->pid ? -1 : 1;
     if (!order && x->tid != y->tid)
         order = x->tid < y->tid ? -1 : 1;
-    return order ? order : text_compare(x->comm, y->comm);
+    if (!order)
+        order = text_compare(x->comm, y->comm);
+    return order ? order : x->waits - y->waits;
 }
 
 /* In an order of content: ids depend on how many threads read. What differs in nothing the page shows gets one number. */
@@ -268,7 +271,8 @@ static void json_series(struct html *h, uint32_t *numbers) {
             vector_push(&keys,
                         ((struct series_key){
                             i, strings_get(tree->strings, tree->events.items[series->event].name),
-                            strings_get(tree->strings, series->comm), thread->pid, thread->tid}));
+                            strings_get(tree->strings, series->comm), thread->pid, thread->tid,
+                            series->state != STATE_ON}));
     }
     if (keys.count)
         qsort(keys.items, keys.count, sizeof *keys.items, order_series);
@@ -287,7 +291,8 @@ static void json_series(struct html *h, uint32_t *numbers) {
         json_field(&h->json, "event", key->event);
         json_field(&h->json, "unit", strings_get(tree->strings, event->unit));
         json_field(&h->json, "comm", key->comm);
-        buffer_printf(&h->json, "\"pid\":%d,\"tid\":%d,\"before\":%d}", key->pid, key->tid, before);
+        buffer_printf(&h->json, "\"pid\":%d,\"tid\":%d,\"before\":%d,\"waits\":%d}", key->pid,
+                      key->tid, before, key->waits);
     }
     buffer_add(&h->json, TEXT("],"));
     free(used);
@@ -350,6 +355,7 @@ static void html_encode(struct html *h) {
     json_field(&h->json, "title", text_of(h->options->title ? h->options->title : "Flame Graph"));
     json_field(&h->json, "subtitle", text_of(h->options->subtitle));
     json_notes(&h->json, h->options->notes);
+    buffer_printf(&h->json, "\"together\":%d,", h->options->together);
     json_series(h, numbers);
     add_nodes(h, &places);
     json_places(h, &places);

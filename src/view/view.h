@@ -70,11 +70,12 @@ void diff_folded_inferno(struct out *out, struct text before, struct text after,
 /*
  * The colour of a frame is a pure function of its name, its kinds and its object: the same frame looks the same in every
  * graph. PALETTE_WICK says by hue where code lives (program, library by object, kernel, JIT, unknown) and by tint
- * that it was inlined; black text on any of its colours has a contrast of 7:1 at least. The others are those of
+ * that it was inlined; PALETTE_WAITS is the same in blues; black text on any of their colours has a contrast of 7:1 at least. The others are those of
  * flamegraph.pl and inferno, to the digit; where black text would be hard to read on one, labels are white.
  */
 enum palette {
     PALETTE_WICK,
+    PALETTE_WAITS,
     PALETTE_HOT,
     PALETTE_MEM,
     PALETTE_IO,
@@ -101,7 +102,7 @@ struct colour {
 };
 struct colouring {
     enum palette palette;
-    bool by_hash; /* weigh the name's first letters most, so that alike names look alike; not for PALETTE_WICK */
+    bool by_hash; /* weigh the name's first letters most, so that alike names look alike; not for PALETTE_WICK and PALETTE_WAITS */
 };
 struct colour colour_of_frame(const struct colouring *colouring, struct text name, struct text object,
                               uint32_t kinds);
@@ -160,7 +161,7 @@ struct svg_options {
     uint32_t font_size;     /* pixels; 0: 12 */
     double font_width;      /* of a letter, in font sizes, to see which labels fit; 0: 0.59 */
     struct colouring colouring;
-    bool random;           /* frames of one name need not look alike; not for PALETTE_WICK */
+    bool random;           /* frames of one name need not look alike; not for PALETTE_WICK and PALETTE_WAITS */
     bool diffusion;        /* the wider the redder, whatever the name */
     bool negate;           /* swap what red and blue mean in a diff */
     enum diff_shape shape; /* of a diff */
@@ -249,6 +250,7 @@ struct html_options {
     const char *title;    /* NULL: "Flame Graph" */
     const char *subtitle; /* NULL: none */
     struct colouring colouring;
+    bool together; /* the page opens with all events added up, not with the first */
     uint32_t max_depth;                  /* 0: all */
     const struct categories *categories; /* must be given */
     const struct notes *notes;           /* shown in the page; NULL: none */

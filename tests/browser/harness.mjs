@@ -39,7 +39,7 @@ export function compare(before, after, extension, ...options) {
 }
 
 // All of them; where that was done already and takes long, those that wick chooses by itself.
-export const palettes = process.env.SANITIZED ? ["wick", "chain"] : ["wick", "hot", "mem", "io", "wakeup", "chain", "java", "js", "perl", "python", "rust", "red", "green", "blue", "aqua", "yellow", "purple", "orange"];
+export const palettes = process.env.SANITIZED ? ["wick", "waits"] : ["wick", "waits", "hot", "mem", "io", "wakeup", "chain", "java", "js", "perl", "python", "rust", "red", "green", "blue", "aqua", "yellow", "purple", "orange"];
 
 // WCAG's contrast of a text with `fill` at `alpha` over `back`; all are CSS colours as a browser writes them.
 export function contrast(text, fill, alpha, back) {

@@ -116,6 +116,18 @@ test("sandwich", async page => {
   await settle(page);
   assert.deepEqual(await names(page, 0), ["all 40", "-step 40", "--run 40", "---main 40", "----app 40"]);
   assert.deepEqual(await names(page, 1), ["all 40", "-step 40", "--add 25", "--step 15", "---add 15"]);
+  assert.equal(await page.inputValue("#middle"), "step");
+  assert.deepEqual(await page.locator("#middles option").evaluateAll(list => list.map(o => o.value).slice(0, 2)), ["add", "read"], "what most was spent in is offered");
+  await page.fill("#middle", "none");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.getAttribute("#middle", "aria-invalid"), "true");
+  await page.fill("#middle", "parse");
+  await page.keyboard.press("Enter");
+  await settle(page);
+  assert.deepEqual(await names(page, 1), ["all 50", "-parse 50", "--read 30"]);
+  assert.equal(await page.getAttribute("#middle", "aria-invalid"), null);
+  await view(page, "flame");
+  assert.ok(await page.locator("#middle-bar").isHidden());
 });
 
 test("table", async page => {
@@ -130,6 +142,8 @@ test("table", async page => {
   assert.match((await rows())[0], /add$/);
   await page.fill("#filter", "^re");
   assert.equal((await rows()).length, 1);
+  await page.fill("#filter", "nobody");
+  assert.deepEqual(await rows(), ["No function matches the filter."]);
   await page.fill("#filter", "(");
   assert.equal(await page.getAttribute("#filter", "aria-invalid"), "true");
   await page.fill("#filter", "");
@@ -182,6 +196,41 @@ test("timeline", async page => {
   await page.keyboard.press("ArrowDown");
   await settle(page);
   assert.ok(await page.evaluate(() => wickPage.chart.panes[0].shape.place.some(p => p >= 0 && wickPage.model.places[p].name === "hash")), "the other thread");
+});
+
+// What waited is as long in the timeline as it waited, and the lanes tell it from what ran.
+test("timeline-waits", async page => {
+  const away = (tid, ms, next, frames) => `app 10/${tid} [000] ${(100 + ms / 1000).toFixed(6)}: sched:sched_switch: prev_comm=app prev_pid=${tid} prev_prio=120 prev_state=S ==> next_comm=app next_pid=${next} next_prio=120\n` +
+    frames.map((name, i) => `\t    ${(4096 + i).toString(16)} ${name}+0x1 (/bin/app)\n`).join("") + "\n";
+  const text = away(11, 0, 12, ["sleep", "work"]) + away(12, 10, 11, ["read", "load"]) + away(11, 15, 12, ["lock", "work"]) + away(12, 90, 11, ["read", "load"]);
+  await open(page, draw(text, "html", "--html", "--from", "perf-sched"));
+  await view(page, "timeline");
+  const chart = () => page.evaluate(() => {
+    const p = wickPage.chart.panes[0], s = p.shape, list = [];
+    for (let n = 1; n < s.count; n++) list.push(`${wickPage.chart.name(p, n)} ${Math.round(s.left[n] / 1e6)}+${Math.round(s.size[n] / 1e6)}`);
+    return list;
+  });
+  assert.deepEqual(await chart(), ["work 0+90", "sleep 0+10", "lock 15+75"], "a gap that is shorter than what is usual belongs to the callers");
+  assert.equal(await page.evaluate(() => Math.round(wickPage.timeline.last / 1e6)), 90, "the last wait ends it");
+  assert.match(await page.locator("#range").textContent(), /^Orange ran, blue waited/);
+  const colours = await page.evaluate(() => {
+    const lanes = document.getElementById("lanes"), c = lanes.getContext("2d"), at = x => [...c.getImageData(x * lanes.width, 14 * devicePixelRatio, 1, 1).data].slice(0, 3).join();
+    const left = 190 / lanes.getBoundingClientRect().width;
+    return [at(left + (1 - left) * 5 / 90), at(left + (1 - left) * 12 / 90)];
+  });
+  assert.notEqual(colours[0], colours[1], "neither waits nor runs between its waits");
+  await open(page, timed);
+  await view(page, "timeline");
+  assert.match(await page.locator("#range").textContent(), /^Drag/);
+});
+
+// The page opens with what the picture shows.
+test("events-together", async page => {
+  const sample = (event, name) => `app 10/10 [000] 100.000000: 5 ${event}: \n\t    1000 ${name}+0x1 (/bin/app)\n\n`;
+  const text = sample("cycles", "a") + sample("page-faults", "b");
+  await open(page, draw(text, "html", "--html", "--event", "all"));
+  assert.equal(await page.locator("#event").inputValue(), "");
+  assert.equal((await names(page))[0], "all 10");
 });
 
 test("no-timeline-without-time", async page => {
@@ -326,6 +375,7 @@ test(name, async page => {
   await settle(page);
   assert.match(await colour("gone"), / 0$/);
   await view(page, "table");
+  assert.deepEqual(await page.locator("#table tbody td.name").allTextContents(), ["new", "gone", "main", "same"], "what changed most first");
   const row = name => page.locator("#table tbody tr", { has: page.getByText(name, { exact: true }) }).locator("td:not(.share)").allTextContents();
   assert.deepEqual(await row("gone"), ["0", "0.00%", "50.00%", "-50.00", "0", "0.00%", "50.00%", "-50.00", "gone", "gone"]);
   assert.deepEqual(await row("same"), ["40", "40.00%", "50.00%", "-10.00", "40", "40.00%", "50.00%", "-10.00", "×1.00", "same"]);
@@ -371,7 +421,11 @@ test("stacks-without-frames", async page => {
 
 test("notes", async page => {
   await open(page, draw("good 5\nbad line\n", "html", "--html"));
-  assert.match(await page.locator("#notes").textContent(), /1 thing to know/);
+  assert.match(await page.locator("#notes summary").textContent(), /^1 line/, "one is told at once");
+  assert.equal(await page.locator("#notes li").count(), 0);
+  await open(page, draw("good 5\nbad line\nhalf 1.5\n", "html", "--html", "--from", "folded"));
+  assert.match(await page.locator("#notes summary").textContent(), /^2 things to know/);
+  assert.equal(await page.locator("#notes li").count(), 2);
 });
 
 // Black or white labels on every palette, on what grew and shrank, found and dimmed; 4.5 is what WCAG asks of text.

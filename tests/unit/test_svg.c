@@ -383,8 +383,11 @@ static void test_colours_can_be_read(void **state) {
             struct colouring colouring = {(enum palette)palette, i & 1};
             struct colour c = colour_of_frame(&colouring, text_of(name), text_of(name),
                                               kinds[i % COUNT_OF(kinds)]);
-            assert_true(contrast(c) >= (palette == PALETTE_WICK ? 7 : 4.5));
-            assert_true(palette != PALETTE_WICK || colour_takes_black(c));
+            bool own = palette == PALETTE_WICK || palette == PALETTE_WAITS;
+            assert_true(contrast(c) >= (own ? 7 : 4.5));
+            assert_true(!own || colour_takes_black(c));
+            if (palette == PALETTE_WAITS && kinds[i % COUNT_OF(kinds)] != KIND_WAKER)
+                assert_true(c.blue > c.red + 40 && c.blue > c.green + 40);
         }
 }
 

@@ -25,7 +25,7 @@ const count = value => value.toLocaleString("en");
 const distinct = list => [...new Set(list)];
 const events = distinct(model.series.filter(s => !s.before).map(s => s.event));
 const threads = distinct(model.series.map(threadKey).filter(key => key));
-if (events.length > 1) choice.event = defaults.event = events[0];
+if (events.length > 1 && !model.about.together) choice.event = defaults.event = events[0];
 if (model.series.some(s => s.comm)) choice.group = defaults.group = "command";
 const unit = () => choice.weight === "samples" ? "samples" :
   (model.series.find(s => !s.before && (!choice.event || s.event === choice.event)) || {unit: "samples"}).unit || "samples";
@@ -46,9 +46,11 @@ element("subtitle").textContent = model.about.subtitle;
 if (model.about.notes.length) {
   const notes = element("notes");
   notes.hidden = false;
-  notes.open = model.about.notes.length <= 3;
-  notes.querySelector("summary").textContent = `${model.about.notes.length} ${model.about.notes.length > 1 ? "things" : "thing"} to know about this profile`;
-  notes.querySelector("ul").replaceChildren(...model.about.notes.map(note => {
+  const list = model.about.notes, one = list.length === 1; // which needs no list
+  notes.open = !one && list.length <= 3;
+  notes.classList.toggle("one", one);
+  notes.querySelector("summary").textContent = one ? list[0] : `${list.length} things to know about this profile`;
+  notes.querySelector("ul").replaceChildren(...list.slice(one ? 1 : 0).map(note => {
     const item = document.createElement("li");
     item.textContent = note;
     return item;
@@ -82,6 +84,14 @@ function busiest() {
   return best;
 }
 
+// What can be chosen for the middle of a sandwich: what most was spent in, and any other name that is typed.
+function offerMiddles() {
+  const rows = tableRows(model, base, choice, "function").sort((a, b) => b.self - a.self).slice(0, 200);
+  element("middles").replaceChildren(...rows.map(row => new Option(row.name)));
+  element("middle").value = choice.middle || busiest();
+  element("middle").removeAttribute("aria-invalid");
+}
+
 function panesOf(view) {
   if (view === "reversed") return [{shape: reversedShape(model, base, choice.shape), inverted: true}];
   if (view === "sandwich") {
@@ -102,7 +112,8 @@ function draw() {
   }
   trail.length = 0;
   if (isGraph) graph.show(panesOf(view));
-  if (view === "sandwich") graph.focus = {pane: graph.panes[1], node: Math.min(1, graph.panes[1].shape.count - 1)};
+  element("middle-bar").hidden = view !== "sandwich";
+  if (view === "sandwich") offerMiddles(), graph.focus = {pane: graph.panes[1], node: Math.min(1, graph.panes[1].shape.count - 1)};
   if (view === "table") table.show(tableRows(model, base, choice, choice.by), choice.by, base.total[0], base.before ? base.before[0] : 0, model.isDiff);
   if (view === "timeline") timeline.draw(), showChart();
   showFilters();
@@ -306,7 +317,8 @@ function showFilters() {
   }));
   timeline.range = choice.time;
   element("all-time").disabled = !choice.time;
-  element("range").textContent = choice.time ? `${choice.time.map(t => (t / 1e9).toFixed(3)).join(" s to ")} s` : "Drag across the lanes to choose a range; every view follows.";
+  element("range").textContent = choice.time ? `${choice.time.map(t => (t / 1e9).toFixed(3)).join(" s to ")} s` :
+    (timeline.hasWaits ? "Orange ran, blue waited. " : "") + "Drag across the lanes to choose a range; every view follows.";
 }
 
 // ---- changing ----
@@ -326,6 +338,10 @@ for (const [id, key] of Object.entries(selects)) element(id).addEventListener("c
 element("collapse").addEventListener("change", event => change({collapse: event.target.checked}));
 element("case").addEventListener("change", event => change({ignoreCase: event.target.checked}));
 element("search").addEventListener("input", event => change({search: event.target.value}));
+element("middle").addEventListener("change", event => {
+  if (model.functions.includes(event.target.value)) change({middle: event.target.value});
+  else event.target.setAttribute("aria-invalid", "true");
+});
 element("all-time").addEventListener("click", () => change({time: null}));
 element("save-svg").addEventListener("click", () => download("flamegraph.svg", svgOf(choice.view === "timeline" ? chart : graph, model.about.title, unit()), "image/svg+xml"));
 element("save-folded").addEventListener("click", () => download("stacks.folded", foldedOf(model, base), "text/plain"));

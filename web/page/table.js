@@ -22,6 +22,7 @@ export class Table {
 
   // by: what the rows are; isDiff adds what was before and the change. Shares are of each side's own whole.
   show(rows, by, whole, wholeBefore, isDiff) {
+    if (isDiff && !this.isDiff) this.sort = "change"; // as wick diff's table: what changed most, either way
     Object.assign(this, {rows, by, whole: whole || 1, wholeBefore: wholeBefore || 1, isDiff, shown: rowsAtOnce});
     this.draw();
   }
@@ -68,6 +69,7 @@ export class Table {
       this.filter.setAttribute("aria-invalid", "true");
     }
     const value = {
+      change: r => Math.abs(r.self - r.selfBefore) || Math.abs(r.total - r.before) / 2 ** 60,
       factor: r => r.before ? r.total / r.before : Infinity,
       selfPoints: r => r.self / this.whole - r.selfBefore / this.wholeBefore, totalPoints: r => r.total / this.whole - r.before / this.wholeBefore,
     }[this.sort] || (r => r[this.sort]);
@@ -105,9 +107,16 @@ export class Table {
       }
       return line;
     });
+    if (!list.length) list.push(this.nothing(columns.length));
     this.body.replaceChildren(...list);
     this.more.hidden = rows.length <= this.shown;
     this.more.textContent = `Show more of ${rows.length.toLocaleString("en")}`;
+  }
+
+  nothing(columns) {
+    const line = document.createElement("tr"), cell = line.appendChild(document.createElement("td"));
+    Object.assign(cell, {className: "nothing", colSpan: columns, textContent: this.rows.length ? `No ${this.by} matches the filter.` : "There is nothing to show."});
+    return line;
   }
 
   drawName(cell, row) {

@@ -21,15 +21,17 @@ export function chartShape(model, list, from, to, usual) {
   const ancestors = [];
   let until = from;
   for (let i = 0; i < list.length; i++) {
-    const start = s.time[list[i]];
-    const next = i + 1 < list.length ? s.time[list[i + 1]] : start + usual;
-    if (start > until) close(0, until);
-    until = Math.min(next, start + 2 * usual);
+    const start = s.time[list[i]], waits = model.series[s.series[list[i]]].waits;
+    const next = i + 1 < list.length ? s.time[list[i + 1]] : Infinity;
+    const ended = until;
+    if (start > ended + usual) close(0, ended); // less is jitter
+    // A wait is as long as it weighs; what ran did so until the next look, or was not seen for a while.
+    until = Math.min(next, waits ? start + s.weight[list[i]] : next < Infinity ? start + 2 * usual : start + usual);
     ancestors.length = 0;
     for (let n = s.node[list[i]]; n > 0; n = model.parent[n]) ancestors.push(n);
     let shared = 0;
     while (shared < open.length && shared < ancestors.length && open[shared].node === ancestors[ancestors.length - 1 - shared]) shared++;
-    close(shared, start);
+    close(shared, Math.min(start, ended));
     for (; shared < ancestors.length; shared++) {
       const f = {node: ancestors[ancestors.length - 1 - shared], start, depth: shared + 1, parent: open.length ? open[open.length - 1].id : 0};
       f.id = frames.push(f);
@@ -68,7 +70,9 @@ export class Timeline {
       threads.get(key).push(i);
     }
     this.threads = [...threads].map(([name, list]) => ({name, list})).sort((a, b) => b.list.length - a.list.length || (a.name < b.name ? -1 : 1));
-    this.last = s.count ? s.time[s.count - 1] || 1 : 1;
+    this.hasWaits = model.series.some(one => one.waits);
+    this.last = 1;
+    for (let i = 0; i < s.count; i++) this.last = Math.max(this.last, s.time[i] + (model.series[s.series[i]].waits ? s.weight[i] : 0));
     this.context = canvas.getContext("2d");
     new ResizeObserver(() => this.draw()).observe(canvas);
     canvas.addEventListener("mousedown", event => this.grab(event));
@@ -134,10 +138,14 @@ export class Timeline {
   drawLane(thread, row, width, style, chosen) {
     const c = this.context, y = row * laneHeight, s = this.model.samples;
     const columns = Math.max(1, Math.floor((width - labelWidth()) / 2)), bins = new Float64Array(columns);
-    for (const i of thread.list) bins[Math.min(columns - 1, Math.floor(s.time[i] / this.last * columns))]++;
-    const most = bins.reduce((a, b) => Math.max(a, b), 1);
     c.fillStyle = style.getPropertyValue("--panel");
     c.fillRect(labelWidth(), y, width - labelWidth(), laneHeight - 2);
+    c.fillStyle = "#8fb0f5";
+    for (const i of thread.list) {
+      if (!this.model.series[s.series[i]].waits) bins[Math.min(columns - 1, Math.floor(s.time[i] / this.last * columns))]++;
+      else c.fillRect(this.x(s.time[i], width), y + (laneHeight - 2) / 2, Math.max(0.5, s.weight[i] / this.last * (width - labelWidth())), (laneHeight - 2) / 2);
+    }
+    const most = bins.reduce((a, b) => Math.max(a, b), 1);
     c.fillStyle = "#f28c38";
     bins.forEach((n, k) => n && c.fillRect(labelWidth() + 2 * k, y + (laneHeight - 2) * (1 - n / most), 2, (laneHeight - 2) * n / most));
     c.fillStyle = chosen ? style.getPropertyValue("--accent") : style.color;
