@@ -312,7 +312,6 @@ void notes_add(struct notes *notes, const struct note_kind *kind, uint64_t count
 void notes_merge(struct notes *into, const struct notes *from);
 void notes_sort(struct notes *notes); /* by name: call before showing */
 void notes_drop(struct notes *notes, const char *name); /* the note of that kind, if there is one */
-uint64_t notes_count(const struct notes *notes, const struct note_kind *kind);
 /* Such a sentence with its count, of anything: "# file{ was|s were} empty". */
 void counted_print(struct buffer *buffer, const char *sentence, uint64_t count);
 /* The sentence with its count and, after it, the example in brackets. */

@@ -94,11 +94,6 @@ void notes_drop(struct notes *notes, const char *name) {
     notes->count = kept;
 }
 
-uint64_t notes_count(const struct notes *notes, const struct note_kind *kind) {
-    const struct note *note = notes_find(notes, kind);
-    return note ? note->count : 0;
-}
-
 /* '{' and '}' are left out, and what stands between '{' and '|' unless there is one, between '|' and '}' if there is. */
 void counted_print(struct buffer *buffer, const char *sentence, uint64_t count) {
     bool chosen = true;

@@ -42,7 +42,6 @@ static void join_events(struct join *j) {
         if (!*id) {
             *id = tree_add_event(j->tree, strings_get(j->from->strings, event.name),
                                  strings_get(j->from->strings, event.unit), event.kind);
-            j->tree->events.items[*id].scale = event.scale;
             j->tree->events.items[*id].chains = event.chains;
         }
         j->events[i] = *id;
@@ -82,7 +81,6 @@ static void join_series(struct join *j) {
         series.event = j->events[series.event];
         series.thread = j->threads[series.thread];
         series.comm = join_string(j, series.comm);
-        series.cgroup = join_string(j, series.cgroup);
         j->series[i] = tree_add_series(j->tree, &series);
     }
 }

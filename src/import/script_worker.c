@@ -77,10 +77,7 @@ static void worker_series(struct script_worker *w) {
                             .thread = worker_thread(w, e->pid, e->tid),
                             .comm = strings_add(w->tree->strings, e->comm),
                             .ending = ENDING_UNKNOWN};
-    if (w->options->profile.by_cpu && e->cpu != UINT32_MAX)
-        series.cpu = e->cpu + 1;
-    w->series = tree_add_series(w->tree, &series);
-    w->last_series = series.cpu ? 0 : w->series;
+    w->series = w->last_series = tree_add_series(w->tree, &series);
     w->last_comm = strings_get(w->tree->strings, series.comm);
     w->last_name = strings_get(w->tree->strings, w->tree->events.items[series.event].name);
     w->last_pid = e->pid;

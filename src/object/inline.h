@@ -81,7 +81,6 @@ struct units {
     struct unit *items;
     size_t count;
     VECTOR(struct unit_range) ranges; /* by start */
-    bool indexed;                     /* under the object's lock */
 };
 
 /* inline_handle.c: NULL when the debug information cannot be read at all. */

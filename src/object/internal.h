@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 
 /* What other files of the room hang on an object. `release` is called by objects_free. */
-enum object_slot { SLOT_UNITS, SLOT_CFI, SLOT_LINES, SLOT_COUNT };
+enum object_slot { SLOT_UNITS, SLOT_CFI, SLOT_COUNT };
 struct object_extra {
     void *data;
     void (*release)(void *data);

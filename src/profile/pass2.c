@@ -50,7 +50,6 @@ static uint32_t series_of(struct worker *w, const struct perfdata_sample *sample
         .comm = at->comm           ? at->comm
                 : sample->tid == 0 ? w->reading->swapper
                                    : 0,
-        .cpu = w->reading->options->by_cpu ? sample->cpu + 1 : 0,
         .state = state,
         .ending = ENDING_UNKNOWN,
     };

@@ -34,7 +34,6 @@ struct profile_options {
     bool compat_inferno;   /* inferno's events and weights: see profile/events.c */
     bool keep_samples;     /* in key order, for script text and timelines */
     bool raw_addresses;    /* the address as sampled joins a location's key */
-    bool by_cpu;           /* series carry the cpu */
     bool all_events;       /* unless the filter names some: script text prints them all */
     bool no_inline;
     bool source_lines;

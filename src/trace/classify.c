@@ -143,18 +143,6 @@ struct classifier *classifier_new(const char *machine) {
     return NULL;
 }
 
-void classifier_free(struct classifier *c) {
-    if (!c)
-        return;
-#ifdef HAVE_CAPSTONE
-    if (c->instruction) {
-        cs_free(c->instruction, 1);
-        cs_close(&c->handle);
-    }
-#endif
-    free(c);
-}
-
 static bool goes_and_comes_back(enum control control) {
     return control == CONTROL_CALL || control == CONTROL_SWAP || control == CONTROL_SYSTEM;
 }

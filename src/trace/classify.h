@@ -16,9 +16,8 @@ struct classified {
 };
 
 struct classifier;
-/* By QEMU's name of the machine: riscv64, riscv32, aarch64, x86_64. NULL: not known, or no capstone. */
+/* By QEMU's name of the machine: riscv64, riscv32, aarch64, x86_64; for as long as that runs. NULL: not known, or no capstone. */
 struct classifier *classifier_new(const char *machine);
-void classifier_free(struct classifier *classifier);
 /* The eight bytes before an address end in a call or a system call, or look so: what is called there returns to it. */
 bool classify_follows_call(const struct classifier *classifier, const uint8_t before[8]);
 struct classified classify(struct classifier *classifier, const uint8_t *bytes, size_t size, uint64_t pc);

@@ -267,10 +267,6 @@ bool functions_is_stub(struct functions *functions, uint32_t function) {
     return is_stub;
 }
 
-size_t functions_count(const struct functions *functions) {
-    return functions->symbols.count - 1;
-}
-
 /* ---- ELF ---------------------------------------------------------------------------------- */
 
 struct elf_addition {

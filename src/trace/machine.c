@@ -117,7 +117,7 @@ static bool csr_write(struct machine *m, unsigned number, uint64_t value) {
     return false; /* the counters can't be written */
 }
 
-bool machine_csr(struct machine *m, const struct instruction *i) {
+static bool access_csr(struct machine *m, const struct instruction *i) {
     unsigned number = (unsigned)i->imm;
     uint64_t old, operand = i->rs2 ? i->rs1 : m->x[i->rs1];
     if (!csr_read(m, number, &old))
@@ -138,7 +138,7 @@ static void do_csr(struct machine *m) {
     struct instruction i;
     const struct op *op = m->op;
     uint32_t pc = ((const struct links *)(op + 1))->pc;
-    if (!machine_fetch(m, pc, &i) || !machine_csr(m, &i))
+    if (!machine_fetch(m, pc, &i) || !access_csr(m, &i))
         machine_fault(m, op, FAULT_ILLEGAL, 0, m->left);
 }
 
@@ -148,7 +148,8 @@ uint64_t machine_executed(const struct machine *m) {
     return m->limit - (uint64_t)m->left;
 }
 
-void machine_count(struct machine *m) {
+/* Brings the counts into the trie. */
+static void count(struct machine *m) {
     uint64_t now = m->weighs ? m->weighed : machine_executed(m);
     if (m->counts)
         flow_count(&m->flow, now - m->counted);
@@ -248,5 +249,5 @@ void machine_run(struct machine *m, uint64_t limit) {
     }
     m->floats.flags |= host_float_flags();
     host_float_end(before);
-    machine_count(m);
+    count(m);
 }

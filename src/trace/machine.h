@@ -140,9 +140,6 @@ void machine_close(struct machine *m);
    _FLUSH, which are dealt with inside). m->pc is where to go on. */
 void machine_run(struct machine *m, uint64_t limit);
 uint64_t machine_executed(const struct machine *m);
-/* Brings the counts into the trie. */
-void machine_count(struct machine *m);
-bool machine_csr(struct machine *m, const struct instruction *i);
 
 /* ---- translation (translate.c) ------------------------------------------------------------ */
 
@@ -212,7 +209,6 @@ HANDLER(stop); /* leaves with LEAVE_BUDGET at links.taken_pc */
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 const struct op *machine_leave(struct machine *m, enum leave why, uint64_t pc, int64_t left);
-const struct op *machine_leave_link(struct machine *m, struct block **link, uint64_t pc, int64_t left);
 /* At `op`, which has not been done. */
 const struct op *machine_fault(struct machine *m, const struct op *op, enum fault fault, uint64_t address,
                                int64_t left);

@@ -1,7 +1,7 @@
 /*
  * What the float instructions do. Singles are kept boxed: the upper half of the register all ones; anything else reads
  * as NaN. With nearest rounding and a result that is a number, the host's arithmetic is the same and is used; its flags stay in
- * the host until somebody asks (machine_csr). All else is softfloat's.
+ * the host until somebody asks (machine.c). All else is softfloat's.
  */
 #include "trace/run.h"
 #include "trace/host_float.h"

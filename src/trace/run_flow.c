@@ -15,8 +15,8 @@ const struct op *machine_leave(struct machine *m, enum leave why, uint64_t pc, i
     return NULL;
 }
 
-const struct op *machine_leave_link(struct machine *m, struct block **link, uint64_t pc,
-                                    int64_t left) {
+static SLOW const struct op *leave_link(struct machine *m, struct block **link, uint64_t pc,
+                                        int64_t left) {
     machine_leave(m, LEAVE_LINK, pc, left);
     m->link = link;
     return NULL;
@@ -43,7 +43,7 @@ static inline void account(struct machine *m, int64_t left) {
 #define FOLLOW(block_, pc_)                                                                        \
     do {                                                                                           \
         if (UNLIKELY(!LINKS->block_))                                                              \
-            return machine_leave_link(m, &LINKS->block_, LINKS->pc_, left);                        \
+            return leave_link(m, &LINKS->block_, LINKS->pc_, left);                                \
         ENTER(LINKS->block_);                                                                      \
     } while (0)
 

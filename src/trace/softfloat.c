@@ -31,15 +31,15 @@ static uint64_t fraction_mask(format f) {
     return (1ull << f->fraction) - 1;
 }
 
-uint64_t float_nan(format f) {
+static uint64_t float_nan(format f) {
     return exponent_mask(f) | 1ull << (f->fraction - 1);
 }
 
-bool float_is_nan(format f, uint64_t a) {
+static bool float_is_nan(format f, uint64_t a) {
     return (a & ~sign_bit(f)) > exponent_mask(f);
 }
 
-bool float_is_signaling(format f, uint64_t a) {
+static bool float_is_signaling(format f, uint64_t a) {
     return float_is_nan(f, a) && !(a >> (f->fraction - 1) & 1);
 }
 

@@ -30,9 +30,6 @@ struct float_context {
 };
 
 typedef const struct float_format *format;
-uint64_t float_nan(format f);
-bool float_is_nan(format f, uint64_t a);
-bool float_is_signaling(format f, uint64_t a);
 uint64_t float_add(format f, uint64_t a, uint64_t b, struct float_context *context);
 uint64_t float_subtract(format f, uint64_t a, uint64_t b, struct float_context *context);
 uint64_t float_multiply(format f, uint64_t a, uint64_t b, struct float_context *context);

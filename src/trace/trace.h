@@ -56,7 +56,6 @@ struct function_range functions_find(struct functions *functions, uint64_t addre
 struct text functions_name(const struct functions *functions, uint32_t function); /* as in the file */
 uint64_t functions_start(struct functions *functions, uint32_t function);
 bool functions_is_stub(struct functions *functions, uint32_t function); /* a slot of a PLT: it jumps on to the function it stands for */
-size_t functions_count(const struct functions *functions);
 
 /* ---- trie --------------------------------------------------------------------------------- */
 

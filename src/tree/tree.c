@@ -70,8 +70,7 @@ uint32_t tree_add_event(struct tree *tree, struct text name, struct text unit,
     assert(!tree->whole);
     struct event event = {.name = strings_add(tree->strings, name),
                           .unit = strings_add(tree->strings, unit),
-                          .kind = kind,
-                          .scale = 1};
+                          .kind = kind};
     vector_push(&tree->events, event);
     return (uint32_t)tree->events.count - 1;
 }
@@ -111,9 +110,8 @@ void tree_add_comm(const struct tree *tree, const struct series *series, struct 
 }
 
 uint32_t tree_add_series(struct tree *tree, const struct series *s) {
-    uint64_t hash =
-        hash_mix((uint64_t)s->event << 32 | s->thread, (uint64_t)s->comm << 32 | s->cpu);
-    hash = hash_mix(hash, (uint64_t)s->cgroup << 32 | (uint32_t)s->state << 8 | s->ending);
+    uint64_t hash = hash_mix((uint64_t)s->event << 32 | s->thread,
+                             (uint64_t)s->comm << 32 | (uint32_t)s->state << 8 | s->ending);
     uint32_t id;
     for (struct probe p = index_probe(&tree->series_index, hash);
          (id = index_next(&tree->series_index, &p));)

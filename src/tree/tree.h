@@ -33,8 +33,7 @@ struct event {
     uint32_t name; /* string */
     uint32_t unit; /* string: what a weight counts ("samples", "ns", "cycles", …) */
     enum event_kind kind;
-    bool chains;  /* of a perf.data: recorded with call chains */
-    double scale; /* shown weight = weight × scale; 1 unless the source says otherwise */
+    bool chains; /* of a perf.data: recorded with call chains */
 };
 
 /* One life of a thread: ids are reused, so (pid, tid) may occur more than once. */
@@ -53,16 +52,13 @@ struct series {
     uint32_t event;
     uint32_t thread; /* 0 when the source knows none */
     uint32_t comm;   /* string; 0 when the source knows none */
-    uint32_t cpu;    /* cpu + 1 when asked for, else 0 */
-    uint32_t cgroup; /* string, when asked for, else 0 */
     uint8_t state;
     uint8_t ending;
 };
 
 static inline bool series_equal(const struct series *a, const struct series *b) {
     return a->event == b->event && a->thread == b->thread && a->comm == b->comm &&
-           a->cpu == b->cpu && a->cgroup == b->cgroup && a->state == b->state &&
-           a->ending == b->ending;
+           a->state == b->state && a->ending == b->ending;
 }
 
 /* ---- places in code ----------------------------------------------------------------------- */
