@@ -190,6 +190,12 @@ static inline struct text buffer_text(const struct buffer *buffer) {
 }
 void buffer_release(struct buffer *buffer);
 
+/* ---- sorting ------------------------------------------------------------------------------ */
+
+/* The places of `keys`, all less than `key_count`, by key; equal ones in their order. free() it. Those of key k end at ends[k], unless `ends`
+   is NULL. Costs two passes over the keys, and eight bytes for each there may be. */
+uint32_t *counting_sort(const uint32_t *keys, size_t count, size_t key_count, size_t *ends);
+
 /* ---- hashing ------------------------------------------------------------------------------ */
 
 uint64_t hash_bytes(const void *data, size_t size); /* XXH3 */

@@ -132,24 +132,20 @@ static void build_cells(struct outline_build *b) {
 
 /* ---- in order ---- */
 
-/* Nodes sorted by place, then linked to their parents from the last to the first. */
+/* Nodes sorted by place, then linked to their parents from the last to the first. The root, whose place is 0, is the first of all. */
 static void link_children(const struct outline_build *b, const uint32_t *places, uint32_t *first,
                           uint32_t *next) {
-    size_t count = b->made.count, place_count = b->outline->places.count;
-    size_t *ends = memory_zero(place_count + 1, sizeof *ends);
-    uint32_t *order = memory_resize(NULL, count, sizeof *order);
-    for (size_t i = 1; i < count; i++)
-        ends[places[b->made.items[i].place] + 1]++;
-    for (size_t i = 0; i < place_count; i++)
-        ends[i + 1] += ends[i];
-    for (size_t i = 1; i < count; i++)
-        order[ends[places[b->made.items[i].place]]++] = (uint32_t)i;
-    for (size_t i = count - 1; i-- > 0;) {
+    size_t count = b->made.count;
+    uint32_t *keys = memory_resize(NULL, count, sizeof *keys);
+    for (size_t i = 0; i < count; i++)
+        keys[i] = places[b->made.items[i].place];
+    uint32_t *order = counting_sort(keys, count, b->outline->places.count, NULL);
+    for (size_t i = count; i-- > 1;) {
         uint32_t node = order[i], parent = b->made.items[node].parent;
         next[node] = first[parent];
         first[parent] = node;
     }
-    free(ends);
+    free(keys);
     free(order);
 }
 

@@ -42,27 +42,23 @@ static void entry_take(const struct outline *o, struct entry *entries, const str
     entry->weight -= sample->weight < entry->weight ? sample->weight : entry->weight;
 }
 
-/* By track, in the order that they are in. */
+/* By track, in the order that they are in; those of none come last. */
 static void sort_samples(struct outline *o) {
     const struct tree *tree = o->tree;
-    size_t *ends = memory_zero(o->tracks.count + 1, sizeof *ends);
+    uint32_t none = (uint32_t)o->tracks.count;
+    uint32_t *keys = memory_resize(NULL, tree->samples.count, sizeof *keys);
+    size_t *ends = memory_zero(none + 1, sizeof *ends);
     for (size_t i = 0; i < tree->samples.count; i++) {
         uint32_t track = sample_track(o, &tree->samples.items[i]);
-        if (track != NO_TRACK)
-            ends[track + 1]++;
+        keys[i] = track == NO_TRACK ? none : track;
     }
-    for (size_t i = 0; i < o->tracks.count; i++) {
-        o->tracks.items[i].first_sample = ends[i];
-        o->tracks.items[i].sample_count = ends[i + 1];
-        ends[i + 1] += ends[i];
-    }
-    o->samples = memory_resize(NULL, tree->samples.count + 1, sizeof *o->samples);
-    for (size_t i = 0; i < tree->samples.count; i++) {
-        uint32_t track = sample_track(o, &tree->samples.items[i]);
-        if (track != NO_TRACK)
-            o->samples[ends[track]++] = (uint32_t)i;
+    o->samples = counting_sort(keys, tree->samples.count, none + 1, ends);
+    for (size_t i = 0, start = 0; i < none; start = ends[i++]) {
+        o->tracks.items[i].first_sample = start;
+        o->tracks.items[i].sample_count = ends[i] - start;
     }
     free(ends);
+    free(keys);
 }
 
 /* When what a sample stands for began, where weights are nanoseconds: the wait that it begins, or the time up to it. */

@@ -147,29 +147,25 @@ static size_t flame_rank_names(const struct flame *flame, uint32_t *ranks) {
     return count;
 }
 
-/* A counting sort of all nodes by rank, then each is put in front of its siblings, last rank first. */
+/* All nodes by rank, then each is put in front of its siblings, last rank first. The root, of rank 0, is the first of all. */
 static void flame_order_children(struct flame *flame) {
     size_t count = flame->nodes.count;
     uint32_t *ranks = memory_zero(strings_count(flame->strings) + 1, sizeof *ranks);
     size_t names = flame_rank_names(flame, ranks);
-    uint32_t *places = memory_zero(names + 1, sizeof *places);
-    uint32_t *order = memory_resize(NULL, count, sizeof *order);
-    for (size_t i = 1; i < count; i++)
-        places[ranks[flame->nodes.items[i].name] + 1]++;
-    for (size_t i = 0; i < names; i++)
-        places[i + 1] += places[i];
-    for (size_t i = 1; i < count; i++)
-        order[places[ranks[flame->nodes.items[i].name]]++] = (uint32_t)i;
-    for (size_t i = 0; i < count; i++)
+    uint32_t *keys = memory_resize(NULL, count, sizeof *keys);
+    for (size_t i = 0; i < count; i++) {
+        keys[i] = i ? ranks[flame->nodes.items[i].name] : 0;
         flame->nodes.items[i].first_child = flame->nodes.items[i].next = 0;
-    for (size_t i = count - 1; i-- > 0;) {
+    }
+    uint32_t *order = counting_sort(keys, count, names + 1, NULL);
+    for (size_t i = count; i-- > 1;) {
         struct flame_node *node = &flame->nodes.items[order[i]];
         struct flame_node *parent = &flame->nodes.items[node->parent];
         node->next = parent->first_child;
         parent->first_child = order[i];
     }
     free(ranks);
-    free(places);
+    free(keys);
     free(order);
 }
 
@@ -367,31 +363,29 @@ static void builder_root_cells(struct builder *b, uint32_t root, const uint32_t 
     }
 }
 
-/* Cells root by root: a counting sort. */
+/* Cells root by root; behind them those that are left out, with cell 0, which is none. */
 static void builder_cells(struct builder *b) {
     const struct tree *tree = b->tree;
     uint32_t *roots = memory_zero(tree->series.count, sizeof *roots);
     for (size_t i = 1; i < tree->series.count; i++)
         if (!b->naming->series.items[i].skip && !b->options->reverse)
             roots[i] = builder_root(b, (uint32_t)i);
-    size_t root_count = b->flame->nodes.count, all = 0;
-    size_t *ends = memory_zero(root_count + 1, sizeof *ends);
-    uint32_t *order = memory_resize(NULL, tree->cells.count, sizeof *order);
-    for (size_t i = 1; i < tree->cells.count; i++) {
-        all += builder_has(b, &tree->cells.items[i]);
-        if (builder_takes(b, &tree->cells.items[i]))
-            ends[roots[tree->cells.items[i].series] + 1]++;
+    uint32_t root_count = (uint32_t)b->flame->nodes.count;
+    uint32_t *keys = memory_resize(NULL, tree->cells.count, sizeof *keys);
+    size_t all = 0;
+    for (size_t i = 0; i < tree->cells.count; i++) {
+        const struct cell *cell = &tree->cells.items[i];
+        all += i && builder_has(b, cell);
+        keys[i] = i && builder_takes(b, cell) ? roots[cell->series] : root_count;
     }
-    for (size_t i = 0; i < root_count; i++)
-        ends[i + 1] += ends[i];
-    for (size_t i = 1; i < tree->cells.count; i++)
-        if (builder_takes(b, &tree->cells.items[i]))
-            order[ends[roots[tree->cells.items[i].series]]++] = (uint32_t)i;
+    size_t *ends = memory_zero(root_count + 1, sizeof *ends);
+    uint32_t *order = counting_sort(keys, tree->cells.count, root_count + 1, ends);
     for (size_t i = 0, start = 0; i < root_count; start = ends[i++])
         builder_root_cells(b, (uint32_t)i, order + start, ends[i] - start,
                            ends[i] - start == all);
     free(order);
     free(ends);
+    free(keys);
     free(roots);
 }
 
