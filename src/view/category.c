@@ -4,7 +4,7 @@
  * A rule file has a rule a line, `category: function PATTERN`, `category: object PATTERN` or `category: file PATTERN`, the first
  * that fits wins; `#` begins a comment. The built-in rules are written the same way and read by the same reader.
  */
-#include "view/svg.h"
+#include "view/names.h"
 
 #include <stdlib.h>
 
@@ -271,7 +271,7 @@ static bool take_number(struct text *t) {
 
 /* A frame with its source line is `name:file:line`, from --srcline, or `name (path:line)`, from wick enrich. */
 static struct text file_of(struct text function) {
-    struct text t = svg_shown_name(function);
+    struct text t = name_unmarked(function);
     size_t open = text_find_last(t, '(');
     if (open != SIZE_MAX && text_ends(t, TEXT(")")))
         return text_from(t, open + 1);

@@ -228,7 +228,7 @@ static void json_places(struct html *h, const struct places *places) {
         struct colour c = colour_of_frame(&h->options->colouring, name, object, node->kinds);
         struct text category = categories_of(h->options->categories, name, object, node->kinds);
         buffer_add(json, i ? TEXT(",[") : TEXT("["));
-        buffer_add_json_text(json, svg_shown_name(name));
+        buffer_add_json_text(json, name_unmarked(name));
         buffer_add_char(json, ',');
         buffer_add_json_text(json, object);
         buffer_add_char(json, ',');

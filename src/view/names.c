@@ -159,7 +159,7 @@ static struct naming_entry location_plain(struct names *n, const struct location
         more = end != SIZE_MAX;
         n->namer.name.count = 0;
         buffer_add_frame_name(&n->namer.name, more ? text_upto(rest, end) : rest);
-        if (!n->namer.options->compat_inferno && svg_shown_name(rest).length == rest.length)
+        if (!n->namer.options->compat_inferno && name_unmarked(rest).length == rest.length)
             namer_mark(&n->namer, location->kinds); /* the text may have marked it already */
         namer_push(&n->namer, object, location->kinds);
         rest = more ? text_from(rest, end + 1) : rest;

@@ -36,4 +36,7 @@ bool namer_skips_after(const struct namer *namer, struct text symbol);
 /* `;` would divide a folded line, a line end would end it, and a tab might be taken for the one before the count. */
 void buffer_add_frame_name(struct buffer *buffer, struct text t);
 
+/* Without _[k], _[j], _[i] or _[w] at its end. */
+struct text name_unmarked(struct text name);
+
 #endif

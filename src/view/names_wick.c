@@ -201,3 +201,13 @@ void names_wick(struct namer *namer, const struct named_frame *frame) {
     buffer_add_frame_name(&namer->name, text_upto(symbol, arguments_start(symbol)));
     push_resolved(namer, frame, frame->kinds);
 }
+
+struct text name_unmarked(struct text name) {
+    if (name.length < 4)
+        return name;
+    const char *end = name.data + name.length - 4;
+    bool marked =
+        end[0] == '_' && end[1] == '[' && end[3] == ']' &&
+        memchr("kjiw01", end[2], 6); /* 0 and 1: async-profiler's, by interpreter and compiler */
+    return marked ? text_upto(name, name.length - 4) : name;
+}

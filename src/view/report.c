@@ -260,8 +260,8 @@ void report_free(struct report *report) {
 
 /* ---- writing ---- */
 
-double report_per_cent(const struct report *report, uint64_t weight) {
-    return report->total ? 100.0 * (double)weight / (double)report->total : 0;
+static double share(const struct report *report, uint64_t weight) {
+    return per_cent(weight, report->total);
 }
 
 /* Bare, as the columns are known, unless a user's rule put something into it that would end the field. */
@@ -285,10 +285,10 @@ static void write_csv(struct out *out, const struct report *report) {
         else
             buffer_add_csv(&line, row->name);
         buffer_printf(&line, ",%llu,%.*f", (unsigned long long)row->self, categories ? 2 : 4,
-                      report_per_cent(report, row->self));
+                      share(report, row->self));
         if (!categories)
             buffer_printf(&line, ",%llu,%.4f", (unsigned long long)row->total,
-                          report_per_cent(report, row->total));
+                          share(report, row->total));
         if (functions)
             buffer_add_char(&line, ','), report_add_category(&line, row->category);
         buffer_add_char(&line, '\n');
@@ -392,7 +392,7 @@ static void add_bar_and_category(struct buffer *line, const struct report *repor
                                  const struct report_row *row, bool colours) {
     if (colours)
         buffer_add(line, TEXT("\033[33m"));
-    add_bar(line, report_per_cent(report, report->by == BY_CATEGORY ? row->self : row->total));
+    add_bar(line, share(report, report->by == BY_CATEGORY ? row->self : row->total));
     if (colours)
         buffer_add(line, TEXT("\033[0m"));
     if (report->by == BY_FUNCTION)
@@ -404,8 +404,7 @@ static void text_row(struct buffer *line, const struct report *report, const str
                      const struct report_options *options) {
     struct buffer shown = {0};
     buffer_add_shown(&shown, row->name);
-    buffer_printf(line, "%7.2f %% %7.2f %%  ", report_per_cent(report, row->self),
-                  report_per_cent(report, row->total));
+    buffer_printf(line, "%7.2f %% %7.2f %%  ", share(report, row->self), share(report, row->total));
     if (!is_narrow(options))
         add_bar_and_category(line, report, row, options->colours);
     report_add_cut(line, buffer_text(&shown), name_room(report, options));

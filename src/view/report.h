@@ -2,12 +2,11 @@
 #ifndef WICK_VIEW_REPORT_H
 #define WICK_VIEW_REPORT_H
 
+#include "view/numbers.h"
 #include "view/view.h"
 
 extern const char *const report_titles[]; /* by enum report_by */
 
-/* Of the whole. */
-double report_per_cent(const struct report *report, uint64_t weight);
 /* A category as a CSV field. */
 void report_add_category(struct buffer *line, struct text category);
 /* Cut to `columns` characters. */

@@ -5,7 +5,6 @@
  * a function may spend less and yet have a larger share. Rows stand by how much weight changed, as the picture's colours do.
  */
 #include "view/report.h"
-#include "view/svg.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,15 +25,11 @@ int report_order_change(const void *a, const void *b) {
     return text_compare(x->name, y->name);
 }
 
-static double share(uint64_t part, uint64_t whole) {
-    return whole ? 100.0 * (double)part / (double)whole : 0;
-}
-
 struct shares {
     double before, after;
 };
 static struct shares shares_of(const struct report *report, uint64_t before, uint64_t after) {
-    return (struct shares){share(before, report->total_before), share(after, report->total)};
+    return (struct shares){per_cent(before, report->total_before), per_cent(after, report->total)};
 }
 
 /* "+1.23", "-1.23" or "0.00", never "-0.00". */
@@ -99,25 +94,10 @@ void report_diff_json(struct buffer *text, const struct report *report, const ch
 
 /* ---- text ---- */
 
-void change_add_factor(struct buffer *buffer, uint64_t before, uint64_t after) {
-    if (before == 0 || after == 0) {
-        buffer_add(buffer, before ? TEXT("gone") : after ? TEXT("new") : TEXT(""));
-        return;
-    }
-    double factor = (double)after / (double)before;
-    buffer_add(buffer, TEXT("×"));
-    if (factor < 99.995)
-        svg_add_hundredths(buffer, factor);
-    else if (factor < 0x1p63)
-        buffer_add_u64(buffer, (uint64_t)(factor + 0.5));
-    else
-        buffer_add(buffer, TEXT("2^63"));
-}
-
 /* Six columns; ×, which has one, takes two bytes. */
 static void add_factor(struct buffer *line, uint64_t before, uint64_t after) {
     struct buffer text = {0};
-    change_add_factor(&text, before, after);
+    buffer_add_factor(&text, before, after);
     bool sign = before && after;
     buffer_printf(line, "%*.*s", 6 + sign, TEXT_ARGS(buffer_text(&text)));
     buffer_release(&text);
@@ -157,8 +137,10 @@ static void write_sum(struct out *out, const struct report *report) {
     struct buffer sum = {0};
     buffer_printf(&sum, "%llu before, %llu after", (unsigned long long)report->total_before,
                   (unsigned long long)report->total);
-    if (report->total_before && report->total)
-        buffer_add(&sum, TEXT(", ")), change_add_factor(&sum, report->total_before, report->total);
+    if (report->total_before && report->total) {
+        buffer_add(&sum, TEXT(", "));
+        buffer_add_factor(&sum, report->total_before, report->total);
+    }
     buffer_add(&sum, TEXT(": "));
     buffer_add_shown(&sum, report->unit);
     buffer_add(&sum, TEXT(" in all\n"));

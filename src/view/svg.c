@@ -101,7 +101,7 @@ static struct text escaped_name(struct drawing *d, uint32_t id) {
     struct piece *piece = &d->pieces[id];
     if (piece->length == 0) {
         piece->start = d->escaped.count;
-        svg_add_xml(&d->escaped, svg_shown_name(strings_get(d->flame->strings, id)));
+        svg_add_xml(&d->escaped, name_unmarked(strings_get(d->flame->strings, id)));
         piece->length = d->escaped.count - piece->start;
         piece->lossy = svg_is_lossy(strings_get(d->flame->strings, id));
     }
@@ -116,16 +116,12 @@ static uint64_t shown_count(const struct drawing *d, uint64_t weight) {
     return scaled < 0 ? 0 : scaled >= 0x1p64 ? UINT64_MAX : (uint64_t)scaled;
 }
 
-static double percent(uint64_t part, uint64_t whole) {
-    return whole ? 100.0 * (double)part / (double)whole : 0;
-}
-
 static void add_per_cent(struct drawing *d, const struct flame_node *node, uint64_t part,
                          uint64_t whole) {
     if (node == d->flame->nodes.items && part == whole)
         buffer_add(d->buffer, TEXT("100"));
     else
-        svg_add_hundredths(d->buffer, percent(part, whole));
+        buffer_add_hundredths(d->buffer, per_cent(part, whole));
     buffer_add_char(d->buffer, '%');
 }
 
@@ -134,7 +130,7 @@ static void add_points(struct drawing *d, double before, double after) {
     double points = fabs(after - before);
     if (points >= 0.005)
         buffer_add_char(d->buffer, after > before ? '+' : '-');
-    svg_add_hundredths(d->buffer, points);
+    buffer_add_hundredths(d->buffer, points);
     buffer_add(d->buffer, TEXT(" points"));
 }
 
@@ -142,22 +138,22 @@ static void add_points(struct drawing *d, double before, double after) {
 static void add_change(struct drawing *d, const struct flame_node *node) {
     const struct flame_node *root = d->flame->nodes.items;
     buffer_add(d->buffer, TEXT("; was "));
-    svg_add_grouped(d->buffer, shown_count(d, node->total_before));
+    buffer_add_grouped(d->buffer, shown_count(d, node->total_before));
     buffer_add(d->buffer, TEXT(", "));
     add_per_cent(d, node, node->total_before, root->total_before);
     buffer_add(d->buffer, TEXT(": "));
-    add_points(d, percent(node->total_before, root->total_before),
-               percent(node->total, root->total));
+    add_points(d, per_cent(node->total_before, root->total_before),
+               per_cent(node->total, root->total));
     if (!node->total && !node->total_before)
         return;
     buffer_add(d->buffer, TEXT(", "));
-    change_add_factor(d->buffer, node->total_before, node->total);
+    buffer_add_factor(d->buffer, node->total_before, node->total);
 }
 
 static void add_counts(struct drawing *d, const struct flame_node *node) {
     uint64_t whole = d->flame->is_diff ? d->flame->nodes.items[0].total : d->total;
     buffer_add(d->buffer, TEXT(" ("));
-    svg_add_grouped(d->buffer, shown_count(d, node->total));
+    buffer_add_grouped(d->buffer, shown_count(d, node->total));
     buffer_add_char(d->buffer, ' ');
     svg_add_xml(d->buffer, d->unit);
     buffer_add(d->buffer, TEXT(", "));
@@ -257,7 +253,7 @@ static void add_text(struct drawing *d, const struct flame_node *node, uint64_t 
         return;
     struct text name = node == d->flame->nodes.items
                            ? root_name(d)
-                           : svg_shown_name(strings_get(d->flame->strings, node->name));
+                           : name_unmarked(strings_get(d->flame->strings, node->name));
     buffer_add(b, TEXT("<text x=\""));
     svg_add_place(b, x, d->total, 3, plot);
     buffer_add(b, TEXT("\" y=\""));
@@ -291,7 +287,7 @@ static void add_identity(struct drawing *d, const struct flame_node *node, bool 
         buffer_add(d->buffer, TEXT(" fg:name=\""));
         svg_add_exact(d->buffer, name);
         buffer_add_char(d->buffer, '"');
-    } else if (svg_shown_name(name).length < name.length) {
+    } else if (name_unmarked(name).length < name.length) {
         buffer_add(d->buffer, TEXT(" fg:mark=\""));
         buffer_add_char(d->buffer, name.data[name.length - 2]);
         buffer_add_char(d->buffer, '"');

@@ -2,6 +2,8 @@
 #ifndef WICK_VIEW_SVG_H
 #define WICK_VIEW_SVG_H
 
+#include "view/names.h"
+#include "view/numbers.h"
 #include "view/view.h"
 
 /* What a --nameattr file says of one name. Zero length: nothing. `extra` texts are whole attributes, escaped already. */
@@ -24,19 +26,11 @@ bool svg_is_lossy(struct text t);
 void svg_add_exact(struct buffer *buffer, struct text t);
 /* Cuts whole characters from an end, or both `..` and characters, so that `room` characters are left; empty when nothing of use is. */
 void svg_add_label(struct buffer *buffer, struct text name, size_t room, bool truncate_left);
-/* 1,234,567 */
-void svg_add_grouped(struct buffer *buffer, uint64_t value);
-/* `value` with two decimals, correctly rounded, ties to even, whatever the locale. For 0 ≤ value < 2^50. */
-void svg_add_hundredths(struct buffer *buffer, double value);
-/* "×1.50", or "new", "gone", or nothing where neither side has any. */
-void change_add_factor(struct buffer *buffer, uint64_t before, uint64_t after);
 /* start / whole in per cent, moved right by `pixels` of `width`; the way from start to end. Four decimals, no zeroes at the end. Both
    round edges, not widths: neighbours that share an edge get the same number for it. */
 void svg_add_place(struct buffer *buffer, uint64_t start, uint64_t whole, uint64_t pixels,
                    uint64_t width);
 void svg_add_span(struct buffer *buffer, uint64_t start, uint64_t end, uint64_t whole);
-/* Without _[k], _[j], _[i] or _[w] at its end. */
-struct text svg_shown_name(struct text name);
 
 struct svg_layout {
     uint32_t width, frame_height, font_size;

@@ -1,7 +1,4 @@
-/*
- * Words and numbers of an SVG. Numbers are formatted by hand: printf's would follow the locale, and costs ten times as much
- * in a loop that runs five times a frame.
- */
+/* Words and places of an SVG. Its numbers are formatted by hand: see numbers.c. */
 #include "view/svg.h"
 
 #include "import/import.h"
@@ -92,40 +89,6 @@ void svg_add_label(struct buffer *buffer, struct text name, size_t room, bool tr
     }
 }
 
-void svg_add_grouped(struct buffer *buffer, uint64_t value) {
-    char digits[32];
-    size_t at = sizeof digits, count = 0;
-    do {
-        if (count && count % 3 == 0)
-            digits[--at] = ',';
-        digits[--at] = (char)('0' + value % 10);
-        count++;
-    } while (value /= 10);
-    buffer_add(buffer, (struct text){digits + at, sizeof digits - at});
-}
-
-/* The double is mantissa × 2^-shift exactly, so its hundredths can be rounded as exactly. */
-static uint64_t hundredths(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    int shift = 1075 - (int)(bits >> 52);
-    uint64_t mantissa = (bits & ((1ull << 52) - 1)) | 1ull << 52;
-    if (shift > 63)
-        return 0;
-    __uint128_t scaled = (__uint128_t)mantissa * 100;
-    uint64_t whole = (uint64_t)(scaled >> shift);
-    __uint128_t rest = scaled - ((__uint128_t)whole << shift), half = (__uint128_t)1 << (shift - 1);
-    return whole + (rest > half || (rest == half && whole & 1));
-}
-
-void svg_add_hundredths(struct buffer *buffer, double value) {
-    assert(value >= 0 && value < 0x1p50);
-    uint64_t count = value == 0 ? 0 : hundredths(value);
-    buffer_add_u64(buffer, count / 100);
-    char decimals[] = {'.', (char)('0' + count / 10 % 10), (char)('0' + count % 10)};
-    buffer_add(buffer, (struct text){decimals, sizeof decimals});
-}
-
 static uint64_t millionths(uint64_t part, uint64_t whole) {
     return (uint64_t)(((__uint128_t)part * 1000000 + whole / 2) / whole);
 }
@@ -152,14 +115,4 @@ void svg_add_place(struct buffer *buffer, uint64_t start, uint64_t whole, uint64
 
 void svg_add_span(struct buffer *buffer, uint64_t start, uint64_t end, uint64_t whole) {
     add_millionths(buffer, millionths(end, whole) - millionths(start, whole));
-}
-
-struct text svg_shown_name(struct text name) {
-    if (name.length < 4)
-        return name;
-    const char *end = name.data + name.length - 4;
-    bool marked =
-        end[0] == '_' && end[1] == '[' && end[3] == ']' &&
-        memchr("kjiw01", end[2], 6); /* 0 and 1: async-profiler's, by interpreter and compiler */
-    return marked ? text_upto(name, name.length - 4) : name;
 }

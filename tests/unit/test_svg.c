@@ -328,7 +328,7 @@ static void test_numbers(void **state) {
                  {33.333333, "33.33"}, {99.999, "100.00"}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct buffer buffer = {0};
-        svg_add_hundredths(&buffer, cases[i].value);
+        buffer_add_hundredths(&buffer, cases[i].value);
         assert_int_equal(buffer.count, strlen(cases[i].text));
         assert_memory_equal(buffer.items, cases[i].text, buffer.count);
         buffer_release(&buffer);
