@@ -1,3 +1,4 @@
+/* wick export: a source to a tree with names, and that to another tool's format. */
 #include "cmd/cmd.h"
 
 #include <stdlib.h>
@@ -65,10 +66,7 @@ static const char *title(void) {
 static bool write_to(struct out *out, const struct source *source, struct notes *notes,
                      struct error *error) {
     request.naming.no_comm = true; /* it is the thread's name */
-    request.naming.is_script_text = source->profile == NULL;
-    struct naming *naming = naming_of_tree(source->tree, &request.naming);
-    notes_merge(notes, &source->tree->notes);
-    naming_notes(source->tree, naming, notes);
+    struct naming *naming = make_naming(source, notes);
     notes_sort(notes);
     struct export_options options = {
         .shape = &request.flame,

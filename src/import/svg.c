@@ -67,10 +67,13 @@ static bool parse_change(struct svg_reader *s, struct text t, struct svg_frame *
         s->picture.has_change = true;
         return text_to_double(text_upto(t, per_cent), &frame->change);
     }
-    size_t was = text_starts(t, TEXT("was ")) ? 0 : text_search(t, TEXT("%, was ")) + 3;
-    if (was == 2)
-        return false;
-    t = text_from(t, was + 4);
+    if (!text_starts(t, TEXT("was "))) {
+        size_t was = text_search(t, TEXT("%, was "));
+        if (was == SIZE_MAX)
+            return false;
+        t = text_from(t, was + strlen("%, "));
+    }
+    t = text_from(t, strlen("was "));
     s->picture.has_before = true;
     return take_count(&t, &frame->before) && (t.length == 0 || t.data[0] == ' ');
 }

@@ -54,9 +54,10 @@ static void events_choose_inferno(struct reading *reading) {
     }
 }
 
-/* A tracepoint's payload and a hex dump are taken for frames, and without a time much else is. Where samples have no chain, perf's text has no blank lines, and a line of an
-   event that is not counted, or of no thread (inferno takes the period for one, and what follows for the event), makes inferno skip lines
-   until a blank one. And inlined functions' names depend on the samples before, of other events too: addr2line.h. */
+/* A tracepoint's payload and a hex dump are taken for frames, and without a time much else is. Where samples have no chain, perf's text has
+   no blank lines, and a line of an event that is not counted, or of no thread (inferno takes the period for one, and what follows for
+   the event), makes inferno skip lines until a blank one. And inlined functions' names depend on the samples before, of other events
+   too: addr2line.h. */
 static bool events_need_text(const struct reading *reading) {
     const struct perfdata *data = reading->profile->data;
     size_t chains = 0, lines = 0, others = 0, unwound = 0;
@@ -78,14 +79,14 @@ static bool events_need_text(const struct reading *reading) {
     return (lines && (chains || others)) || (unwound && others);
 }
 
-/* The first attribute that has a sample, so that a leading dummy or bookkeeping event is not "nothing recorded"; and waits are only
-   where there is nothing else. */
 /* Where threads ran is asked for: an event that says so is taken before one that tells of switches, and rather without any sample than
    that a wait is taken for work. */
 static unsigned event_worth(const struct event_seen *seen) {
     return 2 * (seen->role == ROLE_RUNNING) + (seen->samples > 0);
 }
 
+/* The first attribute that has a sample, so that a leading dummy or bookkeeping event is not "nothing recorded"; and waits are only
+   where there is nothing else. */
 static void events_choose_first(struct reading *reading) {
     struct event_seen *first = NULL;
     for (size_t i = 0; i < reading->events.count; i++) {

@@ -428,7 +428,6 @@ static const struct note_kind note_unknown = {
     "unknown-frames", "# frame{|s} with neither symbol nor object {was|were} left out; "
                       "--keep-unknown shows {it|them}"};
 
-/* Each node left out counts once for each sample below it. */
 static bool all_are_named(const struct naming *naming) {
     for (size_t i = 1; i < naming->locations.count; i++)
         if (naming->locations.items[i].count == 0)
@@ -436,6 +435,7 @@ static bool all_are_named(const struct naming *naming) {
     return true;
 }
 
+/* Each node left out counts once for each sample below it. */
 void naming_notes(const struct tree *tree, const struct naming *naming, struct notes *notes) {
     if (all_are_named(naming))
         return;
