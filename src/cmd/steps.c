@@ -1,0 +1,248 @@
+/*
+ * The steps that commands share: from operands to a source, to names, to a flame, and out.
+ */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int fail(const struct error *error) {
+    progress_wipe();
+    fprintf(stderr, "wick: %s\n", error->message);
+    return error->kind ? (int)error->kind : ERROR_INTERNAL;
+}
+
+int fail_usage(const char *command, const char *format, ...) {
+    va_list list;
+    progress_wipe();
+    fputs("wick: ", stderr);
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fprintf(stderr, "; see wick %s --help\n", command);
+    return ERROR_USAGE;
+}
+
+bool reader_is_gone(void) {
+    struct pollfd output = {.fd = STDOUT_FILENO};
+    return poll(&output, 1, 0) == 1 && output.revents & POLLERR;
+}
+
+bool output_open(struct out *out, struct error *error) {
+    const char *path = request.output ? request.output : "-";
+    progress_wipe();
+    bool terminal = strcmp(path, "-") == 0 && isatty(STDOUT_FILENO);
+    if (terminal)
+        progress_hook = NULL;
+    bool fine = out_open(out, path, error);
+    out->guarded = terminal;
+    return fine;
+}
+
+void print_notes(struct notes *notes) {
+    if (request.quiet)
+        return;
+    progress_wipe();
+    notes_sort(notes);
+    struct buffer line = {0};
+    for (size_t i = 0; i < notes->count; i++) {
+        line.count = 0;
+        note_print(&notes->items[i], &line);
+        fprintf(stderr, "wick: %.*s\n", (int)line.count, line.items);
+    }
+    buffer_release(&line);
+}
+
+/* What the recording says of the machine and of how it was made; what it does not say is left out. */
+static void describe_recording(const struct perfdata *data) {
+    struct buffer line = {0};
+    const struct text told[] = {data->arch, data->os_release, data->cpu_desc};
+    buffer_add(&line, TEXT("recorded"));
+    if (data->hostname.length)
+        buffer_printf(&line, " on %.*s", TEXT_ARGS(data->hostname));
+    for (size_t i = 0; i < COUNT_OF(told); i++)
+        if (told[i].length)
+            buffer_printf(&line, ", %.*s", TEXT_ARGS(told[i]));
+    if (data->cpus_online)
+        buffer_printf(&line, ", %u of %u CPUs", data->cpus_online, data->cpus_available);
+    if (data->version.length) /* perf says its number alone */
+        buffer_printf(&line, ", by %s%.*s", data->version.data[0] <= '9' ? "perf " : "",
+                      TEXT_ARGS(data->version));
+    if (data->cmdline.length)
+        buffer_printf(&line, ": %.*s", TEXT_ARGS(data->cmdline));
+    struct buffer shown = {0};
+    buffer_add_shown(&shown, buffer_text(&line));
+    fprintf(stderr, "wick: %.*s\n", TEXT_ARGS(buffer_text(&shown)));
+    buffer_release(&shown);
+    buffer_release(&line);
+}
+
+/* --verbose: what was read, before what is made of it. */
+static void describe_source(const struct source *source) {
+    const struct tree *tree = source->tree;
+    uint64_t samples = 0;
+    for (size_t i = 1; i < tree->cells.count; i++)
+        samples += tree->cells.items[i].samples;
+    for (size_t i = 0; i < source->file_count; i++)
+        fprintf(stderr, "wick: %s: %zu bytes\n", source->files[i].path, source->files[i].size);
+    fprintf(stderr,
+            "wick: %s, %llu samples counted on %zu places in code, %zu stacks, %zu series\n",
+            source->profile  ? "perf.data"
+            : source->format ? source->format->what
+                             : "text",
+            (unsigned long long)samples, tree->locations.count - 1, tree->nodes.count - 1,
+            tree->series.count - 1);
+    if (source->profile) {
+        struct buffer events = {0};
+        describe_recording(source->profile->data);
+        buffer_add_shown(&events, text_of(source->profile->event_names));
+        fprintf(stderr, "wick: %llu samples in the file; events: %.*s\n",
+                (unsigned long long)source->profile->sample_count, TEXT_ARGS(buffer_text(&events)));
+        buffer_release(&events);
+    }
+}
+
+static const struct note_kind note_nothing = {"filters-match-nothing",
+                                              "no sample passes the filters"};
+
+static void add_numbers(struct buffer *text, const char *name, const int32_t *items, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        buffer_printf(text, "%s%s%d", i ? "," : " --", i ? "" : name, items[i]);
+}
+
+/* Whoever mistyped a name wants to see it. */
+static void note_if_nothing_passes(struct tree *tree) {
+    if (!filter_is_set(&request.import.profile.filter))
+        return;
+    for (size_t i = 0; i < tree->cells.count; i++)
+        if (tree->cells.items[i].samples)
+            return;
+    struct buffer text = {0};
+    for (size_t i = 0; i < request.comms.count; i++)
+        buffer_printf(&text, " --comm %s", request.comms.items[i]);
+    add_numbers(&text, "pid ", request.pids.items, request.pids.count);
+    add_numbers(&text, "tid ", request.tids.items, request.tids.count);
+    for (size_t i = 0; i < request.cpus.count; i++)
+        buffer_printf(&text, "%s%u", i ? "," : " --cpu ", request.cpus.items[i]);
+    if (request.import.profile.filter.has_time)
+        buffer_add(&text, TEXT(" --time"));
+    notes_add(&tree->notes, &note_nothing, 1, 0, "%.*s",
+              TEXT_ARGS(text_from(buffer_text(&text), 1)));
+    buffer_release(&text);
+}
+
+/* Nothing would be found there, and nobody would know why. */
+static bool lookups_are_there(struct error *error) {
+    const struct objects_options *objects = &request.import.profile.objects;
+    struct stat status;
+    if (objects->symfs && stat(objects->symfs, &status) != 0)
+        return error_set(error, ERROR_INPUT, "--symfs %s: %s", objects->symfs, strerror(errno));
+    if (objects->symfs && !S_ISDIR(status.st_mode))
+        return error_set(error, ERROR_INPUT, "--symfs %s: is not a directory", objects->symfs);
+    if (objects->kallsyms && access(objects->kallsyms, R_OK) != 0)
+        return error_set(error, ERROR_INPUT, "--kallsyms %s: %s", objects->kallsyms,
+                         strerror(errno));
+    return true;
+}
+
+bool request_open(struct source *source, const char *const *paths, size_t count,
+                  struct error *error) {
+    if (!lookups_are_there(error) || (request.output && !out_check(request.output, error)) ||
+        !source_open(source, paths, count, &request.import, error))
+        return false;
+    note_if_nothing_passes(source->tree);
+    if (request.verbose)
+        describe_source(source);
+    return true;
+}
+
+bool open_source(struct source *source, const char *command, int *status) {
+    static const char *const standard_input[] = {"-"};
+    bool named = request.operands.count > 0;
+    if (!named && isatty(STDIN_FILENO)) {
+        *status = fail_usage(command, "which FILE? (- is standard input)");
+        return false;
+    }
+    struct error error;
+    bool fine = request_open(source, named ? request.operands.items : standard_input,
+                             named ? request.operands.count : 1, &error);
+    if (!fine)
+        *status = fail(&error);
+    return fine;
+}
+
+static const struct note_kind note_no_stack = {"stacks-match-nothing",
+                                               "no stack passes --with and --without"};
+
+typedef struct flame *flame_maker(const struct tree *tree, const struct naming *naming,
+                                  const struct flame_options *options, struct error *error);
+
+struct naming *make_naming(const struct source *source, struct notes *notes) {
+    request.naming.is_script_text = source->profile == NULL;
+    struct naming *naming = naming_of_tree(source->tree, &request.naming);
+    notes_merge(notes, &source->tree->notes);
+    naming_notes(source->tree, naming, notes);
+    return naming;
+}
+
+static struct flame *make(flame_maker *maker, const struct source *source, struct notes *notes,
+                          struct error *error) {
+    struct naming *naming = make_naming(source, notes);
+    struct flame *flame = maker(source->tree, naming, &request.flame, error);
+    naming_free(naming);
+    if (!flame || !stacks_are_chosen())
+        return flame;
+    struct stack_choice choice = {request.with.items, request.without.items, request.with.count,
+                                  request.without.count};
+    struct flame *chosen = flame_of_stacks(flame, &choice, error);
+    if (chosen && chosen->nodes.count == 1)
+        notes_add(notes, &note_no_stack, 1, 0, NULL);
+    flame_free(flame);
+    return chosen;
+}
+
+struct flame *make_flame(const struct source *source, struct notes *notes, struct error *error) {
+    return make(flame_of_tree, source, notes, error);
+}
+
+struct flame *make_chart(const struct source *source, struct notes *notes, struct error *error) {
+    return make(flame_chart_of_tree, source, notes, error);
+}
+
+bool fold_fits(const struct flame *flame, struct error *error) {
+    uint64_t size = fold_size(flame), most = 4ull << 30;
+    if (request.force || size <= most || request.import.compat_inferno)
+        return true;
+    return error_set(
+        error, ERROR_INPUT,
+        "folded text would take %.1f GB: it has every stack in full, and they are up to %u frames "
+        "deep; --fold-recursion or --max-depth N make it smaller, --force writes it",
+        (double)size / 1e9, flame->max_depth);
+}
+
+bool folded_write(const struct flame *flame, struct error *error) {
+    struct out out;
+    struct fold_options options = {.compat_inferno = request.naming.compat_inferno};
+    if (!output_open(&out, error))
+        return false;
+    fold_write(&out, flame, &options);
+    return out_commit(&out, error);
+}
+
+void report_options_settle(struct report_options *options, uint32_t limit, bool csv, bool json,
+                           const char *output) {
+    struct winsize size;
+    const char *no_colour = getenv("NO_COLOR"), *kind = getenv("TERM");
+    bool plain = (no_colour && *no_colour) || !kind || strcmp(kind, "dumb") == 0;
+    bool terminal = !output && isatty(STDOUT_FILENO);
+    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        options->width = size.ws_col;
+    options->colours = terminal && !plain;
+    options->limit = limit;
+    options->format = csv ? REPORT_CSV : json ? REPORT_JSON : REPORT_TEXT;
+}
