@@ -1,7 +1,9 @@
 /*
  * Attaching to processes: every thread there is gets its events, and what it makes from then on inherits them. Whoever is made while they are
- * opened may have none, all or some of them, and can't be asked. So all threads are listed before the first event is opened, and afterwards it is
- * looked who is new: where nobody is, nobody was made; else all is opened again while the target is held still.
+ * opened or turned on may have none, all or some of them, and can't be asked; and as long as an event is off, no record tells of a fork. So all
+ * threads are listed before the first event is opened, and when all are on it is looked who is new: where nobody is, nobody was made; else
+ * all is done again while the target is held still. Who is there is told of before the events are on, for it may end at once; what is recorded
+ * until the file begins is kept in memory.
  */
 #include "record/internal.h"
 
@@ -39,7 +41,7 @@ static bool visit_process(struct recording *r, pid_t pid, bool *found, thread_vi
 
 /* Once its events are open, any target may end. */
 static bool may_end(const struct recording *r, size_t i) {
-    bool opened = r->sink.writer && !thread_lives(r->options->pids[i]);
+    bool opened = r->descriptors.count && !thread_lives(r->options->pids[i]);
     return opened || record_may_vanish(r->options, i);
 }
 
@@ -72,11 +74,40 @@ static bool open_all(struct recording *r, struct error *error) {
     return true;
 }
 
-static bool open_again(struct recording *r, struct error *error) {
+static bool tell_of_all(struct recording *r, struct error *error) {
+    for (size_t i = 0; i < r->options->pid_count; i++)
+        if (!synthesize_process(&r->sink, r->options->pids[i], error))
+            return false;
+    return true;
+}
+
+static bool begin(struct recording *r, struct error *error) {
+    if (!open_all(r, error) || !tell_of_all(r, error))
+        return false;
+    if (!r->options->delay)
+        recording_enable_events(r, true);
+    return true;
+}
+
+static bool begin_again(struct recording *r, struct error *error) {
     recording_close(r);
+    r->sink.early.count = r->sink.kernel_size;
     index_release(&r->seen);
     r->seen = (struct index){0};
-    return open_all(r, error);
+    return begin(r, error);
+}
+
+/* What was mapped or renamed after it was told, and before events were on, is told once more. */
+static bool tell_changes(struct recording *r, struct error *error) {
+    struct buffer *early = &r->sink.early;
+    size_t before = early->count;
+    if (!tell_of_all(r, error))
+        return false;
+    size_t size = early->count - before;
+    if (size <= before - r->sink.kernel_size &&
+        memcmp(early->items + r->sink.kernel_size, early->items + before, size) == 0)
+        early->count = before;
+    return true;
 }
 
 /* ---- who is new ---- */
@@ -87,6 +118,12 @@ static bool may_fork(pid_t tid, uint64_t used_before) {
     return thread_state(tid, &parent) == 'R' && thread_cpu_time(tid) - used_before < FORK_TAKES;
 }
 
+/* A buffer that is full loses records, and we may wait long. */
+static void pause_for(struct recording *r, long nanoseconds) {
+    nanosleep(&(struct timespec){.tv_nsec = nanoseconds}, NULL);
+    recording_drain(r, NULL);
+}
+
 /* False: some have not come that far, for want of a CPU. */
 static bool wait_for_forks(struct recording *r) {
     uint64_t end = monotonic() + PATIENCE;
@@ -94,36 +131,46 @@ static bool wait_for_forks(struct recording *r) {
     for (size_t i = 0; i < r->threads.count; i++)
         used[i] = thread_cpu_time(r->threads.items[i]);
     size_t over = 0;
-    nanosleep(&(struct timespec){.tv_nsec = FORK_TAKES}, NULL);
+    pause_for(r, FORK_TAKES);
     while (over < r->threads.count && monotonic() < end)
         if (may_fork(r->threads.items[over], used[over]))
-            nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
+            pause_for(r, PAUSE);
         else
             over++;
     free(used);
     return over == r->threads.count;
 }
 
+/* Whether records are of anybody who was not listed: it may have ended since, or have lost the parent by which it could be found. */
+static bool anybody_recorded(struct recording *r) {
+    const struct buffer *early = &r->sink.early;
+    struct perf_event_header header;
+    bool found = false;
+    for (size_t at = r->sink.kernel_size; at + sizeof header <= early->count; at += header.size) {
+        const uint8_t *record = (const uint8_t *)early->items + at;
+        memcpy(&header, record, sizeof header);
+        bool sample = header.type == PERF_RECORD_SAMPLE, fork = header.type == PERF_RECORD_FORK;
+        if (!sample && !fork)
+            continue;
+        pid_t pid = (pid_t)load_u32(record + (sample ? r->sink.time_at - 8 : 8));
+        pid_t tid = (pid_t)load_u32(record + (sample ? r->sink.time_at - 4 : 16));
+        if (tid <= 0 || !ids_add(&r->seen, tid))
+            continue;
+        found = true;
+        if (pid == tid)
+            recording_add_child(r, pid);
+    }
+    return found;
+}
+
 /* Whether anybody was made since, or may have been. */
 static bool anybody_new(struct recording *r) {
     bool found, sure = wait_for_forks(r);
-    recording_find_children(r);
-    visit_all(r, &found, NULL, NULL);
-    return found || !sure;
-}
-
-bool attach_open(struct recording *r, struct error *error) {
-    bool refused;
-    if (r->few_files || r->own.no_inherit)
-        return open_again(r, error);
-    if (!open_all(r, error))
-        return false;
-    if (!anybody_new(r))
-        return true;
-    bool fine = with_target_held(r, open_again, &refused, error);
-    if (refused)
-        notes_add(&r->result->notes, &note_unheld, 1, 0, NULL);
-    return fine || refused;
+    found = anybody_recorded(r);
+    found |= recording_find_children(r);
+    bool more;
+    visit_all(r, &more, NULL, NULL);
+    return found || more || !sure;
 }
 
 static bool introduce_visited(struct recording *r, pid_t pid, pid_t tid, struct error *error) {
@@ -134,13 +181,30 @@ static bool introduce_visited(struct recording *r, pid_t pid, pid_t tid, struct 
            synthesize_comm(&r->sink, pid, tid, false, error);
 }
 
-/* Also, what was forked in the moment of enabling may have inherited an event that was off, after the others were turned on: once more. */
-bool attach_introduce(struct recording *r, struct error *error) {
+/* The target can't be held: as good as it goes. Who is new is told of, and what was forked while events were turned on may have inherited some
+   that were off: once more. */
+static bool introduce(struct recording *r, struct error *error) {
     bool found;
-    recording_find_children(r);
+    notes_add(&r->result->notes, &note_unheld, 1, 0, NULL);
+    index_release(&r->seen);
+    r->seen = (struct index){0};
+    for (size_t i = 0; i < r->threads.count; i++)
+        ids_add(&r->seen, r->threads.items[i]);
     if (!visit_all(r, &found, introduce_visited, error))
         return false;
     if (!r->options->delay)
-        recording_enable(r, true);
+        recording_enable_events(r, true);
     return true;
+}
+
+bool attach_open(struct recording *r, struct error *error) {
+    bool refused;
+    if (r->few_files || r->own.no_inherit)
+        return begin_again(r, error);
+    if (!begin(r, error))
+        return false;
+    if (!anybody_new(r))
+        return tell_changes(r, error);
+    bool fine = with_target_held(r, begin_again, &refused, error);
+    return refused ? introduce(r, error) : fine;
 }

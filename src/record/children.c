@@ -74,13 +74,23 @@ static void add_children(struct process_list *list) {
     }
 }
 
+static void take_targets(struct recording *r) {
+    r->own.pids = r->targets.items;
+    r->own.pids_found += r->targets.count - r->own.pid_count;
+    r->own.pid_count = r->targets.count;
+}
+
+void recording_add_child(struct recording *r, pid_t pid) {
+    if (!holds(&r->targets, pid))
+        vector_push(&r->targets, pid);
+    take_targets(r);
+}
+
 bool recording_find_children(struct recording *r) {
     size_t before = r->targets.count;
     if (!r->own.no_inherit && before)
         add_children(&r->targets);
-    r->own.pids = r->targets.items;
-    r->own.pids_found += r->targets.count - r->own.pid_count;
-    r->own.pid_count = r->targets.count;
+    take_targets(r);
     return r->targets.count > before;
 }
 

@@ -53,7 +53,7 @@ static struct held *hold(struct freezer *f, pid_t tid) {
     return &f->threads.items[f->threads.count - 1];
 }
 
-/* True: it was not held before. One that a traced thread has just made is traced already, and stops by itself. */
+/* True: it was not known before. One that a traced thread has just made is traced already, and stops by itself. */
 static bool seize_one(struct freezer *f, pid_t tid) {
     long options = PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
     if (find(f, tid))
@@ -64,7 +64,7 @@ static bool seize_one(struct freezer *f, pid_t tid) {
         f->refused |= errno != ESRCH;
         return false;
     }
-    hold(f, tid);
+    hold(f, tid)->stopped = !thread_lives(tid); /* a zombie never will, and need not */
     return true;
 }
 

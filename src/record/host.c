@@ -85,12 +85,23 @@ static uint64_t node_memory(uint32_t node, const char *what) {
     return kilobytes;
 }
 
+/* "0-1,4": the last number. Targets run, and buffers fill, while all numbers there could be are tried. */
+static uint32_t last_node(void) {
+    char list[400];
+    if (!file_read_small("/sys/devices/system/node/online", list, sizeof list))
+        return 1023;
+    size_t at = strlen(list);
+    while (at && list[at - 1] >= '0' && list[at - 1] <= '9')
+        at--;
+    return (uint32_t)strtoul(list + at, NULL, 10);
+}
+
 static bool put_nodes(struct recording *r, struct error *error) {
     struct buffer bytes = {0};
     char path[100], list[4000];
-    uint32_t count = 0;
+    uint32_t count = 0, last = last_node();
     add_u32(&bytes, 0);
-    for (uint32_t node = 0; node < 1024; node++) {
+    for (uint32_t node = 0; node <= last && node < 1024; node++) {
         snprintf(path, sizeof path, "/sys/devices/system/node/node%u/cpulist", node);
         if (!file_read_small(path, list, sizeof list))
             continue;

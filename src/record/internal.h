@@ -49,6 +49,8 @@ struct ring {
 /* Records on their way to the file; also what is learned from them. */
 struct sink {
     struct perfdata_writer *writer;
+    struct buffer early;  /* records from before there is a writer */
+    size_t kernel_size;    /* of them, the first: what is true whoever the target is */
     struct record_result *result;
     struct strings *paths; /* of files mapped as code */
     VECTOR(struct build_id) ids; /* theirs, as their mappings tell; size 0: they don't, or not all the same */
@@ -102,16 +104,16 @@ bool recording_open(struct recording *r, struct error *error);
 bool recording_open_thread(struct recording *r, pid_t tid, struct error *error);
 bool recording_open_group(struct recording *r, struct error *error); /* into r->group */
 void recording_enable(struct recording *r, bool on);
+void recording_enable_events(struct recording *r, bool on); /* and not BPF */
 void recording_close(struct recording *r);
 bool raise_file_limit(void); /* of open files; false: it was at its highest */
 
 /* event.c: cycles:P, which is as much of :ppp as the machine has. */
 bool event_wants_most_precise(const char *name);
 
-/* attach.c: events on every thread of the processes to attach to and of their descendants; those to come inherit them. */
+/* attach.c: events on every thread of the processes to attach to and of their descendants, turned on unless there is a delay; those to come inherit
+   them. Who was there is told. */
 bool attach_open(struct recording *r, struct error *error);
-/* Threads made after the events were opened and before they were enabled, of which no record tells. */
-bool attach_introduce(struct recording *r, struct error *error);
 
 /* freeze.c: does it while every thread of the target is stopped, so that nobody can fork. `refused`: that can't be had, and nothing was done. */
 bool with_target_held(struct recording *r, bool (*then)(struct recording *, struct error *), bool *refused,
@@ -165,6 +167,7 @@ bool launch_began(struct recording *r, struct error *error); /* … and whether 
 uint64_t monotonic(void);
 /* What both methods begin with. */
 void recording_drop_events(struct recording *r);
+void recording_shape_records(struct recording *r); /* once events are settled: what those made by us have to look like */
 bool recording_begin_file(struct recording *r, struct error *error);
 pid_t status_id(pid_t tid, const char *field); /* Tgid, PPid of /proc/TID/status; 0: it is gone */
 
@@ -188,6 +191,7 @@ bool synthesize_all(struct sink *sink, struct error *error);
 bool sink_records(struct sink *sink, const uint8_t *records, size_t size, struct error *error);
 bool sink_split(struct sink *sink, const uint8_t *first, size_t first_size, const uint8_t *second,
                 size_t second_size, struct error *error);
+bool sink_early(struct sink *sink, struct error *error); /* there is a writer: what came before goes to it */
 bool sink_round(struct sink *sink, struct error *error);
 bool sink_only_names(struct sink *sink); /* from now on: without them the samples that are there would be of no use. False: no more can be written. */
 bool sink_introduce(struct sink *sink, pid_t pid, struct error *error); /* as if it had run before; unless it is known */
@@ -206,6 +210,7 @@ bool write_tracing_data(struct recording *r, struct error *error);
 
 /* children.c: all descendants of the target that there are now become targets, too. True: there were new ones. */
 bool recording_find_children(struct recording *r);
+void recording_add_child(struct recording *r, pid_t pid); /* one of them */
 bool ids_add(struct index *set, pid_t id); /* true: it was not in it */
 char thread_state(pid_t tid, pid_t *parent); /* R, S, D, … as in /proc; 0: it is gone */
 uint64_t thread_cpu_time(pid_t tid); /* nanoseconds, by schedstat; 0: it is gone */

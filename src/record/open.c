@@ -483,6 +483,15 @@ static bool open_with_few_files(struct recording *r, struct error *error) {
     return fine;
 }
 
+/* Before any event is on: to read it takes as long as a small buffer needs to fill. */
+static bool tell_of_kernel(struct recording *r, struct error *error) {
+    recording_shape_records(r);
+    if (!r->events.items[0].attr.exclude_kernel && !synthesize_kernel(&r->sink, error))
+        return false;
+    r->sink.kernel_size = r->sink.early.count;
+    return true;
+}
+
 bool recording_open(struct recording *r, struct error *error) {
     size_t wanted = r->options->buffer_size ? r->options->buffer_size
                     : geteuid() == 0        ? RING_ROOT
@@ -498,7 +507,7 @@ bool recording_open(struct recording *r, struct error *error) {
                              "event %s: with -%c nothing is left of it to be sampled", event->name,
                              r->options->user_only ? 'u' : 'k');
     }
-    if (!try_events(r, error))
+    if (!try_events(r, error) || !tell_of_kernel(r, error))
         return false;
     for (size_t i = 0; i < r->cpus.count; i++)
         vector_push(&r->rings, ((struct ring){.cpu = r->cpus.items[i], .descriptor = -1}));
@@ -509,9 +518,13 @@ bool recording_open(struct recording *r, struct error *error) {
     return errno == EMFILE && !r->options->system_wide && open_with_few_files(r, error);
 }
 
+void recording_enable_events(struct recording *r, bool on) {
+    for (size_t i = 0; i < r->descriptors.count; i++)
+        ioctl(r->descriptors.items[i], on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+}
+
 void recording_enable(struct recording *r, bool on) {
     if (r->sums)
         sums_enable(r->sums, on);
-    for (size_t i = 0; i < r->descriptors.count; i++)
-        ioctl(r->descriptors.items[i], on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+    recording_enable_events(r, on);
 }

@@ -353,6 +353,7 @@ static bool run_thread(struct sampler *s) {
 bool record_with_ptrace(struct recording *r, struct error *error) {
     struct sampler s = {.r = r, .error = error, .interval = 1000000000u / r->options->frequency};
     choose_events(&s);
+    recording_shape_records(r);
     raise_file_limit();
     bool fine = recording_begin_file(r, error);
     bool launched = r->child != 0;

@@ -102,6 +102,16 @@ static bool choose_events(struct recording *r, struct error *error) {
     return !options->off_cpu || off_cpu_choose_events(r, error);
 }
 
+void recording_shape_records(struct recording *r) {
+    const struct perf_event_attr *attr = &r->events.items[0].attr;
+    bool identified = attr->sample_type & PERF_SAMPLE_IDENTIFIER;
+    r->sink.time_at = sizeof(struct perf_event_header) + 8 * (identified + 2); /* ip, tid */
+    r->sink.data_mappings = attr->mmap_data;
+    r->sink.trailer_words = (size_t)__builtin_popcountll(
+        attr->sample_type & (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
+                             PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER));
+}
+
 static bool open_output(struct recording *r, struct error *error) {
     bool stream = strcmp(r->options->output, "-") == 0;
     r->output = stream ? STDOUT_FILENO
@@ -124,13 +134,6 @@ static bool open_output(struct recording *r, struct error *error) {
     free(events);
     if (r->sink.writer)
         perfdata_reserve(r->sink.writer, RESERVE);
-    bool identified = r->events.items[0].attr.sample_type & PERF_SAMPLE_IDENTIFIER;
-    r->sink.time_at = sizeof(struct perf_event_header) + 8 * (identified + 2); /* ip, tid */
-    r->sink.data_mappings = r->events.items[0].attr.mmap_data;
-    r->sink.trailer_words = (size_t)__builtin_popcountll(
-        r->events.items[0].attr.sample_type &
-        (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
-         PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER));
     return r->sink.writer != NULL;
 }
 
@@ -153,15 +156,11 @@ static pid_t process_of(pid_t tid) {
     return pid ? pid : tid;
 }
 
+/* Who was there, unless that was told when it was attached to. */
 static bool synthesize(struct recording *r, struct error *error) {
     const struct record_options *options = r->options;
-    if (!r->events.items[0].attr.exclude_kernel && !synthesize_kernel(&r->sink, error))
-        return false;
     if (options->system_wide)
         return synthesize_all(&r->sink, error);
-    for (size_t i = 0; i < options->pid_count; i++)
-        if (!synthesize_process(&r->sink, options->pids[i], error))
-            return false;
     for (size_t i = 0; i < options->tid_count; i++)
         if (!synthesize_process(&r->sink, process_of(options->tids[i]), error))
             return false;
@@ -341,13 +340,12 @@ static bool perf_run(struct recording *r, struct error *error) {
 }
 
 static bool record_with_perf(struct recording *r, struct error *error) {
-    if (!recording_begin_file(r, error) || !synthesize(r, error) || !sink_round(&r->sink, error))
+    if (!recording_begin_file(r, error) || !sink_early(&r->sink, error) || !synthesize(r, error) ||
+        !sink_round(&r->sink, error))
         return false;
     r->result->started_ns = now_ns(CLOCK_REALTIME);
     if ((!r->options->command || r->options->system_wide) && !r->options->delay)
         recording_enable(r, true);
-    if (r->options->pid_count && !attach_introduce(r, error))
-        return false;
     if (r->sums && !r->options->delay)
         sums_enable(r->sums, true); /* it leaves out what happens before the exec */
     return perf_run(r, error);
@@ -366,12 +364,14 @@ static bool choose_method(struct recording *r, struct error *error) {
     if (!r->refused || r->method == METHOD_PERF || !ptrace_can(r, &unused))
         return false;
     recording_close(r);
+    r->sink.early.count = 0;
     notes_release(&r->result->notes); /* what had to be given up does not matter any more */
     r->method = METHOD_PTRACE;
     return true;
 }
 
-/* Whoever empties the buffers has little to do, but must not come late: where it is allowed, this thread goes first. Gives what was. */
+/* Whoever empties the buffers, or holds the target, has little to do, but must not come late: where it is allowed, this thread goes first. Gives
+   what was. */
 static int priority_raise(void) {
     errno = 0;
     int before = getpriority(PRIO_PROCESS, 0);
@@ -380,14 +380,19 @@ static int priority_raise(void) {
     return before;
 }
 
-static bool record(struct recording *r, struct error *error) {
-    if (!choose_cpus(r, error) || !choose_events(r, error) ||
-        (r->options->command && !launch(r, error)) || !choose_method(r, error))
+static bool open_and_record(struct recording *r, struct error *error) {
+    if (!choose_method(r, error))
         return false;
     r->result->started_ns = now_ns(CLOCK_REALTIME);
-    int priority = priority_raise();
-    bool fine =
-        r->method == METHOD_PTRACE ? record_with_ptrace(r, error) : record_with_perf(r, error);
+    return r->method == METHOD_PTRACE ? record_with_ptrace(r, error) : record_with_perf(r, error);
+}
+
+static bool record(struct recording *r, struct error *error) {
+    if (!choose_cpus(r, error) || !choose_events(r, error) ||
+        (r->options->command && !launch(r, error)))
+        return false;
+    int priority = priority_raise(); /* the child, which was launched, has its own */
+    bool fine = open_and_record(r, error);
     end_child(r);
     setpriority(PRIO_PROCESS, 0, priority);
     r->result->ended_ns = now_ns(CLOCK_REALTIME);

@@ -24,6 +24,7 @@ bool sink_introduce(struct sink *sink, pid_t pid, struct error *error) {
 
 void sink_release(struct sink *sink) {
     index_release(&sink->processes);
+    buffer_release(&sink->early);
     perfdata_writer_free(sink->writer);
     strings_free(sink->paths);
     vector_release(&sink->ids);
@@ -167,6 +168,11 @@ static bool write_names(struct sink *sink, const uint8_t *first, size_t first_si
 bool sink_split(struct sink *sink, const uint8_t *first, size_t first_size, const uint8_t *second,
                 size_t second_size, struct error *error) {
     sink->wrote = true;
+    if (!sink->writer) {
+        buffer_add(&sink->early, (struct text){(const char *)first, first_size});
+        buffer_add(&sink->early, (struct text){(const char *)second, second_size});
+        return true;
+    }
     if (sink->only_names)
         return write_names(sink, first, first_size, second, second_size, error);
     bool fine = perfdata_write_split(sink->writer, first, first_size, second, second_size, error);
@@ -180,8 +186,15 @@ bool sink_records(struct sink *sink, const uint8_t *records, size_t size, struct
     return sink_split(sink, records, size, NULL, 0, error);
 }
 
+bool sink_early(struct sink *sink, struct error *error) {
+    bool fine = !sink->early.count || sink_records(sink, (const uint8_t *)sink->early.items,
+                                                   sink->early.count, error);
+    buffer_release(&sink->early);
+    return fine;
+}
+
 bool sink_round(struct sink *sink, struct error *error) {
-    if (!sink->wrote || sink->no_rounds)
+    if (!sink->wrote || sink->no_rounds || !sink->writer)
         return true;
     sink->wrote = false;
     return perfdata_write_round(sink->writer, error);
