@@ -1,5 +1,5 @@
 /*
- * Attaching to processes: every thread there is gets its events, and what it makes from then on inherits them. Whoever is made while they are
+ * Attaching to processes and threads: every thread there is gets its events, and what it makes from then on inherits them. Whoever is made while they are
  * opened or turned on may have none, all or some of them, and can't be asked; and as long as an event is off, no record tells of a fork. So all
  * threads are listed before the first event is opened, and when all are on it is looked who is new: where nobody is, nobody was made; else
  * all is done again while the target is held still. Who is there is told of before the events are on, for it may end at once; what is recorded
@@ -62,12 +62,46 @@ static bool list_visited(struct recording *r, pid_t pid, pid_t tid, struct error
     return true;
 }
 
+/* Those that were named alone. */
+static bool list_threads(struct recording *r, struct error *error) {
+    for (size_t i = 0; i < r->options->tid_count; i++) {
+        pid_t tid = r->options->tids[i];
+        if (!thread_lives(tid))
+            return error_set(error, ERROR_INPUT, "thread %d: there is none", tid);
+        if (ids_add(&r->seen, tid))
+            vector_push(&r->threads, tid);
+    }
+    return true;
+}
+
+/* Who makes a thread can't be seen: whether anybody is new in the processes of threads that were named alone. */
+static bool look_around(struct recording *r) {
+    struct process_list processes = {0};
+    bool found = false;
+    for (size_t i = 0; i < r->options->tid_count; i++)
+        vector_push(&processes, process_of(r->options->tids[i]));
+    if (processes.count)
+        processes_add_children(&processes);
+    for (size_t i = 0; i < processes.count; i++) {
+        DIR *directory = tasks_open(processes.items[i], NULL);
+        for (struct dirent *entry; directory && (entry = readdir(directory));) {
+            pid_t tid = atoi(entry->d_name);
+            found |= tid > 0 && ids_add(&r->around, tid);
+        }
+        if (directory)
+            closedir(directory);
+    }
+    vector_release(&processes);
+    return found;
+}
+
 /* Nobody who was there before the first event was opened can have inherited any. */
 static bool open_all(struct recording *r, struct error *error) {
     bool found;
     r->threads.count = 0;
-    if (!visit_all(r, &found, list_visited, error))
+    if (!visit_all(r, &found, list_visited, error) || !list_threads(r, error))
         return false;
+    look_around(r);
     for (size_t i = 0; i < r->threads.count; i++)
         if (!recording_open_thread(r, r->threads.items[i], error))
             return false;
@@ -77,6 +111,9 @@ static bool open_all(struct recording *r, struct error *error) {
 static bool tell_of_all(struct recording *r, struct error *error) {
     for (size_t i = 0; i < r->options->pid_count; i++)
         if (!synthesize_process(&r->sink, r->options->pids[i], error))
+            return false;
+    for (size_t i = 0; i < r->options->tid_count; i++)
+        if (!synthesize_process(&r->sink, process_of(r->options->tids[i]), error))
             return false;
     return true;
 }
@@ -104,7 +141,7 @@ static bool tell_changes(struct recording *r, struct error *error) {
     if (!tell_of_all(r, error))
         return false;
     size_t size = early->count - before;
-    if (size <= before - r->sink.kernel_size &&
+    if (size && size <= before - r->sink.kernel_size &&
         memcmp(early->items + r->sink.kernel_size, early->items + before, size) == 0)
         early->count = before;
     return true;
@@ -150,14 +187,14 @@ static bool anybody_recorded(struct recording *r) {
         const uint8_t *record = (const uint8_t *)early->items + at;
         memcpy(&header, record, sizeof header);
         bool sample = header.type == PERF_RECORD_SAMPLE, fork = header.type == PERF_RECORD_FORK;
-        if (!sample && !fork)
+        if (!sample && (!fork || !load_u64(record + 24))) /* at no time: told by us */
             continue;
         pid_t pid = (pid_t)load_u32(record + (sample ? r->sink.time_at - 8 : 8));
         pid_t tid = (pid_t)load_u32(record + (sample ? r->sink.time_at - 4 : 16));
         if (tid <= 0 || !ids_add(&r->seen, tid))
             continue;
         found = true;
-        if (pid == tid)
+        if (pid == tid && r->options->pid_count)
             recording_add_child(r, pid);
     }
     return found;
@@ -168,6 +205,7 @@ static bool anybody_new(struct recording *r) {
     bool found, sure = wait_for_forks(r);
     found = anybody_recorded(r);
     found |= recording_find_children(r);
+    found |= look_around(r);
     bool more;
     visit_all(r, &more, NULL, NULL);
     return found || more || !sure;

@@ -57,7 +57,7 @@ bool thread_lives(pid_t tid) {
 }
 
 /* Never ourselves, even below the target. Ids grow, so one turn finds most; children of processes with larger ids need another. */
-static void add_children(struct process_list *list) {
+void processes_add_children(struct process_list *list) {
     for (bool found = true; found;) {
         DIR *directory = opendir("/proc");
         found = false;
@@ -89,7 +89,7 @@ void recording_add_child(struct recording *r, pid_t pid) {
 bool recording_find_children(struct recording *r) {
     size_t before = r->targets.count;
     if (!r->own.no_inherit && before)
-        add_children(&r->targets);
+        processes_add_children(&r->targets);
     take_targets(r);
     return r->targets.count > before;
 }

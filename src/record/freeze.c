@@ -84,6 +84,8 @@ static bool seize_all(struct freezer *f) {
     bool found = false;
     for (size_t i = 0; i < f->r->options->pid_count; i++)
         found |= seize_process(f, f->r->options->pids[i]);
+    for (size_t i = 0; i < f->r->options->tid_count; i++)
+        found |= seize_process(f, process_of(f->r->options->tids[i]));
     return recording_find_children(f->r) || found;
 }
 
@@ -160,10 +162,14 @@ static void *freezer_thread(void *argument) {
 
 /* Whoever waits for wick, or shows what it says, is not stopped. */
 static bool is_above_us(const struct recording *r) {
-    for (pid_t pid = getppid(); pid > 0; pid = status_id(pid, "PPid"))
+    for (pid_t pid = getppid(); pid > 0; pid = status_id(pid, "PPid")) {
         for (size_t i = 0; i < r->options->pid_count; i++)
             if (r->options->pids[i] == pid)
                 return true;
+        for (size_t i = 0; i < r->options->tid_count; i++)
+            if (process_of(r->options->tids[i]) == pid)
+                return true;
+    }
     return false;
 }
 

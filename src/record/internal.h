@@ -78,6 +78,7 @@ struct recording {
     struct process_list targets; /* own.pids */
     struct process_list threads; /* of the targets, all that there were before the first event was opened */
     struct index seen; /* the same, and those that came later and were found */
+    struct index around; /* all threads of the processes of threads that were named alone, and of their children */
     struct record_result *result;
     enum record_off_cpu off_cpu; /* as settled: never AUTO */
     struct sums *sums;         /* with BPF */
@@ -169,6 +170,7 @@ uint64_t monotonic(void);
 void recording_drop_events(struct recording *r);
 void recording_shape_records(struct recording *r); /* once events are settled: what those made by us have to look like */
 bool recording_begin_file(struct recording *r, struct error *error);
+pid_t process_of(pid_t tid);
 pid_t status_id(pid_t tid, const char *field); /* Tgid, PPid of /proc/TID/status; 0: it is gone */
 
 /* ptrace.c: without perf events. */
@@ -210,6 +212,7 @@ bool write_tracing_data(struct recording *r, struct error *error);
 
 /* children.c: all descendants of the target that there are now become targets, too. True: there were new ones. */
 bool recording_find_children(struct recording *r);
+void processes_add_children(struct process_list *list);
 void recording_add_child(struct recording *r, pid_t pid); /* one of them */
 bool ids_add(struct index *set, pid_t id); /* true: it was not in it */
 char thread_state(pid_t tid, pid_t *parent); /* R, S, D, … as in /proc; 0: it is gone */

@@ -433,16 +433,7 @@ static bool open_targets(struct recording *r, struct error *error) {
         return recording_open_thread(r, -1, error);
     if (r->child)
         return recording_open_thread(r, r->child, error);
-    if (options->pid_count && !attach_open(r, error))
-        return false;
-    for (size_t i = 0; i < options->tid_count; i++) {
-        if (!thread_lives(options->tids[i]))
-            return error_set(error, ERROR_INPUT, "thread %d: there is none", options->tids[i]);
-        if (ids_add(&r->seen, options->tids[i]) &&
-            !recording_open_thread(r, options->tids[i], error))
-            return false;
-    }
-    return true;
+    return attach_open(r, error);
 }
 
 static size_t power_of_two(size_t size) {

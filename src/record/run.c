@@ -151,20 +151,9 @@ pid_t status_id(pid_t tid, const char *field) {
     return id;
 }
 
-static pid_t process_of(pid_t tid) {
+pid_t process_of(pid_t tid) {
     pid_t pid = status_id(tid, "Tgid");
     return pid ? pid : tid;
-}
-
-/* Who was there, unless that was told when it was attached to. */
-static bool synthesize(struct recording *r, struct error *error) {
-    const struct record_options *options = r->options;
-    if (options->system_wide)
-        return synthesize_all(&r->sink, error);
-    for (size_t i = 0; i < options->tid_count; i++)
-        if (!synthesize_process(&r->sink, process_of(options->tids[i]), error))
-            return false;
-    return true;
 }
 
 /* ---- while it runs ---- */
@@ -340,7 +329,8 @@ static bool perf_run(struct recording *r, struct error *error) {
 }
 
 static bool record_with_perf(struct recording *r, struct error *error) {
-    if (!recording_begin_file(r, error) || !sink_early(&r->sink, error) || !synthesize(r, error) ||
+    if (!recording_begin_file(r, error) || !sink_early(&r->sink, error) ||
+        (r->options->system_wide && !synthesize_all(&r->sink, error)) ||
         !sink_round(&r->sink, error))
         return false;
     r->result->started_ns = now_ns(CLOCK_REALTIME);
@@ -420,6 +410,7 @@ static void recording_release(struct recording *r) {
     vector_release(&r->targets);
     vector_release(&r->threads);
     index_release(&r->seen);
+    index_release(&r->around);
     sink_release(&r->sink);
     if (r->output > STDOUT_FILENO)
         close(r->output);

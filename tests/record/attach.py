@@ -2,6 +2,7 @@
 import os
 import re
 import signal
+import struct
 import subprocess
 import time
 
@@ -91,6 +92,67 @@ def family():
     say(status == 0 and members and not missing, "attach by ptrace while it forks/none is missing", f"{status}, {missing[:10]} of {len(members)}: {said}")
 
 
+FORK, COMM, SAMPLE, IDENTIFIER = 7, 3, 9, 1 << 16
+TRAILER = 2 | 4 | 64 | 128 | 512 | IDENTIFIER  # of sample_type: what stands behind records that are no samples; the time is the second
+
+
+def tellers(data):
+    """(time, pid, tid, whether it is a sample) of all samples, forks and comms."""
+    attr_at, _, data_at, size = struct.unpack_from("<4Q", data, 24)
+    kind = struct.unpack_from("<Q", data, attr_at + 24)[0]
+    at, trailer, tid_at = data_at, bin(kind & TRAILER).count("1"), 24 if kind & IDENTIFIER else 16
+    while at < data_at + size:
+        what, _, length = struct.unpack_from("<IHH", data, at)
+        if what == SAMPLE:
+            yield struct.unpack_from("<Q", data, at + tid_at + 8) + struct.unpack_from("<ii", data, at + tid_at) + (True,)
+        elif what in (FORK, COMM):
+            time_at = at + 24 if what == FORK else at + length - 8 * (trailer - 1)
+            pid, tid = struct.unpack_from("<i4xi" if what == FORK else "<ii", data, at + 8)
+            yield struct.unpack_from("<Q", data, time_at) + (pid, tid, False)
+        at += length
+
+
+def untold(path):
+    """Threads with samples, and those of them that no record told of by then."""
+    with open(os.path.join(WORK, path), "rb") as file:
+        records = sorted(tellers(file.read()), key=lambda record: (record[0], record[3]))
+    told, sampled, missing = set(), set(), set()
+    for _, pid, tid, is_sample in records:
+        if not is_sample:
+            told.add((pid, tid))
+        elif tid > 0:
+            sampled.add((pid, tid))
+            missing |= {(pid, tid)} - told
+    return sampled, missing
+
+
+def broods():
+    """Whoever is sampled has been told of, however short its life, and though it was made while wick attached."""
+    subprocess.run(["gcc", "-O1", "-g", "-pthread", os.path.join(PROGRAMS, "brood.c"), "-o", "brood"], cwd=WORK, check=True)
+    targets = [subprocess.Popen(["./brood"], cwd=WORK, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    try:
+        threads = [target.stdout.readline().strip() for target in targets]
+        whom = [("a process", ["-p", str(targets[0].pid)]), ("two processes", ["-p", ",".join(str(target.pid) for target in targets)]),
+                ("a thread", ["-t", threads[0]])]
+        for name, words in whom:
+            results = []
+            for _ in range(6):
+                if os.path.exists(os.path.join(WORK, "brood.data")):
+                    os.unlink(os.path.join(WORK, "brood.data"))
+                recorder = subprocess.Popen([WICK, "record", "-q", "-e", "cpu-clock", "-c", "100000", "-g", "none", *words, "-o", "brood.data"], cwd=WORK,
+                                            stderr=subprocess.PIPE, text=True)
+                wait_for_bytes("brood.data", 50000, recorder)
+                recorder.send_signal(signal.SIGINT)
+                said = recorder.communicate(timeout=120)[1]
+                sampled, missing = untold("brood.data") if recorder.returncode == 0 else ((), ())
+                results.append((recorder.returncode, len(sampled), sorted(missing)[:3], said))
+            say(all(status == 0 and count > 3 and not missing for status, count, missing, _ in results), f"attach to families, {name}/all have names", results)
+    finally:
+        for target in targets:
+            target.kill()
+            target.communicate()
+
+
 def unharmed():
     """Who is held still for a moment does not feel it: no wait is cut short, and no status is other than it was."""
     stop = os.path.join(WORK, "stop")
@@ -149,5 +211,5 @@ def twice():
 
 def all_parts():
     subprocess.run(["gcc", "-O1", "-g", "-pthread", os.path.join(PROGRAMS, "family.c"), "-o", "family"], cwd=WORK, check=True)
-    for part in (not_itself, family, unharmed, outlived, zombies, twice):
+    for part in (not_itself, family, broods, unharmed, outlived, zombies, twice):
         part()
