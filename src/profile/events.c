@@ -19,6 +19,10 @@ static const struct note_kind note_waits = {
     "waits-recorded",
     "# sample{ says|s say} where threads waited: --off-cpu shows that, --wall both in one graph"};
 
+static const struct note_kind note_switches = {
+    "switches-counted",
+    "# switch{ was|es were} counted: --off-cpu shows for how long threads waited"};
+
 static struct text event_inferno_key(struct text name) {
     size_t colon = text_find(name, ':');
     return colon == SIZE_MAX ? name : text_upto(name, colon);
@@ -199,6 +203,12 @@ static bool events_choose_times(struct reading *reading, struct error *error) {
     return true;
 }
 
+/* Who names events, or asks for what another program makes of them, knows what is counted. */
+static bool is_named(const struct profile_options *options) {
+    return options->all_events || options->compat_perf || options->compat_inferno ||
+           options->filter.event_count;
+}
+
 static void events_add(struct reading *reading) {
     struct profile *profile = reading->profile;
     struct buffer names = {0};
@@ -211,6 +221,9 @@ static void events_add(struct reading *reading) {
             profile->tree->events.items[seen->id].chains =
                 event->sample_type & PERF_SAMPLE_CALLCHAIN;
             buffer_printf(&names, "%s%.*s", names.count ? ", " : "", TEXT_ARGS(event->name));
+            if (seen->role == ROLE_SWITCH && seen->samples && !is_named(reading->options))
+                notes_add(&profile->tree->notes, &note_switches, seen->samples, i, "%.*s",
+                          TEXT_ARGS(event->name));
         } else if (seen->samples && (seen->role == ROLE_SWITCH || seen->role == ROLE_WAIT)) {
             notes_add(&profile->tree->notes, &note_waits, seen->samples, i, "%.*s",
                       TEXT_ARGS(event->name));

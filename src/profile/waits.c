@@ -19,6 +19,9 @@ static bool each_counts(const struct perfdata_event *event) {
     return event->sample_period == 1 && !(event->flags >> ATTRIBUTE_FREQUENCY & 1);
 }
 
+static const struct note_kind note_only_waits = {
+    "only-waits", "only where threads waited was recorded: shown in nanoseconds, as by --off-cpu"};
+
 static bool name_is(const struct perfdata_event *event, const char *name) {
     struct text t = event->name;
     return text_starts(t, text_of(name)) &&
@@ -109,9 +112,11 @@ bool waits_begin(struct reading *reading, struct error *error) {
     reading->filter = options->filter;
     bool as_it_is = options->all_events || options->compat_perf || options->compat_inferno ||
                     options->filter.event_count;
-    if (options->times == TIMES_RUNNING && found.waits && !found.running && !found.switches &&
-        !as_it_is)
+    bool tells_waits = found.switches ? found.records : found.waits;
+    if (options->times == TIMES_RUNNING && tells_waits && !found.running && !as_it_is) {
         reading->times = TIMES_WAITING; /* there is nothing else to see */
+        notes_add(&reading->profile->tree->notes, &note_only_waits, 1, 0, NULL);
+    }
     if (reading->times == TIMES_RUNNING)
         return true;
     if (!found.switches && !found.waits && !found.records)
