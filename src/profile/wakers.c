@@ -27,6 +27,7 @@ static uint32_t frame_named(struct tree *tree, uint32_t node, struct text name, 
     return tree_add_node(tree, node, tree_add_location(tree, &location));
 }
 
+/* Also in charts and timelines. What ran and was not sampled is drawn in one piece, at the end of its thread. */
 void waits_add_untold(struct waits *w) {
     struct reading *reading = w->reading;
     struct tree *tree = reading->profile->tree;
@@ -46,7 +47,13 @@ void waits_add_untold(struct waits *w) {
         if (!passes(reading, untold, &series))
             continue;
         uint32_t node = frame_named(tree, 0, on ? TEXT("[not sampled]") : TEXT("[no stack]"), 0);
-        tree_count(tree, node, tree_add_series(tree, &series), !on, untold->weight);
+        uint32_t number = tree_add_series(tree, &series);
+        tree_count(tree, node, number, !on, untold->weight);
+        uint64_t begun = on ? untold->time - untold->weight : untold->time;
+        struct sample sample = {
+            .time = begun, .weight = untold->weight, .node = node, .series = number};
+        sample.cpu = UINT32_MAX;
+        tree_keep_sample(tree, &sample);
     }
 }
 
