@@ -50,10 +50,14 @@ int command_record(int argc, char **argv) {
     bool unread = !fine && strcmp(recording.output, "-") == 0 && reader_is_gone();
     status = fine ? recording_target_status(&result) : unread ? 0 : fail(&error);
     const char *plural = result.samples == 1 ? "" : "s";
+    bool large = result.bytes >= 1000000;
     if (fine && !request.quiet)
-        fprintf(stderr, "wick: %llu sample%s of %s in %s (%.1f MB)\n",
-                (unsigned long long)result.samples, plural, result.events, recording.output,
-                (double)result.bytes / 1e6);
+        fprintf(stderr,
+                large ? "wick: %llu sample%s of %s in %s (%.1f MB)\n"
+                      : "wick: %llu sample%s of %s in %s (%.0f kB)\n",
+                (unsigned long long)result.samples, plural, result.events,
+                strcmp(recording.output, "-") == 0 ? "the stream" : recording.output,
+                (double)result.bytes / (large ? 1e6 : 1e3));
     if (!fine && result.samples && strcmp(recording.output, "-") != 0)
         fprintf(stderr, "wick: what was recorded before that, %llu sample%s, is in %s\n",
                 (unsigned long long)result.samples, plural, recording.output);
