@@ -163,7 +163,9 @@ struct loop {
     VECTOR(struct pollfd) polled; /* rings first, then the targets' pidfds */
     size_t alive;       /* targets that have not ended; SIZE_MAX: there are none to wait for */
     uint64_t enable_at; /* 0: enabled already */
-    uint64_t end_at;    /* UINT64_MAX: open-ended */
+    bool
+        enabled; /* … once: what was just being forked may have inherited events that were off, and is turned on by the second time */
+    uint64_t end_at; /* UINT64_MAX: open-ended */
 };
 
 static void loop_watch(struct loop *loop, pid_t pid) {
@@ -242,7 +244,8 @@ static bool loop_run(struct loop *loop, struct error *error) {
             break;
         if (loop->enable_at && now >= loop->enable_at) {
             recording_enable(r, true);
-            loop->enable_at = 0;
+            loop->enable_at = loop->enabled ? 0 : now + 50000000;
+            loop->enabled = true;
         }
         if (poll(loop->polled.items, loop->polled.count, loop_timeout(loop, now)) < 0 &&
             errno != EINTR)

@@ -46,7 +46,7 @@ def traced_of(members):
     return {tid for _, tid in members if tracer_of(tid)}
 
 
-def record_family(*words):
+def record_family(*words, size=100000):
     """Attaches while processes and threads are made: (all members, those that are traced, the recorder's status, what it said)."""
     family = subprocess.Popen(["./family"], cwd=WORK, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -55,7 +55,7 @@ def record_family(*words):
             os.unlink(os.path.join(WORK, "family.data"))
         recorder = subprocess.Popen([WICK, "record", *words, "-g", "none", "-p", str(family.pid), "-o", "family.data"], cwd=WORK,
                                     stderr=subprocess.PIPE, text=True)
-        wait_for_bytes("family.data", 100000, recorder)
+        wait_for_bytes("family.data", size, recorder)
         deadline = time.monotonic() + 60
         family.send_signal(signal.SIGUSR1)
         members = read_members(family)
