@@ -29,6 +29,7 @@ static const struct note_kind note_throttled = {
     "throttled", "the kernel throttled the sampling # time{|s}: a lower -F avoids it"};
 
 enum { PRIORITY = -10 };
+enum { ENABLE_AGAIN = 50000000 }; /* nanoseconds */
 enum {
     RESERVE = 1 << 20
 }; /* bytes of a disk that is full, for what was mapped: ten thousand mappings */
@@ -163,9 +164,8 @@ struct loop {
     VECTOR(struct pollfd) polled; /* rings first, then the targets' pidfds */
     size_t alive;       /* targets that have not ended; SIZE_MAX: there are none to wait for */
     uint64_t enable_at; /* 0: enabled already */
-    bool
-        enabled; /* … once: what was just being forked may have inherited events that were off, and is turned on by the second time */
-    uint64_t end_at; /* UINT64_MAX: open-ended */
+    bool enabled;       /* … once */
+    uint64_t end_at;    /* UINT64_MAX: open-ended */
 };
 
 static void loop_watch(struct loop *loop, pid_t pid) {
@@ -236,17 +236,21 @@ static bool children_live(const struct recording *r) {
     return live;
 }
 
+/* Twice: what is just being forked may inherit events that are off after its parent's were turned on. */
+static void loop_enable(struct loop *loop, uint64_t now) {
+    recording_enable(loop->r, true);
+    loop->enable_at = loop->enabled ? 0 : now + ENABLE_AGAIN;
+    loop->enabled = true;
+}
+
 static bool loop_run(struct loop *loop, struct error *error) {
     struct recording *r = loop->r;
     while ((loop->alive || children_live(r)) && !interrupted) {
         uint64_t now = monotonic();
         if (now >= loop->end_at)
             break;
-        if (loop->enable_at && now >= loop->enable_at) {
-            recording_enable(r, true);
-            loop->enable_at = loop->enabled ? 0 : now + 50000000;
-            loop->enabled = true;
-        }
+        if (loop->enable_at && now >= loop->enable_at)
+            loop_enable(loop, now);
         if (poll(loop->polled.items, loop->polled.count, loop_timeout(loop, now)) < 0 &&
             errno != EINTR)
             return error_errno(error, "poll");

@@ -87,6 +87,9 @@ def family():
     say(not missing, "attach while it forks/none is missing", f"{len(missing)} of {len(members)}: {missing[:10]} {said}")
     doubled = [tid for tid, at in times.items() if any(b - a < NEXT_TOUCH for a, b in zip(sorted(at), sorted(at)[1:]))]
     say(not doubled, "attach while it forks/none is counted twice", f"{len(doubled)} of {len(times)}: {doubled[:10]} {said}")
+    members, traced, status, said = record_family("-e", "page-faults", "-c", "1", "--delay", "0.3", size=1000000)
+    missing = set(tid for _, tid in members) - set(touches())
+    say(status == 0 and members and not missing, "attach while it forks, with a delay/none is missing", f"{status}, {list(missing)[:10]} of {len(members)}: {said}")
     members, traced, status, said = record_family("--method", "ptrace")
     missing = [member for member in members if member[1] not in traced]
     say(status == 0 and members and not missing, "attach by ptrace while it forks/none is missing", f"{status}, {missing[:10]} of {len(members)}: {said}")
