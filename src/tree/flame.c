@@ -186,10 +186,11 @@ struct builder {
     const struct flame_options *options;
     struct flame *flame;
     const struct naming_entry *locations; /* what they are called in the series at hand */
-    uint32_t *memo;   /* for each tree node, its flame node under the root labels at hand … */
-    uint64_t *wanted; /* … if its bit is set here */
-    bool all_wanted;  /* there is one root, so that all nodes are on the way to its cells */
+    uint32_t *memo;    /* for each tree node, its flame node under the root labels at hand … */
+    uint64_t *wanted;  /* … if its bit is set here */
+    bool all_wanted;   /* there is one root, so that all nodes are on the way to its cells */
     uint32_t from, to; /* the nodes that are its share */
+    bool *cut;         /* by tree node: its callers are dropped; NULL: no depth is asked for */
     APART;
 };
 
@@ -258,6 +259,10 @@ static void builder_ask_child(const struct builder *b, uint32_t node) {
 
 static void builder_enter(struct builder *b, uint32_t root, uint32_t node) {
     const struct node *n = &b->tree->nodes.items[node];
+    if (b->cut) {
+        b->cut[node] = b->cut[n->parent] || b->locations[n->location].cut;
+        root = b->cut[node] ? 0 : root;
+    }
     b->memo[node] = builder_location(b, b->memo[n->parent], root, n->location);
 }
 
@@ -381,8 +386,7 @@ static void builder_cells(struct builder *b) {
     size_t *ends = memory_zero(root_count + 1, sizeof *ends);
     uint32_t *order = counting_sort(keys, tree->cells.count, root_count + 1, ends);
     for (size_t i = 0, start = 0; i < root_count; start = ends[i++])
-        builder_root_cells(b, (uint32_t)i, order + start, ends[i] - start,
-                           ends[i] - start == all);
+        builder_root_cells(b, (uint32_t)i, order + start, ends[i] - start, ends[i] - start == all);
     free(order);
     free(ends);
     free(keys);
@@ -399,9 +403,11 @@ static void builder_run(void *context, unsigned thread, size_t item) {
     vector_reserve(&b->flame->nodes, count < NODES_RESERVED ? count : NODES_RESERVED);
     b->memo = memory_table(all, sizeof *b->memo);
     b->wanted = memory_zero(all / 64 + 1, sizeof *b->wanted);
+    b->cut = b->options->max_depth ? memory_zero(all, sizeof *b->cut) : NULL;
     builder_cells(b);
     free(b->memo);
     free(b->wanted);
+    free(b->cut);
 }
 
 static void flame_node_add(struct flame_node *node, const struct flame_node *other) {
