@@ -1,8 +1,9 @@
 /*
- * hot: the ten functions that a profile spent most in, and a flame graph of it.
+ * hot: the ten functions that a profile spent most in, and a flame graph of it; and the profile for another tool, by how the file's name ends.
  *
  *     cc hot.c $(pkg-config --cflags --libs wick) -o hot
  *     ./hot perf.data flamegraph.svg
+ *     ./hot perf.data flamegraph.svg profile.pb.gz
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,13 +53,14 @@ static void print_hot(const struct wick *wick) {
 
 int main(int argc, char **argv) {
     struct wick_error error;
-    const char *paths[] = {argc == 3 ? argv[1] : NULL};
-    if (argc != 3) {
-        fprintf(stderr, "usage: hot PROFILE FLAMEGRAPH.svg\n");
+    if (argc != 3 && argc != 4) {
+        fprintf(stderr, "usage: hot PROFILE FLAMEGRAPH.svg [EXPORTED]\n");
         return 2;
     }
+    const char *paths[] = {argv[1]};
     struct wick *wick = wick_open(paths, 1, NULL, &error);
-    if (!wick || !wick_write_svg(wick, argv[2], NULL, &error)) {
+    if (!wick || !wick_write_svg(wick, argv[2], NULL, &error) ||
+        (argc == 4 && !wick_write_format(wick, NULL, argv[3], NULL, &error))) {
         fprintf(stderr, "hot: %s\n", error.message);
         wick_close(wick);
         return (int)error.kind;

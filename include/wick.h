@@ -1,7 +1,7 @@
 /*
  * wick.h: flame graphs from C.
  *
- * Opens whatever wick can read, gives its call tree by name, and writes the pictures and texts that the program writes.
+ * Opens whatever wick can read, gives its call tree by name, and writes the pictures, texts and other tools' formats that the program writes.
  *
  *     struct wick_error error;
  *     const char *paths[] = {"perf.data"};
@@ -119,6 +119,10 @@ bool wick_write_svg(struct wick *wick, const char *path, const struct wick_pictu
 /* One HTML page with all views and tables. */
 bool wick_write_html(struct wick *wick, const char *path, const struct wick_picture *picture,
                      struct wick_error *error);
+/* For another tool: `format` is called as `wick export --to` has it; NULL: found by how the path ends (".pb.gz", ".speedscope.json", …).
+   `title` is what it calls the profile; NULL: the file that was read. It has times if they were kept, and source lines if they were asked for. */
+bool wick_write_format(struct wick *wick, const char *format, const char *path, const char *title,
+                       struct wick_error *error);
 
 #ifdef __cplusplus
 }

@@ -9,17 +9,12 @@
 static const struct export_format *format;
 static bool no_lines;
 
-static void add_formats(struct buffer *names) {
-    for (const struct export_format *f = export_formats; f->name; f++)
-        buffer_printf(names, "%s%s", f == export_formats ? "" : ", ", f->name);
-}
-
 static bool set_format(const char *value, struct error *error) {
     format = export_format_named(value);
     if (format)
         return true;
     struct buffer names = {0};
-    add_formats(&names);
+    export_add_names(&names);
     error_set(error, ERROR_USAGE, "'%s' is none of %.*s", value, TEXT_ARGS(buffer_text(&names)));
     buffer_release(&names);
     return false;
@@ -56,13 +51,6 @@ static const struct syntax syntax = {
     groups,
 };
 
-/* What the profile is called: the file, without the way to it. */
-static const char *title(void) {
-    const char *path = request.operands.count ? request.operands.items[0] : "-";
-    const char *slash = strrchr(path, '/');
-    return strcmp(path, "-") == 0 ? "standard input" : slash && slash[1] ? slash + 1 : path;
-}
-
 static bool write_to(struct out *out, const struct source *source, struct notes *notes,
                      struct error *error) {
     request.naming.no_comm = true; /* it is the thread's name */
@@ -70,7 +58,7 @@ static bool write_to(struct out *out, const struct source *source, struct notes 
     notes_sort(notes);
     struct export_options options = {
         .shape = &request.flame,
-        .title = title(),
+        .title = export_title(request.operands.count ? request.operands.items[0] : "-"),
         .measure = request.import.profile.times == TIMES_BOTH ? "wall" : NULL,
         .notes = notes,
         .force = request.force,
@@ -100,7 +88,7 @@ static int choose_format(void) {
         format = export_format_of_path(request.output);
     if (!format) {
         struct buffer names = {0};
-        add_formats(&names);
+        export_add_names(&names);
         int status =
             fail_usage("export", "--to which format? one of %.*s", TEXT_ARGS(buffer_text(&names)));
         buffer_release(&names);

@@ -44,6 +44,16 @@ const struct export_format *export_format_of_path(const char *path) {
     return NULL;
 }
 
+void export_add_names(struct buffer *names) {
+    for (const struct export_format *format = export_formats; format->name; format++)
+        buffer_printf(names, "%s%s", format == export_formats ? "" : ", ", format->name);
+}
+
+const char *export_title(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return strcmp(path, "-") == 0 ? "standard input" : slash && slash[1] ? slash + 1 : path;
+}
+
 bool export_write(struct out *out, const struct export_format *format, const struct tree *tree,
                   const struct naming *naming, const struct export_options *options,
                   struct error *error) {

@@ -45,6 +45,9 @@ extern const struct export_format export_formats[];                /* ends with 
 const struct export_format *export_format_named(const char *name); /* NULL: there is none */
 /* By how the path ends; NULL: no format's files end so. */
 const struct export_format *export_format_of_path(const char *path);
+void export_add_names(struct buffer *names); /* of all of them: "speedscope, pprof, …" */
+/* What a profile is called that was read from there: the file, without the way to it. */
+const char *export_title(const char *path);
 
 /* Writes the resolved and named tree. Fails where there is nothing to write, or more than the format can hold. */
 bool export_write(struct out *out, const struct export_format *format, const struct tree *tree,

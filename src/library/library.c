@@ -9,6 +9,7 @@
 
 #include "../../include/wick.h"
 #include "base/base.h"
+#include "export/export.h"
 #include "import/import.h"
 #include "view/view.h"
 
@@ -22,6 +23,7 @@ struct wick {
     frames; /* the flame's nodes, each before what it calls, by names: their own order is that of reading */
     uint32_t *numbers; /* by node: its place among the frames */
     unsigned threads;
+    bool by_samples, wall; /* as asked for */
 };
 
 const char *wick_version(void) {
@@ -112,6 +114,8 @@ struct wick *wick_open(const char *const *paths, size_t path_count,
     struct error why = {0};
     locale_t callers = enter_c_locale();
     wick->threads = o->threads;
+    wick->by_samples = o->by_samples;
+    wick->wall = o->wall;
     bool fine = path_count || error_set(&why, ERROR_USAGE, "there is no file to read");
     fine = fine && source_open(&wick->source, paths, path_count, &import, &why) &&
            name_all(wick, o, &why);
@@ -235,5 +239,48 @@ bool wick_write_html(struct wick *wick, const char *path, const struct wick_pict
                                    .notes = &wick->notes};
     bool fine = categories && html_write(&w.out, wick->source.tree, wick->naming, &options, &w.why);
     categories_free(categories);
+    return finish(&w, is_open, fine, error);
+}
+
+static const struct export_format *find_format(const char *name, const char *path,
+                                               struct error *error) {
+    const struct export_format *format =
+        name ? export_format_named(name) : export_format_of_path(path);
+    if (format)
+        return format;
+    struct buffer names = {0};
+    export_add_names(&names);
+    error_set(error, ERROR_USAGE, "%s: is none of %.*s, nor ends as their files do",
+              name ? name : path, TEXT_ARGS(buffer_text(&names)));
+    buffer_release(&names);
+    return NULL;
+}
+
+/* Threads stand for themselves there, and lines have fields of their own: names carry neither. */
+static bool write_format(struct writing *w, const struct wick *wick,
+                         const struct export_format *format, const char *title) {
+    const struct source *source = &wick->source;
+    struct naming_options names = {.no_comm = true, .is_script_text = !source->profile};
+    struct flame_options shape = {.by_samples = wick->by_samples};
+    struct export_options options = {.shape = &shape,
+                                     .title = title ? title : export_title(source->files[0].path),
+                                     .measure = wick->wall ? "wall" : NULL,
+                                     .notes = &wick->notes};
+    struct naming *naming = naming_of_tree(source->tree, &names);
+    bool fine = export_write(&w->out, format, source->tree, naming, &options, &w->why);
+    naming_free(naming);
+    return fine;
+}
+
+bool wick_write_format(struct wick *wick, const char *format, const char *path, const char *title,
+                       struct wick_error *error) {
+    struct writing w;
+    struct error why = {0};
+    const struct export_format *found = find_format(format, path, &why);
+    if (!found) {
+        tell(error, &why);
+        return false;
+    }
+    bool is_open = begin(&w, path), fine = is_open && write_format(&w, wick, found, title);
     return finish(&w, is_open, fine, error);
 }

@@ -86,6 +86,29 @@ static void test_writing(void **state) {
     wick_close(wick);
 }
 
+static void test_formats(void **state) {
+    struct wick_error error;
+    struct wick *wick = opened("b 2\na;x 1\n", NULL);
+    assert_true(wick_write_format(wick, "callgrind", output, "mine", &error));
+    char expected[1000];
+    snprintf(expected, sizeof expected, "# callgrind format\nversion: 1\ncreator: wick %s\ncmd: mine\npositions: line\nevents: samples\nsummary: 3\n\n"
+               "ob=(1) ???\nfl=(1) ???\nfn=(1) (all)\ncob=(1)\ncfi=(1)\ncfn=(2) a\ncalls=1 0\n0 1\ncob=(1)\ncfi=(1)\ncfn=(3) b\n"
+               "calls=2 0\n0 2\n\nob=(1)\nfl=(1)\nfn=(2)\ncob=(1)\ncfi=(1)\ncfn=(4) x\ncalls=1 0\n0 1\n\n"
+               "ob=(1)\nfl=(1)\nfn=(3)\n0 2\n\nob=(1)\nfl=(1)\nfn=(4)\n0 1\n\ntotals: 3\n", wick_version());
+    written_is(expected);
+    assert_false(wick_write_format(wick, NULL, output, NULL, &error)); /* no format's files end so */
+    assert_int_equal(error.kind, WICK_ERROR_USAGE);
+    assert_false(wick_write_format(wick, "nonsense", "-", NULL, &error));
+    assert_non_null(strstr(error.message, "speedscope, pprof"));
+    assert_false(wick_write_format(wick, NULL, "/no/such/folder/x.pprof", NULL, &error));
+    assert_int_equal(error.kind, WICK_ERROR_INPUT);
+    wick_close(wick);
+    wick = opened("", NULL);
+    assert_false(wick_write_format(wick, "pprof", output, NULL, &error));
+    assert_string_equal(error.message, "there is nothing to export");
+    wick_close(wick);
+}
+
 static void test_errors(void **state) {
     struct wick_error error;
     const char *missing[] = {"/no/such/file"};
@@ -125,6 +148,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_writing),
+        cmocka_unit_test(test_formats),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_nothing),
     };
