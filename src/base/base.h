@@ -34,7 +34,9 @@ struct text {
 };
 
 #define TEXT(literal) ((struct text){"" literal, sizeof(literal) - 1})
-#define TEXT_ARGS(t) (int)(t).length, (t).data /* for "%.*s" */
+/* For "%.*s", whose length is an int: of what is longer than any name, the beginning. */
+#define TEXT_ARGS(t) (int)((t).length < TEXT_PRINTED ? (t).length : TEXT_PRINTED), (t).data
+enum { TEXT_PRINTED = 1 << 28 };
 
 static inline struct text text_of(const char *string) {
     return (struct text){string, string ? strlen(string) : 0};

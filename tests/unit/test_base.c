@@ -85,6 +85,19 @@ static void names_are_escaped(void **state) {
 static const struct note_kind kind_a = {"a-kind", "# apple{ is|s are} red, {it|they} fell"},
                               kind_b = {"b-kind", "pears"};
 
+static int printed_length(int length, const char *data) {
+    return length;
+}
+
+/* A negative one would have printf() look for a NUL that need not be there. */
+static void names_of_gigabytes_are_cut(void **state) {
+    static const size_t lengths[] = {1ull << 31, (1ull << 31) + 5, 1ull << 32, SIZE_MAX};
+    assert_int_equal(printed_length(TEXT_ARGS(TEXT("abc"))), 3);
+    for (size_t i = 0; i < COUNT_OF(lengths); i++)
+        assert_int_equal(printed_length(TEXT_ARGS(((struct text){"abc", lengths[i]}))),
+                         TEXT_PRINTED);
+}
+
 static void notes_keep_the_first_example_in_any_order(void **state) {
     struct notes one = {0}, two = {0};
     notes_add(&one, &kind_b, 1, 50, "later");
@@ -274,6 +287,7 @@ int main(void) {
         cmocka_unit_test(strings_keep_each_once),
         cmocka_unit_test(numbers_do_not_overflow),
         cmocka_unit_test(names_are_escaped),
+        cmocka_unit_test(names_of_gigabytes_are_cut),
         cmocka_unit_test(notes_keep_the_first_example_in_any_order),
         cmocka_unit_test(a_file_is_published_whole_or_not),
         cmocka_unit_test(packed_files_are_read_as_they_are),
