@@ -88,8 +88,13 @@ static void describe_source(const struct source *source) {
     uint64_t samples = 0;
     for (size_t i = 1; i < tree->cells.count; i++)
         samples += tree->cells.items[i].samples;
-    for (size_t i = 0; i < source->file_count; i++)
-        fprintf(stderr, "wick: %s: %zu bytes\n", source->files[i].path, source->files[i].size);
+    for (size_t i = 0; i < source->file_count; i++) {
+        struct buffer path = {0};
+        buffer_add_shown(&path, text_of(source->files[i].path));
+        fprintf(stderr, "wick: %.*s: %zu bytes\n", TEXT_ARGS(buffer_text(&path)),
+                source->files[i].size);
+        buffer_release(&path);
+    }
     fprintf(stderr,
             "wick: %s, %llu samples counted on %zu places in code, %zu stacks, %zu series\n",
             source->profile  ? "perf.data"

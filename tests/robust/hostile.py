@@ -1,4 +1,8 @@
 """Recordings that nobody made by accident: huge, deep, cyclic, or full of bytes that mean something where they end up."""
+import csv
+import gzip
+import io
+import json
 import os
 import re
 import struct
@@ -168,6 +172,54 @@ def check(maker, make, command, place):
     report(f"hostile/{make.__name__}/{command}", why)
 
 
+CONTROLS = re.compile(rb"[\x00-\x09\x0b-\x1f\x7f]")
+CALLGRIND = re.compile(rb"(# callgrind format|version: 1|(creator|cmd|desc|positions|events|summary|totals): ?.*|"
+                       rb"c?(ob|fl|fi|fn)=\(\d+\)( .+)?|calls=\d+ \d+|\d+( \d+)+|)")
+
+
+def even_rows(out):
+    rows = list(csv.reader(io.StringIO(out.decode(errors="surrogateescape"), newline=""), strict=True))
+    assert len(rows) > 1 and len({len(row) for row in rows}) == 1, rows
+
+
+def no_controls(out):
+    assert not CONTROLS.search(out), out
+
+
+def callgrind(out):
+    no_controls(out)
+    for line in out.split(b"\n"):
+        assert CALLGRIND.fullmatch(line), line
+
+
+VIEWS = [("report", no_controls), ("report --by object", no_controls), ("report --csv", even_rows), ("report --by object --csv", even_rows),
+         ("report --json", json.loads), ("diff --table", no_controls), ("diff --csv", even_rows), ("diff --json", json.loads),
+         ("fold -v", None), ("export --to callgrind", callgrind), ("export --to pprof", gzip.decompress), ("export --to otlp", None),
+         *((f"export --to {name}", json.loads) for name in ("speedscope", "firefox", "cpuprofile", "chrome"))]
+
+
+def odd_views(template, place):
+    """Names that mean something in CSV, JSON, Callgrind's lines or on a terminal mean nothing there: in comms, files, functions and in what
+    the header tells of the machine, which -v prints."""
+    names = [b"=1+1", b"a\"b", b"</script><script>", b"\x1b[31m\x07", b"\xff\xfe", b"x,y", b"fn=(2)", b"\\u0000", b"\xe2\x80\xa8", b"(3) c"]
+    maker = Maker(template)
+    odd_bytes(maker)
+    inputs = {"recording": maker.file().replace(b"record", b"\x1b[31m\x07"), "folded": b"".join(b"main;" + name + b";y 1\n" + name + b" 2\n" for name in names)}
+    for kind, content in inputs.items():
+        for view, check in VIEWS:
+            command, *options = view.split()
+            twice = [place.input] if command == "diff" else []
+            result, why = place.run(command, content, *options, *(["--keep-unknown"] if kind == "recording" else []), *twice), None
+            if result.status != 0 or CONTROLS.search(result.err):
+                why = f"status {result.status}, {result.err[:300]!r}"
+            try:
+                if not why and check:
+                    check(place.published())
+            except Exception as wrong:  # whatever the reader says
+                why = f"{type(wrong).__name__}: {wrong}"[:500]
+            report(f"hostile/odd_views/{kind}/{view.replace(' ', '')}", why)
+
+
 def deep_text(command, place, depth):
     """Text has no limit on the depth of a stack."""
     lines = b";".join(b"f%d" % (i % 1000) for i in range(depth)) + b" 1\n"
@@ -194,5 +246,6 @@ def run_all(template, place):
     for make in (whole_space, cyclic_forks, many_mmaps, many_threads, same_build_ids, deep_chains, odd_bytes):
         for command in ("fold", "flame", "script"):
             check(Maker(template), make, command, place)
+    odd_views(template, place)
     for command in ("fold", "flame"):
         deep_text(command, place, 1000000 if LONG else 100000)
