@@ -1,6 +1,7 @@
 // usage: PLAYWRIGHT=… CHROMIUM=… node tools/screenshots.mjs RECORDING BEFORE AFTER
 //
-// Takes the pictures in docs/pictures anew, with the wick in build/: of a recording with times and threads, and of two profiles to compare.
+// Takes the pictures in docs/pictures anew, with the wick in build/: of a recording of `wick flame` at work (wick record --wall), and of two profiles to
+// compare. What a picture needs and the recording does not have is said at once, not waited for.
 import { createRequire } from "node:module";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync } from "node:fs";
@@ -12,12 +13,13 @@ const { chromium } = createRequire(import.meta.url)(process.env.PLAYWRIGHT);
 const top = join(dirname(fileURLToPath(import.meta.url)), ".."), work = mkdtempSync(join(tmpdir(), "wick-"));
 const [recording, before, after] = process.argv.slice(2).map(path => resolve(path));
 const wick = (name, ...words) => (execFileSync(join(top, "build/wick"), [...words, "-q", "-o", join(work, name)]), "file://" + join(work, name));
-const title = ["--title", "wick drawing 240,000 stacks", "--subtitle", "cpu-clock at 1,999 Hz"];
+const title = ["--title", "wick drawing 399,324 DWARF stacks", "--subtitle", "cpu-clock at 1,999 Hz"];
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
 const settle = page => page.waitForTimeout(300);
 
 async function shoot(name, url, height, act = () => {}, colorScheme = "light") {
   const page = await browser.newPage({ viewport: { width: 1300, height }, colorScheme });
+  page.setDefaultTimeout(20000);
   await page.goto(url);
   await settle(page);
   await act(page);
@@ -26,30 +28,40 @@ async function shoot(name, url, height, act = () => {}, colorScheme = "light") {
   await page.close();
 }
 const view = name => page => page.locator(`#views [data-view=${name}]`).click();
-const zoom = async (page, name) => page.locator("#frames > g").filter({ has: page.locator("title", { hasText: new RegExp("^" + name + " \\(") }) }).first().click();
+async function click(there, what) {
+  if (!await there.count()) throw new Error(`the recording has no ${what}`);
+  await there.first().click();
+}
+const zoom = (page, name) => click(page.locator("#frames > g").filter({ has: page.locator("title", { hasText: new RegExp("^" + name + " \\(") }) }), name);
 
-const svg = wick("one.svg", "flame", "--max-depth", "34", ...title, recording);
-await shoot("svg", svg, 700);
-await shoot("svg-dark", svg, 700, async page => {
-  await zoom(page, "command_flame");
-  await page.fill("#search", "^tree_|index");
-}, "dark");
-await shoot("svg-diff", wick("diff.svg", "diff", "--no-inline", "--max-depth", "22", before, after), 480);
+async function shootAll() {
+  const svg = wick("one.svg", "flame", "--max-depth", "34", ...title, recording);
+  await shoot("svg", svg, 700);
+  await shoot("svg-dark", svg, 700, async page => {
+    await zoom(page, "command_flame");
+    await page.fill("#search", "unwind|^walk");
+  }, "dark");
+  await shoot("svg-diff", wick("diff.svg", "diff", "--no-inline", "--max-depth", "22", before, after), 480);
 
-const html = wick("one.html", "flame", "--html", ...title, recording);
-for (const name of ["flame", "icicle", "reversed", "table"]) await shoot("page-" + name, html, 640, view(name));
-await shoot("page-sandwich", html, 640, async page => {
-  await view("table")(page);
-  await page.fill("#filter", "^tree_add_node$");
-  await page.locator("#table td.name button").first().click();
-});
-await shoot("page-timeline", html, 640, async page => {
-  await view("timeline")(page);
-  const box = await page.locator("#lanes").boundingBox();
-  await page.mouse.move(box.x + 300, box.y + 10);
-  await page.mouse.down();
-  await page.mouse.move(box.x + 700, box.y + 10, { steps: 4 });
-  await page.mouse.up();
-});
-await shoot("page-diff", wick("diff.html", "diff", "--no-inline", "--html", before, after), 480);
-await browser.close();
+  const html = wick("one.html", "flame", "--html", ...title, recording);
+  for (const name of ["flame", "icicle", "reversed", "table"]) await shoot("page-" + name, html, 640, view(name));
+  await shoot("page-sandwich", html, 640, async page => {
+    await view("table")(page);
+    await page.fill("#filter", "^handle_mm_fault$");
+    await click(page.locator("#table td.name button"), "handle_mm_fault");
+  });
+  await shoot("page-timeline", wick("wall.html", "flame", "--html", "--wall", ...title, recording), 640, async page => {
+    await view("timeline")(page);
+    const box = await page.locator("#lanes").boundingBox();
+    await page.mouse.move(box.x + 300, box.y + 10);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 700, box.y + 10, { steps: 4 });
+    await page.mouse.up();
+  });
+  await shoot("page-diff", wick("diff.html", "diff", "--no-inline", "--html", before, after), 480);
+}
+try {
+  await shootAll();
+} finally {
+  await browser.close();
+}

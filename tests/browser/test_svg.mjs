@@ -152,6 +152,14 @@ test("hover", async page => {
   assert.equal(await page.locator("#details").textContent(), "Function: mul (15 samples, 15.00%)");
 });
 
+test("times-as-people-say-them", async page => {
+  const said = async (url, name) => (await page.goto(url), await frame(page, name).hover(), await page.locator("#details").textContent());
+  const url = draw("main;odd 5 ns, x 1234567890\nmain;b 1500\nmain;c 20\n", "svg", "--countname", "ns", "--minwidth", "0");
+  assert.equal(await said(url, "odd 5 ns, x"), "Function: odd 5 ns, x (1.23 s, 100.00%)");
+  assert.match(await frame(page, "odd 5 ns, x").locator("title").textContent(), / \(1,234,567,890 ns, /);
+  assert.equal(await said(draw("main;b 1500 4500000\n", "svg", "--countname", "ns"), "b"), "Function: b (4.50 ms, 100.00%; was 1.50 µs, 100.00%: 0.00 points, ×3000)");
+});
+
 test("fluid", async page => {
   await page.goto(simple);
   await page.setViewportSize({ width: 520, height: 700 });

@@ -294,10 +294,20 @@ caseLabel.append("aA");
 const foot = make(SVG, "foreignObject", svg, {id: "foot", height: 22});
 const details = make(HTML, "div", foot, {id: "details", role: "status", hidden: ""});
 
+// Nanoseconds as people say them; the title has them all.
+function spoken(counts) {
+  if (option.unit !== "ns") return counts;
+  const amount = digits => {
+    const value = +digits.replaceAll(",", ""), [size, name] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]].find(([least]) => value >= least) || [1, "ns"];
+    return `${(value / size).toFixed(size > 1 ? 2 : 0)} ${name}`;
+  };
+  return counts.replace(/^ \(([\d,]+) ns(?=,)/, (_, n) => ` (${amount(n)}`).replace(/; was ([\d,]+)(?=,)/, (_, n) => `; was ${amount(n)}`);
+}
+
 function tell(i) {
   // The counts are in the last brackets; a name gives way to them.
   const title = i < 0 ? "" : titleOf(i), counts = title.lastIndexOf(" (");
-  const parts = counts < 0 ? [title] : [title.slice(0, Math.min(counts, 2000)), title.slice(counts)];
+  const parts = counts < 0 ? [title] : [title.slice(0, Math.min(counts, 2000)), spoken(title.slice(counts))];
   details.replaceChildren(...parts.map((text, k) => Object.assign(document.createElementNS(HTML, "span"), {textContent: k ? text : option.type + " " + text})));
   details.hidden = i < 0;
 }
