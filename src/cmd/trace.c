@@ -72,6 +72,8 @@ static const struct option options_run[] = {
      "print how many instructions there were; without -o that is all"},
     {"weight", 0, OPTION_CALL, set_weight, "WHAT",
      "count instructions (default), accesses, branches, or bytes loaded or stored"},
+    {"parallel", 0, OPTION_FLAG, &trace_options.parallel, NULL,
+     "QEMU: threads side by side, faster, instead of in an order that is always the same"},
     {0},
 };
 

@@ -117,6 +117,7 @@ static bool share(struct session *s, struct error *error) {
     s->shared->magic = SHARED_MAGIC;
     s->shared->budget = s->options->budget;
     s->shared->weight = s->options->weight;
+    s->shared->parallel = s->options->parallel;
     s->shared->wick = getpid();
     s->shared->node_count = 1;
     s->shared->nodes[0].address = NO_ADDRESS;
@@ -224,7 +225,19 @@ static bool read_trie(struct trace *trace, const struct shared *shared, struct e
     return true;
 }
 
+static const struct note_kind note_unordered = {
+    "trace-unordered-waits",
+    "# wait{|s} of a thread ended from outside or by the clock while others "
+    "ran: counts may differ from run to run"};
+static const struct note_kind note_free = {
+    "trace-unordered-threads",
+    "threads could not be given an order: counts may differ from run to run"};
+
 static void read_notes(struct trace *trace, const struct shared *shared) {
+    if (shared->unordered)
+        notes_add(&trace->notes, &note_unordered, shared->unordered, 0, NULL);
+    if (shared->is_free)
+        notes_add(&trace->notes, &note_free, 1, 0, NULL);
     for (uint32_t i = 0; i < thread_count(shared); i++) {
         const struct shared_thread *t = &shared->threads[i];
         struct flow flow = {

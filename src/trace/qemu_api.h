@@ -36,6 +36,7 @@ typedef void qemu_accessed(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t ad
 typedef void qemu_cpu(qemu_plugin_id_t id, unsigned cpu);
 typedef void qemu_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t a1, uint64_t a2,
                           uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8);
+typedef void qemu_syscall_return(qemu_plugin_id_t id, unsigned cpu, int64_t number, int64_t result);
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_translated *callback);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *block, qemu_executed *callback,
@@ -46,6 +47,7 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instruction, qemu
                                       enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw which, void *data);
 bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
 void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t id, qemu_syscall *callback);
+void qemu_plugin_register_vcpu_syscall_ret_cb(qemu_plugin_id_t id, qemu_syscall_return *callback);
 void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t id, qemu_cpu *callback);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index);

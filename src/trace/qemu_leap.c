@@ -31,10 +31,11 @@ static struct {
     uint64_t handlers[SIGNALS];
 } machine;
 
+/* By this thread's number: the first may have ended, and then the process's has no memory. */
 bool guest_read(uint64_t address, void *bytes, size_t size) {
     struct iovec own = {bytes, size};
     struct iovec there = {(void *)(uintptr_t)(address + plugin.guest_base), size};
-    return plugin.base_known && process_vm_readv(getpid(), &own, 1, &there, 1, 0) == (ssize_t)size;
+    return plugin.base_known && process_vm_readv(gettid(), &own, 1, &there, 1, 0) == (ssize_t)size;
 }
 
 /* ---- signals ------------------------------------------------------------------------------ */
@@ -101,14 +102,12 @@ static void leave_signal(struct follower *follower, struct shared_thread *thread
     }
 }
 
-static void on_system_call(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t a1,
-                           uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6,
-                           uint64_t a7, uint64_t a8) {
+void leap_system_call(unsigned cpu, int64_t number, const uint64_t *arguments) {
     uint64_t handler = 0;
-    if (number == machine.sigaction && a1 < SIGNALS && a2 &&
-        guest_read(a2, &handler, machine.pointer_size))
-        machine.handlers[a1] = handler;
-    if (number == machine.sigreturn && cpu < SHARED_THREADS)
+    if (number == machine.sigaction && arguments[0] < SIGNALS && arguments[1] &&
+        guest_read(arguments[1], &handler, machine.pointer_size))
+        machine.handlers[arguments[0]] = handler;
+    if (number == machine.sigreturn)
         leave_signal(&plugin.followers[cpu], &plugin.shared->threads[cpu]);
 }
 
@@ -279,10 +278,9 @@ void leap_forget(struct follower *follower) {
     follower->unwound = 0;
 }
 
-void leap_install(qemu_plugin_id_t id, const char *name) {
+void leap_install(const char *name) {
     bool is_x86 = strcmp(name, "x86_64") == 0;
     machine.sigaction = is_x86 ? 13 : 134;
     machine.sigreturn = is_x86 ? 15 : 139;
     machine.pointer_size = strcmp(name, "riscv32") == 0 ? 4 : 8;
-    qemu_plugin_register_vcpu_syscall_cb(id, on_system_call);
 }

@@ -45,9 +45,9 @@ static void add_object(uint64_t start, uint64_t end, uint64_t offset, const char
     __atomic_store_n(&shared->object_count, shared->object_count + 1, __ATOMIC_RELEASE);
 }
 
-/* The mapping around a host address, from the system's list. What is in no file is remembered too, so that it is asked once. */
+/* The mapping around a host address, from the system's list, which the first thread has none of when it has ended. What is in no file is remembered too, so that it is asked once. */
 static void find_object(uint64_t host) {
-    FILE *maps = fopen("/proc/self/maps", "re");
+    FILE *maps = fopen("/proc/thread-self/maps", "re");
     char line[4096 + 200];
     while (maps && fgets(line, sizeof line, maps)) {
         unsigned long long start, end, offset;
@@ -235,6 +235,23 @@ static void on_cpu(qemu_plugin_id_t id, unsigned cpu) {
     pthread_mutex_unlock(&plugin.lock);
     thread->before = &nowhere;
     thread->expected = thread->count;
+    turn_made(cpu);
+}
+
+/* ---- system calls ------------------------------------------------------------------------- */
+
+static void on_call(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t a1, uint64_t a2,
+                    uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8) {
+    uint64_t arguments[] = {a1, a2, a3, a4, a5, a6};
+    if (cpu >= SHARED_THREADS)
+        return;
+    leap_system_call(cpu, number, arguments);
+    turn_call(cpu, number, arguments);
+}
+
+static void on_called(qemu_plugin_id_t id, unsigned cpu, int64_t number, int64_t result) {
+    if (cpu < SHARED_THREADS)
+        turn_called(cpu, result);
 }
 
 /* ---- installing --------------------------------------------------------------------------- */
@@ -269,6 +286,7 @@ static void on_forked(void) {
             shared->threads[i].before = &nowhere;
             shared->threads[i].expected = shared->threads[i].count;
         }
+    turn_forked();
 }
 
 /* A guest may run for ever: not without wick, if that was killed. */
@@ -295,9 +313,12 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
     }
     plugin.functions = functions_new();
     plugin.is_weighed = plugin.shared->weight != WEIGHT_INSTRUCTIONS;
-    leap_install(id, info->target_name);
+    leap_install(info->target_name);
+    calls_install(info->target_name);
     pthread_atfork(NULL, NULL, on_forked);
     qemu_plugin_register_vcpu_init_cb(id, on_cpu);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translated);
+    qemu_plugin_register_vcpu_syscall_cb(id, on_call);
+    qemu_plugin_register_vcpu_syscall_ret_cb(id, on_called);
     return 0;
 }

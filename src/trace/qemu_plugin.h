@@ -1,6 +1,7 @@
 /*
  * Private to the plugin: what its files share. qemu_plugin.c looks at code when QEMU translates it, qemu_step.c follows what is
- * executed, qemu_leap.c knows what the guest does behind the back of calls and returns: signals and longjmp.
+ * executed, qemu_leap.c knows what the guest does behind the back of calls and returns: signals and longjmp. qemu_turn.c and
+ * qemu_watch.c give threads their order, qemu_calls.c says which system calls wait.
  */
 #ifndef WICK_TRACE_QEMU_PLUGIN_H
 #define WICK_TRACE_QEMU_PLUGIN_H
@@ -96,7 +97,38 @@ bool leap_lands(struct follower *follower, const struct code *code);
 bool leap_lands_in(struct follower *follower, uint32_t function);
 /* A block of setjmp, of longjmp or of the unwinder is translated: what they read and write in memory tells where they lead. */
 void leap_translated(struct qemu_plugin_tb *block, struct text function);
-void leap_install(qemu_plugin_id_t id, const char *machine);
+void leap_install(const char *machine);
+void leap_system_call(unsigned cpu, int64_t number, const uint64_t *arguments);
 void leap_forget(struct follower *follower);
+
+/* What a system call is to the order of threads. */
+enum call_kind {
+    CALL_NONE,
+    CALL_BRIEF,   /* may do anything to others */
+    CALL_LOCAL,   /* does nothing to them */
+    CALL_WAKE,    /* wakes those that wait for it, for good */
+    CALL_SIGNAL,  /* sends one */
+    CALL_WAIT,    /* until another thread wakes it */
+    CALL_TIMED,   /* the same, or the clock */
+    CALL_OUTSIDE, /* until anybody does what it waits for */
+    CALL_SLEEP,
+    CALL_YIELD,
+    CALL_MAKE, /* a thread */
+    CALL_EXIT, /* of a thread */
+    CALL_STOP, /* QEMU stops all threads: to fork, or to end */
+    CALL_FUTEX, CALL_READ, CALL_FCNTL, /* their arguments tell: never the answer */
+};
+/* Of a sleep also how long, in nanoseconds. */
+enum call_kind call_kind(int64_t number, const uint64_t *arguments, uint64_t *sleeps);
+void calls_install(const char *machine);
+
+/* From the second thread on only one at a time executes the guest's code, in a fixed order. A thread is made; it has executed as many
+   instructions as it may in one turn; it makes a system call; that has come back. All but the first may wait. */
+void turn_made(unsigned cpu);
+void turn_over(unsigned cpu);
+void turn_call(unsigned cpu, int64_t number, const uint64_t *arguments);
+void turn_called(unsigned cpu, int64_t result);
+/* A forked process has one thread, and nobody reads what it counts. */
+void turn_forked(void);
 
 #endif

@@ -26,6 +26,7 @@ struct shared_thread {
     uint64_t flushed; /* of the weight, or of the instructions: is in the trie. The rest belongs to `node` */
     uint32_t node;
     uint32_t unused;
+    uint64_t until; /* the plugin's own: the count at which its turn is over */
     uint64_t unmatched;
     uint64_t unmatched_pc;
     uint64_t dropped;
@@ -50,6 +51,9 @@ struct shared {
     uint32_t over_budget;   /* it was that */
     uint32_t unknown_target; /* the plugin can't tell calls from jumps on that machine */
     uint32_t thread_count; /* numbers that were used */
+    uint32_t parallel;     /* threads run side by side */
+    uint32_t is_free;      /* they do, though they should not: no order was found */
+    uint64_t unordered;    /* waits of threads that ended when the host, not their order, said so */
     struct shared_thread threads[SHARED_THREADS];
     struct shared_object objects[SHARED_OBJECTS];
     struct trie_node nodes[];

@@ -213,9 +213,18 @@ static inline __attribute__((always_inline)) void step(unsigned cpu, const struc
         step_slow(cpu, code);
 }
 
+/* With more than one thread: a turn is over after so many. */
+static inline void look_at_turn(unsigned cpu) {
+    const struct shared_thread *thread = &plugin.shared->threads[cpu];
+    if (__builtin_expect(thread->count >= thread->until, 0))
+        turn_over(cpu);
+}
+
 void step_code(unsigned cpu, void *code) {
-    if (__builtin_expect(cpu < SHARED_THREADS, 1))
-        step(cpu, code);
+    if (__builtin_expect(cpu >= SHARED_THREADS, 0))
+        return;
+    look_at_turn(cpu);
+    step(cpu, code);
 }
 
 void step_first_code(unsigned cpu, void *code) {
@@ -239,6 +248,7 @@ void step_silent_code(unsigned cpu, void *data) {
     const struct code *code = data;
     if (__builtin_expect(cpu >= SHARED_THREADS, 0))
         return;
+    look_at_turn(cpu);
     plugin.shared->threads[cpu].count += code->count;
     plugin.shared->threads[cpu].weight += code->weight;
 }
@@ -249,6 +259,8 @@ void step_budgeted_code(unsigned cpu, void *data) {
     if (cpu >= SHARED_THREADS)
         return;
     const struct shared_thread *thread = &shared->threads[cpu];
+    if (plugin.is_parallel)
+        look_at_turn(cpu);
     if (thread->count == thread->expected && repeats(thread->before, code))
         return;
     if (__atomic_fetch_add(&shared->spent, code->count, __ATOMIC_RELAXED) >= shared->budget) {

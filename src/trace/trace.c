@@ -87,6 +87,8 @@ static enum trace_engine engine_for(const struct trace_options *options) {
 static bool engine_can(enum trace_engine engine, const struct trace_options *o,
                        struct error *error) {
     const char *what = NULL;
+    if (o->parallel && engine != ENGINE_QEMU)
+        return error_set(error, ERROR_USAGE, "--parallel is for threads: only QEMU has them");
     if (engine == ENGINE_BUILTIN)
         return true;
     if (o->abi == ABI_PROVER)

@@ -205,6 +205,7 @@ struct trace_options {
     uint64_t memory_size; /* 0: 4 GiB */
     int input, output, error_output; /* descriptors that the guest's 0, 1 and 2 are */
     bool ecall_frames;
+    bool parallel; /* QEMU: threads run side by side, and what they do to each other is the host's affair */
     enum trace_misaligned misaligned;
     bool no_stacks;  /* execute and count instructions only */
 };

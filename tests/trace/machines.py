@@ -61,16 +61,6 @@ def check_counts(wick, work, say, machine, kind):
     say(not missing and not any("main;work" in stack for stack in stacks), f"threads-{machine}-{kind}", f"missing {missing}")
 
 
-def check_same_threads(wick, work, say, machine, kind):
-    """Whatever order threads run in: the stacks and counts of what they compute are the same. How they wait for each other is not."""
-    program, out, seen = f"{work}/threads-{machine}-{kind}", f"{work}/machine.folded", set()
-    for _ in range(20 if os.environ.get("LONG") else 3):
-        subprocess.run([wick, "trace", "-q", "--engine", "qemu", "-o", out, program], stdout=subprocess.DEVNULL)
-        with open(out) as lines:
-            seen.add(frozenset(folded_own(lines, OWN).items()))
-    say(len(seen) == 1 and len(seen.pop()) > 10, f"same-threads-{machine}-{kind}", "runs differ")
-
-
 def check_totals(wick, work, say, machine, kind):
     """All of a program with one thread, the loader and the C library included: not one instruction more or less. (On x86 QEMU says of
     a repeated instruction how often it went round.)"""
@@ -229,7 +219,6 @@ def check(wick, work, say):
             continue
         for kind in ("static", "dynamic"):
             check_counts(wick, work, say, machine, kind)
-            check_same_threads(wick, work, say, machine, kind)
             check_signals(wick, work, say, machine, kind)
             if machine != "x86_64":
                 check_totals(wick, work, say, machine, kind)

@@ -1,0 +1,76 @@
+/*
+ * Private to qemu_turn.c, which gives threads their order, and qemu_watch.c, which looks at what they do.
+ */
+#ifndef WICK_TRACE_QEMU_TURN_H
+#define WICK_TRACE_QEMU_TURN_H
+
+#include "trace/qemu_plugin.h"
+
+#include <sys/types.h>
+
+#define NOBODY UINT32_MAX
+#define NEVER UINT64_MAX
+
+enum place {
+    AWAY,  /* no such thread */
+    MADE,  /* has not come to its first block */
+    RUNS,  /* has the turn */
+    WAITS, /* for the turn */
+    CALLS, /* in a system call, without the turn */
+    LET,   /* executes one block without the turn */
+};
+
+struct member {
+    enum place place;
+    enum call_kind kind; /* of the call it is in; CALL_NONE: in none */
+    bool in_code;        /* it waits where QEMU can't stop it */
+    bool is_back;        /* from its call, though it may still have to wait for the lock */
+    pid_t tid;
+    uint64_t seen;     /* asleep, when the number of calls was this */
+    uint64_t grants;   /* when it made its call */
+    uint64_t wakes_at; /* in instructions; 0: does not sleep */
+    uint64_t since;    /* its count when it got the turn */
+    pthread_cond_t go;
+};
+
+struct turn {
+    bool is_on;
+    bool is_pending; /* somebody waits, but not everybody is settled */
+    pthread_mutex_t lock;
+    pthread_cond_t watch;
+    pthread_key_t key;
+    bool is_signaled; /* a signal was sent: those that wait for the turn have to take it first */
+    uint32_t holder, last;
+    uint32_t keeper; /* who had it, and will have it */
+    uint32_t limit; /* members that were used */
+    uint32_t count; /* that are there */
+    uint64_t now;   /* in instructions of all */
+    uint64_t calls; /* that may have woken somebody */
+    uint64_t calls_at_grant;
+    uint64_t grants;
+    struct member members[SHARED_THREADS];
+};
+extern struct turn turn;
+
+static inline bool turn_is_on(void) {
+    return __atomic_load_n(&turn.is_on, __ATOMIC_ACQUIRE);
+}
+
+static inline uint32_t turn_number(const struct member *member) {
+    return (uint32_t)(member - turn.members);
+}
+
+/* All of these with the lock. */
+bool turn_anybody(enum place place);
+bool turn_is_due(const struct member *member); /* its sleep should be over */
+bool turn_is_settled(const struct member *member);
+/* Who has the turn no longer has it; somebody else gets it if all are settled, else the watch is told. */
+void turn_release(uint32_t number);
+void turn_hand_over(void);
+/* For good: everybody goes on as the host likes. */
+void turn_give_up(void);
+
+/* The thread that watches; false if there is none. */
+bool watch_start(void);
+
+#endif
