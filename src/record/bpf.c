@@ -51,7 +51,7 @@ static bool in_first_pid_namespace(void) {
 }
 
 static bool can_copy_stacks(const struct record_options *options) {
-#ifdef __x86_64__
+#if defined(__x86_64__) || defined(__aarch64__)
     return options->call_graph == CALL_GRAPH_DWARF && !options->kernel_only;
 #else
     return false;

@@ -1,7 +1,8 @@
 /*
  * What the kernel's part of a stack begins with, told by a few functions that are found once in /proc/kallsyms (60 ms).
  *
- * The way from the tracepoint to a BPF program is one frame longer while somebody else watches the same tracepoint: that frame is left out.
+ * The way from the tracepoint to a BPF program is one frame longer while somebody else watches the same tracepoint, and two on aarch64: those
+ * frames are left out.
  * And a stack may be an interrupt's: it then stands on top of whatever ran at that moment, which has nothing to do with it.
  */
 #include "record/internal.h"
@@ -26,6 +27,8 @@ static enum kernel_function function_of(const char *name) {
         enum kernel_function function;
     } known[] = {
         {"__traceiter_sched_", FUNCTION_TRACING},
+        {"__bpf_trace_sched_", FUNCTION_TRACING},
+        {"bpf_trace_run", FUNCTION_TRACING},
         {"asm_sysvec_", FUNCTION_INTERRUPT},
         {"asm_common_interrupt", FUNCTION_INTERRUPT},
         {"asm_spurious_interrupt", FUNCTION_INTERRUPT},
@@ -77,7 +80,10 @@ static enum kernel_function function_at(const struct kernel_frames *known, uint6
 }
 
 size_t kernel_frames_own(const struct kernel_frames *known, const uint64_t *frames, size_t count) {
-    return count && function_at(known, frames[0]) == FUNCTION_TRACING;
+    size_t own = 0;
+    while (own < count && function_at(known, frames[own]) == FUNCTION_TRACING)
+        own++;
+    return own;
 }
 
 size_t kernel_frames_interrupt(const struct kernel_frames *known, const uint64_t *frames,

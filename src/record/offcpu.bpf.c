@@ -50,7 +50,7 @@ enum { PF_KTHREAD = 0x200000, TASK_UNINTERRUPTIBLE = 2, TASK_DEAD = 0x80, TASK_N
 enum { OWN_FRAMES = 3 };
 
 struct mm_struct {
-    unsigned long start_code, end_code;
+    unsigned long start_code, end_code, task_size;
 } __attribute__((preserve_access_index));
 
 struct sched_entity {
@@ -147,11 +147,12 @@ static int take_stack(void *context, __u64 flags) {
     return place;
 }
 
-#ifdef __TARGET_ARCH_x86
+/* ---- what differs between machines ---- */
 
-/* ---- copies of stacks ---- */
+#if defined(__TARGET_ARCH_x86)
 
-enum { CHUNK = 1024, SCANNED = 4096, USER_CODE = 0x33 };
+#define CAN_COPY
+enum { USER_CODE = 0x33 };
 
 struct pt_regs {
     unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, ip;
@@ -159,12 +160,23 @@ struct pt_regs {
     unsigned long flags, sp;
 } __attribute__((preserve_access_index));
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct off_cpu_copy);
-} scratch SEC(".maps");
+static bool is_known_program(struct pt_regs *registers) {
+    return registers->cs == USER_CODE;
+}
+
+static __u64 place_of(struct pt_regs *registers) {
+    return registers->ip;
+}
+
+/* Where a function that calls no other returns to, if that is in a register. */
+static __u64 link_of(struct pt_regs *registers) {
+    return 0;
+}
+
+/* A word of the stack as an address. */
+static __u64 address_in(__u64 word, struct mm_struct *memory) {
+    return word;
+}
 
 /* call rel32; call *reg or *(reg); with an 8-bit or 32-bit displacement; the latter two with an index. */
 static int follows_call(__u64 address) {
@@ -178,11 +190,6 @@ static int follows_call(__u64 address) {
            (code[1] == 0xff && (code[2] & 0x38) == 0x10);
 }
 
-static __u64 mix(__u64 hash, __u64 word) {
-    hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
-    return hash ^ hash >> 32;
-}
-
 static void copy_registers(struct off_cpu_copy *copy, struct pt_regs *from) {
     __u64 *to = copy->registers; /* in perf's order */
     to[0] = from->ax, to[1] = from->bx, to[2] = from->cx, to[3] = from->dx;
@@ -190,6 +197,69 @@ static void copy_registers(struct off_cpu_copy *copy, struct pt_regs *from) {
     to[8] = from->ip, to[9] = from->flags, to[10] = USER_CODE, to[11] = USER_CODE - 8;
     to[12] = from->r8, to[13] = from->r9, to[14] = from->r10, to[15] = from->r11;
     to[16] = from->r12, to[17] = from->r13, to[18] = from->r14, to[19] = from->r15;
+}
+
+#elif defined(__TARGET_ARCH_arm64)
+
+#define CAN_COPY
+enum { MODE = 0x1f, LINK = 30, REGISTERS = 31 };
+
+struct pt_regs {
+    __u64 regs[REGISTERS], sp, pc, pstate;
+} __attribute__((preserve_access_index));
+
+/* Of 64 bits. */
+static bool is_known_program(struct pt_regs *registers) {
+    return (registers->pstate & MODE) == 0;
+}
+
+static __u64 place_of(struct pt_regs *registers) {
+    return registers->pc;
+}
+
+static __u64 link_of(struct pt_regs *registers) {
+    return registers->regs[LINK];
+}
+
+/* Between what an address needs and bit 55 there may be a signature. */
+static __u64 address_in(__u64 word, struct mm_struct *memory) {
+    return word >> 55 ? word : word & (memory->task_size - 1);
+}
+
+/* bl; blr, blraa, blrab and those two without a modifier. */
+static int follows_call(__u64 address) {
+    __u32 code;
+    if (address & 3 ||
+        bpf_probe_read_user(&code, sizeof code, (void *)(address - sizeof code)) != 0)
+        return 0;
+    return code >> 26 == 0x25 || (code & 0xfefff000) == 0xd63f0000;
+}
+
+static void copy_registers(struct off_cpu_copy *copy, struct pt_regs *from) {
+    __u64 *to = copy->registers; /* in perf's order */
+    for (int i = 0; i < REGISTERS; i++)
+        to[i] = from->regs[i];
+    to[REGISTERS] = from->sp, to[REGISTERS + 1] = from->pc;
+}
+
+#endif
+
+/* ---- copies of stacks ---- */
+
+#ifdef CAN_COPY
+
+enum { CHUNK = 1024, SCANNED = 4096 };
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct off_cpu_copy);
+} scratch SEC(".maps");
+
+static __u64 mix(__u64 hash, __u64 word) {
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
+    return hash ^ hash >> 32;
 }
 
 /* Up to `end` bytes of the stack, or to where it ends. */
@@ -212,7 +282,7 @@ static __u64 kind_of_stack(const struct off_cpu_copy *copy, __u64 hash, struct t
     for (__u32 i = 0; i < SCANNED / 8; i++) {
         if (i * 8 >= copy->size)
             break;
-        __u64 word = *(const __u64 *)(copy->stack + i * 8);
+        __u64 word = address_in(*(const __u64 *)(copy->stack + i * 8), memory);
         bool near = word - code < code_size || ((word ^ ip) >> 40 == 0 && word - sp >= 8 << 20);
         if (near && follows_call(word))
             hash = mix(hash, word);
@@ -229,14 +299,15 @@ static __u64 take_copy(void) {
         return 0;
     struct pt_regs *registers = (void *)bpf_task_pt_regs((void *)task);
     __u64 sp = registers->sp;
-    if (registers->cs != USER_CODE || sp & 7)
+    if (!is_known_program(registers) || sp & 7)
         return 0;
     copy->size = 0;
     copy_stack(copy, sp, SCANNED);
     if (!copy->size)
         return 0;
-    __u64 hash = mix(mix((__u32)task->tgid, registers->ip), sp);
-    __u64 kind = kind_of_stack(copy, hash, task, registers->ip, sp);
+    __u64 ip = place_of(registers);
+    __u64 hash = mix(mix(mix((__u32)task->tgid, ip), sp), link_of(registers));
+    __u64 kind = kind_of_stack(copy, hash, task, ip, sp);
     if (bpf_map_lookup_elem(&copies, &kind))
         return kind;
     copy_registers(copy, registers);

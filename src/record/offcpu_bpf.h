@@ -11,7 +11,7 @@ enum {
     OFF_CPU_SUMS = 65536,
     OFF_CPU_COPIES = 2048, /* twice as many for the whole system */
     OFF_CPU_COPY_SIZE = 16384,
-    OFF_CPU_REGISTERS = 20, /* perf's mask 0xff0fff of x86-64 */
+    OFF_CPU_REGISTERS = 33, /* at most: 20 of x86-64, 33 of aarch64 */
     OFF_CPU_CPUS = 1024,    /* that can be told apart */
 };
 

@@ -19,6 +19,14 @@ static const struct note_kind note_no_sum = {
 static const struct note_kind note_no_thread = {
     "bpf-no-thread", "# thread{ was|s were} not watched: too many for the kernel's table"};
 
+/* The place's register, among those copied. */
+#if defined(__aarch64__)
+enum { COPY_IP = 32 };
+#else
+enum { COPY_IP = 8 };
+#endif
+static_assert(__builtin_popcountll(USER_REGISTERS) <= OFF_CPU_REGISTERS, "a copy holds them all");
+
 /* Header, identifier, ip, pid and tid, time, cpu, period, count; two markers with their frames; registers and their kind, the stack with its
    two sizes. */
 enum {
@@ -69,7 +77,7 @@ static uint64_t put_kernel(struct sample_writer *w, int stack) {
 
 /* As the kernel writes them: nothing but two zeros if there are none. Returns the address. */
 static uint64_t put_copy(struct sample_writer *w, uint64_t copy) {
-    enum { IP = 8 };
+    const size_t registers = (size_t)__builtin_popcountll(USER_REGISTERS);
     if (!w->copies || !sums_copy(w->r->sums, copy, &w->copy)) {
         if (w->copies) {
             put(w, PERF_SAMPLE_REGS_ABI_NONE);
@@ -80,13 +88,13 @@ static uint64_t put_copy(struct sample_writer *w, uint64_t copy) {
     size_t most = w->r->options->stack_size;
     size_t words = (w->copy.size < most ? w->copy.size : most) / 8;
     put(w, PERF_SAMPLE_REGS_ABI_64);
-    for (size_t i = 0; i < OFF_CPU_REGISTERS; i++)
+    for (size_t i = 0; i < registers; i++)
         put(w, w->copy.registers[i]);
     put(w, words * 8);
     memcpy(&w->words[w->count], w->copy.stack, words * 8);
     w->count += words;
     put(w, words * 8);
-    return w->copy.registers[IP];
+    return w->copy.registers[COPY_IP];
 }
 
 static bool put_sample(struct sample_writer *w, size_t event, uint32_t pid, uint32_t tid,
