@@ -161,6 +161,23 @@ static bool target_is_one(const char *command, int *status) {
     return false;
 }
 
+/* The kernel lowers its limit by itself where samples take long. Only a frequency that somebody asked for is worth an error then. */
+static void lower_frequency(void) {
+    char text[40];
+    if (frequency || recording.period || recording.method == METHOD_PTRACE ||
+        !file_read_small("/proc/sys/kernel/perf_event_max_sample_rate", text, sizeof text))
+        return;
+    unsigned long long most = strtoull(text, NULL, 10);
+    if (!most || most >= recording.frequency)
+        return;
+    if (!request.quiet)
+        fprintf(stderr,
+                "wick: %llu samples a second instead of %llu: the kernel allows no more (sysctl "
+                "kernel.perf_event_max_sample_rate)\n",
+                most, (unsigned long long)recording.frequency);
+    recording.frequency = most;
+}
+
 int recording_settle(char **argv) {
     int status = 0;
     request_settle();
@@ -201,7 +218,8 @@ int recording_settle(char **argv) {
         recording.frequency = frequency;
     if (recording.cgroup && !recording.system_wide)
         return fail_usage(argv[0], "--cgroup is a part of the whole system: -a --cgroup NAME");
-    target_is_one(argv[0], &status);
+    if (target_is_one(argv[0], &status))
+        lower_frequency();
     return status;
 }
 
