@@ -32,6 +32,7 @@ static struct block first_block;
 static pthread_mutex_t guards_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction previous_action;
 static _Thread_local bool *watched; /* where to mark faults outside the table, or NULL */
+static atomic_uintptr_t page_size;  /* the system's: 4 kB, on Arm also 16 or 64 */
 
 static void zero_pages(uintptr_t start, uintptr_t end) {
     if (mmap((void *)start, end - start, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
@@ -46,20 +47,21 @@ static struct file_guard *guard_at(uintptr_t address, uintptr_t *end) {
             size_t size = atomic_load(&block->guards[i].size);
             if (!start || address < start || address - start >= size)
                 continue;
-            *end = (start + size + 4095) & ~(uintptr_t)4095;
+            uintptr_t page = atomic_load(&page_size);
+            *end = (start + size + page - 1) & ~(page - 1);
             return &block->guards[i];
         }
     return NULL;
 }
 
 static void guard_fault(int signal, siginfo_t *info, void *context) {
-    uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)4095, end;
+    uintptr_t size = atomic_load(&page_size), page = (uintptr_t)info->si_addr & ~(size - 1), end;
     struct file_guard *guard = guard_at((uintptr_t)info->si_addr, &end);
     if (guard) {
         zero_pages(page, end);
         atomic_store(&guard->changed, true);
     } else if (watched && info->si_code == BUS_ADRERR) {
-        zero_pages(page, page + 4096);
+        zero_pages(page, page + size);
         __atomic_store_n(watched, true, __ATOMIC_RELAXED);
     } else if (previous_action.sa_flags & SA_SIGINFO) {
         previous_action.sa_sigaction(signal, info, context);
@@ -72,6 +74,7 @@ static void guard_fault(int signal, siginfo_t *info, void *context) {
 /* Again whenever somebody else's handler has taken its place. */
 static void guard_install(void) {
     struct sigaction action = {.sa_sigaction = guard_fault, .sa_flags = SA_SIGINFO}, now;
+    atomic_store(&page_size, (uintptr_t)sysconf(_SC_PAGESIZE));
     sigaction(SIGBUS, NULL, &now);
     if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != guard_fault)
         sigaction(SIGBUS, &action, &previous_action);

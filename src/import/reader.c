@@ -2,21 +2,23 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 const struct note_kind note_torn = {"torn-lines",
                                     "# line{|s} could not be read and {was|were} left out"};
 
 /* The kernel maps neighbours along with a page, up to WINDOW bytes on both sides. */
 void text_give_back(const struct import_options *options, struct text content, struct text piece) {
-    enum { PAGE = 4096, WINDOW = 1 << 20 };
+    enum { WINDOW = 1 << 20 };
     if (!options->mapped)
         return;
-    uintptr_t least = (uintptr_t)content.data & ~(uintptr_t)(PAGE - 1);
+    const uintptr_t in_page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+    uintptr_t least = (uintptr_t)content.data & ~in_page;
     uintptr_t most = (uintptr_t)content.data + content.length;
-    uintptr_t start = ((uintptr_t)piece.data - WINDOW) & ~(uintptr_t)(PAGE - 1);
-    uintptr_t end = ((uintptr_t)piece.data + piece.length + WINDOW) & ~(uintptr_t)(PAGE - 1);
+    uintptr_t start = ((uintptr_t)piece.data - WINDOW) & ~in_page;
+    uintptr_t end = ((uintptr_t)piece.data + piece.length + WINDOW) & ~in_page;
     start = start < least || start > (uintptr_t)piece.data ? least : start;
-    end = end > most ? most & ~(uintptr_t)(PAGE - 1) : end;
+    end = end > most ? most & ~in_page : end;
     if (end > start)
         madvise((void *)start, end - start, MADV_DONTNEED);
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define CODE_LINE 64
 _Static_assert(PAGE_SIZE / CODE_LINE == 64, "the lines of a page are the bits of a word");
@@ -67,6 +68,20 @@ bool memory_map(struct guest_memory *memory, uint64_t address, uint64_t size, un
     return true;
 }
 
+/* The system's pages may be larger than the guest's: whole ones are given back, of others the part is written over. */
+static void zero(uint8_t *start, uint8_t *end) {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uint8_t *whole = start + (-(uintptr_t)start & (page - 1)),
+            *rest = end - ((uintptr_t)end & (page - 1));
+    if (whole >= rest) {
+        memset(start, 0, (size_t)(end - start));
+        return;
+    }
+    memset(start, 0, (size_t)(whole - start));
+    madvise(whole, (size_t)(rest - whole), MADV_DONTNEED);
+    memset(rest, 0, (size_t)(end - rest));
+}
+
 void memory_unmap(struct guest_memory *memory, uint64_t address, uint64_t size) {
     uint64_t first, end;
     if (!pages_of(address, size, &first, &end))
@@ -78,7 +93,7 @@ void memory_unmap(struct guest_memory *memory, uint64_t address, uint64_t size) 
         memory->rights[page] = 0;
     }
     if (any)
-        madvise(memory->base + first * PAGE_SIZE, (end - first) * PAGE_SIZE, MADV_DONTNEED);
+        zero(memory->base + first * PAGE_SIZE, memory->base + end * PAGE_SIZE);
 }
 
 bool memory_protect(struct guest_memory *memory, uint64_t address, uint64_t size, unsigned rights) {
