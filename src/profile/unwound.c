@@ -135,16 +135,18 @@ bool chain_has_link_register(const struct worker *w, const struct perfdata_sampl
            user_part(sample) < sample->chain_count;
 }
 
-/* The caller goes between the leaf and what its frame record says, unless that is the same. */
+/* The caller goes between the leaf and what its frame record says, unless that is the same. perf adds none behind the last. */
 void chain_add_leaf_caller(struct worker *w, struct perfdata_sample *sample,
                            const struct space_at *at) {
     bool compat = w->reading->options->compat_perf;
     uint64_t next = user_part(sample) + 1, leaf = load_u64(sample->chain + 8 * (next - 1));
     struct unwind_sample what = sample_for_unwinding(w, sample, at);
     struct unwind_frame caller;
+    if (compat && next == sample->chain_count)
+        return;
     if (!unwinder_leaf_caller(unwinder_of(w), &what, leaf, &caller))
         return;
-    uint64_t address = caller.address - compat;
+    uint64_t address = caller.address - (compat && caller.call);
     if (next < sample->chain_count && load_u64(sample->chain + 8 * next) == address)
         return;
     chain_begin(w, sample, next);

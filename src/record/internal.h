@@ -29,6 +29,13 @@ enum role {
 #define USER_REGISTERS 0ull
 #endif
 
+/* And the one that following frame pointers needs: where a function that calls no other need not keep on the stack where it returns to. */
+#if defined(__aarch64__)
+#define LINK_REGISTER (1ull << 30)
+#else
+#define LINK_REGISTER 0ull
+#endif
+
 /* One event asked for, as it is opened. */
 struct wanted {
     struct perf_event_attr attr;

@@ -63,6 +63,10 @@ static void set_call_graph(struct perf_event_attr *attr, const struct record_opt
         attr->exclude_callchain_user = 1;
         break;
     case CALL_GRAPH_FP:
+        if (LINK_REGISTER && !options->kernel_only) {
+            attr->sample_type |= PERF_SAMPLE_REGS_USER;
+            attr->sample_regs_user = LINK_REGISTER;
+        }
         break;
     }
     attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
@@ -333,6 +337,11 @@ static bool try_events(struct recording *r, struct error *error) {
 
 /* ---- opening for good ---- */
 
+static size_t ring_least(void) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return page > RING_LEAST ? page : RING_LEAST;
+}
+
 static bool ring_map(struct recording *r, struct ring *ring, struct error *error) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     while (true) {
@@ -343,7 +352,7 @@ static bool ring_map(struct recording *r, struct ring *ring, struct error *error
             ring->size = r->ring_size;
             return true;
         }
-        if ((errno != EPERM && errno != ENOMEM) || r->ring_size <= RING_LEAST)
+        if ((errno != EPERM && errno != ENOMEM) || r->ring_size <= ring_least())
             return error_set(error, ERROR_DENIED, "ring buffer of %zu bytes: %s", r->ring_size,
                              strerror(errno));
         r->ring_size /= 2;
@@ -437,7 +446,7 @@ static bool open_targets(struct recording *r, struct error *error) {
 }
 
 static size_t power_of_two(size_t size) {
-    size_t power = RING_LEAST;
+    size_t power = ring_least();
     while (power < size && power < (size_t)1 << 30)
         power *= 2;
     return power;

@@ -97,6 +97,10 @@ static void add_event(struct recording *r, uint64_t config, const char *name, ui
         attr->sample_stack_user = options->stack_size;
         attr->mmap_data = 1;
     }
+    if (options->call_graph == CALL_GRAPH_FP && LINK_REGISTER) {
+        attr->sample_type |= PERF_SAMPLE_REGS_USER;
+        attr->sample_regs_user = LINK_REGISTER;
+    }
     attr->exclude_kernel = attr->exclude_hv = 1;
     attr->inherit = !options->no_inherit;
     attr->sample_id_all = attr->mmap = attr->mmap2 = attr->comm = attr->comm_exec = attr->task = 1;

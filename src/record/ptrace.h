@@ -17,6 +17,7 @@ struct capture {
     uint64_t abi; /* PERF_SAMPLE_REGS_ABI_…; NONE: a 32-bit program's, which nobody unwinds */
     uint64_t registers[MOST_REGISTERS]; /* those that USER_REGISTERS names, in its order */
     uint64_t frame, stack_pointer;
+    uint64_t signature;  /* bits of a return address that may sign it (aarch64) */
     struct buffer stack; /* from the stack pointer up */
 };
 

@@ -29,6 +29,10 @@ static void take_registers(struct capture *c, const machine_registers *r) {
     c->stack_pointer = r->rsp;
 }
 
+static void take_signature(struct capture *c, pid_t tid) {
+    (void)c, (void)tid;
+}
+
 /* A 32-bit program has registers of its own shape; eip is the 13th of them. */
 static void take_registers_32(struct capture *c, const void *registers, size_t size) {
     c->ip = size >= 52 ? load_u32((const char *)registers + 48) : 0;
@@ -45,6 +49,14 @@ static void take_registers(struct capture *c, const machine_registers *r) {
     c->stack_pointer = r->sp;
 }
 
+/* The kernel takes signatures off the chains that it makes; machines without them don't know of these masks. */
+static void take_signature(struct capture *c, pid_t tid) {
+    uint64_t masks[2]; /* of data, of code */
+    struct iovec vector = {masks, sizeof masks};
+    bool known = ptrace(PTRACE_GETREGSET, tid, (void *)NT_ARM_PAC_MASK, &vector) == 0;
+    c->signature = known && vector.iov_len == sizeof masks ? masks[1] : 0;
+}
+
 static void take_registers_32(struct capture *c, const void *registers, size_t size) {
     c->ip = size >= 64 ? load_u32((const char *)registers + 60) : 0;
 }
@@ -54,6 +66,9 @@ typedef struct {
 } machine_registers;
 static void take_registers(struct capture *c, const machine_registers *r) {
     (void)c, (void)r;
+}
+static void take_signature(struct capture *c, pid_t tid) {
+    (void)c, (void)tid;
 }
 static void take_registers_32(struct capture *c, const void *registers, size_t size) {
     (void)c, (void)registers, (void)size;
@@ -105,6 +120,8 @@ bool capture_take(struct capture *c, pid_t tid, const struct record_options *opt
     take_registers(c, &registers);
     if (options->call_graph == CALL_GRAPH_NONE)
         return true;
+    if (options->call_graph == CALL_GRAPH_FP)
+        take_signature(c, tid);
     size_t size = options->stack_size < SAMPLE_MOST - SAMPLE_FIXED ? options->stack_size
                                                                    : SAMPLE_MOST - SAMPLE_FIXED;
     vector_reserve(&c->stack, size);
@@ -146,7 +163,7 @@ static void add_frames(struct buffer *record, const struct capture *c) {
         uint64_t caller = load_u64(c->stack.items + at + 8), up = load_u64(c->stack.items + at);
         if (!caller)
             break;
-        buffer_put_u64(record, caller);
+        buffer_put_u64(record, caller & ~c->signature);
         if (up <= frame) {
             count++;
             break;
@@ -154,6 +171,13 @@ static void add_frames(struct buffer *record, const struct capture *c) {
         frame = up;
     }
     memcpy(record->items + count_at, &count, sizeof count);
+}
+
+/* Signed or not: what it means depends on where it was taken, which whoever reads the file finds out. */
+static void add_link_register(struct buffer *record, const struct capture *c) {
+    buffer_put_u64(record, c->abi);
+    if (c->abi != PERF_SAMPLE_REGS_ABI_NONE)
+        buffer_put_u64(record, c->registers[30]);
 }
 
 /* perf unwinds only where there is a chain, be it without entries. */
@@ -188,11 +212,12 @@ void put_sample(struct sampler *s, struct tracee *tracee, const struct capture *
     buffer_put_u64(record, s->r->sink.time);
     add_pair(record, tracee->cpu, 0);
     buffer_put_u64(record, period);
-    if (type & PERF_SAMPLE_REGS_USER) {
+    if (type & PERF_SAMPLE_STACK_USER)
         add_unwound_later(record, c);
-    } else if (type & PERF_SAMPLE_CALLCHAIN) {
+    else if (type & PERF_SAMPLE_CALLCHAIN)
         add_frames(record, c);
-    }
+    if (LINK_REGISTER && type & PERF_SAMPLE_REGS_USER && !(type & PERF_SAMPLE_STACK_USER))
+        add_link_register(record, c);
     ((struct perf_event_header *)record->items)->size = (uint16_t)record->count;
     if (!sink_records(&s->r->sink, (const uint8_t *)record->items, record->count, s->error))
         sampler_fail(s);

@@ -414,6 +414,6 @@ bool unwinder_leaf_caller(struct unwinder *unwinder, const struct unwind_sample 
     struct entry *found = entry_find(unwinder, &state, machine, sample->epoch, state.pc - 1);
     if (!found->mapping && state.pc >> 36)
         found = entry_unsigned(unwinder, &state, machine, sample->epoch, 1);
-    *caller = (struct unwind_frame){state.pc, found->mapping, true};
+    *caller = (struct unwind_frame){state.pc, found->mapping, !(found->flags & ENTRY_TRAMPOLINE)};
     return found->mapping || compat;
 }

@@ -3,6 +3,7 @@
 #include "self.h"
 
 #include <dwarf.h>
+#include <elf.h>
 #include <execinfo.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -94,16 +95,19 @@ struct bench {
     uint64_t words[8192];
 };
 
-static void bench_open_in(struct bench *b, struct text code, enum unwind_arch arch, bool compat) {
+static void bench_open_file(struct bench *b, struct text code, enum object_kind kind,
+                            enum unwind_arch arch, bool compat) {
     struct objects_options none = {0};
-    struct object_identity identity = {.path = code, .kind = OBJECT_NONE};
+    struct object_identity identity = {.path = code, .kind = kind};
     struct key key = {0};
     struct space_cursor cursor = {0};
     struct space_at at;
     memset(b, 0, sizeof *b);
     b->objects = objects_new(&none);
     b->spaces = spaces_new(false);
-    struct mapping mapping = {CODE, CODE + 0x1000, CODE, objects_add(b->objects, &identity), true};
+    uint64_t offset = kind == OBJECT_FILE ? 0 : CODE;
+    struct mapping mapping = {CODE, CODE + 0x1000, offset, objects_add(b->objects, &identity),
+                              true};
     spaces_mmap(b->spaces, &key, 1, 1, &mapping);
     spaces_seal(b->spaces);
     spaces_at(b->spaces, &cursor, 1, 1, &key, &at);
@@ -118,6 +122,10 @@ static void bench_open_in(struct bench *b, struct text code, enum unwind_arch ar
                                        .stack_dumped = 256,
                                        .user = at.user,
                                        .epoch = (uint32_t)at.epochs};
+}
+
+static void bench_open_in(struct bench *b, struct text code, enum unwind_arch arch, bool compat) {
+    bench_open_file(b, code, OBJECT_NONE, arch, compat);
 }
 
 static void bench_open(struct bench *b, enum unwind_arch arch, bool compat) {
@@ -349,6 +357,53 @@ static void test_aarch64(void **unused) {
     bench_close(&b);
 }
 
+/* A program of nothing but a signal's return: mov x8, #139; svc #0. */
+enum { TRAMPOLINE = 0x100 };
+
+static void write_trampoline(const char *path) {
+    static const uint64_t code = 0xd4000001d2801168ull;
+    Elf64_Ehdr header = {.e_ident = ELFMAG, .e_type = ET_DYN, .e_machine = EM_AARCH64};
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_ident[EI_DATA] = ELFDATA2LSB;
+    header.e_ident[EI_VERSION] = header.e_version = EV_CURRENT;
+    header.e_ehsize = header.e_phoff = sizeof header;
+    header.e_phentsize = sizeof(Elf64_Phdr);
+    header.e_phnum = 1;
+    Elf64_Phdr load = {
+        .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = 0x200, .p_memsz = 0x200};
+    char bytes[0x200] = {0};
+    memcpy(bytes, &header, sizeof header);
+    memcpy(bytes + sizeof header, &load, sizeof load);
+    memcpy(bytes + TRAMPOLINE, &code, sizeof code);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, sizeof bytes, file), sizeof bytes);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* What a handler that has done nothing yet returns to was not called. */
+static void test_aarch64_leaf(void **unused) {
+    struct bench b;
+    struct unwind_frame caller;
+    char path[] = "/tmp/wick-unwind-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    write_trampoline(path);
+    bench_open_file(&b, text_of(path), OBJECT_FILE, UNWIND_AARCH64, true);
+    b.sample.register_mask = UNWIND_LINK_REGISTER_ONLY;
+    b.registers[0] = CODE + TRAMPOLINE;
+    assert_true(unwinder_leaf_caller(b.unwinder, &b.sample, CODE + 4, &caller));
+    assert_int_equal(caller.address, CODE + TRAMPOLINE);
+    assert_false(caller.call);
+    b.registers[0] = (CODE + 0x180) | 0x35ull << 48; /* signed */
+    assert_true(unwinder_leaf_caller(b.unwinder, &b.sample, CODE + 4, &caller));
+    assert_int_equal(caller.address, CODE + 0x180);
+    assert_true(caller.call);
+    bench_close(&b);
+    unlink(path);
+}
+
 static void test_what_is_missing(void **unused) {
     struct bench b;
     struct notes notes = {0};
@@ -511,6 +566,7 @@ int main(void) {
         cmocka_unit_test(test_i386),
         cmocka_unit_test(test_i386_sigreturn),
         cmocka_unit_test(test_aarch64),
+        cmocka_unit_test(test_aarch64_leaf),
         cmocka_unit_test(test_what_is_missing),
         cmocka_unit_test(test_starts),
 #ifdef __x86_64__
