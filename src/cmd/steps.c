@@ -141,6 +141,14 @@ static void note_if_nothing_passes(struct tree *tree) {
     buffer_release(&text);
 }
 
+static const struct note_kind note_no_samples = {
+    "no-samples", "# recording{ has|s have} no samples: it ended too soon, or did nothing but wait"};
+
+static void note_if_no_samples(const struct source *source) {
+    if (source->profile && source->profile->sample_count == 0)
+        notes_add(&source->tree->notes, &note_no_samples, 1, 0, "%s", source->files[0].path);
+}
+
 /* Nothing would be found there, and nobody would know why. */
 static bool lookups_are_there(struct error *error) {
     const struct objects_options *objects = &request.import.profile.objects;
@@ -161,6 +169,7 @@ bool request_open(struct source *source, const char *const *paths, size_t count,
         !source_open(source, paths, count, &request.import, error))
         return false;
     note_if_nothing_passes(source->tree);
+    note_if_no_samples(source);
     if (request.verbose)
         describe_source(source);
     return true;

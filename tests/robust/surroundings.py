@@ -43,10 +43,25 @@ def inputs(place, file, lookup):
         result = run(["fold", *lookup, place.folder + "/empty"])
     fine = result.status == 0 and not result.out and len(result.lines) == 1 and "empty" in result.lines[0]
     check("input/empty", None if fine else f"status {result.status}: {result.err!r}")
+    nothing(place, file, lookup)
     os.symlink("loop", place.folder + "/loop")
     check("input/link-to-itself", refused(fold(place.folder + "/loop"), place, "loop"))
     unreadable(place, file, lookup)
     fifo(place, file, lookup)
+
+
+def nothing(place, file, lookup):
+    """A recording of no samples says so, in every command."""
+    data = bytearray(file.data[:file.data_start])
+    data[48:56] = bytes(8)  # the data's size
+    data[72:104] = bytes(32)  # and no features behind it
+    path = place.folder + "/no-samples"
+    with open(path, "wb") as out:
+        out.write(data)
+    for words, status in ((["fold"], 0), (["script"], 0), (["flame", "-o", place.output], 1), (["report"], 1), (["export", "--to", "pprof"], 1)):
+        result = run([*words, *lookup, path])
+        fine = result.status == status and not result.out and f"1 recording has no samples: it ended too soon, or did nothing but wait ({path})" in result.lines[-1]
+        check("input/no-samples-" + words[0], None if fine else f"status {result.status}: {result.err!r}")
 
 
 def unreadable(place, file, lookup):
