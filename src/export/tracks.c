@@ -110,14 +110,32 @@ void tracks_find(struct outline *o) {
     vector_release(&keys);
 }
 
+static bool is_before_leader(const struct track *track, const struct track *other) {
+    if (track->measure != other->measure)
+        return track->measure < other->measure;
+    if (track->pid != other->pid)
+        return track->pid < other->pid;
+    return track->tid < other->pid;
+}
+
+/* The first of the tracks of that measure and process that is not before its leader's: tracks are sorted by all of these. */
+static const struct track *find_leader(const struct outline *o, const struct track *track) {
+    size_t low = 0, high = o->tracks.count - 1;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (is_before_leader(&o->tracks.items[middle], track))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return &o->tracks.items[low];
+}
+
 struct text track_process(const struct outline *o, uint32_t number) {
-    const struct track *track = &o->tracks.items[number], *first = track;
-    while (first > o->tracks.items && first[-1].measure == track->measure &&
-           first[-1].pid == track->pid)
-        first--;
-    while (first < track && first->tid < first->pid)
-        first++;
-    return first->tid == first->pid && first->comm.length ? first->comm : track->name;
+    const struct track *track = &o->tracks.items[number], *leader = find_leader(o, track);
+    bool found = leader->measure == track->measure && leader->pid == track->pid &&
+                 leader->tid == track->pid && leader->comm.length;
+    return found ? leader->comm : track->name;
 }
 
 uint32_t outline_heaviest(const struct outline *o) {

@@ -220,6 +220,17 @@ def odd_views(template, place):
             report(f"hostile/odd_views/{kind}/{view.replace(' ', '')}", why)
 
 
+def threads_of_one(place):
+    """Exports name a process by its first thread: whoever looks through all of them for each is not done in time."""
+    with open(place.input, "wb") as out:
+        out.write(b"".join(b"app 7/%d 1.%06d: 1 cycles: \n\t1000 f (/bin/x)\n\n" % (7 + i, i) for i in range(300000)))
+    for name in ("chrome", "firefox", "speedscope", "cpuprofile", "pprof", "callgrind", "otlp"):
+        process = start(["export", "--to", name, "-o", place.output, place.input])
+        _, err = process.communicate()
+        report(f"hostile/threads_of_one/{name}", None if process.returncode == 0 and place.published() else f"status {process.returncode}: {err[:300]!r}")
+        os.unlink(place.output)
+
+
 def deep_text(command, place, depth):
     """Text has no limit on the depth of a stack."""
     lines = b";".join(b"f%d" % (i % 1000) for i in range(depth)) + b" 1\n"
@@ -243,6 +254,7 @@ def run_all(template, place):
         million_mmaps(template, place)
         twins(template, place)
         deep_diff(place)
+        threads_of_one(place)
     for make in (whole_space, cyclic_forks, many_mmaps, many_threads, same_build_ids, deep_chains, odd_bytes):
         for command in ("fold", "flame", "script"):
             check(Maker(template), make, command, place)
