@@ -68,8 +68,8 @@ bool export_fits(const struct outline *outline, uint64_t size, struct error *err
     if (outline->options->force || size <= most)
         return true;
     return error_set(error, ERROR_INPUT,
-                     "it would take %.1f GB: the format has every stack in full; --fold-recursion "
-                     "or --max-depth N make it smaller, --force writes it",
+                     "it would take %.1f GB: the format has every stack in full; --fold-recursion, "
+                     "--max-depth N or fewer events make it smaller, --force writes it",
                      (double)size / 1e9);
 }
 

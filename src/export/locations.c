@@ -146,10 +146,10 @@ const char *measure_count_unit(const struct outline *o, uint32_t measure) {
 
 /* ---- all of it ---- */
 
-static uint64_t size_of(const struct outline *o) {
+static uint64_t size_of(const struct outline *o, size_t values) {
     uint64_t size = 0;
     for (size_t i = 0; i < o->entries.count; i++)
-        size += 3 * (uint64_t)o->nodes.items[o->entries.items[i].node].depth + 40;
+        size += 3 * (uint64_t)o->nodes.items[o->entries.items[i].node].depth + 40 + values;
     return size;
 }
 
@@ -167,8 +167,8 @@ static bool values_fit(const struct outline *o, struct error *error) {
                      "cannot count; speedscope's format can hold them");
 }
 
-bool locations_fit(const struct outline *o, struct error *error) {
-    return values_fit(o, error) && export_fits(o, size_of(o), error);
+bool locations_fit(const struct outline *o, size_t values, struct error *error) {
+    return values_fit(o, error) && export_fits(o, size_of(o, values), error);
 }
 
 void locations_init(struct locations *l, const struct outline *o) {

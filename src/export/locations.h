@@ -25,8 +25,8 @@ struct locations {
     uint32_t *functions;     /* by the outline's: the file's */
     VECTOR(uint32_t) named;  /* a place of each */
 };
-/* Whether the values, which are signed there, and all stacks in full can be written. */
-bool locations_fit(const struct outline *outline, struct error *error);
+/* Whether the values, which are signed there, so many for each stack, and all stacks in full can be written. */
+bool locations_fit(const struct outline *outline, size_t values, struct error *error);
 void locations_init(struct locations *locations, const struct outline *outline);
 void locations_release(struct locations *locations);
 

@@ -124,15 +124,17 @@ static void add_sample(struct otlp *t, const struct entry *entry) {
     put(&t->profile, PROFILE_SAMPLE, &t->message);
 }
 
-/* Profiles have an id, which must not be the same for two: what is in them decides. */
-static void add_id(struct otlp *t) {
-    uint64_t low = hash_bytes(t->profile.items, t->profile.count) | 1, high = hash_mix(low, 1);
+/* Profiles have an id, which must not be the same for two: what is in them decides, and which one it is of several that are alike. */
+static void add_id(struct otlp *t, uint32_t measure) {
+    uint64_t low = hash_bytes(t->profile.items, t->profile.count) | 1;
+    uint64_t high = hash_mix(low, measure + 1);
     buffer_put_u64(&t->sub, low);
     buffer_put_u64(&t->sub, high);
     put(&t->profile, PROFILE_ID, &t->sub);
 }
 
-static void add_profile(struct otlp *t, uint32_t measure) {
+/* Entries are in order of tracks, and those of measures: they begin at `at`. Returns where the next one's do. */
+static size_t add_profile(struct otlp *t, uint32_t measure, size_t at) {
     const struct outline *o = t->outline;
     bool by_samples = o->options->shape->by_samples;
     struct text type = by_samples ? TEXT("samples") : measure_type(&o->measures.items[measure]);
@@ -140,11 +142,12 @@ static void add_profile(struct otlp *t, uint32_t measure) {
     proto_u64(&t->sub, TYPE_TYPE, locations_string(&t->locations, type));
     proto_u64(&t->sub, TYPE_UNIT, locations_string(&t->locations, text_of(unit)));
     put(&t->profile, PROFILE_TYPE, &t->sub);
-    for (size_t i = 0; i < o->entries.count; i++)
-        if (o->tracks.items[o->entries.items[i].track].measure == measure)
-            add_sample(t, &o->entries.items[i]);
-    add_id(t);
+    for (; at < o->entries.count && o->tracks.items[o->entries.items[at].track].measure == measure;
+         at++)
+        add_sample(t, &o->entries.items[at]);
+    add_id(t, measure);
     put(&t->profiles, SCOPE_PROFILE, &t->profile);
+    return at;
 }
 
 /* ---- tables ---- */
@@ -250,7 +253,7 @@ static void otlp_release(struct otlp *t) {
 }
 
 bool otlp_write(struct out *out, const struct outline *o, struct error *error) {
-    if (!locations_fit(o, error))
+    if (!locations_fit(o, 1, error))
         return false;
     struct otlp t = {.outline = o, .attributes = strings_new()};
     locations_init(&t.locations, o);
@@ -259,8 +262,9 @@ bool otlp_write(struct out *out, const struct outline *o, struct error *error) {
     proto_bytes(&t.sub, SCOPE_NAME, TEXT("wick"));
     proto_bytes(&t.sub, SCOPE_VERSION, TEXT(WICK_VERSION));
     put(&t.profiles, SCOPE_SCOPE, &t.sub);
+    size_t at = 0;
     for (uint32_t i = 0; i < o->measures.count; i++)
-        add_profile(&t, i);
+        at = add_profile(&t, i, at);
     add_tables(&t);
     put(&t.message, RESOURCE_SCOPES, &t.profiles);
     put(&t.profiles, DATA_RESOURCE, &t.message);

@@ -275,7 +275,7 @@ static void pprof_release(struct pprof *p) {
 }
 
 bool pprof_write(struct out *out, const struct outline *o, struct error *error) {
-    if (!locations_fit(o, error))
+    if (!locations_fit(o, 2 * o->measures.count, error))
         return false;
     struct pprof p = {.outline = o, .out = out, .gzip = gzip_new()};
     locations_init(&p.locations, o);
