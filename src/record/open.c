@@ -310,6 +310,11 @@ static bool refuse_event(struct recording *r, const struct wanted *wanted, struc
                          "event %s: this machine has no such counter (%s); `wick doctor` says what "
                          "it has",
                          wanted->name, strerror(errno));
+    if ((errno == EACCES || errno == EPERM) && r->options->system_wide)
+        return error_set(error, ERROR_DENIED,
+                         "-a: the whole system may not be recorded: %s; root may, or all after "
+                         "`sysctl kernel.perf_event_paranoid=0`",
+                         strerror(errno));
     return error_set(error, r->refused ? ERROR_DENIED : ERROR_INPUT,
                      "event %s can't be opened: %s; `wick doctor` says what this machine allows",
                      wanted->name, strerror(errno));
@@ -377,9 +382,15 @@ static bool open_one(struct recording *r, struct wanted *wanted, struct ring *ri
         descriptor = event_open(&wanted->attr, target, (int)ring->cpu, flags);
     if (descriptor < 0 && errno == ESRCH)
         return true; /* it ended before we came */
+    bool denied = descriptor < 0 && (errno == EACCES || errno == EPERM);
+    if (denied && tid > 0)
+        return error_set(error, ERROR_DENIED,
+                         "thread %d may not be recorded: %s; it is another user's, or forbids it: "
+                         "root may",
+                         tid, strerror(errno));
     if (descriptor < 0)
-        return error_set(error, errno == EACCES || errno == EPERM ? ERROR_DENIED : ERROR_INPUT,
-                         "event %s can't be opened: %s", wanted->name, strerror(errno));
+        return error_set(error, denied ? ERROR_DENIED : ERROR_INPUT, "event %s can't be opened: %s",
+                         wanted->name, strerror(errno));
     vector_push(&r->descriptors, descriptor);
     if (!keep_id(wanted, descriptor))
         return error_errno(error, wanted->name);
