@@ -19,12 +19,15 @@ int fail(const struct error *error) {
 
 int fail_usage(const char *command, const char *format, ...) {
     va_list list;
-    progress_wipe();
-    fputs("wick: ", stderr);
+    struct buffer shown = {0};
     va_start(list, format);
-    vfprintf(stderr, format, list);
+    char *why = memory_print(NULL, format, list);
     va_end(list);
-    fprintf(stderr, "; see wick %s --help\n", command);
+    buffer_add_shown(&shown, text_of(why)); /* words may be names of files, by way of a `*` */
+    progress_wipe();
+    fprintf(stderr, "wick: %.*s; see wick %s --help\n", TEXT_ARGS(buffer_text(&shown)), command);
+    buffer_release(&shown);
+    free(why);
     return ERROR_USAGE;
 }
 
