@@ -106,7 +106,7 @@ const struct option options_looks[] = {
      "what a search finds; #e600e6 by default"},
     {"uicolor", 0, OPTION_TEXT, &picture.ui_colour, "#rrggbb", "titles and buttons"},
     {"stroke-color", 0, OPTION_TEXT, &picture.stroke_colour, "#rrggbb",
-     "an outline around every frame"},
+     "an outline around every frame; none by default"},
     {"width", 0, OPTION_COUNT, &picture.width, "PIXELS",
      "a fixed width; as wide as the window by default"},
     {"height", 0, OPTION_COUNT, &picture.frame_height, "PIXELS", "of a frame; 16 by default"},
@@ -189,6 +189,8 @@ static bool encoding_is_known(struct error *error) {
 }
 
 bool picture_prepare(struct error *error) {
+    if (picture.stroke_colour && strcmp(picture.stroke_colour, "none") == 0)
+        picture.stroke_colour = NULL; /* as inferno calls it */
     uint32_t width = picture.width ? picture.width : 1200;
     if (min_pixels >= 0)
         picture.min_width = 100 * min_pixels / (width - 20.0);

@@ -117,13 +117,21 @@ static void text_side(struct buffer *line, const struct report *report, uint64_t
     buffer_add(line, TEXT("  "));
 }
 
+/* A narrower terminal shows what functions spent themselves alone. */
+enum { NARROW = 72, SIDE_WIDTH = 30 };
+
+static bool is_narrow(const struct report_options *options) {
+    return options->width && options->width < NARROW;
+}
+
 static void write_row(struct out *out, const struct report *report, const struct report_row *row,
                       const struct report_options *options) {
-    enum { USED = 60 };
     struct buffer line = {0}, shown = {0};
-    size_t room = options->width > USED + 10 ? options->width - USED : 10;
+    size_t used = is_narrow(options) ? SIDE_WIDTH : 2 * SIDE_WIDTH;
+    size_t room = options->width > used + 10 ? options->width - used : 10;
     text_side(&line, report, row->self_before, row->self, options->colours);
-    text_side(&line, report, row->total_before, row->total, options->colours);
+    if (!is_narrow(options))
+        text_side(&line, report, row->total_before, row->total, options->colours);
     buffer_add_shown(&shown, row->name);
     report_add_cut(&line, buffer_text(&shown), options->width ? room : SIZE_MAX);
     buffer_add_char(&line, '\n');
@@ -157,10 +165,12 @@ void report_diff_text(struct out *out, const struct report *report,
             report->rows.items[changed].total != report->rows.items[changed].total_before))
         changed++;
     size_t limit = options->limit && options->limit < changed ? options->limit : changed;
+    bool narrow = is_narrow(options);
     out_printf(out,
-               "self: %% of each side's whole   total: %% of each side's whole\n"
-               "before  after  points factor  before  after  points factor  %s\n",
-               report_titles[report->by]);
+               "self: %% of each side's whole%s\n"
+               "before  after  points factor  %s%s\n",
+               narrow ? "" : "   total: % of each side's whole",
+               narrow ? "" : "before  after  points factor  ", report_titles[report->by]);
     for (size_t i = 0; i < limit; i++)
         write_row(out, report, &report->rows.items[i], options);
     if (limit < changed)

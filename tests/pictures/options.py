@@ -236,6 +236,7 @@ def uicolor():
 
 def stroke_color():
     assert "#frames rect{stroke:#0000ff" in draw("--stroke-color", "#0000ff").text
+    assert draw("--stroke-color", "none").text == draw().text
 
 
 def width():
