@@ -152,6 +152,18 @@ test("hover", async page => {
   assert.equal(await page.locator("#details").textContent(), "Function: mul (15 samples, 15.00%)");
 });
 
+test("title-beside-search", async page => {
+  const long = "A title that says at length what was measured, where, and how it was done";
+  await page.goto(draw("main 1\n", "svg", "--title", long));
+  for (const width of [1220, 640, 380]) {
+    await page.setViewportSize({ width, height: 300 });
+    await page.waitForFunction(w => Math.abs(document.documentElement.getBoundingClientRect().width - w) < 2, width);
+    const [title, search] = [await page.locator("#title").boundingBox(), await page.locator("#search").boundingBox()];
+    assert.ok(title.x + title.width <= search.x, `${width}: ${title.x + title.width} is behind ${search.x}`);
+    assert.equal(await page.locator("#title").evaluate(e => e.firstChild.textContent === e.textContent), width === 1220, "what is cut has a tooltip");
+  }
+});
+
 test("times-as-people-say-them", async page => {
   const said = async (url, name) => (await page.goto(url), await frame(page, name).hover(), await page.locator("#details").textContent());
   const url = draw("main;odd 5 ns, x 1234567890\nmain;b 1500\nmain;c 20\n", "svg", "--countname", "ns", "--minwidth", "0");

@@ -352,11 +352,26 @@ function stand() {
   foot.setAttribute("y", bottom - 24);
 }
 
+// A title that does not fit beside the search gives way to it; the window's own title and its tooltip have all of it.
+const heading = svg.querySelector("#title"), headline = heading ? [...heading.textContent] : [];
+function fitTitle() {
+  if (!headline.length) return;
+  heading.textContent = headline.join("");
+  const room = searchInput.getBoundingClientRect().left - svg.getBoundingClientRect().left - number(heading, "x") - 8;
+  let keep = headline.length;
+  while (keep > 1 && heading.getComputedTextLength() > room) {
+    keep = Math.min(keep - 1, Math.floor(keep * room / heading.getComputedTextLength()));
+    heading.textContent = headline.slice(0, Math.max(0, keep)).join("").trimEnd() + "…";
+  }
+  if (keep < headline.length) make(SVG, "title", heading, {}).textContent = headline.join("");
+}
+
 function resize() {
   if (option.fluid) width = Math.max(200, svg.getBoundingClientRect().width) - 2 * margin;
   frames.setAttribute("width", width);
   bar.setAttribute("width", width + 2 * margin);
   foot.setAttribute("width", width + 2 * margin);
+  fitTitle();
   draw();
   stand();
 }
