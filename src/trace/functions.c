@@ -23,6 +23,8 @@ struct function_symbol {
     uint64_t section_end; /* 0: unknown */
     uint32_t id;          /* its own, or that of the function it is the cold part of */
     uint32_t file;        /* which one it came with */
+    uint32_t
+        last_named; /* of those of its name in its file, for the first: 0 if they are at several places */
     uint16_t rank;
     bool is_stub;
 };
@@ -178,20 +180,31 @@ static uint64_t name_hash(struct text name, uint32_t file) {
     return hash_mix(hash_bytes(name.data, name.length), file);
 }
 
-/* The one symbol of that name in the file; 0 if there is none, or several and nobody knows whose it is. */
+/* The first symbol of that name in the file; 0 if there is none. */
 static uint32_t find_named(const struct functions *functions, const struct index *index,
                            struct text name, uint32_t file) {
-    uint32_t id, found = 0;
+    uint32_t id;
     for (struct probe p = index_probe(index, name_hash(name, file));
          (id = index_next(index, &p));) {
         const struct function_symbol *symbol = &functions->symbols.items[id];
-        if (symbol->file != file || !text_equal(symbol->name, name))
-            continue;
-        if (found && functions->symbols.items[found].start != symbol->start)
-            return 0;
-        found = id;
+        if (symbol->file == file && text_equal(symbol->name, name))
+            return id;
     }
-    return found;
+    return 0;
+}
+
+/* Each name is in the index once: a file may have any number of symbols of one name. */
+static void add_named(struct functions *functions, struct index *index, uint32_t id) {
+    struct function_symbol *symbol = &functions->symbols.items[id];
+    uint32_t same = find_named(functions, index, symbol->name, symbol->file);
+    if (!same) {
+        index_add(index, name_hash(symbol->name, symbol->file), id);
+        symbol->last_named = id;
+        return;
+    }
+    struct function_symbol *first = &functions->symbols.items[same];
+    if (first->last_named)
+        first->last_named = first->start == symbol->start ? id : 0;
 }
 
 /* What the compiler moved out of a function because it is seldom run is still that function. */
@@ -199,10 +212,11 @@ static void join_cold_parts(struct functions *functions) {
     struct index index = {0};
     struct function_symbol *symbols = functions->symbols.items;
     for (uint32_t i = 1; i < functions->symbols.count; i++)
-        index_add(&index, name_hash(symbols[i].name, symbols[i].file), i);
+        add_named(functions, &index, i);
     for (uint32_t i = 1; i < functions->symbols.count; i++) {
         struct text parent = cold_parent(symbols[i].name);
         uint32_t id = parent.length ? find_named(functions, &index, parent, symbols[i].file) : 0;
+        id = id ? symbols[id].last_named : 0; /* of several nobody knows whose it is */
         symbols[i].id = id ? id : i;
     }
     index_release(&index);

@@ -301,6 +301,17 @@ static void test_cold_part(void **state) {
     functions_free(m.functions);
 }
 
+/* As many as a file likes: each costs as much as the first. */
+static void test_one_name_for_all(void **state) {
+    struct machine m = {0};
+    add(&m, "same.cold", 0x100, 0x10);
+    for (uint64_t i = 1; i <= 300000; i++)
+        add(&m, "same", 0x1000 * i, 0x10);
+    assert_string_equal(looked_up(&m, 0x300000 + 4), "same");
+    assert_string_equal(looked_up(&m, 0x104), "same.cold");
+    functions_free(m.functions);
+}
+
 static void test_return_of_two_frames(void **state) {
     for (int known = 0; known < 2; known++) {
         struct machine m = {0};
@@ -405,6 +416,7 @@ int main(void) {
         cmocka_unit_test(test_long_jump_to_outer_activation),
         cmocka_unit_test(test_long_jump_by_jump),
         cmocka_unit_test(test_cold_part),
+        cmocka_unit_test(test_one_name_for_all),
         cmocka_unit_test(test_return_of_two_frames),
         cmocka_unit_test(test_context_switches_do_not_drift),
         cmocka_unit_test(test_switches_by_jump_do_not_drift),
