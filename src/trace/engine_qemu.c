@@ -233,7 +233,13 @@ static const struct note_kind note_free = {
     "trace-unordered-threads",
     "threads could not be given an order: counts may differ from run to run"};
 
+static const struct note_kind note_uncounted = {
+    "trace-uncounted-threads",
+    "# thread{|s} {was|were} not counted: QEMU had given {it a number|them numbers} above 4095"};
+
 static void read_notes(struct trace *trace, const struct shared *shared) {
+    if (shared->uncounted)
+        notes_add(&trace->notes, &note_uncounted, shared->uncounted, 0, NULL);
     if (shared->unordered)
         notes_add(&trace->notes, &note_unordered, shared->unordered, 0, NULL);
     if (shared->is_free)

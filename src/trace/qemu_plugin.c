@@ -219,8 +219,10 @@ static void on_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block) {
 
 /* A thread begins. If its number was used before, the thread that had it is gone. */
 static void on_cpu(qemu_plugin_id_t id, unsigned cpu) {
-    if (cpu >= SHARED_THREADS)
+    if (cpu >= SHARED_THREADS) {
+        plugin.shared->uncounted++;
         return;
+    }
     struct shared_thread *thread = &plugin.shared->threads[cpu];
     struct follower *follower = &plugin.followers[cpu];
     if (thread->before) {

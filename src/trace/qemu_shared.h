@@ -51,6 +51,7 @@ struct shared {
     uint32_t over_budget;   /* it was that */
     uint32_t unknown_target; /* the plugin can't tell calls from jumps on that machine */
     uint32_t thread_count; /* numbers that were used */
+    uint32_t uncounted;    /* threads whose numbers were too high */
     uint32_t parallel;     /* threads run side by side */
     uint32_t is_free;      /* they do, though they should not: no order was found */
     uint64_t unordered;    /* waits of threads that ended when the host, not their order, said so */

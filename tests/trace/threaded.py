@@ -99,6 +99,12 @@ def check_outside(wick, work, say):
         re.search(r"\d+ waits? of a thread ended from outside .* may differ", said), "threaded-outside", f"{status} {first} {printed} {said}")
 
 
+def check_many(wick, work, say, machine):
+    """More threads, one after the other, than there is room for."""
+    (run,) = several(wick, work, 1, build(work, machine, "static", "chain.c"))
+    say(run[0] == 0 and "wick: 105 threads were not counted" in run[3], f"threaded-many-{machine}", f"{run[0]} {run[3]}")
+
+
 def check_full_pipe(wick, work, say, machine):
     """A thread that waits in a call which is brief as a rule, for one that waits for the turn."""
     program = build(work, machine, "static", "full.c")
@@ -129,6 +135,7 @@ def check(wick, work, say):
                 check_same(wick, work, say, machine, kind, name)
         check_first_gone(wick, work, say, machine)
         check_options(wick, work, say, machine)
+        check_many(wick, work, say, machine)
         check_full_pipe(wick, work, say, machine)
         check_stopped(wick, work, say, machine)
     if "x86_64" in machines:
