@@ -31,6 +31,8 @@ static int number_of(const char *name) {
         return SYS_ptrace;
     if (strcmp(name, "process_vm_readv") == 0)
         return SYS_process_vm_readv;
+    if (strcmp(name, "close_range") == 0)
+        return SYS_close_range;
     fprintf(stderr, "refuse: %s?\n", name);
     exit(125);
 }

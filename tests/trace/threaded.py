@@ -105,6 +105,16 @@ def check_many(wick, work, say, machine):
     say(run[0] == 0 and "wick: 105 threads were not counted" in run[3], f"threaded-many-{machine}", f"{run[0]} {run[3]}")
 
 
+def check_refused(wick, work, say, machine):
+    """Where the watch can't have descriptors of its own there is no order, and that is said."""
+    refuse, out = f"{work}/refuse", f"{work}/threaded.0"
+    subprocess.run(["cc", "-O1", f"{HERE}/../programs/refuse.c", "-o", refuse], check=True)
+    p = subprocess.run([refuse, "EPERM", "close_range", wick, "trace", "--engine", "qemu", "-o", out, build(work, machine, "static", "condition.c")],
+                       capture_output=True, text=True)
+    say(p.returncode == 0 and p.stdout == "10620\n" and "threads could not be given an order" in p.stderr, f"threaded-refused-{machine}",
+        f"{p.returncode} {p.stdout} {p.stderr}")
+
+
 def check_full_pipe(wick, work, say, machine):
     """A thread that waits in a call which is brief as a rule, for one that waits for the turn."""
     program = build(work, machine, "static", "full.c")
@@ -136,6 +146,7 @@ def check(wick, work, say):
         check_first_gone(wick, work, say, machine)
         check_options(wick, work, say, machine)
         check_many(wick, work, say, machine)
+        check_refused(wick, work, say, machine)
         check_full_pipe(wick, work, say, machine)
         check_stopped(wick, work, say, machine)
     if "x86_64" in machines:
