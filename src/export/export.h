@@ -14,8 +14,8 @@
 #include "view/view.h"
 
 struct export_options {
-    const struct flame_options
-        *shape;          /* by_samples, fold_recursion and max_depth; the others are not heeded */
+    /* by_samples, fold_recursion and max_depth; the others are not heeded. */
+    const struct flame_options *shape;
     const char *title;   /* what the profile is called */
     const char *measure; /* all events are this one: "wall"; NULL: each is its own */
     const struct notes *notes; /* written where a format has room for them; sorted; NULL: none */

@@ -17,8 +17,8 @@ struct place {
     uint32_t line;    /* from here on 0 where the detail is coarser */
     uint32_t column;
     uint32_t object; /* the tree's, for its build id */
-    uint32_t
-        level; /* among the frames of one address: 0 is the function, the rest was inlined into it */
+    /* Among the frames of one address: 0 is the function, the rest was inlined into it. */
+    uint32_t level;
     uint64_t address; /* in the object's own terms; of a caller, within the call */
     uint32_t kinds;
     uint32_t function; /* 1 … function_count: one for each name, path and file */

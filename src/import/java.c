@@ -122,8 +122,8 @@ static struct text exception_class(struct text line) {
 struct exceptions {
     struct reader r;
     uint32_t thrown; /* location of its class, or 0 */
-    VECTOR(uint32_t)
-    enclosing; /* the stack printed before, leaf first: a cause leaves out what it shares with it */
+    /* The stack printed before, leaf first: a cause leaves out what it shares with it. */
+    VECTOR(uint32_t) enclosing;
 };
 
 /* The leaf is what was thrown. */

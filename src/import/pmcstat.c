@@ -29,8 +29,8 @@ struct pmcstat {
     bool skip;       /* under an event that is not counted */
     uint32_t object; /* of the lines from now on */
     uint32_t kinds;
-    VECTOR(uint64_t)
-    left; /* of each line on the way: its samples, less those of the lines below it */
+    /* Of each line on the way: its samples, less those of the lines below it. */
+    VECTOR(uint64_t) left;
 };
 
 static bool pmc_parse(struct text line, struct pmc_line *parsed) {

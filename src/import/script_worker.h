@@ -28,8 +28,8 @@ struct script_worker {
     /* The sample being read. */
     bool in_sample;
     bool skip; /* its event is not counted */
-    bool
-        maybe_inline; /* its one frame so far stood in the event line, and may yet prove to be a payload */
+    /* Its one frame so far stood in the event line, and may yet prove to be a payload. */
+    bool maybe_inline;
     bool clean; /* nothing of the last sample is left: inferno's rules leave some, at times */
     struct script_event event;
     size_t offset;

@@ -10,8 +10,8 @@ struct svg_frame {
     uint64_t y, x, width;
     uint64_t count;  /* what it weighs with all that it calls */
     uint64_t before; /* the same on a diff's other side, where the file tells it (wick) */
-    double
-        change; /* of its own weight, in per cent of the whole, where it tells that (inferno, flamegraph.pl) */
+    /* Of its own weight, in per cent of the whole, where it tells that (inferno, flamegraph.pl). */
+    double change;
     uint32_t name;   /* string */
     uint32_t parent; /* index, filled by svg_frames_count() */
     bool has_title;  /* with counts */

@@ -19,8 +19,8 @@ struct wick {
     struct flame *flame;
     struct notes notes;
     VECTOR(char *) sentences; /* the notes' */
-    VECTOR(uint32_t)
-    frames; /* the flame's nodes, each before what it calls, by names: their own order is that of reading */
+    /* The flame's nodes, each before what it calls, by names: their own order is that of reading. */
+    VECTOR(uint32_t) frames;
     uint32_t *numbers; /* by node: its place among the frames */
     unsigned threads;
     bool by_samples, wall; /* as asked for */

@@ -169,8 +169,8 @@ enum java_mode { JAVA_START, JAVA_CLASS, JAVA_METHOD, JAVA_TYPES, JAVA_TYPE_CLAS
 struct java {
     enum java_mode mode;
     unsigned types;
-    unsigned
-        arrays; /* brackets seen and not yet shown: perf shows them behind the next basic type */
+    /* Brackets seen and not yet shown: perf shows them behind the next basic type. */
+    unsigned arrays;
 };
 
 static const char *java_basic(char c) {

@@ -34,8 +34,8 @@ struct elf_image {
     uint16_t type;    /* ET_… */
     uint16_t machine; /* EM_… */
     struct build_id build_id;
-    struct elf_segment
-        *segments; /* in file order, which is address order unless somebody plays tricks */
+    /* In file order, which is address order unless somebody plays tricks. */
+    struct elf_segment *segments;
     size_t segment_count;
     uint8_t *copy; /* an image of memory: what `data` points to */
 };

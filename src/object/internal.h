@@ -46,8 +46,8 @@ struct object {
 
     /* Symbols: published whole, then read by everybody. */
     _Atomic(struct symbols *) symbols;
-    struct elf_image
-        *symbol_images[2];     /* compat_perf: where perf would take the symbols and the PLT from */
+    /* compat_perf: where perf would take the symbols and the PLT from. */
+    struct elf_image *symbol_images[2];
     struct file symbol_file;   /* the text of a perf map */
     struct buffer symbol_text; /* the text of kallsyms: files of /proc can't be mapped */
     uint64_t shift;            /* OBJECT_KERNEL: added to an address before it is looked up */

@@ -156,12 +156,12 @@ struct cfi_row {
     bool signal_frame;
     bool throws;  /* the function leaves by __builtin_eh_return: an unwinder, whose own frame may be overwritten already */
     bool landing; /* and is about to: what it "returns" to is where the handler begins */
-    bool
-        simple; /* the CFA is a register + offset, every rule CFI_AT_CFA, and none for the stack pointer */
+    /* The CFA is a register + offset, every rule CFI_AT_CFA, and none for the stack pointer. */
+    bool simple;
     uint32_t rule_count;
     const struct cfi_op *ops;
-    struct cfi_rule
-        rules[]; /* a kept register without one is unchanged; the stack pointer is then the CFA */
+    /* A kept register without one is unchanged; the stack pointer is then the CFA. */
+    struct cfi_rule rules[];
 };
 
 /* NULL: no rule covers that address. Costs a hash lookup without a lock once the address has been asked for. */

@@ -209,8 +209,8 @@ static void symbols_settle_unsized(struct symbols *symbols) {
 struct active {
     VECTOR(uint32_t) heap;
     const struct entry *entries;
-    bool
-        newest; /* priority: where the name stands, which grows from line to line; else the number */
+    /* Priority: where the name stands, which grows from line to line; else the number. */
+    bool newest;
 };
 
 static bool active_above(const struct active *active, uint32_t a, uint32_t b) {

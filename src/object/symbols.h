@@ -62,8 +62,8 @@ struct symbols {
     struct symbols_source sources[SYMBOLS_SOURCES];
     const struct objects_options *options;
     bool keep_names; /* as they are, not demangled */
-    bool
-        perf_order; /* a lookup is as perf does it: half-open, or exactly the start of an empty range */
+    /* A lookup is as perf does it: half-open, or exactly the start of an empty range. */
+    bool perf_order;
 
     /* At most one of these two, where ranges overlap. */
     VECTOR(struct piece) pieces;

@@ -21,8 +21,8 @@ static const struct note_kind note_unresolved = {"unresolved",
 struct slice {
     VECTOR(struct inline_frame) inlines;
     struct arena arena; /* names that no object keeps */
-    struct symbol
-        last; /* the last symbol that addr2line was imitated for, of `last_object`, and its answer */
+    /* The last symbol that addr2line was imitated for, of `last_object`, and its answer. */
+    struct symbol last;
     uint32_t last_object;
     struct text last_answer;
     APART;

@@ -47,8 +47,8 @@ struct off_cpu_copy {
 
 /* A target thread, by its tid. */
 struct off_cpu_thread {
-    unsigned long long
-        since; /* when it left the CPU; 0: it is running, or was never seen to leave */
+    /* When it left the CPU; 0: it is running, or was never seen to leave. */
+    unsigned long long since;
     unsigned long long ran; /* its CPU time then */
     unsigned int pid;
     unsigned int state;

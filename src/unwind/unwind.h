@@ -27,8 +27,8 @@ enum unwind_arch unwind_arch_of(struct text arch);
 
 struct unwind_options {
     enum unwind_arch arch;
-    bool
-        compat_perf; /* at most 127 frames; minus one where libunwind does it around signals; the slice's last word is lost */
+    /* At most 127 frames; minus one where libunwind does it around signals; the slice's last word is lost. */
+    bool compat_perf;
 };
 
 /* What a sample has to offer. All pointers stay the caller's. */
@@ -38,8 +38,8 @@ struct unwind_sample {
     const uint8_t *registers; /* popcount(mask) unaligned u64s */
     const uint8_t *stack;     /* what was at the stack pointer */
     uint64_t stack_size;      /* bytes of it that are valid */
-    uint64_t
-        stack_dumped; /* bytes that were asked for: more than the valid ones means that the stack ended there */
+    /* Bytes that were asked for: more than the valid ones means that the stack ended there. */
+    uint64_t stack_dumped;
     uint32_t user;  /* the space's root: where code is mapped */
     uint32_t epoch; /* the process's: the lower half of `epochs` */
 };

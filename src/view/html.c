@@ -30,8 +30,8 @@ struct html {
     const struct naming *naming;
     const struct html_options *options;
     struct flame *flame;
-    uint32_t *memo
-        [2]; /* by tree node + 1, for series with plain and with alternate names: its flame node + 1 */
+    /* By tree node + 1, for series with plain and with alternate names: its flame node + 1. */
+    uint32_t *memo[2];
     uint32_t *names; /* the naming's strings in the flame */
     uint32_t *order; /* by flame node: its number in the file */
     VECTOR(uint32_t) path;

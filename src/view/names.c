@@ -23,8 +23,8 @@ struct names {
     const struct tree *tree;
     struct namer namer;
     bool java;
-    bool
-        sampled_addresses; /* --addrs shows them as sampled, which is what perf prints of samples without call chains */
+    /* --addrs shows them as sampled, which is what perf prints of samples without call chains. */
+    bool sampled_addresses;
     VECTOR(struct known_frame) known; /* [0] unused */
     struct index index;
     uint32_t last_object, last_kinds; /* neighbours are often of one object */
@@ -444,8 +444,7 @@ void naming_notes(const struct tree *tree, const struct naming *naming, struct n
     uint64_t lost = 0;
     for (size_t i = 1; i < tree->nodes.count; i++) {
         const struct node *node = &tree->nodes.items[i];
-        nameless[i] =
-            nameless[node->parent] + (naming->locations.items[node->location].count == 0);
+        nameless[i] = nameless[node->parent] + (naming->locations.items[node->location].count == 0);
     }
     for (size_t i = 1; i < tree->cells.count; i++) {
         const struct cell *cell = &tree->cells.items[i];

@@ -54,8 +54,8 @@ struct script {
     struct script_line *lines;   /* of each location */
     uint32_t *event_places;      /* of the tree's events in the file */
     struct arena arena;
-    struct script_traces
-        *traces;   /* NULL unless an event prints its payload and the file says how */
+    /* NULL unless an event prints its payload and the file says how. */
+    struct script_traces *traces;
     bool in_order; /* what is printed depends on the rows before it */
     size_t source_width;
 };
