@@ -4,8 +4,6 @@
 
 #include "tree/tree.h"
 
-/* An empty one whose names are the naming's: labels' strings are its own. */
-struct flame *flame_of_naming(const struct naming *naming);
 /* Totals and depth from the nodes' own weights; false if they pass 2^64. */
 bool flame_total(struct flame *flame, struct error *error);
 /* What the weights count: the events' unit where they share one. */

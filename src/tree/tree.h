@@ -302,6 +302,8 @@ struct flame_options {
 };
 
 struct flame *flame_new(void);
+/* An empty one whose names are the naming's: labels' strings are its own. */
+struct flame *flame_of_naming(const struct naming *naming);
 void flame_free(struct flame *flame);
 /* The flame of a resolved and named tree. Fails only on overflow. */
 struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming,

@@ -32,7 +32,6 @@ struct html {
     struct flame *flame;
     /* By tree node + 1, for series with plain and with alternate names: its flame node + 1. */
     uint32_t *memo[2];
-    uint32_t *names; /* the naming's strings in the flame */
     uint32_t *order; /* by flame node: its number in the file */
     VECTOR(uint32_t) path;
     VECTOR(struct html_cell) cells;
@@ -41,22 +40,13 @@ struct html {
 
 /* ---- the tree by names ---- */
 
-static uint32_t html_string(struct html *h, uint32_t id) {
-    if (id && !h->names[id])
-        h->names[id] = strings_add(h->flame->strings, strings_get(h->naming->strings, id));
-    return id ? h->names[id] : 0;
-}
-
 static uint32_t html_location(struct html *h, uint32_t at, const struct naming_entry *entry) {
     if (entry->cut)
         at = 0;
     for (uint32_t i = 0; i < entry->count; i++) {
-        struct label label = h->naming->labels.items[entry->first + i];
-        label.name = html_string(h, label.name);
-        label.object = html_string(h, label.object);
         if (h->options->max_depth && h->flame->nodes.items[at].depth >= h->options->max_depth)
             return at;
-        at = flame_child(h->flame, at, &label);
+        at = flame_child(h->flame, at, &h->naming->labels.items[entry->first + i]);
     }
     return at;
 }
@@ -370,10 +360,10 @@ static void html_encode(struct html *h) {
 
 bool html_write(struct out *out, const struct tree *tree, const struct naming *naming,
                 const struct html_options *options, struct error *error) {
-    struct html h = {.tree = tree, .naming = naming, .options = options, .flame = flame_new()};
+    struct html h = {
+        .tree = tree, .naming = naming, .options = options, .flame = flame_of_naming(naming)};
     for (int i = 0; i < 2; i++)
         h.memo[i] = memory_zero(tree->nodes.count + 1, sizeof *h.memo[i]);
-    h.names = memory_zero(strings_count(naming->strings) + 1, sizeof *h.names);
     bool fine = html_count(&h, error) && flame_finish(h.flame, error);
     if (fine && h.cells.count == 0)
         fine = error_set(error, ERROR_INPUT, "there are no stacks to draw");
@@ -387,7 +377,6 @@ bool html_write(struct out *out, const struct tree *tree, const struct naming *n
     }
     free(h.memo[0]);
     free(h.memo[1]);
-    free(h.names);
     free(h.order);
     vector_release(&h.path);
     vector_release(&h.cells);
