@@ -131,6 +131,8 @@ void request_settle(void);
 /* Prints `wick: message` and gives the exit status. */
 int fail(const struct error *error);
 int fail_usage(const char *command, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Whether standard error is a terminal that can take a line back. */
+bool progress_is_seen(void);
 /* Takes progress off the terminal, before anything else is printed. */
 void progress_wipe(void);
 /* Standard output is a pipe that nobody reads any more, which is no error: its reader has had enough. */

@@ -86,6 +86,11 @@ static void show_progress(const char *what, uint64_t done, uint64_t total) {
         fprintf(stderr, "\r\033[Kwick: %s %llu", what, (unsigned long long)done);
 }
 
+bool progress_is_seen(void) {
+    const char *kind = getenv("TERM");
+    return isatty(STDERR_FILENO) && !(kind && strcmp(kind, "dumb") == 0);
+}
+
 void progress_wipe(void) {
     if (atomic_exchange(&shown, false))
         fputs("\r\033[K", stderr);
@@ -141,7 +146,7 @@ int main(int argc, char **argv) {
     keep_memory();
     fill_standard_files();
     set_signals(false);
-    if (isatty(STDERR_FILENO))
+    if (progress_is_seen())
         progress_hook = show_progress;
     atexit(progress_wipe);
     return check_output(run(argc, argv));

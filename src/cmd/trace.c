@@ -186,7 +186,7 @@ static void show_instructions(const char *what, uint64_t done, uint64_t total) {
 
 static void begin_progress(void) {
     clock_gettime(CLOCK_MONOTONIC, &started);
-    if (isatty(STDERR_FILENO))
+    if (progress_is_seen())
         progress_hook = show_instructions;
 }
 

@@ -52,9 +52,9 @@ class Result:
         return f"strange line on standard error: {bad[0]!r}" if bad else None
 
 
-def start(arguments, **options):
+def start(arguments, kind="xterm", **options):
     options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "preexec_fn": limit, **options}
-    env = dict(os.environ, HOME=os.path.join(WORK, "no-home"))
+    env = dict(os.environ, HOME=os.path.join(WORK, "no-home"), TERM=kind)
     return subprocess.Popen([WICK, *arguments], env=env, **options)
 
 

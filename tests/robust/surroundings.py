@@ -121,12 +121,12 @@ def read_terminal(master):
     return said
 
 
-def slow_run(place, file, words, terminal):
+def slow_run(place, file, words, terminal, kind="xterm"):
     """The recording comes through a pipe, and its second half more than a second after wick began. (status, output, standard error)"""
     path = place.folder + "/slow-pipe"
     os.mkfifo(path)
     master, slave = os.openpty() if terminal else (None, subprocess.PIPE)
-    process = start(["fold", *words, path], stderr=slave)
+    process = start(["fold", *words, path], kind, stderr=slave)
     with open(path, "wb") as out:  # returns when wick has opened it, too
         out.write(file.data[:len(file.data) // 2])
         out.flush()
@@ -150,8 +150,8 @@ def progress(place, file, lookup):
     # It is wiped off before anything else is said.
     fine = status == 0 and out == expected and out and shown.match(err) and b"\x1b" not in shown.sub(b"", err, count=1)
     check("progress/terminal", None if fine else f"status {status}: {err!r}")
-    for name, words, terminal in (("quiet", ["-q", *lookup], True), ("no-terminal", lookup, False)):
-        status, out, err = slow_run(place, file, words, terminal)
+    for name, words, terminal, kind in (("quiet", ["-q", *lookup], True, "xterm"), ("no-terminal", lookup, False, "xterm"), ("dumb", lookup, True, "dumb")):
+        status, out, err = slow_run(place, file, words, terminal, kind)
         fine = status == 0 and out == expected and b"\r" not in err.replace(b"\r\n", b"\n") and b"\x1b" not in err
         check("progress/" + name, None if fine else f"status {status}: {err!r}")
 
