@@ -4,32 +4,21 @@
 #include "import/reader.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 const struct import_format *const import_formats[] = {
-    &format_perf,
-    &format_folded,
-    &format_dtrace,
-    &format_sample,
-    &format_vtune,
-    &format_vsprof,
-    &format_ghcprof,
-    &format_xctrace,
-    &format_bpftrace,
-    &format_go,
-    &format_gdb,
-    &format_eu_stack,
-    &format_stap,
-    &format_pmcstat,
-    &format_jstack,
-    &format_java_exceptions,
-    &format_faulthandler,
-    &format_chrome,
-    &format_perf_sched,
-    &format_recursive,
-    &format_svg,
-    &format_async_profiler,
-    &format_offcputime,
-    NULL,
+    &format_perf,         &format_folded,
+    &format_dtrace,       &format_sample,
+    &format_vtune,        &format_vsprof,
+    &format_ghcprof,      &format_xctrace,
+    &format_bpftrace,     &format_go,
+    &format_gdb,          &format_eu_stack,
+    &format_stap,         &format_pmcstat,
+    &format_jstack,       &format_java_exceptions,
+    &format_faulthandler, &format_chrome,
+    &format_perf_sched,   &format_recursive,
+    &format_svg,          &format_async_profiler,
+    &format_offcputime,   NULL,
 };
 
 /* What a format may look at, up to the end of a line; stacks of C++ names make lines longer than the first number. */
@@ -219,11 +208,21 @@ static bool has_times(const struct source *source, const struct import_options *
 
 /* ---- all files ---------------------------------------------------------------------------- */
 
+/* What `perf record --threads` makes is a directory, whose file `data` is where a recording begins. */
+static bool open_one(struct file *file, const char *path, struct error *error) {
+    struct buffer inside = {0};
+    buffer_printf(&inside, "%s/data", path);
+    buffer_add_char(&inside, 0);
+    bool fine = file_open(file, access(inside.items, F_OK) == 0 ? inside.items : path, error);
+    buffer_release(&inside);
+    return fine;
+}
+
 bool source_open(struct source *source, const char *const *paths, size_t path_count,
                  const struct import_options *options, struct error *error) {
     *source = (struct source){.files = memory_zero(path_count, sizeof *source->files)};
     for (; source->file_count < path_count; source->file_count++)
-        if (!file_open(&source->files[source->file_count], paths[source->file_count], error))
+        if (!open_one(&source->files[source->file_count], paths[source->file_count], error))
             break;
     bool fine = source->file_count == path_count;
     for (size_t i = 0; fine && i < path_count; i++)

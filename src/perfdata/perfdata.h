@@ -11,6 +11,9 @@
  * the rest is read like any file. Compressed records (`perf record -z`) are unpacked once, with everything around them, into an unlinked
  * temporary file: records then stand there, and errors about them name it "PATH, unpacked" and count its bytes.
  *
+ * `perf record --threads` makes a directory: `data` is as any file, and the records that each thread wrote are in `data.0`, `data.1` and so on,
+ * nothing else. They are put one behind the other in such a temporary file, too.
+ *
  * A file cut in its data (a killed `perf record`) is used up to the cut: `cut` says where. With `strict` that is an error.
  * Byte-swapped files are refused, with an error that says so.
  */
@@ -121,6 +124,7 @@ enum perfdata_feature {
     FEATURE_PMU_MAPPINGS = 16,
     FEATURE_SAMPLE_TIME = 21,
     FEATURE_CLOCKID = 23,
+    FEATURE_DIR_FORMAT = 24,
     FEATURE_COMPRESSED = 27,
     FEATURE_CLOCK_DATA = 29,
     FEATURES = 256,

@@ -4,6 +4,8 @@
  * compressed at all (FINISHED_ROUND); what is not whole yet waits until it is. So everything is written out once, in the
  * order in which perf would see it, and read from there like any other recording: costs a copy, and disk instead of memory.
  *
+ * The files of a recording in several (perf record --threads) are written out so as well, one behind the other; each has a zstd stream of its own.
+ *
  * Whether a file is compressed is in its header, but not if its recorder was killed, and a pipe may say it late: the first
  * compressed record tells, and there are no samples before it.
  */
@@ -11,6 +13,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <zstd.h>
 
 enum { WRITE_SIZE = 1 << 18, CHUNK = 1 << 17, COMPRESSED2_FIXED = 16 };
@@ -127,7 +130,60 @@ static bool unpack_all(struct unpacking *u, struct error *error) {
         data->is_cut = true;
         data->cut = last;
     }
-    return spool_write(&u->spool, u->out.items, u->out.count, error);
+    bool fine = spool_write(&u->spool, u->out.items, u->out.count, error);
+    u->out.count = u->held.count = 0;
+    return fine;
+}
+
+/* ---- a recording in several files ---- */
+
+/* The path of one of them, beside that of the first. */
+static void part_path(const struct perfdata *data, size_t number, struct buffer *path) {
+    path->count = 0;
+    buffer_printf(path, "%s.%zu", data->source->path, number);
+    buffer_add_char(path, 0);
+}
+
+/* A recorder that was killed has not written which features it has. */
+static bool has_parts(const struct perfdata *data) {
+    static const struct text first = TEXT("/data");
+    struct text path = text_of(data->source->path);
+    bool named = path.length >= first.length &&
+                 text_equal(text_from(path, path.length - first.length), first);
+    return data->features[FEATURE_DIR_FORMAT].length || (data->is_cut && named);
+}
+
+static bool unpack_part(struct unpacking *u, const char *path, struct error *error) {
+    struct perfdata *whole = u->data;
+    struct file file;
+    if (!file_open(&file, path, error))
+        return false;
+    struct perfdata part = {.file = &file,
+                            .source = &file,
+                            .strict = whole->strict,
+                            .unpacking = true,
+                            .open_ended = whole->open_ended,
+                            .data_end = file.size};
+    u->data = &part;
+    ZSTD_initDStream(u->stream);
+    bool fine = unpack_all(u, error) && !file_changed(&file, error);
+    u->data = whole;
+    whole->is_cut |= part.is_cut;
+    file_close(&file);
+    return fine;
+}
+
+static bool unpack_parts(struct unpacking *u, struct error *error) {
+    struct buffer path = {0};
+    bool fine = true;
+    for (size_t i = 0; fine && has_parts(u->data); i++) {
+        part_path(u->data, i, &path);
+        if (access(path.items, F_OK) != 0)
+            break;
+        fine = unpack_part(u, path.items, error);
+    }
+    buffer_release(&path);
+    return fine;
 }
 
 static bool unpack_map(struct unpacking *u, struct error *error) {
@@ -149,11 +205,11 @@ bool records_unpack(struct perfdata *data, struct error *error) {
     struct unpacking u = {.data = data};
     data->unpacking = true;
     bool fine = true;
-    if (records_are_compressed(data)) {
+    if (records_are_compressed(data) || has_parts(data)) {
         u.stream = ZSTD_createDStream();
         fine = u.stream || error_set(&wrong, ERROR_INTERNAL, "zstd does not start");
         fine = fine && spool_open(&u.spool, data->source->path, &wrong) && unpack_all(&u, &wrong) &&
-               unpack_map(&u, &wrong);
+               unpack_parts(&u, &wrong) && unpack_map(&u, &wrong);
     }
     data->unpacking = false;
     ZSTD_freeDStream(u.stream);

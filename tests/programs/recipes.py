@@ -63,6 +63,8 @@ RECIPES = {
                              RECORD.replace(" -g", "") + " -e sched:sched_process_fork -e syscalls:sys_enter_execve"),
     "mixed-chains": recipe(record=RECORD.replace(" -g", "").replace("cpu-clock", "cpu-clock/call-graph=fp/") + " -e page-faults/call-graph=no/"),
     "stream": recipe(stream=True, live=True),
+    "several-files": recipe(f"{CC} -pthread {{programs}}/threads.c -o threads", "{dir}/threads 0.5", record=RECORD + " --threads", live=True),
+    "several-files-packed": recipe(f"{CC} -pthread {{programs}}/threads.c -o threads", "{dir}/threads 0.5", record=RECORD + " --threads -z", live=True),
     "stream-trace": recipe(record=RECORD + " -e sched:sched_switch --switch-events", stream=True, live=True),
     "packed": recipe(record=RECORD + " -z", live=True),
     "packed-system": recipe(record=RECORD + " -z -a -e context-switches", live=True),
