@@ -103,12 +103,12 @@ static bool load(struct sums *sums, const struct record_options *options, bool c
                                       : options->system_wide ? 2 * OFF_CPU_COPIES
                                                              : OFF_CPU_COPIES);
     int failed = bpf_object__load(sums->object);
-    if (failed == -EPERM || failed == -EACCES)
+    if (failed == -EPERM)
         return error_set(error, ERROR_DENIED,
                          "BPF is not permitted: it takes root, or CAP_BPF and CAP_PERFMON");
     if (failed)
         return error_set(error, ERROR_DENIED, "BPF: this kernel does not take the program: %s",
-                         strerror(-failed));
+                         failed == -EACCES ? "it can't prove that it is safe" : strerror(-failed));
     return true;
 }
 

@@ -357,9 +357,10 @@ static struct off_cpu_thread *thread_of(struct task_struct *task) {
     return bpf_map_lookup_elem(&threads, &tid);
 }
 
-/* Of the thread that runs, where it runs. */
+/* Of the thread that runs, where it runs. The number is kept in one register: Linux 6.1 does not see that one it compared is the one that is used. */
 static bool is_wanted(void) {
-    __u32 cpu = bpf_get_smp_processor_id();
+    __u64 cpu = bpf_get_smp_processor_id();
+    asm volatile("" : "+r"(cpu));
     if (settings.some_cpus && (cpu >= OFF_CPU_CPUS || !(settings.cpus[cpu / 64] >> cpu % 64 & 1)))
         return false;
     return !settings.one_group || bpf_current_task_under_cgroup(&group, 0) == 1;
