@@ -170,7 +170,7 @@ static void lower_frequency(void) {
     unsigned long long most = strtoull(text, NULL, 10);
     if (!most || most >= recording.frequency)
         return;
-    if (!request.quiet)
+    if (!request.quiet && (!recording.off_cpu || recording.wall)) /* waits are not sampled */
         fprintf(stderr,
                 "wick: %llu samples a second instead of %llu: the kernel allows no more (sysctl "
                 "kernel.perf_event_max_sample_rate)\n",

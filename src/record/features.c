@@ -17,13 +17,18 @@ static bool put_string(struct recording *r, enum perfdata_feature feature, const
     return fine;
 }
 
+/* Most Arm processors have no name there, but two numbers. */
 void record_cpu_model(char *model, size_t size) {
     FILE *file = fopen("/proc/cpuinfo", "re");
     char line[400];
+    unsigned implementer = 0, part = 0;
     snprintf(model, size, "unknown");
     while (file && fgets(line, sizeof line, file)) {
         char *colon = strchr(line, ':');
         bool named = strncmp(line, "model name", 10) == 0 || strncmp(line, "Model", 5) == 0;
+        sscanf(line, "CPU implementer : %x", &implementer);
+        if (sscanf(line, "CPU part : %x", &part) == 1)
+            snprintf(model, size, "implementer %#x, part %#x", implementer, part);
         if (!named || !colon || colon[1] != ' ')
             continue;
         line[strcspn(line, "\n")] = 0;

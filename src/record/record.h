@@ -85,7 +85,8 @@ bool record_parse_event(const char *name, struct perf_event_attr *attr, struct e
 /* Whether OFF_CPU_BPF works here: the program is loaded and let go again. False: why not. */
 bool record_has_bpf(struct error *why);
 
-/* What /proc/cpuinfo calls the processor ("model name", or Arm's "Model"); "unknown" where it does not say. */
+/* What /proc/cpuinfo calls the processor ("model name", or Arm's "Model", or there the numbers of its maker and kind);
+   "unknown" where it does not say. */
 void record_cpu_model(char *model, size_t size);
 
 #endif
