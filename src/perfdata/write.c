@@ -337,14 +337,12 @@ bool perfdata_use_reserve(struct perfdata_writer *writer) {
 static bool write_feature_record(struct perfdata_writer *writer, enum perfdata_feature feature,
                                  struct text bytes, struct error *error) {
     struct buffer record = {0};
-    size_t size = (sizeof(struct perf_event_header) + 8 + bytes.length + 7) & ~(size_t)7;
+    size_t size = sizeof(struct perf_event_header) + 8 + bytes.length; /* perf takes more for data */
     if (size > UINT16_MAX)
         return true; /* a stream does without what does not fit a record */
     add_record_header(&record, RECORD_HEADER_FEATURE, size);
     buffer_put_u64(&record, feature);
     buffer_add(&record, bytes);
-    while (record.count < size)
-        buffer_add_char(&record, 0);
     bool fine = write_all(writer, record.items, record.count, error);
     buffer_release(&record);
     return fine;
