@@ -240,6 +240,8 @@ static bool is_window_save(const struct machine_registers *registers, uint8_t re
            (kind == CFI_AT_CFA && reg >= 16 && reg < 32 && offset == (reg - 16) * 8);
 }
 
+enum { RBX = 3 };
+
 /* What libdw says of a register comes as location operations; the common shapes are told apart here. False: undefined, or
    beyond us, which comes to the same. */
 static bool draft_register(struct draft *draft, Dwarf_Frame *frame, uint8_t reg,
@@ -248,8 +250,9 @@ static bool draft_register(struct draft *draft, Dwarf_Frame *frame, uint8_t reg,
     size_t count;
     if (dwarf_frame_register(frame, reg, memory, &ops, &count) != 0)
         return false;
+    /* Unchanged; else undefined. libdw takes 0 for the number of rbx, of which most functions say nothing. */
     if (count == 0)
-        return ops == NULL; /* unchanged; else undefined */
+        return ops == NULL || (registers->machine == EM_X86_64 && reg == RBX);
     enum cfi_kind kind = CFI_AT_EXPRESSION;
     bool is_value = ops[count - 1].atom == DW_OP_stack_value;
     size_t plain = count - is_value;
