@@ -206,7 +206,7 @@ bool run_write_report(struct run *run, const struct facts *facts, struct error *
         buffer_printf(&text, " %s", run->artifacts.items[i]);
     buffer_add_char(&text, '\n');
     report_lacks(&text, "Not permitted, not there or lost while recording:", &run->result->notes);
-    report_lacks(&text, "Missing or left out while reading:", &run->notes);
+    report_lacks(&text, "What was read, and what was missing or left out:", &run->notes);
     if (run->syscalls && run->syscalls->rows.count)
         report_syscalls(&text, run->syscalls);
     if (run->flame && run->flame->nodes.items[0].total)
