@@ -207,7 +207,7 @@ static void places_resize(struct places *places, size_t size) {
 }
 
 static void place_add(struct places *places, const struct place *place) {
-    if (places->used >= places->size / 2)
+    if (places->used >= places->size / 4 * 3)
         places_resize(places, 2 * places->size);
     places->used++;
     *place_find(places, place->hash) = *place;
@@ -364,7 +364,7 @@ void builder_init(struct builder *b, struct building *all, struct tree *tree) {
 /* Of three stacks about two are distinct, and for each of these there are a leaf and another node. */
 void builder_expect(struct builder *b, size_t stacks) {
     size_t size = b->ways.size;
-    while (size < stacks + stacks / 2)
+    while (size / 4 * 3 < stacks / 3 * 2)
         size *= 2;
     places_resize(&b->ways, size);
     places_resize(&b->stacks, size);

@@ -29,7 +29,7 @@ struct place {
     uint8_t ending; /* of whole stacks */
 };
 
-/* Open addressing, at most half full. */
+/* Open addressing, at most three quarters full. */
 struct places {
     struct place *slots;
     size_t size;

@@ -395,19 +395,24 @@ static void builder_cells(struct builder *b) {
 
 /* ---- shares ---- */
 
-static void builder_run(void *context, unsigned thread, size_t item) {
+/* Memory that was freed before belongs to the main thread: it is asked for there, and used again. */
+static void builder_begin(struct builder *b) {
     enum { NODES_RESERVED = 1 << 20 };
-    struct builder *b = (struct builder *)context + item;
-    size_t count = b->to - b->from + 1, all = b->tree->nodes.count;
-    /* Room for as many nodes as there may be: what is not touched takes no memory. */
+    size_t all = b->tree->nodes.count, count = b->from == 1 ? all : b->to - b->from + 1;
+    b->flame = flame_of_naming(b->naming);
+    /* Room for as many nodes as there may be, and the others are put behind the first's: what is not touched takes no memory. */
     vector_reserve(&b->flame->nodes, count < NODES_RESERVED ? count : NODES_RESERVED);
     b->memo = memory_table(all, sizeof *b->memo);
     b->wanted = memory_zero(all / 64 + 1, sizeof *b->wanted);
-    b->cut = b->options->max_depth ? memory_zero(all, sizeof *b->cut) : NULL;
-    builder_cells(b);
+}
+
+static void builder_run(void *context, unsigned thread, size_t item) {
+    builder_cells((struct builder *)context + item);
+}
+
+static void builder_end(struct builder *b) {
     free(b->memo);
     free(b->wanted);
-    free(b->cut);
 }
 
 static void flame_node_add(struct flame_node *node, const struct flame_node *other) {
@@ -450,16 +455,19 @@ static struct flame *flame_in_shares(const struct tree *tree, const struct namin
                                      const struct flame_options *options) {
     size_t count = share_count(tree, options);
     struct builder *builders = memory_zero(count, sizeof *builders);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         builders[i] = (struct builder){
             .tree = tree,
             .naming = naming,
             .options = options,
-            .flame = flame_of_naming(naming),
             .from = i ? tree->ends.items[i - 1] : 1,
             .to = count > 1 ? tree->ends.items[i] : (uint32_t)tree->nodes.count,
         };
+        builder_begin(&builders[i]);
+    }
     parallel_run((unsigned)count, count, builder_run, builders);
+    for (size_t i = 0; i < count; i++)
+        builder_end(&builders[i]);
     struct flame *flame = builders[0].flame;
     for (size_t i = 1; i < count; i++) {
         flame_join(flame, builders[i].flame, i + 1 == count);
