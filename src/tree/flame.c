@@ -404,6 +404,7 @@ static void builder_begin(struct builder *b) {
     vector_reserve(&b->flame->nodes, count < NODES_RESERVED ? count : NODES_RESERVED);
     b->memo = memory_table(all, sizeof *b->memo);
     b->wanted = memory_zero(all / 64 + 1, sizeof *b->wanted);
+    b->cut = b->options->max_depth ? memory_zero(all, sizeof *b->cut) : NULL;
 }
 
 static void builder_run(void *context, unsigned thread, size_t item) {
@@ -413,6 +414,7 @@ static void builder_run(void *context, unsigned thread, size_t item) {
 static void builder_end(struct builder *b) {
     free(b->memo);
     free(b->wanted);
+    free(b->cut);
 }
 
 static void flame_node_add(struct flame_node *node, const struct flame_node *other) {
