@@ -23,8 +23,8 @@ struct function_symbol {
     uint64_t section_end; /* 0: unknown */
     uint32_t id;          /* its own, or that of the function it is the cold part of */
     uint32_t file;        /* which one it came with */
-    uint32_t
-        last_named; /* of those of its name in its file, for the first: 0 if they are at several places */
+    /* Of the first of its name in its file: the last of that name; 0 if they are at several places. */
+    uint32_t last_named;
     uint16_t rank;
     bool is_stub;
 };

@@ -45,7 +45,8 @@ static void add_object(uint64_t start, uint64_t end, uint64_t offset, const char
     __atomic_store_n(&shared->object_count, shared->object_count + 1, __ATOMIC_RELEASE);
 }
 
-/* The mapping around a host address, from the system's list, which the first thread has none of when it has ended. What is in no file is remembered too, so that it is asked once. */
+/* The mapping around a host address, from the system's list: this thread's, for the process's is the first thread's, and empty when that has
+   ended. What is in no file is remembered too, so that it is asked once. */
 static void find_object(uint64_t host) {
     FILE *maps = fopen("/proc/thread-self/maps", "re");
     char line[4096 + 200];
