@@ -84,20 +84,6 @@ static char *name_of_now(const char *base) {
     return name;
 }
 
-/* A new working directory is empty until it is locked. */
-static bool is_empty(int descriptor) {
-    int again = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *directory = again < 0 ? NULL : fdopendir(again);
-    bool empty = true;
-    for (struct dirent *entry; directory && (entry = readdir(directory));)
-        empty &= strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-    if (directory)
-        closedir(directory);
-    else if (again >= 0)
-        close(again);
-    return empty;
-}
-
 /* Others' are theirs to sweep, also where we could: in /tmp anybody can make one. */
 static bool is_ours(int descriptor) {
     struct stat status;
@@ -114,8 +100,7 @@ static void sweep(const char *base) {
             continue;
         char *path = printed("%s/%s", base, entry->d_name);
         int descriptor = open_directory(path);
-        if (descriptor >= 0 && is_ours(descriptor) && !is_empty(descriptor) &&
-            flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+        if (descriptor >= 0 && is_ours(descriptor) && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
             remove_opened(descriptor, path);
         else if (descriptor >= 0)
             close(descriptor);
@@ -125,22 +110,38 @@ static void sweep(const char *base) {
         closedir(directory);
 }
 
-static bool make_working(struct run *run, struct error *error) {
-    run->working = printed("%s/.%s" WORKING "XXXXXX", run->base, run->name);
-    if (!mkdtemp(run->working)) {
-        error_errno(error, run->working);
-        free(run->working);
-        run->working = NULL;
-        return false;
-    }
+/* Somebody who sweeps may have come between making and locking it; what was locked is then no longer what has the name. File systems
+   without locks do without sweeping, too. */
+static bool lock_working(struct run *run) {
+    struct stat named, locked;
     run->lock = open(run->working, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (run->lock >= 0)
-        flock(run->lock,
-              LOCK_EX | LOCK_NB); /* file systems without locks do without sweeping, too */
-    mode_t mask = umask(0);
-    umask(mask);
-    (void)!chmod(run->working, 0777 & ~mask);
-    return true;
+    if (run->lock < 0)
+        return false;
+    flock(run->lock, LOCK_EX);
+    if (fstat(run->lock, &locked) == 0 && stat(run->working, &named) == 0 &&
+        named.st_dev == locked.st_dev && named.st_ino == locked.st_ino)
+        return true;
+    close(run->lock);
+    run->lock = -1;
+    errno = ENOENT;
+    return false;
+}
+
+static bool make_working(struct run *run, struct error *error) {
+    do {
+        free(run->working);
+        run->working = printed("%s/.%s" WORKING "XXXXXX", run->base, run->name);
+        if (mkdtemp(run->working) && lock_working(run)) {
+            mode_t mask = umask(0);
+            umask(mask);
+            (void)!chmod(run->working, 0777 & ~mask);
+            return true;
+        }
+    } while (errno == ENOENT && access(run->base, F_OK) == 0);
+    error_errno(error, run->working);
+    free(run->working);
+    run->working = NULL;
+    return false;
 }
 
 bool run_begin(struct run *run, const char *base, const char *name, struct error *error) {

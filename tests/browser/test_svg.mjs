@@ -13,6 +13,11 @@ const box = async (page, name) => (await frame(page, name).locator("rect").bound
 const shown = (page, name) => frame(page, name).isVisible();
 const matched = page => page.locator("#matched").textContent();
 const query = page => new URL(page.url()).searchParams;
+// The picture at another width of the window: its script has answered when the frames' room is the new one.
+const widen = async (page, width, height) => {
+  await page.setViewportSize({ width, height });
+  await page.waitForFunction(room => +document.getElementById("frames").getAttribute("width") === room, width - 20);
+};
 const near = (a, b, what) => assert.ok(Math.abs(a - b) < 2.5, `${what}: ${a} is not ${b}`);
 
 test("whole", async page => {
@@ -156,8 +161,7 @@ test("title-beside-search", async page => {
   const long = "A title that says at length what was measured, where, and how it was done";
   await page.goto(draw("main 1\n", "svg", "--title", long));
   for (const width of [1220, 640, 380]) {
-    await page.setViewportSize({ width, height: 300 });
-    await page.waitForFunction(w => Math.abs(document.documentElement.getBoundingClientRect().width - w) < 2, width);
+    await widen(page, width, 300);
     const [title, search] = [await page.locator("#title").boundingBox(), await page.locator("#search").boundingBox()];
     assert.ok(title.x + title.width <= search.x, `${width}: ${title.x + title.width} is behind ${search.x}`);
     assert.equal(await page.locator("#title").evaluate(e => e.firstChild.textContent === e.textContent), width === 1220, "what is cut has a tooltip");
@@ -174,11 +178,9 @@ test("times-as-people-say-them", async page => {
 
 test("fluid", async page => {
   await page.goto(simple);
-  await page.setViewportSize({ width: 520, height: 700 });
-  await page.waitForFunction(() => +document.getElementById("frames").getAttribute("width") === 500);
+  await widen(page, 520, 700);
   near((await box(page, "main")).width, 450, "narrower");
-  await page.setViewportSize({ width: 2020, height: 700 });
-  await page.waitForFunction(() => +document.getElementById("frames").getAttribute("width") === 2000);
+  await widen(page, 2020, 700);
   near((await box(page, "main")).width, 1800, "wider");
 });
 
@@ -186,8 +188,7 @@ test("labels-stay-inside", async page => {
   const name = "namespace::some_class<int, std::string>::operator()";
   await page.goto(draw(`${name};${name.repeat(40)} 30\n日本語の関数の名前はとても長い 3\nx 60\n`, "svg"));
   for (const width of [400, 900, 1500]) {
-    await page.setViewportSize({ width, height: 500 });
-    await page.waitForTimeout(60);
+    await widen(page, width, 500);
     const over = await page.evaluate(() => [...document.querySelectorAll("#frames > g")].filter(g => {
       const text = g.querySelector("text"), rect = g.querySelector("rect");
       return text && text.textContent && text.getBoundingClientRect().right > rect.getBoundingClientRect().right + 1;
