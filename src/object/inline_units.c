@@ -1,9 +1,9 @@
 /*
  * Which compilation unit holds an address.
  *
- * Units are indexed by their own ranges, from the first DIE of each: clang writes no .debug_aranges. Those that say nothing
- * of themselves there are taken from .debug_aranges, if it knows them. Reading the first DIE of each unit costs about a
- * microsecond a unit; nothing else of a unit is read until it is hit.
+ * Units are indexed by .debug_aranges, which is small and read in one go. Those it does not know (clang writes none) are asked for their
+ * own ranges, in the first DIE of each: about a microsecond a unit, and some kilobytes that libdw keeps. Nothing else of a unit is read
+ * until it is hit.
  */
 #include "object/inline.h"
 
@@ -31,12 +31,10 @@ static bool add_range(struct units *units, uint64_t start, uint64_t end, uint32_
     return true;
 }
 
-static bool add_ranges(struct units *units, Dwarf_Die *die, uint32_t unit) {
+static void add_ranges(struct units *units, Dwarf_Die *die, uint32_t unit) {
     Dwarf_Addr base, start, end;
-    bool any = false;
     for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;)
-        any |= add_range(units, start, end, unit);
-    return any;
+        add_range(units, start, end, unit);
 }
 
 static int range_order(const void *a, const void *b) {
@@ -71,7 +69,8 @@ static uint32_t unit_at(const struct units *units, Dwarf_Off offset) {
     return low < units->count && units->items[low].offset == offset ? (uint32_t)low : UINT32_MAX;
 }
 
-static void add_aranges(struct units *units, struct dwarf_handle *handle, const uint8_t *silent) {
+/* Marks the units whose ranges are listed. */
+static void add_aranges(struct units *units, struct dwarf_handle *handle, uint8_t *listed) {
     Dwarf_Aranges *aranges;
     size_t count;
     if (dwarf_getaranges(handle->main.dwarf, &aranges, &count) != 0)
@@ -84,34 +83,49 @@ static void add_aranges(struct units *units, struct dwarf_handle *handle, const 
         if (!arange || dwarf_getarangeinfo(arange, &start, &length, &offset) != 0)
             continue;
         uint32_t unit = unit_at(units, offset);
-        if (unit != UINT32_MAX && silent[unit])
-            add_range(units, start, saturating_add(start, length), unit);
+        if (unit != UINT32_MAX && add_range(units, start, saturating_add(start, length), unit))
+            listed[unit] = true;
     }
 }
 
-void units_index(struct units *units, struct dwarf_handle *handle) {
+/* Whether a unit can hold functions; and its first DIE. */
+static bool read_unit(struct dwarf_handle *handle, const struct unit *unit, Dwarf_Die *die,
+                      uint8_t *type) {
+    return dwarf_offdie(handle->main.dwarf, unit->offset, die) &&
+           dwarf_cu_info(die->cu, NULL, type, NULL, NULL, NULL, NULL, NULL) == 0 &&
+           (*type == DW_UT_compile || *type == DW_UT_skeleton || *type == DW_UT_partial);
+}
+
+static void list_units(struct units *units, struct dwarf_handle *handle) {
     VECTOR(struct unit) items = {0};
-    VECTOR(uint8_t) silent = {0};
-    Dwarf_CU *unit = NULL;
-    Dwarf_Die die;
-    uint8_t type;
-    bool any_silent = false;
-    while (dwarf_get_units(handle->main.dwarf, unit, &unit, NULL, &type, &die, NULL) == 0) {
-        if (type != DW_UT_compile && type != DW_UT_skeleton && type != DW_UT_partial)
-            continue;
-        if (type == DW_UT_skeleton && items.count == 0)
-            units_choose_way(units, &die);
-        bool has_ranges = add_ranges(units, &die, (uint32_t)items.count);
-        any_silent |= !has_ranges;
-        vector_push(&silent, (uint8_t)!has_ranges);
-        vector_push(&items, ((struct unit){.offset = dwarf_dieoffset(&die)}));
-    }
+    Dwarf_Off next;
+    size_t header;
+    for (Dwarf_Off at = 0; dwarf_next_unit(handle->main.dwarf, at, &next, &header, NULL, NULL, NULL,
+                                           NULL, NULL, NULL) == 0;
+         at = next)
+        vector_push(&items, ((struct unit){.offset = at + header}));
     units->items = items.items;
     units->count = items.count;
     for (size_t i = 0; i < units->count; i++)
         lock_init_brief(&units->items[i].lock);
-    if (any_silent)
-        add_aranges(units, handle, silent.items);
-    vector_release(&silent);
+}
+
+void units_index(struct units *units, struct dwarf_handle *handle) {
+    list_units(units, handle);
+    uint8_t *listed = memory_zero(units->count, 1);
+    add_aranges(units, handle, listed);
+    bool is_first = true;
+    for (uint32_t i = 0; i < units->count; i++) {
+        Dwarf_Die die;
+        uint8_t type;
+        if ((listed[i] && !is_first) || !read_unit(handle, &units->items[i], &die, &type))
+            continue;
+        if (is_first && type == DW_UT_skeleton)
+            units_choose_way(units, &die);
+        is_first = false;
+        if (!listed[i])
+            add_ranges(units, &die, i);
+    }
+    free(listed);
     sort_ranges(units);
 }
