@@ -197,6 +197,8 @@ void buffer_release(struct buffer *buffer);
 /* The places of `keys`, all less than `key_count`, by key; equal ones in their order. free() it. Those of key k end at ends[k], unless `ends`
    is NULL. Costs two passes over the keys, and eight bytes for each there may be. */
 uint32_t *counting_sort(const uint32_t *keys, size_t count, size_t key_count, size_t *ends);
+/* The same of keys of any size. */
+uint32_t *radix_sort(const uint64_t *keys, size_t count);
 
 /* ---- hashing ------------------------------------------------------------------------------ */
 

@@ -1,4 +1,4 @@
-/* Sorting by small numbers: linear, where comparing would not be. */
+/* Sorting by numbers: linear, where comparing would not be. */
 #include "base/base.h"
 
 #include <stdlib.h>
@@ -15,5 +15,34 @@ uint32_t *counting_sort(const uint32_t *keys, size_t count, size_t key_count, si
     if (ends)
         memcpy(ends, places, key_count * sizeof *ends);
     free(places);
+    return order;
+}
+
+/* Byte by byte from the least on; those in which all agree are passed over. */
+uint32_t *radix_sort(const uint64_t *keys, size_t count) {
+    enum { BYTES = sizeof *keys, VALUES = 256 };
+    size_t places[BYTES][VALUES] = {0};
+    uint32_t *order = memory_resize(NULL, count, sizeof *order);
+    uint32_t *next = memory_resize(NULL, count, sizeof *next);
+    for (size_t i = 0; i < count; i++) {
+        order[i] = (uint32_t)i;
+        for (unsigned byte = 0; byte < BYTES; byte++)
+            places[byte][keys[i] >> 8 * byte & 0xff]++;
+    }
+    for (unsigned byte = 0; byte < BYTES && count > 0; byte++) {
+        if (places[byte][keys[0] >> 8 * byte & 0xff] == count)
+            continue;
+        for (size_t value = 0, before = 0; value < VALUES; value++) {
+            size_t here = places[byte][value];
+            places[byte][value] = before;
+            before += here;
+        }
+        for (size_t i = 0; i < count; i++)
+            next[places[byte][keys[order[i]] >> 8 * byte & 0xff]++] = order[i];
+        uint32_t *sorted = next;
+        next = order;
+        order = sorted;
+    }
+    free(next);
     return order;
 }

@@ -69,7 +69,7 @@ struct objects {
 
 /* ---- reading ahead: prefetch.c ---- */
 
-struct prefetcher *prefetcher_new(struct objects *objects);
+struct prefetcher *prefetcher_new(void);
 void prefetcher_free(struct prefetcher *prefetcher);
 /* inline.c: finds the object's compilation units, if it has any, and reads the one at the address. */
 void object_prefetch_inlines(struct objects *objects, struct object *object, uint64_t address);

@@ -84,11 +84,12 @@ struct symbol {
 /* Loads what is needed at the first call for an object, under its lock. False: no symbol there. */
 bool objects_symbol(struct objects *objects, uint32_t id, uint64_t address, struct symbol *symbol);
 
-/* Starts reading, in the background, an object's symbols and, when asked, the list of its compilation units and the one at the address.
-   Thread-safe. */
+/* Puts on a list what will be needed: an object's symbols and, when asked, the list of its compilation units and the one at the address.
+   objects_read_ahead() reads what nobody else has begun with; to be called by whoever has time. Thread-safe. */
 void objects_prefetch(struct objects *objects, uint32_t id, uint64_t address, bool inlines);
 /* The same of the kernel, after it was added and its reference set; does nothing when there is none. */
 void objects_prefetch_kernel(struct objects *objects);
+void objects_read_ahead(struct objects *objects);
 
 /* ---- inlined functions and lines: thread-safe --------------------------------------------- */
 

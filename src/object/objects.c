@@ -30,7 +30,7 @@ struct objects *objects_new(const struct objects_options *options) {
         options->buildid_cache ? copy_or_null(options->buildid_cache) : default_cache(options);
     objects->options.buildid_cache = objects->buildid_cache;
     vector_push(&objects->items, NULL);
-    objects->prefetcher = prefetcher_new(objects);
+    objects->prefetcher = prefetcher_new();
     return objects;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Objects' tables read beside other work, by one thread that is started when there is something to read and ended with the objects.
+ * Objects' tables read ahead: whoever has time takes the next that somebody wished for.
  *
  * Whoever needs a table meanwhile waits for it at the object's own lock, as if two threads had asked.
  */
@@ -14,52 +14,22 @@ struct wish {
 };
 
 struct prefetcher {
-    struct objects *objects;
-    pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t changed;
     VECTOR(struct wish) wishes;
-    size_t done;
-    bool started;
-    bool ending;
+    size_t taken; /* atomic, to be asked without the lock */
+    size_t count; /* atomic */
 };
 
-static void *prefetcher_run(void *argument) {
-    struct prefetcher *p = argument;
-    pthread_mutex_lock(&p->lock);
-    for (;;) {
-        while (p->done == p->wishes.count && !p->ending)
-            pthread_cond_wait(&p->changed, &p->lock);
-        if (p->ending)
-            break;
-        struct wish wish = p->wishes.items[p->done++];
-        pthread_mutex_unlock(&p->lock);
-        object_symbols(p->objects, wish.object);
-        if (wish.inlines)
-            object_prefetch_inlines(p->objects, wish.object, wish.address);
-        pthread_mutex_lock(&p->lock);
-    }
-    pthread_mutex_unlock(&p->lock);
-    return NULL;
-}
-
-struct prefetcher *prefetcher_new(struct objects *objects) {
+struct prefetcher *prefetcher_new(void) {
     struct prefetcher *p = memory_zero(1, sizeof *p);
-    p->objects = objects;
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->changed, NULL);
+    lock_init_brief(&p->lock);
     return p;
 }
 
-/* Without a thread nothing is read ahead, and nothing is lost. */
 static void prefetcher_wish(struct prefetcher *p, const struct wish *wish) {
     pthread_mutex_lock(&p->lock);
-    if (!p->started)
-        p->started = pthread_create(&p->thread, NULL, prefetcher_run, p) == 0;
-    if (p->started) {
-        vector_push(&p->wishes, *wish);
-        pthread_cond_signal(&p->changed);
-    }
+    vector_push(&p->wishes, *wish);
+    __atomic_store_n(&p->count, p->wishes.count, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -75,14 +45,29 @@ void objects_prefetch_kernel(struct objects *objects) {
         objects_prefetch(objects, objects->kernel, 0, false);
 }
 
-void prefetcher_free(struct prefetcher *p) {
+static bool prefetcher_take(struct prefetcher *p, struct wish *wish) {
+    if (__atomic_load_n(&p->taken, __ATOMIC_RELAXED) ==
+        __atomic_load_n(&p->count, __ATOMIC_RELAXED))
+        return false;
     pthread_mutex_lock(&p->lock);
-    p->ending = true;
-    pthread_cond_signal(&p->changed);
+    bool any = p->taken < p->wishes.count;
+    if (any) {
+        *wish = p->wishes.items[p->taken];
+        __atomic_store_n(&p->taken, p->taken + 1, __ATOMIC_RELAXED);
+    }
     pthread_mutex_unlock(&p->lock);
-    if (p->started)
-        pthread_join(p->thread, NULL);
-    pthread_cond_destroy(&p->changed);
+    return any;
+}
+
+void objects_read_ahead(struct objects *objects) {
+    for (struct wish wish; prefetcher_take(objects->prefetcher, &wish);) {
+        object_symbols(objects, wish.object);
+        if (wish.inlines)
+            object_prefetch_inlines(objects, wish.object, wish.address);
+    }
+}
+
+void prefetcher_free(struct prefetcher *p) {
     pthread_mutex_destroy(&p->lock);
     vector_release(&p->wishes);
     free(p);

@@ -317,13 +317,11 @@ static void prefetch_way(const struct builder *b, const struct path *path, size_
 }
 
 static void add_group(struct builder *b, struct stack *const *stacks, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        prefetch_chain(stacks[i]);
     for (size_t i = 0; i < count; i++) {
         entries_of_stack(b->all->reading, stacks[i], &b->paths[i]);
         hash_entries(&b->paths[i], stacks[i]->epochs);
         prefetch_way(b, &b->paths[i], 2);
-        prefetch_way(b, &b->paths[i], 3);
+        prefetch_way(b, &b->paths[i], b->paths[i].entries.count / 2 + 2);
     }
     for (size_t i = 0; i < count; i++) {
         stacks[i]->ending = ending_of_path(b, stacks[i], &b->paths[i]);
@@ -350,8 +348,13 @@ void builder_add(struct builder *b, struct stack *const *stacks, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (!is_built(b, stacks[i]))
             left[left_count++] = stacks[i];
-    for (size_t i = 0; i < left_count; i += BUILD_GROUP)
+    for (size_t i = 0; i < left_count && i < BUILD_GROUP; i++)
+        prefetch_chain(left[i]);
+    for (size_t i = 0; i < left_count; i += BUILD_GROUP) {
+        for (size_t k = i + BUILD_GROUP; k < left_count && k < i + 2 * BUILD_GROUP; k++)
+            prefetch_chain(left[k]);
         add_group(b, left + i, left_count - i < BUILD_GROUP ? left_count - i : BUILD_GROUP);
+    }
 }
 
 void builder_init(struct builder *b, struct building *all, struct tree *tree) {

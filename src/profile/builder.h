@@ -55,7 +55,7 @@ struct building {
     struct reading *reading;
     struct builder *builders;
     unsigned count;
-    bool prefetches; /* there is a thread to spare for reading objects */
+    bool prefetches; /* others than the builder read objects ahead */
 };
 
 void builder_init(struct builder *builder, struct building *all, struct tree *tree);

@@ -61,6 +61,7 @@ static void build_waiting(void *context, unsigned thread, size_t item) {
             }
         }
     builder_add(b, batch, count);
+    objects_read_ahead(w->all->reading->profile->objects);
 }
 
 void building_add_waiting(struct building *all, struct worker *workers, unsigned count) {

@@ -51,12 +51,11 @@ static uint64_t flushed_before(const struct reading *reading, uint64_t offset) {
     return round ? reading->round_limits.items[round - 1] : 0;
 }
 
-struct key reading_key(const struct reading *reading, uint64_t offset, uint64_t time) {
+void reading_key(const struct reading *reading, uint64_t offset, uint64_t time, struct key *key) {
     bool stands = time == 0 || time == UINT64_MAX;
-    struct key key = {.offset = offset, .time = stands ? flushed_before(reading, offset) : time};
-    if (reading->imitate_rounds)
-        key.round = round_of(reading, offset, key.time);
-    return key;
+    key->offset = offset;
+    key->time = stands ? flushed_before(reading, offset) : time;
+    key->round = reading->imitate_rounds ? round_of(reading, offset, key->time) : 0;
 }
 
 static void walk_time(struct walk *walk, uint64_t time) {
@@ -237,7 +236,7 @@ static bool walk_apply(struct walk *walk, struct error *error) {
     reading_index_build_ids(reading);
     for (size_t i = 0; i < walk->sides.count; i++) {
         struct key *key = &walk->sides.items[i];
-        *key = reading_key(reading, key->offset, key->time);
+        reading_key(reading, key->offset, key->time, key);
     }
     if (walk->sides.count)
         qsort(walk->sides.items, walk->sides.count, sizeof *walk->sides.items, key_order);

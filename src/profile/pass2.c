@@ -43,19 +43,16 @@ uint64_t reading_weight(const struct reading *reading, const struct perfdata_sam
 
 static uint32_t series_of(struct worker *w, const struct perfdata_sample *sample,
                           const struct space_at *at, uint8_t state) {
-    struct series series = {
-        .event = w->reading->events.items[sample->event].id,
-        .thread = at->thread != UINT32_MAX ? at->thread + 1
-                                           : tree_find_thread(w->tree, sample->pid, sample->tid),
-        .comm = at->comm           ? at->comm
-                : sample->tid == 0 ? w->reading->swapper
-                                   : 0,
-        .state = state,
-        .ending = ENDING_UNKNOWN,
-    };
-    if (!w->last_series_id || !series_equal(&series, &w->last_series)) {
-        w->last_series = series;
-        w->last_series_id = tree_add_series(w->tree, &series);
+    const struct series *last = &w->last_series;
+    uint32_t event = w->reading->events.items[sample->event].id;
+    uint32_t thread = at->thread != UINT32_MAX
+                          ? at->thread + 1
+                          : tree_find_thread(w->tree, sample->pid, sample->tid);
+    uint32_t comm = at->comm ? at->comm : sample->tid == 0 ? w->reading->swapper : 0;
+    if (!w->last_series_id || last->event != event || last->thread != thread ||
+        last->comm != comm || last->state != state) {
+        w->last_series = (struct series){event, thread, comm, state, ENDING_UNKNOWN};
+        w->last_series_id = tree_add_series(w->tree, &w->last_series);
     }
     return w->last_series_id;
 }
@@ -209,7 +206,7 @@ static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64
     }
     struct pending *p = &w->pending[w->pending_count];
     struct space_at at;
-    p->key = reading_key(w->reading, offset, sample->time);
+    reading_key(w->reading, offset, sample->time, &p->key);
     spaces_at(w->reading->profile->spaces, &w->cursor, sample->pid, sample->tid, &p->key, &at);
     uint32_t series = series_of(w, sample, &at, cost ? cost->state : STATE_ON);
     bool is_waker = cost && cost->state == STATE_UNTOLD;
@@ -310,13 +307,14 @@ static void pass_piece(void *context, unsigned number, size_t item) {
     const struct piece *piece = &pass->reading->pieces.items[item];
     if (!count_piece(&pass->workers[number], piece, &pass->errors[item]))
         atomic_store(&pass->failed, true);
+    objects_read_ahead(pass->reading->profile->objects);
     uint64_t done = atomic_fetch_add(&pass->done, 1) + 1;
     progress("counting", done, pass->reading->pieces.count);
 }
 
 /* Room for as many stacks as there may be: what is not touched takes no memory. */
 static void worker_init(struct worker *w, struct reading *reading, struct building *building) {
-    enum { STACKS_RESERVED = 1 << 20, INDEXED_AT_FIRST = 1 << 15 };
+    enum { STACKS_RESERVED = 1 << 20, INDEXED_AT_FIRST = 1 << 17 };
     uint64_t share = reading->profile->sample_count / building->count * 5 / 4 + BATCH;
     w->reading = reading;
     w->tree = tree_new_part(reading->profile->tree);
@@ -324,7 +322,7 @@ static void worker_init(struct worker *w, struct reading *reading, struct buildi
     w->builder = building->count == 1 ? &building->builders[0] : NULL;
     vector_reserve(&w->stacks, share < STACKS_RESERVED ? share : STACKS_RESERVED);
     vector_push(&w->stacks, ((struct stack){0}));
-    index_reserve(&w->index, share < 4 * INDEXED_AT_FIRST ? share / 4 : INDEXED_AT_FIRST);
+    index_reserve(&w->index, share < 2 * INDEXED_AT_FIRST ? share / 2 : INDEXED_AT_FIRST);
 }
 
 static void worker_add_notes(struct worker *w, struct tree *tree) {

@@ -91,7 +91,7 @@ static inline void event_saw(struct event_seen *seen, const struct key *key) {
 }
 
 /* The key of a record. time 0 and ~0 stand for "where it stands". */
-struct key reading_key(const struct reading *reading, uint64_t offset, uint64_t time);
+void reading_key(const struct reading *reading, uint64_t offset, uint64_t time, struct key *key);
 
 bool reading_pass1(struct reading *reading, struct error *error);
 bool reading_choose_events(struct reading *reading, struct error *error);

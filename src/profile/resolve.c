@@ -33,28 +33,15 @@ static void slice_release(struct slice *slice) {
     arena_release(&slice->arena);
 }
 
-/* A location to resolve, and what it is sorted by. */
-struct wanted {
-    uint64_t address;
-    uint32_t object, location;
-};
-
 struct resolve {
     struct tree *tree;
     struct objects *objects;
     const struct profile_options *options;
-    VECTOR(struct wanted) wanted;
+    VECTOR(uint32_t) wanted; /* locations */
     struct symbol *symbols;  /* one for each of `wanted`; name.data NULL: none */
     uint32_t *inline_counts; /* how many frames of its slice's inlines belong to each */
     struct slice *slices;
 };
-
-static int wanted_order(const void *a, const void *b) {
-    const struct wanted *x = a, *y = b;
-    if (x->object != y->object)
-        return x->object < y->object ? -1 : 1;
-    return (x->address > y->address) - (x->address < y->address);
-}
 
 /* perf expands only what it unwound, and only where it has a symbol. */
 static bool wants_inlines(const struct resolve *r, const struct location *location,
@@ -95,7 +82,7 @@ static void find_alias(struct resolve *r, struct slice *slice, const struct loca
 
 static void find_inlines(struct resolve *r, struct slice *slice, struct inline_chain *chain,
                          size_t i) {
-    const struct location *location = &r->tree->locations.items[r->wanted.items[i].location];
+    const struct location *location = &r->tree->locations.items[r->wanted.items[i]];
     if (!wants_inlines(r, location, &r->symbols[i]))
         return;
     if (!objects_inlines(r->objects, location->object, location->address - location->call,
@@ -116,7 +103,7 @@ static void resolve_slice(void *context, unsigned worker, size_t item) {
     size_t end = (item + 1) * SLICE < r->wanted.count ? (item + 1) * SLICE : r->wanted.count;
     struct inline_chain chain = {0};
     for (size_t i = item * SLICE; i < end; i++) {
-        const struct location *location = &r->tree->locations.items[r->wanted.items[i].location];
+        const struct location *location = &r->tree->locations.items[r->wanted.items[i]];
         if (!objects_symbol(r->objects, location->object, location->address - location->call,
                             &r->symbols[i]))
             r->symbols[i] = (struct symbol){0};
@@ -180,7 +167,7 @@ static struct addr2line_place *find_places(struct resolve *r) {
     size_t at = 0;
     for (size_t i = 0; i < r->wanted.count; i++) {
         at = i % SLICE ? at : 0;
-        places[i] = (struct addr2line_place){r->wanted.items[i].location,
+        places[i] = (struct addr2line_place){r->wanted.items[i],
                                              r->slices[i / SLICE].inlines.items + at,
                                              r->inline_counts[i], &r->symbols[i]};
         at += r->inline_counts[i];
@@ -194,9 +181,31 @@ static void resolve_intern(struct resolve *r) {
     if (r->options->compat_perf)
         addr2line_rename(r->tree, places, r->wanted.count);
     for (size_t i = 0; i < r->wanted.count; i++)
-        add_frames(r, &names, &files, &r->tree->locations.items[r->wanted.items[i].location],
+        add_frames(r, &names, &files, &r->tree->locations.items[r->wanted.items[i]],
                    &r->symbols[i], places[i].inlines, (uint32_t)places[i].count);
     free(places);
+}
+
+/* By object, then address. */
+static void sort_wanted(struct resolve *r) {
+    const struct location *locations = r->tree->locations.items;
+    size_t count = r->wanted.count;
+    uint64_t *addresses = memory_resize(NULL, count, sizeof *addresses);
+    uint32_t *objects = memory_resize(NULL, count, sizeof *objects);
+    for (size_t i = 0; i < count; i++)
+        addresses[i] = locations[r->wanted.items[i]].address;
+    uint32_t *by_address = radix_sort(addresses, count);
+    for (size_t i = 0; i < count; i++) {
+        by_address[i] = r->wanted.items[by_address[i]];
+        objects[i] = locations[by_address[i]].object;
+    }
+    uint32_t *by_object = counting_sort(objects, count, objects_count(r->objects) + 1, NULL);
+    for (size_t i = 0; i < count; i++)
+        r->wanted.items[i] = by_address[by_object[i]];
+    free(addresses);
+    free(objects);
+    free(by_address);
+    free(by_object);
 }
 
 void profile_resolve(struct tree *tree, struct objects *objects,
@@ -205,11 +214,9 @@ void profile_resolve(struct tree *tree, struct objects *objects,
     for (size_t i = 1; i < tree->locations.count; i++) {
         const struct location *location = &tree->locations.items[i];
         if (location->object && !location->name)
-            vector_push(&r.wanted,
-                        ((struct wanted){location->address, location->object, (uint32_t)i}));
+            vector_push(&r.wanted, (uint32_t)i);
     }
-    if (r.wanted.count)
-        qsort(r.wanted.items, r.wanted.count, sizeof *r.wanted.items, wanted_order);
+    sort_wanted(&r);
     size_t slices = (r.wanted.count + SLICE - 1) / SLICE;
     r.symbols = memory_zero(r.wanted.count, sizeof *r.symbols);
     r.inline_counts = memory_zero(r.wanted.count, sizeof *r.inline_counts);
