@@ -90,10 +90,15 @@ static uint32_t location_find(struct builder *b, const struct stack *stack,
     return tree_add_location(b->tree, &location);
 }
 
+static struct cached_location *location_slot(const struct builder *b, const struct stack *stack,
+                                             const struct entry *entry) {
+    uint64_t slot = hash_mix(entry->ip ^ stack->epochs << 8, entry->what) >> 32;
+    return &b->cache[slot & (LOCATION_CACHE - 1)];
+}
+
 static struct cached_location *location_cached(struct builder *b, const struct stack *stack,
                                                const struct entry *entry) {
-    uint64_t slot = hash_mix(entry->ip ^ stack->epochs << 8, entry->what) >> 32;
-    struct cached_location *cached = &b->cache[slot & (LOCATION_CACHE - 1)];
+    struct cached_location *cached = location_slot(b, stack, entry);
     if (cached->ip != entry->ip || cached->epochs != stack->epochs ||
         cached->what != entry->what + 1)
         *cached = (struct cached_location){.ip = entry->ip,
@@ -322,6 +327,8 @@ static void add_group(struct builder *b, struct stack *const *stacks, size_t cou
         hash_entries(&b->paths[i], stacks[i]->epochs);
         prefetch_way(b, &b->paths[i], 2);
         prefetch_way(b, &b->paths[i], b->paths[i].entries.count / 2 + 2);
+        if (b->paths[i].entries.count)
+            __builtin_prefetch(location_slot(b, stacks[i], &b->paths[i].entries.items[0]));
     }
     for (size_t i = 0; i < count; i++) {
         stacks[i]->ending = ending_of_path(b, stacks[i], &b->paths[i]);

@@ -47,9 +47,9 @@ static void build_waiting(void *context, unsigned thread, size_t item) {
     size_t count = 0, all = 0;
     for (unsigned i = 0; i < w->worker_count; i++)
         all += w->workers[i].stacks.count;
-    builder_expect(b, all / w->all->count);
     if (item == 0) /* the others' nodes are put behind its own */
         vector_reserve(&b->tree->nodes, 2 * all);
+    builder_expect(b, all / w->all->count);
     for (unsigned i = 0; i < w->worker_count; i++)
         for (size_t k = 1; k < w->workers[i].stacks.count; k++) {
             struct stack *stack = &w->workers[i].stacks.items[k];

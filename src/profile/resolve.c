@@ -167,9 +167,9 @@ static struct addr2line_place *find_places(struct resolve *r) {
     size_t at = 0;
     for (size_t i = 0; i < r->wanted.count; i++) {
         at = i % SLICE ? at : 0;
-        places[i] = (struct addr2line_place){r->wanted.items[i],
-                                             r->slices[i / SLICE].inlines.items + at,
-                                             r->inline_counts[i], &r->symbols[i]};
+        places[i] =
+            (struct addr2line_place){r->wanted.items[i], r->slices[i / SLICE].inlines.items + at,
+                                     r->inline_counts[i], &r->symbols[i]};
         at += r->inline_counts[i];
     }
     return places;
@@ -181,8 +181,8 @@ static void resolve_intern(struct resolve *r) {
     if (r->options->compat_perf)
         addr2line_rename(r->tree, places, r->wanted.count);
     for (size_t i = 0; i < r->wanted.count; i++)
-        add_frames(r, &names, &files, &r->tree->locations.items[r->wanted.items[i]],
-                   &r->symbols[i], places[i].inlines, (uint32_t)places[i].count);
+        add_frames(r, &names, &files, &r->tree->locations.items[r->wanted.items[i]], &r->symbols[i],
+                   places[i].inlines, (uint32_t)places[i].count);
     free(places);
 }
 

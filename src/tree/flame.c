@@ -186,13 +186,18 @@ struct builder {
     const struct flame_options *options;
     struct flame *flame;
     const struct naming_entry *locations; /* what they are called in the series at hand */
-    uint32_t *memo;    /* for each tree node, its flame node under the root labels at hand … */
+    uint32_t *memo; /* for each node of its share, its flame node under the root labels at hand … */
     uint64_t *wanted;  /* … if its bit is set here */
     bool all_wanted;   /* there is one root, so that all nodes are on the way to its cells */
     uint32_t from, to; /* the nodes that are its share */
     bool *cut;         /* by tree node: its callers are dropped; NULL: no depth is asked for */
     APART;
 };
+
+/* The root is everybody's, and comes first. */
+static uint32_t *builder_memo(const struct builder *b, uint32_t node) {
+    return &b->memo[node ? node - b->from + 1 : 0];
+}
 
 static const struct label *builder_label(const struct builder *b, uint32_t index) {
     return &b->naming->labels.items[index];
@@ -242,14 +247,14 @@ static void builder_want(struct builder *b, uint32_t node) {
 /* The memory that builder_enter() will need for a node a little further on is asked for before: first the flame node of its parent, then that
    one's first child and where the others would be in the index. Where the node's parent is not entered by then, in vain. */
 static void builder_ask_parent(const struct builder *b, uint32_t node) {
-    __builtin_prefetch(&b->flame->nodes.items[b->memo[b->tree->nodes.items[node].parent]]);
+    __builtin_prefetch(&b->flame->nodes.items[*builder_memo(b, b->tree->nodes.items[node].parent)]);
 }
 
 static void builder_ask_child(const struct builder *b, uint32_t node) {
     const struct node *n = &b->tree->nodes.items[node];
     const struct naming_entry *entry = &b->locations[n->location];
     const struct index *index = &b->flame->index;
-    uint32_t parent = b->memo[n->parent];
+    uint32_t parent = *builder_memo(b, n->parent);
     __builtin_prefetch(&b->flame->nodes.items[b->flame->nodes.items[parent].first_child]);
     if (!entry->count || !index->slots)
         return;
@@ -263,7 +268,7 @@ static void builder_enter(struct builder *b, uint32_t root, uint32_t node) {
         b->cut[node] = b->cut[n->parent] || b->locations[n->location].cut;
         root = b->cut[node] ? 0 : root;
     }
-    b->memo[node] = builder_location(b, b->memo[n->parent], root, n->location);
+    *builder_memo(b, node) = builder_location(b, *builder_memo(b, n->parent), root, n->location);
 }
 
 /* The next node that is wanted, from `node` on; the share's end if there is none. */
@@ -284,7 +289,7 @@ static void builder_enter_wanted(struct builder *b, uint32_t root) {
     enum { RING = 2 * AHEAD };
     uint32_t ring[RING];
     size_t count = 0;
-    b->memo[0] = root;
+    *builder_memo(b, 0) = root;
     for (size_t node = builder_next(b, b->from); node < b->to;
          node = builder_next(b, node + 1), count++) {
         ring[count % RING] = (uint32_t)node;
@@ -335,8 +340,8 @@ static void builder_use(struct builder *b, const struct naming_entry *series) {
 static void builder_count(struct builder *b, const struct cell *cell, uint32_t root) {
     const struct naming_entry *series = &b->naming->series.items[cell->series];
     builder_use(b, series);
-    uint32_t at =
-        b->options->reverse ? builder_node_reversed(b, series, cell->node) : b->memo[cell->node];
+    uint32_t at = b->options->reverse ? builder_node_reversed(b, series, cell->node)
+                                      : *builder_memo(b, cell->node);
     if (at == root && !b->options->keep_empty)
         return;
     uint64_t weight = b->options->by_samples ? cell->samples : cell->weight;
@@ -363,7 +368,8 @@ static void builder_root_cells(struct builder *b, uint32_t root, const uint32_t 
     }
     for (size_t i = 0; i < count; i++) {
         if (!b->options->reverse && i + AHEAD < count)
-            __builtin_prefetch(&b->flame->nodes.items[b->memo[cells[order[i + AHEAD]].node]], 1);
+            __builtin_prefetch(
+                &b->flame->nodes.items[*builder_memo(b, cells[order[i + AHEAD]].node)], 1);
         builder_count(b, &cells[order[i]], root);
     }
 }
@@ -402,7 +408,7 @@ static void builder_begin(struct builder *b) {
     b->flame = flame_of_naming(b->naming);
     /* Room for as many nodes as there may be, and the others are put behind the first's: what is not touched takes no memory. */
     vector_reserve(&b->flame->nodes, count < NODES_RESERVED ? count : NODES_RESERVED);
-    b->memo = memory_table(all, sizeof *b->memo);
+    b->memo = memory_table(b->to - b->from + 1, sizeof *b->memo);
     b->wanted = memory_zero(all / 64 + 1, sizeof *b->wanted);
     b->cut = b->options->max_depth ? memory_zero(all, sizeof *b->cut) : NULL;
 }

@@ -283,6 +283,23 @@ static void every_item_is_run_once(void **state) {
     assert_int_equal(sum, 1000 * 1001 / 2);
 }
 
+static void numbers_are_sorted_and_equal_ones_stay(void **state) {
+    const uint64_t wide[] = {UINT64_MAX, 7, 0, 1ull << 40, 7, 0xff00, 0x00ff, 7};
+    const uint32_t wide_order[] = {2, 1, 4, 7, 6, 5, 3, 0};
+    const uint32_t narrow[] = {2, 0, 2, 1, 0};
+    const uint32_t narrow_order[] = {1, 4, 3, 0, 2};
+    size_t ends[3];
+    uint32_t *order = radix_sort(wide, COUNT_OF(wide));
+    assert_memory_equal(order, wide_order, sizeof wide_order);
+    free(order);
+    order = radix_sort(wide, 0);
+    free(order);
+    order = counting_sort(narrow, COUNT_OF(narrow), COUNT_OF(ends), ends);
+    assert_memory_equal(order, narrow_order, sizeof narrow_order);
+    assert_true(ends[0] == 2 && ends[1] == 3 && ends[2] == 5);
+    free(order);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strings_keep_each_once),
@@ -297,6 +314,7 @@ int main(void) {
         cmocka_unit_test(many_files_are_guarded),
         cmocka_unit_test(a_file_that_shrinks_is_noticed),
         cmocka_unit_test(only_files_and_pipes_are_opened),
+        cmocka_unit_test(numbers_are_sorted_and_equal_ones_stay),
         cmocka_unit_test(every_item_is_run_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
