@@ -189,6 +189,8 @@ static struct elf_image *vdso_open(void) {
 /* May this process's vdso stand for the recorded one? A build id proves it; without one only on the machine that recorded,
    which --symfs denies. perf takes its own only where none was recorded. */
 static bool vdso_is_ours(const struct objects *objects, const struct object *object) {
+    if (!text_equal(object->identity.path, TEXT("[vdso]")))
+        return false; /* a 32-bit process's */
     return object->identity.build_id.size ? !objects->options.compat_perf : !objects->options.symfs;
 }
 

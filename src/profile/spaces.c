@@ -99,10 +99,22 @@ static void apply_kernel_mmap(struct reading *reading, const struct perfdata_mma
     spaces_mmap(reading->profile->spaces, key, SPACE_KERNEL_PID, SPACE_KERNEL_PID, &mapping);
 }
 
-/* A 64-bit kernel puts it at the end of the process's addresses. */
-static bool is_vdso_of_32_bits(const struct reading *reading, const struct perfdata_mmap *mmap) {
-    return text_equal(mmap->path, TEXT("[vdso]")) && !reading->options->compat_perf &&
-           mmap->start < 1ull << 32;
+/* A 64-bit kernel puts a 32-bit process's vdso, which is another, at the end of its addresses. perf lists it under a name of its own, but
+   takes it for the 64-bit one where that was recorded too. Without a build id nobody knows which it was. */
+static struct object_identity identity_of_vdso(const struct reading *reading,
+                                               const struct perfdata_mmap *mmap) {
+    struct object_identity identity = {
+        .path = mmap->path, .kind = OBJECT_VDSO, .build_id = mmap->build_id};
+    bool is_narrow = mmap->start < 1ull << 32, compat = reading->options->compat_perf;
+    if (!is_narrow || compat)
+        identity.build_id = build_id_of(reading, mmap->path, identity.build_id);
+    if (is_narrow) {
+        identity.path = TEXT("[vdso32]");
+        identity.build_id = build_id_of(reading, identity.path, identity.build_id);
+    }
+    if (is_narrow && !compat && !identity.build_id.size)
+        identity = (struct object_identity){.path = mmap->path, .kind = OBJECT_NONE};
+    return identity;
 }
 
 static struct object_identity identity_of_user(const struct reading *reading,
@@ -117,11 +129,8 @@ static struct object_identity identity_of_user(const struct reading *reading,
         identity.pid = mmap->pid;
     } else if (no_file) {
         identity.kind = OBJECT_NONE;
-    } else if (is_vdso_of_32_bits(reading, mmap)) {
-        identity.kind = OBJECT_NONE; /* ours, and the build id that perf records, are another's */
     } else if (text_equal(mmap->path, TEXT("[vdso]"))) {
-        identity.kind = OBJECT_VDSO;
-        identity.build_id = build_id_of(reading, mmap->path, mmap->build_id);
+        identity = identity_of_vdso(reading, mmap);
     } else {
         identity.build_id = build_id_of(reading, mmap->path, mmap->build_id);
     }

@@ -86,12 +86,12 @@ static bool mend_32(struct state *state) {
     return true;
 }
 
-/* A 32-bit process's vdso is in no file that we could read rules from. */
+/* A 32-bit process's vdso is in no file that we could read rules from, unless perf kept it. */
 static bool is_in_vdso(const struct state *state) {
     const struct memory *memory = &state->memory;
     const struct mapping *mapping = space_find(memory->spaces, memory->user, state->pc);
     return mapping && mapping->object &&
-           text_equal(objects_get(memory->objects, mapping->object)->path, TEXT("[vdso]"));
+           text_starts(objects_get(memory->objects, mapping->object)->path, TEXT("[vdso"));
 }
 
 /* 32-bit code enters the kernel there: it pushes ecx, edx and ebp, enters, pops them and returns. */

@@ -13,6 +13,7 @@ CC = "gcc -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls"
 CXX = "g++ -std=c++17 -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls"
 RUSTC = "rustc -C opt-level=1 -C force-frame-pointers=yes -C strip=debuginfo"
 RECORD = "perf record -q -N -e cpu-clock -F 997 -g"
+CACHED = "perf record -q -e cpu-clock -F 3997 -g"
 PLAIN = f"{CC} {{programs}}/plain.c -o plain"
 
 
@@ -62,6 +63,10 @@ RECIPES = {
     "trace-no-chain": recipe(f"{CC} {{programs}}/forks.c -o forks", "{dir}/forks 0.02",
                              RECORD.replace(" -g", "") + " -e sched:sched_process_fork -e syscalls:sys_enter_execve"),
     "mixed-chains": recipe(record=RECORD.replace(" -g", "").replace("cpu-clock", "cpu-clock/call-graph=fp/") + " -e page-faults/call-graph=no/"),
+    # A 32-bit program has another vdso; where the 64-bit one is recorded too, perf mixes them up. Its image is in the build-id cache.
+    "narrow": recipe(f"{CC} -m32 {{programs}}/signals.c -o signals", "{dir}/signals 300", CACHED, live=True),
+    "narrow-system": recipe(f"{CC} -m32 {{programs}}/signals.c -o signals && {CC} {{programs}}/signals.c -o wide",
+                            "sh -c '{dir}/signals 200; {dir}/wide 200'", CACHED + " -a", live=True),
     "stream": recipe(stream=True, live=True),
     "several-files": recipe(f"{CC} -pthread {{programs}}/threads.c -o threads", "{dir}/threads 0.5", record=RECORD + " --threads", live=True),
     "several-files-packed": recipe(f"{CC} -pthread {{programs}}/threads.c -o threads", "{dir}/threads 0.5", record=RECORD + " --threads -z", live=True),
