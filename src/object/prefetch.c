@@ -16,8 +16,7 @@ struct wish {
 struct prefetcher {
     pthread_mutex_t lock;
     VECTOR(struct wish) wishes;
-    size_t taken; /* atomic, to be asked without the lock */
-    size_t count; /* atomic */
+    size_t taken;
 };
 
 struct prefetcher *prefetcher_new(void) {
@@ -29,7 +28,6 @@ struct prefetcher *prefetcher_new(void) {
 static void prefetcher_wish(struct prefetcher *p, const struct wish *wish) {
     pthread_mutex_lock(&p->lock);
     vector_push(&p->wishes, *wish);
-    __atomic_store_n(&p->count, p->wishes.count, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -46,15 +44,10 @@ void objects_prefetch_kernel(struct objects *objects) {
 }
 
 static bool prefetcher_take(struct prefetcher *p, struct wish *wish) {
-    if (__atomic_load_n(&p->taken, __ATOMIC_RELAXED) ==
-        __atomic_load_n(&p->count, __ATOMIC_RELAXED))
-        return false;
     pthread_mutex_lock(&p->lock);
     bool any = p->taken < p->wishes.count;
-    if (any) {
-        *wish = p->wishes.items[p->taken];
-        __atomic_store_n(&p->taken, p->taken + 1, __ATOMIC_RELAXED);
-    }
+    if (any)
+        *wish = p->wishes.items[p->taken++];
     pthread_mutex_unlock(&p->lock);
     return any;
 }

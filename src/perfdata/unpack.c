@@ -146,10 +146,7 @@ static void part_path(const struct perfdata *data, size_t number, struct buffer 
 
 /* A recorder that was killed has not written which features it has. */
 static bool has_parts(const struct perfdata *data) {
-    static const struct text first = TEXT("/data");
-    struct text path = text_of(data->source->path);
-    bool named = path.length >= first.length &&
-                 text_equal(text_from(path, path.length - first.length), first);
+    bool named = text_ends(text_of(data->source->path), TEXT("/data"));
     return data->features[FEATURE_DIR_FORMAT].length || (data->is_cut && named);
 }
 

@@ -6,7 +6,7 @@
  * three probes to find, where a probe for each frame would take twenty. Eight chains at a time, so that their first probes are under
  * way together.
  *
- * Meanwhile the objects that are met are opened and their tables read, beside it.
+ * The objects that are met are put on a list, and whoever has time opens them and reads their tables.
  */
 #include "profile/builder.h"
 
@@ -311,9 +311,11 @@ static uint8_t ending_of_path(struct builder *b, const struct stack *stack,
 
 /* ---- groups of stacks, in steps that don't wait for each other's memory ---- */
 
-static void prefetch_chain(const struct stack *stack) {
-    for (uint32_t i = 0; i < stack->chain_count && i < 64; i += 8)
-        __builtin_prefetch(stack->chain + 8 * (size_t)i);
+/* The chains of a group, a group ahead. */
+static void prefetch_chains(struct stack *const *stacks, size_t from, size_t count) {
+    for (size_t k = from; k < count && k < from + BUILD_GROUP; k++)
+        for (uint32_t i = 0; i < stacks[k]->chain_count && i < 64; i += 8)
+            __builtin_prefetch(stacks[k]->chain + 8 * (size_t)i);
 }
 
 static void prefetch_way(const struct builder *b, const struct path *path, size_t back) {
@@ -355,11 +357,9 @@ void builder_add(struct builder *b, struct stack *const *stacks, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (!is_built(b, stacks[i]))
             left[left_count++] = stacks[i];
-    for (size_t i = 0; i < left_count && i < BUILD_GROUP; i++)
-        prefetch_chain(left[i]);
+    prefetch_chains(left, 0, left_count);
     for (size_t i = 0; i < left_count; i += BUILD_GROUP) {
-        for (size_t k = i + BUILD_GROUP; k < left_count && k < i + 2 * BUILD_GROUP; k++)
-            prefetch_chain(left[k]);
+        prefetch_chains(left, i + BUILD_GROUP, left_count);
         add_group(b, left + i, left_count - i < BUILD_GROUP ? left_count - i : BUILD_GROUP);
     }
 }

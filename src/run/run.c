@@ -117,8 +117,8 @@ static bool lock_working(struct run *run) {
     run->lock = open(run->working, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (run->lock < 0)
         return false;
-    flock(run->lock, LOCK_EX);
-    if (fstat(run->lock, &locked) == 0 && stat(run->working, &named) == 0 &&
+    bool is_swept = flock(run->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (!is_swept && fstat(run->lock, &locked) == 0 && stat(run->working, &named) == 0 &&
         named.st_dev == locked.st_dev && named.st_ino == locked.st_ino)
         return true;
     close(run->lock);

@@ -9,6 +9,7 @@ import subprocess
 from common import PERF_ENV, WORK, record_some, samples_of, say, skip, wick
 
 SHOWN = 0.0051  # perf rounds to two digits behind the point
+ADDRESS = r"0x[0-9a-f]+|[0-9a-f]{16}"
 
 
 def perf(*words):
@@ -36,9 +37,6 @@ def differences(theirs, ours, column, which):
     """Of symbols in both tables; perf names what it does not know by its address, without 0x where nothing was mapped."""
     return [(name, row[column], ours.get(name)) for name, row in theirs.items() if not re.fullmatch(ADDRESS, name) and
             abs(row[column] - ours.get(name, (-1, -1))[which]) > SHOWN * row[2]]
-
-
-ADDRESS = r"0x[0-9a-f]+|[0-9a-f]{16}"
 
 
 def is_nameless(function, theirs):
