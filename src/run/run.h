@@ -14,7 +14,7 @@
 #include "base/base.h"
 #include "profile/profile.h"
 #include "record/record.h"
-#include "tree/tree.h"
+#include "stacks/stacks.h"
 
 struct run {
     char *base;    /* "wick-out" */

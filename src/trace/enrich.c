@@ -4,7 +4,7 @@
  */
 #include "object/object.h"
 #include "trace/trace.h"
-#include "tree/tree.h"
+#include "stacks/stacks.h"
 
 #include <gelf.h>
 #include <libelf.h>

@@ -4,7 +4,7 @@
  * A rule file has a rule a line, `category: function PATTERN`, `category: object PATTERN` or `category: file PATTERN`, the first
  * that fits wins; `#` begins a comment. The built-in rules are written the same way and read by the same reader.
  */
-#include "view/names.h"
+#include "view/view.h"
 
 #include <stdlib.h>
 

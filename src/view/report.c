@@ -198,29 +198,6 @@ struct report *report_of_flame(const struct flame *flame, const struct categorie
     return report;
 }
 
-struct text state_name(uint8_t state) {
-    static const char *const names[] = {"on-cpu", "sleep", "disk", "preempted"};
-    return state < COUNT_OF(names) ? text_of(names[state]) : TEXT("unknown");
-}
-
-/* Text may know a thread's number and not its process's. */
-static void add_numbers(struct buffer *name, const struct thread *thread, bool with_tid) {
-    if (thread->pid >= 0)
-        buffer_printf(name, "-%d", thread->pid);
-    else if (with_tid)
-        buffer_add(name, TEXT("-?"));
-    if (with_tid)
-        buffer_printf(name, "/%d", thread->tid);
-}
-
-void thread_name(const struct tree *tree, const struct series *series, bool with_tid,
-                 struct buffer *name) {
-    if (series->comm || series->thread)
-        tree_add_comm(tree, series, name);
-    if (series->thread)
-        add_numbers(name, &tree->threads.items[series->thread], with_tid);
-}
-
 struct report *report_of_threads(const struct tree *tree, enum report_by by, bool by_samples) {
     struct text unit =
         tree->events.count > 1 ? strings_get(tree->strings, tree->events.items[1].unit) : TEXT("");

@@ -2,7 +2,6 @@
 #ifndef WICK_VIEW_SVG_H
 #define WICK_VIEW_SVG_H
 
-#include "view/names.h"
 #include "view/numbers.h"
 #include "view/view.h"
 

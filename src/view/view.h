@@ -1,10 +1,8 @@
 /*
- * view: the tree as people see it. Folded text, SVG, the HTML page, tables, script text; and two trees side by side.
+ * view: the tree as people see it. Folded text, SVG, the HTML page, tables, script text.
  *
- * Naming comes first: naming_of_tree() works out what each location and each series is called, once, by wick's rules or, under
- * compat_inferno, by exactly those of `perf script | inferno-collapse-perf`. flame_of_tree() (tree.h) then gives the flame
- * that folded text, pictures and tables walk. The page takes tree and naming, for it makes flames of its own, by thread or time. Script text
- * does not go through a flame: it prints kept samples in order.
+ * Folded text, pictures and tables walk a flame (stacks.h). The page takes tree and naming, for it makes flames of its own, by thread or
+ * time. Script text does not go through a flame: it prints kept samples in order.
  *
  * Every writer is deterministic: same input, same bytes, with any number of threads, locale, time zone and clock.
  */
@@ -13,32 +11,8 @@
 
 #include "base/base.h"
 #include "profile/profile.h"
+#include "stacks/stacks.h"
 #include "tree/tree.h"
-
-/* ---- names -------------------------------------------------------------------------------- */
-
-struct naming_options {
-    bool compat_inferno; /* all of inferno's rules; the fields below keep their meaning */
-    bool no_comm;        /* no comm at the root */
-    bool show_pid;       /* comm-PID */
-    bool show_tid;       /* comm-PID/TID */
-    bool show_state;     /* why it waited: [sleep], [disk], [preempted], or [on-cpu] */
-    bool mark_kernel;    /* _[k] */
-    bool mark_jit;       /* _[j] */
-    bool mark_inline;    /* _[i] */
-    bool mark_incomplete; /* [truncated] and [broken] at the root of such stacks */
-    bool addresses;      /* unresolved frames carry their address; the tree must have been read with raw_addresses */
-    bool keep_unknown;   /* wick's own rules leave frames with neither symbol nor object out unless asked */
-    bool source_lines;
-    const char **skip_after; /* names; everything above such a frame is dropped */
-    size_t skip_after_count;
-    bool is_script_text; /* no perf.data: what inferno would read of an event line was read already */
-};
-/* Costs about a microsecond for each distinct symbol; the tree must be resolved. */
-struct naming *naming_of_tree(const struct tree *tree, const struct naming_options *options);
-void naming_free(struct naming *naming);
-/* How many frames the naming left out. */
-void naming_notes(const struct tree *tree, const struct naming *naming, struct notes *notes);
 
 /* ---- folded text -------------------------------------------------------------------------- */
 
@@ -50,17 +24,8 @@ void fold_write(struct out *out, const struct flame *flame, const struct fold_op
 /* How many bytes that will be, or somewhat more: of deep stacks with cost at every depth, their number times their depth. */
 uint64_t fold_size(const struct flame *flame);
 
-/* ---- two of them -------------------------------------------------------------------------- */
+/* ---- two folded texts ------------------------------------------------------------------- */
 
-struct diff_options {
-    bool normalize; /* weights before are scaled so that both sides add up to the same */
-    bool strip_hex; /* 0x45ef2173 in a name is 0x... */
-};
-/* One flame with both: `before` in self_before and total_before. Its strings are its own. */
-struct flame *flame_diff(const struct flame *before, const struct flame *after,
-                         const struct diff_options *options, struct error *error);
-/* A tree of bare names with both sides of such a flame, before under events of their own (EVENT_BEFORE): for the page. */
-struct tree *tree_of_diff(const struct flame *flame);
 /* `stack BEFORE AFTER` of two folded texts, by inferno's rules; what it would log becomes notes. */
 void diff_folded_inferno(struct out *out, struct text before, struct text after,
                          const struct diff_options *options, struct notes *notes);
@@ -225,10 +190,6 @@ struct report {
 
 /* Functions, objects or categories. Root frames (comms) are no functions. */
 struct report *report_of_flame(const struct flame *flame, const struct categories *categories, enum report_by by);
-struct text state_name(uint8_t state); /* "on-cpu", "sleep", "disk", "preempted" */
-/* Adds "comm-PID/TID", or "comm-PID"; nothing where the source knows no thread. */
-void thread_name(const struct tree *tree, const struct series *series, bool with_tid,
-                 struct buffer *name);
 /* Threads or processes: "comm-PID/TID" or "comm-PID"; or states. */
 struct report *report_of_threads(const struct tree *tree, enum report_by by, bool by_samples);
 /* What spent most itself first, or what most was spent in. By itself a report is by total, of categories by self, of a diff by change. */

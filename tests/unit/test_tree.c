@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tree/tree.h"
+#include "stacks/stacks.h"
 
 /* A tree of bare names, and the naming that shows each as it is. */
 static uint32_t named(struct tree *tree, const char *name) {

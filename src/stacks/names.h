@@ -1,9 +1,9 @@
 /* Private to the room: the two sets of naming rules. */
-#ifndef WICK_VIEW_NAMES_H
-#define WICK_VIEW_NAMES_H
+#ifndef WICK_STACKS_NAMES_H
+#define WICK_STACKS_NAMES_H
 
 #include "import/import.h"
-#include "view/view.h"
+#include "stacks/stacks.h"
 
 /* A frame, as either set of rules wants it. */
 struct named_frame {
@@ -35,8 +35,5 @@ bool namer_skips_after(const struct namer *namer, struct text symbol);
 
 /* `;` would divide a folded line, a line end would end it, and a tab might be taken for the one before the count. */
 void buffer_add_frame_name(struct buffer *buffer, struct text t);
-
-/* Without _[k], _[j], _[i] or _[w] at its end. */
-struct text name_unmarked(struct text name);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * What wick calls a frame. docs/differences.md compares it with inferno, rule by rule.
  */
-#include "view/names.h"
+#include "stacks/names.h"
 
 /* ---- argument lists ----------------------------------------------------------------------- */
 
@@ -63,9 +63,9 @@ static size_t scope_after(struct text name, size_t close) {
 /* Where the argument list of a demangled name begins, or its length. One pass, but for the pairs of brackets skipped over: each of those is
    passed twice. */
 static size_t arguments_start(struct text name) {
-    static const bool matters[256] = {['o'] = true, ['('] = true, [')'] = true,
-                                      ['<'] = true, ['>'] = true, ['['] = true,
-                                      [']'] = true, ['{'] = true, ['}'] = true};
+    static const bool matters[256] = {
+        ['o'] = true, ['('] = true, [')'] = true, ['<'] = true, ['>'] = true,
+        ['['] = true, [']'] = true, ['{'] = true, ['}'] = true};
     size_t depth = 0, after_operator = SIZE_MAX;
     for (size_t i = 0; i < name.length;) {
         char c = name.data[i];

@@ -1,8 +1,8 @@
 /* Private to the room: what the makers of flames share. */
-#ifndef WICK_TREE_FLAME_H
-#define WICK_TREE_FLAME_H
+#ifndef WICK_STACKS_FLAME_H
+#define WICK_STACKS_FLAME_H
 
-#include "tree/tree.h"
+#include "stacks/stacks.h"
 
 /* Totals and depth from the nodes' own weights; false if they pass 2^64. */
 bool flame_total(struct flame *flame, struct error *error);

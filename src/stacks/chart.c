@@ -2,7 +2,7 @@
  * A flame chart: what ran when. Samples are taken thread by thread in key order; a stack shares frames with the one before it and
  * with no other, so a function that is called twice is drawn twice. Costs a node for each frame that begins.
  */
-#include "tree/flame.h"
+#include "stacks/flame.h"
 
 #include <stdlib.h>
 
@@ -121,7 +121,8 @@ static bool chart_fill(struct chart *c, struct error *error) {
 
 struct flame *flame_chart_of_tree(const struct tree *tree, const struct naming *naming,
                                   const struct flame_options *options, struct error *error) {
-    struct chart c = {.tree = tree, .naming = naming, .options = options, .flame = flame_of_naming(naming)};
+    struct chart c = {
+        .tree = tree, .naming = naming, .options = options, .flame = flame_of_naming(naming)};
     c.flame->unit = strings_add(c.flame->strings, flame_unit(tree, options));
     bool fine = chart_fill(&c, error) && flame_total(c.flame, error);
     vector_release(&c.open);

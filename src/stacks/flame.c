@@ -5,7 +5,7 @@
  * probe of the flame's index a label. Children are put in order by the rank of their names, which is worked
  * out once for all names, so ordering compares each distinct name and not each node.
  */
-#include "tree/flame.h"
+#include "stacks/flame.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * What inferno 0.12.8 calls a frame, bugs included: `operator->` splits, `[vdso]` is the kernel, the kernel's brackets double.
  * docs/differences.md says what wick does instead.
  */
-#include "view/names.h"
+#include "stacks/names.h"
 
 /* An unknown function is called after its object, if that is known. */
 static void add_with_fallback(struct namer *namer, const struct named_frame *frame,

@@ -7,8 +7,7 @@
  *
  * inferno's names depend on whether the comm begins with "java", so locations have a second set of names for such series.
  */
-#include "view/names.h"
-#include "view/svg.h"
+#include "stacks/names.h"
 
 #include <stdlib.h>
 
@@ -259,6 +258,29 @@ static struct naming_entry location_entry(struct names *n, const struct location
 }
 
 /* ---- series ------------------------------------------------------------------------------- */
+
+struct text state_name(uint8_t state) {
+    static const char *const names[] = {"on-cpu", "sleep", "disk", "preempted"};
+    return state < COUNT_OF(names) ? text_of(names[state]) : TEXT("unknown");
+}
+
+/* Text may know a thread's number and not its process's. */
+static void add_numbers(struct buffer *name, const struct thread *thread, bool with_tid) {
+    if (thread->pid >= 0)
+        buffer_printf(name, "-%d", thread->pid);
+    else if (with_tid)
+        buffer_add(name, TEXT("-?"));
+    if (with_tid)
+        buffer_printf(name, "/%d", thread->tid);
+}
+
+void thread_name(const struct tree *tree, const struct series *series, bool with_tid,
+                 struct buffer *name) {
+    if (series->comm || series->thread)
+        tree_add_comm(tree, series, name);
+    if (series->thread)
+        add_numbers(name, &tree->threads.items[series->thread], with_tid);
+}
 
 static void push_root(struct names *n) {
     namer_push(&n->namer, TEXT("[unknown]"), KIND_ROOT);

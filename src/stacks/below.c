@@ -1,6 +1,6 @@
 /* Less of a flame: without what called the functions of interest, for heavy runtimes put dozens of frames below every task; or only the stacks
    that hold some function, or hold it not. */
-#include "tree/tree.h"
+#include "stacks/stacks.h"
 
 #include <stdlib.h>
 

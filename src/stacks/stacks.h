@@ -1,0 +1,162 @@
+/*
+ * stacks: what a profile looks like by name. Naming, flames, charts, parts of flames, two flames compared.
+ *
+ * naming_of_tree() works out what each location and each series is called, once, by wick's rules or, under compat_inferno, by
+ * exactly those of `perf script | inferno-collapse-perf`. flame_of_tree() then makes a flame: a second and much smaller tree, keyed by
+ * what a frame is called. Views and exporters render what this room gives them; they do not walk the tree of locations.
+ *
+ * The caller owns what a function returns by pointer and frees it with the `_free` of its type.
+ */
+#ifndef WICK_STACKS_H
+#define WICK_STACKS_H
+
+#include "base/base.h"
+#include "tree/tree.h"
+
+/* ---- names -------------------------------------------------------------------------------- */
+
+/* One name in a flame: what a location's frame, or a root frame of a series, is called. */
+struct label {
+    uint32_t name;   /* in the flame's strings */
+    uint32_t object; /* the object's path, for colours and tables; in the flame's strings, or 0 */
+    uint32_t kinds;  /* enum frame_kind */
+};
+
+/*
+ * What everything is called, worked out once for each location and series by
+ * naming_of_tree(): labels[locations[i].first … +count) are location i's, outermost first; the same of series, whose labels
+ * are drawn at the root. `skip` drops a series' samples; `cut` on a location drops every caller of it and the
+ * series' root labels too (inferno's --skip-after).
+ */
+struct naming_entry {
+    uint32_t first;
+    uint16_t count;
+    bool skip;
+    bool cut;
+    bool alternate; /* of a series: its locations are called as `alternates` says */
+    bool before;    /* of a series: it is what a diff compares with */
+};
+struct naming {
+    struct strings *strings;
+    VECTOR(struct label) labels;
+    VECTOR(struct naming_entry) locations; /* as many as the tree's */
+    VECTOR(struct naming_entry) alternates; /* as many, or none. Series with the same root labels agree on which. */
+    VECTOR(struct naming_entry) series;
+};
+
+struct naming_options {
+    bool compat_inferno; /* all of inferno's rules; the fields below keep their meaning */
+    bool no_comm;        /* no comm at the root */
+    bool show_pid;       /* comm-PID */
+    bool show_tid;       /* comm-PID/TID */
+    bool show_state;     /* why it waited: [sleep], [disk], [preempted], or [on-cpu] */
+    bool mark_kernel;    /* _[k] */
+    bool mark_jit;       /* _[j] */
+    bool mark_inline;    /* _[i] */
+    bool mark_incomplete; /* [truncated] and [broken] at the root of such stacks */
+    bool addresses;      /* unresolved frames carry their address; the tree must have been read with raw_addresses */
+    bool keep_unknown;   /* wick's own rules leave frames with neither symbol nor object out unless asked */
+    bool source_lines;
+    const char **skip_after; /* names; everything above such a frame is dropped */
+    size_t skip_after_count;
+    bool is_script_text; /* no perf.data: what inferno would read of an event line was read already */
+};
+/* Costs about a microsecond for each distinct symbol; the tree must be resolved. */
+struct naming *naming_of_tree(const struct tree *tree, const struct naming_options *options);
+void naming_free(struct naming *naming);
+/* How many frames the naming left out. */
+void naming_notes(const struct tree *tree, const struct naming *naming, struct notes *notes);
+/* Return the name without _[k], _[j], _[i] or _[w] at its end. */
+struct text name_unmarked(struct text name);
+struct text state_name(uint8_t state); /* "on-cpu", "sleep", "disk", "preempted" */
+/* Adds "comm-PID/TID", or "comm-PID"; nothing where the source knows no thread. */
+void thread_name(const struct tree *tree, const struct series *series, bool with_tid,
+                 struct buffer *name);
+
+/* ---- flame: the tree that views walk ------------------------------------------------------ */
+
+struct flame_node {
+    uint32_t parent; /* 0: the root, which is node 0 */
+    uint32_t name;
+    uint32_t object;
+    uint32_t kinds; /* all kinds that its labels had, or-ed; KIND_INLINED only if all had it */
+    uint32_t first_child; /* children are linked in order of their names, as if each were followed by ';' */
+    uint32_t next;
+    uint32_t depth; /* the root's is 0 */
+    uint32_t counted; /* a stack ends here, even if it weighs nothing */
+    uint64_t self;
+    uint64_t total;
+    uint64_t self_before; /* a diff's other side, else 0 */
+    uint64_t total_before;
+};
+
+struct flame {
+    struct strings *strings;
+    VECTOR(struct flame_node) nodes; /* parents stand before their children */
+    uint32_t max_depth;
+    bool is_diff;
+    uint32_t unit; /* string: "samples", "ns", … */
+    struct index index;
+};
+
+struct flame_options {
+    bool by_samples;     /* weight is the number of samples, not the period */
+    bool reverse;        /* merged from the leaf */
+    bool fold_recursion; /* a frame directly under one of the same name is that frame */
+    bool keep_empty;     /* stacks without any frame count as their root labels alone */
+    bool keep_zero;      /* stacks that weigh nothing are nodes all the same */
+    uint32_t max_depth;  /* frames beyond are cut, their weight kept; 0: all */
+};
+
+struct flame *flame_new(void);
+/* An empty one whose names are the naming's: labels' strings are its own. */
+struct flame *flame_of_naming(const struct naming *naming);
+void flame_free(struct flame *flame);
+/* The flame of a resolved and named tree. Fails only on overflow. */
+struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming,
+                            const struct flame_options *options, struct error *error);
+/* Finds or adds the child of `parent` so called. */
+uint32_t flame_child(struct flame *flame, uint32_t parent, const struct label *label);
+/* After the last flame_child and self weight: totals, order of children, depth. False on overflow. */
+bool flame_finish(struct flame *flame, struct error *error);
+/* A chart: stacks stand in the order of their kept samples, thread after thread, and only neighbours are merged. Its children are in
+   order of time, not of names. */
+struct flame *flame_chart_of_tree(const struct tree *tree, const struct naming *naming,
+                                  const struct flame_options *options, struct error *error);
+/* A new flame of the stacks that hold one of `names`, without what called its deepest occurrence. */
+struct flame *flame_below(const struct flame *flame, const char *const *names, size_t name_count,
+                          struct error *error);
+/* A new flame of the stacks that hold one of `with`, if there are any, and none of `without`. */
+struct stack_choice {
+    const char *const *with, *const *without;
+    size_t with_count, without_count;
+};
+struct flame *flame_of_stacks(const struct flame *flame, const struct stack_choice *choice, struct error *error);
+/* The node after `at`, depth first: what it calls, else what stands beside it or beside one of its callers. 0: that was the last. */
+static inline uint32_t flame_next(const struct flame *flame, uint32_t at) {
+    const struct flame_node *nodes = flame->nodes.items;
+    if (nodes[at].first_child)
+        return nodes[at].first_child;
+    while (at && !nodes[at].next)
+        at = nodes[at].parent;
+    return nodes[at].next; /* the root's is 0 */
+}
+static inline struct text flame_name(const struct flame *flame, uint32_t node) {
+    return strings_get(flame->strings, flame->nodes.items[node].name);
+}
+
+/* ---- two of them -------------------------------------------------------------------------- */
+
+struct diff_options {
+    bool normalize; /* weights before are scaled so that both sides add up to the same */
+    bool strip_hex; /* 0x45ef2173 in a name is 0x... */
+};
+/* One flame with both: `before` in self_before and total_before. Its strings are its own. */
+struct flame *flame_diff(const struct flame *before, const struct flame *after,
+                         const struct diff_options *options, struct error *error);
+/* A tree of bare names with both sides of such a flame, before under events of their own (EVENT_BEFORE): for the page. */
+struct tree *tree_of_diff(const struct flame *flame);
+/* Append T with every `0x45ef2173` as `0x...`: addresses differ from run to run. */
+void buffer_add_without_hex(struct buffer *buffer, struct text t);
+
+#endif
