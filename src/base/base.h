@@ -365,6 +365,8 @@ void file_watch(bool *changed);
 void file_close(struct file *file);
 /* The beginning of a small file, such as those of /proc and /sys, without the line's end. False: it can't be read. */
 bool file_read_small(const char *path, char *text, size_t size);
+/* Whether files of this user may be believed and written to: our own, root's, and under sudo those of its caller, who could be root anyway. */
+bool user_is_trusted(uint32_t user);
 /* A new file in $TMPDIR or /tmp that has no name any more: gone when the descriptor is closed. -1: *error says why. */
 int file_temporary(struct error *error);
 

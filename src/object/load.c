@@ -63,13 +63,6 @@ static void load_file(struct objects *objects, struct object *object, struct sym
 
 /* ---- perf maps ---- */
 
-/* Who called sudo profiles programs of his own, and is root already. */
-static bool is_sudo_user(uid_t user) {
-    uint64_t caller;
-    const char *text = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
-    return text && text_to_u64(text_of(text), &caller) && caller == user;
-}
-
 /* Anybody may put a file into /tmp. A link is not followed, and another user's file is not believed, not by root either: whose program
    it was that ran as this process, a recording does not say. */
 static int perfmap_open(struct object *object, const char *path) {
@@ -80,7 +73,7 @@ static int perfmap_open(struct object *object, const char *path) {
         return -1;
     }
     bool fine = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
-                (status.st_uid == geteuid() || status.st_uid == 0 || is_sudo_user(status.st_uid));
+                user_is_trusted(status.st_uid);
     if (fine)
         return descriptor;
     object->trouble = FILE_REFUSED;

@@ -199,11 +199,9 @@ static void json_facts(struct buffer *json, const struct facts *facts) {
     buffer_add(json, TEXT("],\n"));
     add_text(json, "build_id", buffer_text(&facts->build_id));
     add_text(json, "compiler", buffer_text(&facts->compiler));
-    add_string(json, "git_commit", facts->commit);
-    buffer_printf(json, "  \"git_dirty\": %s,\n",
-                  !facts->tree_known  ? "null"
-                  : facts->tree_dirty ? "true"
-                                      : "false");
+    add_text(json, "git_commit", buffer_text(&facts->commit));
+    add_text(json, "git_branch", buffer_text(&facts->branch));
+    buffer_add(json, TEXT("  \"git_dirty\": null,\n")); /* git alone knows, and is not asked */
 }
 
 /* What else took part: a load, an earlier run. */

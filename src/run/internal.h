@@ -13,12 +13,13 @@ struct facts {
     VECTOR(struct input_file) inputs; /* the program, then the arguments that name files */
     struct buffer build_id; /* of the program */
     struct buffer compiler;
-    char commit[100]; /* of the working directory's git tree */
-    bool tree_known;  /* whether it is dirty */
-    bool tree_dirty;
+    struct buffer commit; /* of the working directory's git tree */
+    struct buffer branch; /* none where HEAD is detached */
 };
 void facts_of_run(struct facts *facts, const struct run *run);
 void facts_release(struct facts *facts);
+/* git.c: adds commit and branch. */
+void facts_of_git(struct facts *facts);
 
 /* SHA-256 of a file's bytes, in hexadecimal. */
 void sha256_hex(const uint8_t *data, size_t size, char hex[65]);

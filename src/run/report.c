@@ -67,11 +67,10 @@ static void report_facts(struct buffer *text, const struct facts *facts) {
         line(text, "Build id:", "%.*s", TEXT_ARGS(buffer_text(&facts->build_id)));
     if (facts->compiler.count)
         line(text, "Compiler:", "%.*s", TEXT_ARGS(buffer_text(&facts->compiler)));
-    if (facts->commit[0])
-        line(text, "Git commit:", "%s%s", facts->commit,
-             !facts->tree_known  ? ""
-             : facts->tree_dirty ? ", dirty"
-                                 : ", clean");
+    if (facts->commit.count)
+        line(text, "Git commit:", "%.*s", TEXT_ARGS(buffer_text(&facts->commit)));
+    if (facts->branch.count)
+        line(text, "Git branch:", "%.*s", TEXT_ARGS(buffer_text(&facts->branch)));
 }
 
 static void report_beside(struct buffer *text, const struct run *run) {
