@@ -55,6 +55,9 @@ size_t text_find(struct text t, char byte);
 size_t text_find_last(struct text t, char byte);
 /* The first place where `needle` begins, or SIZE_MAX. */
 size_t text_search(struct text t, struct text needle);
+/* Whether `pattern` matches all of `t`: `*` stands for any bytes, `?` for one, `[a-z]` for one of these, `[!a-z]` for one not of these; `\` takes
+   the next byte as it is. Only the last `*` is ever tried again, so no pattern takes exponential time. */
+bool text_matches(struct text t, struct text pattern);
 struct text text_trim(struct text t); /* spaces, tabs, CR and LF at both ends */
 static inline struct text text_from(struct text t, size_t start) {
     assert(start <= t.length);

@@ -34,6 +34,49 @@ size_t text_search(struct text t, struct text needle) {
     return found ? (size_t)(found - t.data) : SIZE_MAX;
 }
 
+/* One element of a pattern that stands for one byte, and how long it is. A `[` without its `]` is itself. */
+static bool element_matches(struct text pattern, unsigned char byte, size_t *length) {
+    const unsigned char *p = (const unsigned char *)pattern.data;
+    bool negated = pattern.length > 1 && (p[1] == '!' || p[1] == '^'), found = false;
+    size_t first = negated ? 2 : 1, at = first;
+    *length = p[0] == '\\' && pattern.length > 1 ? 2 : 1;
+    if (p[0] != '[')
+        return p[0] == '?' || p[*length - 1] == byte;
+    for (; at < pattern.length && (p[at] != ']' || at == first); at++) {
+        bool is_range = at + 2 < pattern.length && p[at + 1] == '-' && p[at + 2] != ']';
+        found |= is_range ? byte >= p[at] && byte <= p[at + 2] : byte == p[at];
+        at += is_range ? 2 : 0;
+    }
+    if (at >= pattern.length)
+        return byte == '[';
+    *length = at + 1;
+    return found != negated;
+}
+
+/* After a mismatch only the last `*` takes a byte more: what an earlier one took was enough to get there. */
+bool text_matches(struct text t, struct text pattern) {
+    size_t at = 0, in_pattern = 0, star = SIZE_MAX, taken = 0, length;
+    while (at < t.length) {
+        if (in_pattern < pattern.length && pattern.data[in_pattern] == '*') {
+            star = ++in_pattern;
+            taken = at;
+        } else if (in_pattern < pattern.length &&
+                   element_matches(text_from(pattern, in_pattern), (unsigned char)t.data[at],
+                                   &length)) {
+            in_pattern += length;
+            at++;
+        } else if (star != SIZE_MAX) {
+            in_pattern = star;
+            at = ++taken;
+        } else {
+            return false;
+        }
+    }
+    while (in_pattern < pattern.length && pattern.data[in_pattern] == '*')
+        in_pattern++;
+    return in_pattern == pattern.length;
+}
+
 static bool is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }

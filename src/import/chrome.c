@@ -284,15 +284,15 @@ static int32_t small_id(int64_t id) {
     return id >= 0 && id <= INT32_MAX ? (int32_t)id : -1;
 }
 
-/* The thread's name, or the process's, or none. */
+/* The comm is the thread's name, or the process's, or none; the process's is a label in any case. */
 static void start_thread(struct chrome *c, const struct span *span) {
-    uint32_t label = label_find(c, span->process, span->thread);
-    if (!label)
-        label = label_find(c, span->process, INT64_MIN);
+    uint32_t thread = label_find(c, span->process, span->thread);
+    uint32_t process = label_find(c, span->process, INT64_MIN);
     c->open.count = c->begun = 0;
     c->now = 0;
-    stack_set_thread(&c->r.stack, strings_get(c->r.tree->strings, label), small_id(span->process),
-                     small_id(span->thread));
+    stack_set_thread(&c->r.stack, strings_get(c->r.tree->strings, thread ? thread : process),
+                     small_id(span->process), small_id(span->thread));
+    stack_set_label(&c->r.stack, TEXT("process"), strings_get(c->r.tree->strings, process));
 }
 
 /* Nothing is known of the time behind a thread's last event: what was begun and never ended has no more of it. */

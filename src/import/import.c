@@ -243,6 +243,7 @@ bool source_open(struct source *source, const char *const *paths, size_t path_co
         source_close(source);
         return false;
     }
+    tree_filter_labels(source->tree, &options->profile.filter);
     return true;
 }
 

@@ -75,12 +75,25 @@ static void join_threads(struct join *j) {
         j->threads[i] = join_thread(j, &j->from->threads.items[i]);
 }
 
+static uint32_t join_labels(struct join *j, uint32_t labels) {
+    VECTOR(struct label_pair) pairs = {0};
+    size_t count;
+    const struct label_pair *old = tree_labels(j->from, labels, &count);
+    for (size_t i = 0; i < count; i++)
+        vector_push(&pairs, ((struct label_pair){join_string(j, old[i].key),
+                                                 join_string(j, old[i].value)}));
+    uint32_t id = tree_add_labels(j->tree, pairs.items, pairs.count);
+    vector_release(&pairs);
+    return id;
+}
+
 static void join_series(struct join *j) {
     for (size_t i = 1; i < j->from->series.count; i++) {
         struct series series = j->from->series.items[i];
         series.event = j->events[series.event];
         series.thread = j->threads[series.thread];
         series.comm = join_string(j, series.comm);
+        series.labels = join_labels(j, series.labels);
         j->series[i] = tree_add_series(j->tree, &series);
     }
 }

@@ -93,6 +93,12 @@ void stack_set_thread(struct stack *stack, struct text comm, int32_t pid, int32_
     stack->series = tree_add_series(stack->tree, &series);
 }
 
+void stack_set_label(struct stack *stack, struct text key, struct text value) {
+    struct series series = stack->tree->series.items[stack->series];
+    series.labels = tree_set_label(stack->tree, series.labels, key, value);
+    stack->series = tree_add_series(stack->tree, &series);
+}
+
 void stack_push_kinds(struct stack *stack, struct text name, uint32_t kinds) {
     struct location location = {.name = strings_add(stack->tree->strings, name),
                                 .kinds = (uint8_t)kinds};

@@ -43,6 +43,8 @@ void stack_init(struct stack *stack, struct tree *tree, struct text unit);
 void stack_release(struct stack *stack);
 /* Under another comm, of process `pid` and thread `tid` (-1: not known), from now on. */
 void stack_set_thread(struct stack *stack, struct text comm, int32_t pid, int32_t tid);
+/* With this label from now on, or without it if the value is empty. */
+void stack_set_label(struct stack *stack, struct text key, struct text value);
 void stack_push(struct stack *stack, struct text name);
 void stack_push_kinds(struct stack *stack, struct text name, uint32_t kinds);
 /* In a file (of no length: it is not known). A frame without a name is called after its file, "[libx.so]", or "[unknown]". */

@@ -51,7 +51,11 @@ static uint32_t series_of(struct worker *w, const struct perfdata_sample *sample
     uint32_t comm = at->comm ? at->comm : sample->tid == 0 ? w->reading->swapper : 0;
     if (!w->last_series_id || last->event != event || last->thread != thread ||
         last->comm != comm || last->state != state) {
-        w->last_series = (struct series){event, thread, comm, state, ENDING_UNKNOWN};
+        w->last_series = (struct series){.event = event,
+                                         .thread = thread,
+                                         .comm = comm,
+                                         .state = state,
+                                         .ending = ENDING_UNKNOWN};
         w->last_series_id = tree_add_series(w->tree, &w->last_series);
     }
     return w->last_series_id;

@@ -49,6 +49,8 @@ void tree_free(struct tree *tree) {
     vector_release(&tree->events);
     vector_release(&tree->threads);
     vector_release(&tree->series);
+    vector_release(&tree->label_pairs);
+    vector_release(&tree->label_sets);
     vector_release(&tree->locations);
     vector_release(&tree->nodes);
     vector_release(&tree->links);
@@ -59,6 +61,7 @@ void tree_free(struct tree *tree) {
     notes_release(&tree->notes);
     index_release(&tree->thread_index);
     index_release(&tree->series_index);
+    index_release(&tree->label_index);
     index_release(&tree->location_index);
     index_release(&tree->node_index);
     index_release(&tree->cell_index);
@@ -99,19 +102,24 @@ uint32_t tree_find_thread(struct tree *tree, int32_t pid, int32_t tid) {
     return id | bit;
 }
 
-void tree_add_comm(const struct tree *tree, const struct series *series, struct buffer *buffer) {
-    if (series->comm) {
-        buffer_add(buffer, strings_get(tree->strings, series->comm));
-        return;
-    }
-    bool own = !tree->whole || series->thread & THREAD_OF_PART;
+const struct thread *tree_thread(const struct tree *tree, uint32_t thread) {
+    bool own = !tree->whole || thread & THREAD_OF_PART;
     const struct tree *holder = own ? tree : tree->whole;
-    buffer_printf(buffer, ":%d", holder->threads.items[series->thread & ~THREAD_OF_PART].tid);
+    return thread ? &holder->threads.items[thread & ~THREAD_OF_PART] : NULL;
+}
+
+void tree_add_comm(const struct tree *tree, const struct series *series, struct buffer *buffer) {
+    const struct thread *thread = tree_thread(tree, series->thread);
+    if (series->comm)
+        buffer_add(buffer, strings_get(tree->strings, series->comm));
+    else
+        buffer_printf(buffer, ":%d", thread ? thread->tid : 0);
 }
 
 uint32_t tree_add_series(struct tree *tree, const struct series *s) {
     uint64_t hash = hash_mix((uint64_t)s->event << 32 | s->thread,
                              (uint64_t)s->comm << 32 | (uint32_t)s->state << 8 | s->ending);
+    hash = hash_mix(hash, s->labels);
     uint32_t id;
     for (struct probe p = index_probe(&tree->series_index, hash);
          (id = index_next(&tree->series_index, &p));)

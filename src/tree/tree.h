@@ -48,18 +48,34 @@ struct thread {
 enum state { STATE_ON, STATE_SLEEP, STATE_DISK, STATE_PREEMPTED };
 enum ending { ENDING_COMPLETE, ENDING_TRUNCATED, ENDING_BROKEN, ENDING_UNKNOWN };
 
+/*
+ * A series is a set of labels. The keys that every recording has are fields; a source's other keys (a service, a host, what an
+ * interpreter calls its thread) are pairs of a set that the tree interns. series_label() answers for both kinds.
+ */
 struct series {
     uint32_t event;
     uint32_t thread; /* 0 when the source knows none */
     uint32_t comm;   /* string; 0 when the source knows none */
+    uint32_t labels; /* the set of its other labels, by tree_add_labels(); 0: none */
     uint8_t state;
     uint8_t ending;
 };
 
 static inline bool series_equal(const struct series *a, const struct series *b) {
     return a->event == b->event && a->thread == b->thread && a->comm == b->comm &&
-           a->state == b->state && a->ending == b->ending;
+           a->labels == b->labels && a->state == b->state && a->ending == b->ending;
 }
+
+/* One label beyond the fixed ones; both are strings. */
+struct label_pair {
+    uint32_t key;
+    uint32_t value;
+};
+/* The set's pairs, by key: label_pairs[first … +count). */
+struct label_set {
+    uint32_t first;
+    uint32_t count;
+};
 
 /* ---- places in code ----------------------------------------------------------------------- */
 
@@ -146,6 +162,8 @@ struct tree {
     VECTOR(struct event) events;
     VECTOR(struct thread) threads;
     VECTOR(struct series) series;
+    VECTOR(struct label_pair) label_pairs;
+    VECTOR(struct label_set) label_sets;
     VECTOR(struct location) locations;
     VECTOR(struct node) nodes;
     VECTOR(struct node_link) links; /* one for each node; of appended ones, when they are first looked for */
@@ -157,13 +175,13 @@ struct tree {
     bool keep_samples;
     bool overflow; /* a weight passed 2^64: no view may be made */
     const struct tree *whole; /* a part's whole; NULL otherwise */
-    struct index thread_index, series_index, location_index, node_index, cell_index;
+    struct index thread_index, series_index, label_index, location_index, node_index, cell_index;
     int samples_descriptor;
 };
 
 struct tree *tree_new(void);
-/* A reader's own tree: adds to its own series, locations, nodes, cells and samples; strings, objects, events and threads are the
-   whole's, and must not change while parts are alive. */
+/* A reader's own tree: adds to its own series, locations, nodes, cells and samples; strings, objects, events, threads and sets of labels
+   are the whole's, and must not change while parts are alive. */
 struct tree *tree_new_part(const struct tree *whole);
 void tree_free(struct tree *tree);
 
@@ -205,11 +223,35 @@ bool tree_check(const struct tree *tree, struct error *error);
 /* What a series' comm is shown as: the comm, or ":TID" where none was recorded. */
 void tree_add_comm(const struct tree *tree, const struct series *series, struct buffer *buffer);
 
+/* The series' thread, also in a part; NULL when the source knows none. */
+const struct thread *tree_thread(const struct tree *tree, uint32_t thread);
+
+/* ---- labels ---- */
+
+/* Find or add the set of these pairs, given in any order; of equal keys the last counts, and one whose value is 0 is left out. Returns 0 for
+   the empty set. Not in a part. */
+uint32_t tree_add_labels(struct tree *tree, const struct label_pair *pairs, size_t count);
+/* The set `labels` with `key` set to `value`, or without `key` if the value is empty. */
+uint32_t tree_set_label(struct tree *tree, uint32_t labels, struct text key, struct text value);
+/* The pairs of a set, in the order of their keys' bytes. */
+const struct label_pair *tree_labels(const struct tree *tree, uint32_t labels, size_t *count);
+/* Append the series' value of `key` to *value; false if it has none. Keys are event, pid, tid, comm, state (on-cpu, sleep, disk, preempted),
+   ending (complete, truncated, broken), and those of its set. Costs a few comparisons: meant for each series, not for each sample. */
+bool series_label(const struct tree *tree, const struct series *series, struct text key, struct buffer *value);
+/* Whether `key` is a field of every series, so that no set may hold it. */
+bool label_is_fixed(struct text key);
+
 static inline const struct event *tree_event(const struct tree *tree, uint32_t id) {
     return &tree->events.items[id];
 }
 
 /* ---- what to count ------------------------------------------------------------------------ */
+
+/* `key` has a value that `pattern` matches (text_matches). Several of one key are alternatives; of different keys all must pass. */
+struct label_filter {
+    const char *key;
+    const char *pattern;
+};
 
 /* The grammar's filters. Zero-initialised lets everything through. Texts and arrays are the caller's. */
 struct filter {
@@ -226,15 +268,23 @@ struct filter {
     bool has_time;
     uint64_t time_from; /* nanoseconds, inclusive */
     uint64_t time_to;   /* inclusive */
+    const struct label_filter *labels;
+    size_t label_count;
 };
 bool filter_event(const struct filter *filter, struct text name); /* of named events only: see event_count */
 /* Whether two names are of one event. perf opens it once for each kind of core that a CPU has: cpu_core/cycles/, cpu_atom/cycles/. */
 bool event_same(struct text a, struct text b);
-static inline bool filter_is_set(const struct filter *f) { /* any but the event filter */
+static inline bool filter_is_set(const struct filter *f) { /* any but the filters of events and labels */
     return f->comm_count || f->pid_count || f->tid_count || f->cpu_count || f->has_time;
 }
-/* Whether a sample passes all but the event filter. `cpu` is UINT32_MAX and time 0 where the source has none. */
+/* Whether a sample passes all but the filters of events and labels. `cpu` is UINT32_MAX and time 0 where the source has none. */
 bool filter_sample(const struct filter *filter, int32_t pid, int32_t tid, struct text comm, uint32_t cpu,
                    uint64_t time);
+
+/* Whether a series passes the label filters; a key that it lacks reads as the empty text. */
+bool filter_series(const struct filter *filter, const struct tree *tree, const struct series *series);
+/* Drop the cells and samples of series that do not pass, with a note of how many; nothing where no label is filtered. Labels are known when
+   everything has been read, so this comes last. */
+void tree_filter_labels(struct tree *tree, const struct filter *filter);
 
 #endif

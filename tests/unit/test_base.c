@@ -300,8 +300,41 @@ static void numbers_are_sorted_and_equal_ones_stay(void **state) {
     free(order);
 }
 
+static void patterns_match(void **state) {
+    static const struct {
+        const char *text, *pattern;
+        bool matches;
+    } cases[] = {
+        {"", "", true},          {"", "*", true},           {"", "?", false},
+        {"worker-12", "worker-*", true},                    {"worker-12", "worker", false},
+        {"worker-12", "*-?2", true},                        {"aXbXc", "a*X*c", true},
+        {"aXbXc", "a*X*d", false},                          {"b", "[a-c]", true},
+        {"d", "[a-c]", false},   {"d", "[!a-c]", true},     {"]", "[]]", true},
+        {"-", "[a-]", true},     {"[x", "[x", true},        {"a*", "a\\*", true},
+        {"ab", "a\\*", false},   {"\\", "\\", true},       {"abc", "abc**", true},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        if (text_matches(text_of(cases[i].text), text_of(cases[i].pattern)) != cases[i].matches)
+            fail_msg("%s and %s", cases[i].text, cases[i].pattern);
+}
+
+/* What a naive matcher tries 2^60 ways for ends at once. */
+static void patterns_end(void **state) {
+    struct buffer text = {0}, pattern = {0};
+    for (unsigned i = 0; i < 20000; i++)
+        buffer_add_char(&text, 'a');
+    for (unsigned i = 0; i < 60; i++)
+        buffer_add(&pattern, TEXT("a*"));
+    buffer_add_char(&pattern, 'b');
+    assert_false(text_matches(buffer_text(&text), buffer_text(&pattern)));
+    buffer_release(&text);
+    buffer_release(&pattern);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(patterns_match),
+        cmocka_unit_test(patterns_end),
         cmocka_unit_test(strings_keep_each_once),
         cmocka_unit_test(numbers_do_not_overflow),
         cmocka_unit_test(names_are_escaped),

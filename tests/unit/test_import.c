@@ -202,6 +202,26 @@ static void test_join(void **state) {
     tree_done(other);
 }
 
+/* Chrome's process names are labels, and joining keeps them. */
+static void test_join_labels(void **state) {
+    struct import_options options = {0};
+    struct tree *whole = read_text("folded", TEXT("a;f 3\n"), &options);
+    struct tree *traced = read_text(
+        "chrome",
+        TEXT("[{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"server\"}},"
+             "{\"ph\":\"X\",\"name\":\"b\",\"ts\":2,\"dur\":3,\"pid\":1,\"tid\":1},"
+             "{\"ph\":\"X\",\"name\":\"c\",\"ts\":2,\"dur\":3,\"pid\":2,\"tid\":1}]"),
+        &options);
+    tree_join(whole, traced);
+    struct label_filter server = {"process", "serv*"};
+    tree_filter_labels(whole, &(struct filter){.labels = &server, .label_count = 1});
+    char *got = folded_tree(whole, &(struct naming_options){0}, &(struct flame_options){0});
+    assert_string_equal(got, "server;b 3000\n");
+    free(got);
+    tree_done(whole);
+    tree_done(traced);
+}
+
 /* ---- text as Rust sees it ----------------------------------------------------------------- */
 
 static void test_trim(void **state) {
@@ -252,7 +272,7 @@ int main(void) {
         cmocka_unit_test(test_folded_torn),
         cmocka_unit_test(test_folded_overflow),
         cmocka_unit_test(test_guess),
-        cmocka_unit_test(test_join),
+        cmocka_unit_test(test_join), cmocka_unit_test(test_join_labels),
         cmocka_unit_test(test_trim),
         cmocka_unit_test(test_lossy),
         cmocka_unit_test(test_rust_repair),

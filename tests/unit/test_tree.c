@@ -249,8 +249,99 @@ static void filters_let_through_what_they_say(void **state) {
     assert_true(filter_sample(&none, -1, -1, TEXT(""), UINT32_MAX, 0));
 }
 
+/* ---- labels ---- */
+
+static uint32_t labels_of(struct tree *tree, const char *const *words, size_t count) {
+    struct label_pair pairs[8];
+    for (size_t i = 0; i < count; i++)
+        pairs[i] = (struct label_pair){strings_add(tree->strings, text_of(words[2 * i])),
+                                       strings_add(tree->strings, text_of(words[2 * i + 1]))};
+    return tree_add_labels(tree, pairs, count);
+}
+
+static void assert_label(const struct tree *tree, const struct series *series, const char *key,
+                         const char *expected) {
+    struct buffer value = {0};
+    assert_int_equal(series_label(tree, series, text_of(key), &value), expected != NULL);
+    buffer_add_char(&value, 0);
+    assert_string_equal(value.items, expected ? expected : "");
+    buffer_release(&value);
+}
+
+static void label_sets_are_interned(void **state) {
+    struct tree *tree = tree_new();
+    uint32_t set = labels_of(tree, (const char *[]){"service", "api", "host", "a"}, 2);
+    size_t count;
+    assert_int_equal(labels_of(tree, (const char *[]){"host", "a", "service", "api"}, 2), set);
+    assert_int_equal(labels_of(tree, (const char *[]){"host", "b", "host", "a", "service", "api"}, 3), set);
+    assert_int_not_equal(labels_of(tree, (const char *[]){"host", "a"}, 1), set);
+    assert_int_equal(tree_add_labels(tree, NULL, 0), 0);
+    const struct label_pair *pairs = tree_labels(tree, set, &count);
+    assert_int_equal(count, 2);
+    assert_true(text_equal(strings_get(tree->strings, pairs[0].key), TEXT("host")));
+    uint32_t more = tree_set_label(tree, set, TEXT("host"), TEXT("b"));
+    assert_int_not_equal(more, set);
+    assert_int_equal(tree_set_label(tree, more, TEXT("host"), TEXT("a")), set);
+    assert_int_equal(tree_set_label(tree, tree_set_label(tree, set, TEXT("host"), TEXT("")),
+                                    TEXT("service"), TEXT("")), 0);
+    tree_free(tree);
+}
+
+static void series_answer_by_key(void **state) {
+    struct tree *tree = tree_new();
+    uint32_t event = tree_add_event(tree, TEXT("cycles"), TEXT("cycles"), EVENT_HARDWARE);
+    struct series series = {.event = event,
+                            .thread = tree_add_thread(tree, &(struct thread){.pid = 7, .tid = 8}),
+                            .comm = strings_add(tree->strings, TEXT("app")),
+                            .labels = labels_of(tree, (const char *[]){"service", "api"}, 1),
+                            .state = STATE_DISK,
+                            .ending = ENDING_BROKEN};
+    assert_label(tree, &series, "event", "cycles");
+    assert_label(tree, &series, "pid", "7");
+    assert_label(tree, &series, "tid", "8");
+    assert_label(tree, &series, "comm", "app");
+    assert_label(tree, &series, "state", "disk");
+    assert_label(tree, &series, "ending", "broken");
+    assert_label(tree, &series, "service", "api");
+    assert_label(tree, &series, "host", NULL);
+    struct series bare = {.event = event, .ending = ENDING_UNKNOWN};
+    assert_label(tree, &bare, "pid", NULL);
+    assert_label(tree, &bare, "comm", NULL);
+    assert_label(tree, &bare, "ending", NULL);
+    assert_label(tree, &bare, "state", "on-cpu");
+    tree_free(tree);
+}
+
+static void labels_filter_cells(void **state) {
+    struct tree *tree = tree_new();
+    uint32_t event = tree_add_event(tree, TEXT("cycles"), TEXT("cycles"), EVENT_HARDWARE);
+    const char *services[] = {"api-1", "api-2", "db"};
+    for (size_t i = 0; i < COUNT_OF(services); i++) {
+        struct series series = {.event = event,
+                                .labels = labels_of(tree, (const char *[]){"service", services[i]}, 1)};
+        tree_count(tree, 0, tree_add_series(tree, &series), 1, 10 << i);
+    }
+    tree_count(tree, 0, tree_add_series(tree, &(struct series){.event = event}), 1, 1);
+    struct label_filter wanted[] = {{"service", "api-*"}, {"service", ""}, {"state", "on-cpu"}};
+    struct filter filter = {.labels = wanted, .label_count = 3};
+    tree_filter_labels(tree, &filter);
+    uint64_t sum = 0;
+    for (size_t i = 1; i < tree->cells.count; i++)
+        sum += tree->cells.items[i].weight;
+    assert_int_equal(sum, 10 + 20 + 1);
+    assert_int_equal(tree->notes.count, 1);
+    assert_int_equal(tree->notes.items[0].count, 1);
+    filter.label_count = 1;
+    tree_filter_labels(tree, &filter);
+    assert_int_equal(tree->cells.count, 1 + 2);
+    tree_free(tree);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(label_sets_are_interned),
+        cmocka_unit_test(series_answer_by_key),
+        cmocka_unit_test(labels_filter_cells),
         cmocka_unit_test(a_flame_adds_up_and_is_ordered_as_folded_lines),
         cmocka_unit_test(a_flame_can_be_shaped),
         cmocka_unit_test(joined_parts_are_the_whole),
