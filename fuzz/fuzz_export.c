@@ -35,7 +35,7 @@ static void write_all(const struct tree *tree, uint8_t choice, uint8_t bits) {
 static void read_recording(struct text content, uint8_t choice, uint8_t bits) {
     struct file file = {
         .path = (char *)"fuzz", .data = (const uint8_t *)content.data, .size = content.length};
-    struct profile_options options = {.threads = 1,
+    struct profile_options options = {.context = &(struct context){.threads = 1, .spool_limit = 16 << 20},
                                       .keep_samples = true,
                                       .all_events = true,
                                       .no_names = true,
@@ -50,7 +50,8 @@ static void read_recording(struct text content, uint8_t choice, uint8_t bits) {
 
 static void read_text(struct text content, uint8_t choice, uint8_t bits) {
     const struct import_format *format = import_guess(content);
-    struct import_options options = {.profile = {.threads = 1, .keep_samples = bits & 32}};
+    struct import_options options = {.profile = {.context = &(struct context){.threads = 1},
+                                                 .keep_samples = bits & 32}};
     struct tree *tree = tree_new();
     struct error error = {0};
     tree->keep_samples = bits & 32;
@@ -64,7 +65,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2)
         return 0;
     struct text content = {(const char *)data + 2, size - 2};
-    file_spool_limit = 16 << 20;
     if (perfdata_is(content))
         read_recording(content, data[0], data[1]);
     else

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                     .no_modules = bits & 2,
                                     .include_offset = bits & 4,
                                     .ghc_column = (bits >> 3) % 3,
-                                    .profile.threads = 1};
+                                    .profile.context = &(struct context){.threads = 1}};
     struct naming_options names = {.compat_inferno = bits & 1, .is_script_text = true};
     struct text content = {(const char *)data + 2, size - 2};
     import_guess(content);

@@ -57,8 +57,9 @@ static void decode_other(struct perfdata *data, const struct perfdata_record *re
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     struct file file = {.path = (char *)"fuzz", .data = bytes, .size = size};
     struct error error = {0};
-    file_spool_limit = 16 << 20;
-    struct perfdata *data = perfdata_open(&file, NULL, &error);
+    const struct context context = {.spool_limit = 16 << 20};
+    struct perfdata *data = perfdata_open(
+        &file, &(struct perfdata_options){.context = &context}, &error);
     assert(!data == !!error.kind);
     if (!data)
         return 0;

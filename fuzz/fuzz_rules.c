@@ -21,7 +21,7 @@ static void read_categories(struct text content) {
     if (file < 0 || write(file, content.data, content.length) != (ssize_t)content.length)
         return;
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    struct categories *categories = categories_new(path, &error);
+    struct categories *categories = categories_new(path, NULL, &error);
     assert(!categories == !!error.kind);
     close(file);
     struct text rest = content, own = text_take_line(&rest);

@@ -12,7 +12,7 @@ const char *__lsan_default_suppressions(void) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     struct file file = {.path = (char *)"fuzz", .data = bytes, .size = size};
-    struct profile_options options = {.threads = 1,
+    struct profile_options options = {.context = &(struct context){.threads = 1, .spool_limit = 16 << 20},
                                       .keep_samples = true,
                                       .all_events = true,
                                       .no_names = true,
@@ -21,14 +21,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
                                       .wakers = size / 6 % 2,
                                       .objects.kallsyms = "/dev/null"};
     struct error error = {0};
-    file_spool_limit = 16 << 20;
     struct profile *profile = profile_read(&file, &options, &error);
     assert(!profile == !!error.kind);
     if (!profile)
         return 0;
     struct out out;
     if (out_open(&out, "/dev/null", &error)) {
-        script_write(&out, profile, &(struct script_options){.threads = 1}, &error);
+        script_write(&out, profile, &(struct script_options){.context = options.context}, &error);
         out_commit(&out, &error);
     }
     profile_free(profile);

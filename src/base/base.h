@@ -1,8 +1,8 @@
 /*
  * base: what every room stands on.
  *
- * Memory, text, vectors, hash indexes, interned strings, errors, notes, files read and files
- * published, progress, threads. Nothing here knows about profiles.
+ * Memory, text, vectors, hash indexes, interned strings, errors, notes, contexts, files read and
+ * files published, threads. Nothing here knows about profiles.
  *
  * Ownership, for the whole library: the caller owns what it passes in, and what it gets back only
  * from functions called _new, _open or _dup. `_init` readies a struct in place and `_release` gives
@@ -11,6 +11,11 @@
  * The library never prints and never exits. What fails returns false or NULL and fills a
  * `struct error`; what is worth saying but is no error becomes a note. Only running out of memory
  * ends the process, through the hook below.
+ *
+ * Nothing here or in the rooms below is a mutable global, so that several profiles can be read in several threads at once: what a
+ * call may use, and whom it tells how far it is, is in the context that it is given. Three things belong to the process by
+ * their nature, and are safe to use from any thread: the out-of-memory hook, the SIGBUS handler with its table of mapped
+ * files (guard.c), and the table of unpublished files that a signal handler removes (out.c).
  */
 #ifndef WICK_BASE_H
 #define WICK_BASE_H
@@ -18,6 +23,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -331,11 +337,40 @@ void counted_print(struct buffer *buffer, const char *sentence, uint64_t count);
 void note_print(const struct note *note, struct buffer *buffer);
 void notes_release(struct notes *notes);
 
+/* ---- contexts ----------------------------------------------------------------------------- */
+
+/*
+ * What one open profile, or one run of a command, may use, and whom it tells how far it is. It is passed down in options,
+ * or as an argument where there are none, and must outlive what it is passed to. NULL stands for one that is all zero, which has
+ * no hook, is never cancelled, and has the default limits.
+ */
+struct context {
+    /* Called from any thread. `what` is a literal; a total of 0 is unknown. NULL: nobody wants to know. */
+    void (*progress)(void *user, const char *what, uint64_t done, uint64_t total);
+    void *user; /* the hook's */
+    /* Not 0: long loops stop with what they have. Signal handlers may set it. NULL: it can't be cancelled. */
+    const atomic_int *cancelled;
+    unsigned threads;     /* 0: as many as parallel_default() says */
+    uint64_t spool_limit; /* bytes in one temporary file; 0: 64 GiB */
+};
+static inline void context_progress(const struct context *context, const char *what, uint64_t done,
+                                    uint64_t total) {
+    if (context && context->progress)
+        context->progress(context->user, what, done, total);
+}
+/* Costs a load. */
+static inline bool context_cancelled(const struct context *context) {
+    return context && context->cancelled &&
+           atomic_load_explicit(context->cancelled, memory_order_relaxed);
+}
+unsigned context_threads(const struct context *context); /* at least 1 */
+uint64_t context_spool_limit(const struct context *context);
+
 /* ---- files read --------------------------------------------------------------------------- */
 
 /*
  * A whole file, mapped. Pipes and "-" (standard input) are spooled to an unlinked temporary file, gzip, zstd and xz are
- * unpacked into one, both up to `file_spool_limit`. Only regular files and pipes are opened.
+ * unpacked into one, both up to the context's limit. Only regular files and pipes are opened.
  *
  * A mapped file that shrinks would raise SIGBUS: the handler puts zero pages under the fault and marks
  * the file, so a reader sees zeroes, goes on, and asks file_changed() at the end.
@@ -348,12 +383,14 @@ struct file {
     struct file_guard *guard;
     uint64_t device, inode; /* of a file that others can see; else 0 */
 };
-extern uint64_t file_spool_limit; /* bytes; 64 GiB unless set */
-bool file_open(struct file *file, const char *path, struct error *error);
+bool file_open(struct file *file, const char *path, const struct context *context,
+               struct error *error);
 /* The same of an already open descriptor, which stays the caller's. */
-bool file_open_descriptor(struct file *file, int descriptor, const char *path, struct error *error);
+bool file_open_descriptor(struct file *file, int descriptor, const char *path,
+                          const struct context *context, struct error *error);
 /* As file_open, but as it is: nothing is unpacked. */
-bool file_open_raw(struct file *file, const char *path, struct error *error);
+bool file_open_raw(struct file *file, const char *path, const struct context *context,
+                   struct error *error);
 /* Maps a large file's pages in the background, ahead of one who reads it from the front and would pay a fault for every few; or lets go of
    them, when they have been read, as closing the file would. NULL where that is not worth it. End it before the file is closed. */
 struct paging;
@@ -373,13 +410,15 @@ bool user_is_trusted(uint32_t user);
 /* A new file in $TMPDIR or /tmp that has no name any more: gone when the descriptor is closed. -1: *error says why. */
 int file_temporary(struct error *error);
 
-/* Bytes on their way into such a file, up to `file_spool_limit`; spool_map() then makes a `file` of them. Zero-initialised holds nothing. */
+/* Bytes on their way into such a file, up to the context's limit; spool_map() then makes a `file` of them. Zero-initialised holds nothing. */
 struct spool {
     int descriptor; /* + 1, so that 0 is none */
     uint64_t size;
     const char *path; /* of the input, for messages; the caller's */
+    const struct context *context;
 };
-bool spool_open(struct spool *spool, const char *path, struct error *error);
+bool spool_open(struct spool *spool, const char *path, const struct context *context,
+                struct error *error);
 bool spool_write(struct spool *spool, const void *data, size_t size, struct error *error);
 /* `path` is what messages call it. The spool is released, whether this succeeds or not. */
 bool spool_map(struct spool *spool, const char *path, struct file *file, struct error *error);
@@ -440,23 +479,10 @@ void gzip_add(struct gzip *gzip, struct text plain, struct buffer *packed); /* a
 void gzip_end(struct gzip *gzip, struct buffer *packed);                    /* the rest; frees it */
 
 /* Writes what `make` adds to an empty buffer for each item 0 … items-1, in order, though up to `threads` threads make them; what is held
-   is one item a thread. Items after one that failed, or that the output no longer takes, are not made. */
-typedef bool out_maker(void *context, unsigned worker, size_t item, struct buffer *buffer, struct error *error);
-bool out_in_order(struct out *out, unsigned threads, size_t items, out_maker *make, void *context,
-                  struct error *error);
-
-/* ---- progress ----------------------------------------------------------------------------- */
-
-/* The library says how far it is; the command, if it set a hook, decides whether to show it. `what` is a literal;
-   a total of 0 is one that nobody knows.
-   Callable from any thread; costs a relaxed load when no hook is set. */
-extern void (*progress_hook)(const char *what, uint64_t done, uint64_t total);
-static inline void progress(const char *what, uint64_t done, uint64_t total) {
-    if (progress_hook)
-        progress_hook(what, done, total);
-}
-/* Set by a command's SIGINT handler. Long loops look at it and stop with what they have. */
-extern volatile int interrupted;
+   is one item a thread. Items after one that failed, or that the output no longer takes, or when it is cancelled, are not made. */
+typedef bool out_maker(void *job, unsigned worker, size_t item, struct buffer *buffer, struct error *error);
+bool out_in_order(struct out *out, const struct context *context, unsigned threads, size_t items,
+                  out_maker *make, void *job, struct error *error);
 
 /* ---- threads ------------------------------------------------------------------------------ */
 

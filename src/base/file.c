@@ -16,9 +16,11 @@
 #include <lzma.h>
 #endif
 
-uint64_t file_spool_limit = 64ull << 30;
-
 enum { SPOOL_CHUNK = 1 << 18 };
+
+uint64_t context_spool_limit(const struct context *context) {
+    return context && context->spool_limit ? context->spool_limit : 64ull << 30;
+}
 
 static bool file_map(struct file *file, int descriptor, size_t size, struct error *error) {
     file->size = size;
@@ -53,8 +55,10 @@ int file_temporary(struct error *error) {
     return descriptor;
 }
 
-bool spool_open(struct spool *spool, const char *path, struct error *error) {
-    *spool = (struct spool){.descriptor = file_temporary(error) + 1, .path = path};
+bool spool_open(struct spool *spool, const char *path, const struct context *context,
+                struct error *error) {
+    *spool =
+        (struct spool){.descriptor = file_temporary(error) + 1, .path = path, .context = context};
     return spool->descriptor > 0;
 }
 
@@ -74,9 +78,10 @@ bool spool_map(struct spool *spool, const char *path, struct file *file, struct 
 }
 
 bool spool_write(struct spool *spool, const void *data, size_t size, struct error *error) {
-    if (size > file_spool_limit - spool->size)
+    uint64_t limit = context_spool_limit(spool->context);
+    if (size > limit - spool->size)
         return error_set(error, ERROR_INPUT, "%s: more than %llu bytes when unpacked", spool->path,
-                         (unsigned long long)file_spool_limit);
+                         (unsigned long long)limit);
     spool->size += size;
     const char *p = data;
     while (size) {
@@ -99,7 +104,7 @@ static bool spool_pipe(struct spool *spool, int descriptor, struct error *error)
             continue;
         fine = got < 0 ? error_errno(error, spool->path)
                        : spool_write(spool, chunk, (size_t)got, error);
-        progress("reading; bytes:", spool->size, 0);
+        context_progress(spool->context, "reading; bytes:", spool->size, 0);
     }
     free(chunk);
     return fine;
@@ -199,9 +204,9 @@ static bool spool_xz(struct spool *spool, const struct file *packed, struct erro
 /* Replaces the packed `file` by its unpacked spool. */
 static bool file_unpack(struct file *file,
                         bool (*unpack)(struct spool *, const struct file *, struct error *),
-                        struct error *error) {
+                        const struct context *context, struct error *error) {
     struct spool spool;
-    if (!spool_open(&spool, file->path, error))
+    if (!spool_open(&spool, file->path, context, error))
         return false;
     struct file unpacked;
     bool fine = unpack(&spool, file, error) && spool_map(&spool, file->path, &unpacked, error);
@@ -213,7 +218,8 @@ static bool file_unpack(struct file *file,
     return true;
 }
 
-static bool file_open_any(struct file *file, int descriptor, struct error *error) {
+static bool file_open_any(struct file *file, int descriptor, const struct context *context,
+                          struct error *error) {
     struct stat status;
     if (fstat(descriptor, &status) != 0)
         return error_errno(error, file->path);
@@ -227,7 +233,7 @@ static bool file_open_any(struct file *file, int descriptor, struct error *error
     if (!S_ISFIFO(status.st_mode) && !S_ISSOCK(status.st_mode) && !S_ISCHR(status.st_mode))
         return error_set(error, ERROR_INPUT, "%s: is neither a file nor a pipe", file->path);
     struct spool spool;
-    if (!spool_open(&spool, file->path, error))
+    if (!spool_open(&spool, file->path, context, error))
         return false;
     file->spooled = true;
     bool fine = spool_pipe(&spool, descriptor, error) &&
@@ -236,32 +242,34 @@ static bool file_open_any(struct file *file, int descriptor, struct error *error
     return fine;
 }
 
-static bool file_finish(struct file *file, bool unpack, struct error *error) {
+static bool file_finish(struct file *file, bool unpack, const struct context *context,
+                        struct error *error) {
     static const uint8_t gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd},
                          xz[] = {0xfd, '7', 'z', 'X', 'Z', 0};
     bool fine = true;
     if (unpack && file->size > 2 && memcmp(file->data, gzip, 2) == 0)
-        fine = file_unpack(file, spool_gzip, error);
+        fine = file_unpack(file, spool_gzip, context, error);
     else if (unpack && file->size > 4 && memcmp(file->data, zstd, 4) == 0)
-        fine = file_unpack(file, spool_zstd, error);
+        fine = file_unpack(file, spool_zstd, context, error);
     else if (unpack && file->size > 6 && memcmp(file->data, xz, 6) == 0)
-        fine = file_unpack(file, spool_xz, error);
+        fine = file_unpack(file, spool_xz, context, error);
     if (!fine)
         file_close(file);
     return fine;
 }
 
 bool file_open_descriptor(struct file *file, int descriptor, const char *path,
-                          struct error *error) {
+                          const struct context *context, struct error *error) {
     *file = (struct file){.path = memory_copy(path, strlen(path))};
-    if (!file_open_any(file, descriptor, error)) {
+    if (!file_open_any(file, descriptor, context, error)) {
         file_close(file);
         return false;
     }
-    return file_finish(file, true, error);
+    return file_finish(file, true, context, error);
 }
 
-static bool file_open_path(struct file *file, const char *path, bool unpack, struct error *error) {
+static bool file_open_path(struct file *file, const char *path, bool unpack,
+                           const struct context *context, struct error *error) {
     bool is_stdin = strcmp(path, "-") == 0;
     *file = (struct file){0};
     int descriptor = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
@@ -269,22 +277,24 @@ static bool file_open_path(struct file *file, const char *path, bool unpack, str
         return error_errno(error, path);
     *file = (struct file){.path = is_stdin ? memory_copy("standard input", 14)
                                            : memory_copy(path, strlen(path))};
-    bool fine = file_open_any(file, descriptor, error);
+    bool fine = file_open_any(file, descriptor, context, error);
     if (!is_stdin)
         close(descriptor);
     if (!fine) {
         file_close(file);
         return false;
     }
-    return file_finish(file, unpack, error);
+    return file_finish(file, unpack, context, error);
 }
 
-bool file_open(struct file *file, const char *path, struct error *error) {
-    return file_open_path(file, path, true, error);
+bool file_open(struct file *file, const char *path, const struct context *context,
+               struct error *error) {
+    return file_open_path(file, path, true, context, error);
 }
 
-bool file_open_raw(struct file *file, const char *path, struct error *error) {
-    return file_open_path(file, path, false, error);
+bool file_open_raw(struct file *file, const char *path, const struct context *context,
+                   struct error *error) {
+    return file_open_path(file, path, false, context, error);
 }
 
 bool file_read_small(const char *path, char *text, size_t size) {

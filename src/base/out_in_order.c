@@ -10,7 +10,8 @@
 struct writing {
     struct out *out;
     out_maker *make;
-    void *context;
+    void *job;
+    const struct context *context;
     struct buffer_apart *buffers; /* one a worker */
     pthread_mutex_t lock;
     pthread_cond_t moved;
@@ -23,7 +24,7 @@ static bool writing_stopped(struct writing *writing) {
     pthread_mutex_lock(&writing->lock);
     bool stop = writing->stop;
     pthread_mutex_unlock(&writing->lock);
-    return stop || interrupted;
+    return stop || context_cancelled(writing->context);
 }
 
 /* Waits for the item's turn, which always comes: items are handed out in order, and the oldest one never waits. */
@@ -42,20 +43,21 @@ static void writing_turn(struct writing *writing, size_t item, const struct buff
     pthread_mutex_unlock(&writing->lock);
 }
 
-static void writing_item(void *context, unsigned worker, size_t item) {
-    struct writing *writing = context;
+static void writing_item(void *argument, unsigned worker, size_t item) {
+    struct writing *writing = argument;
     struct buffer *buffer = &writing->buffers[worker].buffer;
     struct error error = {0};
     buffer->count = 0;
     if (!writing_stopped(writing))
-        writing->make(writing->context, worker, item, buffer, &error);
+        writing->make(writing->job, worker, item, buffer, &error);
     writing_turn(writing, item, buffer, &error);
 }
 
-bool out_in_order(struct out *out, unsigned threads, size_t items, out_maker *make, void *context,
-                  struct error *error) {
+bool out_in_order(struct out *out, const struct context *context, unsigned threads, size_t items,
+                  out_maker *make, void *job, struct error *error) {
     struct writing writing = {.out = out,
                               .make = make,
+                              .job = job,
                               .context = context,
                               .lock = PTHREAD_MUTEX_INITIALIZER,
                               .moved = PTHREAD_COND_INITIALIZER};

@@ -6,11 +6,7 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-
-void (*progress_hook)(const char *what, uint64_t done, uint64_t total);
-volatile int interrupted;
 
 struct parallel {
     atomic_size_t next;
@@ -61,6 +57,10 @@ void lock_init_brief(pthread_mutex_t *lock) {
     pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ADAPTIVE_NP);
     pthread_mutex_init(lock, &kind);
     pthread_mutexattr_destroy(&kind);
+}
+
+unsigned context_threads(const struct context *context) {
+    return context && context->threads ? context->threads : parallel_default();
 }
 
 unsigned parallel_default(void) {

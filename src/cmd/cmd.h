@@ -73,12 +73,12 @@ void guess_offer(struct guess *guess, const char *name);
 /* ---- what was asked for ------------------------------------------------------------------- */
 
 struct request {
+    struct context context; /* passed down in every options struct below */
     struct import_options import;
     struct naming_options naming;
     struct flame_options flame;
     const char *output;
     const char *compat; /* NULL, "inferno" or "perf" */
-    uint32_t threads;
     bool quiet;
     bool force;
     bool verbose;
@@ -131,6 +131,8 @@ void request_settle(void);
 /* Prints `wick: message` and gives the exit status. */
 int fail(const struct error *error);
 int fail_usage(const char *command, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Set by SIGINT, SIGTERM and SIGHUP: what the context of a gentle command looks at. The only variable that outlives a command. */
+extern atomic_int interrupted;
 /* Whether standard error is a terminal that can take a line back. */
 bool progress_is_seen(void);
 /* Takes progress off the terminal, before anything else is printed. */

@@ -42,12 +42,8 @@ static const struct option options_diff[] = {
 };
 
 static const struct option_group groups[] = {
-    {"What to show", options_diff},
-    OPTION_GROUPS_OF_PICTURES,
-    {"Root", options_root},
-    {"Which stacks", options_stacks},
-    OPTION_GROUPS_OF_PROFILES,
-    {0},
+    {"What to show", options_diff},   OPTION_GROUPS_OF_PICTURES, {"Root", options_root},
+    {"Which stacks", options_stacks}, OPTION_GROUPS_OF_PROFILES, {0},
 };
 
 static const struct syntax syntax = {
@@ -70,8 +66,9 @@ static const char *const titles[] = {
 static bool write_inferno(struct notes *notes, struct error *error) {
     struct file before = {0}, after = {0};
     struct out out;
-    bool fine = file_open(&before, request.operands.items[0], error) &&
-                file_open(&after, request.operands.items[1], error) && output_open(&out, error);
+    bool fine = file_open(&before, request.operands.items[0], &request.context, error) &&
+                file_open(&after, request.operands.items[1], &request.context, error) &&
+                output_open(&out, error);
     if (fine) {
         diff_folded_inferno(&out, file_text(&before), file_text(&after), &diff, notes);
         fine = out_commit(&out, error);
@@ -94,7 +91,7 @@ static struct flame *flame_of(size_t operand, struct notes *notes, struct error 
 
 static bool write_table(const struct flame *flame, const char *path, struct error *error) {
     struct out out;
-    struct categories *categories = categories_new(categories_path, error);
+    struct categories *categories = categories_new(categories_path, &request.context, error);
     bool fine = categories && out_open(&out, path, error);
     if (fine) {
         out.guarded = table.format != REPORT_TEXT && !out.path && isatty(STDOUT_FILENO);

@@ -31,10 +31,10 @@ int command_enrich(int argc, char **argv) {
         return status;
     if (request.operands.count != 1 || !elf_path)
         return fail_usage("enrich", "one RAW file and --elf FILE are needed");
-    if (!file_open(&raw, request.operands.items[0], &error))
+    if (!file_open(&raw, request.operands.items[0], &request.context, &error))
         return fail(&error);
-    struct flame *flame =
-        trace_enrich(file_text(&raw), request.operands.items[0], elf_path, &notes, &error);
+    struct flame *flame = trace_enrich(file_text(&raw), request.operands.items[0], elf_path,
+                                       &request.context, &notes, &error);
     status = flame && folded_write(flame, &error) ? 0 : fail(&error);
     print_notes(&notes);
     notes_release(&notes);

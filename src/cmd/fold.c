@@ -59,7 +59,7 @@ static const struct option options_inferno[] = {
      "count this event instead of the first one seen"},
     {"skip-after", 0, OPTION_LIST, &request.skip_after, "FUNCTION",
      "drop the callers of this function, and the comm"},
-    {"nthreads", 'n', OPTION_COUNT, &request.threads, "N", "use N threads"},
+    {"nthreads", 'n', OPTION_COUNT, &request.context.threads, "N", "use N threads"},
     {"no-modules", 0, OPTION_FLAG, &request.import.no_modules, NULL,
      "sample, vtune: leave module names out"},
     {"includeoffset", 0, OPTION_FLAG, &request.import.include_offset, NULL, "dtrace: keep offsets"},

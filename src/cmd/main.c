@@ -32,6 +32,8 @@ static const struct command commands[] = {
 
 /* ---- signals ---- */
 
+atomic_int interrupted;
+
 static _Atomic bool shown; /* progress, on the terminal's last line */
 
 /* For gentle commands: the first Ctrl-C (or other wish that it should end) asks for what there is so far; the second one means it. */
@@ -72,7 +74,7 @@ static uint64_t milliseconds(void) {
                       (now.tv_nsec - started.tv_nsec) / 1000000);
 }
 
-static void show_progress(const char *what, uint64_t done, uint64_t total) {
+static void show_progress(void *user, const char *what, uint64_t done, uint64_t total) {
     uint64_t now = milliseconds(), due = next_shown;
     if (request.quiet || now < due ||
         !__atomic_compare_exchange_n((uint64_t *)&next_shown, &due, now + 100, false,
@@ -147,7 +149,7 @@ int main(int argc, char **argv) {
     fill_standard_files();
     set_signals(false);
     if (progress_is_seen())
-        progress_hook = show_progress;
+        request.context.progress = show_progress;
     atexit(progress_wipe);
     return check_output(run(argc, argv));
 }

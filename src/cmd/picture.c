@@ -138,7 +138,7 @@ static bool read_palette(struct error *error) {
     picture.map = palette_map_new();
     if (access(palette_file, F_OK) != 0 && errno == ENOENT)
         return true;
-    if (!file_open(&file, palette_file, error))
+    if (!file_open(&file, palette_file, &request.context, error))
         return false;
     palette_map_read(picture.map, file_text(&file), &looks_notes);
     file_close(&file);
@@ -155,7 +155,7 @@ static bool write_palette(struct error *error) {
 
 static bool read_attributes(struct error *error) {
     struct file file;
-    if (!file_open(&file, attributes_file, error))
+    if (!file_open(&file, attributes_file, &request.context, error))
         return false;
     picture.attributes = name_attributes_new(file_text(&file), &looks_notes);
     file_close(&file);
@@ -245,7 +245,7 @@ bool picture_write(struct flame *flame, struct notes *notes, struct error *error
         decode_names(flame);
     if (!out_open(&out, path, error))
         return false;
-    picture.threads = request.threads;
+    picture.context = &request.context;
     picture.is_reversed = request.flame.reverse;
     svg_write(&out, flame, &picture);
     if (!out_commit(&out, error) || (palette_file && !write_palette(error)))
@@ -326,7 +326,7 @@ bool page_write(const struct tree *tree, const struct naming *naming, const char
                                    .max_depth = request.flame.max_depth,
                                    .notes = notes};
     struct out out;
-    struct categories *categories = categories_new(categories_file, error);
+    struct categories *categories = categories_new(categories_file, &request.context, error);
     options.categories = categories;
     bool fine = categories && tree_check(tree, error) && out_open(&out, path, error);
     if (fine) {

@@ -40,7 +40,7 @@ static const struct option options_run[] = {
      "let the load run so long before recording begins"},
     {"buffer", 'm', OPTION_CALL, recording_set_buffer, "SIZE",
      "ring buffer of each CPU: 512K, 8M, …"},
-    {"jobs", 'j', OPTION_COUNT, &request.threads, "N",
+    {"jobs", 'j', OPTION_COUNT, &request.context.threads, "N",
      "read with N threads; all there are by default"},
     {"quiet", 'q', OPTION_FLAG, &request.quiet, NULL, "say nothing but errors"},
     {0},

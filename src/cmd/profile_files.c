@@ -47,7 +47,7 @@ static bool artifact_close(struct artifact *a, const char *file, struct out *out
 
 static bool write_folded(struct artifact *a, const char *file, const struct flame *flame) {
     struct out out;
-    struct fold_options options = {0};
+    struct fold_options options = {.context = &request.context};
     if (!artifact_open(a, file, &out))
         return false;
     fold_write(&out, flame, &options);
@@ -95,7 +95,8 @@ static bool write_svg(struct artifact *a, const char *file, const struct flame *
                       const struct looks *looks, double min_width) {
     struct out out;
     char *subtitle = subtitle_of(a->run);
-    struct svg_options options = {.title = looks->title,
+    struct svg_options options = {.context = &request.context,
+                                  .title = looks->title,
                                   .subtitle = subtitle,
                                   .notes = subtitle,
                                   .min_width = min_width,
@@ -165,7 +166,7 @@ static bool write_page(struct artifact *a, const struct view_names *names,
 
 static bool write_tables_and_page(struct artifact *a, const struct flame *flame,
                                   const struct view_names *names) {
-    struct categories *categories = categories_new(NULL, a->error);
+    struct categories *categories = categories_new(NULL, &request.context, a->error);
     bool fine = categories && write_table(a, names->functions, flame, categories, BY_FUNCTION) &&
                 write_table(a, names->categories, flame, categories, BY_CATEGORY) &&
                 write_page(a, names, categories);
@@ -201,7 +202,7 @@ static bool write_view(struct artifact *a, const struct flame *flame,
 /* ---- what changed since an earlier run ---- */
 
 static struct flame *earlier_flame(const struct run *run, struct error *error) {
-    struct import_options options = {.profile.threads = request.threads, .from = "folded"};
+    struct import_options options = {.profile.context = &request.context, .from = "folded"};
     struct notes unused = {0};
     struct source source;
     struct buffer path = {0};
@@ -227,7 +228,7 @@ static bool write_comparison(struct artifact *a, const struct flame *flame) {
     struct looks looks = {"What changed: red grew, blue shrank", PALETTE_WICK};
     struct flame *before = earlier_flame(run, a->error);
     struct flame *both = before ? flame_diff(before, flame, &options, a->error) : NULL;
-    struct categories *categories = both ? categories_new(NULL, a->error) : NULL;
+    struct categories *categories = both ? categories_new(NULL, &request.context, a->error) : NULL;
     bool fine = categories && write_folded(a, "diff.folded", both) &&
                 write_svg(a, "diff.svg", both, &looks, SVG_MIN_WIDTH) &&
                 write_table(a, "diff.csv", both, categories, BY_FUNCTION);

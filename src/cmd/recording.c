@@ -181,6 +181,7 @@ static void lower_frequency(void) {
 int recording_settle(char **argv) {
     int status = 0;
     request_settle();
+    recording.context = &request.context;
     if (request.operands.count) {
         vector_push(&request.operands, NULL);
         recording.command = (char *const *)request.operands.items;

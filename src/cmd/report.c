@@ -59,7 +59,7 @@ static struct report *make_report(const struct source *source, struct notes *not
                    ? report_of_threads(source->tree, by, request.flame.by_samples)
                    : NULL;
     }
-    struct categories *categories = categories_new(categories_path, error);
+    struct categories *categories = categories_new(categories_path, &request.context, error);
     struct flame *flame = categories ? make_flame(source, notes, error) : NULL;
     struct report *report = flame ? report_of_flame(flame, categories, by) : NULL;
     flame_free(flame);

@@ -3,7 +3,7 @@
  */
 #include "cmd/cmd.h"
 
-struct request request;
+struct request request = {.context.cancelled = &interrupted};
 
 /* ---- values that are more than a word ---- */
 
@@ -282,7 +282,8 @@ const struct option options_formats[] = {
 
 const struct option options_common[] = {
     {"output", 'o', OPTION_TEXT, &request.output, "FILE", "write to FILE; - is standard output"},
-    {"jobs", 'j', OPTION_COUNT, &request.threads, "N", "use N threads; all there are by default"},
+    {"jobs", 'j', OPTION_COUNT, &request.context.threads, "N",
+     "use N threads; all there are by default"},
     {"strict", 0, OPTION_FLAG, &request.import.profile.strict, NULL,
      "a recording that is cut short is an error"},
     {"compat", 0, OPTION_CALL, set_compat, "PEER",
@@ -327,8 +328,9 @@ static bool waits_are_wrong(const char *command, int *status) {
     return true;
 }
 
-static bool print_script(struct out *out, const struct profile *profile, struct error *error) {
-    struct script_options options = {.threads = request.threads, .compat_perf = true};
+static bool print_script(struct out *out, const struct profile *profile,
+                         const struct context *context, struct error *error) {
+    struct script_options options = {.context = context, .compat_perf = true};
     return script_write(out, profile, &options, error);
 }
 
@@ -346,7 +348,7 @@ void request_settle(void) {
     filter->tid_count = request.tids.count;
     filter->cpus = request.cpus.items;
     filter->cpu_count = request.cpus.count;
-    profile->threads = request.threads;
+    profile->context = &request.context;
     profile->compat_inferno = request.import.compat_inferno = request.naming.compat_inferno =
         request.flame.keep_zero = compat_is("inferno");
     request.flame.keep_empty =

@@ -100,7 +100,7 @@ bool result_prepare(struct error *error) {
 
 static bool write_table(struct out *out, const struct flame *flame, struct error *error) {
     struct report_options options = {0};
-    struct categories *categories = categories_new(categories_file, error);
+    struct categories *categories = categories_new(categories_file, &request.context, error);
     if (!categories)
         return false;
     report_options_settle(&options, limit == UINT32_MAX ? 30 : limit, view == VIEW_CSV,
@@ -118,7 +118,7 @@ static bool write_text(const struct flame *flame, struct error *error) {
         return false;
     bool fine = true;
     if (view == VIEW_FOLDED)
-        fold_write(&out, flame, &(struct fold_options){0});
+        fold_write(&out, flame, &(struct fold_options){.context = &request.context});
     else
         fine = write_table(&out, flame, error);
     if (fine && interrupted) /* writing stopped there: half of it must not look whole */

@@ -43,7 +43,7 @@ static int write_script(const struct profile *profile) {
     struct error error;
     struct out out;
     struct script_options options = {
-        .threads = request.threads ? request.threads : parallel_default(),
+        .context = &request.context,
         .source_lines = request.naming.source_lines,
         .mark_incomplete = request.naming.mark_incomplete,
         .compat_perf = request.import.profile.compat_perf,

@@ -41,7 +41,7 @@ bool output_open(struct out *out, struct error *error) {
     progress_wipe();
     bool terminal = strcmp(path, "-") == 0 && isatty(STDOUT_FILENO);
     if (terminal)
-        progress_hook = NULL;
+        request.context.progress = NULL;
     bool fine = out_open(out, path, error);
     out->guarded = terminal;
     return fine;
@@ -145,7 +145,8 @@ static void note_if_nothing_passes(struct tree *tree) {
 }
 
 static const struct note_kind note_no_samples = {
-    "no-samples", "# recording{ has|s have} no samples: it ended too soon, or did nothing but wait"};
+    "no-samples",
+    "# recording{ has|s have} no samples: it ended too soon, or did nothing but wait"};
 
 static void note_if_no_samples(const struct source *source) {
     if (source->profile && source->profile->sample_count == 0)
@@ -244,7 +245,8 @@ bool fold_fits(const struct flame *flame, struct error *error) {
 
 bool folded_write(const struct flame *flame, struct error *error) {
     struct out out;
-    struct fold_options options = {.compat_inferno = request.naming.compat_inferno};
+    struct fold_options options = {.context = &request.context,
+                                   .compat_inferno = request.naming.compat_inferno};
     if (!output_open(&out, error))
         return false;
     fold_write(&out, flame, &options);

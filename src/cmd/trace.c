@@ -172,7 +172,7 @@ static double seconds_since_start(void) {
     return (double)(now.tv_sec - started.tv_sec) + (double)(now.tv_nsec - started.tv_nsec) / 1e9;
 }
 
-static void show_instructions(const char *what, uint64_t done, uint64_t total) {
+static void show_instructions(void *user, const char *what, uint64_t done, uint64_t total) {
     double seconds = seconds_since_start();
     if (request.quiet || seconds < 1)
         return;
@@ -187,7 +187,7 @@ static void show_instructions(const char *what, uint64_t done, uint64_t total) {
 static void begin_progress(void) {
     clock_gettime(CLOCK_MONOTONIC, &started);
     if (progress_is_seen())
-        progress_hook = show_instructions;
+        request.context.progress = show_instructions;
 }
 
 /* Only the count is wanted: no stacks are followed, and nothing but the count is written. */
@@ -265,6 +265,7 @@ static bool settle(struct error *error) {
     trace_options.files = files.items;
     trace_options.file_count = files.count;
     trace_options.no_stacks = silent;
+    trace_options.context = &request.context;
     trace_options.output = to_output ? STDERR_FILENO : STDOUT_FILENO;
     trace_options.error_output = STDERR_FILENO;
     picture.count_name = picture.count_name ? picture.count_name : trace_unit(trace_options.weight);
@@ -335,7 +336,7 @@ int command_trace(int argc, char **argv) {
     if (!trace_run(&trace, &trace_options, trace_options.checkpoint ? write_checkpoint : NULL, NULL,
                    &error))
         return fail(&error);
-    if (progress_hook && seconds_since_start() > 1 && !request.quiet)
+    if (request.context.progress && seconds_since_start() > 1 && !request.quiet)
         fputs("\r\033[K", stderr);
     status = finish(&trace);
     trace_release(&trace);

@@ -176,7 +176,8 @@ static const struct note_kind note_cut = {"cut-trace", "the trace ends in the mi
 static bool read_events(struct chrome *c) {
     if (!json_take(&c->json, '['))
         return json_skip(&c->json);
-    while (!interrupted && json_peek(&c->json) && !json_take(&c->json, ']')) {
+    while (!context_cancelled(c->r.options->profile.context) && json_peek(&c->json) &&
+           !json_take(&c->json, ']')) {
         json_take(&c->json, ',');
         char next = json_peek(&c->json);
         if (next == ']' || !c->json.rest.length || read_event(c))

@@ -7,30 +7,18 @@
 #include <unistd.h>
 
 const struct import_format *const import_formats[] = {
-    &format_perf,
-    &format_folded,
-    &format_dtrace,
-    &format_sample,
-    &format_vtune,
-    &format_vsprof,
-    &format_ghcprof,
-    &format_xctrace,
-    &format_bpftrace,
-    &format_go,
-    &format_gdb,
-    &format_eu_stack,
-    &format_stap,
-    &format_pmcstat,
-    &format_jstack,
-    &format_java_exceptions,
-    &format_faulthandler,
-    &format_chrome,
-    &format_perf_sched,
-    &format_recursive,
-    &format_svg,
-    &format_async_profiler,
-    &format_offcputime,
-    NULL,
+    &format_perf,         &format_folded,
+    &format_dtrace,       &format_sample,
+    &format_vtune,        &format_vsprof,
+    &format_ghcprof,      &format_xctrace,
+    &format_bpftrace,     &format_go,
+    &format_gdb,          &format_eu_stack,
+    &format_stap,         &format_pmcstat,
+    &format_jstack,       &format_java_exceptions,
+    &format_faulthandler, &format_chrome,
+    &format_perf_sched,   &format_recursive,
+    &format_svg,          &format_async_profiler,
+    &format_offcputime,   NULL,
 };
 
 /* What a format may look at, up to the end of a line; stacks of C++ names make lines longer than the first number. */
@@ -142,10 +130,10 @@ static bool print_perf_data(struct file *file, const struct import_options *opti
     all.keep_samples = all.all_events = true;
     all.filter = (struct filter){0};
     struct profile *profile = profile_read(file, &all, error);
-    bool fine = profile && spool_open(&spool, file->path, error);
+    bool fine = profile && spool_open(&spool, file->path, options->profile.context, error);
     if (fine) {
         out_open_spool(&out, &spool);
-        fine = options->print(&out, profile, error);
+        fine = options->print(&out, profile, options->profile.context, error);
         if (!fine)
             out_discard(&out);
         fine = fine && out_commit(&out, error) && spool_map(&spool, file->path, &text, error);
@@ -221,11 +209,13 @@ static bool has_times(const struct source *source, const struct import_options *
 /* ---- all files ---------------------------------------------------------------------------- */
 
 /* What `perf record --threads` makes is a directory, whose file `data` is where a recording begins. */
-static bool open_one(struct file *file, const char *path, struct error *error) {
+static bool open_one(struct file *file, const char *path, const struct context *context,
+                     struct error *error) {
     struct buffer inside = {0};
     buffer_printf(&inside, "%s/data", path);
     buffer_add_char(&inside, 0);
-    bool fine = file_open(file, access(inside.items, F_OK) == 0 ? inside.items : path, error);
+    bool fine =
+        file_open(file, access(inside.items, F_OK) == 0 ? inside.items : path, context, error);
     buffer_release(&inside);
     return fine;
 }
@@ -234,7 +224,8 @@ bool source_open(struct source *source, const char *const *paths, size_t path_co
                  const struct import_options *options, struct error *error) {
     *source = (struct source){.files = memory_zero(path_count, sizeof *source->files)};
     for (; source->file_count < path_count; source->file_count++)
-        if (!open_one(&source->files[source->file_count], paths[source->file_count], error))
+        if (!open_one(&source->files[source->file_count], paths[source->file_count],
+                      options->profile.context, error))
             break;
     bool fine = source->file_count == path_count;
     for (size_t i = 0; fine && i < path_count; i++)

@@ -15,7 +15,7 @@
 #include "tree/tree.h"
 
 struct import_options {
-    struct profile_options profile; /* filters and threads count for text too */
+    struct profile_options profile; /* filter and context count for text too */
     const char *from;               /* a format's name, "guess" or NULL: look */
     bool compat_inferno;            /* inferno's rules and bugs, where a format has them */
     bool no_modules;                /* sample, vtune: names without their module */
@@ -23,7 +23,8 @@ struct import_options {
     bool comm_first;                /* folded: the first frame is the comm, no function */
     bool timed_only;                /* of keep_samples: not those that have an order but no time */
     /* compat_inferno: how a recording is printed as script text, which is a room's below. */
-    bool (*print)(struct out *out, const struct profile *profile, struct error *error);
+    bool (*print)(struct out *out, const struct profile *profile, const struct context *context,
+                  struct error *error);
     int ghc_column;                 /* ghcprof: 0 %time, 1 ticks, 2 bytes */
     /* Set by source_open(): the content is a file's mapping, whose pages may be given back once read. */
     bool mapped;

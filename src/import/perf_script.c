@@ -93,14 +93,14 @@ static struct text chunk_piece(const struct script_job *job, size_t number) {
 static void read_piece(void *context, unsigned worker, size_t item) {
     struct script_job *job = context;
     struct script_worker *w = &job->workers[worker];
-    if (interrupted)
+    if (context_cancelled(w->options->profile.context))
         return;
     struct text piece = chunk_piece(job, item);
     if (piece.length) {
         worker_read(w, piece, false);
         text_give_back(w->options, w->content, piece);
     }
-    progress("reading", item * CHUNK, job->text.length);
+    context_progress(w->options->profile.context, "reading", item * CHUNK, job->text.length);
 }
 
 static void worker_init(struct script_worker *w, const struct script_worker *first) {
@@ -142,7 +142,7 @@ static void say_notes(struct script_worker *workers, unsigned count) {
 /* The first worker's tree is the caller's, so that only the others' have to be joined to it. */
 static bool perf_read(struct text content, const char *path, const struct import_options *options,
                       struct tree *tree, struct error *error) {
-    unsigned threads = options->profile.threads ? options->profile.threads : parallel_default();
+    unsigned threads = context_threads(options->profile.context);
     struct script_worker first = {
         .options = options, .tree = tree, .content = content, .path = path, .period = 1};
     struct script_job job = {.text = content};

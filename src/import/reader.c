@@ -180,7 +180,8 @@ void reader_release(struct reader *reader) {
 }
 
 bool reader_next(struct reader *reader) {
-    if (interrupted || !lines_next(&reader->lines, &reader->line))
+    if (context_cancelled(reader->options->profile.context) ||
+        !lines_next(&reader->lines, &reader->line))
         return false;
     lines_give_back(&reader->lines, reader->options, reader->content);
     if (reader->options->compat_inferno)

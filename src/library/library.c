@@ -22,7 +22,7 @@ struct wick {
     /* The flame's nodes, each before what it calls, by names: their own order is that of reading. */
     VECTOR(uint32_t) frames;
     uint32_t *numbers; /* by node: its place among the frames */
-    unsigned threads;
+    struct context context;
     bool by_samples, wall; /* as asked for */
 };
 
@@ -54,13 +54,14 @@ static locale_t enter_c_locale(void) {
 
 /* ---- reading ---- */
 
-static struct import_options import_options_of(const struct wick_options *o) {
+static struct import_options import_options_of(const struct wick_options *o,
+                                               const struct context *context) {
     return (struct import_options){
         .from = o->from,
         .timed_only = o->keep_times,
         .profile = {.filter = {.events = (const char **)o->events, .event_count = o->event_count},
                     .objects = {.symfs = o->symfs, .kallsyms = o->kallsyms},
-                    .threads = o->threads,
+                    .context = context,
                     .keep_samples = o->keep_times,
                     .no_inline = o->no_inline,
                     .source_lines = o->source_lines,
@@ -109,11 +110,11 @@ struct wick *wick_open(const char *const *paths, size_t path_count,
                        const struct wick_options *options, struct wick_error *error) {
     static const struct wick_options defaults;
     const struct wick_options *o = options ? options : &defaults;
-    struct import_options import = import_options_of(o);
     struct wick *wick = memory_zero(1, sizeof *wick);
+    wick->context.threads = o->threads;
+    struct import_options import = import_options_of(o, &wick->context);
     struct error why = {0};
     locale_t callers = enter_c_locale();
-    wick->threads = o->threads;
     wick->by_samples = o->by_samples;
     wick->wall = o->wall;
     bool fine = path_count || error_set(&why, ERROR_USAGE, "there is no file to read");
@@ -211,13 +212,13 @@ bool wick_write_folded(struct wick *wick, const char *path, struct wick_error *e
     struct writing w;
     bool is_open = begin(&w, path);
     if (is_open)
-        fold_write(&w.out, wick->flame, &(struct fold_options){0});
+        fold_write(&w.out, wick->flame, &(struct fold_options){.context = &wick->context});
     return finish(&w, is_open, is_open, error);
 }
 
 bool wick_write_svg(struct wick *wick, const char *path, const struct wick_picture *picture,
                     struct wick_error *error) {
-    struct svg_options options = {.threads = wick->threads,
+    struct svg_options options = {.context = &wick->context,
                                   .title = picture ? picture->title : NULL,
                                   .subtitle = picture ? picture->subtitle : NULL,
                                   .min_width = SVG_MIN_WIDTH};
@@ -232,7 +233,7 @@ bool wick_write_html(struct wick *wick, const char *path, const struct wick_pict
                      struct wick_error *error) {
     struct writing w;
     bool is_open = begin(&w, path);
-    struct categories *categories = is_open ? categories_new(NULL, &w.why) : NULL;
+    struct categories *categories = is_open ? categories_new(NULL, &wick->context, &w.why) : NULL;
     struct html_options options = {.title = picture ? picture->title : NULL,
                                    .subtitle = picture ? picture->subtitle : NULL,
                                    .categories = categories,

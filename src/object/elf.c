@@ -248,7 +248,7 @@ struct elf_image *elf_image_open_watched(const char *path, bool *changed, struct
                 (memcmp(magic, ELFMAG, SELFMAG) == 0 || is_packed_module(path));
     if (!fine)
         error_set(error, ERROR_INPUT, "%s: is not an ELF file", path);
-    fine = fine && file_open_descriptor(&image->file, descriptor, path, error);
+    fine = fine && file_open_descriptor(&image->file, descriptor, path, NULL, error);
     close(descriptor);
     image->data = image->file.data;
     image->size = image->file.size;

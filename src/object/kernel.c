@@ -82,9 +82,10 @@ static bool open_list(struct object *kernel, const char *path, int descriptor) {
     if (descriptor < 0)
         return false;
     bool mapped = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
-    bool fine = mapped ? status.st_size < TEXT_MAX &&
-                             file_open_descriptor(&kernel->symbol_file, descriptor, path, NULL)
-                       : read_whole(descriptor, LIST_EXPECTED, &kernel->symbol_text);
+    bool fine = mapped
+                    ? status.st_size < TEXT_MAX &&
+                          file_open_descriptor(&kernel->symbol_file, descriptor, path, NULL, NULL)
+                    : read_whole(descriptor, LIST_EXPECTED, &kernel->symbol_text);
     close(descriptor);
     return fine;
 }

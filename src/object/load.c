@@ -96,7 +96,8 @@ static void load_perfmap(struct objects *objects, struct object *object, struct 
         descriptor = perfmap_open_below(object, NULL, &path);
     if (descriptor >= 0) {
         object->trouble = FILE_FINE;
-        if (file_open_descriptor(&object->symbol_file, descriptor, path.items, NULL))
+        if (file_open_descriptor(&object->symbol_file, descriptor, path.items,
+                                 objects->options.context, NULL))
             perfmap_load(symbols, file_text(&object->symbol_file));
         close(descriptor);
     }

@@ -52,6 +52,7 @@ struct objects_options {
     const char *buildid_cache; /* or NULL: $HOME/.debug */
     bool compat_perf;          /* perf 6.1's choice and spelling of names, and its lookup rules */
     bool no_demangle;
+    const struct context *context; /* or NULL */
     bool lines; /* objects_inlines() may be asked for lines: their tables are unpacked, too, where they are compressed */
 };
 

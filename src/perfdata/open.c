@@ -353,6 +353,7 @@ struct perfdata *perfdata_open(const struct file *file, const struct perfdata_op
     struct perfdata *data = memory_zero(1, sizeof *data);
     data->file = data->source = file;
     data->strict = options && options->strict;
+    data->context = options ? options->context : NULL;
     if (perfdata_read(data, error))
         return data;
     perfdata_free(data);

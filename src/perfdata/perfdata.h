@@ -146,6 +146,7 @@ struct perfdata {
     struct arena arena;
     /* The rest is this room's own. */
     bool open_ended; /* the section's end is not the header's word, so a record that overruns it is a cut */
+    const struct context *context; /* as given, or NULL */
     bool strict;
     bool asks_build_ids; /* an attribute does: mappings may carry them */
     bool unpacking;      /* compressed records are expected */
@@ -156,6 +157,7 @@ struct perfdata {
 
 struct perfdata_options {
     bool strict;
+    const struct context *context; /* or NULL */
 };
 
 /* `file` stays open as long as the perfdata. NULL: not a perf.data or a broken one. */

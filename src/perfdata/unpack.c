@@ -115,12 +115,13 @@ static bool unpack_all(struct unpacking *u, struct error *error) {
     uint64_t offset = data->data_start, last = offset;
     struct perfdata_record record;
     error->kind = ERROR_NONE;
-    while (!interrupted && perfdata_next(data, &offset, &record, error)) {
+    while (!context_cancelled(data->context) && perfdata_next(data, &offset, &record, error)) {
         struct text whole = {(const char *)record.data, offset - record.offset};
         last = record.offset;
         if (!(is_compressed(&record) ? unpack_record(u, &record, error) : add(u, whole, error)))
             return false;
-        progress("unpacking", offset - data->data_start, data->data_end - data->data_start);
+        context_progress(data->context, "unpacking", offset - data->data_start,
+                         data->data_end - data->data_start);
     }
     if (error->kind != ERROR_NONE)
         return false;
@@ -153,11 +154,12 @@ static bool has_parts(const struct perfdata *data) {
 static bool unpack_part(struct unpacking *u, const char *path, struct error *error) {
     struct perfdata *whole = u->data;
     struct file file;
-    if (!file_open(&file, path, error))
+    if (!file_open(&file, path, whole->context, error))
         return false;
     struct perfdata part = {.file = &file,
                             .source = &file,
                             .strict = whole->strict,
+                            .context = whole->context,
                             .unpacking = true,
                             .open_ended = whole->open_ended,
                             .data_end = file.size};
@@ -205,8 +207,8 @@ bool records_unpack(struct perfdata *data, struct error *error) {
     if (records_are_compressed(data) || has_parts(data)) {
         u.stream = ZSTD_createDStream();
         fine = u.stream || error_set(&wrong, ERROR_INTERNAL, "zstd does not start");
-        fine = fine && spool_open(&u.spool, data->source->path, &wrong) && unpack_all(&u, &wrong) &&
-               unpack_parts(&u, &wrong) && unpack_map(&u, &wrong);
+        fine = fine && spool_open(&u.spool, data->source->path, data->context, &wrong) &&
+               unpack_all(&u, &wrong) && unpack_parts(&u, &wrong) && unpack_map(&u, &wrong);
     }
     data->unpacking = false;
     ZSTD_freeDStream(u.stream);

@@ -326,7 +326,8 @@ static void take_samples(struct waits *w) {
 
 static void pair_all(struct waits *w) {
     struct life life = {0};
-    for (size_t first = 0, end; first < w->marks.count && !interrupted; first = end) {
+    for (size_t first = 0, end;
+         first < w->marks.count && !context_cancelled(w->reading->options->context); first = end) {
         for (end = first; end < w->marks.count; end++)
             if (w->marks.items[end].tid != w->marks.items[first].tid)
                 break;

@@ -198,7 +198,7 @@ static bool walk_all(struct walk *walk, struct error *error) {
     uint64_t offset = data->data_start, piece_start = offset, reported = offset;
     struct perfdata_record record;
     error->kind = ERROR_NONE;
-    while (!interrupted && perfdata_next(data, &offset, &record, error)) {
+    while (!context_cancelled(data->context) && perfdata_next(data, &offset, &record, error)) {
         if (record.offset - piece_start >= PIECE_SIZE) {
             vector_push(&walk->reading->pieces, ((struct piece){piece_start, record.offset}));
             piece_start = record.offset;
@@ -208,7 +208,8 @@ static bool walk_all(struct walk *walk, struct error *error) {
         if (!walk_record(walk, &record, error))
             return false;
         if (offset - reported >= PROGRESS_STEP) {
-            progress("reading", offset - data->data_start, data->data_end - data->data_start);
+            context_progress(data->context, "reading", offset - data->data_start,
+                             data->data_end - data->data_start);
             reported = offset;
         }
     }
@@ -256,8 +257,9 @@ bool reading_pass1(struct reading *reading, struct error *error) {
     struct walk walk = {.reading = reading};
     for (size_t i = 0; i < reading->profile->data->events.count; i++)
         vector_push(&reading->events, ((struct event_seen){0}));
-    struct paging *paging =
-        reading->options->threads == 1 ? NULL : file_page_in(reading->profile->data->file);
+    struct paging *paging = context_threads(reading->options->context) == 1
+                                ? NULL
+                                : file_page_in(reading->profile->data->file);
     bool fine = waits_begin(reading, error) && walk_all(&walk, error);
     paging_end(paging);
     if (fine && reading->waits)

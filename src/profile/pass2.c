@@ -268,7 +268,8 @@ static bool read_piece(struct worker *w, const struct piece *piece, struct error
     struct perfdata *data = w->reading->profile->data;
     struct perfdata_record record;
     uint64_t offset = piece->start;
-    while (offset < piece->end && !interrupted && perfdata_next(data, &offset, &record, error)) {
+    while (offset < piece->end && !context_cancelled(data->context) &&
+           perfdata_next(data, &offset, &record, error)) {
         struct perfdata_sample sample;
         uint32_t event;
         uint64_t time;
@@ -306,14 +307,16 @@ static bool count_piece(struct worker *w, const struct piece *piece, struct erro
 
 static void pass_piece(void *context, unsigned number, size_t item) {
     struct pass *pass = context;
-    if (atomic_load_explicit(&pass->failed, memory_order_relaxed) || interrupted)
+    if (atomic_load_explicit(&pass->failed, memory_order_relaxed) ||
+        context_cancelled(pass->reading->options->context))
         return;
     const struct piece *piece = &pass->reading->pieces.items[item];
     if (!count_piece(&pass->workers[number], piece, &pass->errors[item]))
         atomic_store(&pass->failed, true);
     objects_read_ahead(pass->reading->profile->objects);
     uint64_t done = atomic_fetch_add(&pass->done, 1) + 1;
-    progress("counting", done, pass->reading->pieces.count);
+    context_progress(pass->reading->options->context, "counting", done,
+                     pass->reading->pieces.count);
 }
 
 /* Room for as many stacks as there may be: what is not touched takes no memory. */
@@ -371,7 +374,7 @@ static void pass_build(struct pass *pass, struct building *building, unsigned th
 
 bool reading_pass2(struct reading *reading, struct error *error) {
     size_t pieces = reading->pieces.count;
-    unsigned threads = reading->options->threads ? reading->options->threads : parallel_default();
+    unsigned threads = context_threads(reading->options->context);
     if (threads > pieces)
         threads = pieces ? (unsigned)pieces : 1;
     struct pass pass = {.reading = reading};

@@ -69,7 +69,7 @@ static bool profile_passes(struct reading *reading, struct error *error) {
     if (profile->data->is_cut)
         notes_add(&profile->tree->notes, &note_cut, 1, 0, "%s: byte %llu",
                   profile->data->source->path, (unsigned long long)profile->data->cut);
-    if (interrupted)
+    if (context_cancelled(reading->options->context))
         notes_add(&profile->tree->notes, &note_interrupted, 1, 0, NULL);
     if (profile->tree->keep_samples)
         tree_sort_samples(profile->tree);
@@ -92,9 +92,10 @@ struct profile *profile_read(const struct file *file, const struct profile_optio
                              struct error *error) {
     struct error unseen;
     error = error ? error : &unseen;
-    struct perfdata_options data_options = {.strict = options->strict};
+    struct perfdata_options data_options = {.strict = options->strict, .context = options->context};
     struct objects_options object_options = options->objects;
     object_options.lines = options->source_lines;
+    object_options.context = options->context;
     struct profile *profile = memory_zero(1, sizeof *profile);
     profile->tree = tree_new();
     profile->tree->keep_samples = options->keep_samples;

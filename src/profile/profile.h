@@ -28,7 +28,7 @@ enum profile_times {
 struct profile_options {
     struct filter filter;
     struct objects_options objects;
-    unsigned threads;      /* 0: all there are */
+    const struct context *context; /* or NULL */
     bool strict;           /* a cut file is an error */
     bool compat_perf;      /* perf's rules and bugs: lookups without the minus one, maps kept at exec, … */
     bool compat_inferno;   /* inferno's events and weights: see profile/events.c */

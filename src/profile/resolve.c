@@ -110,7 +110,7 @@ static void resolve_slice(void *context, unsigned worker, size_t item) {
         find_inlines(r, &r->slices[item], &chain, i);
     }
     vector_release(&chain);
-    progress("resolving", end, r->wanted.count);
+    context_progress(r->options->context, "resolving", end, r->wanted.count);
 }
 
 /* Interns a text, unless it is the very same bytes as the last one: neighbours are often in one function. */
@@ -221,7 +221,7 @@ void profile_resolve(struct tree *tree, struct objects *objects,
     r.symbols = memory_zero(r.wanted.count, sizeof *r.symbols);
     r.inline_counts = memory_zero(r.wanted.count, sizeof *r.inline_counts);
     r.slices = memory_zero(slices, sizeof *r.slices);
-    unsigned threads = options->threads ? options->threads : parallel_default();
+    unsigned threads = context_threads(options->context);
     parallel_run(threads, slices, resolve_slice, &r);
     resolve_intern(&r);
     objects_notes(objects, &tree->notes);

@@ -250,7 +250,7 @@ static bool read_exits(struct pairing *p, struct error *error) {
     uint64_t offset = data->data_start;
     struct perfdata_record record;
     error->kind = ERROR_NONE;
-    while (!interrupted && perfdata_next(data, &offset, &record, error)) {
+    while (!context_cancelled(data->context) && perfdata_next(data, &offset, &record, error)) {
         bool lost = record.type == PERF_RECORD_LOST || record.type == PERF_RECORD_LOST_SAMPLES;
         if (lost && !read_loss(p, &record, error))
             return false;

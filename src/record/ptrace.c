@@ -265,7 +265,7 @@ static void end_round(struct sampler *s) {
             maps_refresh(s, s->tracees.all.items[i]->process);
     if (!sink_round(&s->r->sink, s->error))
         sampler_fail(s);
-    progress("recording; samples:", s->r->result->samples, 0);
+    context_progress(s->r->options->context, "recording; samples:", s->r->result->samples, 0);
 }
 
 static void look(struct sampler *s) {
@@ -282,7 +282,7 @@ static void look(struct sampler *s) {
 
 static void run(struct sampler *s) {
     s->next_look = s->enable_at;
-    while (!s->failed && !interrupted && s->tracees.targets) {
+    while (!s->failed && !context_cancelled(s->r->options->context) && s->tracees.targets) {
         bool more = handle_stops(s);
         uint64_t now = monotonic();
         if (now >= s->end_at)

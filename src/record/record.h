@@ -22,6 +22,7 @@ enum record_method { METHOD_AUTO, METHOD_PERF, METHOD_PTRACE };
 enum record_off_cpu { OFF_CPU_NOT, OFF_CPU_AUTO, OFF_CPU_PERF, OFF_CPU_BPF };
 
 struct record_options {
+    const struct context *context; /* or NULL; cancelling it ends the recording */
     /* the target: one of these */
     char *const *command; /* NULL-terminated; NULL: none */
     const int32_t *pids;

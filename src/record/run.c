@@ -245,7 +245,7 @@ static void loop_enable(struct loop *loop, uint64_t now) {
 
 static bool loop_run(struct loop *loop, struct error *error) {
     struct recording *r = loop->r;
-    while ((loop->alive || children_live(r)) && !interrupted) {
+    while ((loop->alive || children_live(r)) && !context_cancelled(r->options->context)) {
         uint64_t now = monotonic();
         if (now >= loop->end_at)
             break;
@@ -257,7 +257,7 @@ static bool loop_run(struct loop *loop, struct error *error) {
         loop_look(loop);
         if (!recording_drain(r, error))
             return false;
-        progress("recording; samples:", r->result->samples, 0);
+        context_progress(r->options->context, "recording; samples:", r->result->samples, 0);
     }
     return true;
 }
@@ -279,7 +279,7 @@ static void end_child(struct recording *r) {
             return;
         }
         r->result->target_ended = true;
-        if (tries == 0 && !interrupted)
+        if (tries == 0 && !context_cancelled(r->options->context))
             kill(r->child, SIGTERM);
         if (tries == 10)
             kill(r->child, SIGTERM);

@@ -30,7 +30,8 @@ static bool add_input(struct facts *facts, const char *path) {
     struct input_file input = {0};
     struct stat status;
     struct file file;
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || !file_open_raw(&file, path, NULL))
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) ||
+        !file_open_raw(&file, path, NULL, NULL))
         return false;
     sha256_hex(file.data, file.size, input.digest);
     file_close(&file);

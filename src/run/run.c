@@ -185,7 +185,7 @@ bool run_shortcoming(const struct run *run, struct buffer *why) {
 void run_last_line(const char *path, char *line, size_t size) {
     struct file file;
     *line = 0;
-    if (!file_open_raw(&file, path, NULL))
+    if (!file_open_raw(&file, path, NULL, NULL))
         return;
     struct text text = text_trim(file_text(&file));
     size_t before = text_find_last(text, '\n');
@@ -201,7 +201,8 @@ bool run_can_compare(const struct run *run, struct error *error) {
     char *stacks_path = printed("%s/%s", run->compared, run->folded);
     char *json_path = printed("%s/run.json", run->compared);
     char *kind = printed("\"profile_kind\": \"%s\"", run->kind);
-    bool fine = file_open(&json, json_path, error) && file_open(&stacks, stacks_path, error);
+    bool fine = file_open(&json, json_path, run->recording->context, error) &&
+                file_open(&stacks, stacks_path, run->recording->context, error);
     if (fine && text_search(file_text(&json), text_of(kind)) == SIZE_MAX)
         fine = error_set(error, ERROR_INPUT, "--compare %s: it is not a run of kind %s",
                          run->compared, run->kind);

@@ -43,7 +43,7 @@ static const struct {
 
 static bool find_machine(struct session *s, struct error *error) {
     struct file file;
-    if (!file_open_raw(&file, s->options->path, error))
+    if (!file_open_raw(&file, s->options->path, s->options->context, error))
         return false;
     bool is_elf = file.size >= sizeof(Elf32_Ehdr) && memcmp(file.data, ELFMAG, SELFMAG) == 0;
     for (size_t i = 0; is_elf && i < COUNT_OF(machines); i++)
@@ -197,7 +197,7 @@ static void add_objects(struct trace *trace, const struct shared *shared) {
         for (uint32_t k = 0; k < i; k++)
             again |= strcmp(shared->objects[k].path, object.path) == 0 &&
                      shared->objects[k].bias == object.bias;
-        if (!object.path[0] || again || !file_open_raw(&file, object.path, NULL))
+        if (!object.path[0] || again || !file_open_raw(&file, object.path, NULL, NULL))
             continue;
         functions_add_elf(trace->functions, file.data, file.size, object.bias);
         file_close(&file);
@@ -264,13 +264,13 @@ static int wait_for(struct session *s, struct trace *trace, trace_checkpoint *ch
         struct timespec moment = {0, 50000000};
         nanosleep(&moment, NULL);
         uint64_t done = total_of(s->shared);
-        progress("instructions", done, s->options->budget);
+        context_progress(s->options->context, "instructions", done, s->options->budget);
         if (next && done >= next && checkpoint && read_trie(trace, s->shared, NULL)) {
             trace->is_partial = true;
             checkpoint(context, trace);
             next = (done / s->options->checkpoint + 1) * s->options->checkpoint;
         }
-        if (interrupted && !killed) {
+        if (context_cancelled(s->options->context) && !killed) {
             kill(s->pid, SIGKILL);
             killed = true;
         }
@@ -280,7 +280,8 @@ static int wait_for(struct session *s, struct trace *trace, trace_checkpoint *ch
 
 /* Only abort() is the guest's own wish. */
 static void conclude(struct session *s, struct trace *trace, int status) {
-    if (interrupted || (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT))
+    if (context_cancelled(s->options->context) ||
+        (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT))
         trace->end = TRACE_INTERRUPTED; /* Ctrl-C goes to both */
     else if (s->shared->over_budget)
         trace->end = TRACE_BUDGET;
@@ -317,7 +318,7 @@ static bool run(struct session *s, struct trace *trace, trace_checkpoint *checkp
         return error_set(error, ERROR_DENIED,
                          "%s: wick was built without capstone, which this machine needs",
                          s->machine);
-    if (!s->shared->started && !interrupted)
+    if (!s->shared->started && !context_cancelled(s->options->context))
         return error_set(error, ERROR_DENIED,
                          "%s: it did not run the program, or has no plugins (status %d)", s->qemu,
                          WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));

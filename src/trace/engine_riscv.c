@@ -9,13 +9,13 @@
 #include <stdlib.h>
 
 #define SLICE                                                                                      \
-    50000000u /* instructions between looks at `interrupted` and the progress: some tenths of a second */
+    50000000u /* instructions between looks at whether it is cancelled, and the progress: some tenths of a second */
 
 static bool open_files(struct guest *g, struct error *error) {
     const struct trace_options *o = g->options;
     g->files = memory_zero(o->file_count + 1, sizeof *g->files);
     for (size_t i = 0; i < o->file_count; i++)
-        if (!file_open_raw(&g->files[i], o->files[i].host, error))
+        if (!file_open_raw(&g->files[i], o->files[i].host, o->context, error))
             return false;
     const int standard[3] = {o->input, o->output, o->error_output};
     for (size_t i = 0; i < 3; i++)
@@ -164,10 +164,10 @@ static void guest_run(struct guest *g, struct trace *trace, trace_checkpoint *ch
             next += o->checkpoint;
         }
         trace->end = o->budget && done >= o->budget ? TRACE_BUDGET : TRACE_INTERRUPTED;
-        if (trace->end == TRACE_BUDGET || interrupted)
+        if (trace->end == TRACE_BUDGET || context_cancelled(o->context))
             return;
         if (m->leave == LEAVE_BUDGET)
-            progress("instructions", done, o->budget);
+            context_progress(o->context, "instructions", done, o->budget);
     }
 }
 

@@ -35,6 +35,7 @@ struct record {
 
 struct stream {
     const char *path;
+    const struct context *context;
     int descriptor;
     uint8_t *buffer;
     size_t have, at;
@@ -53,7 +54,7 @@ static bool fill(struct stream *s, size_t size) {
     s->have -= s->at;
     s->at = 0;
     errno = 0;
-    while (s->have < size && !interrupted) {
+    while (s->have < size && !context_cancelled(s->context)) {
         ssize_t n = read(s->descriptor, s->buffer + s->have, BUFFER_SIZE - s->have);
         if (n < 0 && errno == EINTR)
             continue;
@@ -130,7 +131,7 @@ static bool run(struct stream *s, struct trace *trace, const struct trace_option
                 trace_checkpoint *checkpoint, void *context, struct error *error) {
     uint64_t next = o->checkpoint;
     struct record r;
-    while (!interrupted && fill(s, s->record_size)) {
+    while (!context_cancelled(s->context) && fill(s, s->record_size)) {
         if (!read_record(s, &r, error))
             return false;
         if (!s->rooted)
@@ -151,8 +152,8 @@ static bool run(struct stream *s, struct trace *trace, const struct trace_option
             return true;
         }
     }
-    trace->end = interrupted ? TRACE_INTERRUPTED : TRACE_EXITED;
-    if (!interrupted && s->have > s->at) {
+    trace->end = context_cancelled(s->context) ? TRACE_INTERRUPTED : TRACE_EXITED;
+    if (trace->end == TRACE_EXITED && s->have > s->at) {
         trace->end = TRACE_FAULT;
         snprintf(trace->fault, sizeof trace->fault, "the stream ends within a record, at byte %llu",
                  (unsigned long long)s->offset);
@@ -169,11 +170,12 @@ static bool open_stream(struct stream *s, struct error *error) {
     return read_header(s, error);
 }
 
-static bool read_symbols(struct trace *trace, const char *path, struct error *error) {
+static bool read_symbols(struct trace *trace, const char *path, const struct context *context,
+                         struct error *error) {
     struct file file;
     if (!path)
         return true;
-    if (!file_open_raw(&file, path, error))
+    if (!file_open_raw(&file, path, context, error))
         return false;
     functions_add_elf(trace->functions, file.data, file.size, 0);
     file_close(&file);
@@ -182,8 +184,11 @@ static bool read_symbols(struct trace *trace, const char *path, struct error *er
 
 bool engine_stream(struct trace *trace, const struct trace_options *options,
                    trace_checkpoint *checkpoint, void *context, struct error *error) {
-    struct stream s = {.path = options->stream ? options->stream : "-", .descriptor = -1};
-    bool fine = trie_init(&trace->trie, error) && read_symbols(trace, options->path, error) &&
+    struct stream s = {.path = options->stream ? options->stream : "-",
+                       .context = options->context,
+                       .descriptor = -1};
+    bool fine = trie_init(&trace->trie, error) &&
+                read_symbols(trace, options->path, options->context, error) &&
                 open_stream(&s, error) && run(&s, trace, options, checkpoint, context, error);
     trace->is_partial = trace->end == TRACE_FAULT || trace->end == TRACE_INTERRUPTED;
     engine_notes(trace, &s.flow);

@@ -141,8 +141,9 @@ static void add_line(struct enricher *e, struct text line, uint64_t count) {
     e->flame->nodes.items[node].self = saturating_add(e->flame->nodes.items[node].self, count);
 }
 
-static bool open_elf(struct enricher *e, const char *path, struct error *error) {
-    if (!file_open_raw(&e->elf, path, error))
+static bool open_elf(struct enricher *e, const char *path, const struct context *context,
+                     struct error *error) {
+    if (!file_open_raw(&e->elf, path, context, error))
         return false;
     elf_version(EV_CURRENT);
     Elf *elf = elf_memory((char *)e->elf.data, e->elf.size);
@@ -175,9 +176,10 @@ static void read_lines(struct enricher *e, struct text raw, const char *path) {
     }
 }
 
-struct flame *trace_enrich(struct text raw, const char *path, const char *elf, struct notes *notes,
+struct flame *trace_enrich(struct text raw, const char *path, const char *elf,
+                           const struct context *context, struct notes *notes,
                            struct error *error) {
-    struct objects_options options = {.lines = true};
+    struct objects_options options = {.lines = true, .context = context};
     struct enricher e = {.objects = objects_new(&options),
                          .functions = functions_new(),
                          .flame = flame_new(),
@@ -185,7 +187,7 @@ struct flame *trace_enrich(struct text raw, const char *path, const char *elf, s
     vector_push(&e.addresses, 0);
     vector_push(&e.known, ((struct naming_entry){0}));
     struct object_identity identity = {.path = text_of(elf), .kind = OBJECT_FILE};
-    bool fine = open_elf(&e, elf, error);
+    bool fine = open_elf(&e, elf, context, error);
     if (fine) {
         e.object = objects_add(e.objects, &identity);
         read_lines(&e, raw, path);

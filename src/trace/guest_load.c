@@ -129,7 +129,7 @@ static bool load_segment(struct guest *g, const struct header *h, unsigned index
 
 bool guest_load(struct guest *g, struct error *error) {
     struct header h = {0};
-    if (!file_open_raw(&g->image, g->options->path, error))
+    if (!file_open_raw(&g->image, g->options->path, g->options->context, error))
         return false;
     g->real_path = realpath(g->options->path, NULL);
     if (!read_header(g, &h, error) || !check_headers(g, &h, error))
@@ -270,7 +270,7 @@ bool guest_start_prover(struct guest *g, struct error *error) {
     g->machine.x[2] = g->machine.xlen == 64 ? top : (uint64_t)(int64_t)(int32_t)top;
     uint64_t size = 0;
     if (g->options->private_input) {
-        if (!file_open_raw(&g->input, g->options->private_input, error))
+        if (!file_open_raw(&g->input, g->options->private_input, g->options->context, error))
             return false;
         size = g->input.size;
     }

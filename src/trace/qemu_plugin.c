@@ -34,7 +34,7 @@ static void add_object(uint64_t start, uint64_t end, uint64_t offset, const char
         return;
     struct shared_object *object = &shared->objects[shared->object_count];
     *object = (struct shared_object){start, end, 0, ""};
-    if (path[0] == '/' && file_open_raw(&file, path, NULL)) {
+    if (path[0] == '/' && file_open_raw(&file, path, NULL, NULL)) {
         snprintf(object->path, sizeof object->path, "%s", path);
         if (elf_bias(file.data, file.size, start - plugin.guest_base, offset, &object->bias))
             functions_add_elf(plugin.functions, file.data, file.size, object->bias);

@@ -72,7 +72,8 @@ static enum trace_engine engine_for(const struct trace_options *options) {
     enum trace_engine engine = ENGINE_BUILTIN;
     if (options->engine)
         return options->engine;
-    if (options->abi == ABI_PROVER || !options->path || !file_open_raw(&file, options->path, NULL))
+    if (options->abi == ABI_PROVER || !options->path ||
+        !file_open_raw(&file, options->path, options->context, NULL))
         return ENGINE_BUILTIN;
     if (file.size >= sizeof(Elf64_Ehdr) && memcmp(file.data, ELFMAG, SELFMAG) == 0) {
         bool is64 = file.data[EI_CLASS] == ELFCLASS64;

@@ -186,6 +186,7 @@ struct trace_file {
 };
 
 struct trace_options {
+    const struct context *context; /* or NULL; cancelling it ends the guest */
     enum trace_engine engine;
     enum trace_abi abi;
     enum trace_weight weight;
@@ -215,7 +216,7 @@ enum trace_end {
     TRACE_SIGNALED,    /* the guest ended itself with `signal` */
     TRACE_BUDGET,      /* the budget was reached */
     TRACE_FAULT,       /* with `fault` */
-    TRACE_INTERRUPTED, /* `interrupted` was set */
+    TRACE_INTERRUPTED, /* the context was cancelled */
 };
 
 /* What was counted. */
@@ -247,6 +248,7 @@ struct tree *trace_tree(const struct trace *trace, bool raw, bool no_demangle);
 
 /* Folded text of addresses (`--raw`) as a flame of the functions there, with what is inlined into them and `file:line`. `path` is for
    notes. NULL: the ELF file can't be read. */
-struct flame *trace_enrich(struct text raw, const char *path, const char *elf, struct notes *notes, struct error *error);
+struct flame *trace_enrich(struct text raw, const char *path, const char *elf, const struct context *context,
+                           struct notes *notes, struct error *error);
 
 #endif

@@ -234,12 +234,13 @@ static bool rules_parse(struct categories *categories, struct text text, const c
     return true;
 }
 
-struct categories *categories_new(const char *path, struct error *error) {
+struct categories *categories_new(const char *path, const struct context *context,
+                                  struct error *error) {
     struct categories *categories = memory_zero(1, sizeof *categories);
     bool fine = true;
     struct file file;
     if (path) {
-        fine = file_open(&file, path, error);
+        fine = file_open(&file, path, context, error);
         if (fine) {
             fine = rules_parse(categories, file_text(&file), path, error);
             file_close(&file);

@@ -160,7 +160,7 @@ void fold_write(struct out *out, const struct flame *flame, const struct fold_op
     struct fold f = {.out = out, .flame = flame, .options = options};
     vector_push(&f.lengths, 0);
     fold_children(&f, 0);
-    while (f.items.count && !out_closed(out) && !interrupted) {
+    while (f.items.count && !out_closed(out) && !context_cancelled(options->context)) {
         struct fold_item item = f.items.items[--f.items.count];
         if (item.below) {
             fold_enter(&f, item.node);

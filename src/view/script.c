@@ -127,14 +127,16 @@ static bool rows_chunk(void *context, unsigned worker, size_t item, struct buffe
     for (size_t i = item * ROWS_CHUNK;
          i < end && i < script->profile->tree->samples.count && !error->kind; i++)
         script_print(script, buffer, i, error);
-    progress("printing samples", item * ROWS_CHUNK, script->profile->tree->samples.count);
+    context_progress(script->context, "printing samples", item * ROWS_CHUNK,
+                     script->profile->tree->samples.count);
     return !error->kind;
 }
 
 bool script_write(struct out *out, const struct profile *profile,
                   const struct script_options *options, struct error *error) {
-    unsigned threads = options->threads ? options->threads : parallel_default();
+    unsigned threads = context_threads(options->context);
     struct script script = {.profile = profile,
+                            .context = options->context,
                             .source_lines = options->source_lines,
                             .mark_incomplete = options->mark_incomplete};
     struct arena *arenas = memory_zero(threads, sizeof *arenas);
@@ -144,7 +146,7 @@ bool script_write(struct out *out, const struct profile *profile,
     event_places_make(&script);
     comms_make(&script);
     lines_make(&script, arenas, buffers, threads);
-    bool fine = out_in_order(out, script.in_order ? 1 : threads,
+    bool fine = out_in_order(out, options->context, script.in_order ? 1 : threads,
                              (profile->tree->samples.count + ROWS_CHUNK - 1) / ROWS_CHUNK,
                              rows_chunk, &script, error);
     for (unsigned i = 0; i < threads; i++) {

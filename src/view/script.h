@@ -47,6 +47,7 @@ struct script_row {
 
 struct script {
     const struct profile *profile;
+    const struct context *context;
     bool source_lines;
     bool mark_incomplete;
     struct script_layout *events; /* as many as the perfdata's */

@@ -370,15 +370,13 @@ static bool draw_slice(void *context, unsigned worker, size_t item, struct buffe
         d->number = i - 1; /* the root has a colour of its own */
         add_frame(d, place->node, place->x, node_width(d, place->node));
     }
-    progress("drawing", end, slices->places.count);
+    context_progress(d->options->context, "drawing", end, slices->places.count);
     return true;
 }
 
 /* A palette file's colours depend on which name came first. */
 static void draw_frames(const struct drawing *d, struct out *out) {
-    unsigned threads = d->options->map       ? 1
-                       : d->options->threads ? d->options->threads
-                                             : parallel_default();
+    unsigned threads = d->options->map ? 1 : context_threads(d->options->context);
     struct slices slices = {.drawings = memory_zero(threads, sizeof *slices.drawings)};
     find_places(d, &slices.places);
     for (unsigned i = 0; i < threads; i++) {
@@ -386,8 +384,8 @@ static void draw_frames(const struct drawing *d, struct out *out) {
         slices.drawings[i].pieces =
             memory_zero(strings_count(d->flame->strings) + 1, sizeof *d->pieces);
     }
-    out_in_order(out, threads, (slices.places.count + SLICE - 1) / SLICE, draw_slice, &slices,
-                 NULL);
+    out_in_order(out, d->options->context, threads, (slices.places.count + SLICE - 1) / SLICE,
+                 draw_slice, &slices, NULL);
     for (unsigned i = 0; i < threads; i++) {
         buffer_release(&slices.drawings[i].escaped);
         free(slices.drawings[i].pieces);

@@ -17,6 +17,7 @@
 /* ---- folded text -------------------------------------------------------------------------- */
 
 struct fold_options {
+    const struct context *context; /* or NULL */
     bool compat_inferno; /* sorted by stack instead of by line; stacks that weigh nothing are shown */
 };
 /* `a;b;c 12`, one line a stack, sorted bytewise; of a diff `a;b;c 10 12`, before and after. */
@@ -112,7 +113,7 @@ enum diff_shape {
 /* Zero-initialised is a good picture of everything; commands set min_width to SVG_MIN_WIDTH unless told. */
 #define SVG_MIN_WIDTH 0.01
 struct svg_options {
-    unsigned threads; /* 0: all there are */
+    const struct context *context; /* or NULL */
     const char *title;      /* NULL: "Flame Graph", or what the fields below make of it */
     const char *subtitle;   /* NULL: none */
     const char *notes;      /* the provenance comment after wick's own line; NULL: none */
@@ -157,7 +158,8 @@ void svg_write(struct out *out, const struct flame *flame, const struct svg_opti
  */
 struct categories;
 /* The built-in rules, after those of the file `path` if it is not NULL. NULL: *error names the line. */
-struct categories *categories_new(const char *path, struct error *error);
+struct categories *categories_new(const char *path, const struct context *context,
+                                  struct error *error);
 void categories_free(struct categories *categories);
 /* The category of a frame; the text lives as long as the categories. */
 struct text categories_of(const struct categories *categories, struct text function, struct text object,
@@ -223,7 +225,7 @@ bool html_write(struct out *out, const struct tree *tree, const struct naming *n
 /* ---- script text -------------------------------------------------------------------------- */
 
 struct script_options {
-    unsigned threads;
+    const struct context *context; /* or NULL */
     bool source_lines; /* file:line below each frame that has one */
     bool mark_incomplete; /* stacks without their root end in a frame [truncated] or [broken] */
     bool compat_perf; /* perf's bug, too: of what was written to a pipe, tracepoints' frames are names alone */

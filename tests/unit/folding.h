@@ -55,7 +55,8 @@ static inline void tree_done(struct tree *tree) {
 /* Reads `content`, folds it, and compares. */
 static inline void expect_fold_with(const char *format, const char *content, const char *expected,
                                     struct import_options import, struct naming_options naming) {
-    import.profile.threads = import.profile.threads ? import.profile.threads : 1;
+    const struct context one = {.threads = 1};
+    import.profile.context = import.profile.context ? import.profile.context : &one;
     import.profile.raw_addresses = naming.addresses;
     import.compat_inferno = naming.compat_inferno;
     naming.is_script_text = true;

@@ -160,7 +160,7 @@ static inline void build_release(struct build *build) {
 static inline bool build_open(struct file *file, const void *data, size_t size) {
     int fd = memfd_create("perf.data", MFD_CLOEXEC);
     bool fine = fd >= 0 && write(fd, data, size) == (ssize_t)size &&
-                file_open_descriptor(file, fd, "perf.data", NULL);
+                file_open_descriptor(file, fd, "perf.data", NULL, NULL);
     if (fd >= 0)
         close(fd);
     return fine;

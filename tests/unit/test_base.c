@@ -129,14 +129,14 @@ static void a_file_is_published_whole_or_not(void **state) {
     out_text(&out, TEXT("new"));
     out_discard(&out);
     struct file file;
-    assert_true(file_open(&file, path, &error));
+    assert_true(file_open(&file, path, NULL, &error));
     assert_true(text_equal(file_text(&file), TEXT("old")));
     file_close(&file);
     assert_true(out_open(&out, path, &error));
     for (int i = 0; i < 100000; i++)
         out_u64(&out, 7), out_char(&out, '\n');
     assert_true(out_commit(&out, &error));
-    assert_true(file_open(&file, path, &error));
+    assert_true(file_open(&file, path, NULL, &error));
     assert_int_equal(file.size, 200000);
     file_close(&file);
     unlink(path);
@@ -158,17 +158,17 @@ static void packed_files_are_read_as_they_are(void **state) {
     gz = gzopen(path, "ab"); /* a second member */
     gzwrite(gz, content, sizeof content - 1);
     gzclose(gz);
-    assert_true(file_open(&file, path, &error));
+    assert_true(file_open(&file, path, NULL, &error));
     assert_int_equal(file.size, 2 * (sizeof content - 1));
     file_close(&file);
     char packed[200];
     size_t size = ZSTD_compress(packed, sizeof packed, content, sizeof content - 1, 3);
     write_whole(path, packed, size);
-    assert_true(file_open(&file, path, &error));
+    assert_true(file_open(&file, path, NULL, &error));
     assert_true(text_equal(file_text(&file), text_of(content)));
     file_close(&file);
     write_whole(path, packed, size - 2);
-    assert_false(file_open(&file, path, &error));
+    assert_false(file_open(&file, path, NULL, &error));
     assert_non_null(strstr(error.message, "byte "));
     unlink(path);
 }
@@ -182,7 +182,7 @@ static void a_file_that_shrinks_is_noticed(void **state) {
     memset(zeroes, 'x', 1 << 16);
     write_whole(path, zeroes, 1 << 16);
     free(zeroes);
-    assert_true(file_open(&file, path, &error));
+    assert_true(file_open(&file, path, NULL, &error));
     assert_false(file_changed(&file, &error));
     assert_int_equal(truncate(path, 4096), 0);
     assert_int_equal(((volatile const uint8_t *)file.data)[60000], 0);
@@ -199,7 +199,7 @@ static void a_file_that_shrinks_a_little_is_noticed(void **state) {
     struct file file;
     const char *path = made_path("shrinks-a-little");
     write_whole(path, "some bytes", 10);
-    assert_true(file_open(&file, path, &error));
+    assert_true(file_open(&file, path, NULL, &error));
     assert_int_equal(truncate(path, 4), 0);
     assert_true(file_changed(&file, &error));
     file_close(&file);
@@ -217,7 +217,7 @@ static void a_watched_file_that_shrinks_is_noticed(void **state) {
     memset(content, 'x', size);
     write_whole(path, content, size);
     free(content);
-    assert_true(file_open(&file, path, &error)); /* the guard is up */
+    assert_true(file_open(&file, path, NULL, &error)); /* the guard is up */
     int descriptor = open(path, O_RDONLY);
     volatile uint8_t *mapped = mmap(NULL, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     assert_true(mapped != MAP_FAILED);
@@ -244,7 +244,7 @@ static void many_files_are_guarded(void **state) {
     const char *path = made_path("many");
     write_whole(path, "some bytes", 10);
     for (size_t i = 0; i < FILES; i++)
-        assert_true(file_open(&files[i], path, &error));
+        assert_true(file_open(&files[i], path, NULL, &error));
     assert_int_equal(truncate(path, 0), 0);
     for (size_t i = 0; i < FILES; i++) {
         assert_int_equal(*(volatile const uint8_t *)files[i].data, 0);
@@ -258,14 +258,14 @@ static void many_files_are_guarded(void **state) {
 static void only_files_and_pipes_are_opened(void **state) {
     struct error error;
     struct file file;
-    assert_false(file_open(&file, "/tmp", &error));
+    assert_false(file_open(&file, "/tmp", NULL, &error));
     assert_non_null(strstr(error.message, "is a directory"));
-    assert_false(file_open(&file, "/nonexistent", &error));
+    assert_false(file_open(&file, "/nonexistent", NULL, &error));
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(write(ends[1], "hello", 5), 5);
     close(ends[1]);
-    assert_true(file_open_descriptor(&file, ends[0], "pipe", &error));
+    assert_true(file_open_descriptor(&file, ends[0], "pipe", NULL, &error));
     assert_true(text_equal(file_text(&file), TEXT("hello")));
     file_close(&file);
     close(ends[0]);

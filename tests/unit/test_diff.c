@@ -61,11 +61,11 @@ static void expect_table_shown(const struct flame *flame) {
     struct file file;
     char path[] = "/tmp/wick-test-XXXXXX";
     close(mkstemp(path));
-    struct categories *categories = categories_new(NULL, &error);
+    struct categories *categories = categories_new(NULL, NULL, &error);
     struct report *report = report_of_flame(flame, categories, BY_FUNCTION);
     assert_true(out_open(&out, path, &error));
     report_write(&out, report, &(struct report_options){.format = REPORT_TEXT});
-    assert_true(out_commit(&out, &error) && file_open_raw(&file, path, &error));
+    assert_true(out_commit(&out, &error) && file_open_raw(&file, path, NULL, &error));
     assert_int_equal(text_find(file_text(&file), '\033'), SIZE_MAX);
     assert_int_not_equal(text_search(file_text(&file), TEXT("\\x1b[2Jb in all")), SIZE_MAX);
     file_close(&file);

@@ -96,7 +96,7 @@ static void test_filters(void **state) {
 }
 
 static void test_torn_lines(void **state) {
-    struct import_options options = {.profile.threads = 1};
+    struct import_options options = {.profile.context = &(struct context){.threads = 1}};
     struct tree *tree = read_text(
         "perf", TEXT("a 7 1.5: 1 cycles: \n\tf f (/a)\n\nnonsense\n\nmore nonsense\n"), &options);
     assert_int_equal(tree->notes.count, 1);
@@ -117,7 +117,7 @@ static void test_threads_agree(void **state) {
     for (int inferno = 0; inferno < 2; inferno++) {
         char *first = NULL;
         for (unsigned threads = 1; threads < 6; threads += 2) {
-            struct import_options options = {.profile.threads = threads, .compat_inferno = inferno};
+            struct import_options options = {.profile.context = &(struct context){.threads = threads}, .compat_inferno = inferno};
             struct naming_options names = {.compat_inferno = inferno, .is_script_text = true};
             struct tree *tree = read_text("perf", buffer_text(&text), &options);
             char *got = folded_tree(tree, &names, &(struct flame_options){0});
@@ -186,7 +186,7 @@ static void test_guess(void **state) {
 /* ---- joining ------------------------------------------------------------------------------ */
 
 static void test_join(void **state) {
-    struct import_options options = {.profile.threads = 1};
+    struct import_options options = {.profile.context = &(struct context){.threads = 1}};
     const char *text = "a 7 1.5: 1 cycles: \n\tf f (/a)\n\te g (/b)\n\n";
     struct tree *whole = read_text("perf", text_of(text), &options);
     struct tree *same = read_text("perf", text_of(text), &options);

@@ -113,7 +113,7 @@ static void test_skip_after(void **state) {
 }
 
 static void test_unknown_are_counted(void **state) {
-    struct import_options import = {.profile.threads = 1};
+    struct import_options import = {.profile.context = &(struct context){.threads = 1}};
     struct tree *tree =
         read_text("perf",
                   TEXT("c 7 1.5: 1 cycles: \n\t1 [unknown] ([unknown])\n\t1 f (/a)\n\n"

@@ -110,7 +110,7 @@ static uint32_t add_perfmap(struct objects *objects, int32_t pid) {
 static void golden_perfmap(void **state) {
     int32_t pid = NOBODY + getpid();
     struct file file;
-    assert_true(file_open(&file, DATA "overlaps.map", NULL));
+    assert_true(file_open(&file, DATA "overlaps.map", NULL, NULL));
     write_perfmap(pid, file_text(&file));
     file_close(&file);
     struct objects *objects = objects_with(true);

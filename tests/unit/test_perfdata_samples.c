@@ -303,7 +303,7 @@ static void check_recording(const char *name) {
     char path[512], line[1024];
     snprintf(path, sizeof path, "%s/fuzz/seeds/perfdata/%s.data", SOURCE_ROOT, name);
     struct opened o = {0};
-    assert_true(file_open(&o.file, path, &o.error));
+    assert_true(file_open(&o.file, path, NULL, &o.error));
     o.data = perfdata_open(&o.file, &(struct perfdata_options){.strict = true}, &o.error);
     assert_non_null(o.data);
     assert_text(o.data->arch, "x86_64");
@@ -337,7 +337,7 @@ static void test_recordings(void **state) {
 
 static void test_killed_recording(void **state) {
     struct opened o = {0};
-    assert_true(file_open(&o.file, SOURCE_ROOT "/fuzz/seeds/perfdata/killed.data", &o.error));
+    assert_true(file_open(&o.file, SOURCE_ROOT "/fuzz/seeds/perfdata/killed.data", NULL, &o.error));
     o.data = perfdata_open(&o.file, NULL, &o.error);
     assert_non_null(o.data);
     assert_true(o.data->is_cut);

@@ -236,10 +236,18 @@ static void test_limit(void **state) {
     struct build build = build_one(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP);
     struct buffer records = samples(7);
     put_packed(&build.data, &records, 4096, RECORD_COMPRESSED);
-    uint64_t limit = file_spool_limit;
-    file_spool_limit = 100;
-    fails(&build, "more than 100 bytes", NO_OFFSET);
-    file_spool_limit = limit;
+    struct buffer bytes = build_file(&build);
+    struct file file;
+    struct error error;
+    assert_true(build_open(&file, bytes.items, bytes.count));
+    const struct context tight = {.spool_limit = 100};
+    assert_null(perfdata_open(&file, &(struct perfdata_options){.context = &tight}, &error));
+    assert_non_null(strstr(error.message, "more than 100 bytes"));
+    struct perfdata *data = perfdata_open(&file, NULL, &error); /* another context, another limit */
+    assert_non_null(data);
+    perfdata_free(data);
+    file_close(&file);
+    buffer_release(&bytes);
     buffer_release(&records);
     build_release(&build);
 }

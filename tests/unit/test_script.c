@@ -16,8 +16,8 @@ static struct profile *read_profile(struct file *file, const char *name, unsigne
     snprintf(path, sizeof path, "%s/tests/unit/script/%s.data", SOURCE_ROOT, name);
     if (access(path, R_OK) != 0)
         snprintf(path, sizeof path, "%s/fuzz/seeds/perfdata/%s.data", SOURCE_ROOT, name);
-    assert_true(file_open(file, path, &error));
-    const struct profile_options options = {.threads = threads,
+    assert_true(file_open(file, path, NULL, &error));
+    const struct profile_options options = {.context = &(struct context){.threads = threads},
                                             .keep_samples = true,
                                             .all_events = true,
                                             .compat_perf = true,
@@ -41,7 +41,7 @@ static struct text print_script(const char *name, unsigned threads) {
     struct profile *profile = read_profile(&recording, name, threads);
     written_begin(&written);
     assert_true(
-        script_write(&written.out, profile, &(struct script_options){.threads = threads}, &error));
+        script_write(&written.out, profile, &(struct script_options){.context = &(struct context){.threads = threads}}, &error));
     text.data = written_end(&written, &text.length);
     profile_free(profile);
     file_close(&recording);
@@ -52,7 +52,7 @@ static void check(const char *name) {
     char path[512];
     struct file expected;
     snprintf(path, sizeof path, "%s/tests/unit/script/%s.txt", SOURCE_ROOT, name);
-    assert_true(file_open_raw(&expected, path, NULL));
+    assert_true(file_open_raw(&expected, path, NULL, NULL));
     for (unsigned threads = 1; threads <= 3; threads += 2) {
         struct text a = print_script(name, threads), b = file_text(&expected);
         size_t same = 0;
@@ -93,7 +93,7 @@ static void test_closed_early(void **state) {
     struct error error = {0};
     assert_true(out_open(&out, "/dev/null", &error));
     out.closed = true;
-    assert_true(script_write(&out, profile, &(struct script_options){.threads = 2}, &error));
+    assert_true(script_write(&out, profile, &(struct script_options){.context = &(struct context){.threads = 2}}, &error));
     assert_true(out_commit(&out, &error));
     profile_free(profile);
     file_close(&recording);

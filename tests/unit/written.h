@@ -32,7 +32,7 @@ static inline char *written_end(struct written *written, size_t *size) {
     struct error error;
     struct file file;
     assert_true(out_commit(&written->out, &error));
-    assert_true(file_open_raw(&file, written->path, &error));
+    assert_true(file_open_raw(&file, written->path, NULL, &error));
     char *text = memory_copy(file.data, file.size);
     if (size)
         *size = file.size;
