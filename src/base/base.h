@@ -211,8 +211,22 @@ uint32_t *radix_sort(const uint64_t *keys, size_t count);
 
 /* ---- hashing ------------------------------------------------------------------------------ */
 
+/*
+ * Hashes for tables in memory. They are keyed with a secret that differs from process to process, so that nobody can write a file whose
+ * names or addresses all fall into one slot. What is written out must not depend on them: use digests there.
+ */
+extern uint64_t hash_secret[2] __attribute__((visibility("hidden")));
 uint64_t hash_bytes(const void *data, size_t size); /* XXH3 */
 static inline uint64_t hash_mix(uint64_t a, uint64_t b) {
+    __uint128_t product = (__uint128_t)(a ^ hash_secret[0]) * (b ^ hash_secret[1]);
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+/* For tests: what would otherwise be random. Only while no index is in use. */
+void hash_set_seed(uint64_t seed);
+
+/* The same everywhere and always, for what is shown: colours, ids in a file. */
+uint64_t digest_bytes(const void *data, size_t size); /* XXH3 */
+static inline uint64_t digest_mix(uint64_t a, uint64_t b) {
     __uint128_t product = (__uint128_t)(a ^ 0x9E3779B97F4A7C15ull) * (b ^ 0xD6E8FEB86659FD93ull);
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }

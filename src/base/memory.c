@@ -8,7 +8,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -209,7 +211,30 @@ void buffer_release(struct buffer *buffer) {
 
 /* ---- hashing ---- */
 
+/* Random from before main() on. Until then, and in fuzzers, whose runs must repeat, they are what digests use. */
+uint64_t hash_secret[2] = {0x9E3779B97F4A7C15ull, 0xD6E8FEB86659FD93ull};
+
+void hash_set_seed(uint64_t seed) {
+    hash_secret[0] = digest_mix(seed, 1);
+    hash_secret[1] = digest_mix(seed, 2);
+}
+
+#ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+__attribute__((constructor)) static void hash_seed_randomly(void) {
+    uint64_t secret[2];
+    const void *given = (const void *)getauxval(AT_RANDOM);
+    if (getrandom(secret, sizeof secret, GRND_NONBLOCK) == sizeof secret)
+        memcpy(hash_secret, secret, sizeof hash_secret);
+    else if (given)
+        memcpy(hash_secret, given, sizeof hash_secret);
+}
+#endif
+
 uint64_t hash_bytes(const void *data, size_t size) {
+    return XXH3_64bits_withSeed(data, size, hash_secret[0]);
+}
+
+uint64_t digest_bytes(const void *data, size_t size) {
     return XXH3_64bits(data, size);
 }
 

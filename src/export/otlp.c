@@ -126,8 +126,8 @@ static void add_sample(struct otlp *t, const struct entry *entry) {
 
 /* Profiles have an id, which must not be the same for two: what is in them decides, and which one it is of several that are alike. */
 static void add_id(struct otlp *t, uint32_t measure) {
-    uint64_t low = hash_bytes(t->profile.items, t->profile.count) | 1;
-    uint64_t high = hash_mix(low, measure + 1);
+    uint64_t low = digest_bytes(t->profile.items, t->profile.count) | 1;
+    uint64_t high = digest_mix(low, measure + 1);
     buffer_put_u64(&t->sub, low);
     buffer_put_u64(&t->sub, high);
     put(&t->profile, PROFILE_ID, &t->sub);

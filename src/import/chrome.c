@@ -64,7 +64,7 @@ static bool id_value(struct chrome *c, int64_t *id) {
         number = buffer_text(&c->label);
         *id = text_to_double(number, &value) && fabs(value) < 9e18
                   ? (int64_t)value
-                  : (int64_t)(hash_bytes(number.data, number.length) >> 2);
+                  : (int64_t)(digest_bytes(number.data, number.length) >> 2);
         return true;
     }
     if (!json_number(&c->json, &number) || !text_to_double(number, &value) || fabs(value) > 9e18)

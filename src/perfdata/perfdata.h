@@ -321,7 +321,7 @@ static inline bool perfdata_next(struct perfdata *data, uint64_t *offset, struct
 
 /* The place of this id in the table, or of the empty slot where it would be. */
 static inline uint32_t perfdata_id_slot(const struct perfdata_ids *ids, uint64_t id) {
-    uint32_t slot = (uint32_t)(id * 0x9E3779B97F4A7C15ull >> 32) & ids->mask;
+    uint32_t slot = (uint32_t)(hash_mix(id, 0) >> 32) & ids->mask;
     while (ids->slots[slot].id != id && ids->slots[slot].event)
         slot = (slot + 1) & ids->mask;
     return slot;

@@ -390,7 +390,7 @@ static int64_t sys_getrandom(struct guest *g, const uint64_t *a) {
     if (!at)
         return -EFAULT;
     for (uint64_t i = 0; i < size; i++)
-        at[i] = (uint8_t)(hash_mix(0x77696b, g->random++) >> 32);
+        at[i] = (uint8_t)(digest_mix(0x77696b, g->random++) >> 32);
     return (int64_t)size;
 }
 

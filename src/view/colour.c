@@ -73,7 +73,7 @@ static uint32_t kinds_in_name(struct text name) {
 }
 
 static struct colour colour_wick(struct text name, struct text object, uint32_t kinds) {
-    uint64_t hash = hash_bytes(name.data, name.length);
+    uint64_t hash = digest_bytes(name.data, name.length);
     uint32_t place = (uint32_t)(hash & 0xff), tint = (uint32_t)(hash >> 8) & 0xff;
     kinds |= kinds_in_name(name);
     const struct family *family = kinds & KIND_UNKNOWN   ? &family_unknown
@@ -84,7 +84,7 @@ static struct colour colour_wick(struct text name, struct text object, uint32_t 
                                                          : &family_program;
     if (family == &family_library) {
         struct text file = without_folder(object);
-        place = (uint32_t)(hash_bytes(file.data, file.length) & 7) * 32 + place / 16;
+        place = (uint32_t)(digest_bytes(file.data, file.length) & 7) * 32 + place / 16;
     }
     struct colour white = {255, 255, 255};
     struct colour colour = colour_mix(family->from, family->to, place, 255);
@@ -93,7 +93,7 @@ static struct colour colour_wick(struct text name, struct text object, uint32_t 
 }
 
 static struct colour colour_waits(struct text name, uint32_t kinds) {
-    uint64_t hash = hash_bytes(name.data, name.length);
+    uint64_t hash = digest_bytes(name.data, name.length);
     kinds |= kinds_in_name(name);
     const struct family *family = kinds & KIND_WAKER     ? &family_waker
                                   : kinds & KIND_UNKNOWN ? &waits_unknown
@@ -198,7 +198,8 @@ struct colour colour_of_frame(const struct colouring *colouring, struct text nam
 
 struct colour colour_at_random(const struct colouring *colouring, struct text name, uint32_t kinds,
                                uint64_t number) {
-    uint64_t first = hash_mix(number, 1), second = hash_mix(number, 2), third = hash_mix(number, 3);
+    uint64_t first = digest_mix(number, 1), second = digest_mix(number, 2),
+             third = digest_mix(number, 3);
     struct draw draw = {(float)((double)first / 0x1p64), (float)((double)second / 0x1p64),
                         (float)((double)third / 0x1p64)};
     return colour_of_draw(palette_by_meaning(colouring->palette, name, kinds), draw);

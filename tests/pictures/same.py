@@ -1,4 +1,4 @@
-"""Same input, same bytes: every output there is, with any number of threads, in any locale, time zone and year."""
+"""Same input, same bytes: every output there is, with any number of threads, in any locale, time zone and year, whatever hashes are keyed with."""
 import os
 import shutil
 import subprocess
@@ -23,6 +23,13 @@ int clock_gettime(clockid_t clock, struct timespec *to) {
     to->tv_sec += ahead;
     return status;
 }
+"""
+SEED = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+/* The same bytes for everybody: hashes are keyed with them. */
+ssize_t getrandom(void *to, size_t size, unsigned flags) { memset(to, atoi(getenv("SEED")), size); return (ssize_t)size; }
 """
 GUEST = "static int sum(int n) { return n ? n + sum(n - 1) : 0; }\nint main(int count, char **words) { return sum(20 + count) & 1 && words == 0; }\n"
 
@@ -92,7 +99,17 @@ def clock_made():
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", write("clock.c", CLOCK), "-o", library, "-ldl"], check=True)
     year = [int(subprocess.run(["date", "+%Y"], env=dict(os.environ, **more), capture_output=True, text=True).stdout) for more in ({}, {"LD_PRELOAD": library})]
     assert year[1] - year[0] in (11, 12), f"{year}: the clock was not set"
+    return preloaded(library)
+
+
+def preloaded(library):
     return {"LD_PRELOAD": library, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+
+
+def seed_made():
+    library = os.path.join(WORK, "seed.so")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", write("seed.c", SEED), "-o", library], check=True)
+    return preloaded(library)
 
 
 def surroundings():
@@ -105,6 +122,8 @@ def surroundings():
         if env:
             yield f"-j 3 in {name}", {**env, "TZ": "America/St_Johns"}, "3"
     yield "-j 2 in another year", clock_made(), "2"
+    for seed in ("1",) if SANITIZED else ("1", "254"):
+        yield f"-j 2 with hashes keyed by {seed}", {**seed_made(), "SEED": seed}, "2"
 
 
 def run(command, takes_jobs, jobs, env):
