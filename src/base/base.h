@@ -334,6 +334,7 @@ struct note {
     uint64_t count;
     uint64_t where; /* of the example: an offset, a line, or 0; the smallest is kept */
     char *example;  /* or NULL */
+    struct note_kind *own; /* the kind, where it was read from a file and belongs to this note; else NULL */
 };
 struct notes {
     struct note *items;
@@ -343,6 +344,9 @@ struct notes {
 void notes_add(struct notes *notes, const struct note_kind *kind, uint64_t count, uint64_t where,
                const char *example, ...) PRINTF_LIKE(5, 6); /* example may be NULL */
 void notes_merge(struct notes *into, const struct notes *from);
+/* Add a note that was read from a file: its kind is copied, as notes_merge() copies it from note to note. `example` may be NULL. */
+void notes_add_copied(struct notes *notes, const struct note_kind *kind, uint64_t count, uint64_t where,
+                      const char *example);
 void notes_sort(struct notes *notes); /* by name: call before showing */
 void notes_drop(struct notes *notes, const char *name); /* the note of that kind, if there is one */
 /* Such a sentence with its count, of anything: "# file{ was|s were} empty". */

@@ -22,17 +22,38 @@ static struct note *notes_get(struct notes *notes, const struct note_kind *kind)
     return &notes->items[notes->count - 1];
 }
 
-/* Of another's notes: what it is added to. */
+/* A kind and its texts in one piece of memory. */
+static struct note_kind *kind_copy(const struct note_kind *kind) {
+    size_t name = strlen(kind->name) + 1, sentence = strlen(kind->sentence) + 1;
+    struct note_kind *copy = memory_alloc(sizeof *copy + name + sentence);
+    char *texts = (char *)(copy + 1);
+    memcpy(texts, kind->name, name);
+    memcpy(texts + name, kind->sentence, sentence);
+    *copy = (struct note_kind){.name = texts, .sentence = texts + name, .apart = kind->apart};
+    return copy;
+}
+
+static bool note_is_like(const struct note *note, const struct note *other) {
+    return strcmp(note->kind->name, other->kind->name) == 0 &&
+           strcmp(note->example ? note->example : "", other->example ? other->example : "") == 0;
+}
+
+/* Return the note that another set's note is added to. */
 static struct note *notes_get_like(struct notes *notes, const struct note *other) {
-    if (!other->kind->apart)
-        return notes_get(notes, other->kind);
-    for (size_t i = 0; i < notes->count; i++) {
-        struct note *note = &notes->items[i];
-        if (note->kind == other->kind && strcmp(note->example, other->example) == 0)
-            return note;
-    }
-    vector_push(notes, ((struct note){.kind = other->kind, .where = UINT64_MAX}));
+    struct note *found = other->kind->apart ? NULL : notes_find(notes, other->kind);
+    for (size_t i = 0; i < notes->count && other->kind->apart && !found; i++)
+        if (note_is_like(&notes->items[i], other))
+            found = &notes->items[i];
+    if (found)
+        return found;
+    struct note_kind *own = other->own ? kind_copy(other->kind) : NULL;
+    vector_push(notes, ((struct note){.kind = own ? own : other->kind, .where = UINT64_MAX, .own = own}));
     return &notes->items[notes->count - 1];
+}
+
+static void note_release(struct note *note) {
+    free(note->example);
+    free(note->own);
 }
 
 /* The first example in the order of the input wins; of two at one place, the smaller text: any order of adding
@@ -72,6 +93,17 @@ void notes_merge(struct notes *into, const struct notes *from) {
     }
 }
 
+void notes_add_copied(struct notes *notes, const struct note_kind *kind, uint64_t count,
+                      uint64_t where, const char *example) {
+    struct note_kind mark = *kind;
+    struct note other = {.kind = &mark,
+                         .count = count,
+                         .where = where,
+                         .example = (char *)(uintptr_t)example,
+                         .own = &mark};
+    notes_merge(notes, &(struct notes){.items = &other, .count = 1});
+}
+
 static int note_order(const void *a, const void *b) {
     const struct note *x = a, *y = b;
     int order = strcmp(x->kind->name, y->kind->name);
@@ -87,7 +119,7 @@ void notes_drop(struct notes *notes, const char *name) {
     size_t kept = 0;
     for (size_t i = 0; i < notes->count; i++) {
         if (strcmp(notes->items[i].kind->name, name) == 0)
-            free(notes->items[i].example);
+            note_release(&notes->items[i]);
         else
             notes->items[kept++] = notes->items[i];
     }
@@ -112,7 +144,10 @@ void counted_print(struct buffer *buffer, const char *sentence, uint64_t count) 
 }
 
 void note_print(const struct note *note, struct buffer *buffer) {
-    counted_print(buffer, note->kind->sentence, note->count);
+    struct buffer sentence = {0};
+    counted_print(&sentence, note->kind->sentence, note->count);
+    buffer_add_shown(buffer, buffer_text(&sentence)); /* it may have been read from a file */
+    buffer_release(&sentence);
     if (note->example) {
         buffer_add(buffer, TEXT(" ("));
         buffer_add_shown(buffer, text_of(note->example));
@@ -122,6 +157,6 @@ void note_print(const struct note *note, struct buffer *buffer) {
 
 void notes_release(struct notes *notes) {
     for (size_t i = 0; i < notes->count; i++)
-        free(notes->items[i].example);
+        note_release(&notes->items[i]);
     vector_release(notes);
 }
