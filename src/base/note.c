@@ -47,7 +47,8 @@ static struct note *notes_get_like(struct notes *notes, const struct note *other
     if (found)
         return found;
     struct note_kind *own = other->own ? kind_copy(other->kind) : NULL;
-    vector_push(notes, ((struct note){.kind = own ? own : other->kind, .where = UINT64_MAX, .own = own}));
+    vector_push(notes,
+                ((struct note){.kind = own ? own : other->kind, .where = UINT64_MAX, .own = own}));
     return &notes->items[notes->count - 1];
 }
 

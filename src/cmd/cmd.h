@@ -187,6 +187,7 @@ int command_record(int argc, char **argv);
 int command_diff(int argc, char **argv);
 int command_export(int argc, char **argv);
 int command_report(int argc, char **argv);
+int command_save(int argc, char **argv);
 int command_trace(int argc, char **argv);
 int command_enrich(int argc, char **argv);
 

@@ -23,6 +23,7 @@ static const struct command commands[] = {
     {"script", "the text `perf script` would print", command_script},
     {"diff", "what changed between two profiles, as a picture or text", command_diff},
     {"report", "tables of cost by function, object, category, thread", command_report},
+    {"save", "one file with all a profile needs, for every other command", command_save},
     {"export", "a profile for other tools: speedscope, pprof, Firefox Profiler, …", command_export},
     {"trace", "exact instruction counts of a guest program", command_trace, .gentle = true},
     {"enrich", "addresses of wick trace --raw to inlined names and lines", command_enrich},

@@ -201,7 +201,7 @@ typedef struct flame *flame_maker(const struct tree *tree, const struct naming *
                                   const struct flame_options *options, struct error *error);
 
 struct naming *make_naming(const struct source *source, struct notes *notes) {
-    request.naming.is_script_text = source->profile == NULL;
+    request.naming.is_script_text = !source->tree->recorded;
     struct naming *naming = naming_of_tree(source->tree, &request.naming);
     notes_merge(notes, &source->tree->notes);
     naming_notes(source->tree, naming, notes);

@@ -18,7 +18,8 @@ const struct import_format *const import_formats[] = {
     &format_faulthandler, &format_chrome,
     &format_perf_sched,   &format_recursive,
     &format_svg,          &format_async_profiler,
-    &format_offcputime,   NULL,
+    &format_offcputime,   &format_wick,
+    NULL,
 };
 
 /* What a format may look at, up to the end of a line; stacks of C++ names make lines longer than the first number. */

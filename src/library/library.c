@@ -93,7 +93,7 @@ static void number_frames(struct wick *wick) {
 static bool name_all(struct wick *wick, const struct wick_options *o, struct error *error) {
     struct naming_options naming = {.no_comm = o->no_comm,
                                     .source_lines = o->source_lines,
-                                    .is_script_text = !wick->source.profile};
+                                    .is_script_text = !wick->source.tree->recorded};
     struct flame_options flame = {.by_samples = o->by_samples, .keep_empty = true};
     const struct tree *tree = wick->source.tree;
     wick->naming = naming_of_tree(tree, &naming);
@@ -261,7 +261,7 @@ static const struct export_format *find_format(const char *name, const char *pat
 static bool write_format(struct writing *w, const struct wick *wick,
                          const struct export_format *format, const char *title) {
     const struct source *source = &wick->source;
-    struct naming_options names = {.no_comm = true, .is_script_text = !source->profile};
+    struct naming_options names = {.no_comm = true, .is_script_text = !source->tree->recorded};
     struct flame_options shape = {.by_samples = wick->by_samples};
     struct export_options options = {.shape = &shape,
                                      .title = title ? title : export_title(source->files[0].path),

@@ -99,6 +99,7 @@ struct profile *profile_read(const struct file *file, const struct profile_optio
     struct profile *profile = memory_zero(1, sizeof *profile);
     profile->tree = tree_new();
     profile->tree->keep_samples = options->keep_samples;
+    profile->tree->recorded = true;
     profile->data = perfdata_open(file, &data_options, error);
     bool fine = profile->data != NULL;
     if (fine) {

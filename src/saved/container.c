@@ -23,7 +23,8 @@ bool saved_is(struct text beginning) {
 
 static uint64_t may_unpack_to(uint64_t stored) {
     uint64_t grown;
-    return checked_multiply(stored, GROWTH_MOST, &grown) ? saturating_add(grown, GROWTH_FREE) : UINT64_MAX;
+    return checked_multiply(stored, GROWTH_MOST, &grown) ? saturating_add(grown, GROWTH_FREE)
+                                                         : UINT64_MAX;
 }
 
 static uint64_t head_checksum(struct text head) {
@@ -41,24 +42,29 @@ static uint64_t head_checksum(struct text head) {
 /* ---- reading ---- */
 
 static bool is_known(uint32_t tag) {
-    static const uint32_t known[] = {SECTION_META,    SECTION_STRINGS, SECTION_OBJECTS,   SECTION_EVENTS,
-                                     SECTION_THREADS, SECTION_LABELS,   SECTION_SERIES,  SECTION_LOCATIONS, SECTION_FRAMES,
-                                     SECTION_NODES,   SECTION_CELLS,   SECTION_SAMPLES,   SECTION_NOTES};
+    static const uint32_t known[] = {
+        SECTION_META,   SECTION_STRINGS, SECTION_OBJECTS,   SECTION_EVENTS, SECTION_THREADS,
+        SECTION_LABELS, SECTION_SERIES,  SECTION_LOCATIONS, SECTION_FRAMES, SECTION_NODES,
+        SECTION_CELLS,  SECTION_SAMPLES, SECTION_NOTES};
     for (size_t i = 0; i < COUNT_OF(known); i++)
         if (known[i] == tag)
             return true;
     return false;
 }
 
-static bool check_section(const struct container *c, const struct section *s, uint64_t at, struct error *error) {
+static bool check_section(const struct container *c, const struct section *s, uint64_t at,
+                          struct error *error) {
     uint64_t end;
     if (!checked_add(s->offset, s->stored, &end) || end > c->content.length)
-        return error_at(error, c->path, at, "a section lies outside of the file, which may be cut short");
+        return error_at(error, c->path, at,
+                        "a section lies outside of the file, which may be cut short");
     if (!(s->flags & SECTION_PACKED) ? s->plain != s->stored : s->plain > may_unpack_to(s->stored))
-        return error_at(error, c->path, at, "a section of %llu bytes can't unpack to %llu", (unsigned long long)s->stored,
-                        (unsigned long long)s->plain);
+        return error_at(error, c->path, at, "a section of %llu bytes can't unpack to %llu",
+                        (unsigned long long)s->stored, (unsigned long long)s->plain);
     if (s->flags & SECTION_NEEDED && !is_known(s->tag))
-        return error_at(error, c->path, at, "this profile needs a newer wick: it has a section that this one does not know");
+        return error_at(
+            error, c->path, at,
+            "this profile needs a newer wick: it has a section that this one does not know");
     return true;
 }
 
@@ -79,21 +85,27 @@ static bool read_table(struct container *c, uint32_t count, struct error *error)
     return true;
 }
 
-bool container_open(struct container *c, struct text content, const char *path, struct error *error) {
+bool container_open(struct container *c, struct text content, const char *path,
+                    struct error *error) {
     *c = (struct container){.content = content, .path = path};
     if (!saved_is(content) || content.length < SAVED_HEADER)
         return error_at(error, path, 0, "not a whole .wick file");
     unsigned major = load_u16(content.data + 8), minor = load_u16(content.data + 10);
     if (major > SAVED_MAJOR)
-        return error_at(error, path, 8, "this profile is of version %u.%u of the format, and this wick reads up to %d: use a newer wick", major,
-                        minor, SAVED_MAJOR);
+        return error_at(error, path, 8,
+                        "this profile is of version %u.%u of the format, and this wick reads up to "
+                        "%d: use a newer wick",
+                        major, minor, SAVED_MAJOR);
     uint32_t count = load_u32(content.data + 12);
     uint64_t size = load_u64(content.data + 16);
     if (size != content.length)
-        return error_at(error, path, 16, "the file has %zu bytes and was written with %llu", content.length, (unsigned long long)size);
-    if (count > SAVED_SECTIONS_MOST || SAVED_HEADER + (uint64_t)count * SAVED_ENTRY > content.length)
+        return error_at(error, path, 16, "the file has %zu bytes and was written with %llu",
+                        content.length, (unsigned long long)size);
+    if (count > SAVED_SECTIONS_MOST ||
+        SAVED_HEADER + (uint64_t)count * SAVED_ENTRY > content.length)
         return error_at(error, path, 12, "a table of %u sections can't be right", count);
-    if (head_checksum(text_upto(content, SAVED_HEADER + (size_t)count * SAVED_ENTRY)) != load_u64(content.data + CHECKSUM_AT))
+    if (head_checksum(text_upto(content, SAVED_HEADER + (size_t)count * SAVED_ENTRY)) !=
+        load_u64(content.data + CHECKSUM_AT))
         return error_at(error, path, CHECKSUM_AT, "the header is damaged: its checksum is wrong");
     return read_table(c, count, error);
 }
@@ -102,7 +114,8 @@ void container_release(struct container *c) {
     vector_release(&c->sections);
 }
 
-static bool unpack(const struct container *c, const struct section *s, struct buffer *plain, struct error *error) {
+static bool unpack(const struct container *c, const struct section *s, struct buffer *plain,
+                   struct error *error) {
     const char *stored = c->content.data + s->offset;
     if (XXH3_64bits(stored, s->stored) != s->checksum)
         return error_at(error, c->path, s->offset, "a section is damaged: its checksum is wrong");
@@ -117,7 +130,8 @@ static bool unpack(const struct container *c, const struct section *s, struct bu
            error_at(error, c->path, s->offset, "a section does not unpack to its size");
 }
 
-bool container_rows(const struct container *c, uint32_t tag, struct buffer *plain, struct rows *rows, struct error *error) {
+bool container_rows(const struct container *c, uint32_t tag, struct buffer *plain,
+                    struct rows *rows, struct error *error) {
     *rows = (struct rows){.path = c->path};
     plain->count = 0;
     for (size_t i = 0; i < c->sections.count; i++) {

@@ -35,6 +35,9 @@ enum saved_tag {
     SECTION_NOTES = SAVED_TAG('N', 'O', 'T', 'E'),
 };
 
+/* The first column of SECTION_META, which has one row. */
+enum { META_RECORDED = 1 };
+
 enum saved_flag {
     SECTION_PACKED = 1, /* by zstd */
     SECTION_NEEDED = 2, /* a reader that does not know it must refuse the file */

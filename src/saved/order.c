@@ -41,11 +41,12 @@ uint32_t order_string(const struct order *o, uint32_t id) {
 /* ---- numbering ---- */
 
 /* Put the chosen ids in order and number them from 1 on. */
-static void number(struct numbering *n, size_t count, int (*compare)(const void *, const void *, void *),
-                   const void *context) {
+static void number(struct numbering *n, size_t count,
+                   int (*compare)(const void *, const void *, void *), const void *context) {
     n->numbers = memory_zero(count, sizeof *n->numbers);
     if (n->items.count > 1)
-        qsort_r(n->items.items, n->items.count, sizeof *n->items.items, compare, (void *)(uintptr_t)context);
+        qsort_r(n->items.items, n->items.count, sizeof *n->items.items, compare,
+                (void *)(uintptr_t)context);
     for (size_t i = 0; i < n->items.count; i++)
         n->numbers[n->items.items[i]] = (uint32_t)i + 1;
 }
@@ -130,10 +131,12 @@ static int compare_locations(const void *a, const void *b, void *context) {
 static bool *wanted_nodes(const struct tree *tree) {
     bool *wanted = memory_zero(tree->nodes.count, sizeof *wanted);
     for (size_t i = 1; i < tree->cells.count; i++)
-        for (uint32_t at = tree->cells.items[i].node; at && !wanted[at]; at = tree->nodes.items[at].parent)
+        for (uint32_t at = tree->cells.items[i].node; at && !wanted[at];
+             at = tree->nodes.items[at].parent)
             wanted[at] = true;
     for (size_t i = 0; i < tree->samples.count; i++)
-        for (uint32_t at = tree->samples.items[i].node; at && !wanted[at]; at = tree->nodes.items[at].parent)
+        for (uint32_t at = tree->samples.items[i].node; at && !wanted[at];
+             at = tree->nodes.items[at].parent)
             wanted[at] = true;
     return wanted;
 }
@@ -147,7 +150,8 @@ static void choose(struct numbering *n, const bool *wanted, size_t count) {
 static void choose_locations(struct order *o, const bool *wanted) {
     const struct tree *tree = o->tree;
     size_t objects = tree->objects ? objects_count(tree->objects) + 1 : 1;
-    bool *used = memory_zero(tree->locations.count, sizeof *used), *held = memory_zero(objects, sizeof *held);
+    bool *used = memory_zero(tree->locations.count, sizeof *used),
+         *held = memory_zero(objects, sizeof *held);
     for (size_t i = 1; i < tree->nodes.count; i++)
         used[tree->nodes.items[i].location] |= wanted[i];
     choose(&o->locations, used, tree->locations.count);
@@ -178,7 +182,8 @@ static void add_labels(struct order *o, uint32_t labels) {
 
 static void choose_series(struct order *o) {
     const struct tree *tree = o->tree;
-    bool *used = memory_zero(tree->series.count, sizeof *used), *held = memory_zero(tree->threads.count, sizeof *held);
+    bool *used = memory_zero(tree->series.count, sizeof *used),
+         *held = memory_zero(tree->threads.count, sizeof *held);
     bool *sets = memory_zero(tree->label_sets.count + 1, sizeof *sets);
     for (size_t i = 1; i < tree->cells.count; i++)
         used[tree->cells.items[i].series] = true;
@@ -285,7 +290,8 @@ static void order_nodes(struct order *o, const bool *wanted) {
     for (size_t i = 1; i < tree->nodes.count; i++) {
         const struct node *node = &tree->nodes.items[i];
         if (wanted[i])
-            o->nodes[i] = join_node(&j, o->nodes[node->parent], o->locations.numbers[node->location]);
+            o->nodes[i] =
+                join_node(&j, o->nodes[node->parent], o->locations.numbers[node->location]);
     }
     link_children(&j, o->locations.items.count + 1);
     uint32_t *numbers = memory_zero(j.nodes.count, sizeof *numbers);
@@ -317,8 +323,8 @@ static void order_cells(struct order *o) {
             last->samples += cell->samples;
             last->weight += cell->weight;
         } else {
-            vector_push(&o->cells,
-                        ((struct cell){(uint32_t)(key >> 32), (uint32_t)key, cell->samples, cell->weight}));
+            vector_push(&o->cells, ((struct cell){(uint32_t)(key >> 32), (uint32_t)key,
+                                                  cell->samples, cell->weight}));
         }
     }
     free(keys);
@@ -336,7 +342,8 @@ void order_init(struct order *o, const struct tree *tree) {
     for (uint32_t i = 1; i <= strings_count(o->strings); i++)
         vector_push(&o->ranks.items, i);
     number(&o->ranks, strings_count(o->strings) + 1, compare_strings, o->strings);
-    number(&o->objects, tree->objects ? objects_count(tree->objects) + 1 : 1, compare_objects, tree->objects);
+    number(&o->objects, tree->objects ? objects_count(tree->objects) + 1 : 1, compare_objects,
+           tree->objects);
     number(&o->threads, tree->threads.count, compare_threads, tree);
     number(&o->labels, tree->label_sets.count + 1, compare_labels, o);
     number(&o->series, tree->series.count, compare_series, o);

@@ -16,10 +16,12 @@ struct reader {
     struct tree *tree;
     struct error *error;
     struct buffer plain; /* of the section at hand */
-    uint32_t string_count, object_count, thread_count, label_count, series_count, location_count, node_count;
-    uint32_t *strings, *objects, *threads, *labels, *series, *locations; /* by the file's numbers: the tree's */
-    bool *chosen;                                               /* by the file's series: it passes the filter */
-    struct text *texts;                                         /* by the file's strings: in the tree */
+    uint32_t string_count, object_count, thread_count, label_count, series_count, location_count,
+        node_count;
+    uint32_t *strings, *objects, *threads, *labels, *series,
+        *locations;     /* by the file's numbers: the tree's */
+    bool *chosen;       /* by the file's series: it passes the filter */
+    struct text *texts; /* by the file's strings: in the tree */
 };
 
 /* ---- checks ---- */
@@ -41,6 +43,17 @@ static bool within(const uint8_t *column, uint64_t count, uint32_t most) {
 }
 
 /* ---- strings, objects, events, threads ---- */
+
+static bool read_meta(struct reader *r) {
+    struct rows rows;
+    if (!begin(r, SECTION_META, &rows, "metadata"))
+        return false;
+    const uint8_t *flags = rows_column(&rows, 4);
+    if (rows.short_of || rows.count != 1)
+        return rows_error(&rows, r->error, "metadata");
+    r->tree->recorded = column_u32(flags, 0) & META_RECORDED;
+    return true;
+}
 
 static bool read_strings(struct reader *r) {
     struct rows rows;
@@ -67,11 +80,12 @@ static bool read_objects(struct reader *r) {
     struct rows rows;
     if (!begin(r, SECTION_OBJECTS, &rows, "objects"))
         return false;
-    const uint8_t *kinds = rows_column(&rows, 4), *paths = rows_column(&rows, 4), *pids = rows_column(&rows, 4);
+    const uint8_t *kinds = rows_column(&rows, 4), *paths = rows_column(&rows, 4),
+                  *pids = rows_column(&rows, 4);
     const uint8_t *starts = rows_column(&rows, 8), *sizes = rows_column(&rows, 8);
     const uint8_t *id_sizes = rows_column(&rows, 4), *ids = rows_column(&rows, BUILD_ID_MAX);
-    if (rows.short_of || !within(kinds, rows.count, OBJECT_NAME) || !within(paths, rows.count, r->string_count) ||
-        !within(id_sizes, rows.count, BUILD_ID_MAX))
+    if (rows.short_of || !within(kinds, rows.count, OBJECT_NAME) ||
+        !within(paths, rows.count, r->string_count) || !within(id_sizes, rows.count, BUILD_ID_MAX))
         return rows_error(&rows, r->error, "objects");
     r->object_count = (uint32_t)rows.count;
     r->objects = memory_zero(rows.count + 1, sizeof *r->objects);
@@ -96,11 +110,13 @@ static bool read_events(struct reader *r) {
         return false;
     const uint8_t *names = rows_column(&rows, 4), *units = rows_column(&rows, 4);
     const uint8_t *kinds = rows_column(&rows, 4), *chains = rows_column(&rows, 4);
-    if (rows.short_of || !within(names, rows.count, r->string_count) || !within(units, rows.count, r->string_count) ||
-        !within(kinds, rows.count, EVENT_BEFORE) || !within(chains, rows.count, 1))
+    if (rows.short_of || !within(names, rows.count, r->string_count) ||
+        !within(units, rows.count, r->string_count) || !within(kinds, rows.count, EVENT_BEFORE) ||
+        !within(chains, rows.count, 1))
         return rows_error(&rows, r->error, "events");
     for (size_t i = 0; i < rows.count; i++) {
-        uint32_t id = tree_add_event(r->tree, r->texts[column_u32(names, i)], r->texts[column_u32(units, i)], column_u32(kinds, i));
+        uint32_t id = tree_add_event(r->tree, r->texts[column_u32(names, i)],
+                                     r->texts[column_u32(units, i)], column_u32(kinds, i));
         r->tree->events.items[id].chains = column_u32(chains, i);
     }
     return true;
@@ -111,7 +127,8 @@ static bool read_threads(struct reader *r) {
     if (!begin(r, SECTION_THREADS, &rows, "threads"))
         return false;
     const uint8_t *pids = rows_column(&rows, 4), *tids = rows_column(&rows, 4);
-    const uint8_t *starts = rows_column(&rows, 8), *ends = rows_column(&rows, 8), *unnamed = rows_column(&rows, 4);
+    const uint8_t *starts = rows_column(&rows, 8), *ends = rows_column(&rows, 8),
+                  *unnamed = rows_column(&rows, 4);
     if (rows.short_of || !within(unnamed, rows.count, 1))
         return rows_error(&rows, r->error, "threads");
     r->thread_count = (uint32_t)rows.count;
@@ -169,13 +186,15 @@ static bool series_passes(const struct reader *r, const struct series *series) {
     const struct thread *thread = &tree->threads.items[series->thread];
     filter.cpu_count = 0;
     filter.has_time = false;
-    if (filter.event_count && !filter_event(&filter, strings_get(tree->strings, tree->events.items[series->event].name)))
+    if (filter.event_count &&
+        !filter_event(&filter, strings_get(tree->strings, tree->events.items[series->event].name)))
         return false;
     struct buffer comm = {0};
     if (series->comm || series->thread)
         tree_add_comm(tree, series, &comm);
-    bool passes = filter_sample(&filter, series->thread ? thread->pid : -1, series->thread ? thread->tid : -1,
-                                buffer_text(&comm), UINT32_MAX, 0);
+    bool passes =
+        filter_sample(&filter, series->thread ? thread->pid : -1, series->thread ? thread->tid : -1,
+                      buffer_text(&comm), UINT32_MAX, 0);
     buffer_release(&comm);
     return passes;
 }
@@ -184,12 +203,15 @@ static bool read_series(struct reader *r) {
     struct rows rows;
     if (!begin(r, SECTION_SERIES, &rows, "series"))
         return false;
-    const uint8_t *events = rows_column(&rows, 4), *threads = rows_column(&rows, 4), *comms = rows_column(&rows, 4);
-    const uint8_t *states = rows_column(&rows, 4), *endings = rows_column(&rows, 4), *labels = rows_column(&rows, 4);
+    const uint8_t *events = rows_column(&rows, 4), *threads = rows_column(&rows, 4),
+                  *comms = rows_column(&rows, 4);
+    const uint8_t *states = rows_column(&rows, 4), *endings = rows_column(&rows, 4),
+                  *labels = rows_column(&rows, 4);
     if (rows.short_of || !within(events, rows.count, (uint32_t)r->tree->events.count - 1) ||
-        !within(threads, rows.count, r->thread_count) || !within(comms, rows.count, r->string_count) ||
-        !within(states, rows.count, STATE_PREEMPTED) || !within(endings, rows.count, ENDING_UNKNOWN) ||
-        !within(labels, rows.count, r->label_count))
+        !within(threads, rows.count, r->thread_count) ||
+        !within(comms, rows.count, r->string_count) ||
+        !within(states, rows.count, STATE_PREEMPTED) ||
+        !within(endings, rows.count, ENDING_UNKNOWN) || !within(labels, rows.count, r->label_count))
         return rows_error(&rows, r->error, "series");
     r->series_count = (uint32_t)rows.count;
     r->series = memory_zero(rows.count + 1, sizeof *r->series);
@@ -216,8 +238,10 @@ static bool read_frames(struct reader *r, const uint32_t *counts) {
     struct rows rows;
     if (!begin(r, SECTION_FRAMES, &rows, "frames"))
         return false;
-    const uint8_t *names = rows_column(&rows, 4), *files = rows_column(&rows, 4), *lines = rows_column(&rows, 4);
-    const uint8_t *columns = rows_column(&rows, 4), *offsets = rows_column(&rows, 8), *inlined = rows_column(&rows, 4);
+    const uint8_t *names = rows_column(&rows, 4), *files = rows_column(&rows, 4),
+                  *lines = rows_column(&rows, 4);
+    const uint8_t *columns = rows_column(&rows, 4), *offsets = rows_column(&rows, 8),
+                  *inlined = rows_column(&rows, 4);
     uint64_t sum = 0;
     for (uint32_t i = 1; i <= r->location_count; i++)
         sum += counts[i];
@@ -227,7 +251,8 @@ static bool read_frames(struct reader *r, const uint32_t *counts) {
     size_t at = 0;
     for (uint32_t i = 1; i <= r->location_count; at += counts[i++]) {
         struct location *location = &r->tree->locations.items[r->locations[i]];
-        if (location->frame_count || !counts[i]) /* of two locations that are equal, the first has them */
+        if (location->frame_count ||
+            !counts[i]) /* of two locations that are equal, the first has them */
             continue;
         location->first_frame = (uint32_t)r->tree->frames.count;
         location->frame_count = r->options->no_inline ? 1 : counts[i];
@@ -251,9 +276,12 @@ static bool read_locations(struct reader *r) {
     struct rows rows;
     if (!begin(r, SECTION_LOCATIONS, &rows, "locations"))
         return false;
-    const uint8_t *addresses = rows_column(&rows, 8), *raws = rows_column(&rows, 8), *objects = rows_column(&rows, 4);
-    const uint8_t *names = rows_column(&rows, 4), *kinds = rows_column(&rows, 4), *frames = rows_column(&rows, 4);
-    if (rows.short_of || !within(objects, rows.count, r->object_count) || !within(names, rows.count, r->string_count))
+    const uint8_t *addresses = rows_column(&rows, 8), *raws = rows_column(&rows, 8),
+                  *objects = rows_column(&rows, 4);
+    const uint8_t *names = rows_column(&rows, 4), *kinds = rows_column(&rows, 4),
+                  *frames = rows_column(&rows, 4);
+    if (rows.short_of || !within(objects, rows.count, r->object_count) ||
+        !within(names, rows.count, r->string_count))
         return rows_error(&rows, r->error, "locations");
     r->location_count = (uint32_t)rows.count;
     r->locations = memory_zero(rows.count + 1, sizeof *r->locations);
@@ -311,7 +339,9 @@ static bool read_cells(struct reader *r) {
     vector_reserve(&r->tree->cells, rows.count + 1);
     uint64_t node = 0;
     for (size_t i = 0; i < rows.count; i++) {
-        struct cell cell = {.series = column_u32(series, i), .samples = column_u64(samples, i), .weight = column_u64(weights, i)};
+        struct cell cell = {.series = column_u32(series, i),
+                            .samples = column_u64(samples, i),
+                            .weight = column_u64(weights, i)};
         node += column_u32(steps, i);
         if (node > r->node_count || !cell.series)
             return rows_error(&rows, r->error, "cells");
@@ -340,12 +370,16 @@ static bool read_samples(struct reader *r, bool anew) {
     struct rows rows;
     if (!begin(r, SECTION_SAMPLES, &rows, "samples"))
         return false;
-    const uint8_t *steps = rows_column(&rows, 8), *weights = rows_column(&rows, 8), *nodes = rows_column(&rows, 4);
+    const uint8_t *steps = rows_column(&rows, 8), *weights = rows_column(&rows, 8),
+                  *nodes = rows_column(&rows, 4);
     const uint8_t *series = rows_column(&rows, 4), *cpus = rows_column(&rows, 4);
-    if (rows.short_of || !within(nodes, rows.count, r->node_count) || !within(series, rows.count, r->series_count))
+    if (rows.short_of || !within(nodes, rows.count, r->node_count) ||
+        !within(series, rows.count, r->series_count))
         return rows_error(&rows, r->error, "samples");
     if (anew && !rows.count && r->node_count)
-        return error_set(r->error, ERROR_INPUT, "%s: was saved without times, which --time and --cpu need", r->container.path);
+        return error_set(r->error, ERROR_INPUT,
+                         "%s: was saved without times, which --time and --cpu need",
+                         r->container.path);
     uint64_t time = 0;
     for (size_t i = 0; i < rows.count; i++) {
         uint32_t in = column_u32(series, i);
@@ -368,11 +402,14 @@ static bool read_notes(struct reader *r) {
     struct rows rows;
     if (!begin(r, SECTION_NOTES, &rows, "notes"))
         return false;
-    const uint8_t *names = rows_column(&rows, 4), *sentences = rows_column(&rows, 4), *examples = rows_column(&rows, 4);
-    const uint8_t *apart = rows_column(&rows, 4), *counts = rows_column(&rows, 8), *places = rows_column(&rows, 8);
+    const uint8_t *names = rows_column(&rows, 4), *sentences = rows_column(&rows, 4),
+                  *examples = rows_column(&rows, 4);
+    const uint8_t *apart = rows_column(&rows, 4), *counts = rows_column(&rows, 8),
+                  *places = rows_column(&rows, 8);
     enum { NOTES_MOST = 1000 };
     if (rows.short_of || rows.count > NOTES_MOST || !within(names, rows.count, r->string_count) ||
-        !within(sentences, rows.count, r->string_count) || !within(examples, rows.count, r->string_count))
+        !within(sentences, rows.count, r->string_count) ||
+        !within(examples, rows.count, r->string_count))
         return rows_error(&rows, r->error, "notes");
     for (size_t i = 0; i < rows.count; i++) {
         uint32_t example = column_u32(examples, i);
@@ -398,12 +435,15 @@ static void reader_release(struct reader *r) {
     free(r->texts);
 }
 
-bool saved_read(struct text content, const char *path, const struct profile_options *options, struct tree *tree, struct error *error) {
+bool saved_read(struct text content, const char *path, const struct profile_options *options,
+                struct tree *tree, struct error *error) {
     struct reader r = {.options = options, .tree = tree, .error = error};
     bool anew = options->filter.has_time || options->filter.cpu_count;
-    bool fine = container_open(&r.container, content, path, error) && read_strings(&r) && read_objects(&r) && read_events(&r) &&
-                read_threads(&r) && read_labels(&r) && read_series(&r) && read_locations(&r) && read_nodes(&r) &&
-                (anew || read_cells(&r)) && (!(anew || tree->keep_samples) || read_samples(&r, anew)) && read_notes(&r);
+    bool fine = container_open(&r.container, content, path, error) && read_meta(&r) &&
+                read_strings(&r) && read_objects(&r) && read_events(&r) && read_threads(&r) &&
+                read_labels(&r) && read_series(&r) && read_locations(&r) && read_nodes(&r) &&
+                (anew || read_cells(&r)) &&
+                (!(anew || tree->keep_samples) || read_samples(&r, anew)) && read_notes(&r);
     reader_release(&r);
     return fine;
 }

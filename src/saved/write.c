@@ -3,6 +3,8 @@
  * takes them as they are. Where a number is near another (a parent before its child, a sample's time after the last one's), the distance
  * is stored.
  */
+#include <stdlib.h>
+
 #include "object/object.h"
 #include "saved/layout.h"
 
@@ -14,6 +16,11 @@
     } while (0)
 #define COLUMN_U32(plain, count, expression) COLUMN(buffer_put_u32, plain, count, expression)
 #define COLUMN_U64(plain, count, expression) COLUMN(buffer_put_u64, plain, count, expression)
+
+static void write_meta(struct draft *draft, const struct order *o) {
+    struct buffer *plain = draft_section(draft, SECTION_META, 1);
+    buffer_put_u32(plain, o->tree->recorded ? META_RECORDED : 0);
+}
 
 static void write_strings(struct draft *draft, const struct order *o) {
     size_t count = o->ranks.items.count;
@@ -70,7 +77,8 @@ static void write_threads(struct draft *draft, const struct order *o) {
 static void write_labels(struct draft *draft, const struct order *o) {
     size_t count = o->labels.items.count, size;
     struct buffer *plain = draft_section(draft, SECTION_LABELS, count);
-    COLUMN_U32(plain, count, (tree_labels(o->tree, o->labels.items.items[i], &size), (uint32_t)size));
+    COLUMN_U32(plain, count,
+               (tree_labels(o->tree, o->labels.items.items[i], &size), (uint32_t)size));
     for (size_t i = 0; i < count; i++) {
         const struct label_pair *pairs = tree_labels(o->tree, o->labels.items.items[i], &size);
         for (size_t k = 0; k < size; k++) {
@@ -179,6 +187,7 @@ bool saved_write(struct out *out, const struct tree *tree, struct error *error) 
     struct draft draft = {0};
     struct order order;
     order_init(&order, tree);
+    write_meta(&draft, &order);
     write_strings(&draft, &order);
     write_objects(&draft, &order);
     write_events(&draft, &order);

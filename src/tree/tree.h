@@ -173,6 +173,7 @@ struct tree {
     VECTOR(struct frame) frames;
     struct notes notes;
     bool keep_samples;
+    bool recorded; /* all of it is one recording's, read from a perf.data or saved from one: every sample has a thread */
     bool overflow; /* a weight passed 2^64: no view may be made */
     const struct tree *whole; /* a part's whole; NULL otherwise */
     struct index thread_index, series_index, label_index, location_index, node_index, cell_index;

@@ -1,6 +1,8 @@
 /* room saved: what is written is read back, the same bytes from any order of reading, and what an enemy wrote is refused. */
 #include "written.h"
 
+#include <stdlib.h>
+
 #include <xxhash.h>
 
 #include "object/object.h"
@@ -35,32 +37,43 @@ static struct tree *make_tree(bool reversed) {
     uint32_t objects[2];
     for (int k = 0; k < 2; k++) {
         int i = reversed ? 1 - k : k;
-        objects[i] = objects_add(tree->objects, &(struct object_identity){.path = text_of(i ? "/bin/b" : "/bin/a"),
-                                                                          .kind = OBJECT_FILE,
-                                                                          .build_id = {.size = 3, .bytes = {1, 2, (uint8_t)i}}});
+        objects[i] = objects_add(
+            tree->objects,
+            &(struct object_identity){.path = text_of(i ? "/bin/b" : "/bin/a"),
+                                      .kind = OBJECT_FILE,
+                                      .build_id = {.size = 3, .bytes = {1, 2, (uint8_t)i}}});
     }
     uint32_t event = tree_add_event(tree, TEXT("cpu-clock"), TEXT("ns"), EVENT_SOFTWARE);
     for (int k = 0; k < 2; k++) {
         int i = reversed ? 1 - k : k;
         struct label_pair pair = {strings_add(tree->strings, TEXT("service")),
                                   strings_add(tree->strings, text_of(i ? "api" : "db"))};
-        uint32_t thread = tree_add_thread(tree, &(struct thread){.pid = 10, .tid = 10 + i, .start = 5, .end = UINT64_MAX});
-        uint32_t series = tree_add_series(tree, &(struct series){.event = event,
-                                                                 .thread = thread,
-                                                                 .comm = strings_add(tree->strings, TEXT("prog")),
-                                                                 .labels = tree_add_labels(tree, &pair, 1),
-                                                                 .ending = ENDING_TRUNCATED});
+        uint32_t thread = tree_add_thread(
+            tree, &(struct thread){.pid = 10, .tid = 10 + i, .start = 5, .end = UINT64_MAX});
+        uint32_t series =
+            tree_add_series(tree, &(struct series){.event = event,
+                                                   .thread = thread,
+                                                   .comm = strings_add(tree->strings, TEXT("prog")),
+                                                   .labels = tree_add_labels(tree, &pair, 1),
+                                                   .ending = ENDING_TRUNCATED});
         uint32_t root = location_of(tree, objects[0], 100, "main", "a.c", 1);
-        uint32_t leaf = location_of(tree, objects[1], 201 + (uint32_t)i, i ? "left" : "right", "b.c", 2);
+        uint32_t leaf =
+            location_of(tree, objects[1], 201 + (uint32_t)i, i ? "left" : "right", "b.c", 2);
         uint32_t node = reversed ? tree_append_node(tree, 0, root) : tree_add_node(tree, 0, root);
         node = tree_append_node(tree, node, leaf);
-        tree_append_cell(tree, &(struct cell){.node = node, .series = series, .samples = 1, .weight = 10});
-        tree_append_cell(tree, &(struct cell){.node = node, .series = series, .samples = 2, .weight = 5});
+        tree_append_cell(
+            tree, &(struct cell){.node = node, .series = series, .samples = 1, .weight = 10});
+        tree_append_cell(tree,
+                         &(struct cell){.node = node, .series = series, .samples = 2, .weight = 5});
     }
     for (int i = 0; i < 2; i++) {
         uint32_t series = reversed ? 2 - (uint32_t)i : 1 + (uint32_t)i;
         const struct cell *cell = &tree->cells.items[reversed ? 3 - 2 * i : 1 + 2 * i];
-        tree_keep_sample(tree, &(struct sample){.time = 1000 + 10 * (uint64_t)i, .weight = 10, .node = cell->node, .series = series, .cpu = (uint32_t)i});
+        tree_keep_sample(tree, &(struct sample){.time = 1000 + 10 * (uint64_t)i,
+                                                .weight = 10,
+                                                .node = cell->node,
+                                                .series = series,
+                                                .cpu = (uint32_t)i});
     }
     notes_add(&tree->notes, &note_test, 3, 1, "an example");
     return tree;
@@ -81,7 +94,8 @@ static struct text save(const struct tree *tree) {
     return (struct text){bytes, size};
 }
 
-static struct tree *load(struct text bytes, const struct profile_options *options, struct error *error) {
+static struct tree *load(struct text bytes, const struct profile_options *options,
+                         struct error *error) {
     struct tree *tree = tree_new();
     tree->keep_samples = true;
     if (saved_read(bytes, "x.wick", options, tree, error))
@@ -126,11 +140,15 @@ static void test_filters(void **state) {
     struct text bytes = save(tree);
     struct error error;
     const int32_t tid = 11;
-    struct tree *back = load(bytes, &(struct profile_options){.filter = {.tids = &tid, .tid_count = 1}}, &error);
+    struct tree *back =
+        load(bytes, &(struct profile_options){.filter = {.tids = &tid, .tid_count = 1}}, &error);
     assert_int_equal(back->cells.count, 2);
     assert_int_equal(back->frames.items[1].file, 0); /* lines were not asked for */
     free_tree(back);
-    back = load(bytes, &(struct profile_options){.filter = {.has_time = true, .time_from = 1005, .time_to = 2000}}, &error);
+    back = load(
+        bytes,
+        &(struct profile_options){.filter = {.has_time = true, .time_from = 1005, .time_to = 2000}},
+        &error);
     assert_int_equal(back->cells.count, 2);
     assert_int_equal(back->cells.items[1].weight, 10);
     free_tree(back);
@@ -200,7 +218,8 @@ static void test_unknown_sections(void **state) {
     memcpy(&count, copy + 12, sizeof count);
     memcpy(copy + 32 + 40 * (size_t)(count - 1), "ZZZZ", 4);
     mend(copy);
-    struct tree *back = load((struct text){copy, bytes.length}, &(struct profile_options){0}, &error);
+    struct tree *back =
+        load((struct text){copy, bytes.length}, &(struct profile_options){0}, &error);
     assert_non_null(back);
     assert_int_equal(back->notes.count, 0);
     assert_int_equal(back->cells.count, 3);
@@ -212,8 +231,10 @@ static void test_unknown_sections(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),         cmocka_unit_test(test_any_order_gives_the_same_bytes),
-        cmocka_unit_test(test_filters),            cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_any_order_gives_the_same_bytes),
+        cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_damage),
         cmocka_unit_test(test_unknown_sections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
