@@ -7,75 +7,28 @@
 #include <stdlib.h>
 
 struct chart {
-    const struct tree *tree;
-    const struct naming *naming;
-    const struct flame_options *options;
+    struct path path;
     struct flame *flame;
-    VECTOR(uint32_t) open;  /* flame nodes of the last stack, outermost first */
-    VECTOR(uint32_t) path;  /* labels of the stack at hand, outermost first */
-    VECTOR(uint32_t) nodes; /* its tree nodes, leaf first */
+    VECTOR(uint32_t) open; /* flame nodes of the last stack, outermost first */
 };
 
-/* `root` is where the frames begin; SIZE_MAX: this is not a frame but a series' label. */
-static void path_add(struct chart *c, const struct naming_entry *entry, size_t root) {
-    for (uint32_t i = 0; i < entry->count; i++) {
-        uint32_t label = entry->first + i;
-        uint32_t name = c->naming->labels.items[label].name;
-        bool again = c->path.count > root &&
-                     c->naming->labels.items[c->path.items[c->path.count - 1]].name == name;
-        bool deep = root != SIZE_MAX && c->options->max_depth &&
-                    c->path.count - root >= c->options->max_depth;
-        if (!(again && c->options->fold_recursion) && !deep)
-            vector_push(&c->path, label);
-    }
-}
-
-static void path_of_sample(struct chart *c, const struct sample *sample) {
-    const struct naming_entry *series = &c->naming->series.items[sample->series];
-    const struct naming_entry *locations =
-        series->alternate ? c->naming->alternates.items : c->naming->locations.items;
-    c->path.count = c->nodes.count = 0;
-    path_add(c, series, SIZE_MAX);
-    size_t root = c->path.count;
-    for (uint32_t node = sample->node; node; node = c->tree->nodes.items[node].parent)
-        vector_push(&c->nodes, node);
-    for (size_t i = c->nodes.count; i-- > 0;) {
-        const struct naming_entry *entry =
-            &locations[c->tree->nodes.items[c->nodes.items[i]].location];
-        if (entry->cut)
-            c->path.count = root = 0;
-        path_add(c, entry, root);
-    }
-    if (c->path.count == root && !c->options->keep_empty)
-        c->path.count = 0;
-}
-
-static void chart_push(struct chart *c, const struct label *label) {
-    uint32_t parent = c->open.count ? c->open.items[c->open.count - 1] : 0;
-    struct flame_node node = {.parent = parent,
-                              .name = label->name,
-                              .object = label->object,
-                              .kinds = label->kinds,
-                              .depth = c->flame->nodes.items[parent].depth + 1};
-    vector_push(&c->open, (uint32_t)c->flame->nodes.count);
-    vector_push(&c->flame->nodes, node);
-}
-
 static bool chart_add(struct chart *c, const struct sample *sample) {
-    path_of_sample(c, sample);
-    if (c->path.count == 0)
+    const struct label *labels = c->path.naming->labels.items;
+    if (!path_find(&c->path, sample->series, sample->node) || c->path.labels.count == 0)
         return true;
     size_t shared = 0;
-    for (; shared < c->path.count && shared < c->open.count; shared++) {
-        uint32_t name = c->naming->labels.items[c->path.items[shared]].name;
-        if (c->flame->nodes.items[c->open.items[shared]].name != name)
+    for (; shared < c->path.labels.count && shared < c->open.count; shared++)
+        if (c->flame->nodes.items[c->open.items[shared]].name !=
+            labels[c->path.labels.items[shared]].name)
             break;
-    }
     c->open.count = shared;
-    while (c->open.count < c->path.count)
-        chart_push(c, &c->naming->labels.items[c->path.items[c->open.count]]);
+    for (; c->open.count < c->path.labels.count;) {
+        uint32_t parent = c->open.count ? c->open.items[c->open.count - 1] : 0;
+        const struct label *label = &labels[c->path.labels.items[c->open.count]];
+        vector_push(&c->open, flame_append(c->flame, parent, label));
+    }
     struct flame_node *leaf = &c->flame->nodes.items[c->open.items[c->open.count - 1]];
-    uint64_t weight = c->options->by_samples ? 1 : sample->weight;
+    uint64_t weight = c->path.shape->by_samples ? 1 : sample->weight;
     return checked_add(leaf->self, weight, &leaf->self) && c->flame->nodes.count < UINT32_MAX;
 }
 
@@ -92,25 +45,16 @@ static int order_by_thread(const void *a, const void *b, void *context) {
     return (i > k) - (i < k); /* key order: the lives of one thread follow each other anyway */
 }
 
-/* Ids are in order of time, so linking from the last to the first leaves each list in that order. */
-static void link_in_order(struct flame *flame) {
-    for (size_t i = flame->nodes.count; i-- > 1;) {
-        struct flame_node *node = &flame->nodes.items[i];
-        node->next = flame->nodes.items[node->parent].first_child;
-        flame->nodes.items[node->parent].first_child = (uint32_t)i;
-    }
-}
-
 static bool chart_fill(struct chart *c, struct error *error) {
-    size_t count = c->tree->samples.count;
+    size_t count = c->path.tree->samples.count;
     uint32_t *order = memory_resize(NULL, count + 1, sizeof *order);
     bool fine = true;
     for (size_t i = 0; i < count; i++)
         order[i] = (uint32_t)i;
-    qsort_r(order, count, sizeof *order, order_by_thread, (void *)c->tree);
+    qsort_r(order, count, sizeof *order, order_by_thread, (void *)c->path.tree);
     for (size_t i = 0; i < count && fine; i++) {
-        const struct sample *sample = &c->tree->samples.items[order[i]];
-        const struct naming_entry *series = &c->naming->series.items[sample->series];
+        const struct sample *sample = &c->path.tree->samples.items[order[i]];
+        const struct naming_entry *series = &c->path.naming->series.items[sample->series];
         if (!series->skip && !series->before)
             fine = chart_add(c, sample);
     }
@@ -121,15 +65,14 @@ static bool chart_fill(struct chart *c, struct error *error) {
 
 struct flame *flame_chart_of_tree(const struct tree *tree, const struct naming *naming,
                                   const struct flame_options *options, struct error *error) {
-    struct chart c = {
-        .tree = tree, .naming = naming, .options = options, .flame = flame_of_naming(naming)};
+    struct chart c = {.path = {.tree = tree, .naming = naming, .shape = options},
+                      .flame = flame_of_naming(naming)};
     c.flame->unit = strings_add(c.flame->strings, flame_unit(tree, options));
     bool fine = chart_fill(&c, error) && flame_total(c.flame, error);
+    path_release(&c.path);
     vector_release(&c.open);
-    vector_release(&c.path);
-    vector_release(&c.nodes);
     if (fine) {
-        link_in_order(c.flame);
+        flame_link(c.flame, NULL, 0);
         return c.flame;
     }
     flame_free(c.flame);

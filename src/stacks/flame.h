@@ -4,9 +4,30 @@
 
 #include "stacks/stacks.h"
 
-/* Totals and depth from the nodes' own weights; false if they pass 2^64. */
+/* Add a child of PARENT without looking for an equal one. flame_child() does not find it afterwards. */
+uint32_t flame_append(struct flame *flame, uint32_t parent, const struct label *label);
+/* Add another flame of the same strings. Nodes below a new node are new and are not looked for; if OTHER is the last, they are not
+   indexed either. */
+void flame_join(struct flame *flame, const struct flame *other, bool is_last);
+/* Compute totals and depth from the nodes' own weights; false if they pass 2^64. */
 bool flame_total(struct flame *flame, struct error *error);
-/* What the weights count: the events' unit where they share one. */
+/* Drop nodes below which nothing was counted: roots (comms) whose every stack was left out. Totals must be known. */
+void flame_drop_empty(struct flame *flame, bool keep_zero);
+/* Link children in order of ranks[name], all less than RANK_COUNT; NULL: in order of their numbers. */
+void flame_link(struct flame *flame, const uint32_t *ranks, size_t rank_count);
+/* Name what the weights count: the events' unit where they share one. */
 struct text flame_unit(const struct tree *tree, const struct flame_options *options);
+
+/* One stack after another, for views that follow samples or merge from the leaf: nothing is remembered between them. */
+struct path {
+    const struct tree *tree;
+    const struct naming *naming;
+    const struct flame_options *shape;
+    VECTOR(uint32_t) labels; /* of the stack at hand, in the order of drawing: outermost first unless reversed */
+    VECTOR(uint32_t) nodes;  /* its tree nodes, leaf first */
+};
+/* Fill in the labels of a stack. False: it has no frame, and keep_empty was not asked for. */
+bool path_find(struct path *path, uint32_t series, uint32_t node);
+void path_release(struct path *path);
 
 #endif

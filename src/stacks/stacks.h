@@ -119,6 +119,8 @@ struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming
 uint32_t flame_child(struct flame *flame, uint32_t parent, const struct label *label);
 /* After the last flame_child and self weight: totals, order of children, depth. False on overflow. */
 bool flame_finish(struct flame *flame, struct error *error);
+/* Link children in order of their names. flame_finish() does it, too. */
+void flame_order(struct flame *flame);
 /* A chart: stacks stand in the order of their kept samples, thread after thread, and only neighbours are merged. Its children are in
    order of time, not of names. */
 struct flame *flame_chart_of_tree(const struct tree *tree, const struct naming *naming,
@@ -143,6 +145,36 @@ static inline uint32_t flame_next(const struct flame *flame, uint32_t at) {
 }
 static inline struct text flame_name(const struct flame *flame, uint32_t node) {
     return strings_get(flame->strings, flame->nodes.items[node].name);
+}
+
+/* ---- the walker ------------------------------------------------------------------------------ */
+
+/*
+ * The walker: it takes every stack of a tree, names its frames, applies cutting, recursion folding and depth limits, and says where
+ * in a flame the stack ends. Flames, the page's data and outlines are made from that.
+ */
+struct walk_options {
+    const struct flame_options *shape; /* reverse and keep_empty are for flame_of_tree() alone */
+    /* By name: names that fold_recursion takes for the same function have the same number. NULL: each name is its own. */
+    const uint32_t *alike;
+    bool no_roots; /* the labels of series are not nodes */
+};
+struct walker {
+    struct flame *flame;    /* neither weighed nor linked; the caller may add to it and take it */
+    uint32_t *series_roots; /* by series: its root in `roots` + 1; 0: skipped, or it has no cells */
+    struct walker_root {
+        uint32_t node;   /* where in the flame its frames begin */
+        uint32_t *nodes; /* by tree node: where in the flame the stack ends; 0: at no frame */
+    } *roots;
+    size_t root_count;
+};
+struct walker *walker_new(const struct tree *tree, const struct naming *naming,
+                          const struct walk_options *options);
+void walker_free(struct walker *walker);
+/* Return where a stack of the series ends, or 0: it has no frame, or it was not counted. */
+static inline uint32_t walker_find(const struct walker *walker, uint32_t series, uint32_t node) {
+    uint32_t root = walker->series_roots[series];
+    return root ? walker->roots[root - 1].nodes[node] : 0;
 }
 
 /* ---- two of them -------------------------------------------------------------------------- */

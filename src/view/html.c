@@ -29,46 +29,12 @@ struct html {
     const struct tree *tree;
     const struct naming *naming;
     const struct html_options *options;
-    struct flame *flame;
-    /* By tree node + 1, for series with plain and with alternate names: its flame node + 1. */
-    uint32_t *memo[2];
-    uint32_t *order; /* by flame node: its number in the file */
-    VECTOR(uint32_t) path;
+    struct walker *walker;
+    const struct flame *flame; /* the walker's */
+    uint32_t *order;           /* by flame node: its number in the file */
     VECTOR(struct html_cell) cells;
     struct buffer json, data;
 };
-
-/* ---- the tree by names ---- */
-
-static uint32_t html_location(struct html *h, uint32_t at, const struct naming_entry *entry) {
-    if (entry->cut)
-        at = 0;
-    for (uint32_t i = 0; i < entry->count; i++) {
-        if (h->options->max_depth && h->flame->nodes.items[at].depth >= h->options->max_depth)
-            return at;
-        at = flame_child(h->flame, at, &h->naming->labels.items[entry->first + i]);
-    }
-    return at;
-}
-
-/* Climbs to the nearest ancestor known and comes down again: each tree node is entered once. */
-static uint32_t html_node(struct html *h, uint32_t node, bool alternate) {
-    const struct naming_entry *locations =
-        alternate ? h->naming->alternates.items : h->naming->locations.items;
-    uint32_t *memo = h->memo[alternate];
-    h->path.count = 0;
-    while (node && !memo[node]) {
-        vector_push(&h->path, node);
-        node = h->tree->nodes.items[node].parent;
-    }
-    uint32_t at = node ? memo[node] - 1 : 0;
-    while (h->path.count) {
-        node = h->path.items[--h->path.count];
-        at = html_location(h, at, &locations[h->tree->nodes.items[node].location]);
-        memo[node] = at + 1;
-    }
-    return at;
-}
 
 static bool html_count(struct html *h, struct error *error) {
     uint64_t sum = 0;
@@ -77,7 +43,7 @@ static bool html_count(struct html *h, struct error *error) {
         const struct naming_entry *series = &h->naming->series.items[cell->series];
         if (series->skip)
             continue;
-        uint32_t at = html_node(h, cell->node, series->alternate);
+        uint32_t at = walker_find(h->walker, cell->series, cell->node);
         if (at == 0 &&
             series->count == 0) /* neither a frame nor a comm: there is nothing to draw */
             continue;
@@ -86,7 +52,6 @@ static bool html_count(struct html *h, struct error *error) {
             return error_set(error, ERROR_INPUT,
                              "the weights add up to more than 2^53, which a page cannot count; "
                              "an SVG can");
-        h->flame->nodes.items[at].self += cell->weight;
     }
     return true;
 }
@@ -166,10 +131,8 @@ static size_t add_samples(struct html *h, const uint32_t *series_number, uint64_
     *start = 0;
     for (size_t i = 0; i < tree->samples.count; i++) {
         const struct sample *sample = &tree->samples.items[i];
-        const struct naming_entry *series = &h->naming->series.items[sample->series];
-        uint32_t at = series->skip || !sample_has_time(sample)
-                          ? 0
-                          : html_node(h, sample->node, series->alternate);
+        uint32_t at =
+            sample_has_time(sample) ? walker_find(h->walker, sample->series, sample->node) : 0;
         if (!at)
             continue;
         if (written == 0)
@@ -360,14 +323,15 @@ static void html_encode(struct html *h) {
 
 bool html_write(struct out *out, const struct tree *tree, const struct naming *naming,
                 const struct html_options *options, struct error *error) {
-    struct html h = {
-        .tree = tree, .naming = naming, .options = options, .flame = flame_of_naming(naming)};
-    for (int i = 0; i < 2; i++)
-        h.memo[i] = memory_zero(tree->nodes.count + 1, sizeof *h.memo[i]);
-    bool fine = html_count(&h, error) && flame_finish(h.flame, error);
+    struct flame_options shape = {.max_depth = options->max_depth};
+    struct html h = {.tree = tree, .naming = naming, .options = options};
+    h.walker = walker_new(tree, naming, &(struct walk_options){.shape = &shape, .no_roots = true});
+    h.flame = h.walker->flame;
+    bool fine = html_count(&h, error);
     if (fine && h.cells.count == 0)
         fine = error_set(error, ERROR_INPUT, "there are no stacks to draw");
     if (fine) {
+        flame_order(h.walker->flame);
         h.order = memory_zero(h.flame->nodes.count, sizeof *h.order);
         html_encode(&h);
         if (h.json.count > UINT32_MAX)
@@ -375,13 +339,10 @@ bool html_write(struct out *out, const struct tree *tree, const struct naming *n
         else
             write_page(&h, out);
     }
-    free(h.memo[0]);
-    free(h.memo[1]);
     free(h.order);
-    vector_release(&h.path);
     vector_release(&h.cells);
     buffer_release(&h.json);
     buffer_release(&h.data);
-    flame_free(h.flame);
+    walker_free(h.walker);
     return fine;
 }
