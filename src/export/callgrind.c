@@ -47,7 +47,7 @@ static bool sum_self(struct callgrind *c) {
     for (size_t i = 0; i < o->entries.count; i++) {
         const struct entry *entry = &o->entries.items[i];
         uint64_t *node = &c->through[entry->node * c->columns];
-        uint64_t *place = &c->self[o->nodes.items[entry->node].place * c->columns];
+        uint64_t *place = &c->self[o->stacks->nodes.items[entry->node].place * c->columns];
         uint32_t measure = o->tracks.items[entry->track].measure;
         uint64_t weight = entry_weight(o, entry);
         size_t samples = c->columns - 1;
@@ -55,8 +55,8 @@ static bool sum_self(struct callgrind *c) {
                 checked_add(node[samples], entry->samples, &node[samples]) &&
                 checked_add(place[measure], weight, &place[measure]);
     }
-    for (size_t i = o->nodes.count; i-- > 1 && fine;)
-        fine = add_columns(c, &c->through[o->nodes.items[i].parent * c->columns],
+    for (size_t i = o->stacks->nodes.count; i-- > 1 && fine;)
+        fine = add_columns(c, &c->through[o->stacks->nodes.items[i].parent * c->columns],
                            &c->through[i * c->columns]);
     return fine;
 }
@@ -64,26 +64,29 @@ static bool sum_self(struct callgrind *c) {
 /* Costs are needed whole until all that lies below has been looked at: what is taken away is kept apart. */
 static void take_recursion(struct callgrind *c) {
     const struct outline *o = c->outline;
-    uint32_t *open = memory_zero(o->function_count + 1, sizeof *open); /* the innermost node */
-    uint32_t *outer = memory_zero(o->nodes.count, sizeof *outer); /* by node: who was, before it */
-    uint64_t *taken = memory_zero(o->nodes.count * c->columns, sizeof *taken);
+    uint32_t *open =
+        memory_zero(o->stacks->function_count + 1, sizeof *open); /* the innermost node */
+    uint32_t *outer =
+        memory_zero(o->stacks->nodes.count, sizeof *outer); /* by node: who was, before it */
+    uint64_t *taken = memory_zero(o->stacks->nodes.count * c->columns, sizeof *taken);
     VECTOR(uint32_t) path = {0}; /* by depth - 1 */
-    for (uint32_t i = 1; i < o->nodes.count; i++) {
-        const struct outline_node *node = &o->nodes.items[i];
+    for (uint32_t i = 1; i < o->stacks->nodes.count; i++) {
+        const struct placed_node *node = &o->stacks->nodes.items[i];
         while (path.count >= node->depth) {
             uint32_t left = path.items[--path.count];
-            open[o->places.items[o->nodes.items[left].place].function] = outer[left];
+            open[o->stacks->places.items[o->stacks->nodes.items[left].place].function] =
+                outer[left];
         }
         vector_push(&path, i);
-        uint32_t function = o->places.items[node->place].function;
+        uint32_t function = o->stacks->places.items[node->place].function;
         outer[i] = open[function];
         open[function] = i;
         if (outer[i]) {
-            uint32_t call = path.items[o->nodes.items[outer[i]].depth];
+            uint32_t call = path.items[o->stacks->nodes.items[outer[i]].depth];
             add_columns(c, &taken[call * c->columns], &c->through[i * c->columns]);
         }
     }
-    for (size_t i = 0; i < o->nodes.count * c->columns; i++)
+    for (size_t i = 0; i < o->stacks->nodes.count * c->columns; i++)
         c->through[i] -= taken[i];
     vector_release(&path);
     free(open);
@@ -109,11 +112,12 @@ static bool costs_something(const struct callgrind *c, const uint64_t *costs) {
 
 static void find_calls(struct callgrind *c) {
     const struct outline *o = c->outline;
-    for (uint32_t i = 1; i < o->nodes.count; i++) {
-        const struct outline_node *node = &o->nodes.items[i];
+    for (uint32_t i = 1; i < o->stacks->nodes.count; i++) {
+        const struct placed_node *node = &o->stacks->nodes.items[i];
         if (costs_something(c, &c->through[i * c->columns])) /* the root's place is 0 */
-            vector_push(&c->calls, ((struct call){o->nodes.items[node->parent].place,
-                                                  o->places.items[node->place].function, i}));
+            vector_push(&c->calls,
+                        ((struct call){o->stacks->nodes.items[node->parent].place,
+                                       o->stacks->places.items[node->place].function, i}));
     }
     if (c->calls.count)
         qsort(c->calls.items, c->calls.count, sizeof *c->calls.items, order_calls);
@@ -151,14 +155,14 @@ static void add_names(struct callgrind *c, struct text object, struct text file,
 }
 
 static void add_function(struct callgrind *c, uint32_t function, bool called) {
-    const struct place *place = &c->outline->places.items[c->function_places[function]];
+    const struct place *place = &c->outline->stacks->places.items[c->function_places[function]];
     struct text none = TEXT("???");
     add_names(c, place->path.length ? place->path : none, place->file.length ? place->file : none,
               place->name, called);
 }
 
 static void add_costs(struct callgrind *c, uint32_t place, const uint64_t *costs) {
-    buffer_add_u64(&c->text, c->outline->places.items[place].line);
+    buffer_add_u64(&c->text, c->outline->stacks->places.items[place].line);
     for (size_t i = 0; i + 1 < c->columns; i++) {
         buffer_add_char(&c->text, ' ');
         buffer_add_u64(&c->text, costs[i]);
@@ -176,7 +180,7 @@ static size_t add_call(struct callgrind *c, size_t at, uint64_t *costs) {
         add_columns(c, costs, &c->through[c->calls.items[at].node * c->columns]);
     add_function(c, first->callee, true);
     buffer_printf(&c->text, "calls=%llu %u\n", (unsigned long long)costs[c->columns - 1],
-                  c->outline->places.items[c->function_places[first->callee]].line);
+                  c->outline->stacks->places.items[c->function_places[first->callee]].line);
     add_costs(c, first->caller, costs);
     return at;
 }
@@ -190,8 +194,8 @@ static void write_functions(struct callgrind *c) {
     add_names(c, TEXT("???"), TEXT("???"), TEXT("(all)"), false);
     while (call < c->calls.count && c->calls.items[call].caller == 0)
         call = add_call(c, call, costs);
-    for (uint32_t i = 1; i < o->places.count; i++) {
-        uint32_t function = o->places.items[i].function;
+    for (uint32_t i = 1; i < o->stacks->places.count; i++) {
+        uint32_t function = o->stacks->places.items[i].function;
         if (i == c->function_places[function]) {
             buffer_add_char(&c->text, '\n');
             add_function(c, function, false);
@@ -247,15 +251,15 @@ static void write_head(struct callgrind *c) {
 static void callgrind_init(struct callgrind *c) {
     const struct outline *o = c->outline;
     c->columns = o->measures.count + 1;
-    c->self = memory_zero(o->places.count * c->columns, sizeof *c->self);
-    c->through = memory_zero(o->nodes.count * c->columns, sizeof *c->through);
-    c->function_places = memory_zero(o->function_count + 1, sizeof *c->function_places);
+    c->self = memory_zero(o->stacks->places.count * c->columns, sizeof *c->self);
+    c->through = memory_zero(o->stacks->nodes.count * c->columns, sizeof *c->through);
+    c->function_places = memory_zero(o->stacks->function_count + 1, sizeof *c->function_places);
     c->names = strings_new();
     c->files = strings_new();
     c->objects = strings_new();
-    for (uint32_t i = 1; i < o->places.count; i++)
-        if (!c->function_places[o->places.items[i].function])
-            c->function_places[o->places.items[i].function] = i;
+    for (uint32_t i = 1; i < o->stacks->places.count; i++)
+        if (!c->function_places[o->stacks->places.items[i].function])
+            c->function_places[o->stacks->places.items[i].function] = i;
 }
 
 static void callgrind_release(struct callgrind *c) {

@@ -51,8 +51,8 @@ static void add_frame(struct chrome *c, uint32_t node, uint64_t start, uint64_t 
     buffer_add(&c->json, TEXT(",\"dur\":"));
     buffer_add_microseconds(&c->json, start, end);
     buffer_add(&c->json, TEXT(",\"name\":"));
-    uint32_t place = c->outline->nodes.items[node].place;
-    buffer_add_json_text(&c->json, c->outline->places.items[place].name);
+    uint32_t place = c->outline->stacks->nodes.items[node].place;
+    buffer_add_json_text(&c->json, c->outline->stacks->places.items[place].name);
     buffer_add_char(&c->json, '}');
     buffer_flush(&c->json, c->out);
 }
@@ -68,7 +68,7 @@ static void open_frame(struct chrome *c, uint32_t node, uint64_t time) {
 
 /* From the stack that is open to that of `node`, at `time`. */
 static void change_to(struct chrome *c, uint32_t node, uint64_t time) {
-    const struct outline_node *nodes = c->outline->nodes.items;
+    const struct placed_node *nodes = c->outline->stacks->nodes.items;
     size_t shared = 0;
     c->next.count = 0;
     for (; node; node = nodes[node].parent)

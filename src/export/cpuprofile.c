@@ -43,7 +43,7 @@ static void number_track(struct cpuprofile *c, uint32_t number) {
     for (size_t i = 0; i < track->entry_count; i++) {
         const struct entry *entry = &o->entries.items[track->first_entry + i];
         for (uint32_t node = entry->node; node && c->seen[node] != number + 1;
-             node = o->nodes.items[node].parent) {
+             node = o->stacks->nodes.items[node].parent) {
             c->seen[node] = number + 1;
             c->hits[node] = 0;
             vector_push(&c->used, node);
@@ -56,7 +56,7 @@ static void number_track(struct cpuprofile *c, uint32_t number) {
 }
 
 static void number_again(struct cpuprofile *c) {
-    memset(c->seen, 0, c->outline->nodes.count * sizeof *c->seen);
+    memset(c->seen, 0, c->outline->stacks->nodes.count * sizeof *c->seen);
     c->next = IDLE + 1;
 }
 
@@ -75,7 +75,7 @@ static size_t used_from(const struct cpuprofile *c, uint32_t least) {
 
 /* The child of `parent` behind `last`, in the track at hand: siblings stand behind each other's subtrees. 0: there is none. */
 static uint32_t next_child(const struct cpuprofile *c, uint32_t parent, uint32_t last) {
-    const struct outline_node *nodes = c->outline->nodes.items;
+    const struct placed_node *nodes = c->outline->stacks->nodes.items;
     size_t at = used_from(c, last ? nodes[last].end : parent + 1);
     bool found = at < c->used.count && c->used.items[at] < nodes[parent].end;
     return found ? c->used.items[at] : 0;
@@ -135,7 +135,7 @@ static void write_track_nodes(struct cpuprofile *c, uint32_t number) {
     }
     for (size_t i = 0; i < c->used.count; i++) {
         uint32_t node = c->used.items[i];
-        const struct place *place = &o->places.items[o->nodes.items[node].place];
+        const struct place *place = &o->stacks->places.items[o->stacks->nodes.items[node].place];
         begin_node(c, c->numbers[node], place->name, place->file.length ? place->file : place->path,
                    c->hits[node]);
         add_children(c, node);
@@ -197,9 +197,9 @@ static uint64_t write_deltas(struct cpuprofile *c) {
 
 bool cpuprofile_write(struct out *out, const struct outline *o, struct error *error) {
     struct cpuprofile c = {.outline = o, .out = out};
-    c.seen = memory_zero(o->nodes.count, sizeof *c.seen);
-    c.numbers = memory_zero(o->nodes.count, sizeof *c.numbers);
-    c.hits = memory_zero(o->nodes.count, sizeof *c.hits);
+    c.seen = memory_zero(o->stacks->nodes.count, sizeof *c.seen);
+    c.numbers = memory_zero(o->stacks->nodes.count, sizeof *c.numbers);
+    c.hits = memory_zero(o->stacks->nodes.count, sizeof *c.hits);
     find_roots(&c);
     buffer_add(&c.json, TEXT("{\"nodes\":["));
     write_nodes(&c);

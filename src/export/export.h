@@ -24,13 +24,6 @@ struct export_options {
 
 struct outline;
 
-/* What an outline tells apart. */
-enum detail {
-    DETAIL_FUNCTIONS, /* functions: name, object and source file */
-    DETAIL_LINES,     /* their lines */
-    DETAIL_ADDRESSES, /* places in code */
-};
-
 struct export_format {
     const char *name;
     const char *what;     /* for --help: "the JSON of speedscope" */

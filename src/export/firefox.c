@@ -74,7 +74,7 @@ static void end_table(struct firefox *f) {
 /* ---- functions, frames, stacks ---- */
 
 static const struct place *function_place(struct firefox *f, size_t row) {
-    return &f->outline->places.items[f->functions.items[row]];
+    return &f->outline->stacks->places.items[f->functions.items[row]];
 }
 
 static int64_t function_name(struct firefox *f, size_t row) {
@@ -103,7 +103,7 @@ static void write_functions(struct firefox *f) {
 }
 
 static const struct place *frame_place(struct firefox *f, size_t row) {
-    return &f->outline->places.items[row + 1];
+    return &f->outline->stacks->places.items[row + 1];
 }
 
 /* Beyond what a number of JavaScript holds, and of what has none, there is no address. */
@@ -145,7 +145,7 @@ static int64_t frame_column(struct firefox *f, size_t row) {
 }
 
 static void write_frames(struct firefox *f) {
-    size_t count = f->outline->places.count - 1;
+    size_t count = f->outline->stacks->places.count - 1;
     begin_table(f, "frameTable", count);
     write_column(f, "address", count, frame_address);
     write_column(f, "inlineDepth", count, frame_depth);
@@ -160,15 +160,15 @@ static void write_frames(struct firefox *f) {
 }
 
 static int64_t stack_prefix(struct firefox *f, size_t row) {
-    uint32_t parent = f->outline->nodes.items[row + 1].parent;
+    uint32_t parent = f->outline->stacks->nodes.items[row + 1].parent;
     return parent ? (int64_t)parent - 1 : NO_VALUE;
 }
 static int64_t stack_frame(struct firefox *f, size_t row) {
-    return f->outline->nodes.items[row + 1].place - 1;
+    return f->outline->stacks->nodes.items[row + 1].place - 1;
 }
 
 static void write_stacks(struct firefox *f) {
-    size_t count = f->outline->nodes.count - 1;
+    size_t count = f->outline->stacks->nodes.count - 1;
     begin_table(f, "stackTable", count);
     write_column(f, "prefix", count, stack_prefix);
     write_column(f, "frame", count, stack_frame);
@@ -384,8 +384,8 @@ static void write_meta(struct firefox *f) {
 /* Whose rows come before those of the tables that name them. */
 static void find_rows(struct firefox *f) {
     const struct outline *o = f->outline;
-    for (uint32_t i = 1; i < o->places.count; i++) {
-        const struct place *place = &o->places.items[i];
+    for (uint32_t i = 1; i < o->stacks->places.count; i++) {
+        const struct place *place = &o->stacks->places.items[i];
         if (place->function > f->functions.count)
             vector_push(&f->functions, i);
         if (place->path.length && number_in(f->paths, place->path) == f->objects.count)

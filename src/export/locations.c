@@ -36,13 +36,13 @@ static uint32_t group_find(struct locations *l, uint32_t outer, uint32_t place) 
 
 static void find_groups(struct locations *l) {
     const struct outline *o = l->outline;
-    l->node_groups = memory_zero(o->nodes.count, sizeof *l->node_groups);
+    l->node_groups = memory_zero(o->stacks->nodes.count, sizeof *l->node_groups);
     vector_push(&l->groups, ((struct group){0}));
-    for (size_t i = 1; i < o->nodes.count; i++) {
-        const struct outline_node *node = &o->nodes.items[i],
-                                  *parent = &o->nodes.items[node->parent];
-        bool inlined =
-            node->parent && goes_on(&o->places.items[parent->place], &o->places.items[node->place]);
+    for (size_t i = 1; i < o->stacks->nodes.count; i++) {
+        const struct placed_node *node = &o->stacks->nodes.items[i],
+                                 *parent = &o->stacks->nodes.items[node->parent];
+        bool inlined = node->parent && goes_on(&o->stacks->places.items[parent->place],
+                                               &o->stacks->places.items[node->place]);
         l->node_groups[i] = group_find(l, inlined ? l->node_groups[node->parent] : 0, node->place);
     }
 }
@@ -57,7 +57,7 @@ static uint64_t location_of(struct locations *l, uint32_t group) {
 }
 
 void locations_add_stack(struct locations *l, uint32_t node, struct buffer *numbers) {
-    const struct outline_node *nodes = l->outline->nodes.items;
+    const struct placed_node *nodes = l->outline->stacks->nodes.items;
     while (node) {
         uint32_t group = l->node_groups[node];
         buffer_add_varint(numbers, location_of(l, group));
@@ -74,8 +74,8 @@ static void choose_first_mapping(struct locations *l) {
     size_t objects = o->tree->objects ? objects_count(o->tree->objects) + 1 : 1;
     uint32_t *counts = memory_zero(objects, sizeof *counts), best = 0;
     l->mappings = memory_zero(objects, sizeof *l->mappings);
-    for (size_t i = 1; i < o->places.count; i++) {
-        const struct place *place = &o->places.items[i];
+    for (size_t i = 1; i < o->stacks->places.count; i++) {
+        const struct place *place = &o->stacks->places.items[i];
         if (!place->object || place->kinds & (KIND_KERNEL | KIND_JIT | KIND_LIBRARY) ||
             objects_get(o->tree->objects, place->object)->kind == OBJECT_NONE)
             continue;
@@ -99,7 +99,7 @@ uint64_t locations_mapping(struct locations *l, uint32_t object) {
 }
 
 uint64_t locations_function(struct locations *l, uint32_t place) {
-    uint32_t *known = &l->functions[l->outline->places.items[place].function];
+    uint32_t *known = &l->functions[l->outline->stacks->places.items[place].function];
     if (!*known) {
         vector_push(&l->named, place);
         *known = (uint32_t)l->named.count;
@@ -111,8 +111,8 @@ struct range *locations_ranges(const struct locations *l) {
     enum { PAGE = 4096 };
     const struct outline *o = l->outline;
     struct range *ranges = memory_zero(l->mapped.count + 1, sizeof *ranges);
-    for (size_t i = 1; i < o->places.count; i++) {
-        const struct place *place = &o->places.items[i];
+    for (size_t i = 1; i < o->stacks->places.count; i++) {
+        const struct place *place = &o->stacks->places.items[i];
         if (!place->object || !l->mappings[place->object])
             continue;
         struct range *range = &ranges[l->mappings[place->object] - 1];
@@ -149,7 +149,7 @@ const char *measure_count_unit(const struct outline *o, uint32_t measure) {
 static uint64_t size_of(const struct outline *o, size_t values) {
     uint64_t size = 0;
     for (size_t i = 0; i < o->entries.count; i++)
-        size += 3 * (uint64_t)o->nodes.items[o->entries.items[i].node].depth + 40 + values;
+        size += 3 * (uint64_t)o->stacks->nodes.items[o->entries.items[i].node].depth + 40 + values;
     return size;
 }
 
@@ -174,7 +174,7 @@ bool locations_fit(const struct outline *o, size_t values, struct error *error) 
 void locations_init(struct locations *l, const struct outline *o) {
     *l = (struct locations){.outline = o, .strings = strings_new()};
     strings_add(l->strings, TEXT(""));
-    l->functions = memory_zero(o->function_count + 1, sizeof *l->functions);
+    l->functions = memory_zero(o->stacks->function_count + 1, sizeof *l->functions);
     find_groups(l);
     choose_first_mapping(l);
 }

@@ -170,15 +170,15 @@ static void add_locations(struct otlp *t) {
     put_row(t, TABLE_LOCATION);
     for (size_t i = 0; i < l->used.count; i++) {
         uint32_t group = l->used.items[i];
-        const struct place *place = &t->outline->places.items[l->groups.items[group].place];
+        const struct place *place = &t->outline->stacks->places.items[l->groups.items[group].place];
         struct text kind = place->kinds & KIND_KERNEL ? TEXT("kernel") : TEXT("native");
         proto_u64(&t->message, LOCATION_MAPPING, locations_mapping(l, place->object));
         proto_u64(&t->message, LOCATION_ADDRESS, place->address);
         for (; group; group = l->groups.items[group].outer) {
             uint32_t id = l->groups.items[group].place;
             proto_u64(&t->sub, LINE_FUNCTION, locations_function(l, id));
-            proto_u64(&t->sub, LINE_LINE, t->outline->places.items[id].line);
-            proto_u64(&t->sub, LINE_COLUMN, t->outline->places.items[id].column);
+            proto_u64(&t->sub, LINE_LINE, t->outline->stacks->places.items[id].line);
+            proto_u64(&t->sub, LINE_COLUMN, t->outline->stacks->places.items[id].column);
             put(&t->message, LOCATION_LINE, &t->sub);
         }
         buffer_add_varint(&t->sub, attribute(t, "profile.frame.type", kind, 0));
@@ -191,7 +191,7 @@ static void add_functions(struct otlp *t) {
     struct locations *l = &t->locations;
     put_row(t, TABLE_FUNCTION);
     for (size_t i = 0; i < l->named.count; i++) {
-        const struct place *place = &t->outline->places.items[l->named.items[i]];
+        const struct place *place = &t->outline->stacks->places.items[l->named.items[i]];
         proto_u64(&t->message, FUNCTION_NAME, locations_string(l, place->name));
         proto_u64(&t->message, FUNCTION_FILE, locations_string(l, place->file));
         put_row(t, TABLE_FUNCTION);
@@ -258,7 +258,7 @@ bool otlp_write(struct out *out, const struct outline *o, struct error *error) {
     struct otlp t = {.outline = o, .attributes = strings_new()};
     locations_init(&t.locations, o);
     strings_add(t.attributes, TEXT(""));
-    t.stacks = memory_zero(o->nodes.count, sizeof *t.stacks);
+    t.stacks = memory_zero(o->stacks->nodes.count, sizeof *t.stacks);
     proto_bytes(&t.sub, SCOPE_NAME, TEXT("wick"));
     proto_bytes(&t.sub, SCOPE_VERSION, TEXT(WICK_VERSION));
     put(&t.profiles, SCOPE_SCOPE, &t.sub);

@@ -9,28 +9,6 @@
 
 #include "export/export.h"
 
-/* One frame of a stack, as finely as the format tells frames apart. */
-struct place {
-    struct text name;
-    struct text path; /* of its object; empty: none */
-    struct text file; /* source; empty: not known */
-    uint32_t line;    /* from here on 0 where the detail is coarser */
-    uint32_t column;
-    uint32_t object; /* the tree's, for its build id */
-    /* Among the frames of one address: 0 is the function, the rest was inlined into it. */
-    uint32_t level;
-    uint64_t address; /* in the object's own terms; of a caller, within the call */
-    uint32_t kinds;
-    uint32_t function; /* 1 … function_count: one for each name, path and file */
-};
-
-struct outline_node {
-    uint32_t parent; /* node 0 is the root, and has no place */
-    uint32_t place;
-    uint32_t depth;
-    uint32_t end; /* the subtree is [this, end) */
-};
-
 /* What was counted: an event, or several that are one (time on and off the CPU). */
 struct measure {
     struct text name;
@@ -67,17 +45,13 @@ struct outline {
     const struct naming *naming;
     const struct export_options *options;
     enum detail detail;
-    VECTOR(struct place) places; /* [0] is none */
-    uint32_t function_count;
-    VECTOR(struct outline_node) nodes;
+    const struct placed *stacks; /* their places and nodes */
     VECTOR(struct measure) measures;
     VECTOR(struct track) tracks;
     VECTOR(struct entry) entries; /* by (track, state, node) */
     VECTOR(struct entry) left;
     uint32_t *samples;              /* the tree's, track by track, in order */
     uint32_t *series_tracks;        /* by series: its track, or NO_TRACK */
-    uint32_t **series_nodes;        /* by series, by tree node: the node here */
-    VECTOR(uint32_t *) node_tables; /* which own those */
     uint64_t first_time;            /* of all samples that have one; 0 where none has */
     struct arena arena;
 };
@@ -149,25 +123,6 @@ struct stretches stretches_begin(const struct outline *outline, uint32_t track);
 bool stretches_next(struct stretches *stretches, struct stretch *stretch);
 
 /* ---- private to the making of it ---- */
-
-/* places.c: the places of a location, outermost first, or of a series' labels. */
-struct places_of {
-    uint32_t first, count;
-    bool cut;
-};
-struct placing;
-struct placing *placing_new(struct outline *outline);
-void placing_free(struct placing *placing);
-struct places_of placing_location(struct placing *placing, uint32_t location, bool alternate);
-struct places_of placing_series(struct placing *placing, uint32_t series);
-uint32_t placing_get(const struct placing *placing, uint32_t index);
-/* The place of stacks without any frame. */
-uint32_t placing_nothing(struct placing *placing);
-/* Whether they are called the same. */
-bool placing_same_name(const struct placing *placing, uint32_t a, uint32_t b);
-size_t placing_count(const struct placing *placing); /* [0] included */
-/* Sorts the outline's places; moved[old] = new. */
-void placing_sort(struct placing *placing, uint32_t *moved);
 
 /* tracks.c: measures, tracks and which series belongs to which. */
 void tracks_find(struct outline *outline);

@@ -194,15 +194,15 @@ static void write_locations(struct pprof *p) {
     struct locations *l = &p->locations;
     for (size_t i = 0; i < l->used.count; i++) {
         uint32_t group = l->used.items[i];
-        const struct place *place = &p->outline->places.items[l->groups.items[group].place];
+        const struct place *place = &p->outline->stacks->places.items[l->groups.items[group].place];
         proto_u64(&p->message, LOCATION_ID, i + 1);
         proto_u64(&p->message, LOCATION_MAPPING, locations_mapping(l, place->object));
         proto_u64(&p->message, LOCATION_ADDRESS, place->address);
         for (; group; group = l->groups.items[group].outer) {
             uint32_t id = l->groups.items[group].place;
             proto_u64(&p->sub, LINE_FUNCTION, locations_function(l, id));
-            proto_u64(&p->sub, LINE_LINE, p->outline->places.items[id].line);
-            proto_u64(&p->sub, LINE_COLUMN, p->outline->places.items[id].column);
+            proto_u64(&p->sub, LINE_LINE, p->outline->stacks->places.items[id].line);
+            proto_u64(&p->sub, LINE_COLUMN, p->outline->stacks->places.items[id].column);
             pprof_put_sub(p, LOCATION_LINE);
         }
         pprof_put(p, PROFILE_LOCATION);
@@ -212,7 +212,7 @@ static void write_locations(struct pprof *p) {
 /* Without a system name: one that is the name itself makes pprof strip template arguments from both. */
 static void write_functions(struct pprof *p) {
     for (size_t i = 0; i < p->locations.named.count; i++) {
-        const struct place *place = &p->outline->places.items[p->locations.named.items[i]];
+        const struct place *place = &p->outline->stacks->places.items[p->locations.named.items[i]];
         proto_u64(&p->message, FUNCTION_ID, i + 1);
         proto_u64(&p->message, FUNCTION_NAME, pprof_string(p, place->name));
         proto_u64(&p->message, FUNCTION_FILE, pprof_string(p, place->file));

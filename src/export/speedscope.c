@@ -16,7 +16,7 @@ struct speedscope {
 };
 
 static void write_stack(struct speedscope *s, uint32_t node) {
-    const struct outline_node *nodes = s->outline->nodes.items;
+    const struct placed_node *nodes = s->outline->stacks->nodes.items;
     s->path.count = 0;
     for (; node; node = nodes[node].parent)
         vector_push(&s->path, nodes[node].place - 1);
@@ -68,8 +68,8 @@ static void write_track(struct speedscope *s, uint32_t number) {
 
 static void write_frames(struct speedscope *s) {
     const struct outline *o = s->outline;
-    for (size_t i = 1; i < o->places.count; i++) {
-        const struct place *place = &o->places.items[i];
+    for (size_t i = 1; i < o->stacks->places.count; i++) {
+        const struct place *place = &o->stacks->places.items[i];
         struct text file = place->file.length ? place->file : place->path;
         buffer_add(&s->json, i > 1 ? TEXT(",\n{\"name\":") : TEXT("\n{\"name\":"));
         buffer_add_json_text(&s->json, place->name);
@@ -85,13 +85,13 @@ static void write_frames(struct speedscope *s) {
 /* Numbers of frames are a comma and as many digits as there may be. */
 static uint64_t size_of(const struct outline *o) {
     uint64_t frames = 0, digits = 1;
-    for (size_t i = o->places.count; i >= 10; i /= 10)
+    for (size_t i = o->stacks->places.count; i >= 10; i /= 10)
         digits++;
     for (uint32_t i = 0; i < o->tracks.count; i++) {
         struct stretches all = stretches_begin(o, i);
         struct stretch stretch;
         while (stretches_next(&all, &stretch))
-            frames += o->nodes.items[stretch.node].depth + 2;
+            frames += o->stacks->nodes.items[stretch.node].depth + 2;
     }
     return frames * (digits + 1);
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 static uint32_t sample_track(const struct outline *o, const struct sample *sample) {
-    return o->series_nodes[sample->series] ? o->series_tracks[sample->series] : NO_TRACK;
+    return o->series_tracks[sample->series];
 }
 
 /* The entry of a kept sample, which was counted there. */
@@ -33,7 +33,7 @@ static struct entry *entry_find(const struct outline *o, struct entry *entries,
 /* Takes a kept sample off what was counted. */
 static void entry_take(const struct outline *o, struct entry *entries, const struct sample *sample,
                        uint32_t track) {
-    uint32_t node = o->series_nodes[sample->series][sample->node];
+    uint32_t node = placed_find(o->stacks, sample->series, sample->node);
     uint32_t state = o->tree->series.items[sample->series].state;
     struct entry *entry = entry_find(o, entries, &o->tracks.items[track], state, node);
     if (!entry)
@@ -140,7 +140,7 @@ static void step_of_sample(struct walk *walk, const struct sample *sample, struc
     *step = (struct step){.start = walk->end,
                           .weight = o->options->shape->by_samples ? 1 : sample->weight,
                           .time = walk->time,
-                          .node = o->series_nodes[sample->series][sample->node],
+                          .node = placed_find(o->stacks, sample->series, sample->node),
                           .state = o->tree->series.items[sample->series].state};
     if (!sample_has_time(sample))
         return;

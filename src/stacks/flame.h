@@ -4,6 +4,12 @@
 
 #include "stacks/stacks.h"
 
+/* Return what locations are called, by location, in series whose entry says ALTERNATE. */
+static inline const struct naming_entry *naming_entries(const struct naming *naming,
+                                                        bool alternate) {
+    return alternate ? naming->alternates.items : naming->locations.items;
+}
+
 /* Add a child of PARENT without looking for an equal one. flame_child() does not find it afterwards. */
 uint32_t flame_append(struct flame *flame, uint32_t parent, const struct label *label);
 /* Add another flame of the same strings. Nodes below a new node are new and are not looked for; if OTHER is the last, they are not

@@ -177,6 +177,55 @@ static inline uint32_t walker_find(const struct walker *walker, uint32_t series,
     return root ? walker->roots[root - 1].nodes[node] : 0;
 }
 
+/* ---- stacks by place, for other tools' formats ------------------------------------------------ */
+
+/* What places tell apart. */
+enum detail {
+    DETAIL_FUNCTIONS, /* functions: name, object and source file */
+    DETAIL_LINES,     /* their lines */
+    DETAIL_ADDRESSES, /* places in code */
+};
+
+/* One frame of a stack, as finely as the format tells frames apart. */
+struct place {
+    struct text name;
+    struct text path; /* of its object; empty: none */
+    struct text file; /* source; empty: not known */
+    uint32_t line;    /* from here on 0 where the detail is coarser */
+    uint32_t column;
+    uint32_t object; /* the tree's, for its build id */
+    /* Among the frames of one address: 0 is the function, the rest was inlined into it. */
+    uint32_t level;
+    uint64_t address; /* in the object's own terms; of a caller, within the call */
+    uint32_t kinds;
+    uint32_t function; /* 1 … function_count: one for each name, path and file */
+};
+
+struct placed_node {
+    uint32_t parent; /* node 0 is the root, and has no place */
+    uint32_t place;
+    uint32_t depth;
+    uint32_t end; /* the subtree is [this, end) */
+};
+
+/*
+ * All stacks by place, in an order of content: the tree's numbers depend on how it was read, these do not. Parents stand before their
+ * children, and each subtree is one stretch. Stacks without a frame end in a place called "[no stack]".
+ */
+struct placed {
+    VECTOR(struct place) places; /* [0] is none */
+    uint32_t function_count;
+    VECTOR(struct placed_node) nodes;
+    struct walker *walker; /* private: where stacks end, for placed_find() */
+};
+struct placed *placed_new(const struct tree *tree, const struct naming *naming,
+                          const struct flame_options *shape, enum detail detail);
+void placed_free(struct placed *placed);
+/* Return the node where a stack of the series ends, or 0: the series was skipped or has no cells. */
+static inline uint32_t placed_find(const struct placed *placed, uint32_t series, uint32_t node) {
+    return walker_find(placed->walker, series, node);
+}
+
 /* ---- two of them -------------------------------------------------------------------------- */
 
 struct diff_options {

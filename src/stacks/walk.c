@@ -50,10 +50,6 @@ static inline bool takes_frame(const struct flame_options *shape, const uint32_t
     return !shape->max_depth || frames < shape->max_depth;
 }
 
-static const struct naming_entry *names_of(const struct naming *naming, bool alternate) {
-    return alternate ? naming->alternates.items : naming->locations.items;
-}
-
 /* ---- nodes, parents first ---- */
 
 /* `root` is where the frames begin. */
@@ -208,7 +204,8 @@ static void share_root_cells(struct share *s, uint32_t root, const uint32_t *ord
     memset(s->wanted, 0, (s->tree->nodes.count / 64 + 1) * sizeof *s->wanted);
     for (size_t i = 0; i < count && !s->all_wanted; i++)
         share_want(s, cells[order[i]].node);
-    s->locations = names_of(s->naming, s->naming->series.items[cells[order[0]].series].alternate);
+    s->locations =
+        naming_entries(s->naming, s->naming->series.items[cells[order[0]].series].alternate);
     share_enter_wanted(s, root);
     if (s->walker)
         walker_keep(s, root, order, count);
@@ -363,7 +360,7 @@ static bool path_climb(struct path *p, const struct naming_entry *locations, uin
 /* Merged from the leaf, the series' labels come last, so that what one function costs stands together whoever called it. */
 bool path_find(struct path *p, uint32_t series, uint32_t node) {
     const struct naming_entry *labels = &p->naming->series.items[series];
-    const struct naming_entry *locations = names_of(p->naming, labels->alternate);
+    const struct naming_entry *locations = naming_entries(p->naming, labels->alternate);
     bool reverse = p->shape->reverse, cut = path_climb(p, locations, node);
     p->labels.count = 0;
     if (!reverse && !cut)

@@ -316,12 +316,12 @@ static void add_frame(struct drawing *d, uint32_t id, uint64_t x, uint64_t width
 /* ---- the walk ---- */
 
 /* A frame that is wide enough. */
-struct place {
+struct drawn_frame {
     uint32_t node;
     uint64_t x;
 };
 struct places {
-    struct place *items; /* a vector */
+    struct drawn_frame *items; /* a vector */
     size_t count;
     size_t capacity;
 };
@@ -336,7 +336,7 @@ static void find_places(const struct drawing *d, struct places *places) {
         lefts[nodes[id].depth] = x + width;
         bool drawn = width > 0 && (double)width >= d->least;
         if (drawn)
-            vector_push(places, ((struct place){id, x}));
+            vector_push(places, ((struct drawn_frame){id, x}));
         if (drawn && nodes[id].first_child) {
             uint64_t own = own_width(d, id);
             id = nodes[id].first_child;
@@ -366,7 +366,7 @@ static bool draw_slice(void *context, unsigned worker, size_t item, struct buffe
     size_t end = (item + 1) * SLICE;
     d->buffer = buffer;
     for (size_t i = item * SLICE; i < end && i < slices->places.count; i++) {
-        const struct place *place = &slices->places.items[i];
+        const struct drawn_frame *place = &slices->places.items[i];
         d->number = i - 1; /* the root has a colour of its own */
         add_frame(d, place->node, place->x, node_width(d, place->node));
     }
