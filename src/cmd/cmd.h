@@ -1,8 +1,9 @@
 /*
  * cmd: one file for each command; argument parsing and nothing clever.
  *
- * A command fills a table of options, each with where its value goes, parses, and calls the rooms. What all commands share
- * (filters, symbols, output, noise) is one set of tables in request.c that fills one `struct request`.
+ * A command has a struct of its own, whose first member is `struct request`: what all commands share (filters, symbols, output,
+ * noise). Its tables of options say where in that struct each value goes. main.c makes one for each run of a command, so that nothing
+ * of it is a global; the command parses and calls the rooms.
  */
 #ifndef WICK_CMD_H
 #define WICK_CMD_H
@@ -16,6 +17,7 @@
 /* ---- options ------------------------------------------------------------------------------ */
 
 typedef VECTOR(const char *) text_list;
+typedef VECTOR(int32_t) id_list;
 
 enum option_kind {
     OPTION_FLAG,   /* bool */
@@ -27,16 +29,24 @@ enum option_kind {
     OPTION_COUNT64, /* uint64_t, at least 1 */
     OPTION_DOUBLE,  /* double */
     OPTION_AMOUNT,  /* double, more than 0 */
-    OPTION_CALL,   /* bool (*)(const char *value, struct error *) */
+    OPTION_CALL,   /* a function that takes the value */
     OPTION_MAYBE,  /* the same; the value may be left out (NULL), and is taken as --name=value alone */
     OPTION_HIDDEN, /* a flag that is accepted and means nothing more than the default (peers' names) */
 };
+
+/* Where a value goes: a place in the command's struct, or a function that is given that struct. */
+union option_target {
+    size_t offset;
+    bool (*call)(void *command, const char *value, struct error *error);
+};
+#define IN(type, member) {.offset = offsetof(type, member)}
+#define CALL(function) {.call = function}
 
 struct option {
     const char *name; /* without its dashes */
     char letter;      /* or 0 */
     enum option_kind kind;
-    void *target;
+    union option_target target;
     const char *argument; /* what --help calls its value; NULL: takes none */
     const char *help;
 };
@@ -55,8 +65,8 @@ struct syntax {
 };
 
 /* Values are taken as `--name value` or `--name=value`, letters as `-o value` or `-ovalue`; `--` ends the options. What is left goes
-   into *operands. 0: go on; otherwise (help was asked for, or an error was printed) stop with *status. */
-bool options_parse(const struct syntax *syntax, int argc, char **argv, text_list *operands, int *status);
+   into the request's operands. False (help was asked for, or an error was printed): stop with *status. `command` is the command's struct. */
+bool options_parse(const struct syntax *syntax, void *command, int argc, char **argv, int *status);
 
 /* For options that name one of a few things: its place in `names`, or a usage error that lists them. */
 bool choose(const char *value, const char *const *names, size_t count, unsigned *choice,
@@ -70,6 +80,9 @@ struct guess {
 };
 void guess_offer(struct guess *guess, const char *name);
 
+/* What is made of a command's tables. */
+enum help_form { HELP_TEXT, HELP_MAN, HELP_BASH };
+
 /* ---- what was asked for ------------------------------------------------------------------- */
 
 struct request {
@@ -82,23 +95,28 @@ struct request {
     bool quiet;
     bool force;
     bool verbose;
+    const struct command *command; /* that is run */
+    const struct syntax *syntax;   /* that it was parsed by */
+    enum help_form help;
     text_list operands;
+    struct arena arena; /* for values that are not the command line's own words */
     /* the filters' storage */
     text_list events, comms, skip_after, with, without;
-    VECTOR(int32_t) pids;
-    VECTOR(int32_t) tids;
+    id_list pids, tids;
     VECTOR(uint32_t) cpus;
 };
-extern struct request request;
+void request_release(struct request *request);
+
+#define ASKED(member) IN(struct request, member)
 
 extern const struct option options_filter[];  /* --event --comm --pid --tid --cpu --time */
 extern const struct option options_waits[];   /* --off-cpu --wall --wakers --min --max */
 extern const struct option options_symbols[]; /* --symfs --kallsyms --no-inline … */
 extern const struct option options_root[];    /* --no-comm --show-pid … */
-bool set_source_lines(const char *value, struct error *error); /* --srcline, where options_names are too many */
+bool set_source_lines(void *command, const char *value, struct error *error); /* --srcline, where options_names are too many */
 extern const struct option options_names[];   /* --srcline --mark-kernel … */
 extern const struct option options_stacks[];  /* --with --without */
-bool stacks_are_chosen(void);                 /* either was given */
+bool stacks_are_chosen(const struct request *request); /* either was given */
 extern const struct option options_shape[];   /* --weight --fold-recursion --max-depth */
 extern const struct option options_from[];    /* --from */
 extern const struct option options_formats[]; /* --from --comm-first --no-modules --keep-offsets --ghc */
@@ -113,18 +131,19 @@ extern const struct option options_common[];  /* -o -j -q -v --compat --strict *
     OPTION_GROUPS_OF_SAMPLES, OPTION_GROUPS_OF_NAMES, {"General", options_common}
 
 /* "12,34" into the request's lists. */
-bool set_pids(const char *value, struct error *error);
-bool set_tids(const char *value, struct error *error);
-bool set_cpus(const char *value, struct error *error);
+bool set_pids(void *command, const char *value, struct error *error);
+bool set_tids(void *command, const char *value, struct error *error);
+bool set_cpus(void *command, const char *value, struct error *error);
 /* "250us", "1.5ms", "2s": exactly, without floating point. */
 bool parse_length(const char *value, uint64_t *nanoseconds, struct error *error);
 
 /* Finds --compat before the rest is parsed, because it decides what the rest means. */
-bool request_find_compat(int argc, char **argv, int *status);
+bool request_find_compat(struct request *request, int argc, char **argv, int *status);
 /* Parses for a command with these groups, and settles. False: stop with *status. After request_find_compat(). */
-bool request_parse(const struct syntax *syntax, int argc, char **argv, int *status);
+bool request_parse(struct request *request, const struct syntax *syntax, int argc, char **argv,
+                   int *status);
 /* After parsing: lists into filters, defaults. */
-void request_settle(void);
+void request_settle(struct request *request);
 
 /* ---- doing it ----------------------------------------------------------------------------- */
 
@@ -140,25 +159,28 @@ void progress_wipe(void);
 /* Standard output is a pipe that nobody reads any more, which is no error: its reader has had enough. */
 bool reader_is_gone(void);
 /* Opens -o, or else standard output, for text. On a terminal that ends all progress. */
-bool output_open(struct out *out, struct error *error);
+bool output_open(struct request *request, struct out *out, struct error *error);
 /* Prints the notes, unless -q. */
-void print_notes(struct notes *notes);
+void print_notes(const struct request *request, struct notes *notes);
 /* Reads these files by the request's rules. */
-bool request_open(struct source *source, const char *const *paths, size_t count,
-                  struct error *error);
+bool request_open(struct request *request, struct source *source, const char *const *paths,
+                  size_t count, struct error *error);
 /* The same of what the operands name (standard input when there are none and it is no terminal). */
-bool open_source(struct source *source, const char *command, int *status);
+bool open_source(struct request *request, struct source *source, int *status);
 /* What the source's places and series are called, by the request's rules; what was read, and what is left out, goes into the notes. */
-struct naming *make_naming(const struct source *source, struct notes *notes);
+struct naming *make_naming(struct request *request, const struct source *source,
+                           struct notes *notes);
 /* Source to flame, by the request's rules. */
-struct flame *make_flame(const struct source *source, struct notes *notes, struct error *error);
+struct flame *make_flame(struct request *request, const struct source *source, struct notes *notes,
+                         struct error *error);
 /* The same in order of time; the source must have been read with keep_samples. */
-struct flame *make_chart(const struct source *source, struct notes *notes, struct error *error);
+struct flame *make_chart(struct request *request, const struct source *source, struct notes *notes,
+                         struct error *error);
 
 /* False, with an error that says its size and what to do, where folded text would be huge and was not asked for. */
-bool fold_fits(const struct flame *flame, struct error *error);
+bool fold_fits(const struct request *request, const struct flame *flame, struct error *error);
 /* Folded text to -o, or else to standard output. */
-bool folded_write(const struct flame *flame, struct error *error);
+bool folded_write(struct request *request, const struct flame *flame, struct error *error);
 /* How a table is written: to `output`, or where that is NULL and a terminal is there, as wide as it is and coloured. */
 void report_options_settle(struct report_options *options, uint32_t limit, bool csv, bool json,
                            const char *output);
@@ -168,27 +190,25 @@ void report_options_settle(struct report_options *options, uint32_t limit, bool 
 struct command {
     const char *name;
     const char *summary;
-    int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+    size_t size; /* of its struct, which begins with a struct request and is zeroed otherwise */
+    int (*run)(void *command, int argc, char **argv); /* argv[0] is the command's name */
+    void (*release)(void *command); /* what its struct holds beside the request; NULL: nothing */
     bool gentle; /* Ctrl-C sets `interrupted` and the command ends by itself; others are ended */
 };
-/* help.c. Tables of commands end with a NULL name. */
-/* NULL: there is none so called, which was said. */
-const struct command *command_find(const struct command *commands, const char *name);
-void help_print(const struct syntax *syntax); /* what --help prints, or the manual page */
-void help_commands(const struct command *commands, FILE *file);
-int help_command(const struct command *commands, int argc, char **argv); /* wick help */
+extern const struct command command_fold, command_flame, command_script, command_doctor,
+    command_profile, command_record, command_diff, command_export, command_report, command_save,
+    command_trace, command_enrich;
 
-int command_fold(int argc, char **argv);
-int command_flame(int argc, char **argv);
-int command_script(int argc, char **argv);
-int command_doctor(int argc, char **argv);
-int command_profile(int argc, char **argv);
-int command_record(int argc, char **argv);
-int command_diff(int argc, char **argv);
-int command_export(int argc, char **argv);
-int command_report(int argc, char **argv);
-int command_save(int argc, char **argv);
-int command_trace(int argc, char **argv);
-int command_enrich(int argc, char **argv);
+/* main.c: runs it with a struct of its own. */
+int command_run(const struct command *command, enum help_form help, int argc, char **argv);
+
+/* help.c. Tables of commands end with NULL. */
+typedef const struct command *const *command_table;
+/* NULL: there is none so called, which was said. */
+const struct command *command_find(command_table commands, const char *name);
+/* What --help prints; or the manual page, if that is what `wick help` is making. */
+void help_print(const struct request *request, const struct syntax *syntax);
+void help_commands(command_table commands, FILE *file);
+int help_command(command_table commands, int argc, char **argv); /* wick help */
 
 #endif

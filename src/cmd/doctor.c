@@ -230,9 +230,10 @@ static void look_at_binary(const char *path) {
         finding, facts.lines ? NULL : remedy);
 }
 
-int command_doctor(int argc, char **argv) {
+static int run(void *command, int argc, char **argv) {
+    struct request *request = command;
     int status = 0;
-    if (!options_parse(&syntax, argc, argv, &request.operands, &status))
+    if (!options_parse(&syntax, request, argc, argv, &status))
         return status;
     look_at_perf_events();
     look_at_counters();
@@ -241,7 +242,10 @@ int command_doctor(int argc, char **argv) {
     look_at_bpf();
     look_at_ptrace();
     look_at_limits();
-    for (size_t i = 0; i < request.operands.count; i++)
-        look_at_binary(request.operands.items[i]);
+    for (size_t i = 0; i < request->operands.count; i++)
+        look_at_binary(request->operands.items[i]);
     return 0;
 }
+
+const struct command command_doctor = {"doctor", "what this machine allows, and how to allow more",
+                                       sizeof(struct request), run};

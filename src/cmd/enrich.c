@@ -2,13 +2,16 @@
 #include "cmd/cmd.h"
 #include "trace/trace.h"
 
-static const char *elf_path;
+struct enrich_command {
+    struct request request;
+    const char *elf_path;
+};
 
 static const struct option options_elf[] = {
-    {"elf", 0, OPTION_TEXT, &elf_path, "FILE",
+    {"elf", 0, OPTION_TEXT, IN(struct enrich_command, elf_path), "FILE",
      "the program the addresses are in; with DWARF, for inlines and lines"},
-    {"output", 'o', OPTION_TEXT, &request.output, "FILE", "write to FILE; - is standard output"},
-    {"quiet", 'q', OPTION_FLAG, &request.quiet, NULL, "no notes"},
+    {"output", 'o', OPTION_TEXT, ASKED(output), "FILE", "write to FILE; - is standard output"},
+    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "no notes"},
     {0},
 };
 
@@ -22,23 +25,29 @@ static const struct syntax syntax = {
     groups,
 };
 
-int command_enrich(int argc, char **argv) {
+static int run(void *command, int argc, char **argv) {
+    struct enrich_command *enrich = command;
+    struct request *request = &enrich->request;
     int status = 0;
     struct error error;
     struct file raw;
     struct notes notes = {0};
-    if (!options_parse(&syntax, argc, argv, &request.operands, &status))
+    if (!options_parse(&syntax, enrich, argc, argv, &status))
         return status;
-    if (request.operands.count != 1 || !elf_path)
+    if (request->operands.count != 1 || !enrich->elf_path)
         return fail_usage("enrich", "one RAW file and --elf FILE are needed");
-    if (!file_open(&raw, request.operands.items[0], &request.context, &error))
+    if (!file_open(&raw, request->operands.items[0], &request->context, &error))
         return fail(&error);
-    struct flame *flame = trace_enrich(file_text(&raw), request.operands.items[0], elf_path,
-                                       &request.context, &notes, &error);
-    status = flame && folded_write(flame, &error) ? 0 : fail(&error);
-    print_notes(&notes);
+    struct flame *flame = trace_enrich(file_text(&raw), request->operands.items[0],
+                                       enrich->elf_path, &request->context, &notes, &error);
+    status = flame && folded_write(request, flame, &error) ? 0 : fail(&error);
+    print_notes(request, &notes);
     notes_release(&notes);
     flame_free(flame);
     file_close(&raw);
     return status;
 }
+
+const struct command command_enrich = {"enrich",
+                                       "addresses of wick trace --raw to inlined names and lines",
+                                       sizeof(struct enrich_command), run};

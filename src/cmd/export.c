@@ -6,12 +6,16 @@
 
 #include "export/export.h"
 
-static const struct export_format *format;
-static bool no_lines;
+struct export_command {
+    struct request request;
+    const struct export_format *format;
+    bool no_lines;
+};
 
-static bool set_format(const char *value, struct error *error) {
-    format = export_format_named(value);
-    if (format)
+static bool set_format(void *command, const char *value, struct error *error) {
+    struct export_command *export = command;
+    export->format = export_format_named(value);
+    if (export->format)
         return true;
     struct buffer names = {0};
     export_add_names(&names);
@@ -21,18 +25,20 @@ static bool set_format(const char *value, struct error *error) {
 }
 
 static const struct option options_export[] = {
-    {"to", 0, OPTION_CALL, set_format, "FORMAT",
+    {"to", 0, OPTION_CALL, CALL(set_format), "FORMAT",
      "speedscope (.speedscope.json), pprof (.pb.gz, .pprof), firefox (of the Firefox Profiler: "
      ".firefox.json), callgrind (of KCachegrind: .callgrind), cpuprofile (of Chrome's DevTools: "
-     ".cpuprofile), chrome (trace events, of Perfetto: .trace.json), otlp (of OpenTelemetry: .otlp); found by how FILE of -o ends "
+     ".cpuprofile), chrome (trace events, of Perfetto: .trace.json), otlp (of OpenTelemetry: "
+     ".otlp); found by how FILE of -o ends "
      "where that says"},
-    {"no-lines", 0, OPTION_FLAG, &no_lines, NULL,
-     "pprof, firefox, callgrind, otlp: do not look for the source lines of frames, which takes most of the time of large "
+    {"no-lines", 0, OPTION_FLAG, IN(struct export_command, no_lines), NULL,
+     "pprof, firefox, callgrind, otlp: do not look for the source lines of frames, which takes "
+     "most of the time of large "
      "programs"},
-    {"show-state", 0, OPTION_FLAG, &request.naming.show_state, NULL,
+    {"show-state", 0, OPTION_FLAG, ASKED(naming.show_state), NULL,
      "the first frame says why a thread waits: [sleep], [disk], [preempted]; [on-cpu] under "
      "--wall"},
-    {"force", 0, OPTION_FLAG, &request.force, NULL, "write more than 4 GB"},
+    {"force", 0, OPTION_FLAG, ASKED(force), NULL, "write more than 4 GB"},
     {0},
 };
 
@@ -51,29 +57,31 @@ static const struct syntax syntax = {
     groups,
 };
 
-static bool write_to(struct out *out, const struct source *source, struct notes *notes,
-                     struct error *error) {
-    request.naming.no_comm = true; /* it is the thread's name */
-    struct naming *naming = make_naming(source, notes);
+static bool write_to(struct export_command *export, struct out *out, const struct source *source,
+                     struct notes *notes, struct error *error) {
+    struct request *request = &export->request;
+    request->naming.no_comm = true; /* it is the thread's name */
+    struct naming *naming = make_naming(request, source, notes);
     notes_sort(notes);
     struct export_options options = {
-        .shape = &request.flame,
-        .title = export_title(request.operands.count ? request.operands.items[0] : "-"),
-        .measure = request.import.profile.times == TIMES_BOTH ? "wall" : NULL,
+        .shape = &request->flame,
+        .title = export_title(request->operands.count ? request->operands.items[0] : "-"),
+        .measure = request->import.profile.times == TIMES_BOTH ? "wall" : NULL,
         .notes = notes,
-        .force = request.force,
+        .force = request->force,
     };
-    bool fine = export_write(out, format, source->tree, naming, &options, error);
+    bool fine = export_write(out, export->format, source->tree, naming, &options, error);
     naming_free(naming);
     return fine;
 }
 
-static int write_export(const struct source *source, struct notes *notes) {
+static int write_export(struct export_command *export, const struct source *source,
+                        struct notes *notes) {
     struct error error;
     struct out out;
-    if (!output_open(&out, &error))
+    if (!output_open(&export->request, &out, &error))
         return fail(&error);
-    if (!write_to(&out, source, notes, &error)) {
+    if (!write_to(export, &out, source, notes, &error)) {
         out_discard(&out);
         return fail(&error);
     }
@@ -81,11 +89,13 @@ static int write_export(const struct source *source, struct notes *notes) {
 }
 
 /* Not 0: the exit status, and why was printed. */
-static int choose_format(void) {
+static int choose_format(struct export_command *export) {
+    struct request *request = &export->request;
     bool to_terminal =
-        (!request.output || strcmp(request.output, "-") == 0) && isatty(STDOUT_FILENO);
-    if (!format && request.output)
-        format = export_format_of_path(request.output);
+        (!request->output || strcmp(request->output, "-") == 0) && isatty(STDOUT_FILENO);
+    if (!export->format && request->output)
+        export->format = export_format_of_path(request->output);
+    const struct export_format *format = export->format;
     if (!format) {
         struct buffer names = {0};
         export_add_names(&names);
@@ -94,29 +104,36 @@ static int choose_format(void) {
         buffer_release(&names);
         return status;
     }
-    if (no_lines && !format->has_lines)
+    if (export->no_lines && !format->has_lines)
         return fail_usage("export", "--no-lines: %s has no lines", format->name);
     if (format->is_binary && to_terminal)
         return fail_usage("export", "%s is nothing for a terminal: -o FILE", format->name);
     return 0;
 }
 
-int command_export(int argc, char **argv) {
+static int run(void *command, int argc, char **argv) {
+    struct export_command *export = command;
+    struct request *request = &export->request;
     int status = 0;
-    if (!request_find_compat(argc, argv, &status) || !request_parse(&syntax, argc, argv, &status))
+    if (!request_find_compat(request, argc, argv, &status) ||
+        !request_parse(request, &syntax, argc, argv, &status))
         return status;
-    if ((status = choose_format()))
+    if ((status = choose_format(export)))
         return status;
-    request.import.profile.keep_samples = format->has_time;
-    request.import.timed_only = true;
-    request.import.profile.source_lines |= format->has_lines && !no_lines;
+    request->import.profile.keep_samples = export->format->has_time;
+    request->import.timed_only = true;
+    request->import.profile.source_lines |= export->format->has_lines && !export->no_lines;
     struct source source;
-    if (!open_source(&source, "export", &status))
+    if (!open_source(request, &source, &status))
         return status;
     struct notes notes = {0};
-    status = write_export(&source, &notes);
-    print_notes(&notes);
+    status = write_export(export, &source, &notes);
+    print_notes(request, &notes);
     notes_release(&notes);
     source_close(&source);
     return status;
 }
+
+const struct command command_export = {
+    "export", "a profile for other tools: speedscope, pprof, Firefox Profiler, …",
+    sizeof(struct export_command), run};

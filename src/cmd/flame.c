@@ -6,19 +6,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static text_list bases;
-static const char *categories_file;
-static bool as_page;
+struct flame_command {
+    struct picture_request p;
+    text_list bases;
+    const char *categories_file;
+    bool as_page;
+};
 
 static const struct option options_flame[] = {
-    {"html", 0, OPTION_FLAG, &as_page, NULL,
+    {"html", 0, OPTION_FLAG, IN(struct flame_command, as_page), NULL,
      "one HTML page with all views: reversed, sandwich, table, timeline; flamegraph.html by "
      "default; takes --title, --subtitle, --colors and --hash of what follows"},
-    {"categories", 0, OPTION_TEXT, &categories_file, "FILE",
+    {"categories", 0, OPTION_TEXT, IN(struct flame_command, categories_file), "FILE",
      "for the page's table: rules for what kind of work a function is; see wick report"},
-    {"flamechart", 0, OPTION_FLAG, &picture.is_chart, NULL,
+    {"flamechart", 0, OPTION_FLAG, IN(struct picture_request, svg.is_chart), NULL,
      "in order of time, thread by thread; stacks are not merged"},
-    {"base", 0, OPTION_LIST, &bases, "FUNCTION",
+    {"base", 0, OPTION_LIST, IN(struct flame_command, bases), "FUNCTION",
      "only stacks with this function, without its callers; may be repeated"},
     {0},
 };
@@ -38,70 +41,79 @@ static const struct syntax syntax = {
 
 /* ---- drawing ---- */
 
-static struct flame *shaped_flame(const struct source *source, struct notes *notes,
-                                  struct error *error) {
-    struct flame *flame =
-        picture.is_chart ? make_chart(source, notes, error) : make_flame(source, notes, error);
-    if (!flame || bases.count == 0)
+static struct flame *shaped_flame(struct flame_command *c, const struct source *source,
+                                  struct notes *notes, struct error *error) {
+    struct flame *flame = c->p.svg.is_chart ? make_chart(&c->p.request, source, notes, error)
+                                            : make_flame(&c->p.request, source, notes, error);
+    if (!flame || c->bases.count == 0)
         return flame;
-    struct flame *below = flame_below(flame, bases.items, bases.count, error);
+    struct flame *below = flame_below(flame, c->bases.items, c->bases.count, error);
     flame_free(flame);
     if (below && below->nodes.count == 1) {
-        error_set(error, ERROR_INPUT, "--base %s: no stack has %s", bases.items[0],
-                  bases.count > 1 ? "any of these functions" : "this function");
+        error_set(error, ERROR_INPUT, "--base %s: no stack has %s", c->bases.items[0],
+                  c->bases.count > 1 ? "any of these functions" : "this function");
         flame_free(below);
         return NULL;
     }
     return below;
 }
 
-static bool write_page(const struct source *source, struct notes *notes, struct error *error) {
-    struct naming *naming = make_naming(source, notes);
+static bool write_page(struct flame_command *c, const struct source *source, struct notes *notes,
+                       struct error *error) {
+    struct naming *naming = make_naming(&c->p.request, source, notes);
     notes_sort(notes);
-    bool fine = page_write(source->tree, naming, categories_file, notes, error);
+    bool fine = page_write(&c->p, source->tree, naming, c->categories_file, notes, error);
     naming_free(naming);
     return fine;
 }
 
-static bool draw(const struct source *source, struct notes *notes, struct error *error) {
-    if (as_page)
-        return write_page(source, notes, error);
-    struct flame *flame = shaped_flame(source, notes, error);
-    bool fine = flame && picture_write(flame, notes, error);
+static bool draw(struct flame_command *c, const struct source *source, struct notes *notes,
+                 struct error *error) {
+    if (c->as_page)
+        return write_page(c, source, notes, error);
+    struct flame *flame = shaped_flame(c, source, notes, error);
+    bool fine = flame && picture_write(&c->p, flame, notes, error);
     flame_free(flame);
     return fine;
 }
 
-int command_flame(int argc, char **argv) {
+static int run(void *command, int argc, char **argv) {
+    struct flame_command *c = command;
+    struct request *request = &c->p.request;
+    picture_begin(&c->p);
     int status = 0;
-    if (!request_find_compat(argc, argv, &status) || !request_parse(&syntax, argc, argv, &status))
+    if (!request_find_compat(request, argc, argv, &status) ||
+        !request_parse(request, &syntax, argc, argv, &status))
         return status;
-    if (picture.is_chart && request.flame.reverse)
+    if (c->p.svg.is_chart && request->flame.reverse)
         return fail_usage("flame", "--flamechart and --reverse exclude each other");
-    if (picture.is_chart && stacks_are_chosen())
+    if (c->p.svg.is_chart && stacks_are_chosen(request))
         return fail_usage("flame", "--with and --without leave holes in a chart; --base cuts one");
-    const char *not_for_pages = bases.count ? "base" : picture_only(true);
-    if (request.naming.mark_incomplete)
+    const char *not_for_pages = c->bases.count ? "base" : picture_only(&c->p, true);
+    if (request->naming.mark_incomplete)
         not_for_pages = "mark-incomplete";
-    if (as_page && not_for_pages)
+    if (c->as_page && not_for_pages)
         return fail_usage("flame", "--%s is for the picture; the page does not take it",
                           not_for_pages);
-    if (categories_file && !as_page)
+    if (c->categories_file && !c->as_page)
         return fail_usage("flame", "--categories is for --html: the picture has no table");
-    picture_settle();
-    request.import.profile.keep_samples = picture.is_chart || as_page;
-    request.import.timed_only = as_page; /* the page's timeline has a use for times alone */
+    picture_settle(&c->p);
+    request->import.profile.keep_samples = c->p.svg.is_chart || c->as_page;
+    request->import.timed_only = c->as_page; /* the page's timeline has a use for times alone */
     struct error error;
-    if (!as_page && !picture_prepare(&error))
+    if (!c->as_page && !picture_prepare(&c->p, &error))
         return fail(&error);
     struct source source;
-    if (!open_source(&source, "flame", &status))
+    if (!open_source(request, &source, &status))
         return status;
     struct notes notes = {0};
-    status = draw(&source, &notes, &error) ? 0 : fail(&error);
-    print_notes(&notes);
-    picture_release();
+    status = draw(c, &source, &notes, &error) ? 0 : fail(&error);
+    print_notes(request, &notes);
     notes_release(&notes);
     source_close(&source);
     return status;
 }
+
+const struct command command_flame = {"flame",
+                                      "a flame graph: SVG, or one HTML page with all views",
+                                      sizeof(struct flame_command), run, picture_release};

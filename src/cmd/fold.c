@@ -5,7 +5,7 @@
 #include "cmd/cmd.h"
 
 static const struct option options_fold[] = {
-    {"force", 0, OPTION_FLAG, &request.force, NULL, "write folded text of more than 4 GB"},
+    {"force", 0, OPTION_FLAG, ASKED(force), NULL, "write folded text of more than 4 GB"},
     {0},
 };
 
@@ -28,44 +28,48 @@ static const struct syntax syntax = {
 };
 
 /* inferno-collapse-perf's own options, with its meanings: --pid and --tid annotate there. */
-static bool set_all(const char *value, struct error *error) {
-    request.naming.mark_kernel = request.naming.mark_jit = true;
+static bool set_all(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    request->naming.mark_kernel = request->naming.mark_jit = true;
     return true;
 }
 
-static bool set_ghc_time(const char *value, struct error *error) {
-    request.import.ghc_column = 0;
+static bool set_ghc_time(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    request->import.ghc_column = 0;
     return true;
 }
-static bool set_ghc_ticks(const char *value, struct error *error) {
-    request.import.ghc_column = 1;
+static bool set_ghc_ticks(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    request->import.ghc_column = 1;
     return true;
 }
-static bool set_ghc_bytes(const char *value, struct error *error) {
-    request.import.ghc_column = 2;
+static bool set_ghc_bytes(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    request->import.ghc_column = 2;
     return true;
 }
 
 static const struct option options_inferno[] = {
-    {"pid", 0, OPTION_FLAG, &request.naming.show_pid, NULL, "the root is comm-PID"},
-    {"tid", 0, OPTION_FLAG, &request.naming.show_tid, NULL, "the root is comm-PID/TID"},
-    {"kernel", 0, OPTION_FLAG, &request.naming.mark_kernel, NULL, "kernel frames end in _[k]"},
-    {"jit", 0, OPTION_FLAG, &request.naming.mark_jit, NULL,
+    {"pid", 0, OPTION_FLAG, ASKED(naming.show_pid), NULL, "the root is comm-PID"},
+    {"tid", 0, OPTION_FLAG, ASKED(naming.show_tid), NULL, "the root is comm-PID/TID"},
+    {"kernel", 0, OPTION_FLAG, ASKED(naming.mark_kernel), NULL, "kernel frames end in _[k]"},
+    {"jit", 0, OPTION_FLAG, ASKED(naming.mark_jit), NULL,
      "just-in-time compiled frames end in _[j]"},
-    {"all", 0, OPTION_CALL, set_all, NULL, "both"},
-    {"addrs", 0, OPTION_FLAG, &request.naming.addresses, NULL,
+    {"all", 0, OPTION_CALL, CALL(set_all), NULL, "both"},
+    {"addrs", 0, OPTION_FLAG, ASKED(naming.addresses), NULL,
      "unresolved frames carry their address"},
-    {"event-filter", 0, OPTION_LIST, &request.events, "EVENT",
+    {"event-filter", 0, OPTION_LIST, ASKED(events), "EVENT",
      "count this event instead of the first one seen"},
-    {"skip-after", 0, OPTION_LIST, &request.skip_after, "FUNCTION",
+    {"skip-after", 0, OPTION_LIST, ASKED(skip_after), "FUNCTION",
      "drop the callers of this function, and the comm"},
-    {"nthreads", 'n', OPTION_COUNT, &request.context.threads, "N", "use N threads"},
-    {"no-modules", 0, OPTION_FLAG, &request.import.no_modules, NULL,
+    {"nthreads", 'n', OPTION_COUNT, ASKED(context.threads), "N", "use N threads"},
+    {"no-modules", 0, OPTION_FLAG, ASKED(import.no_modules), NULL,
      "sample, vtune: leave module names out"},
-    {"includeoffset", 0, OPTION_FLAG, &request.import.include_offset, NULL, "dtrace: keep offsets"},
-    {"time", 0, OPTION_CALL, set_ghc_time, NULL, "ghcprof: tenths of a per cent of the time"},
-    {"ticks", 0, OPTION_CALL, set_ghc_ticks, NULL, "ghcprof: ticks"},
-    {"bytes", 0, OPTION_CALL, set_ghc_bytes, NULL, "ghcprof: bytes allocated"},
+    {"includeoffset", 0, OPTION_FLAG, ASKED(import.include_offset), NULL, "dtrace: keep offsets"},
+    {"time", 0, OPTION_CALL, CALL(set_ghc_time), NULL, "ghcprof: tenths of a per cent of the time"},
+    {"ticks", 0, OPTION_CALL, CALL(set_ghc_ticks), NULL, "ghcprof: ticks"},
+    {"bytes", 0, OPTION_CALL, CALL(set_ghc_bytes), NULL, "ghcprof: bytes allocated"},
     {0},
 };
 
@@ -85,25 +89,29 @@ static const struct syntax syntax_inferno = {
     groups_inferno,
 };
 
-int command_fold(int argc, char **argv) {
+static int run(void *command, int argc, char **argv) {
+    struct request *request = command;
     int status = 0;
-    if (!request_find_compat(argc, argv, &status))
+    if (!request_find_compat(request, argc, argv, &status))
         return status;
-    bool inferno = request.compat && strcmp(request.compat, "inferno") == 0;
-    if (!request_parse(inferno ? &syntax_inferno : &syntax, argc, argv, &status))
+    bool inferno = request->compat && strcmp(request->compat, "inferno") == 0;
+    if (!request_parse(request, inferno ? &syntax_inferno : &syntax, argc, argv, &status))
         return status;
     struct source source;
-    if (!open_source(&source, "fold", &status))
+    if (!open_source(request, &source, &status))
         return status;
     struct error error;
     struct notes notes = {0};
-    struct flame *flame = make_flame(&source, &notes, &error);
-    bool fine = flame && fold_fits(flame, &error) && folded_write(flame, &error);
+    struct flame *flame = make_flame(request, &source, &notes, &error);
+    bool fine = flame && fold_fits(request, flame, &error) && folded_write(request, flame, &error);
     status = fine ? 0 : fail(&error);
     if (flame)
-        print_notes(&notes);
+        print_notes(request, &notes);
     flame_free(flame);
     notes_release(&notes);
     source_close(&source);
     return status;
 }
+
+const struct command command_fold = {"fold", "folded stacks from anything wick can read",
+                                     sizeof(struct request), run};

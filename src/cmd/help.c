@@ -9,9 +9,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-static enum { AS_TEXT, AS_MAN, AS_BASH } form;
-static const char *page_summary; /* of the command whose manual page is asked for */
-
 /* ---- for a terminal ---- */
 
 static void help_option(const struct option *option) {
@@ -48,7 +45,7 @@ static void help_option(const struct option *option) {
     }
 }
 
-static void help_as_text(const struct syntax *syntax) {
+static void help_as_text(const struct command *command, const struct syntax *syntax) {
     printf("Usage: wick %s%s %s\n\n%s\n", syntax->command,
            syntax->groups->title ? " [options]" : "", syntax->usage, syntax->about);
     for (const struct option_group *group = syntax->groups; group->title; group++) {
@@ -122,9 +119,9 @@ static void man_head(const char *command) {
     printf(command ? "wick\\-%s \\- " : "wick \\- ", command);
 }
 
-static void help_as_man(const struct syntax *syntax) {
+static void help_as_man(const struct command *command, const struct syntax *syntax) {
     man_head(syntax->command);
-    man_text(page_summary);
+    man_text(command->summary);
     printf("\n.SH SYNOPSIS\n.B wick %s\n%s", syntax->command,
            syntax->groups->title ? "[\\fIoptions\\fR] " : "");
     man_text(syntax->usage);
@@ -145,7 +142,7 @@ static void help_as_man(const struct syntax *syntax) {
 
 /* ---- for bash ---- */
 
-static void help_as_bash(const struct syntax *syntax) {
+static void help_as_bash(const struct command *command, const struct syntax *syntax) {
     printf("    %s) options=\"--help", syntax->command);
     for (const struct option_group *group = syntax->groups; group->title; group++)
         for (const struct option *option = group->options; *group->title && option->name; option++)
@@ -154,20 +151,20 @@ static void help_as_bash(const struct syntax *syntax) {
     puts("\" ;;");
 }
 
-void help_print(const struct syntax *syntax) {
-    static void (*const forms[])(const struct syntax *) = {
-        [AS_TEXT] = help_as_text, [AS_MAN] = help_as_man, [AS_BASH] = help_as_bash};
-    forms[form](syntax);
+void help_print(const struct request *request, const struct syntax *syntax) {
+    static void (*const forms[])(const struct command *, const struct syntax *) = {
+        [HELP_TEXT] = help_as_text, [HELP_MAN] = help_as_man, [HELP_BASH] = help_as_bash};
+    forms[request->help](request->command, syntax);
 }
 
 /* ---- all commands ---- */
 
-const struct command *command_find(const struct command *commands, const char *name) {
+const struct command *command_find(command_table commands, const char *name) {
     struct guess guess = {.typed = text_of(name)};
-    for (const struct command *command = commands; command->name; command++) {
-        if (strcmp(name, command->name) == 0)
-            return command;
-        guess_offer(&guess, command->name);
+    for (; *commands; commands++) {
+        if (strcmp(name, (*commands)->name) == 0)
+            return *commands;
+        guess_offer(&guess, (*commands)->name);
     }
     fprintf(stderr, "wick: %s: no such command%s%s%s; see wick --help\n", name,
             guess.best ? " (did you mean " : "", guess.best ? guess.best : "",
@@ -175,20 +172,20 @@ const struct command *command_find(const struct command *commands, const char *n
     return NULL;
 }
 
-void help_commands(const struct command *commands, FILE *file) {
+void help_commands(command_table commands, FILE *file) {
     fputs("Usage: wick COMMAND [options] …\n\n"
           "Turns a running Linux program, or a profile of one, into a flame graph:\n\n"
           "    wick profile -- ./program   a directory: recording, flame graphs, tables, report\n"
           "    wick flame perf.data        a flame graph of what was recorded\n\nCommands:\n",
           file);
-    for (; commands->name; commands++)
-        fprintf(file, "  %-10s %s\n", commands->name, commands->summary);
+    for (; *commands; commands++)
+        fprintf(file, "  %-10s %s\n", (*commands)->name, (*commands)->summary);
     fputs("\n`wick COMMAND --help` says all about a command. `wick --version` says which wick it "
           "is.\n",
           file);
 }
 
-static void man_overview(const struct command *commands) {
+static void man_overview(command_table commands) {
     man_head(NULL);
     puts("turn a running Linux program, or a profile of one, into a flame graph\n"
          ".SH SYNOPSIS\n.B wick\n\\fICOMMAND\\fR [\\fIoptions\\fR] \\&...\n.SH DESCRIPTION\n"
@@ -196,9 +193,9 @@ static void man_overview(const struct command *commands) {
          "tables, folded stacks and the text that perf script prints.\n.PP\n.nf\n"
          "wick profile \\-\\- ./program    a directory: recording, flame graphs, tables, report\n"
          "wick flame perf.data          a flame graph of what was recorded\n.fi\n.SH COMMANDS");
-    for (const struct command *command = commands; command->name; command++) {
-        printf(".TP\n.BR wick\\-%s (1)\n", command->name);
-        man_text(command->summary);
+    for (; *commands; commands++) {
+        printf(".TP\n.BR wick\\-%s (1)\n", (*commands)->name);
+        man_text((*commands)->summary);
         putchar('\n');
     }
     man_exit_status();
@@ -215,24 +212,23 @@ static bool man_end(const char *directory, struct error *error) {
     return (fflush(stdout) == 0 && !ferror(stdout)) || error_errno(error, directory);
 }
 
-/* Has the command print its help, in the form that is set. */
-static int help_of(const struct command *command) {
+/* Has the command print its help. */
+static int help_of(const struct command *command, enum help_form form) {
     char *words[] = {(char *)(uintptr_t)command->name, "--help", NULL};
-    return command->run(2, words);
+    return command_run(command, form, 2, words);
 }
 
 /* Commands and long options; everything else is a file, or a command of somebody else's. */
-static void bash_print(const struct command *commands) {
-    form = AS_BASH;
+static void bash_print(command_table commands) {
     puts("# bash completion for wick: made by `wick help --bash`.\n"
          "_wick() {\n"
          "    local word=${COMP_WORDS[COMP_CWORD]} options= words=");
     fputs("    local commands=\"help", stdout);
-    for (const struct command *command = commands; command->name; command++)
-        printf(" %s", command->name);
+    for (command_table at = commands; *at; at++)
+        printf(" %s", (*at)->name);
     puts("\"\n    case ${COMP_WORDS[1]} in");
-    for (const struct command *command = commands; command->name; command++)
-        help_of(command);
+    for (; *commands; commands++)
+        help_of(*commands, HELP_BASH);
     puts("    help) [ $COMP_CWORD = 2 ] && words=$commands ;;\n"
          "    esac\n"
          "    [ $COMP_CWORD = 1 ] && words=\"$commands --help --version\"\n"
@@ -242,21 +238,19 @@ static void bash_print(const struct command *commands) {
          "complete -o default -F _wick wick");
 }
 
-static bool man_write(const struct command *commands, const char *directory, struct error *error) {
+static bool man_write(command_table commands, const char *directory, struct error *error) {
     if (!man_begin(directory, NULL, error))
         return false;
     man_overview(commands);
-    form = AS_MAN;
-    for (const struct command *command = commands; command->name; command++) {
-        if (!man_end(directory, error) || !man_begin(directory, command->name, error))
+    for (; *commands; commands++) {
+        if (!man_end(directory, error) || !man_begin(directory, (*commands)->name, error))
             return false;
-        page_summary = command->summary;
-        help_of(command);
+        help_of(*commands, HELP_MAN);
     }
     return man_end(directory, error);
 }
 
-int help_command(const struct command *commands, int argc, char **argv) {
+int help_command(command_table commands, int argc, char **argv) {
     struct error error;
     if (argc == 1 || (argc == 2 && strcmp(argv[1], "--help") == 0)) {
         help_commands(commands, stdout);
@@ -273,5 +267,5 @@ int help_command(const struct command *commands, int argc, char **argv) {
         return ERROR_USAGE;
     }
     const struct command *command = command_find(commands, argv[1]);
-    return command ? help_of(command) : ERROR_USAGE;
+    return command ? help_of(command, HELP_TEXT) : ERROR_USAGE;
 }

@@ -13,22 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct command commands[] = {
-    {"profile", "record, and write a directory with pictures, tables and provenance",
-     command_profile, .gentle = true},
-    {"record", "record a program, a process or the system into a perf.data", command_record,
-     .gentle = true},
-    {"fold", "folded stacks from anything wick can read", command_fold},
-    {"flame", "a flame graph: SVG, or one HTML page with all views", command_flame},
-    {"script", "the text `perf script` would print", command_script},
-    {"diff", "what changed between two profiles, as a picture or text", command_diff},
-    {"report", "tables of cost by function, object, category, thread", command_report},
-    {"save", "one file with all a profile needs, for every other command", command_save},
-    {"export", "a profile for other tools: speedscope, pprof, Firefox Profiler, …", command_export},
-    {"trace", "exact instruction counts of a guest program", command_trace, .gentle = true},
-    {"enrich", "addresses of wick trace --raw to inlined names and lines", command_enrich},
-    {"doctor", "what this machine allows, and how to allow more", command_doctor},
-    {0},
+static const struct command *const commands[] = {
+    &command_profile, &command_record, &command_fold, &command_flame,  &command_script,
+    &command_diff,    &command_report, &command_save, &command_export, &command_trace,
+    &command_enrich,  &command_doctor, NULL,
 };
 
 /* ---- signals ---- */
@@ -77,9 +65,8 @@ static uint64_t milliseconds(void) {
 
 static void show_progress(void *user, const char *what, uint64_t done, uint64_t total) {
     uint64_t now = milliseconds(), due = next_shown;
-    if (request.quiet || now < due ||
-        !__atomic_compare_exchange_n((uint64_t *)&next_shown, &due, now + 100, false,
-                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    if (now < due || !__atomic_compare_exchange_n((uint64_t *)&next_shown, &due, now + 100, false,
+                                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         return;
     shown = true;
     if (total)
@@ -125,6 +112,20 @@ static int check_output(int status) {
     return status ? status : ERROR_INPUT;
 }
 
+int command_run(const struct command *command, enum help_form help, int argc, char **argv) {
+    struct request *request = memory_zero(1, command->size);
+    request->context = (struct context){.progress = progress_is_seen() ? show_progress : NULL,
+                                        .cancelled = &interrupted};
+    request->command = command;
+    request->help = help;
+    int status = command->run(request, argc, argv);
+    if (command->release)
+        command->release(request);
+    request_release(request);
+    free(request);
+    return status;
+}
+
 static int run(int argc, char **argv) {
     if (argc < 2) {
         help_commands(commands, stderr);
@@ -141,7 +142,7 @@ static int run(int argc, char **argv) {
     if (!command)
         return ERROR_USAGE;
     set_signals(command->gentle);
-    return command->run(argc - 1, argv + 1);
+    return command_run(command, HELP_TEXT, argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv) {
@@ -149,8 +150,6 @@ int main(int argc, char **argv) {
     keep_memory();
     fill_standard_files();
     set_signals(false);
-    if (progress_is_seen())
-        request.context.progress = show_progress;
     atexit(progress_wipe);
     return check_output(run(argc, argv));
 }

@@ -55,36 +55,38 @@ bool choose(const char *value, const char *const *names, size_t count, unsigned 
     return false;
 }
 
-static bool option_set(const struct option *option, const char *value, struct error *error) {
+static bool option_set(const struct option *option, void *command, const char *value,
+                       struct error *error) {
     uint64_t number;
+    void *target = (char *)command + option->target.offset; /* unless it is called */
     switch (option->kind) {
     case OPTION_FLAG:
-        *(bool *)option->target = true;
+        *(bool *)target = true;
         return true;
     case OPTION_TEXT:
-        *(const char **)option->target = value;
+        *(const char **)target = value;
         return true;
     case OPTION_LIST:
-        vector_push((text_list *)option->target, value);
+        vector_push((text_list *)target, value);
         return true;
     case OPTION_U32:
     case OPTION_COUNT:
         if (!value_u64(value, option->kind == OPTION_COUNT, UINT32_MAX, &number, error))
             return false;
-        *(uint32_t *)option->target = (uint32_t)number;
+        *(uint32_t *)target = (uint32_t)number;
         return true;
     case OPTION_U64:
     case OPTION_COUNT64:
-        return value_u64(value, option->kind == OPTION_COUNT64, UINT64_MAX, option->target, error);
+        return value_u64(value, option->kind == OPTION_COUNT64, UINT64_MAX, target, error);
     case OPTION_DOUBLE:
-        return value_double(value, option->target, error);
+        return value_double(value, target, error);
     case OPTION_AMOUNT:
-        return value_double(value, option->target, error) &&
-               (*(double *)option->target > 0 ||
+        return value_double(value, target, error) &&
+               (*(double *)target > 0 ||
                 error_set(error, ERROR_USAGE, "'%s' is not more than 0", value));
     case OPTION_CALL:
     case OPTION_MAYBE:
-        return ((bool (*)(const char *, struct error *))option->target)(value, error);
+        return option->target.call(command, value, error);
     case OPTION_HIDDEN:
         return true;
     }
@@ -95,6 +97,7 @@ static bool option_set(const struct option *option, const char *value, struct er
 
 struct parse {
     const struct syntax *syntax;
+    void *command;
     int argc, at;
     char **argv;
     int status;
@@ -116,7 +119,7 @@ static bool parse_value(struct parse *parse, const struct option *option, const 
         parse->status = fail_usage(parse->syntax->command, "%s takes no value", shown);
         return false;
     }
-    if (option_set(option, value, &error))
+    if (option_set(option, parse->command, value, &error))
         return true;
     parse->status = fail_usage(parse->syntax->command, "%s: %s", shown, error.message);
     return false;
@@ -164,19 +167,21 @@ static bool parse_letters(struct parse *parse, const char *argument) {
     return true;
 }
 
-bool options_parse(const struct syntax *syntax, int argc, char **argv, text_list *operands,
-                   int *status) {
-    struct parse parse = {.syntax = syntax, .argc = argc, .at = 1, .argv = argv};
+bool options_parse(const struct syntax *syntax, void *command, int argc, char **argv, int *status) {
+    struct request *request = command;
+    struct parse parse = {
+        .syntax = syntax, .command = command, .argc = argc, .at = 1, .argv = argv};
+    request->syntax = syntax;
     bool only_operands = false, fine = true;
     while (fine && parse.at < argc) {
         const char *argument = argv[parse.at++];
         if (only_operands || argument[0] != '-' || argument[1] == 0) {
-            vector_push(operands, argument);
+            vector_push(&request->operands, argument);
             only_operands |= syntax->takes_command;
         } else if (strcmp(argument, "--") == 0) {
             only_operands = true;
         } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
-            help_print(syntax);
+            help_print(request, syntax);
             fine = false;
         } else if (argument[1] == '-') {
             fine = parse_long(&parse, argument);
@@ -184,6 +189,27 @@ bool options_parse(const struct syntax *syntax, int argc, char **argv, text_list
             fine = parse_letters(&parse, argument);
         }
     }
+    if (request->quiet)
+        request->context.progress = NULL;
     *status = parse.status;
     return fine;
+}
+
+/* Lists are the only values that own memory; those that no option of this kind fills are released by name. */
+static void release_lists(const struct syntax *syntax, void *command) {
+    for (const struct option_group *group = syntax->groups; group->title; group++)
+        for (const struct option *option = group->options; option->name; option++)
+            if (option->kind == OPTION_LIST)
+                vector_release((text_list *)((char *)command + option->target.offset));
+}
+
+void request_release(struct request *request) {
+    if (request->syntax)
+        release_lists(request->syntax, request);
+    vector_release(&request->events); /* wick record fills it by itself */
+    vector_release(&request->operands);
+    vector_release(&request->pids);
+    vector_release(&request->tids);
+    vector_release(&request->cpus);
+    arena_release(&request->arena);
 }

@@ -11,38 +11,48 @@
 #include "cmd/recording.h"
 #include "run/run.h"
 
-static const char *kind; /* NULL: cpu, or what the options on waiting say */
-static const char *name;
-static const char *base = "wick-out";
-static const char *load_line;
-static const char *compared;
-static double warmup;
-static uint64_t min_samples = 200;
-static bool allow_partial, capture;
+struct profile_command {
+    struct recording_request r;
+    const char *kind; /* NULL: cpu, or what the options on waiting say */
+    const char *name;
+    const char *base;
+    const char *load_line;
+    const char *compared;
+    double warmup;
+    uint64_t min_samples;
+    bool allow_partial, capture;
+    const struct kind *chosen;
+    struct load load;
+    atomic_bool recorded; /* the recording is over */
+    int target_status;    /* what the target's end means for ours */
+};
 
+#define HERE(member) IN(struct profile_command, member)
 static const struct option options_run[] = {
-    {"kind", 0, OPTION_TEXT, &kind, "KIND",
+    {"kind", 0, OPTION_TEXT, HERE(kind), "KIND",
      "cpu (default), offcpu (where threads wait), wall (both in one), faults (page faults) or "
      "syscalls (time in system calls)"},
-    {"name", 0, OPTION_TEXT, &name, "NAME", "the run's name; the time by default"},
-    {"out", 'o', OPTION_TEXT, &base, "DIR", "where runs are kept; wick-out by default"},
-    {"min-samples", 0, OPTION_U64, &min_samples, "N",
+    {"name", 0, OPTION_TEXT, HERE(name), "NAME", "the run's name; the time by default"},
+    {"out", 'o', OPTION_TEXT, HERE(base), "DIR", "where runs are kept; wick-out by default"},
+    {"min-samples", 0, OPTION_U64, HERE(min_samples), "N",
      "fewer are too few for conclusions: exit status 4; 200 by default"},
-    {"allow-partial", 0, OPTION_FLAG, &allow_partial, NULL,
+    {"allow-partial", 0, OPTION_FLAG, HERE(allow_partial), NULL,
      "publish a run with too few samples all the same"},
-    {"srcline", 0, OPTION_CALL, set_source_lines, NULL, "frames carry file:line, in every view"},
-    {"capture", 0, OPTION_FLAG, &capture, NULL, "keep the target's output in the run (target.log)"},
-    {"compare", 0, OPTION_TEXT, &compared, "DIR",
+    {"srcline", 0, OPTION_CALL, CALL(set_source_lines), NULL,
+     "frames carry file:line, in every view"},
+    {"capture", 0, OPTION_FLAG, HERE(capture), NULL,
+     "keep the target's output in the run (target.log)"},
+    {"compare", 0, OPTION_TEXT, HERE(compared), "DIR",
      "an earlier run's directory: adds what changed since, as picture, text and table"},
-    {"load", 0, OPTION_TEXT, &load_line, "COMMAND",
+    {"load", 0, OPTION_TEXT, HERE(load_line), "COMMAND",
      "run this shell command beside the recording, and end it with it; its output is load.log"},
-    {"warmup", 0, OPTION_DOUBLE, &warmup, "SECONDS",
+    {"warmup", 0, OPTION_DOUBLE, HERE(warmup), "SECONDS",
      "let the load run so long before recording begins"},
-    {"buffer", 'm', OPTION_CALL, recording_set_buffer, "SIZE",
+    {"buffer", 'm', OPTION_CALL, CALL(recording_set_buffer), "SIZE",
      "ring buffer of each CPU: 512K, 8M, …"},
-    {"jobs", 'j', OPTION_COUNT, &request.context.threads, "N",
+    {"jobs", 'j', OPTION_COUNT, ASKED(context.threads), "N",
      "read with N threads; all there are by default"},
-    {"quiet", 'q', OPTION_FLAG, &request.quiet, NULL, "say nothing but errors"},
+    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "say nothing but errors"},
     {0},
 };
 
@@ -65,23 +75,21 @@ static const struct syntax syntax = {
 
 /* ---- the load beside it ---- */
 
-static struct load load = {.lives = -1, .told = -1};
-static atomic_bool recorded; /* the recording is over */
-
 /* Without a duration, what is attached to is recorded for as long as the load runs. */
-static void *load_watch(void *unused) {
-    while (!recorded && !load_wait(&load, 100000000))
+static void *load_watch(void *command) {
+    struct profile_command *c = command;
+    while (!c->recorded && !load_wait(&c->load, 100000000))
         ;
-    if (!recorded && load.by_itself)
+    if (!c->recorded && c->load.by_itself)
         interrupted = 1;
-    return unused;
+    return NULL;
 }
 
-static bool load_warm_up(const char *log, struct error *error) {
-    if (!load_wait(&load, warmup > 0 ? (uint64_t)(warmup * 1e9) : 0))
+static bool load_warm_up(struct profile_command *c, const char *log, struct error *error) {
+    if (!load_wait(&c->load, c->warmup > 0 ? (uint64_t)(c->warmup * 1e9) : 0))
         return !interrupted ||
                error_set(error, ERROR_INTERRUPTED, "interrupted before the recording began");
-    if (!load_failed(&load))
+    if (!load_failed(&c->load))
         return error_set(error, ERROR_INPUT, "--load: it was over before the recording began");
     char last[300] = "";
     run_last_line(log, last, sizeof last);
@@ -90,27 +98,28 @@ static bool load_warm_up(const char *log, struct error *error) {
 }
 
 /* A target that wick launches is there only when the recording begins, so its warm-up is a delay. */
-static bool load_begin(const char *log, struct error *error) {
-    if (!load_line)
+static bool load_begin(struct profile_command *c, const char *log, struct error *error) {
+    if (!c->load_line)
         return true;
-    if (!load_start(&load, load_line, log, error))
+    if (!load_start(&c->load, c->load_line, log, error))
         return false;
-    if (!recording.command)
-        return load_warm_up(log, error);
-    recording.delay += (uint64_t)(warmup * 1e9);
+    if (!c->r.recording.command)
+        return load_warm_up(c, log, error);
+    c->r.recording.delay += (uint64_t)(c->warmup * 1e9);
     return true;
 }
 
-static bool record_beside_load(struct record_result *result, struct error *error) {
+static bool record_beside_load(struct profile_command *c, struct record_result *result,
+                               struct error *error) {
     pthread_t watcher;
     sigset_t all, before;
-    bool watched = load_line && !recording.command && !recording.duration;
+    bool watched = c->load_line && !c->r.recording.command && !c->r.recording.duration;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the main thread's */
-    watched = watched && pthread_create(&watcher, NULL, load_watch, NULL) == 0;
+    watched = watched && pthread_create(&watcher, NULL, load_watch, c) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    bool fine = record_run(&recording, result, error);
-    recorded = true;
+    bool fine = record_run(&c->r.recording, result, error);
+    c->recorded = true;
     if (watched)
         pthread_join(watcher, NULL);
     return fine;
@@ -118,39 +127,39 @@ static bool record_beside_load(struct record_result *result, struct error *error
 
 /* ---- kinds ---- */
 
-static void want_faults(void) {
+static void want_faults(struct recording_request *r) {
     static const char *const faults[] = {"page-faults"};
-    recording.events = faults;
-    recording.event_count = 1;
-    recording.period = recording.period ? recording.period : 1;
+    r->recording.events = faults;
+    r->recording.event_count = 1;
+    r->recording.period = r->recording.period ? r->recording.period : 1;
 }
 
 enum { SYSCALLS_STACK = 4096, SYSCALLS_BUFFER = 64 << 20 };
 
 /* Stacks where a call begins; how long it took, and what came of it, where it ends. Programs make a hundred thousand calls a second: less
    of the stack than usual, and larger buffers, lose fewer of them. */
-static void want_syscalls(void) {
+static void want_syscalls(struct recording_request *r) {
     static const char *const calls[] = {SYSCALLS_ENTER, SYSCALLS_EXIT};
-    recording.events = calls;
-    recording.event_count = COUNT_OF(calls);
-    recording.stacks_of = 1;
-    recording.period = 1;
-    recording.method = METHOD_PERF;
-    if (!recording_has_call_graph())
-        recording.stack_size = SYSCALLS_STACK;
-    if (!recording.buffer_size)
-        recording.buffer_size = SYSCALLS_BUFFER;
+    r->recording.events = calls;
+    r->recording.event_count = COUNT_OF(calls);
+    r->recording.stacks_of = 1;
+    r->recording.period = 1;
+    r->recording.method = METHOD_PERF;
+    if (!r->call_graph_chosen)
+        r->recording.stack_size = SYSCALLS_STACK;
+    if (!r->recording.buffer_size)
+        r->recording.buffer_size = SYSCALLS_BUFFER;
 }
 
 /* Where threads run as well, so that waits can be seen beside it. */
-static void want_waits(void) {
-    recording.off_cpu = recording.off_cpu ? recording.off_cpu : OFF_CPU_AUTO;
-    recording.wall = true;
+static void want_waits(struct recording_request *r) {
+    r->recording.off_cpu = r->recording.off_cpu ? r->recording.off_cpu : OFF_CPU_AUTO;
+    r->recording.wall = true;
 }
 
 static const struct kind {
     const char *name;
-    void (*want)(void);
+    void (*want)(struct recording_request *r);
     bool own_events; /* it makes no sense with others, and ptrace does not know them */
     const struct view_names *views[3];
 } kinds[] = {
@@ -160,57 +169,57 @@ static const struct kind {
     {"faults", want_faults, true, {&view_running}},
     {"syscalls", want_syscalls, true, {&view_running}},
 };
-static const struct kind *chosen;
 
 /* --off-cpu and --wall, as wick record has them, are kinds, too. */
-static int choose_kind(void) {
-    const char *wanted = kind                ? kind
-                         : recording.wall    ? "wall"
-                         : recording.off_cpu ? "offcpu"
-                                             : "cpu";
+static int choose_kind(struct profile_command *c) {
+    struct record_options *recording = &c->r.recording;
+    const char *wanted = c->kind              ? c->kind
+                         : recording->wall    ? "wall"
+                         : recording->off_cpu ? "offcpu"
+                                              : "cpu";
+    const struct kind *chosen = NULL;
     for (size_t i = 0; i < COUNT_OF(kinds) && !chosen; i++)
         if (strcmp(wanted, kinds[i].name) == 0)
             chosen = &kinds[i];
+    c->chosen = chosen;
     if (!chosen)
         return fail_usage("profile", "--kind %s: cpu, offcpu, wall, faults and syscalls are known",
                           wanted);
-    if (recording.off_cpu && chosen->want != want_waits)
+    if (recording->off_cpu && chosen->want != want_waits)
         return fail_usage("profile", "--kind %s has nothing to do with waits", wanted);
-    if (chosen->own_events && recording.event_count)
+    if (chosen->own_events && recording->event_count)
         return fail_usage("profile", "--kind %s has events of its own: leave -e away", wanted);
-    if (chosen->own_events && recording.method == METHOD_PTRACE)
+    if (chosen->own_events && recording->method == METHOD_PTRACE)
         return fail_usage("profile", "--kind %s is nothing that ptrace can sample", wanted);
     if (chosen->want)
-        chosen->want();
+        chosen->want(&c->r);
     return 0;
 }
 
-static size_t view_count(void) {
+static size_t view_count(const struct kind *kind) {
     size_t count = 0;
-    while (count < COUNT_OF(chosen->views) && chosen->views[count])
+    while (count < COUNT_OF(kind->views) && kind->views[count])
         count++;
     return count;
 }
 
 /* ---- the run ---- */
 
-static const char *target_kind(void) {
-    return recording.command       ? "command"
-           : recording.system_wide ? "system"
-           : recording.pid_count   ? "process"
-                                   : "threads";
+static const char *target_kind(const struct record_options *recording) {
+    return recording->command       ? "command"
+           : recording->system_wide ? "system"
+           : recording->pid_count   ? "process"
+                                    : "threads";
 }
 
-static int target_status; /* what the target's end means for ours */
-
 /* The target's own failure is the first thing to know; what is wrong with the run comes after it. */
-static int end_run(struct run *run) {
+static int end_run(const struct profile_command *c, struct run *run) {
     struct error error;
     struct buffer why = {0};
     char *path = NULL;
     bool good = !run_shortcoming(run, &why);
-    bool publish = good || allow_partial;
-    int status = target_status;
+    bool publish = good || c->allow_partial;
+    int status = c->target_status;
     if (!(publish ? run_publish(run, &path, &error) : run_reject(run, &path, &error))) {
         buffer_release(&why);
         return fail(&error);
@@ -227,22 +236,25 @@ static int end_run(struct run *run) {
     return status;
 }
 
-static bool make_run(struct run *run, struct record_result *result, struct error *error) {
+static bool make_run(struct profile_command *c, struct run *run, struct record_result *result,
+                     struct error *error) {
     char *data = run_path(run, "profile.data"), *log = run_path(run, "target.log");
     char *load_log = run_path(run, "load.log");
-    recording.output = data;
-    recording.target_output = capture && recording.command ? log : NULL;
-    bool fine = load_begin(load_log, error) && record_beside_load(result, error);
-    load_end(&load);
+    c->r.recording.output = data;
+    c->r.recording.target_output = c->capture && c->r.recording.command ? log : NULL;
+    bool fine = load_begin(c, load_log, error) && record_beside_load(c, result, error);
+    load_end(&c->load);
     if (fine) {
-        target_status = recording_target_status(result);
+        c->target_status = recording_target_status(&c->r.recording, result);
         interrupted = 0; /* Ctrl-C ended the recording; what was recorded is still to be written */
         run_wrote(run, "profile.data");
-        if (recording.target_output)
+        if (c->r.recording.target_output)
             run_wrote(run, "target.log");
-        if (load_line)
+        if (c->load_line)
             run_wrote(run, "load.log");
-        fine = profile_write_files(run, data, chosen->views, view_count(), error) && !interrupted;
+        fine = profile_write_files(&c->r.request, run, data, c->chosen->views,
+                                   view_count(c->chosen), error) &&
+               !interrupted;
         if (interrupted)
             error_set(error, ERROR_INTERRUPTED, "interrupted; nothing was published");
     }
@@ -252,41 +264,51 @@ static bool make_run(struct run *run, struct record_result *result, struct error
     return fine;
 }
 
-static int profile_run(struct run *run, struct record_result *result) {
+static int profile_run(struct profile_command *c, struct run *run, struct record_result *result) {
     struct error error;
-    if (!make_run(run, result, &error)) {
+    if (!make_run(c, run, result, &error)) {
         run_discard(run);
         return fail(&error);
     }
-    int status = end_run(run);
-    print_notes(&result->notes);
-    print_notes(&run->notes);
+    int status = end_run(c, run);
+    print_notes(&c->r.request, &result->notes);
+    print_notes(&c->r.request, &run->notes);
     return status;
 }
 
-int command_profile(int argc, char **argv) {
+static int profile(void *command, int argc, char **argv) {
+    struct profile_command *c = command;
+    recording_begin(&c->r);
+    c->base = "wick-out";
+    c->min_samples = 200;
+    c->load = (struct load){.lives = -1, .told = -1};
     int status = 0;
-    if (!options_parse(&syntax, argc, argv, &request.operands, &status))
+    if (!options_parse(&syntax, c, argc, argv, &status))
         return status;
-    if ((status = recording_settle(argv)) || (status = choose_kind()))
+    if ((status = recording_settle(&c->r, argv)) || (status = choose_kind(c)))
         return status;
-    if (warmup < 0 || (warmup > 0 && !load_line))
-        return fail_usage("profile", "--warmup %g: of which --load?", warmup);
+    if (c->warmup < 0 || (c->warmup > 0 && !c->load_line))
+        return fail_usage("profile", "--warmup %g: of which --load?", c->warmup);
     struct record_result result = {.target_status = -1};
-    struct run run = {.kind = chosen->name,
-                      .folded = chosen->views[view_count() - 1]->folded,
-                      .recording = &recording,
+    struct run run = {.kind = c->chosen->name,
+                      .folded = c->chosen->views[view_count(c->chosen) - 1]->folded,
+                      .recording = &c->r.recording,
                       .result = &result,
-                      .command = recording.command,
-                      .load = &load,
-                      .warmup = warmup,
-                      .compared = compared,
-                      .record_target = target_kind(),
-                      .min_samples = min_samples};
+                      .command = c->r.recording.command,
+                      .load = &c->load,
+                      .warmup = c->warmup,
+                      .compared = c->compared,
+                      .record_target = target_kind(&c->r.recording),
+                      .min_samples = c->min_samples};
     struct error error;
-    bool fine = (!compared || run_can_compare(&run, &error)) && run_begin(&run, base, name, &error);
-    status = fine ? profile_run(&run, &result) : fail(&error);
+    bool fine = (!c->compared || run_can_compare(&run, &error)) &&
+                run_begin(&run, c->base, c->name, &error);
+    status = fine ? profile_run(c, &run, &result) : fail(&error);
     run_release(&run);
     record_result_release(&result);
     return status;
 }
+
+const struct command command_profile = {
+    "profile", "record, and write a directory with pictures, tables and provenance",
+    sizeof(struct profile_command), profile, .gentle = true};

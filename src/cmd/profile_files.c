@@ -13,6 +13,7 @@
 #define REVERSE_MIN_WIDTH 0.1
 
 struct artifact {
+    struct request *request;
     struct run *run;
     const struct source *source;
     struct error *error;
@@ -47,7 +48,7 @@ static bool artifact_close(struct artifact *a, const char *file, struct out *out
 
 static bool write_folded(struct artifact *a, const char *file, const struct flame *flame) {
     struct out out;
-    struct fold_options options = {.context = &request.context};
+    struct fold_options options = {.context = &a->request->context};
     if (!artifact_open(a, file, &out))
         return false;
     fold_write(&out, flame, &options);
@@ -95,12 +96,12 @@ static bool write_svg(struct artifact *a, const char *file, const struct flame *
                       const struct looks *looks, double min_width) {
     struct out out;
     char *subtitle = subtitle_of(a->run);
-    struct svg_options options = {.context = &request.context,
+    struct svg_options options = {.context = &a->request->context,
                                   .title = looks->title,
                                   .subtitle = subtitle,
                                   .notes = subtitle,
                                   .min_width = min_width,
-                                  .is_reversed = request.flame.reverse,
+                                  .is_reversed = a->request->flame.reverse,
                                   .colouring.palette = looks->palette};
     bool fine = artifact_open(a, file, &out);
     if (fine) {
@@ -116,11 +117,11 @@ static bool write_reverse(struct artifact *a, const struct view_names *names) {
     char title[80];
     struct looks looks = {title, times_looks[names->times].palette};
     snprintf(title, sizeof title, "%s, merged from the leaf", times_looks[names->times].title);
-    request.flame.reverse = true;
-    struct flame *flame = make_flame(a->source, &unused, a->error);
+    a->request->flame.reverse = true;
+    struct flame *flame = make_flame(a->request, a->source, &unused, a->error);
     notes_release(&unused);
     bool fine = flame && write_svg(a, names->reverse, flame, &looks, REVERSE_MIN_WIDTH);
-    request.flame.reverse = false;
+    a->request->flame.reverse = false;
     flame_free(flame);
     return fine;
 }
@@ -151,7 +152,7 @@ static bool write_page(struct artifact *a, const struct view_names *names,
                                    .together = names->times == TIMES_BOTH,
                                    .categories = categories,
                                    .notes = &notes};
-    struct naming *naming = naming_of_tree(a->source->tree, &request.naming);
+    struct naming *naming = naming_of_tree(a->source->tree, &a->request->naming);
     bool fine = artifact_open(a, names->html, &out);
     if (fine && !html_write(&out, a->source->tree, naming, &options, a->error)) {
         out_discard(&out);
@@ -166,7 +167,7 @@ static bool write_page(struct artifact *a, const struct view_names *names,
 
 static bool write_tables_and_page(struct artifact *a, const struct flame *flame,
                                   const struct view_names *names) {
-    struct categories *categories = categories_new(NULL, &request.context, a->error);
+    struct categories *categories = categories_new(NULL, &a->request->context, a->error);
     bool fine = categories && write_table(a, names->functions, flame, categories, BY_FUNCTION) &&
                 write_table(a, names->categories, flame, categories, BY_CATEGORY) &&
                 write_page(a, names, categories);
@@ -201,16 +202,17 @@ static bool write_view(struct artifact *a, const struct flame *flame,
 
 /* ---- what changed since an earlier run ---- */
 
-static struct flame *earlier_flame(const struct run *run, struct error *error) {
-    struct import_options options = {.profile.context = &request.context, .from = "folded"};
+static struct flame *earlier_flame(struct artifact *a) {
+    const struct run *run = a->run;
+    struct import_options options = {.profile.context = &a->request->context, .from = "folded"};
     struct notes unused = {0};
     struct source source;
     struct buffer path = {0};
     buffer_printf(&path, "%s/%s", run->compared, run->folded);
     buffer_add_char(&path, 0);
     const char *paths[] = {path.items};
-    bool is_open = source_open(&source, paths, 1, &options, error);
-    struct flame *flame = is_open ? make_flame(&source, &unused, error) : NULL;
+    bool is_open = source_open(&source, paths, 1, &options, a->error);
+    struct flame *flame = is_open ? make_flame(a->request, &source, &unused, a->error) : NULL;
     if (is_open)
         source_close(&source);
     notes_release(&unused);
@@ -226,9 +228,10 @@ static bool write_comparison(struct artifact *a, const struct flame *flame) {
     run->scaled = !run->command;
     struct diff_options options = {.normalize = run->scaled};
     struct looks looks = {"What changed: red grew, blue shrank", PALETTE_WICK};
-    struct flame *before = earlier_flame(run, a->error);
+    struct flame *before = earlier_flame(a);
     struct flame *both = before ? flame_diff(before, flame, &options, a->error) : NULL;
-    struct categories *categories = both ? categories_new(NULL, &request.context, a->error) : NULL;
+    struct categories *categories =
+        both ? categories_new(NULL, &a->request->context, a->error) : NULL;
     bool fine = categories && write_folded(a, "diff.folded", both) &&
                 write_svg(a, "diff.svg", both, &looks, SVG_MIN_WIDTH) &&
                 write_table(a, "diff.csv", both, categories, BY_FUNCTION);
@@ -271,8 +274,8 @@ static bool time_syscalls(struct artifact *a) {
     return a->run->syscalls && write_syscalls(a, a->run->syscalls);
 }
 
-static void choose_events(const struct run *run) {
-    struct profile_options *options = &request.import.profile;
+static void choose_events(struct request *request, const struct run *run) {
+    struct profile_options *options = &request->import.profile;
     static const char *calls[] = {SYSCALLS_ENTER};
     options->filter =
         (struct filter){0};       /* -p named what to attach to; its children count as well */
@@ -309,7 +312,7 @@ static bool write_about(struct artifact *a, const struct flame *flame) {
 static bool write_source(struct artifact *a, const struct view_names *names, bool about,
                          bool waits_too) {
     struct notes unused = {0}, *notes = about ? &a->run->notes : &unused;
-    struct flame *flame = make_flame(a->source, notes, a->error);
+    struct flame *flame = make_flame(a->request, a->source, notes, a->error);
     bool fine =
         flame && (!has_such_time(a->source->tree, names, waits_too) || write_view(a, flame, names));
     fine = fine && (!about || write_about(a, flame));
@@ -318,16 +321,17 @@ static bool write_source(struct artifact *a, const struct view_names *names, boo
     return fine;
 }
 
-bool profile_write_files(struct run *run, const char *data, const struct view_names *const *views,
-                         size_t view_count, struct error *error) {
+bool profile_write_files(struct request *request, struct run *run, const char *data,
+                         const struct view_names *const *views, size_t view_count,
+                         struct error *error) {
     bool fine = true;
-    choose_events(run);
+    choose_events(request, run);
     for (size_t i = 0; fine && i < view_count; i++) {
         struct source source;
-        struct artifact a = {.run = run, .source = &source, .error = error};
-        request.import.profile.times = views[i]->times;
-        request.import.profile.wakers = run->recording->wakers && views[i]->times != TIMES_RUNNING;
-        if (!source_open(&source, &data, 1, &request.import, error))
+        struct artifact a = {.request = request, .run = run, .source = &source, .error = error};
+        request->import.profile.times = views[i]->times;
+        request->import.profile.wakers = run->recording->wakers && views[i]->times != TIMES_RUNNING;
+        if (!source_open(&source, &data, 1, &request->import, error))
             return false;
         fine = (!is_kind(run, "syscalls") || time_syscalls(&a)) &&
                write_source(&a, views[i], i + 1 == view_count, view_count > 1);

@@ -15,7 +15,8 @@ struct view_names {
 extern const struct view_names view_running, view_waiting, view_wall;
 
 /* Everything that is drawn or counted from the recording at `data`, then run.json and report.txt. */
-bool profile_write_files(struct run *run, const char *data, const struct view_names *const *views,
-                         size_t view_count, struct error *error);
+bool profile_write_files(struct request *request, struct run *run, const char *data,
+                         const struct view_names *const *views, size_t view_count,
+                         struct error *error);
 
 #endif

@@ -4,16 +4,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static uint32_t compress_level;
+struct record_command {
+    struct recording_request r;
+    uint32_t compress_level;
+};
 
 static const struct option options_recording[] = {
-    {"output", 'o', OPTION_TEXT, &request.output, "FILE",
+    {"output", 'o', OPTION_TEXT, ASKED(output), "FILE",
      "perf.data by default; - is a stream on standard output"},
-    {"compress", 'z', OPTION_COUNT, &compress_level, "LEVEL",
+    {"compress", 'z', OPTION_COUNT, IN(struct record_command, compress_level), "LEVEL",
      "compress with zstd, 1 (quick) to 19"},
-    {"buffer", 'm', OPTION_CALL, recording_set_buffer, "SIZE",
+    {"buffer", 'm', OPTION_CALL, CALL(recording_set_buffer), "SIZE",
      "ring buffer of each CPU: 512K, 8M, …"},
-    {"quiet", 'q', OPTION_FLAG, &request.quiet, NULL, "say nothing but errors"},
+    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "say nothing but errors"},
     {0},
 };
 
@@ -34,34 +37,42 @@ static const struct syntax syntax = {
     groups,
 };
 
-int command_record(int argc, char **argv) {
+static int run(void *command, int argc, char **argv) {
+    struct record_command *record = command;
+    struct request *request = &record->r.request;
+    struct record_options *recording = &record->r.recording;
+    recording_begin(&record->r);
     int status = 0;
-    if (!options_parse(&syntax, argc, argv, &request.operands, &status))
+    if (!options_parse(&syntax, record, argc, argv, &status))
         return status;
-    if ((status = recording_settle(argv)))
+    if ((status = recording_settle(&record->r, argv)))
         return status;
-    if (compress_level > 19)
+    if (record->compress_level > 19)
         return fail_usage("record", "--compress goes up to 19");
-    recording.compress_level = (int)compress_level;
-    recording.output = request.output ? request.output : "perf.data";
+    recording->compress_level = (int)record->compress_level;
+    recording->output = request->output ? request->output : "perf.data";
     struct record_result result;
     struct error error;
-    bool fine = record_run(&recording, &result, &error);
-    bool unread = !fine && strcmp(recording.output, "-") == 0 && reader_is_gone();
-    status = fine ? recording_target_status(&result) : unread ? 0 : fail(&error);
+    bool fine = record_run(recording, &result, &error);
+    bool unread = !fine && strcmp(recording->output, "-") == 0 && reader_is_gone();
+    status = fine ? recording_target_status(recording, &result) : unread ? 0 : fail(&error);
     const char *plural = result.samples == 1 ? "" : "s";
     bool large = result.bytes >= 1000000;
-    if (fine && !request.quiet)
+    if (fine && !request->quiet)
         fprintf(stderr,
                 large ? "wick: %llu sample%s of %s in %s (%.1f MB)\n"
                       : "wick: %llu sample%s of %s in %s (%.0f kB)\n",
                 (unsigned long long)result.samples, plural, result.events,
-                strcmp(recording.output, "-") == 0 ? "the stream" : recording.output,
+                strcmp(recording->output, "-") == 0 ? "the stream" : recording->output,
                 (double)result.bytes / (large ? 1e6 : 1e3));
-    if (!fine && result.samples && strcmp(recording.output, "-") != 0)
+    if (!fine && result.samples && strcmp(recording->output, "-") != 0)
         fprintf(stderr, "wick: what was recorded before that, %llu sample%s, is in %s\n",
-                (unsigned long long)result.samples, plural, recording.output);
-    print_notes(&result.notes);
+                (unsigned long long)result.samples, plural, recording->output);
+    print_notes(request, &result.notes);
     record_result_release(&result);
     return status;
 }
+
+const struct command command_record = {"record",
+                                       "record a program, a process or the system into a perf.data",
+                                       sizeof(struct record_command), run, .gentle = true};

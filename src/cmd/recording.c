@@ -8,22 +8,18 @@
 #include <string.h>
 #include <sys/wait.h>
 
-struct record_options recording = {
-    .frequency = 997, .call_graph = CALL_GRAPH_DWARF, .stack_size = 16384};
-static text_list events;
-static double duration, delay;
-static uint64_t frequency; /* 0: nobody asked for one */
+enum { STACK_SIZE = 16384 };
 
-static bool call_graph_chosen;
-
-bool recording_has_call_graph(void) {
-    return call_graph_chosen;
+void recording_begin(struct recording_request *r) {
+    r->recording = (struct record_options){
+        .frequency = 997, .call_graph = CALL_GRAPH_DWARF, .stack_size = STACK_SIZE};
 }
 
-static bool set_call_graph(const char *value, struct error *error) {
-    call_graph_chosen = true;
+static bool set_call_graph(void *command, const char *value, struct error *error) {
+    struct recording_request *r = command;
+    r->call_graph_chosen = true;
     struct text t = text_of(value);
-    uint64_t size = 16384;
+    uint64_t size = STACK_SIZE;
     size_t comma = text_find(t, ',');
     struct text kind = comma == SIZE_MAX ? t : text_upto(t, comma);
     if (comma != SIZE_MAX &&
@@ -32,7 +28,7 @@ static bool set_call_graph(const char *value, struct error *error) {
         return error_set(error, ERROR_USAGE,
                          "'%s': the stack's size is from 8 to 65528 bytes, and only dwarf has one",
                          value);
-    recording.stack_size = (uint32_t)(size & ~7ull);
+    r->recording.stack_size = (uint32_t)(size & ~7ull);
     static const struct {
         const char *name;
         enum record_call_graph kind;
@@ -42,7 +38,7 @@ static bool set_call_graph(const char *value, struct error *error) {
                  {"none", CALL_GRAPH_NONE}};
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         if (text_equal(kind, text_of(kinds[i].name))) {
-            recording.call_graph = kinds[i].kind;
+            r->recording.call_graph = kinds[i].kind;
             return true;
         }
     }
@@ -51,7 +47,8 @@ static bool set_call_graph(const char *value, struct error *error) {
 }
 
 /* 8M, 512K or bytes. */
-bool recording_set_buffer(const char *value, struct error *error) {
+bool recording_set_buffer(void *command, const char *value, struct error *error) {
+    struct recording_request *r = command;
     struct text t = text_of(value);
     uint64_t unit = 1, size;
     if (t.length && (t.data[t.length - 1] == 'M' || t.data[t.length - 1] == 'K')) {
@@ -61,12 +58,13 @@ bool recording_set_buffer(const char *value, struct error *error) {
     if (!text_to_u64(t, &size) || !checked_multiply(size, unit, &size) || size == 0 ||
         size > 1u << 30)
         return error_set(error, ERROR_USAGE, "'%s' is not a size up to 1024M", value);
-    recording.buffer_size = (uint32_t)size;
+    r->recording.buffer_size = (uint32_t)size;
     return true;
 }
 
 /* One or several: a comma inside a PMU's slashes is the PMU's. */
-static bool add_event_names(const char *value, struct error *error) {
+static bool add_event_names(void *command, const char *value, struct error *error) {
+    struct recording_request *r = command;
     bool inside = false;
     for (const char *start = value, *at = value;; at++) {
         inside ^= *at == '/';
@@ -74,87 +72,96 @@ static bool add_event_names(const char *value, struct error *error) {
             continue;
         if (at == start)
             return error_set(error, ERROR_USAGE, "'%s': an event without a name", value);
-        vector_push(&events, memory_copy(start, (size_t)(at - start)));
+        vector_push(&r->request.events,
+                    arena_copy(&r->request.arena, (struct text){start, (size_t)(at - start)}).data);
         if (!*at)
             return true;
         start = at + 1;
     }
 }
 
-static bool set_off_cpu(const char *value, struct error *error) {
+static bool set_off_cpu(void *command, const char *value, struct error *error) {
+    struct recording_request *r = command;
     struct text how = value ? text_of(value) : TEXT("auto");
     if (text_equal(how, TEXT("perf")))
-        recording.off_cpu = OFF_CPU_PERF;
+        r->recording.off_cpu = OFF_CPU_PERF;
     else if (text_equal(how, TEXT("bpf")))
-        recording.off_cpu = OFF_CPU_BPF;
+        r->recording.off_cpu = OFF_CPU_BPF;
     else if (text_equal(how, TEXT("auto")))
-        recording.off_cpu = OFF_CPU_AUTO;
+        r->recording.off_cpu = OFF_CPU_AUTO;
     else
         return error_set(error, ERROR_USAGE, "'%s' is neither perf nor bpf", value);
     return true;
 }
 
-static bool set_least(const char *value, struct error *error) {
-    return parse_length(value, &recording.least_wait, error);
+static bool set_least(void *command, const char *value, struct error *error) {
+    struct recording_request *r = command;
+    return parse_length(value, &r->recording.least_wait, error);
 }
 
-static bool set_most(const char *value, struct error *error) {
-    return parse_length(value, &recording.most_wait, error);
+static bool set_most(void *command, const char *value, struct error *error) {
+    struct recording_request *r = command;
+    return parse_length(value, &r->recording.most_wait, error);
 }
 
+#define HERE(member) IN(struct recording_request, member)
 const struct option options_off_cpu[] = {
-    {"off-cpu", 0, OPTION_MAYBE, set_off_cpu, "[=perf|bpf]",
+    {"off-cpu", 0, OPTION_MAYBE, CALL(set_off_cpu), "[=perf|bpf]",
      "where threads wait instead: every switch as an event (perf), or summed up in the kernel "
      "(bpf; by default for -a and --wakers)"},
-    {"wall", 0, OPTION_FLAG, &recording.wall, NULL, "both: where they run and where they wait"},
-    {"wakers", 0, OPTION_FLAG, &recording.wakers, NULL, "and who ended the waits"},
-    {"min", 0, OPTION_CALL, set_least, "TIME",
+    {"wall", 0, OPTION_FLAG, HERE(recording.wall), NULL,
+     "both: where they run and where they wait"},
+    {"wakers", 0, OPTION_FLAG, HERE(recording.wakers), NULL, "and who ended the waits"},
+    {"min", 0, OPTION_CALL, CALL(set_least), "TIME",
      "with bpf: only waits of at least so long: 20us, 5ms"},
-    {"max", 0, OPTION_CALL, set_most, "TIME", "with bpf: only waits of at most so long"},
+    {"max", 0, OPTION_CALL, CALL(set_most), "TIME", "with bpf: only waits of at most so long"},
     {0},
 };
 
 const struct option options_target[] = {
-    {"pid", 'p', OPTION_CALL, set_pids, "PID,…",
+    {"pid", 'p', OPTION_CALL, CALL(set_pids), "PID,…",
      "attach to these processes, with all their threads and children"},
-    {"tid", 't', OPTION_CALL, set_tids, "TID,…", "attach to these threads"},
-    {"all", 'a', OPTION_FLAG, &recording.system_wide, NULL, "the whole system"},
-    {"cpu", 'C', OPTION_CALL, set_cpus, "CPU,…", "only on these CPUs"},
-    {"cgroup", 0, OPTION_TEXT, &recording.cgroup, "NAME", "with -a: only what runs in this cgroup"},
-    {"duration", 0, OPTION_AMOUNT, &duration, "SECONDS", "stop after so long"},
-    {"delay", 'D', OPTION_AMOUNT, &delay, "SECONDS", "begin to sample after so long"},
+    {"tid", 't', OPTION_CALL, CALL(set_tids), "TID,…", "attach to these threads"},
+    {"all", 'a', OPTION_FLAG, HERE(recording.system_wide), NULL, "the whole system"},
+    {"cpu", 'C', OPTION_CALL, CALL(set_cpus), "CPU,…", "only on these CPUs"},
+    {"cgroup", 0, OPTION_TEXT, HERE(recording.cgroup), "NAME",
+     "with -a: only what runs in this cgroup"},
+    {"duration", 0, OPTION_AMOUNT, HERE(duration), "SECONDS", "stop after so long"},
+    {"delay", 'D', OPTION_AMOUNT, HERE(delay), "SECONDS", "begin to sample after so long"},
     {0},
 };
 
-static bool set_method(const char *value, struct error *error) {
+static bool set_method(void *command, const char *value, struct error *error) {
+    struct recording_request *r = command;
     static const char *const names[] = {"auto", "perf", "ptrace"};
-    return choose(value, names, COUNT_OF(names), &recording.method, error);
+    return choose(value, names, COUNT_OF(names), &r->recording.method, error);
 }
 
 const struct option options_sampling[] = {
-    {"event", 'e', OPTION_CALL, add_event_names, "EVENT",
+    {"event", 'e', OPTION_CALL, CALL(add_event_names), "EVENT",
      "what to sample, as perf names it; several with commas or again; cycles by default, cpu-clock "
      "where there "
      "is no counter"},
-    {"frequency", 'F', OPTION_COUNT64, &frequency, "HZ",
+    {"frequency", 'F', OPTION_COUNT64, HERE(frequency), "HZ",
      "samples a second and CPU; 997 by default"},
-    {"count", 'c', OPTION_COUNT64, &recording.period, "N",
+    {"count", 'c', OPTION_COUNT64, HERE(recording.period), "N",
      "a sample every N events, instead of a frequency"},
-    {"call-graph", 'g', OPTION_CALL, set_call_graph, "HOW",
+    {"call-graph", 'g', OPTION_CALL, CALL(set_call_graph), "HOW",
      "dwarf[,SIZE], fp, lbr or none; dwarf,16384 by default"},
-    {"user", 'u', OPTION_FLAG, &recording.user_only, NULL, "only user code"},
-    {"kernel", 'k', OPTION_FLAG, &recording.kernel_only, NULL, "only the kernel"},
-    {"method", 0, OPTION_CALL, set_method, "HOW",
+    {"user", 'u', OPTION_FLAG, HERE(recording.user_only), NULL, "only user code"},
+    {"kernel", 'k', OPTION_FLAG, HERE(recording.kernel_only), NULL, "only the kernel"},
+    {"method", 0, OPTION_CALL, CALL(set_method), "HOW",
      "perf, or ptrace, which stops threads to look at them; auto: ptrace where perf events are "
      "refused"},
-    {"no-inherit", 'i', OPTION_FLAG, &recording.no_inherit, NULL, "not the children of the target"},
+    {"no-inherit", 'i', OPTION_FLAG, HERE(recording.no_inherit), NULL,
+     "not the children of the target"},
     {0},
 };
 
-static bool target_is_one(const char *command, int *status) {
-    int kinds = (recording.command != NULL) + (recording.pid_count || recording.tid_count) +
-                recording.system_wide;
-    if (kinds == 1 || (kinds == 2 && recording.system_wide && recording.command))
+static bool target_is_one(const struct recording_request *r, const char *command, int *status) {
+    int kinds = (r->recording.command != NULL) +
+                (r->recording.pid_count || r->recording.tid_count) + r->recording.system_wide;
+    if (kinds == 1 || (kinds == 2 && r->recording.system_wide && r->recording.command))
         return true;
     *status = kinds ? fail_usage(command, "a command, -p/-t or -a: one of them")
                     : fail_usage(command, "%s what? -- COMMAND, -p PID or -a", command);
@@ -162,80 +169,82 @@ static bool target_is_one(const char *command, int *status) {
 }
 
 /* The kernel lowers its limit by itself where samples take long. Only a frequency that somebody asked for is worth an error then. */
-static void lower_frequency(void) {
+static void lower_frequency(struct recording_request *r) {
     char text[40];
-    if (frequency || recording.period || recording.method == METHOD_PTRACE ||
+    if (r->frequency || r->recording.period || r->recording.method == METHOD_PTRACE ||
         !file_read_small("/proc/sys/kernel/perf_event_max_sample_rate", text, sizeof text))
         return;
     unsigned long long most = strtoull(text, NULL, 10);
-    if (!most || most >= recording.frequency)
+    if (!most || most >= r->recording.frequency)
         return;
-    if (!request.quiet && (!recording.off_cpu || recording.wall)) /* waits are not sampled */
+    if (!r->request.quiet &&
+        (!r->recording.off_cpu || r->recording.wall)) /* waits are not sampled */
         fprintf(stderr,
                 "wick: %llu samples a second instead of %llu: the kernel allows no more (sysctl "
                 "kernel.perf_event_max_sample_rate)\n",
-                most, (unsigned long long)recording.frequency);
-    recording.frequency = most;
+                most, (unsigned long long)r->recording.frequency);
+    r->recording.frequency = most;
 }
 
-int recording_settle(char **argv) {
+int recording_settle(struct recording_request *r, char **argv) {
     int status = 0;
-    request_settle();
-    recording.context = &request.context;
-    if (request.operands.count) {
-        vector_push(&request.operands, NULL);
-        recording.command = (char *const *)request.operands.items;
+    request_settle(&r->request);
+    r->recording.context = &r->request.context;
+    if (r->request.operands.count) {
+        vector_push(&r->request.operands, NULL);
+        r->recording.command = (char *const *)r->request.operands.items;
     }
-    recording.pids = request.pids.items;
-    recording.pid_count = request.pids.count;
-    recording.tids = request.tids.items;
-    recording.tid_count = request.tids.count;
-    recording.cpus = request.cpus.items;
-    recording.cpu_count = request.cpus.count;
-    recording.events = events.items;
-    recording.event_count = events.count;
-    recording.duration = (uint64_t)(duration * 1e9);
-    recording.delay = (uint64_t)(delay * 1e9);
-    if (recording.period > INT64_MAX) /* the kernel takes the highest bit for a sign */
+    r->recording.pids = r->request.pids.items;
+    r->recording.pid_count = r->request.pids.count;
+    r->recording.tids = r->request.tids.items;
+    r->recording.tid_count = r->request.tids.count;
+    r->recording.cpus = r->request.cpus.items;
+    r->recording.cpu_count = r->request.cpus.count;
+    r->recording.events = r->request.events.items;
+    r->recording.event_count = r->request.events.count;
+    r->recording.duration = (uint64_t)(r->duration * 1e9);
+    r->recording.delay = (uint64_t)(r->delay * 1e9);
+    if (r->recording.period > INT64_MAX) /* the kernel takes the highest bit for a sign */
         return fail_usage(argv[0], "-c goes up to %lld", (long long)INT64_MAX);
-    recording.arguments = argv;
-    if (recording.user_only && recording.kernel_only)
+    r->recording.arguments = argv;
+    if (r->recording.user_only && r->recording.kernel_only)
         return fail_usage(argv[0], "--user or --kernel, not both");
-    if (recording.wall && !recording.off_cpu)
-        recording.off_cpu = OFF_CPU_AUTO;
-    bool bounded = recording.least_wait || recording.most_wait;
-    if (bounded && recording.system_wide && recording.off_cpu == OFF_CPU_AUTO)
-        recording.off_cpu = OFF_CPU_BPF;
-    if (bounded && recording.off_cpu != OFF_CPU_BPF)
+    if (r->recording.wall && !r->recording.off_cpu)
+        r->recording.off_cpu = OFF_CPU_AUTO;
+    bool bounded = r->recording.least_wait || r->recording.most_wait;
+    if (bounded && r->recording.system_wide && r->recording.off_cpu == OFF_CPU_AUTO)
+        r->recording.off_cpu = OFF_CPU_BPF;
+    if (bounded && r->recording.off_cpu != OFF_CPU_BPF)
         return fail_usage(argv[0], "--min and --max are for --off-cpu=bpf; else `wick fold` and "
                                    "others take them when the recording is read");
-    if (recording.most_wait && recording.least_wait > recording.most_wait)
+    if (r->recording.most_wait && r->recording.least_wait > r->recording.most_wait)
         return fail_usage(argv[0], "--min is more than --max");
-    if (recording.wakers && !recording.off_cpu)
+    if (r->recording.wakers && !r->recording.off_cpu)
         return fail_usage(argv[0], "--wakers of what? --off-cpu or --wall");
-    if (frequency && recording.period)
+    if (r->frequency && r->recording.period)
         return fail_usage(argv[0], "--frequency or --count, not both");
-    if (frequency)
-        recording.frequency = frequency;
-    if (recording.cgroup && !recording.system_wide)
+    if (r->frequency)
+        r->recording.frequency = r->frequency;
+    if (r->recording.cgroup && !r->recording.system_wide)
         return fail_usage(argv[0], "--cgroup is a part of the whole system: -a --cgroup NAME");
-    if (target_is_one(argv[0], &status))
-        lower_frequency();
+    if (target_is_one(r, argv[0], &status))
+        lower_frequency(r);
     return status;
 }
 
 /* A target's own failure is said and passed on, but for the statuses that are wick's own: those are a hundred more, so that nobody takes a
    target that ended with 3 for a machine that does not allow something. */
-int recording_target_status(const struct record_result *result) {
+int recording_target_status(const struct record_options *recording,
+                            const struct record_result *result) {
     progress_wipe();
     int status = result->target_status;
     if (status == -1 || status == 0 || result->target_ended || interrupted)
         return 0;
     if (WIFSIGNALED(status)) {
-        fprintf(stderr, "wick: %s was ended by signal %d\n", recording.command[0],
+        fprintf(stderr, "wick: %s was ended by signal %d\n", recording->command[0],
                 WTERMSIG(status));
         return 128 + WTERMSIG(status);
     }
-    fprintf(stderr, "wick: %s ended with status %d\n", recording.command[0], WEXITSTATUS(status));
+    fprintf(stderr, "wick: %s ended with status %d\n", recording->command[0], WEXITSTATUS(status));
     return WEXITSTATUS(status) + (WEXITSTATUS(status) <= ERROR_INTERNAL ? 100 : 0);
 }

@@ -7,16 +7,25 @@
 #include "cmd/cmd.h"
 #include "record/record.h"
 
-extern struct record_options recording;
+/* The first member of every command that records. */
+struct recording_request {
+    struct request request; /* whose `events` are those to record */
+    struct record_options recording;
+    double duration, delay;
+    uint64_t frequency; /* 0: nobody asked for one */
+    bool call_graph_chosen; /* -g was given */
+};
+/* Before parsing: defaults that are not 0. */
+void recording_begin(struct recording_request *r);
 extern const struct option options_target[];   /* -p -t -a -C --duration --delay */
 extern const struct option options_off_cpu[];  /* --off-cpu --wall --wakers */
 extern const struct option options_sampling[]; /* -e -F -c -g -u -k -i */
-bool recording_has_call_graph(void); /* -g was given */
-bool recording_set_buffer(const char *value, struct error *error);
+bool recording_set_buffer(void *command, const char *value, struct error *error);
 
 /* After parsing: lists into `recording`. Not 0: the exit status, and why was printed. */
-int recording_settle(char **argv);
+int recording_settle(struct recording_request *r, char **argv);
 /* A launched target's own failure is said and passed on, as shells do. */
-int recording_target_status(const struct record_result *result);
+int recording_target_status(const struct record_options *recording,
+                            const struct record_result *result);
 
 #endif

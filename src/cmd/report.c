@@ -1,37 +1,44 @@
 /* wick report: a source to a table. Threads, processes and states are counted on its tree, for a flame no longer knows them. */
 #include "cmd/cmd.h"
 
-static enum report_by by = BY_FUNCTION;
-static struct report_options report_options;
-static const char *categories_path;
-static uint32_t limit = 30;
-static bool as_csv, as_json;
-static bool is_sorted;
-static unsigned sort_column; /* an index into sort_names */
+struct report_command {
+    struct request request;
+    enum report_by by;
+    struct report_options options;
+    const char *categories_path;
+    uint32_t limit;
+    bool as_csv, as_json;
+    bool is_sorted;
+    unsigned sort_column; /* an index into sort_names */
+};
+
 static const char *const sort_names[] = {"total", "self"};
 
-static bool set_by(const char *value, struct error *error) {
-    if (report_by_find(value, &by))
+static bool set_by(void *command, const char *value, struct error *error) {
+    struct report_command *c = command;
+    if (report_by_find(value, &c->by))
         return true;
     return error_set(error, ERROR_USAGE,
                      "'%s' is none of function, object, category, thread, process, state", value);
 }
 
-static bool set_sort(const char *value, struct error *error) {
-    is_sorted = true;
-    return choose(value, sort_names, COUNT_OF(sort_names), &sort_column, error);
+static bool set_sort(void *command, const char *value, struct error *error) {
+    struct report_command *c = command;
+    c->is_sorted = true;
+    return choose(value, sort_names, COUNT_OF(sort_names), &c->sort_column, error);
 }
 
+#define HERE(member) IN(struct report_command, member)
 static const struct option options_table[] = {
-    {"by", 0, OPTION_CALL, set_by, "WHAT",
+    {"by", 0, OPTION_CALL, CALL(set_by), "WHAT",
      "a row for each function (default), object, category, thread, process or state (why a "
      "thread waited)"},
-    {"sort", 0, OPTION_CALL, set_sort, "COLUMN",
+    {"sort", 0, OPTION_CALL, CALL(set_sort), "COLUMN",
      "largest first by total (default; of categories self) or self"},
-    {"csv", 0, OPTION_FLAG, &as_csv, NULL, "comma-separated values, all rows"},
-    {"json", 0, OPTION_FLAG, &as_json, NULL, "JSON, all rows"},
-    {"limit", 'n', OPTION_U32, &limit, "N", "rows of text; 30 by default, 0 is all"},
-    {"categories", 0, OPTION_TEXT, &categories_path, "FILE",
+    {"csv", 0, OPTION_FLAG, HERE(as_csv), NULL, "comma-separated values, all rows"},
+    {"json", 0, OPTION_FLAG, HERE(as_json), NULL, "JSON, all rows"},
+    {"limit", 'n', OPTION_U32, HERE(limit), "N", "rows of text; 30 by default, 0 is all"},
+    {"categories", 0, OPTION_TEXT, HERE(categories_path), "FILE",
      "rules `category: function|object|file PATTERN`, one a line, before the built-in ones"},
     {0},
 };
@@ -51,60 +58,72 @@ static const struct syntax syntax = {
     groups,
 };
 
-static struct report *make_report(const struct source *source, struct notes *notes,
-                                  struct error *error) {
-    if (by == BY_THREAD || by == BY_PROCESS || by == BY_STATE) {
+static bool is_of_threads(const struct report_command *c) {
+    return c->by == BY_THREAD || c->by == BY_PROCESS || c->by == BY_STATE;
+}
+
+static struct report *make_report(struct report_command *c, const struct source *source,
+                                  struct notes *notes, struct error *error) {
+    struct request *request = &c->request;
+    if (is_of_threads(c)) {
         notes_merge(notes, &source->tree->notes);
         return tree_check(source->tree, error)
-                   ? report_of_threads(source->tree, by, request.flame.by_samples)
+                   ? report_of_threads(source->tree, c->by, request->flame.by_samples)
                    : NULL;
     }
-    struct categories *categories = categories_new(categories_path, &request.context, error);
-    struct flame *flame = categories ? make_flame(source, notes, error) : NULL;
-    struct report *report = flame ? report_of_flame(flame, categories, by) : NULL;
+    struct categories *categories = categories_new(c->categories_path, &request->context, error);
+    struct flame *flame = categories ? make_flame(request, source, notes, error) : NULL;
+    struct report *report = flame ? report_of_flame(flame, categories, c->by) : NULL;
     flame_free(flame);
     categories_free(categories);
     return report;
 }
 
-static int write_report(const struct report *report) {
+static int write_report(struct report_command *c, const struct report *report) {
     struct error error;
     struct out out;
     if (report->total == 0 && report->total_before == 0) {
         error_set(&error, ERROR_INPUT, "there is nothing to count");
         return fail(&error);
     }
-    if (!output_open(&out, &error))
+    if (!output_open(&c->request, &out, &error))
         return fail(&error);
-    out.guarded &=
-        report_options.format != REPORT_TEXT; /* which escapes by itself, and has colours */
-    report_write(&out, report, &report_options);
+    out.guarded &= c->options.format != REPORT_TEXT; /* which escapes by itself, and has colours */
+    report_write(&out, report, &c->options);
     return out_commit(&out, &error) ? 0 : fail(&error);
 }
 
-int command_report(int argc, char **argv) {
+static int run(void *command, int argc, char **argv) {
+    struct report_command *c = command;
+    struct request *request = &c->request;
     int status = 0;
-    if (!request_find_compat(argc, argv, &status) || !request_parse(&syntax, argc, argv, &status))
+    c->limit = 30;
+    if (!request_find_compat(request, argc, argv, &status) ||
+        !request_parse(request, &syntax, argc, argv, &status))
         return status;
-    if (as_csv && as_json)
+    if (c->as_csv && c->as_json)
         return fail_usage("report", "--csv or --json, not both");
-    if (stacks_are_chosen() && (by == BY_THREAD || by == BY_PROCESS || by == BY_STATE))
+    if (stacks_are_chosen(request) && is_of_threads(c))
         return fail_usage("report",
                           "--with and --without are for functions, objects and categories");
-    report_options_settle(&report_options, limit, as_csv, as_json, request.output);
+    report_options_settle(&c->options, c->limit, c->as_csv, c->as_json, request->output);
     struct source source;
-    if (!open_source(&source, "report", &status))
+    if (!open_source(request, &source, &status))
         return status;
     struct error error;
     struct notes notes = {0};
-    struct report *report = make_report(&source, &notes, &error);
-    if (report && is_sorted)
-        report_sort_by(report, sort_column == 1);
-    status = report ? write_report(report) : fail(&error);
+    struct report *report = make_report(c, &source, &notes, &error);
+    if (report && c->is_sorted)
+        report_sort_by(report, c->sort_column == 1);
+    status = report ? write_report(c, report) : fail(&error);
     if (report)
-        print_notes(&notes);
+        print_notes(request, &notes);
     report_free(report);
     notes_release(&notes);
     source_close(&source);
     return status;
 }
+
+const struct command command_report = {"report",
+                                       "tables of cost by function, object, category, thread",
+                                       sizeof(struct report_command), run};

@@ -3,43 +3,35 @@
  */
 #include "cmd/cmd.h"
 
-struct request request = {.context.cancelled = &interrupted};
-
 /* ---- values that are more than a word ---- */
 
-static bool add_ids(const char *value, uint64_t most, void (*add)(uint64_t id),
-                    struct error *error) {
+static bool add_ids(id_list *ids, const char *value, struct error *error) {
     struct text rest = text_of(value);
     while (true) {
         size_t comma = text_find(rest, ',');
         struct text word = comma == SIZE_MAX ? rest : text_upto(rest, comma);
         uint64_t id;
-        if (!text_to_u64(word, &id) || id > most)
+        if (!text_to_u64(word, &id) || id > INT32_MAX)
             return error_set(error, ERROR_USAGE, "'%s' is not a list of numbers", value);
-        add(id);
+        vector_push(ids, (int32_t)id);
         if (comma == SIZE_MAX)
             return true;
         rest = text_from(rest, comma + 1);
     }
 }
 
-static void add_pid(uint64_t id) {
-    vector_push(&request.pids, (int32_t)id);
+bool set_pids(void *command, const char *value, struct error *error) {
+    return add_ids(&((struct request *)command)->pids, value, error);
 }
-static void add_tid(uint64_t id) {
-    vector_push(&request.tids, (int32_t)id);
-}
-bool set_pids(const char *value, struct error *error) {
-    return add_ids(value, INT32_MAX, add_pid, error);
-}
-bool set_tids(const char *value, struct error *error) {
-    return add_ids(value, INT32_MAX, add_tid, error);
+bool set_tids(void *command, const char *value, struct error *error) {
+    return add_ids(&((struct request *)command)->tids, value, error);
 }
 
 enum { MOST_CPUS = 1 << 20 };
 
 /* "0,4-7" */
-bool set_cpus(const char *value, struct error *error) {
+bool set_cpus(void *command, const char *value, struct error *error) {
+    struct request *request = command;
     struct text rest = text_of(value);
     while (true) {
         size_t comma = text_find(rest, ',');
@@ -51,7 +43,7 @@ bool set_cpus(const char *value, struct error *error) {
         if (!good || low > high || high >= MOST_CPUS)
             return error_set(error, ERROR_USAGE, "'%s' is not a list of CPUs, like 0,4-7", value);
         for (; low <= high; low++)
-            vector_push(&request.cpus, (uint32_t)low);
+            vector_push(&request->cpus, (uint32_t)low);
         if (comma == SIZE_MAX)
             return true;
         rest = text_from(rest, comma + 1);
@@ -90,23 +82,28 @@ bool parse_length(const char *value, uint64_t *nanoseconds, struct error *error)
                      value);
 }
 
-static bool set_least_wait(const char *value, struct error *error) {
-    return parse_length(value, &request.import.profile.least_wait, error);
+static bool set_least_wait(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    return parse_length(value, &request->import.profile.least_wait, error);
 }
-static bool set_most_wait(const char *value, struct error *error) {
-    return parse_length(value, &request.import.profile.most_wait, error);
+static bool set_most_wait(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    return parse_length(value, &request->import.profile.most_wait, error);
 }
-static bool set_off_cpu(const char *value, struct error *error) {
-    request.import.profile.times = TIMES_WAITING;
+static bool set_off_cpu(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    request->import.profile.times = TIMES_WAITING;
     return true;
 }
-static bool set_wall(const char *value, struct error *error) {
-    request.import.profile.times = TIMES_BOTH;
+static bool set_wall(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    request->import.profile.times = TIMES_BOTH;
     return true;
 }
 
-static bool set_time(const char *value, struct error *error) {
-    struct filter *filter = &request.import.profile.filter;
+static bool set_time(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    struct filter *filter = &request->import.profile.filter;
     struct text t = text_of(value);
     size_t comma = text_find(t, ',');
     struct text from = comma == SIZE_MAX ? t : text_upto(t, comma);
@@ -122,23 +119,26 @@ static bool set_time(const char *value, struct error *error) {
     return true;
 }
 
-static bool set_weight(const char *value, struct error *error) {
-    request.flame.by_samples = strcmp(value, "samples") == 0;
-    if (request.flame.by_samples || strcmp(value, "period") == 0)
+static bool set_weight(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    request->flame.by_samples = strcmp(value, "samples") == 0;
+    if (request->flame.by_samples || strcmp(value, "period") == 0)
         return true;
     return error_set(error, ERROR_USAGE, "'%s' is neither samples nor period", value);
 }
 
-static bool set_ghc_column(const char *value, struct error *error) {
+static bool set_ghc_column(void *command, const char *value, struct error *error) {
+    struct request *request = command;
     static const char *const columns[] = {"time", "ticks", "bytes"};
     unsigned column = 0;
     bool fine = choose(value, columns, COUNT_OF(columns), &column, error);
-    request.import.ghc_column = (int)column;
+    request->import.ghc_column = (int)column;
     return fine;
 }
 
-static bool set_from(const char *value, struct error *error) {
-    request.import.from = value;
+static bool set_from(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    request->import.from = value;
     if (strcmp(value, "guess") == 0 || import_format_named(value))
         return true;
     struct buffer names = {0};
@@ -149,105 +149,106 @@ static bool set_from(const char *value, struct error *error) {
     return false;
 }
 
-static bool set_mark_all(const char *value, struct error *error) {
-    request.naming.mark_kernel = request.naming.mark_jit = request.naming.mark_inline = true;
+static bool set_mark_all(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    request->naming.mark_kernel = request->naming.mark_jit = request->naming.mark_inline = true;
     return true;
 }
 
-bool set_source_lines(const char *value, struct error *error) {
-    request.import.profile.source_lines = request.naming.source_lines = true;
+bool set_source_lines(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    request->import.profile.source_lines = request->naming.source_lines = true;
     return true;
 }
 
-static bool set_compat(const char *value, struct error *error) {
+static bool set_compat(void *command, const char *value, struct error *error) {
     return true; /* request_find_compat() has looked at it already */
 }
 
 /* ---- tables ---- */
 
 const struct option options_filter[] = {
-    {"event", 'e', OPTION_LIST, &request.events, "NAME",
+    {"event", 'e', OPTION_LIST, ASKED(events), "NAME",
      "count this event; may be repeated; 'all' adds them all"},
-    {"comm", 0, OPTION_LIST, &request.comms, "NAME", "only threads so named; may be repeated"},
-    {"pid", 'p', OPTION_CALL, set_pids, "PID,…", "only these processes"},
-    {"tid", 't', OPTION_CALL, set_tids, "TID,…", "only these threads"},
-    {"cpu", 0, OPTION_CALL, set_cpus, "CPU,…", "only samples taken on these CPUs"},
-    {"time", 0, OPTION_CALL, set_time, "FROM,TO",
+    {"comm", 0, OPTION_LIST, ASKED(comms), "NAME", "only threads so named; may be repeated"},
+    {"pid", 'p', OPTION_CALL, CALL(set_pids), "PID,…", "only these processes"},
+    {"tid", 't', OPTION_CALL, CALL(set_tids), "TID,…", "only these threads"},
+    {"cpu", 0, OPTION_CALL, CALL(set_cpus), "CPU,…", "only samples taken on these CPUs"},
+    {"time", 0, OPTION_CALL, CALL(set_time), "FROM,TO",
      "only this time, in seconds as script text shows it; either may be empty"},
     {0},
 };
 
 const struct option options_waits[] = {
-    {"off-cpu", 0, OPTION_CALL, set_off_cpu, NULL,
+    {"off-cpu", 0, OPTION_CALL, CALL(set_off_cpu), NULL,
      "of a recording that knows: where threads waited, in nanoseconds"},
-    {"wall", 0, OPTION_CALL, set_wall, NULL,
+    {"wall", 0, OPTION_CALL, CALL(set_wall), NULL,
      "where they waited and where they ran, in one: it adds up to each thread's wall time"},
-    {"wakers", 0, OPTION_FLAG, &request.import.profile.wakers, NULL,
+    {"wakers", 0, OPTION_FLAG, ASKED(import.profile.wakers), NULL,
      "with either: behind each wait `--` and who ended it, its stack upside down"},
-    {"min", 0, OPTION_CALL, set_least_wait, "LENGTH", "only waits that long or longer: 1ms"},
-    {"max", 0, OPTION_CALL, set_most_wait, "LENGTH", "only waits that long or shorter: 2s"},
+    {"min", 0, OPTION_CALL, CALL(set_least_wait), "LENGTH", "only waits that long or longer: 1ms"},
+    {"max", 0, OPTION_CALL, CALL(set_most_wait), "LENGTH", "only waits that long or shorter: 2s"},
     {0},
 };
 
 const struct option options_symbols[] = {
-    {"symfs", 0, OPTION_TEXT, &request.import.profile.objects.symfs, "DIR",
+    {"symfs", 0, OPTION_TEXT, ASKED(import.profile.objects.symfs), "DIR",
      "look for every file below DIR"},
-    {"kallsyms", 0, OPTION_TEXT, &request.import.profile.objects.kallsyms, "FILE",
+    {"kallsyms", 0, OPTION_TEXT, ASKED(import.profile.objects.kallsyms), "FILE",
      "take the kernel's symbols from FILE"},
-    {"no-demangle", 0, OPTION_FLAG, &request.import.profile.objects.no_demangle, NULL,
+    {"no-demangle", 0, OPTION_FLAG, ASKED(import.profile.objects.no_demangle), NULL,
      "leave C++, Rust and D names as they are"},
-    {"no-inline", 0, OPTION_FLAG, &request.import.profile.no_inline, NULL,
+    {"no-inline", 0, OPTION_FLAG, ASKED(import.profile.no_inline), NULL,
      "leave functions that were inlined out"},
     {0},
 };
 
 /* Not for tables: in those, what is below the first function is no row. */
 const struct option options_root[] = {
-    {"no-comm", 0, OPTION_FLAG, &request.naming.no_comm, NULL, "leave the comm out of the root"},
-    {"show-pid", 0, OPTION_FLAG, &request.naming.show_pid, NULL, "the root is comm-PID"},
-    {"show-tid", 0, OPTION_FLAG, &request.naming.show_tid, NULL, "the root is comm-PID/TID"},
-    {"show-state", 0, OPTION_FLAG, &request.naming.show_state, NULL,
+    {"no-comm", 0, OPTION_FLAG, ASKED(naming.no_comm), NULL, "leave the comm out of the root"},
+    {"show-pid", 0, OPTION_FLAG, ASKED(naming.show_pid), NULL, "the root is comm-PID"},
+    {"show-tid", 0, OPTION_FLAG, ASKED(naming.show_tid), NULL, "the root is comm-PID/TID"},
+    {"show-state", 0, OPTION_FLAG, ASKED(naming.show_state), NULL,
      "then why it waits: [sleep], [disk], [preempted]; [on-cpu] under --wall"},
     {0},
 };
 
 const struct option options_names[] = {
-    {"srcline", 0, OPTION_CALL, set_source_lines, NULL, "frames carry file:line"},
-    {"mark-kernel", 0, OPTION_FLAG, &request.naming.mark_kernel, NULL, "kernel frames end in _[k]"},
-    {"mark-jit", 0, OPTION_FLAG, &request.naming.mark_jit, NULL,
+    {"srcline", 0, OPTION_CALL, CALL(set_source_lines), NULL, "frames carry file:line"},
+    {"mark-kernel", 0, OPTION_FLAG, ASKED(naming.mark_kernel), NULL, "kernel frames end in _[k]"},
+    {"mark-jit", 0, OPTION_FLAG, ASKED(naming.mark_jit), NULL,
      "just-in-time compiled frames end in _[j]"},
-    {"mark-inline", 0, OPTION_FLAG, &request.naming.mark_inline, NULL,
-     "inlined frames end in _[i]"},
-    {"mark-all", 0, OPTION_CALL, set_mark_all, NULL, "all of these marks"},
-    {"mark-incomplete", 0, OPTION_FLAG, &request.naming.mark_incomplete, NULL,
+    {"mark-inline", 0, OPTION_FLAG, ASKED(naming.mark_inline), NULL, "inlined frames end in _[i]"},
+    {"mark-all", 0, OPTION_CALL, CALL(set_mark_all), NULL, "all of these marks"},
+    {"mark-incomplete", 0, OPTION_FLAG, ASKED(naming.mark_incomplete), NULL,
      "stacks without their root get [truncated] or [broken] there"},
-    {"addrs", 0, OPTION_FLAG, &request.naming.addresses, NULL,
+    {"addrs", 0, OPTION_FLAG, ASKED(naming.addresses), NULL,
      "unresolved frames carry their address"},
-    {"skip-after", 0, OPTION_LIST, &request.skip_after, "FUNCTION",
+    {"skip-after", 0, OPTION_LIST, ASKED(skip_after), "FUNCTION",
      "drop the callers of this function, and the comm; may be repeated"},
-    {"keep-unknown", 0, OPTION_FLAG, &request.naming.keep_unknown, NULL,
+    {"keep-unknown", 0, OPTION_FLAG, ASKED(naming.keep_unknown), NULL,
      "keep frames of which nothing is known, as [unknown]"},
     {0},
 };
 
 const struct option options_stacks[] = {
-    {"with", 0, OPTION_LIST, &request.with, "FUNCTION",
+    {"with", 0, OPTION_LIST, ASKED(with), "FUNCTION",
      "only stacks with this function in them; may be repeated"},
-    {"without", 0, OPTION_LIST, &request.without, "FUNCTION",
+    {"without", 0, OPTION_LIST, ASKED(without), "FUNCTION",
      "no stacks with this function in them, such as one that idles; may be repeated"},
     {0},
 };
 
-bool stacks_are_chosen(void) {
-    return request.with.count || request.without.count;
+bool stacks_are_chosen(const struct request *request) {
+    return request->with.count || request->without.count;
 }
 
 const struct option options_shape[] = {
-    {"weight", 0, OPTION_CALL, set_weight, "WHAT",
+    {"weight", 0, OPTION_CALL, CALL(set_weight), "WHAT",
      "period (default where the source has one) or samples"},
-    {"fold-recursion", 0, OPTION_FLAG, &request.flame.fold_recursion, NULL,
+    {"fold-recursion", 0, OPTION_FLAG, ASKED(flame.fold_recursion), NULL,
      "a function that calls itself is one frame"},
-    {"max-depth", 0, OPTION_COUNT, &request.flame.max_depth, "N",
+    {"max-depth", 0, OPTION_COUNT, ASKED(flame.max_depth), "N",
      "cut stacks after N frames; their weight is kept"},
     {0},
 };
@@ -255,7 +256,7 @@ const struct option options_shape[] = {
 /* Formats are looked for in every command but those that read recordings alone. */
 #define OPTION_FROM                                                                                \
     {                                                                                              \
-        "from", 0, OPTION_CALL, set_from, "FORMAT",                                                \
+        "from", 0, OPTION_CALL, CALL(set_from), "FORMAT",                                          \
             "read the input as FORMAT instead of looking at it: perf (text of perf script), "      \
             "folded, "                                                                             \
             "dtrace, sample, vtune, vsprof, ghcprof, xctrace, bpftrace, go, gdb, eu-stack, stap, " \
@@ -269,56 +270,57 @@ const struct option options_from[] = {OPTION_FROM, {0}};
 
 const struct option options_formats[] = {
     OPTION_FROM,
-    {"comm-first", 0, OPTION_FLAG, &request.import.comm_first, NULL,
+    {"comm-first", 0, OPTION_FLAG, ASKED(import.comm_first), NULL,
      "folded: the first frame is the comm, no function"},
-    {"no-modules", 0, OPTION_FLAG, &request.import.no_modules, NULL,
+    {"no-modules", 0, OPTION_FLAG, ASKED(import.no_modules), NULL,
      "sample, vtune: names without their module"},
-    {"keep-offsets", 0, OPTION_FLAG, &request.import.include_offset, NULL,
+    {"keep-offsets", 0, OPTION_FLAG, ASKED(import.include_offset), NULL,
      "dtrace: names with their offset"},
-    {"ghc", 0, OPTION_CALL, set_ghc_column, "COLUMN",
+    {"ghc", 0, OPTION_CALL, CALL(set_ghc_column), "COLUMN",
      "ghcprof: weigh by time (default), ticks or bytes"},
     {0},
 };
 
 const struct option options_common[] = {
-    {"output", 'o', OPTION_TEXT, &request.output, "FILE", "write to FILE; - is standard output"},
-    {"jobs", 'j', OPTION_COUNT, &request.context.threads, "N",
+    {"output", 'o', OPTION_TEXT, ASKED(output), "FILE", "write to FILE; - is standard output"},
+    {"jobs", 'j', OPTION_COUNT, ASKED(context.threads), "N",
      "use N threads; all there are by default"},
-    {"strict", 0, OPTION_FLAG, &request.import.profile.strict, NULL,
+    {"strict", 0, OPTION_FLAG, ASKED(import.profile.strict), NULL,
      "a recording that is cut short is an error"},
-    {"compat", 0, OPTION_CALL, set_compat, "PEER",
+    {"compat", 0, OPTION_CALL, CALL(set_compat), "PEER",
      "inferno or perf: that program's options, rules and bugs"},
-    {"quiet", 'q', OPTION_FLAG, &request.quiet, NULL, "no notes, no progress"},
-    {"verbose", 'v', OPTION_FLAG, &request.verbose, NULL,
+    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "no notes, no progress"},
+    {"verbose", 'v', OPTION_FLAG, ASKED(verbose), NULL,
      "say what was read, and what a recording tells of its making"},
     {0},
 };
 
-bool request_find_compat(int argc, char **argv, int *status) {
+bool request_find_compat(struct request *request, int argc, char **argv, int *status) {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strncmp(argv[i], "--compat=", 9) == 0)
-            request.compat = argv[i] + 9;
+            request->compat = argv[i] + 9;
         else if (strcmp(argv[i], "--compat") == 0 && i + 1 < argc)
-            request.compat = argv[i + 1];
+            request->compat = argv[i + 1];
     }
-    if (!request.compat || strcmp(request.compat, "inferno") == 0 ||
-        strcmp(request.compat, "perf") == 0)
+    if (!request->compat || strcmp(request->compat, "inferno") == 0 ||
+        strcmp(request->compat, "perf") == 0)
         return true;
-    *status = fail_usage(argv[0], "--compat %s: only inferno and perf are known", request.compat);
+    *status = fail_usage(argv[0], "--compat %s: only inferno and perf are known", request->compat);
     return false;
 }
 
-static bool compat_is(const char *peer) {
-    return request.compat && strcmp(request.compat, peer) == 0;
+static bool compat_is(const struct request *request, const char *peer) {
+    return request->compat && strcmp(request->compat, peer) == 0;
 }
 
 /* What waits are asked for in a way that makes no sense, and then *status. */
-static bool waits_are_wrong(const char *command, int *status) {
-    const struct profile_options *profile = &request.import.profile;
+static bool waits_are_wrong(const struct request *request, int *status) {
+    const char *command = request->syntax->command;
+    const struct profile_options *profile = &request->import.profile;
     bool limits = profile->least_wait || profile->most_wait;
-    if (profile->times != TIMES_RUNNING && request.compat)
+    if (profile->times != TIMES_RUNNING && request->compat)
         *status =
-            fail_usage(command, "--off-cpu and --wall are nothing that %s knows", request.compat);
+            fail_usage(command, "--off-cpu and --wall are nothing that %s knows", request->compat);
     else if (profile->times == TIMES_RUNNING && (profile->wakers || limits))
         *status = fail_usage(command, "--wakers, --min and --max need --off-cpu or --wall");
     else if (profile->most_wait && profile->least_wait > profile->most_wait)
@@ -335,35 +337,35 @@ static bool print_script(struct out *out, const struct profile *profile,
 }
 
 /* inferno reads what perf prints, so its mode has perf's names and lookups, too. */
-void request_settle(void) {
-    struct profile_options *profile = &request.import.profile;
+void request_settle(struct request *request) {
+    struct profile_options *profile = &request->import.profile;
     struct filter *filter = &profile->filter;
-    filter->events = request.events.items;
-    filter->event_count = request.events.count;
-    filter->comms = request.comms.items;
-    filter->comm_count = request.comms.count;
-    filter->pids = request.pids.items;
-    filter->pid_count = request.pids.count;
-    filter->tids = request.tids.items;
-    filter->tid_count = request.tids.count;
-    filter->cpus = request.cpus.items;
-    filter->cpu_count = request.cpus.count;
-    profile->context = &request.context;
-    profile->compat_inferno = request.import.compat_inferno = request.naming.compat_inferno =
-        request.flame.keep_zero = compat_is("inferno");
-    request.flame.keep_empty =
-        !compat_is("inferno"); /* what was measured is shown, stack or none */
-    profile->compat_perf = profile->objects.compat_perf = request.compat != NULL;
-    profile->raw_addresses |= request.naming.addresses;
-    request.import.print = print_script;
-    request.naming.skip_after = request.skip_after.items;
-    request.naming.skip_after_count = request.skip_after.count;
+    filter->events = request->events.items;
+    filter->event_count = request->events.count;
+    filter->comms = request->comms.items;
+    filter->comm_count = request->comms.count;
+    filter->pids = request->pids.items;
+    filter->pid_count = request->pids.count;
+    filter->tids = request->tids.items;
+    filter->tid_count = request->tids.count;
+    filter->cpus = request->cpus.items;
+    filter->cpu_count = request->cpus.count;
+    profile->context = &request->context;
+    profile->compat_inferno = request->import.compat_inferno = request->naming.compat_inferno =
+        request->flame.keep_zero = compat_is(request, "inferno");
+    request->flame.keep_empty =
+        !compat_is(request, "inferno"); /* what was measured is shown, stack or none */
+    profile->compat_perf = profile->objects.compat_perf = request->compat != NULL;
+    profile->raw_addresses |= request->naming.addresses;
+    request->import.print = print_script;
+    request->naming.skip_after = request->skip_after.items;
+    request->naming.skip_after_count = request->skip_after.count;
 }
 
-bool request_parse(const struct syntax *syntax, int argc, char **argv, int *status) {
-    if (!options_parse(syntax, argc, argv, &request.operands, status) ||
-        waits_are_wrong(syntax->command, status))
+bool request_parse(struct request *request, const struct syntax *syntax, int argc, char **argv,
+                   int *status) {
+    if (!options_parse(syntax, request, argc, argv, status) || waits_are_wrong(request, status))
         return false;
-    request_settle();
+    request_settle(request);
     return true;
 }

@@ -5,10 +5,13 @@
 
 #include "saved/saved.h"
 
-static bool no_times;
+struct save_command {
+    struct request request;
+    bool no_times;
+};
 
 static const struct option options_save[] = {
-    {"no-times", 0, OPTION_FLAG, &no_times, NULL,
+    {"no-times", 0, OPTION_FLAG, IN(struct save_command, no_times), NULL,
      "leave out when each sample was taken: a smaller file, without timelines, charts and --time"},
     {0},
 };
@@ -27,9 +30,9 @@ static const struct syntax syntax = {
     groups,
 };
 
-static bool save_to_output(const struct tree *tree, struct error *error) {
+static bool save_to_output(const char *path, const struct tree *tree, struct error *error) {
     struct out out;
-    if (!out_open(&out, request.output, error))
+    if (!out_open(&out, path, error))
         return false;
     if (saved_write(&out, tree, error))
         return out_commit(&out, error);
@@ -37,23 +40,29 @@ static bool save_to_output(const struct tree *tree, struct error *error) {
     return false;
 }
 
-int command_save(int argc, char **argv) {
+static int run(void *command, int argc, char **argv) {
+    struct save_command *save = command;
+    struct request *request = &save->request;
     int status = 0;
-    if (!request_parse(&syntax, argc, argv, &status))
+    if (!request_parse(request, &syntax, argc, argv, &status))
         return status;
-    if (!request.output)
+    if (!request->output)
         return fail_usage("save", "-o PROFILE.wick is missing");
-    if (strcmp(request.output, "-") == 0 && isatty(STDOUT_FILENO))
+    if (strcmp(request->output, "-") == 0 && isatty(STDOUT_FILENO))
         return fail_usage("save", "a saved profile is not text: -o PROFILE.wick");
-    request.import.profile.keep_samples = !no_times;
-    request.import.timed_only = true;
-    request.import.profile.source_lines = true;
+    request->import.profile.keep_samples = !save->no_times;
+    request->import.timed_only = true;
+    request->import.profile.source_lines = true;
     struct source source;
     struct error error;
-    if (!open_source(&source, "save", &status))
+    if (!open_source(request, &source, &status))
         return status;
-    status = save_to_output(source.tree, &error) ? 0 : fail(&error);
-    print_notes(&source.tree->notes);
+    status = save_to_output(request->output, source.tree, &error) ? 0 : fail(&error);
+    print_notes(request, &source.tree->notes);
     source_close(&source);
     return status;
 }
+
+const struct command command_save = {"save",
+                                     "one file with all a profile needs, for every other command",
+                                     sizeof(struct save_command), run};

@@ -2,14 +2,15 @@
 #include "cmd/cmd.h"
 
 static const struct option options_perf[] = {
-    {"srcline", 0, OPTION_CALL, set_source_lines, NULL, "file:line below each frame that has one"},
-    {"mark-incomplete", 0, OPTION_FLAG, &request.naming.mark_incomplete, NULL,
+    {"srcline", 0, OPTION_CALL, CALL(set_source_lines), NULL,
+     "file:line below each frame that has one"},
+    {"mark-incomplete", 0, OPTION_FLAG, ASKED(naming.mark_incomplete), NULL,
      "stacks without their root end in a frame [truncated] or [broken]"},
-    {"input", 'i', OPTION_LIST, &request.operands, "FILE", "the recording, as perf script has it"},
+    {"input", 'i', OPTION_LIST, ASKED(operands), "FILE", "the recording, as perf script has it"},
     {0},
 };
 
-static bool refuse_waits(const char *value, struct error *error) {
+static bool refuse_waits(void *command, const char *value, struct error *error) {
     return error_set(error, ERROR_USAGE,
                      "script text has samples as they are, one by one; wick fold, flame and report "
                      "show waits");
@@ -17,8 +18,8 @@ static bool refuse_waits(const char *value, struct error *error) {
 
 /* Not in the help: only for whoever looks for them here. */
 static const struct option options_no_waits[] = {
-    {"off-cpu", 0, OPTION_CALL, refuse_waits, NULL, NULL},
-    {"wall", 0, OPTION_CALL, refuse_waits, NULL, NULL},
+    {"off-cpu", 0, OPTION_CALL, CALL(refuse_waits), NULL, NULL},
+    {"wall", 0, OPTION_CALL, CALL(refuse_waits), NULL, NULL},
     {0},
 };
 
@@ -39,16 +40,16 @@ static const struct syntax syntax = {
     groups,
 };
 
-static int write_script(const struct profile *profile) {
+static int write_script(struct request *request, const struct profile *profile) {
     struct error error;
     struct out out;
     struct script_options options = {
-        .context = &request.context,
-        .source_lines = request.naming.source_lines,
-        .mark_incomplete = request.naming.mark_incomplete,
-        .compat_perf = request.import.profile.compat_perf,
+        .context = &request->context,
+        .source_lines = request->naming.source_lines,
+        .mark_incomplete = request->naming.mark_incomplete,
+        .compat_perf = request->import.profile.compat_perf,
     };
-    if (!output_open(&out, &error))
+    if (!output_open(request, &out, &error))
         return fail(&error);
     if (!script_write(&out, profile, &options, &error)) {
         out_discard(&out);
@@ -57,22 +58,23 @@ static int write_script(const struct profile *profile) {
     return out_commit(&out, &error) ? 0 : fail(&error);
 }
 
-int command_script(int argc, char **argv) {
+static int run(void *command, int argc, char **argv) {
+    struct request *request = command;
     int status = 0;
-    if (!request_find_compat(argc, argv, &status) ||
-        !options_parse(&syntax, argc, argv, &request.operands, &status))
+    if (!request_find_compat(request, argc, argv, &status) ||
+        !options_parse(&syntax, request, argc, argv, &status))
         return status;
-    request_settle();
-    if (request.operands.count > 1)
+    request_settle(request);
+    if (request->operands.count > 1)
         return fail_usage("script", "one FILE at a time");
-    struct profile_options *profile = &request.import.profile;
+    struct profile_options *profile = &request->import.profile;
     profile->keep_samples = profile->all_events = true;
     struct source source;
-    if (!open_source(&source, "script", &status))
+    if (!open_source(request, &source, &status))
         return status;
     if (source.profile) {
-        status = write_script(source.profile);
-        print_notes(&source.tree->notes);
+        status = write_script(request, source.profile);
+        print_notes(request, &source.tree->notes);
     } else {
         struct error error;
         error_set(&error, ERROR_INPUT,
@@ -83,3 +85,6 @@ int command_script(int argc, char **argv) {
     source_close(&source);
     return status;
 }
+
+const struct command command_script = {"script", "the text `perf script` would print",
+                                       sizeof(struct request), run};

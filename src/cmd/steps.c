@@ -36,19 +36,19 @@ bool reader_is_gone(void) {
     return poll(&output, 1, 0) == 1 && output.revents & POLLERR;
 }
 
-bool output_open(struct out *out, struct error *error) {
-    const char *path = request.output ? request.output : "-";
+bool output_open(struct request *request, struct out *out, struct error *error) {
+    const char *path = request->output ? request->output : "-";
     progress_wipe();
     bool terminal = strcmp(path, "-") == 0 && isatty(STDOUT_FILENO);
     if (terminal)
-        request.context.progress = NULL;
+        request->context.progress = NULL;
     bool fine = out_open(out, path, error);
     out->guarded = terminal;
     return fine;
 }
 
-void print_notes(struct notes *notes) {
-    if (request.quiet)
+void print_notes(const struct request *request, struct notes *notes) {
+    if (request->quiet)
         return;
     progress_wipe();
     notes_sort(notes);
@@ -124,20 +124,20 @@ static void add_numbers(struct buffer *text, const char *name, const int32_t *it
 }
 
 /* Whoever mistyped a name wants to see it. */
-static void note_if_nothing_passes(struct tree *tree) {
-    if (!filter_is_set(&request.import.profile.filter))
+static void note_if_nothing_passes(const struct request *request, struct tree *tree) {
+    if (!filter_is_set(&request->import.profile.filter))
         return;
     for (size_t i = 0; i < tree->cells.count; i++)
         if (tree->cells.items[i].samples)
             return;
     struct buffer text = {0};
-    for (size_t i = 0; i < request.comms.count; i++)
-        buffer_printf(&text, " --comm %s", request.comms.items[i]);
-    add_numbers(&text, "pid ", request.pids.items, request.pids.count);
-    add_numbers(&text, "tid ", request.tids.items, request.tids.count);
-    for (size_t i = 0; i < request.cpus.count; i++)
-        buffer_printf(&text, "%s%u", i ? "," : " --cpu ", request.cpus.items[i]);
-    if (request.import.profile.filter.has_time)
+    for (size_t i = 0; i < request->comms.count; i++)
+        buffer_printf(&text, " --comm %s", request->comms.items[i]);
+    add_numbers(&text, "pid ", request->pids.items, request->pids.count);
+    add_numbers(&text, "tid ", request->tids.items, request->tids.count);
+    for (size_t i = 0; i < request->cpus.count; i++)
+        buffer_printf(&text, "%s%u", i ? "," : " --cpu ", request->cpus.items[i]);
+    if (request->import.profile.filter.has_time)
         buffer_add(&text, TEXT(" --time"));
     notes_add(&tree->notes, &note_nothing, 1, 0, "%.*s",
               TEXT_ARGS(text_from(buffer_text(&text), 1)));
@@ -154,8 +154,8 @@ static void note_if_no_samples(const struct source *source) {
 }
 
 /* Nothing would be found there, and nobody would know why. */
-static bool lookups_are_there(struct error *error) {
-    const struct objects_options *objects = &request.import.profile.objects;
+static bool lookups_are_there(const struct request *request, struct error *error) {
+    const struct objects_options *objects = &request->import.profile.objects;
     struct stat status;
     if (objects->symfs && stat(objects->symfs, &status) != 0)
         return error_set(error, ERROR_INPUT, "--symfs %s: %s", objects->symfs, strerror(errno));
@@ -167,28 +167,29 @@ static bool lookups_are_there(struct error *error) {
     return true;
 }
 
-bool request_open(struct source *source, const char *const *paths, size_t count,
-                  struct error *error) {
-    if (!lookups_are_there(error) || (request.output && !out_check(request.output, error)) ||
-        !source_open(source, paths, count, &request.import, error))
+bool request_open(struct request *request, struct source *source, const char *const *paths,
+                  size_t count, struct error *error) {
+    if (!lookups_are_there(request, error) ||
+        (request->output && !out_check(request->output, error)) ||
+        !source_open(source, paths, count, &request->import, error))
         return false;
-    note_if_nothing_passes(source->tree);
+    note_if_nothing_passes(request, source->tree);
     note_if_no_samples(source);
-    if (request.verbose)
+    if (request->verbose)
         describe_source(source);
     return true;
 }
 
-bool open_source(struct source *source, const char *command, int *status) {
+bool open_source(struct request *request, struct source *source, int *status) {
     static const char *const standard_input[] = {"-"};
-    bool named = request.operands.count > 0;
+    bool named = request->operands.count > 0;
     if (!named && isatty(STDIN_FILENO)) {
-        *status = fail_usage(command, "which FILE? (- is standard input)");
+        *status = fail_usage(request->syntax->command, "which FILE? (- is standard input)");
         return false;
     }
     struct error error;
-    bool fine = request_open(source, named ? request.operands.items : standard_input,
-                             named ? request.operands.count : 1, &error);
+    bool fine = request_open(request, source, named ? request->operands.items : standard_input,
+                             named ? request->operands.count : 1, &error);
     if (!fine)
         *status = fail(&error);
     return fine;
@@ -200,23 +201,24 @@ static const struct note_kind note_no_stack = {"stacks-match-nothing",
 typedef struct flame *flame_maker(const struct tree *tree, const struct naming *naming,
                                   const struct flame_options *options, struct error *error);
 
-struct naming *make_naming(const struct source *source, struct notes *notes) {
-    request.naming.is_script_text = !source->tree->recorded;
-    struct naming *naming = naming_of_tree(source->tree, &request.naming);
+struct naming *make_naming(struct request *request, const struct source *source,
+                           struct notes *notes) {
+    request->naming.is_script_text = !source->tree->recorded;
+    struct naming *naming = naming_of_tree(source->tree, &request->naming);
     notes_merge(notes, &source->tree->notes);
     naming_notes(source->tree, naming, notes);
     return naming;
 }
 
-static struct flame *make(flame_maker *maker, const struct source *source, struct notes *notes,
-                          struct error *error) {
-    struct naming *naming = make_naming(source, notes);
-    struct flame *flame = maker(source->tree, naming, &request.flame, error);
+static struct flame *make(struct request *request, flame_maker *maker, const struct source *source,
+                          struct notes *notes, struct error *error) {
+    struct naming *naming = make_naming(request, source, notes);
+    struct flame *flame = maker(source->tree, naming, &request->flame, error);
     naming_free(naming);
-    if (!flame || !stacks_are_chosen())
+    if (!flame || !stacks_are_chosen(request))
         return flame;
-    struct stack_choice choice = {request.with.items, request.without.items, request.with.count,
-                                  request.without.count};
+    struct stack_choice choice = {request->with.items, request->without.items, request->with.count,
+                                  request->without.count};
     struct flame *chosen = flame_of_stacks(flame, &choice, error);
     if (chosen && chosen->nodes.count == 1)
         notes_add(notes, &note_no_stack, 1, 0, NULL);
@@ -224,17 +226,19 @@ static struct flame *make(flame_maker *maker, const struct source *source, struc
     return chosen;
 }
 
-struct flame *make_flame(const struct source *source, struct notes *notes, struct error *error) {
-    return make(flame_of_tree, source, notes, error);
+struct flame *make_flame(struct request *request, const struct source *source, struct notes *notes,
+                         struct error *error) {
+    return make(request, flame_of_tree, source, notes, error);
 }
 
-struct flame *make_chart(const struct source *source, struct notes *notes, struct error *error) {
-    return make(flame_chart_of_tree, source, notes, error);
+struct flame *make_chart(struct request *request, const struct source *source, struct notes *notes,
+                         struct error *error) {
+    return make(request, flame_chart_of_tree, source, notes, error);
 }
 
-bool fold_fits(const struct flame *flame, struct error *error) {
+bool fold_fits(const struct request *request, const struct flame *flame, struct error *error) {
     uint64_t size = fold_size(flame), most = 4ull << 30;
-    if (request.force || size <= most || request.import.compat_inferno)
+    if (request->force || size <= most || request->import.compat_inferno)
         return true;
     return error_set(
         error, ERROR_INPUT,
@@ -243,11 +247,11 @@ bool fold_fits(const struct flame *flame, struct error *error) {
         (double)size / 1e9, flame->max_depth);
 }
 
-bool folded_write(const struct flame *flame, struct error *error) {
+bool folded_write(struct request *request, const struct flame *flame, struct error *error) {
     struct out out;
-    struct fold_options options = {.context = &request.context,
-                                   .compat_inferno = request.naming.compat_inferno};
-    if (!output_open(&out, error))
+    struct fold_options options = {.context = &request->context,
+                                   .compat_inferno = request->naming.compat_inferno};
+    if (!output_open(request, &out, error))
         return false;
     fold_write(&out, flame, &options);
     return out_commit(&out, error);

@@ -14,105 +14,121 @@
 
 /* ---- options ------------------------------------------------------------------------------ */
 
-static struct trace_options trace_options;
-static bool raw, cycles, raw_alias, checkpoint_alias;
-static const char *input_path;
-static text_list environment;
-static VECTOR(struct trace_file) files;
+struct trace_command {
+    struct result_request result;
+    struct trace_options options;
+    bool raw, cycles, raw_alias, checkpoint_alias;
+    const char *input_path;
+    text_list environment;
+    VECTOR(struct trace_file) files;
+    struct timespec started;
+};
 
-static bool set_engine(const char *value, struct error *error) {
+static bool set_engine(void *command, const char *value, struct error *error) {
+    struct trace_command *c = command;
     static const char *const names[] = {"auto", "builtin", "qemu", "stream"};
-    return choose(value, names, COUNT_OF(names), &trace_options.engine, error);
+    return choose(value, names, COUNT_OF(names), &c->options.engine, error);
 }
 
-static bool set_abi(const char *value, struct error *error) {
+static bool set_abi(void *command, const char *value, struct error *error) {
+    struct trace_command *c = command;
     static const char *const names[] = {"linux", "prover"};
-    return choose(value, names, COUNT_OF(names), &trace_options.abi, error);
+    return choose(value, names, COUNT_OF(names), &c->options.abi, error);
 }
 
-static bool set_weight(const char *value, struct error *error) {
+static bool set_weight(void *command, const char *value, struct error *error) {
+    struct trace_command *c = command;
     static const char *const names[] = {"instructions", "accesses", "branches", "loaded", "stored"};
-    return choose(value, names, COUNT_OF(names), &trace_options.weight, error);
+    return choose(value, names, COUNT_OF(names), &c->options.weight, error);
 }
 
-static bool add_file(const char *value, struct error *error) {
+static bool add_file(void *command, const char *value, struct error *error) {
+    struct trace_command *c = command;
     const char *equals = strchr(value, '=');
-    const char *guest = equals ? memory_copy(value, (size_t)(equals - value)) : value;
-    vector_push(&files, ((struct trace_file){guest, equals ? equals + 1 : value}));
+    const char *guest = equals ? arena_copy(&c->result.p.request.arena,
+                                            (struct text){value, (size_t)(equals - value)})
+                                     .data
+                               : value;
+    vector_push(&c->files, ((struct trace_file){guest, equals ? equals + 1 : value}));
     return true;
 }
 
-static bool set_raw_alias(const char *value, struct error *error) {
-    raw = raw_alias = true;
+static bool set_raw_alias(void *command, const char *value, struct error *error) {
+    struct trace_command *c = command;
+    c->raw = c->raw_alias = true;
     return true;
 }
 
-static bool set_checkpoint_alias(const char *value, struct error *error) {
-    checkpoint_alias = true;
-    if (text_to_u64(text_of(value), &trace_options.checkpoint) && trace_options.checkpoint)
+static bool set_checkpoint_alias(void *command, const char *value, struct error *error) {
+    struct trace_command *c = command;
+    c->checkpoint_alias = true;
+    if (text_to_u64(text_of(value), &c->options.checkpoint) && c->options.checkpoint)
         return true;
     return error_set(error, ERROR_USAGE, "'%s' is not a number above 0", value);
 }
 
-static bool set_misaligned(const char *value, struct error *error) {
+static bool set_misaligned(void *command, const char *value, struct error *error) {
+    struct trace_command *c = command;
     static const char *const names[] = {"fault", "allow"};
     unsigned choice = 0;
     bool known = choose(value, names, COUNT_OF(names), &choice, error);
-    trace_options.misaligned = choice ? MISALIGNED_ALLOW : MISALIGNED_FAULT;
+    c->options.misaligned = choice ? MISALIGNED_ALLOW : MISALIGNED_FAULT;
     return known;
 }
 
+#define HERE(member) IN(struct trace_command, member)
 static const struct option options_run[] = {
-    {"engine", 0, OPTION_CALL, set_engine, "ENGINE",
+    {"engine", 0, OPTION_CALL, CALL(set_engine), "ENGINE",
      "auto (default: by the file), builtin (RISC-V), qemu, or stream"},
-    {"budget", 0, OPTION_COUNT64, &trace_options.budget, "N", "stop after exactly N instructions"},
-    {"checkpoint", 0, OPTION_COUNT64, &trace_options.checkpoint, "N",
+    {"budget", 0, OPTION_COUNT64, HERE(options.budget), "N", "stop after exactly N instructions"},
+    {"checkpoint", 0, OPTION_COUNT64, HERE(options.checkpoint), "N",
      "publish what was counted so far every N instructions"},
-    {"cycles", 0, OPTION_FLAG, &cycles, NULL,
+    {"cycles", 0, OPTION_FLAG, HERE(cycles), NULL,
      "print how many instructions there were; without -o that is all"},
-    {"weight", 0, OPTION_CALL, set_weight, "WHAT",
+    {"weight", 0, OPTION_CALL, CALL(set_weight), "WHAT",
      "count instructions (default), accesses, branches, or bytes loaded or stored"},
-    {"parallel", 0, OPTION_FLAG, &trace_options.parallel, NULL,
+    {"parallel", 0, OPTION_FLAG, HERE(options.parallel), NULL,
      "QEMU: threads side by side, faster, instead of in an order that is always the same"},
     {0},
 };
 
 static const struct option options_guest[] = {
-    {"abi", 0, OPTION_CALL, set_abi, "ABI",
+    {"abi", 0, OPTION_CALL, CALL(set_abi), "ABI",
      "linux (default), or prover: print, panic, commit, halt"},
-    {"private-input", 0, OPTION_TEXT, &trace_options.private_input, "FILE",
+    {"private-input", 0, OPTION_TEXT, HERE(options.private_input), "FILE",
      "prover: at 0xff000000, behind its length in four bytes"},
-    {"file", 0, OPTION_CALL, add_file, "PATH[=FILE]",
+    {"file", 0, OPTION_CALL, CALL(add_file), "PATH[=FILE]",
      "a file that the guest may open, and where it is; may be repeated"},
-    {"stdin", 0, OPTION_TEXT, &input_path, "FILE",
+    {"stdin", 0, OPTION_TEXT, HERE(input_path), "FILE",
      "the guest's standard input; with --engine stream, the stream"},
-    {"env", 0, OPTION_LIST, &environment, "NAME=VALUE",
+    {"env", 0, OPTION_LIST, HERE(environment), "NAME=VALUE",
      "the guest's environment; may be repeated, empty by default"},
-    {"stack-size", 0, OPTION_COUNT64, &trace_options.stack_size, "BYTES",
+    {"stack-size", 0, OPTION_COUNT64, HERE(options.stack_size), "BYTES",
      "of the guest; 1 GiB by default, with QEMU what ulimit -s says"},
-    {"memory-size", 0, OPTION_COUNT64, &trace_options.memory_size, "BYTES",
+    {"memory-size", 0, OPTION_COUNT64, HERE(options.memory_size), "BYTES",
      "of the guest; 4 GiB by default"},
-    {"misaligned", 0, OPTION_CALL, set_misaligned, "WHAT",
+    {"misaligned", 0, OPTION_CALL, CALL(set_misaligned), "WHAT",
      "loads and stores at addresses that don't fit their size: fault (default) or allow"},
     {0},
 };
 
 static const struct option options_counted[] = {
-    {"raw", 0, OPTION_FLAG, &raw, NULL, "addresses instead of names, for wick enrich"},
-    {"ecall-frames", 0, OPTION_FLAG, &trace_options.ecall_frames, NULL,
+    {"raw", 0, OPTION_FLAG, HERE(raw), NULL, "addresses instead of names, for wick enrich"},
+    {"ecall-frames", 0, OPTION_FLAG, HERE(options.ecall_frames), NULL,
      "system calls are frames: ecall:write"},
-    {"no-demangle", 0, OPTION_FLAG, &request.import.profile.objects.no_demangle, NULL,
+    {"no-demangle", 0, OPTION_FLAG, ASKED(import.profile.objects.no_demangle), NULL,
      "leave C++, Rust and D names as they are"},
-    {"output", 'o', OPTION_TEXT, &request.output, "FILE", "write to FILE; - is standard output"},
-    {"quiet", 'q', OPTION_FLAG, &request.quiet, NULL, "no notes, no progress"},
+    {"output", 'o', OPTION_TEXT, ASKED(output), "FILE", "write to FILE; - is standard output"},
+    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "no notes, no progress"},
     {0},
 };
 
 static const struct option options_alias[] = {
-    {"flamegraph", 0, OPTION_TEXT, &request.output, "FILE", "-o FILE"},
-    {"flamegraph-raw", 0, OPTION_CALL, set_raw_alias, NULL, "--raw"},
-    {"flamegraph-checkpoint-cycles", 0, OPTION_CALL, set_checkpoint_alias, "N", "--checkpoint N"},
-    {"cycle-budget", 0, OPTION_COUNT64, &trace_options.budget, "N", "--budget N"},
+    {"flamegraph", 0, OPTION_TEXT, ASKED(output), "FILE", "-o FILE"},
+    {"flamegraph-raw", 0, OPTION_CALL, CALL(set_raw_alias), NULL, "--raw"},
+    {"flamegraph-checkpoint-cycles", 0, OPTION_CALL, CALL(set_checkpoint_alias), "N",
+     "--checkpoint N"},
+    {"cycle-budget", 0, OPTION_COUNT64, HERE(options.budget), "N", "--budget N"},
     {0},
 };
 
@@ -140,16 +156,17 @@ static const struct syntax syntax = {
 /* ---- output ------------------------------------------------------------------------------- */
 
 /* What was cut short says so in every view: a root frame [partial], and a line below the title. */
-static bool write_result(const struct trace *trace, struct error *error) {
+static bool write_result(struct trace_command *c, const struct trace *trace, struct error *error) {
     struct notes notes = {0};
-    struct tree *tree = trace_tree(trace, raw, request.import.profile.objects.no_demangle);
-    const char *subtitle = picture.subtitle;
+    struct tree *tree =
+        trace_tree(trace, c->raw, c->result.p.request.import.profile.objects.no_demangle);
+    const char *subtitle = c->result.p.svg.subtitle;
     if (trace->is_partial && !subtitle)
-        picture.subtitle = "partial";
+        c->result.p.svg.subtitle = "partial";
     notes_merge(&notes, &trace->notes);
     notes_sort(&notes);
-    bool fine = result_write(tree, &notes, error);
-    picture.subtitle = subtitle;
+    bool fine = result_write(&c->result, tree, &notes, error);
+    c->result.p.svg.subtitle = subtitle;
     notes_release(&notes);
     tree_free(tree);
     return fine;
@@ -158,23 +175,22 @@ static bool write_result(const struct trace *trace, struct error *error) {
 /* A checkpoint that can't be written is worth a warning, not the run. */
 static void write_checkpoint(void *context, const struct trace *trace) {
     struct error error;
-    if (!write_result(trace, &error))
+    if (!write_result(context, trace, &error))
         fprintf(stderr, "wick: checkpoint: %s\n", error.message);
 }
 
 /* ---- progress: instructions a second, besides what all commands show ---------------------- */
 
-static struct timespec started;
-
-static double seconds_since_start(void) {
+static double seconds_since_start(const struct trace_command *c) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - started.tv_sec) + (double)(now.tv_nsec - started.tv_nsec) / 1e9;
+    return (double)(now.tv_sec - c->started.tv_sec) +
+           (double)(now.tv_nsec - c->started.tv_nsec) / 1e9;
 }
 
 static void show_instructions(void *user, const char *what, uint64_t done, uint64_t total) {
-    double seconds = seconds_since_start();
-    if (request.quiet || seconds < 1)
+    double seconds = seconds_since_start(user);
+    if (seconds < 1)
         return;
     fprintf(stderr, "\r\033[Kwick: %llu million instructions, %.0f million a second",
             (unsigned long long)(done / 1000000), (double)done / seconds / 1e6);
@@ -184,100 +200,106 @@ static void show_instructions(void *user, const char *what, uint64_t done, uint6
 
 /* ---- the command -------------------------------------------------------------------------- */
 
-static void begin_progress(void) {
-    clock_gettime(CLOCK_MONOTONIC, &started);
-    if (progress_is_seen())
-        request.context.progress = show_instructions;
+static void begin_progress(struct trace_command *c) {
+    struct context *context = &c->result.p.request.context;
+    clock_gettime(CLOCK_MONOTONIC, &c->started);
+    if (context->progress) { /* there is somebody to see it */
+        context->progress = show_instructions;
+        context->user = c;
+    }
 }
 
 /* Only the count is wanted: no stacks are followed, and nothing but the count is written. */
-static bool counts_only(void) {
-    return cycles && !request.output && !result_was_chosen();
+static bool counts_only(const struct trace_command *c) {
+    return c->cycles && !c->result.p.request.output && !c->result.chosen;
 }
 
 /* What nothing would come of if only the count is wanted. */
-static const char *find_uncounted(void) {
-    return raw                                           ? "--raw"
-           : trace_options.weight != WEIGHT_INSTRUCTIONS ? "--weight"
-           : trace_options.ecall_frames                  ? "--ecall-frames"
-           : request.import.profile.objects.no_demangle  ? "--no-demangle"
-           : request.flame.max_depth                     ? "--max-depth"
-           : request.flame.reverse                       ? "--reverse"
-                                                         : NULL;
+static const char *find_uncounted(const struct trace_command *c) {
+    return c->raw                                                   ? "--raw"
+           : c->options.weight != WEIGHT_INSTRUCTIONS               ? "--weight"
+           : c->options.ecall_frames                                ? "--ecall-frames"
+           : c->result.p.request.import.profile.objects.no_demangle ? "--no-demangle"
+           : c->result.p.request.flame.max_depth                    ? "--max-depth"
+           : c->result.p.request.flame.reverse                      ? "--reverse"
+                                                                    : NULL;
 }
 
-static const char *find_unproven(void) {
-    return request.operands.count > 1 ? "arguments"
-           : files.count              ? "--file"
-           : environment.count        ? "--env"
-           : input_path               ? "--stdin"
-                                      : NULL;
+static const char *find_unproven(const struct trace_command *c) {
+    return c->result.p.request.operands.count > 1 ? "arguments"
+           : c->files.count                       ? "--file"
+           : c->environment.count                 ? "--env"
+           : c->input_path                        ? "--stdin"
+                                                  : NULL;
 }
 
 /* An option that nothing would come of, given the others, is an error. */
-static bool check_pairs(struct error *error) {
-    const char *uncounted = counts_only() ? find_uncounted() : NULL;
-    bool is_prover = trace_options.abi == ABI_PROVER;
-    const char *unproven = is_prover ? find_unproven() : NULL;
+static bool check_pairs(const struct trace_command *c, struct error *error) {
+    const char *uncounted = counts_only(c) ? find_uncounted(c) : NULL;
+    bool is_prover = c->options.abi == ABI_PROVER;
+    const char *unproven = is_prover ? find_unproven(c) : NULL;
     if (uncounted)
         return error_set(error, ERROR_USAGE,
                          "--cycles alone counts instructions: with %s it needs -o FILE or a view",
                          uncounted);
     if (unproven)
         return error_set(error, ERROR_USAGE, "--abi prover knows no %s", unproven);
-    if (trace_options.private_input && !is_prover)
+    if (c->options.private_input && !is_prover)
         return error_set(error, ERROR_USAGE, "--private-input is for --abi prover");
-    if (raw && request.import.profile.objects.no_demangle)
+    if (c->raw && c->result.p.request.import.profile.objects.no_demangle)
         return error_set(error, ERROR_USAGE, "--no-demangle is for names, and --raw writes none");
-    if (trace_options.ecall_frames && trace_options.weight != WEIGHT_INSTRUCTIONS)
+    if (c->options.ecall_frames && c->options.weight != WEIGHT_INSTRUCTIONS)
         return error_set(error, ERROR_USAGE,
                          "--ecall-frames: a system call has instructions, and no other --weight");
     return true;
 }
 
-static bool check_usage(int *status) {
+static bool check_usage(const struct trace_command *c, int *status) {
     struct error error;
     const char *wrong = NULL;
-    bool is_stream = trace_options.engine == ENGINE_STREAM;
-    if (!request.operands.count && !is_stream)
+    bool is_stream = c->options.engine == ENGINE_STREAM;
+    if (!c->result.p.request.operands.count && !is_stream)
         wrong = "which GUEST? A program to execute";
-    else if (is_stream && request.operands.count > 1)
+    else if (is_stream && c->result.p.request.operands.count > 1)
         wrong = "--engine stream takes no more than the ELF file with the symbols";
-    else if ((raw_alias || checkpoint_alias) && !request.output)
+    else if ((c->raw_alias || c->checkpoint_alias) && !c->result.p.request.output)
         wrong = "--flamegraph-raw and --flamegraph-checkpoint-cycles need --flamegraph FILE";
-    else if (trace_options.checkpoint && (!request.output || strcmp(request.output, "-") == 0))
+    else if (c->options.checkpoint &&
+             (!c->result.p.request.output || strcmp(c->result.p.request.output, "-") == 0))
         wrong = "--checkpoint needs -o FILE";
-    if (!wrong && (!check_pairs(&error) || !result_check(&error)))
+    if (!wrong && (!check_pairs(c, &error) || !result_check(&c->result, &error)))
         wrong = error.message;
     if (wrong)
         *status = fail_usage("trace", "%s", wrong);
     return !wrong;
 }
 
-static bool settle(struct error *error) {
-    bool silent = counts_only();
-    bool to_output = !silent && strcmp(result_path(), "-") == 0;
-    trace_options.path = request.operands.count ? request.operands.items[0] : NULL;
-    trace_options.arguments = request.operands.items;
-    trace_options.argument_count = request.operands.count;
-    trace_options.environment = environment.items;
-    trace_options.environment_count = environment.count;
-    trace_options.files = files.items;
-    trace_options.file_count = files.count;
-    trace_options.no_stacks = silent;
-    trace_options.context = &request.context;
-    trace_options.output = to_output ? STDERR_FILENO : STDOUT_FILENO;
-    trace_options.error_output = STDERR_FILENO;
-    picture.count_name = picture.count_name ? picture.count_name : trace_unit(trace_options.weight);
-    if (trace_options.engine == ENGINE_STREAM)
-        trace_options.stream = input_path;
-    else if (input_path && (trace_options.input = open(input_path, O_RDONLY | O_CLOEXEC)) < 0)
-        return error_errno(error, input_path);
-    return result_prepare(error);
+static bool settle(struct trace_command *c, struct error *error) {
+    bool silent = counts_only(c);
+    bool to_output = !silent && strcmp(result_path(&c->result), "-") == 0;
+    c->options.path =
+        c->result.p.request.operands.count ? c->result.p.request.operands.items[0] : NULL;
+    c->options.arguments = c->result.p.request.operands.items;
+    c->options.argument_count = c->result.p.request.operands.count;
+    c->options.environment = c->environment.items;
+    c->options.environment_count = c->environment.count;
+    c->options.files = c->files.items;
+    c->options.file_count = c->files.count;
+    c->options.no_stacks = silent;
+    c->options.context = &c->result.p.request.context;
+    c->options.output = to_output ? STDERR_FILENO : STDOUT_FILENO;
+    c->options.error_output = STDERR_FILENO;
+    c->result.p.svg.count_name =
+        c->result.p.svg.count_name ? c->result.p.svg.count_name : trace_unit(c->options.weight);
+    if (c->options.engine == ENGINE_STREAM)
+        c->options.stream = c->input_path;
+    else if (c->input_path && (c->options.input = open(c->input_path, O_RDONLY | O_CLOEXEC)) < 0)
+        return error_errno(error, c->input_path);
+    return result_prepare(&c->result, error);
 }
 
 /* What happened, in a line, and the exit status that says so. */
-static int conclude(const struct trace *trace) {
+static int conclude(const struct trace_command *c, const struct trace *trace) {
     unsigned long long count = trace->instructions;
     switch (trace->end) {
     case TRACE_EXITED:
@@ -288,7 +310,7 @@ static int conclude(const struct trace *trace) {
         fprintf(stderr, "wick: the guest ended with signal %d\n", trace->signal);
         return 128 + trace->signal;
     case TRACE_BUDGET:
-        if (!request.quiet)
+        if (!c->result.p.request.quiet)
             fprintf(stderr, "wick: stopped after %llu instructions, as the budget says\n", count);
         return 0;
     case TRACE_FAULT:
@@ -301,44 +323,59 @@ static int conclude(const struct trace *trace) {
     return ERROR_INTERNAL;
 }
 
-static void say_written(const struct trace *trace) {
-    if (strcmp(result_path(), "-") != 0 && !request.quiet)
+static void say_written(const struct trace_command *c, const struct trace *trace) {
+    if (strcmp(result_path(&c->result), "-") != 0 && !c->result.p.request.quiet)
         fprintf(stderr, "%s written to %s (%llu instructions)\n",
-                trace->is_partial ? "Partial flamegraph" : "Flamegraph", result_path(),
+                trace->is_partial ? "Partial flamegraph" : "Flamegraph", result_path(&c->result),
                 (unsigned long long)trace->instructions);
 }
 
-static int finish(struct trace *trace) {
+static int finish(struct trace_command *c, struct trace *trace) {
     struct error error;
-    int status = conclude(trace);
+    int status = conclude(c, trace);
     interrupted = 0; /* it ended the guest; what was counted is still to be written */
-    if (!trace_options.no_stacks) {
-        if (!write_result(trace, &error))
+    if (!c->options.no_stacks) {
+        if (!write_result(c, trace, &error))
             return fail(&error);
-        say_written(trace);
+        say_written(c, trace);
     }
-    if (cycles)
-        fprintf(strcmp(result_path(), "-") == 0 && !trace_options.no_stacks ? stderr : stdout,
+    if (c->cycles)
+        fprintf(strcmp(result_path(&c->result), "-") == 0 && !c->options.no_stacks ? stderr
+                                                                                   : stdout,
                 "Cycles: %llu\n", (unsigned long long)trace->instructions);
-    print_notes(&trace->notes);
+    print_notes(&c->result.p.request, &trace->notes);
     return status;
 }
 
-int command_trace(int argc, char **argv) {
+static int run(void *command, int argc, char **argv) {
+    struct trace_command *c = command;
+    result_begin(&c->result);
     int status = 0;
     struct error error;
     struct trace trace;
-    if (!options_parse(&syntax, argc, argv, &request.operands, &status) || !check_usage(&status))
+    if (!options_parse(&syntax, c, argc, argv, &status) || !check_usage(c, &status))
         return status;
-    if (!settle(&error))
+    if (!settle(c, &error))
         return fail(&error);
-    begin_progress();
-    if (!trace_run(&trace, &trace_options, trace_options.checkpoint ? write_checkpoint : NULL, NULL,
-                   &error))
+    begin_progress(c);
+    if (!trace_run(&trace, &c->options, c->options.checkpoint ? write_checkpoint : NULL, c, &error))
         return fail(&error);
-    if (request.context.progress && seconds_since_start() > 1 && !request.quiet)
+    if (c->result.p.request.context.progress && seconds_since_start(c) > 1)
         fputs("\r\033[K", stderr);
-    status = finish(&trace);
+    status = finish(c, &trace);
     trace_release(&trace);
     return status;
 }
+
+static void release(void *command) {
+    struct trace_command *c = command;
+    vector_release(&c->files);
+    picture_release(command);
+}
+
+const struct command command_trace = {"trace",
+                                      "exact instruction counts of a guest program",
+                                      sizeof(struct trace_command),
+                                      run,
+                                      release,
+                                      .gentle = true};
