@@ -35,7 +35,8 @@ static void write_all(const struct tree *tree, uint8_t choice, uint8_t bits) {
 static void read_recording(struct text content, uint8_t choice, uint8_t bits) {
     struct file file = {
         .path = (char *)"fuzz", .data = (const uint8_t *)content.data, .size = content.length};
-    struct profile_options options = {.context = &(struct context){.threads = 1, .spool_limit = 16 << 20},
+    struct profile_options options = {.context =
+                                          &(struct context){.threads = 1, .spool_limit = 16 << 20},
                                       .keep_samples = true,
                                       .all_events = true,
                                       .no_names = true,
@@ -50,12 +51,12 @@ static void read_recording(struct text content, uint8_t choice, uint8_t bits) {
 
 static void read_text(struct text content, uint8_t choice, uint8_t bits) {
     const struct import_format *format = import_guess(content);
-    struct import_options options = {.profile = {.context = &(struct context){.threads = 1},
-                                                 .keep_samples = bits & 32}};
+    struct import_options options = {
+        .profile = {.context = &(struct context){.threads = 1}, .keep_samples = bits & 32}};
     struct tree *tree = tree_new();
     struct error error = {0};
     tree->keep_samples = bits & 32;
-    if (format && format->read(content, "fuzz", &options, tree, &error))
+    if (format && import_read(format, content, "fuzz", &options, tree, &error))
         write_all(tree, choice, bits);
     objects_free(tree->objects);
     tree_free(tree);

@@ -29,7 +29,7 @@ static inline void read_and_check(const struct import_format *format, struct tex
                                   const struct naming_options *names) {
     struct tree *tree = tree_new();
     struct error error;
-    if (format->read(content, "input", import, tree, &error)) {
+    if (import_read(format, content, "input", import, tree, &error)) {
         struct naming *naming = naming_of_tree(tree, names);
         naming_notes(tree, naming, &tree->notes);
         struct flame *flame = flame_of_tree(

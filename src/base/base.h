@@ -13,9 +13,9 @@
  * ends the process, through the hook below.
  *
  * Nothing here or in the rooms below is a mutable global, so that several profiles can be read in several threads at once: what a
- * call may use, and whom it tells how far it is, is in the context that it is given. Three things belong to the process by
+ * call may use, and whom it tells how far it is, is in the context that it is given. Four things belong to the process by
  * their nature, and are safe to use from any thread: the out-of-memory hook, the SIGBUS handler with its table of mapped
- * files (guard.c), and the table of unpublished files that a signal handler removes (out.c).
+ * files (guard.c), the table of unpublished files that a signal handler removes (out.c), and the secret of hashes (memory.c).
  */
 #ifndef WICK_BASE_H
 #define WICK_BASE_H
@@ -284,6 +284,7 @@ uint32_t strings_add(struct strings *strings, struct text t);
 uint32_t strings_find(const struct strings *strings, struct text t); /* 0 when it was never added */
 struct text strings_get(const struct strings *strings, uint32_t id);
 uint32_t strings_count(const struct strings *strings); /* ids are 1 … count */
+uint64_t strings_memory(const struct strings *strings); /* about what they take, in bytes */
 
 /* ---- errors ------------------------------------------------------------------------------- */
 
@@ -355,6 +356,55 @@ void counted_print(struct buffer *buffer, const char *sentence, uint64_t count);
 void note_print(const struct note *note, struct buffer *buffer);
 void notes_release(struct notes *notes);
 
+/* ---- budgets ------------------------------------------------------------------------------ */
+
+/*
+ * What a parser may spend on one input: bytes of memory and steps of work, a fixed amount and so much for each byte of the input. What
+ * people record stays far below it; what was made to cost quadratic time, or gigabytes, ends with an error at the byte where the budget was
+ * exceeded, or with a note if a part of the result can be left out.
+ *
+ *     struct budget budget;
+ *     budget_init(&budget, context_limits(context), input.length);
+ *     ...
+ *     if (!budget_take_steps(&budget, frame_count, offset))
+ *         return budget_error(&budget, path, error);
+ *
+ * A step is a few nanoseconds of work: a node that is looked for, an entry that is read. Take them in batches, before the work is done.
+ * Work that is linear in the input by itself need not be counted. Taking costs an atomic addition, and is safe from any thread. Once one
+ * is exceeded, taking fails for ever.
+ */
+struct budget_limits { /* all zero: budget_defaults */
+    uint64_t memory, memory_per_byte;
+    uint64_t steps, steps_per_byte;
+};
+extern const struct budget_limits budget_defaults;
+
+struct budget {
+    struct budget_part {
+        uint64_t taken; /* atomic */
+        uint64_t limit;
+    } memory, steps;
+    uint64_t memory_per_byte, steps_per_byte;
+    uint64_t offset; /* atomic: the smallest at which it was exceeded; NO_OFFSET: it was not, or nobody knows */
+};
+void budget_init(struct budget *budget, const struct budget_limits *limits, uint64_t input_size);
+/* The input has that many bytes more than its file, being packed. In one thread. */
+void budget_grow(struct budget *budget, uint64_t bytes);
+bool budget_take(struct budget *budget, struct budget_part *part, uint64_t amount, uint64_t offset);
+/* False: that is more than is left. `offset` is the place in the input for which it is taken, or NO_OFFSET. */
+static inline bool budget_take_memory(struct budget *budget, uint64_t bytes, uint64_t offset) {
+    return budget_take(budget, &budget->memory, bytes, offset);
+}
+static inline bool budget_take_steps(struct budget *budget, uint64_t steps, uint64_t offset) {
+    return budget_take(budget, &budget->steps, steps, offset);
+}
+/* Whether either was exceeded: for a caller that could not stop at once. */
+bool budget_exceeded(const struct budget *budget);
+/* The same, of one that knows how far it has read. */
+bool budget_exceeded_at(struct budget *budget, uint64_t offset);
+/* Says so of the input at `path`. Returns false. */
+bool budget_error(const struct budget *budget, const char *path, struct error *error);
+
 /* ---- contexts ----------------------------------------------------------------------------- */
 
 /*
@@ -370,6 +420,7 @@ struct context {
     const atomic_int *cancelled;
     unsigned threads;     /* 0: as many as parallel_default() says */
     uint64_t spool_limit; /* bytes in one temporary file; 0: 64 GiB */
+    struct budget_limits limits; /* of what is parsed */
 };
 static inline void context_progress(const struct context *context, const char *what, uint64_t done,
                                     uint64_t total) {
@@ -383,6 +434,7 @@ static inline bool context_cancelled(const struct context *context) {
 }
 unsigned context_threads(const struct context *context); /* at least 1 */
 uint64_t context_spool_limit(const struct context *context);
+const struct budget_limits *context_limits(const struct context *context);
 
 /* ---- files read --------------------------------------------------------------------------- */
 

@@ -22,6 +22,10 @@ uint64_t context_spool_limit(const struct context *context) {
     return context && context->spool_limit ? context->spool_limit : 64ull << 30;
 }
 
+const struct budget_limits *context_limits(const struct context *context) {
+    return context ? &context->limits : &budget_defaults;
+}
+
 static bool file_map(struct file *file, int descriptor, size_t size, struct error *error) {
     file->size = size;
     if (size == 0) {

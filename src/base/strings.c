@@ -10,6 +10,7 @@ struct strings {
     struct arena arena;
     VECTOR(struct text) texts; /* [0] is none */
     struct index index;
+    uint64_t bytes; /* of all texts */
     unsigned users;
 };
 
@@ -56,6 +57,7 @@ uint32_t strings_add(struct strings *strings, struct text t) {
     id = (uint32_t)strings->texts.count;
     vector_push(&strings->texts, arena_copy(&strings->arena, t));
     index_add(&strings->index, hash, id);
+    strings->bytes += t.length;
     return id;
 }
 
@@ -66,4 +68,11 @@ struct text strings_get(const struct strings *strings, uint32_t id) {
 
 uint32_t strings_count(const struct strings *strings) {
     return (uint32_t)strings->texts.count - 1;
+}
+
+uint64_t strings_memory(const struct strings *strings) {
+    enum {
+        ENTRY = sizeof(struct text) + 2 * sizeof(uint64_t) + 8
+    }; /* with its part of the index */
+    return strings->bytes + strings->texts.count * ENTRY;
 }

@@ -176,7 +176,7 @@ static const struct note_kind note_cut = {"cut-trace", "the trace ends in the mi
 static bool read_events(struct chrome *c) {
     if (!json_take(&c->json, '['))
         return json_skip(&c->json);
-    while (!context_cancelled(c->r.options->profile.context) && json_peek(&c->json) &&
+    while (!import_stops(c->r.options, c->json.rest.data) && json_peek(&c->json) &&
            !json_take(&c->json, ']')) {
         json_take(&c->json, ',');
         char next = json_peek(&c->json);
@@ -307,7 +307,7 @@ static void sweep(struct chrome *c) {
         qsort(c->spans.items, c->spans.count, sizeof *c->spans.items, span_order);
     if (c->labels.count)
         qsort(c->labels.items, c->labels.count, sizeof *c->labels.items, label_order);
-    for (size_t i = 0; i < c->spans.count; i++) {
+    for (size_t i = 0; i < c->spans.count && !budget_exceeded(c->r.options->budget); i++) {
         const struct span *span = &c->spans.items[i], *last = i ? span - 1 : NULL;
         if (!last || last->process != span->process || last->thread != span->thread) {
             end_thread(c);

@@ -252,7 +252,7 @@ static bool folded_read(struct text content, const char *path, const struct impo
     }
     struct lines lines = {.rest = content};
     struct text line;
-    while (!context_cancelled(options->profile.context) && lines_next(&lines, &line)) {
+    while (!import_stops(options, lines.rest.data) && lines_next(&lines, &line)) {
         struct folded_line parsed;
         lines_give_back(&lines, options, content);
         line = text_trim(line);

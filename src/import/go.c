@@ -12,13 +12,12 @@ struct go_location {
     uint32_t count;
 };
 
-/* Stacks grow when the functions inlined into each location take its place; by more than this for each byte of text, they do so in no
-   program. */
-enum { FRAMES_A_BYTE = 4, FRAMES_ANYWAY = 1 << 16 };
+/* Stacks grow when the functions inlined into each location take its place; by more than this, they do so in no program. */
+static const struct budget_limits frame_limits = {.steps = 1 << 16, .steps_per_byte = 4};
 
 struct go {
     struct reader r;
-    uint64_t frames_left;
+    struct budget frames;
     VECTOR(struct go_location) locations;
     VECTOR(uint32_t) names; /* tree locations, leaf first */
     struct index index;
@@ -94,7 +93,10 @@ static void push_id(struct go *g, struct text id_text) {
         stack_push(&g->r.stack, id_text);
         return;
     }
-    for (uint32_t i = 0; i < location->count && g->frames_left; i++, g->frames_left--)
+    uint64_t offset = (uint64_t)(id_text.data - g->r.content.data);
+    if (!budget_take_steps(&g->frames, location->count, offset))
+        return;
+    for (uint32_t i = 0; i < location->count; i++)
         vector_push(&g->r.stack.locations, g->names.items[location->first + i]);
 }
 
@@ -174,7 +176,8 @@ static void go_pass(struct go *g, struct text content, enum section wanted) {
 
 static bool go_read(struct text content, const char *path, const struct import_options *options,
                     struct tree *tree, struct error *error) {
-    struct go g = {.frames_left = FRAMES_A_BYTE * (uint64_t)content.length + FRAMES_ANYWAY};
+    struct go g = {0};
+    budget_init(&g.frames, &frame_limits, content.length);
     reader_init(&g.r, content, path, options, tree, TEXT("samples"), error);
     go_pass(&g, content, SECTION_LOCATIONS);
     go_pass(&g, content, SECTION_SAMPLES);
@@ -182,11 +185,7 @@ static bool go_read(struct text content, const char *path, const struct import_o
     vector_release(&g.names);
     index_release(&g.index);
     reader_release(&g.r);
-    return g.frames_left ||
-           error_set(error, ERROR_INPUT,
-                     "%s: its locations hold more inlined functions than it can be "
-                     "read with",
-                     path);
+    return !budget_exceeded(&g.frames) || budget_error(&g.frames, path, error);
 }
 
 static int go_score(struct text beginning) {

@@ -82,6 +82,20 @@ static bool choose_format(struct text content, const char *path,
     return true;
 }
 
+/* What a tree was used for shows in its budget only when it is settled, which setting the next one does. */
+bool import_read(const struct import_format *format, struct text content, const char *path,
+                 const struct import_options *options, struct tree *tree, struct error *error) {
+    struct import_options budgeted = *options;
+    struct budget budget;
+    budget_init(&budget, context_limits(options->profile.context), content.length);
+    budgeted.budget = &budget;
+    budgeted.content = content;
+    tree_set_budget(tree, &budget);
+    bool fine = format->read(content, path, &budgeted, tree, error);
+    tree_set_budget(tree, NULL);
+    return fine && (!budget_exceeded(&budget) || budget_error(&budget, path, error));
+}
+
 static bool parse_text(struct source *source, struct file *file, struct tree *tree,
                        const struct import_options *options, struct error *error) {
     const struct import_format *format;
@@ -103,7 +117,7 @@ static bool parse_text(struct source *source, struct file *file, struct tree *tr
     mapped.mapped = true;
     if (!source->format)
         source->format = format;
-    return format->read(content, file->path, &mapped, tree, error);
+    return import_read(format, content, file->path, &mapped, tree, error);
 }
 
 /* Of a file that shrank it does not matter what was wrong with its content. */

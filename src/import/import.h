@@ -28,9 +28,12 @@ struct import_options {
     int ghc_column;                 /* ghcprof: 0 %time, 1 ticks, 2 bytes */
     /* Set by source_open(): the content is a file's mapping, whose pages may be given back once read. */
     bool mapped;
+    /* Set by import_read(): what reading may cost, and of which text. */
+    struct budget *budget;
+    struct text content;
 };
 
-/* One format. `score` looks at the first bytes: 0 no, 100 certainly. */
+/* One format. `score` looks at the first bytes: 0 no, 100 certainly. `read` is called by import_read() alone. */
 struct import_format {
     const char *name;
     const char *what; /* for --help: "Linux perf script text" */
@@ -38,6 +41,9 @@ struct import_format {
     bool (*read)(struct text content, const char *path, const struct import_options *options,
                  struct tree *tree, struct error *error);
 };
+/* Reads `content` into the tree, on a budget that its size gives. Everything that reads text comes through here, fuzzers and tests too. */
+bool import_read(const struct import_format *format, struct text content, const char *path,
+                 const struct import_options *options, struct tree *tree, struct error *error);
 /* NULL-terminated, in the order they are asked. */
 extern const struct import_format *const import_formats[];
 const struct import_format *import_format_named(const char *name); /* NULL: there is none */

@@ -93,7 +93,7 @@ static struct text chunk_piece(const struct script_job *job, size_t number) {
 static void read_piece(void *context, unsigned worker, size_t item) {
     struct script_job *job = context;
     struct script_worker *w = &job->workers[worker];
-    if (context_cancelled(w->options->profile.context))
+    if (import_stops(w->options, job->text.data + item * CHUNK))
         return;
     struct text piece = chunk_piece(job, item);
     if (piece.length) {
@@ -111,6 +111,7 @@ static void worker_init(struct script_worker *w, const struct script_worker *fir
                                 .only = first->only,
                                 .period = 1};
     w->tree->keep_samples = first->tree->keep_samples;
+    tree_set_budget(w->tree, first->tree->budget);
 }
 
 /* What was not used, said once for the whole text. */
@@ -162,6 +163,7 @@ static bool perf_read(struct text content, const char *path, const struct import
         worker_release(&job.workers[i]);
         if (i == 0)
             continue;
+        tree_settle(job.workers[i].tree);
         tree_join(tree, job.workers[i].tree);
         objects_free(job.workers[i].tree->objects);
         tree_free(job.workers[i].tree);

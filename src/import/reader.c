@@ -44,6 +44,11 @@ bool lines_next(struct lines *lines, struct text *line) {
     return true;
 }
 
+bool import_stops(const struct import_options *options, const char *at) {
+    return context_cancelled(options->profile.context) ||
+           budget_exceeded_at(options->budget, (uint64_t)(at - options->content.data));
+}
+
 uint64_t line_number(struct text content, size_t offset) {
     uint64_t number = 1;
     struct text before = text_upto(content, offset);
@@ -180,7 +185,7 @@ void reader_release(struct reader *reader) {
 }
 
 bool reader_next(struct reader *reader) {
-    if (context_cancelled(reader->options->profile.context) ||
+    if (import_stops(reader->options, reader->lines.rest.data) ||
         !lines_next(&reader->lines, &reader->line))
         return false;
     lines_give_back(&reader->lines, reader->options, reader->content);
@@ -206,6 +211,7 @@ void reader_warn(struct reader *reader, const struct note_kind *kind) {
 /* ---- labels ------------------------------------------------------------------------------- */
 
 uint32_t event_named(struct tree *tree, struct text name, struct text unit, enum event_kind kind) {
+    tree_take_steps(tree, tree->events.count);
     for (size_t i = 1; i < tree->events.count; i++)
         if (text_equal(strings_get(tree->strings, tree->events.items[i].name), name))
             return (uint32_t)i;

@@ -21,6 +21,9 @@ void text_give_back(const struct import_options *options, struct text content, s
 void lines_give_back(struct lines *lines, const struct import_options *options,
                      struct text content);
 
+/* Whether to read no further than `at` in the text: it was cancelled, or its budget is exceeded. To be asked every few frames. */
+bool import_stops(const struct import_options *options, const char *at);
+
 /* The line in which `offset` lies, 1 for the first. Costs a pass over the text up to there. */
 uint64_t line_number(struct text content, size_t offset);
 

@@ -16,7 +16,7 @@ struct svg_reader {
     struct text rest;
     struct svg_picture picture;
     struct tree *tree;
-    const struct context *context;
+    const struct import_options *options;
     struct buffer title, name;
     struct text title_raw;  /* of the frame whose <rect> is to come; data NULL: none */
     struct text exact_name; /* its fg:name, or data NULL */
@@ -212,7 +212,7 @@ static void frames_tag(struct svg_reader *s, const struct xml *tag) {
 
 static void read_tags(struct svg_reader *s) {
     struct xml tag;
-    while (!context_cancelled(s->context) && xml_next(&s->rest, &tag)) {
+    while (!import_stops(s->options, s->rest.data) && xml_next(&s->rest, &tag)) {
         if (tag.end)
             continue;
         if (text_equal(tag.name, TEXT("title"))) {
@@ -239,7 +239,7 @@ static void read_head(struct svg_reader *s, struct text content) {
 
 static bool svg_read(struct text content, const char *path, const struct import_options *options,
                      struct tree *tree, struct error *error) {
-    struct svg_reader s = {.rest = content, .tree = tree, .context = options->profile.context};
+    struct svg_reader s = {.rest = content, .tree = tree, .options = options};
     read_head(&s, content);
     read_tags(&s);
     bool fine = svg_frames_count(&s.picture, path, tree, error);

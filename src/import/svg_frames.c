@@ -23,8 +23,8 @@ static const struct note_kind note_rounded = {"svg-rounded",
                                               "# count{|s} from before {is|are} rounded: the "
                                               "picture has {it|them} in hundredths of a per cent"};
 
-/* Beyond so many steps, stacks of a reversed picture cost more to turn round than any real one: each may be a node, 150 bytes. */
-static const uint64_t most_steps = 1ull << 23;
+/* Each step of turning the stacks of a reversed picture round may be a node, of so many bytes. */
+enum { A_NODE = 150 };
 
 struct counter {
     struct svg_picture *picture;
@@ -251,7 +251,8 @@ bool svg_frames_count(struct svg_picture *picture, const char *path, struct tree
     sort_frames(picture);
     settle_counts(picture);
     link_frames(&c);
-    bool fine = !picture->reversed || steps_to_turn(&c) < most_steps;
+    bool fine = !picture->reversed ||
+                budget_take_memory(tree->budget, A_NODE * steps_to_turn(&c), NO_OFFSET);
     if (fine) {
         add_series(&c);
         count_frames(&c);

@@ -23,8 +23,10 @@ static bool wick_read(struct text content, const char *path, const struct import
         return saved_read(content, path, &options->profile, tree, error);
     struct tree *own = tree_new();
     own->keep_samples = tree->keep_samples;
+    tree_set_budget(own, options->budget);
     bool fine = saved_read(content, path, &options->profile, own, error);
-    if (fine)
+    tree_settle(own);
+    if (fine && !budget_exceeded(options->budget))
         tree_join(tree, own);
     objects_free(own->objects);
     tree_free(own);

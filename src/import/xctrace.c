@@ -165,7 +165,7 @@ static bool close_tag(struct xctrace *x, const struct xml *tag) {
 
 static bool xctrace_tags(struct xctrace *x) {
     struct xml tag;
-    while (!x->done && !context_cancelled(x->r.options->profile.context)) {
+    while (!x->done && !import_stops(x->r.options, x->rest.data)) {
         if (!xml_next(&x->rest, &tag))
             return bad_xml(x, "Unexpected EOF");
         if (!(tag.end ? close_tag(x, &tag) : open_tag(x, &tag)))

@@ -29,7 +29,14 @@ struct reader {
 static bool begin(struct reader *r, uint32_t tag, struct rows *rows, const char *what) {
     if (!container_rows(&r->container, tag, &r->plain, rows, r->error))
         return false;
-    return rows->count < UINT32_MAX || rows_error(rows, r->error, what);
+    if (rows->count >= UINT32_MAX)
+        return rows_error(rows, r->error, what);
+    struct budget *budget = r->tree->budget;
+    if (!budget)
+        return true;
+    budget_grow(budget, r->plain.count);
+    return budget_take_steps(budget, rows->count, rows->offset) ||
+           budget_error(budget, r->container.path, r->error);
 }
 
 /* Whether all of a column's numbers are at most `most`. */

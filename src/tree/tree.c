@@ -38,6 +38,7 @@ struct tree *tree_new_part(const struct tree *whole) {
     tree->strings = whole->strings;
     tree->objects = whole->objects;
     tree->keep_samples = whole->keep_samples;
+    tree->budget = whole->budget;
     return tree;
 }
 
@@ -66,6 +67,36 @@ void tree_free(struct tree *tree) {
     index_release(&tree->node_index);
     index_release(&tree->cell_index);
     free(tree);
+}
+
+/* About what it takes, with its indexes; not the samples, which go to a file when there are many. */
+static uint64_t tree_memory(const struct tree *tree) {
+    enum { IN_INDEX = 2 * sizeof(uint64_t) };
+    return tree->events.count * sizeof *tree->events.items +
+           tree->threads.count * (sizeof *tree->threads.items + IN_INDEX) +
+           tree->series.count * (sizeof *tree->series.items + IN_INDEX) +
+           tree->locations.count * (sizeof *tree->locations.items + IN_INDEX) +
+           tree->nodes.count * (sizeof *tree->nodes.items + sizeof *tree->links.items + IN_INDEX) +
+           tree->cells.count * (sizeof *tree->cells.items + IN_INDEX) +
+           (tree->whole ? 0 : strings_memory(tree->strings));
+}
+
+void tree_set_budget(struct tree *tree, struct budget *budget) {
+    tree_settle(tree);
+    tree->budget = budget;
+    tree->held = tree_memory(tree);
+}
+
+void tree_settle(struct tree *tree) {
+    uint64_t steps = tree->steps;
+    tree->steps = 0;
+    if (!tree->budget)
+        return;
+    uint64_t memory = tree_memory(tree);
+    budget_take_steps(tree->budget, steps, NO_OFFSET);
+    if (memory > tree->held)
+        budget_take_memory(tree->budget, memory - tree->held, NO_OFFSET);
+    tree->held = memory > tree->held ? memory : tree->held;
 }
 
 uint32_t tree_add_event(struct tree *tree, struct text name, struct text unit,
@@ -194,6 +225,7 @@ static void node_link(struct tree *tree, bool was_appended) {
 }
 
 uint32_t tree_add_node(struct tree *tree, uint32_t parent, uint32_t location) {
+    tree_take_steps(tree, 1);
     while (tree->links.count < tree->nodes.count)
         node_link(tree, true);
     uint32_t id = tree->links.items[parent].children <= CHILDREN_LISTED
@@ -209,6 +241,7 @@ uint32_t tree_add_node(struct tree *tree, uint32_t parent, uint32_t location) {
 
 uint32_t tree_count(struct tree *tree, uint32_t node, uint32_t series, uint64_t samples,
                     uint64_t weight) {
+    tree_take_steps(tree, 1);
     uint64_t hash = hash_mix(node, (uint64_t)series << 32 | 1);
     uint32_t id;
     for (struct probe p = index_probe(&tree->cell_index, hash);

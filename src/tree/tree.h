@@ -178,6 +178,10 @@ struct tree {
     const struct tree *whole; /* a part's whole; NULL otherwise */
     struct index thread_index, series_index, label_index, location_index, node_index, cell_index;
     int samples_descriptor;
+    /* What the input may cost, or NULL; `held` of its memory are taken, `steps` are not yet. */
+    struct budget *budget;
+    uint64_t held;
+    uint64_t steps;
 };
 
 struct tree *tree_new(void);
@@ -185,6 +189,16 @@ struct tree *tree_new(void);
    are the whole's, and must not change while parts are alive. */
 struct tree *tree_new_part(const struct tree *whole);
 void tree_free(struct tree *tree);
+/* From here on, what is looked for and added is on this budget, until the next call; NULL: on none. The tree finds out only now and then
+   that it is exceeded, and at the next call: ask the budget. A part has its whole's. */
+void tree_set_budget(struct tree *tree, struct budget *budget);
+/* Takes off the budget what was used since it was settled last. */
+void tree_settle(struct tree *tree);
+static inline void tree_take_steps(struct tree *tree, uint64_t steps) {
+    enum { NOW_AND_THEN = 4096 };
+    if ((tree->steps += steps) >= NOW_AND_THEN)
+        tree_settle(tree);
+}
 
 uint32_t tree_add_event(struct tree *tree, struct text name, struct text unit, enum event_kind kind);
 uint32_t tree_add_thread(struct tree *tree, const struct thread *thread); /* always a new one */

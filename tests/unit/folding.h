@@ -42,7 +42,7 @@ static inline struct tree *read_text(const char *format, struct text content,
     struct error error = {0};
     const struct import_format *reader = import_format_named(format);
     assert_non_null(reader);
-    if (!reader->read(content, "input", options, tree, &error))
+    if (!import_read(reader, content, "input", options, tree, &error))
         fail_msg("%s", error.message);
     return tree;
 }

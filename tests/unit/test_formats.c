@@ -43,8 +43,8 @@ static void test_go_grows(void **state) {
     for (int i = 1; i < MANY; i++)
         buffer_add(&text, TEXT("  f\n"));
     struct tree *tree = tree_new();
-    assert_false(
-        import_format_named("go")->read(buffer_text(&text), "input", &options, tree, &error));
+    assert_false(import_read(import_format_named("go"), buffer_text(&text), "input", &options, tree,
+                             &error));
     assert_int_equal(error.kind, ERROR_INPUT);
     assert_true(tree->nodes.count < 100 * MANY);
     tree_done(tree);
@@ -64,8 +64,8 @@ static void test_svg_turned(void **state) {
                       "fg:w=\"%d\"/></g>",
                       i, HEIGHT - i, i ? 1 : 100, HEIGHT - i, HEIGHT - i);
     struct tree *tree = tree_new();
-    assert_false(
-        import_format_named("svg")->read(buffer_text(&text), "input", &options, tree, &error));
+    assert_false(import_read(import_format_named("svg"), buffer_text(&text), "input", &options,
+                             tree, &error));
     assert_non_null(strstr(error.message, "too deep to be turned round"));
     tree_done(tree);
     buffer_release(&text);
@@ -250,7 +250,7 @@ static void test_bad_lines(void **state) {
     struct error error;
     tree = tree_new();
     assert_false(
-        import_format_named("vtune")->read(text_of(text), "input", &options, tree, &error));
+        import_read(import_format_named("vtune"), text_of(text), "input", &options, tree, &error));
     assert_non_null(strstr(error.message, "Skipped indentation level at line 3"));
     tree_done(tree);
 }

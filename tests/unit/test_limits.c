@@ -5,7 +5,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/base.h"
+#include <dirent.h>
+#include <stdio.h>
+
+#include "import/import.h"
 
 /* ---- hashes ---- */
 
@@ -84,11 +87,153 @@ static void hashes_depend_on_the_seed_and_digests_do_not(void **state) {
     memcpy(hash_secret, before, sizeof before);
 }
 
+/* ---- budgets ---- */
+
+static void a_budget_grows_with_its_input(void **state) {
+    const struct budget_limits limits = {
+        .memory = 100, .memory_per_byte = 2, .steps = 10, .steps_per_byte = 3};
+    struct error error;
+    struct budget budget;
+    budget_init(&budget, &limits, 20);
+    assert_true(budget_take_memory(&budget, 140, 5));
+    assert_true(budget_take_steps(&budget, 70, 6));
+    assert_false(budget_exceeded(&budget));
+    assert_false(budget_take_steps(&budget, 1, 77));
+    assert_true(budget_exceeded(&budget));
+    assert_false(budget_error(&budget, "input", &error));
+    assert_int_equal(error.kind, ERROR_INPUT);
+    assert_int_equal(error.offset, 77);
+    assert_string_equal(error.message,
+                        "input: byte 77: takes more work than a file of its size may");
+}
+
+static void a_budget_once_exceeded_stays_so(void **state) {
+    struct budget budget;
+    struct error error;
+    budget_init(&budget, &(struct budget_limits){.memory = 100, .memory_per_byte = 1}, 0);
+    for (int i = 0; i < 5; i++) /* sums do not come around */
+        assert_false(budget_take_memory(&budget, UINT64_MAX - 3, NO_OFFSET));
+    assert_false(budget_take_memory(&budget, 1, NO_OFFSET));
+    assert_false(budget_error(&budget, "input", &error));
+    assert_string_equal(error.message, "input: takes more memory than a file of its size may");
+    budget_init(&budget, &budget_defaults, UINT64_MAX); /* nor do limits */
+    assert_true(budget_take_memory(&budget, 1ull << 62, NO_OFFSET));
+}
+
+static void what_is_unpacked_counts_as_input(void **state) {
+    struct budget budget;
+    budget_init(&budget, &(struct budget_limits){.memory = 100, .memory_per_byte = 2, .steps = 1},
+                10);
+    budget_grow(&budget, 40);
+    assert_true(budget_take_memory(&budget, 200, 0) && budget_take_steps(&budget, 1, 0));
+    assert_false(budget_take_memory(&budget, 1, 0) || budget_take_steps(&budget, 1, 0));
+}
+
+static void who_finds_out_later_says_where(void **state) {
+    struct budget budget;
+    struct error error;
+    budget_init(&budget, &(struct budget_limits){.steps = 9}, 1000);
+    assert_false(budget_exceeded_at(&budget, 3));
+    assert_false(budget_take_steps(&budget, 10, NO_OFFSET));
+    assert_true(budget_exceeded_at(&budget, 8));
+    assert_true(budget_exceeded_at(&budget, 9));
+    assert_false(budget_error(&budget, "input", &error));
+    assert_int_equal(error.offset, 8);
+}
+
+static void take_one(void *budget, unsigned worker, size_t item) {
+    if (!budget_take_steps(budget, 1, 1000 - item))
+        __atomic_add_fetch((uint64_t *)budget + sizeof(struct budget) / 8, 1, __ATOMIC_RELAXED);
+}
+
+static void threads_share_a_budget(void **state) {
+    struct {
+        struct budget budget;
+        uint64_t refused;
+    } shared = {0};
+    budget_init(&shared.budget, &(struct budget_limits){.steps = 600, .steps_per_byte = 1}, 0);
+    parallel_run(4, 1000, take_one, &shared);
+    assert_int_equal(shared.refused, 400);
+}
+
+/* ---- every format ---- */
+
+/* The first fuzz seed of a format: those in `import` have a byte for the format's number and one for options. */
+static bool seed_of(size_t number, size_t formats, struct file *file, struct text *content) {
+    static const char *const folders[] = {"import", "folded", "perf_script", "saved"};
+    char path[500];
+    for (size_t i = 0; i < COUNT_OF(folders); i++) {
+        snprintf(path, sizeof path, SOURCE_ROOT "/fuzz/seeds/%s", folders[i]);
+        DIR *folder = opendir(path);
+        assert_non_null(folder);
+        for (struct dirent *entry; (entry = readdir(folder));) {
+            snprintf(path, sizeof path, SOURCE_ROOT "/fuzz/seeds/%s/%s", folders[i], entry->d_name);
+            if (entry->d_name[0] == '.' || !file_open_raw(file, path, NULL, NULL))
+                continue;
+            *content = file_text(file);
+            bool is_it = i == 0 ? content->length > 2 && content->data[0] % formats == number &&
+                                      !(content->data[1] & 1)
+                                : import_guess(*content) == import_formats[number];
+            if (is_it) {
+                *content = text_from(*content, i == 0 ? 2 : 0);
+                closedir(folder);
+                return true;
+            }
+            file_close(file);
+        }
+        closedir(folder);
+    }
+    return false;
+}
+
+static bool read_with(const struct import_format *format, struct text content,
+                      struct budget_limits limits, struct error *error) {
+    struct context context = {.threads = 1, .limits = limits};
+    struct import_options options = {.profile.context = &context};
+    struct tree *tree = tree_new();
+    bool fine = import_read(format, content, "input", &options, tree, error);
+    objects_free(tree->objects);
+    tree_free(tree);
+    return fine;
+}
+
+/* A reader that uses neither the tree nor a budget of its own would read with none at all. */
+static void every_format_is_on_a_budget(void **state) {
+    size_t formats = 0;
+    while (import_formats[formats])
+        formats++;
+    for (size_t i = 0; i < formats; i++) {
+        const char *name = import_formats[i]->name;
+        struct error error = {0};
+        struct file file;
+        struct text content;
+        if (!seed_of(i, formats, &file, &content))
+            fail_msg("%s: there is no seed for it in fuzz/seeds", name);
+        if (!read_with(import_formats[i], content, (struct budget_limits){0}, &error))
+            fail_msg("%s: %s", name, error.message);
+        if (read_with(import_formats[i], content, (struct budget_limits){.memory = 1 << 30},
+                      &error) ||
+            !strstr(error.message, "takes more work"))
+            fail_msg("%s: takes no steps off its budget: %s", name, error.message);
+        if (read_with(import_formats[i], content, (struct budget_limits){.steps = 1 << 30},
+                      &error) ||
+            !strstr(error.message, "takes more memory"))
+            fail_msg("%s: takes no memory off its budget: %s", name, error.message);
+        file_close(&file);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(made_up_names_do_not_flood_an_index),
         cmocka_unit_test(made_up_numbers_do_not_flood_an_index),
         cmocka_unit_test(hashes_depend_on_the_seed_and_digests_do_not),
+        cmocka_unit_test(a_budget_grows_with_its_input),
+        cmocka_unit_test(a_budget_once_exceeded_stays_so),
+        cmocka_unit_test(what_is_unpacked_counts_as_input),
+        cmocka_unit_test(who_finds_out_later_says_where),
+        cmocka_unit_test(threads_share_a_budget),
+        cmocka_unit_test(every_format_is_on_a_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
