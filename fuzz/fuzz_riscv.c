@@ -1,7 +1,7 @@
 /* Any bytes as a RISC-V program: as instructions alone, as an ELF file, and as the code of one that is right. Runs what loads, briefly. What
    begins as a stream does is one, of whatever engine. */
 #include "trace/classify.h"
-#include "trace/guest.h"
+#include "trace/riscv/guest.h"
 #include "trace/trace.h"
 
 #include <elf.h>

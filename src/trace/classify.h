@@ -5,7 +5,7 @@
 #ifndef WICK_TRACE_CLASSIFY_H
 #define WICK_TRACE_CLASSIFY_H
 
-#include "trace/riscv.h"
+#include "trace/riscv/riscv.h"
 #include "trace/trace.h"
 
 struct classified {

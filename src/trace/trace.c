@@ -3,7 +3,7 @@
  */
 #include "trace/trace.h"
 #include "trace/engine.h"
-#include "trace/guest.h"
+#include "trace/riscv/guest.h"
 #include "tree/tree.h"
 
 #include <elf.h>

@@ -2,7 +2,7 @@
  * What was counted, as a tree: each address that was called gets its name once, however many stacks it is in.
  */
 #include "object/demangle.h"
-#include "trace/guest.h"
+#include "trace/riscv/guest.h"
 #include "tree/tree.h"
 
 #include <stdlib.h>

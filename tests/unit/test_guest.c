@@ -1,5 +1,5 @@
 /* The memory of wick's own guests. */
-#include "trace/machine.h"
+#include "trace/riscv/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

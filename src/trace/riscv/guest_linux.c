@@ -5,7 +5,7 @@
  * files are those given. So the same program with the same input gives the same counts. A call that is not in the table is a
  * fault that names it; the few that programs try and do without are answered "not implemented".
  */
-#include "trace/guest.h"
+#include "trace/riscv/guest.h"
 
 #include <errno.h>
 #include <stdio.h>

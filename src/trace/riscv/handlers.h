@@ -5,7 +5,7 @@
 #ifndef WICK_TRACE_RUN_H
 #define WICK_TRACE_RUN_H
 
-#include "trace/machine.h"
+#include "trace/riscv/machine.h"
 
 #ifndef __clang__ /* one register more, no prologue, and calls at the end are jumps at any level */
 #pragma GCC optimize("omit-frame-pointer", "optimize-sibling-calls")

@@ -3,7 +3,7 @@
  * for checkpoints, and when it has ended, however that was.
  */
 #include "trace/engine.h"
-#include "trace/qemu_shared.h"
+#include "trace/qemu/shared.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
  * block before and this one's address say what happened in between. `expected` says whether that block really was the one
  * before: if not, silent ones were executed since, and what they did is known from the function they are in.
  */
-#include "trace/qemu_plugin.h"
+#include "trace/qemu/plugin.h"
 
 #include <unistd.h>
 

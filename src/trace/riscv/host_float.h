@@ -5,7 +5,7 @@
 #ifndef WICK_TRACE_HOST_FLOAT_H
 #define WICK_TRACE_HOST_FLOAT_H
 
-#include "trace/softfloat.h"
+#include "trace/riscv/softfloat.h"
 
 #ifdef __x86_64__
 #include <xmmintrin.h>

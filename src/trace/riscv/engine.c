@@ -3,7 +3,7 @@
  * checkpoint, a fault or an interrupt.
  */
 #include "trace/engine.h"
-#include "trace/guest.h"
+#include "trace/riscv/guest.h"
 
 #include <stdio.h>
 #include <stdlib.h>

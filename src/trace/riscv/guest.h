@@ -4,7 +4,7 @@
 #ifndef WICK_TRACE_GUEST_H
 #define WICK_TRACE_GUEST_H
 
-#include "trace/machine.h"
+#include "trace/riscv/machine.h"
 
 #define GUEST_STACK_TOP 0xfe000000ull
 #define GUEST_INPUT 0xff000000ull

@@ -1,10 +1,10 @@
 /*
- * Private to qemu_turn.c, which gives threads their order, and qemu_watch.c, which looks at what they do.
+ * Private to turn.c, which gives threads their order, and watch.c, which looks at what they do.
  */
 #ifndef WICK_TRACE_QEMU_TURN_H
 #define WICK_TRACE_QEMU_TURN_H
 
-#include "trace/qemu_plugin.h"
+#include "trace/qemu/plugin.h"
 
 #include <sys/types.h>
 

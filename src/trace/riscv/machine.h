@@ -10,8 +10,8 @@
 #ifndef WICK_TRACE_MACHINE_H
 #define WICK_TRACE_MACHINE_H
 
-#include "trace/riscv.h"
-#include "trace/softfloat.h"
+#include "trace/riscv/riscv.h"
+#include "trace/riscv/softfloat.h"
 #include "trace/trace.h"
 
 #define GUEST_SIZE (1ull << 32)

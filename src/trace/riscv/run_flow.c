@@ -2,7 +2,7 @@
  * What branches, jumps, calls and returns do: they end a block, move the flow where stacks are followed, and enter the next block. What
  * can't go on inside (a block not yet translated, a fault, a system call) leaves to machine_run().
  */
-#include "trace/run.h"
+#include "trace/riscv/handlers.h"
 
 #define LINKS ((struct links *)(op + 1))
 #define STACK_POINTER m->x[2]

@@ -2,7 +2,7 @@
  * IEEE 754 arithmetic on bits. Every operation unpacks its operands to a 64-bit significand with the top bit set, works
  * exactly with 128 bits (what falls off the end is or-ed into the last bit), and packs once.
  */
-#include "trace/softfloat.h"
+#include "trace/riscv/softfloat.h"
 
 typedef unsigned __int128 wide;
 

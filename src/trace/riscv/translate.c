@@ -5,7 +5,7 @@
  * here: constants, targets, return addresses, and whether a jump leaves its function, in which case a stub between
  * the two blocks makes the tail call. So following the stack costs nothing where the stack does not change.
  */
-#include "trace/machine.h"
+#include "trace/riscv/machine.h"
 
 #include <sys/mman.h>
 

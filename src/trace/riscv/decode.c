@@ -2,7 +2,7 @@
  * RV64GC and RV32IMAC, decoded. One function for each major opcode; compressed instructions come out as the full ones
  * they stand for, so nothing behind the decoder knows of them but for their length.
  */
-#include "trace/riscv.h"
+#include "trace/riscv/riscv.h"
 
 #define REJECT ((struct instruction){.op = RISCV_illegal})
 

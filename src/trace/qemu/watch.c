@@ -5,7 +5,7 @@
  * have its turn, and whether the one that has it sleeps though it should not. It gives up the order before the guest would hang. It counts how
  * often it looked, not the time: a guest that was stopped for a while has lost nothing.
  */
-#include "trace/qemu_turn.h"
+#include "trace/qemu/turn.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
  * Where an ELF file that was seen mapped has been loaded.
  */
-#include "trace/qemu_plugin.h"
+#include "trace/qemu/plugin.h"
 
 #include <gelf.h>
 #include <libelf.h>

@@ -3,8 +3,8 @@
  * as NaN. With nearest rounding and a result that is a number, the host's arithmetic is the same and is used; its flags stay in
  * the host until somebody asks (machine.c). All else is softfloat's.
  */
-#include "trace/run.h"
-#include "trace/host_float.h"
+#include "trace/riscv/handlers.h"
+#include "trace/riscv/host_float.h"
 
 #include <math.h>
 

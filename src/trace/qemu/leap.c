@@ -11,7 +11,7 @@
  * _Unwind_GetIPInfo, and sends the one that catches on its way with _Unwind_SetIP. Both touch a word of the unwinder's own, before which
  * stands the frame's stack pointer: so frames get their stack pointers from the one, and the other says which it will be.
  */
-#include "trace/qemu_plugin.h"
+#include "trace/qemu/plugin.h"
 
 #include <stdlib.h>
 #include <sys/uio.h>

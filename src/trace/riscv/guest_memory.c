@@ -2,7 +2,7 @@
  * The guest's memory: 4 GiB of address space reserved at once, which costs nothing until it is touched, and the rights of
  * each page. What is unmapped is given back to the system, so that it reads as zeroes when it is mapped again.
  */
-#include "trace/machine.h"
+#include "trace/riscv/machine.h"
 
 #include <errno.h>
 #include <stdlib.h>

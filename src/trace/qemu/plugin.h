@@ -1,14 +1,14 @@
 /*
- * Private to the plugin: what its files share. qemu_plugin.c looks at code when QEMU translates it, qemu_step.c follows what is
- * executed, qemu_leap.c knows what the guest does behind the back of calls and returns: signals and longjmp. qemu_turn.c and
- * qemu_watch.c give threads their order, qemu_calls.c says which system calls wait.
+ * Private to the plugin: what its files share. plugin.c looks at code when QEMU translates it, step.c follows what is
+ * executed, leap.c knows what the guest does behind the back of calls and returns: signals and longjmp. turn.c and
+ * watch.c give threads their order, calls.c says which system calls wait.
  */
 #ifndef WICK_TRACE_QEMU_PLUGIN_H
 #define WICK_TRACE_QEMU_PLUGIN_H
 
 #include "trace/classify.h"
-#include "trace/qemu_api.h"
-#include "trace/qemu_shared.h"
+#include "trace/qemu/api.h"
+#include "trace/qemu/shared.h"
 
 #include <pthread.h>
 

@@ -4,7 +4,7 @@
  * Calls that wait for another thread, or for somebody outside, are told, and some frequent ones that do nothing to others. Every other one is
  * brief, and may do anything. So is waiting for a process: it is as if that ran in its parent's turn.
  */
-#include "trace/qemu_plugin.h"
+#include "trace/qemu/plugin.h"
 
 #include <linux/futex.h>
 #include <sys/stat.h>

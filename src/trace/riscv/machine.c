@@ -2,8 +2,8 @@
  * The machine around the blocks: memory accesses that are not plain, control registers, and the loop that runs blocks,
  * translates what is missing and stops at exactly the right instruction.
  */
-#include "trace/machine.h"
-#include "trace/host_float.h"
+#include "trace/riscv/machine.h"
+#include "trace/riscv/host_float.h"
 
 #include <errno.h>
 #include <sys/mman.h>

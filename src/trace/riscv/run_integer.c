@@ -2,7 +2,7 @@
  * What the integer instructions do: one function each. Registers of the 32-bit machine are kept sign-extended, so that
  * comparisons, logic and all the word forms of the 64-bit machine serve it too; only what computes an address differs.
  */
-#include "trace/run.h"
+#include "trace/riscv/handlers.h"
 
 #define SIGNED(v) ((int64_t)(v))
 

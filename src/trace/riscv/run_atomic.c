@@ -2,7 +2,7 @@
  * What the atomic instructions do. There is one hart, so each is a load and a store; a reservation is broken by the next sc,
  * as the manual allows. Misaligned ones are always faults.
  */
-#include "trace/run.h"
+#include "trace/riscv/handlers.h"
 
 /* Out of the way, so that what loads and stores needs no frame. */
 static SLOW const struct op *stored(struct machine *m, const struct op *op, uint8_t *memory,

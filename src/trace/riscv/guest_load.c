@@ -2,7 +2,7 @@
  * A static RISC-V ELF file into guest memory. Every number from the file is checked before it is used; what is wrong has a name and a byte
  * offset.
  */
-#include "trace/guest.h"
+#include "trace/riscv/guest.h"
 
 #include <elf.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * it begins and ends, and whether anything can happen to the stack on the way into it or out of it. If not, it only counts.
  * Every thread has a flow of its own; all count into one trie in memory shared with wick.
  */
-#include "trace/qemu_plugin.h"
+#include "trace/qemu/plugin.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * The convention of bare proving machines: print, panic, commit, halt; a private input at a fixed place; nothing else.
  */
-#include "trace/guest.h"
+#include "trace/riscv/guest.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -13,9 +13,9 @@
  * QEMU sometimes stops all threads, to throw translations away, to fork or to end. It can't stop one that waits for the turn between
  * two blocks. It is then let go for one block, at whose end QEMU has it.
  *
- * A thread of the plugin's own watches (qemu_watch.c).
+ * A thread of the plugin's own watches (watch.c).
  */
-#include "trace/qemu_turn.h"
+#include "trace/qemu/turn.h"
 
 #include <errno.h>
 #include <unistd.h>
