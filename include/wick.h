@@ -21,8 +21,10 @@
  * - Options that are all zero are the defaults, and NULL stands for these. Later versions add fields at the end and functions, and take none
  *   away: what compiles with this header compiles with theirs.
  *
- * What it asks for: one call at a time, from any thread; it has threads of its own. As long as a profile is open it catches SIGBUS, for
- * recordings that shrink while they are read; what is not its own it hands to the handler that was there before.
+ * Threads: several profiles may be opened, walked and written at once, each in a thread of its own; of one profile, one call at a time, from
+ * any thread. It has threads of its own. Three things are the whole process's: the hook for lack of memory, standard input and output,
+ * and SIGBUS. As long as a profile is open it catches SIGBUS, for recordings that shrink while they are read; faults that are not its
+ * own go to the handler that was there before.
  */
 #ifndef WICK_H
 #define WICK_H
@@ -45,6 +47,7 @@ enum wick_error_kind {
     WICK_ERROR_INPUT = 1,    /* bad input, or a file that can't be read or written */
     WICK_ERROR_USAGE = 2,    /* options that make no sense */
     WICK_ERROR_INTERNAL = 5, /* wick's own fault */
+    WICK_ERROR_CANCELLED = 130, /* your progress hook said so */
 };
 
 struct wick_error {
@@ -74,6 +77,10 @@ struct wick_options {
     bool no_inline;       /* without functions that were inlined */
     bool source_lines;    /* names carry file:line */
     bool keep_times;      /* for the timeline of wick_write_html(); takes 48 bytes a sample */
+    /* Called now and then, from any of wick's threads, several at once: what is being done, how much of it, and of how much (0: unknown).
+       False cancels the call that is under way, which then fails. NULL: none. */
+    bool (*progress)(void *user, const char *what, uint64_t done, uint64_t total);
+    void *progress_user;
 };
 
 /* Several files add up; "-" is standard input. NULL: *error says why. `error` and `options` may be NULL. */

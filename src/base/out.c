@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,11 +43,24 @@ void out_remove_temporaries(void) {
     }
 }
 
-/* The mode a plain open() would give: mkostemp makes everything private. */
-static void out_set_mode(int descriptor) {
-    mode_t mask = umask(0);
-    umask(mask);
-    (void)!fchmod(descriptor, 0666 & ~mask);
+/* A new file beside `path`, with the mode that a plain open() gives: mkostemp() makes files private, and umask() can't be asked without
+   changing it for every thread. Its name goes into *name. -1: errno says why. */
+static int temporary_open(const char *path, char **name) {
+    for (int tries = 0; tries < 100; tries++) {
+        uint64_t number = 0;
+        if (getrandom(&number, sizeof number, 0) != sizeof number)
+            return -1;
+        struct buffer text = {0};
+        buffer_printf(&text, "%s.%06llx", path, (unsigned long long)(number & 0xffffff));
+        *name = memory_copy(text.items, text.count);
+        buffer_release(&text);
+        int descriptor = open(*name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor >= 0 || errno != EEXIST)
+            return descriptor;
+        free(*name);
+        *name = NULL;
+    }
+    return -1;
 }
 
 /* A path that is there but is no regular file (/dev/null, a pipe) is written to directly: there is nothing to publish. */
@@ -77,11 +91,7 @@ bool out_open(struct out *out, const char *path, struct error *error) {
     if (out_is_special(path)) {
         out->descriptor = open(path, O_WRONLY | O_CLOEXEC);
     } else {
-        struct buffer name = {0};
-        buffer_printf(&name, "%s.XXXXXX", path);
-        out->temporary = memory_copy(name.items, name.count);
-        buffer_release(&name);
-        out->descriptor = mkostemp(out->temporary, O_CLOEXEC);
+        out->descriptor = temporary_open(path, &out->temporary);
     }
     if (out->descriptor < 0) {
         error_errno(error, path);
@@ -90,10 +100,8 @@ bool out_open(struct out *out, const char *path, struct error *error) {
         *out = (struct out){.descriptor = -1, .failed = EBADF};
         return false;
     }
-    if (out->temporary) {
+    if (out->temporary)
         temporary_register(out->temporary);
-        out_set_mode(out->descriptor);
-    }
     return true;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "base/base.h"
 
+#include <locale.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@ struct parallel {
     size_t items;
     void (*run)(void *context, unsigned worker, size_t item);
     void *context;
+    locale_t locale; /* the caller's: numbers look the same in every thread */
 };
 
 struct parallel_worker {
@@ -24,6 +26,7 @@ struct parallel_worker {
 static void *parallel_work(void *argument) {
     struct parallel_worker *worker = argument;
     struct parallel *parallel = worker->parallel;
+    uselocale(parallel->locale);
     for (size_t item; (item = atomic_fetch_add(&parallel->next, 1)) < parallel->items;)
         parallel->run(parallel->context, worker->number, item);
     return NULL;
@@ -32,7 +35,8 @@ static void *parallel_work(void *argument) {
 /* A thread that can't be started only makes it slower: the caller's own takes all items that are left. */
 void parallel_run(unsigned threads, size_t items,
                   void (*run)(void *context, unsigned worker, size_t item), void *context) {
-    struct parallel parallel = {.items = items, .run = run, .context = context};
+    struct parallel parallel = {
+        .items = items, .run = run, .context = context, .locale = uselocale((locale_t)0)};
     if (threads > items)
         threads = (unsigned)items;
     if (threads < 1)

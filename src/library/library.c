@@ -23,6 +23,9 @@ struct wick {
     VECTOR(uint32_t) frames;
     uint32_t *numbers; /* by node: its place among the frames */
     struct context context;
+    bool (*progress)(void *user, const char *what, uint64_t done, uint64_t total); /* or NULL */
+    void *progress_user;
+    atomic_int cancelled;  /* the hook said so */
     bool by_samples, wall; /* as asked for */
 };
 
@@ -38,18 +41,20 @@ void wick_on_out_of_memory(void (*hook)(void)) {
 static void tell(struct wick_error *to, const struct error *from) {
     if (!to)
         return;
-    to->kind = from->kind == ERROR_USAGE || from->kind == ERROR_INTERNAL
-                   ? (enum wick_error_kind)from->kind
-                   : WICK_ERROR_INPUT;
+    to->kind =
+        from->kind == ERROR_USAGE || from->kind == ERROR_INTERNAL || from->kind == ERROR_INTERRUPTED
+            ? (enum wick_error_kind)from->kind
+            : WICK_ERROR_INPUT;
     snprintf(to->message, sizeof to->message, "%s", from->message);
 }
 
 /* Numbers are read and written as C has them, whatever locale the caller lives in. Returns the caller's, for uselocale(). */
 static locale_t enter_c_locale(void) {
-    static locale_t c; /* for good; one call at a time */
-    if (!c)
-        c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    return uselocale(c);
+    return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+}
+
+static void leave_c_locale(locale_t callers) {
+    freelocale(uselocale(callers));
 }
 
 /* ---- reading ---- */
@@ -106,12 +111,34 @@ static bool name_all(struct wick *wick, const struct wick_options *o, struct err
     return wick->flame != NULL;
 }
 
+static void tell_progress(void *user, const char *what, uint64_t done, uint64_t total) {
+    struct wick *wick = user;
+    if (!wick->progress(wick->progress_user, what, done, total))
+        wick->cancelled = 1;
+}
+
+static void context_begin(struct wick *wick, const struct wick_options *o) {
+    wick->progress = o->progress;
+    wick->progress_user = o->progress_user;
+    wick->context = (struct context){.progress = o->progress ? tell_progress : NULL,
+                                     .user = wick,
+                                     .cancelled = &wick->cancelled,
+                                     .threads = o->threads};
+}
+
+/* What was read until then is of no use to who wanted all of it. */
+static bool was_cancelled(const struct wick *wick, struct error *error) {
+    if (wick->cancelled)
+        error_set(error, ERROR_INTERRUPTED, "cancelled");
+    return wick->cancelled;
+}
+
 struct wick *wick_open(const char *const *paths, size_t path_count,
                        const struct wick_options *options, struct wick_error *error) {
     static const struct wick_options defaults;
     const struct wick_options *o = options ? options : &defaults;
     struct wick *wick = memory_zero(1, sizeof *wick);
-    wick->context.threads = o->threads;
+    context_begin(wick, o);
     struct import_options import = import_options_of(o, &wick->context);
     struct error why = {0};
     locale_t callers = enter_c_locale();
@@ -119,8 +146,8 @@ struct wick *wick_open(const char *const *paths, size_t path_count,
     wick->wall = o->wall;
     bool fine = path_count || error_set(&why, ERROR_USAGE, "there is no file to read");
     fine = fine && source_open(&wick->source, paths, path_count, &import, &why) &&
-           name_all(wick, o, &why);
-    uselocale(callers);
+           !was_cancelled(wick, &why) && name_all(wick, o, &why) && !was_cancelled(wick, &why);
+    leave_c_locale(callers);
     if (fine)
         return wick;
     tell(error, &why);
@@ -197,14 +224,17 @@ static bool begin(struct writing *w, const char *path) {
 }
 
 /* `is_open` is what begin() said, `fine` what came of it; what was written is published or discarded. */
-static bool finish(struct writing *w, bool is_open, bool fine, struct wick_error *error) {
+static bool finish(struct writing *w, struct wick *wick, bool is_open, bool fine,
+                   struct wick_error *error) {
+    fine = fine && !was_cancelled(wick, &w->why);
+    wick->cancelled = 0; /* the next writer may be wanted */
     if (is_open && fine)
         fine = out_commit(&w->out, &w->why);
     else if (is_open)
         out_discard(&w->out);
     if (!fine)
         tell(error, &w->why);
-    uselocale(w->callers);
+    leave_c_locale(w->callers);
     return fine;
 }
 
@@ -213,7 +243,7 @@ bool wick_write_folded(struct wick *wick, const char *path, struct wick_error *e
     bool is_open = begin(&w, path);
     if (is_open)
         fold_write(&w.out, wick->flame, &(struct fold_options){.context = &wick->context});
-    return finish(&w, is_open, is_open, error);
+    return finish(&w, wick, is_open, is_open, error);
 }
 
 bool wick_write_svg(struct wick *wick, const char *path, const struct wick_picture *picture,
@@ -226,7 +256,7 @@ bool wick_write_svg(struct wick *wick, const char *path, const struct wick_pictu
     bool is_open = begin(&w, path), fine = is_open && !is_empty(wick, &w.why);
     if (fine)
         svg_write(&w.out, wick->flame, &options);
-    return finish(&w, is_open, fine, error);
+    return finish(&w, wick, is_open, fine, error);
 }
 
 bool wick_write_html(struct wick *wick, const char *path, const struct wick_picture *picture,
@@ -240,7 +270,7 @@ bool wick_write_html(struct wick *wick, const char *path, const struct wick_pict
                                    .notes = &wick->notes};
     bool fine = categories && html_write(&w.out, wick->source.tree, wick->naming, &options, &w.why);
     categories_free(categories);
-    return finish(&w, is_open, fine, error);
+    return finish(&w, wick, is_open, fine, error);
 }
 
 static const struct export_format *find_format(const char *name, const char *path,
@@ -283,5 +313,5 @@ bool wick_write_format(struct wick *wick, const char *format, const char *path, 
         return false;
     }
     bool is_open = begin(&w, path), fine = is_open && write_format(&w, wick, found, title);
-    return finish(&w, is_open, fine, error);
+    return finish(&w, wick, is_open, fine, error);
 }

@@ -279,16 +279,13 @@ static bool parse_pmu(struct text name, struct perf_event_attr *attr, struct err
 
 static bool parse_libpfm(struct text name, struct perf_event_attr *attr) {
 #ifdef HAVE_LIBPFM
-    static bool started, works;
-    if (!started)
-        works = pfm_initialize() == PFM_SUCCESS;
-    started = true;
     char text[200];
     snprintf(text, sizeof text, "%.*s", TEXT_ARGS(name));
     struct perf_event_attr found = {.size = sizeof found};
     pfm_perf_encode_arg_t argument = {.attr = &found, .size = sizeof argument};
-    if (!works || pfm_get_os_event_encoding(text, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT,
-                                            &argument) != PFM_SUCCESS)
+    if (pfm_initialize() != PFM_SUCCESS || /* it looks once alone */
+        pfm_get_os_event_encoding(text, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT, &argument) !=
+            PFM_SUCCESS)
         return false;
     attr->type = found.type;
     attr->config = found.config;

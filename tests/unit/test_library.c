@@ -126,6 +126,28 @@ static void test_errors(void **state) {
     wick_close(NULL);
 }
 
+static bool refuse(void *user, const char *what, uint64_t done, uint64_t total) {
+    ++*(int *)user;
+    return false;
+}
+
+/* The hook is the profile's own, and saying no ends what is under way, not what comes later. */
+static void test_cancelling(void **state) {
+    struct wick_error error;
+    int told = 0;
+    const char *recording[] = {SOURCE_ROOT "/fuzz/seeds/perfdata/killed.data"};
+    struct wick_options options = {.threads = 1, .progress = refuse, .progress_user = &told};
+    assert_null(wick_open(recording, 1, &options, &error));
+    assert_int_equal(error.kind, WICK_ERROR_CANCELLED);
+    assert_true(told > 0);
+    struct wick *wick = opened("a 1\n", &options); /* too little to tell anything of */
+    assert_false(wick_write_svg(wick, output, NULL, &error));
+    assert_string_equal(error.message, "cancelled");
+    assert_true(wick_write_folded(wick, output, &error));
+    written_is("a 1\n");
+    wick_close(wick);
+}
+
 /* Nothing to draw leaves what was there as it is. */
 static void test_nothing(void **state) {
     struct wick_error error;
@@ -150,6 +172,7 @@ int main(void) {
         cmocka_unit_test(test_writing),
         cmocka_unit_test(test_formats),
         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_cancelling),
         cmocka_unit_test(test_nothing),
     };
     return cmocka_run_group_tests(tests, begin, end);
