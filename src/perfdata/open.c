@@ -365,6 +365,7 @@ void perfdata_free(struct perfdata *data) {
         return;
     vector_release(&data->events);
     vector_release(&data->build_ids);
+    vector_release(&data->parts);
     notes_release(&data->notes);
     arena_release(&data->arena);
     free(data->ids.slots);

@@ -21,6 +21,7 @@
 #define WICK_PERFDATA_H
 
 #include <linux/perf_event.h>
+#include <stdatomic.h>
 
 #include "base/base.h"
 #include "object/object.h"
@@ -130,6 +131,13 @@ enum perfdata_feature {
     FEATURES = 256,
 };
 
+/* Where a part of what the recording keeps stands: see carrier_add(). */
+struct carrier_part {
+    uint32_t entry;
+    uint32_t number;
+    uint64_t offset;
+};
+
 struct perfdata {
     const struct file *file;   /* what offsets count in: as given, or unpacked */
     const struct file *source; /* as given */
@@ -152,6 +160,8 @@ struct perfdata {
     bool unpacking;      /* compressed records are expected */
     struct file unpacked; /* `file`, if records are compressed */
     struct perfdata_ids ids;
+    VECTOR(struct carrier_part) parts;
+    atomic_uint_fast64_t carried; /* bytes of entries that were read */
     struct text features[FEATURES]; /* empty when absent */
 };
 
@@ -261,6 +271,10 @@ struct perfdata_comm {
     struct text comm;
     bool exec;
 };
+struct perfdata_namespaces {
+    int32_t pid, tid;
+    uint64_t mount_device, mount_inode; /* of the mount namespace; 0: not told */
+};
 struct perfdata_ksymbol {
     uint64_t address;
     uint32_t length;
@@ -274,6 +288,8 @@ bool perfdata_task(const struct perfdata *data, const struct perfdata_record *re
                    struct perfdata_task *task, struct error *error);
 bool perfdata_comm(const struct perfdata *data, const struct perfdata_record *record,
                    struct perfdata_comm *comm, struct error *error);
+bool perfdata_namespaces(const struct perfdata *data, const struct perfdata_record *record,
+                         struct perfdata_namespaces *namespaces, struct error *error);
 bool perfdata_ksymbol(const struct perfdata *data, const struct perfdata_record *record,
                       struct perfdata_ksymbol *ksymbol, struct error *error);
 /* LOST (2) and LOST_SAMPLES (13): how many. */
@@ -293,6 +309,41 @@ bool perfdata_build_id(const struct perfdata *data, const struct perfdata_record
 /* Checks any record but a sample against the least size of its type, and notes types that nobody knows. Adds to the notes, so for pass
    1 and one thread. The decoders above check by themselves. */
 bool perfdata_check(struct perfdata *data, const struct perfdata_record *record, struct error *error);
+
+/* ---- the carrier: what a recording keeps beside perf's own records --------------------------- */
+
+/*
+ * JIT maps, files that will be gone, labels and the like, in entries with a kind, a key and bytes; docs/carrier.md specifies the
+ * format and each kind's key. They stand in the stream, in records that perf ignores, so that they pass through pipes, `perf inject`
+ * and recorders that are killed. Readers skip kinds that they do not know; writer.h has carrier_write().
+ */
+enum carrier_kind {
+    CARRIER_PERF_MAP = 1, /* the text of a process's perf map */
+    CARRIER_FILE = 2,     /* a file with code, whole */
+    CARRIER_LABELS = 3,   /* labels of a process */
+    CARRIER_FACT = 4,     /* something about the recording, by name */
+};
+enum { CARRIER_KEY_MOST = 8192, CARRIER_READ_MOST = 512 << 20 };
+
+/* `key` points into the file. The rest is the room's own. */
+struct carrier_entry {
+    uint32_t kind; /* any number: a newer wick may know more kinds */
+    struct text key;
+    uint64_t stored; /* bytes in the file, perhaps packed */
+    uint64_t offset; /* of its first record */
+    size_t first, parts;
+    bool is_packed;
+};
+
+/* Remembers a BPF_EVENT record if it is a part of an entry. For pass 1 and one thread. */
+void carrier_add(struct perfdata *data, const struct perfdata_record *record);
+/* Calls visit(context, entry) for each entry, in the order in which they were written, after all records were walked. Entries
+   that are damaged or lack a part are left out and noted. One thread; costs a sort of the parts, and a checksum of the first part of each entry. */
+typedef void carrier_visit(void *context, const struct carrier_entry *entry);
+void carrier_each(struct perfdata *data, carrier_visit *visit, void *context);
+/* Puts the bytes of an entry into `bytes`. False: a checksum is wrong, or more than CARRIER_READ_MOST would have been read of the
+   recording. Any thread. */
+bool carrier_read(struct perfdata *data, const struct carrier_entry *entry, struct buffer *bytes);
 
 /* ---- the hot path, inlined ---------------------------------------------------------------- */
 

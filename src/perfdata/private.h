@@ -6,6 +6,30 @@
 
 enum { HEADER_SIZE = sizeof(struct perf_event_header) };
 
+/* A part of what a recording keeps (docs/carrier.md): a BPF_EVENT record of type 0, which perf knows and ignores. Offsets from its header. */
+#define CARRIER_TAG "wickkeep"
+enum {
+    CARRIER_VERSION = 1,
+    CARRIER_AT_TYPE = 8,
+    CARRIER_AT_VERSION = 10,
+    CARRIER_AT_ENTRY = 12,
+    CARRIER_AT_TAG = 16,
+    CARRIER_AT_KIND = 24,
+    CARRIER_AT_PART = 28,
+    CARRIER_AT_TOTAL = 32,
+    CARRIER_AT_SIZE = 40,
+    CARRIER_AT_KEY = 44,
+    CARRIER_AT_ENCODING = 48,
+    CARRIER_AT_CHECKSUM = 52,
+    CARRIER_FIXED = 56,
+};
+enum carrier_encoding { CARRIER_PLAIN, CARRIER_ZSTD };
+/* CRC-32 of the fixed fields behind the header, up to the checksum itself, and of the payload. */
+uint32_t carrier_checksum(const uint8_t *record, uint32_t payload);
+struct perfdata_writer;
+/* write.c: numbers the next entry, and tells how long the trailer of a record is. */
+uint32_t writer_number_entry(struct perfdata_writer *writer, size_t *trailer);
+
 /* The attribute at *at of data->file, which is moved on behind it. It must end before `end`. Its ids are not its own business. */
 bool attribute_read(const struct perfdata *data, uint64_t *at, uint64_t end,
                     struct perfdata_event *event, struct error *error);

@@ -274,6 +274,24 @@ bool perfdata_comm(const struct perfdata *data, const struct perfdata_record *re
     return true;
 }
 
+bool perfdata_namespaces(const struct perfdata *data, const struct perfdata_record *record,
+                         struct perfdata_namespaces *namespaces, struct error *error) {
+    enum { MOUNT = 5, AT = 16, EACH = 16 }; /* the kernel's order: net, uts, ipc, pid, user, mnt */
+    struct text body;
+    if (!record_body(data, record, AT, &body, error))
+        return false;
+    *namespaces = (struct perfdata_namespaces){.pid = (int32_t)load_u32(body.data),
+                                               .tid = (int32_t)load_u32(body.data + 4)};
+    uint64_t count = load_u64(body.data + 8);
+    if (count > (body.length - AT) / EACH)
+        return record_error(data, record, error);
+    if (count > MOUNT) {
+        namespaces->mount_device = load_u64(body.data + AT + MOUNT * EACH);
+        namespaces->mount_inode = load_u64(body.data + AT + MOUNT * EACH + 8);
+    }
+    return true;
+}
+
 bool perfdata_ksymbol(const struct perfdata *data, const struct perfdata_record *record,
                       struct perfdata_ksymbol *ksymbol, struct error *error) {
     struct text body;

@@ -12,10 +12,10 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "perfdata/perfdata.h"
+#include "perfdata/private.h"
 
 enum {
-    HEADER_SIZE = 104,
+    FILE_HEADER_SIZE = 104,
     STREAM_HEADER_SIZE = 16,
     AT_DATA_SIZE = 48,
     AT_FEATURES = 72,
@@ -41,8 +41,10 @@ struct perfdata_writer {
     bool failed;    /* the last write: the size told in the header stays what it is */
     bool was_full;  /* it goes on in what was set aside */
     int reserve;    /* a file without a name; -1: none */
+    size_t trailer;   /* of records: what the first event asks for */
+    uint32_t entries; /* of the carrier */
     uint64_t data_start;
-    uint8_t header[HEADER_SIZE];
+    uint8_t header[FILE_HEADER_SIZE];
     VECTOR(struct feature) features;
     ZSTD_CStream *zstd; /* one stream for the whole recording, flushed at the end of each write */
     struct buffer packed;
@@ -91,15 +93,15 @@ static void file_beginning(struct perfdata_writer *writer,
     uint64_t id_count = 0, attribute_size = sizeof(struct perf_event_attr) + 16;
     for (size_t i = 0; i < count; i++)
         id_count += events[i].id_count;
-    uint64_t attributes = HEADER_SIZE + 8 * id_count, ids = HEADER_SIZE;
+    uint64_t attributes = FILE_HEADER_SIZE + 8 * id_count, ids = FILE_HEADER_SIZE;
     writer->data_start = attributes + count * attribute_size;
     buffer_add(out, TEXT("PERFILE2"));
-    uint64_t rest[] = {HEADER_SIZE, attribute_size, attributes, count * attribute_size,
+    uint64_t rest[] = {FILE_HEADER_SIZE, attribute_size, attributes, count * attribute_size,
                        writer->data_start};
     buffer_add(out, (struct text){(const char *)rest, sizeof rest});
-    while (out->count < HEADER_SIZE)
+    while (out->count < FILE_HEADER_SIZE)
         buffer_add_char(out, 0);
-    memcpy(writer->header, out->items, HEADER_SIZE);
+    memcpy(writer->header, out->items, FILE_HEADER_SIZE);
     for (size_t i = 0; i < count; i++)
         buffer_add(out, (struct text){(const char *)events[i].ids, 8 * events[i].id_count});
     for (size_t i = 0; i < count; i++) {
@@ -161,6 +163,12 @@ static bool start_compression(struct perfdata_writer *writer, struct error *erro
     return perfdata_add_feature(writer, FEATURE_COMPRESSED, bytes, error);
 }
 
+static size_t trailer_size(const struct perf_event_attr *attr) {
+    const uint64_t fields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
+                            PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+    return attr->sample_id_all ? 8 * (size_t)__builtin_popcountll(attr->sample_type & fields) : 0;
+}
+
 struct perfdata_writer *perfdata_writer_new(int descriptor, const char *path,
                                             const struct perfdata_writer_event *events,
                                             size_t event_count,
@@ -171,6 +179,7 @@ struct perfdata_writer *perfdata_writer_new(int descriptor, const char *path,
     writer->reserve = -1;
     writer->path = memory_copy(path, strlen(path));
     writer->options = *options;
+    writer->trailer = trailer_size(&events[0].attr);
     struct buffer beginning = {0};
     if (options->stream)
         stream_beginning(events, event_count, &beginning);
@@ -279,6 +288,11 @@ bool perfdata_write_round(struct perfdata_writer *writer, struct error *error) {
     struct perf_event_header round = {.type = RECORD_FINISHED_ROUND, .size = sizeof round};
     writer->whole = writer->size;
     return tell_size(writer, error) && write_all(writer, &round, sizeof round, error);
+}
+
+uint32_t writer_number_entry(struct perfdata_writer *writer, size_t *trailer) {
+    *trailer = writer->trailer;
+    return ++writer->entries;
 }
 
 uint64_t perfdata_writer_size(const struct perfdata_writer *writer) {
@@ -407,7 +421,7 @@ bool perfdata_finish(struct perfdata_writer *writer, struct error *error) {
     if (writer->failed || writer->was_full || !tell_size(writer, error) ||
         !write_features(writer, error))
         return false;
-    if (pwrite(writer->descriptor, writer->header, HEADER_SIZE, 0) != HEADER_SIZE)
+    if (pwrite(writer->descriptor, writer->header, FILE_HEADER_SIZE, 0) != FILE_HEADER_SIZE)
         return error_errno(error, writer->path);
     return true;
 }

@@ -47,6 +47,10 @@ bool perfdata_write_round(struct perfdata_writer *writer, struct error *error); 
 bool perfdata_add_feature(struct perfdata_writer *writer, enum perfdata_feature feature, struct text bytes,
                           struct error *error);
 void perfdata_feature_string(struct buffer *bytes, struct text string); /* length, text, padding */
+/* Keeps an entry (perfdata.h, "the carrier") with the recording, behind what was written so far. Large ones are packed and
+   stand in several records. False as of perfdata_write_split(). */
+bool carrier_write(struct perfdata_writer *writer, enum carrier_kind kind, struct text key, struct text bytes,
+                   struct error *error);
 uint64_t perfdata_writer_size(const struct perfdata_writer *writer);
 bool perfdata_finish(struct perfdata_writer *writer, struct error *error);
 void perfdata_writer_free(struct perfdata_writer *writer);
