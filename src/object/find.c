@@ -175,15 +175,20 @@ struct elf_image *object_open(struct object *object, const char *path, const str
     return image_checked(object, image, id);
 }
 
-static struct elf_image *vdso_open(void) {
+/* The section headers come last in what the kernel maps. */
+struct text object_vdso(void) {
     const uint8_t *own = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
     if (!own)
-        return NULL;
-    /* The section headers come last in what the kernel maps. */
+        return (struct text){0};
     Elf64_Ehdr header;
     memcpy(&header, own, sizeof header);
-    size_t size = header.e_shoff + (size_t)header.e_shnum * header.e_shentsize;
-    return elf_image_copy(own, size, "[vdso]", NULL);
+    return (struct text){(const char *)own,
+                         header.e_shoff + (size_t)header.e_shnum * header.e_shentsize};
+}
+
+static struct elf_image *vdso_open(void) {
+    struct text own = object_vdso();
+    return own.length ? elf_image_copy(own.data, own.length, "[vdso]", NULL) : NULL;
 }
 
 /* May this process's vdso stand for the recorded one? A build id proves it; without one only on the machine that recorded,
@@ -223,14 +228,32 @@ static struct elf_image *open_undeleted(const struct objects *objects, struct ob
     return image;
 }
 
+static struct elf_image *open_kept(struct object *object) {
+    struct buffer bytes = {0};
+    struct elf_image *image = NULL;
+    if (object->kept && object->kept(object->kept_context, object->kept_item, &bytes)) {
+        char *path = memory_copy(object->identity.path.data, object->identity.path.length);
+        image = elf_image_copy(bytes.items, bytes.count, path, NULL);
+        free(path);
+    }
+    buffer_release(&bytes);
+    return image_checked(object, image, &object->identity.build_id);
+}
+
 static void find_image(struct objects *objects, struct object *object) {
     static const enum file_place plain[] = {PLACE_CACHE, PLACE_PATH},
                                  below[] = {PLACE_PATH, PLACE_CACHE};
     const enum file_place *places = objects->options.symfs ? below : plain;
-    for (size_t i = 0; i < COUNT_OF(plain) && !object->image; i++)
+    bool is_proven =
+        object->identity.build_id.size; /* else the path may be another file's by now */
+    if (!is_proven)
+        object->image = open_kept(object);
+    for (size_t i = 0; i < COUNT_OF(plain) && !object->image && !object->identity.mount; i++)
         object->image = object_open_at(objects, object, places[i], &object->identity.build_id);
     if (!object->image)
         object->image = open_undeleted(objects, object);
+    if (!object->image && is_proven)
+        object->image = open_kept(object);
     if (object->image)
         object->trouble = FILE_FINE;
     else if (object->trouble == FILE_FINE)
@@ -303,6 +326,13 @@ const struct elf_image *object_debug(struct objects *objects, struct object *obj
 }
 
 /* ---- facts about one file ---- */
+
+bool object_vdso_build_id(struct build_id *id) {
+    struct elf_image *image = vdso_open();
+    *id = image ? image->build_id : (struct build_id){0};
+    elf_image_free(image);
+    return id->size > 0;
+}
 
 bool object_file_facts(const char *path, struct object_facts *facts, struct error *error) {
     *facts = (struct object_facts){0};

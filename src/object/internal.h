@@ -55,6 +55,10 @@ struct object {
     struct text shown;         /* set by objects_add */
     struct text reference;     /* OBJECT_KERNEL: the symbol whose address was recorded */
     uint64_t reference_address;
+    /* Set with objects_set_kept. */
+    object_bytes *kept;
+    void *kept_context;
+    uint32_t kept_item;
 };
 
 struct objects {

@@ -88,9 +88,19 @@ static int perfmap_open_below(struct object *object, const char *root, struct bu
     return perfmap_open(object, path->items);
 }
 
+static bool load_kept_perfmap(struct object *object, struct symbols *symbols) {
+    if (!object->kept ||
+        !object->kept(object->kept_context, object->kept_item, &object->symbol_text))
+        return false;
+    perfmap_load(symbols, buffer_text(&object->symbol_text));
+    return true;
+}
+
 /* perf reads the map in /tmp whatever --symfs says; wick looks below it first, and then there only to do as perf does. */
 static void load_perfmap(struct objects *objects, struct object *object, struct symbols *symbols) {
     struct buffer path = {0};
+    if (load_kept_perfmap(object, symbols))
+        return;
     int descriptor = perfmap_open_below(object, objects->options.symfs, &path);
     if (descriptor < 0 && objects->options.symfs && objects->options.compat_perf)
         descriptor = perfmap_open_below(object, NULL, &path);

@@ -7,7 +7,7 @@
  * lock. Code that changes at an address is a new object.
  *
  * Finding the file of an object, first that fits: `--symfs DIR` + path; the build-id cache (~/.debug/.build-id);
- * /usr/lib/debug/.build-id; the path itself. A file whose build id differs from the recorded one is not used, and noted. Only regular
+ * /usr/lib/debug/.build-id; the path itself; what the recording has kept of it. A file whose build id differs from the recorded one is not used, and noted. Only regular
  * files are opened. wick never starts another program to find a name.
  */
 #ifndef WICK_OBJECT_H
@@ -42,6 +42,8 @@ struct object_identity {
     int32_t pid;    /* OBJECT_PERFMAP: whose map; else 0 */
     uint64_t start; /* OBJECT_MODULE, OBJECT_BPF: where it was loaded; else 0 */
     uint64_t size;  /* OBJECT_BPF: how long it is; else 0 */
+    uint64_t mount; /* OBJECT_FILE without a build id, of another mount namespace than the recorder's: which; nothing here is
+                       opened by its path. Else 0. */
 };
 
 struct objects;
@@ -73,6 +75,12 @@ void objects_set_kernel_reference(struct objects *objects, uint32_t id, struct t
                                   uint64_t address);
 /* A BPF program's name, from its KSYMBOL record. */
 void objects_set_name(struct objects *objects, uint32_t id, struct text name);
+
+/* Puts the bytes of number `item` into `bytes`; false: they can't be had. Called once, from any thread. */
+typedef bool object_bytes(void *context, uint32_t item, struct buffer *bytes);
+/* The recording itself has the object's file or perf map. A file outside that has the recorded build id goes first, for it is mapped
+   instead of copied; without a build id, what was kept goes first, and of perf maps always. `context` outlives the objects. */
+void objects_set_kept(struct objects *objects, uint32_t id, object_bytes *read, void *context, uint32_t item);
 
 /* ---- names: thread-safe ------------------------------------------------------------------- */
 
@@ -206,6 +214,9 @@ void object_each_symbol(const void *image, size_t size, code_symbol_visit *visit
 /* Of a file, or of the running kernel. False: it has none, or can't be read. */
 bool object_file_build_id(const char *path, struct build_id *id);
 bool object_kernel_build_id(struct build_id *id);
+bool object_vdso_build_id(struct build_id *id);
+/* The vdso that the kernel gave this process, as an ELF file; empty: none. */
+struct text object_vdso(void);
 /* What can be told from a file and its separate debug file. False: it is no ELF file, or can't be read. */
 struct object_facts {
     bool symbols;  /* .symtab */

@@ -72,11 +72,13 @@ static uint64_t identity_hash(const struct object_identity *identity) {
     uint64_t hash = hash_bytes(identity->path.data, identity->path.length);
     hash = hash_mix(hash, hash_bytes(identity->build_id.bytes, identity->build_id.size));
     hash = hash_mix(hash, (uint64_t)identity->kind << 32 | (uint32_t)identity->pid);
-    return hash_mix(hash, hash_mix(identity->start, identity->size));
+    hash = hash_mix(hash, hash_mix(identity->start, identity->size));
+    return identity->mount ? hash_mix(hash, identity->mount) : hash;
 }
 
 static bool identity_equal(const struct object_identity *a, const struct object_identity *b) {
     return a->kind == b->kind && a->pid == b->pid && a->start == b->start && a->size == b->size &&
+           a->mount == b->mount &&
            text_equal(a->path, b->path) && build_id_equal(&a->build_id, &b->build_id);
 }
 
@@ -198,6 +200,14 @@ void objects_set_kernel_reference(struct objects *objects, uint32_t id, struct t
         return;
     kernel->reference = arena_copy(&objects->arena, symbol);
     kernel->reference_address = address;
+}
+
+void objects_set_kept(struct objects *objects, uint32_t id, object_bytes *read, void *context,
+                      uint32_t item) {
+    struct object *object = objects_object(objects, id);
+    object->kept = read;
+    object->kept_context = context;
+    object->kept_item = item;
 }
 
 void objects_set_name(struct objects *objects, uint32_t id, struct text name) {

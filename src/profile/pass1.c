@@ -169,6 +169,7 @@ static bool walk_record(struct walk *walk, const struct perfdata_record *record,
     case PERF_RECORD_MMAP2:
     case PERF_RECORD_COMM:
     case PERF_RECORD_KSYMBOL:
+    case PERF_RECORD_NAMESPACES:
         return walk_side(walk, record, error);
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT:
@@ -185,6 +186,9 @@ static bool walk_record(struct walk *walk, const struct perfdata_record *record,
         return walk_deferred(walk, record, error);
     case RECORD_HEADER_BUILD_ID:
         return walk_build_id(walk, record, error);
+    case PERF_RECORD_BPF_EVENT:
+        carrier_add(walk->reading->profile->data, record);
+        return perfdata_check(walk->reading->profile->data, record, error);
     case RECORD_FINISHED_ROUND:
         walk_round(walk, record->offset);
         return true;
@@ -235,6 +239,8 @@ static int deferred_order(const void *a, const void *b) {
 static bool walk_apply(struct walk *walk, struct error *error) {
     struct reading *reading = walk->reading;
     reading_index_build_ids(reading);
+    if (!reading->options->compat_perf)
+        reading->profile->carried = carried_new(reading->profile->data);
     for (size_t i = 0; i < walk->sides.count; i++) {
         struct key *key = &walk->sides.items[i];
         reading_key(reading, key->offset, key->time, key);

@@ -23,6 +23,7 @@ void profile_free(struct profile *profile) {
         spaces_free(profile->spaces);
     if (profile->data)
         perfdata_free(profile->data);
+    carried_free(profile->carried);
     free(profile->event_names);
     free(profile);
 }
@@ -120,6 +121,8 @@ struct profile *profile_read(const struct file *file, const struct profile_optio
         vector_release(&reading.round_offsets);
         vector_release(&reading.round_limits);
         index_release(&reading.build_ids);
+        vector_release(&reading.mounts);
+        index_release(&reading.mount_index);
     }
     if (fine)
         return profile;

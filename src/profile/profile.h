@@ -49,6 +49,7 @@ struct profile {
     struct objects *objects;
     struct perfdata *data; /* for views that go back to a sample's record */
     struct spaces *spaces;
+    struct carried *carried; /* what the recording keeps of files; private to the room */
     struct paging *paging; /* lets go of what has been read */
     uint64_t sample_count; /* all in the file, before filters */
     char *event_names;     /* what was counted, for titles: "cycles", "cycles, instructions" */

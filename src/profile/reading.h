@@ -29,6 +29,12 @@ struct cost {
     uint8_t state;
 };
 
+/* The mount namespace of a process, as of the record that is applied. */
+struct mount {
+    int32_t pid;
+    uint64_t inode;
+};
+
 /* What an event is for. */
 enum role {
     ROLE_RUNNING,
@@ -73,6 +79,8 @@ struct reading {
     bool kernel_seen;
     uint32_t kernel_object; /* the first kernel mapped, 0: none */
     struct index build_ids; /* by path: ids are their places + 1 */
+    VECTOR(struct mount) mounts; /* of processes, as far as they are told */
+    struct index mount_index;    /* by pid, of the same */
     uint32_t swapper;       /* string */
     struct filter filter;   /* the options', but time where intervals are cut to it */
     enum profile_times times;
@@ -130,5 +138,14 @@ void reading_index_build_ids(struct reading *reading);
 /* spaces.c: applies one side record to the profile's spaces. */
 bool reading_apply(struct reading *reading, const struct perfdata_record *record,
                    const struct key *key, struct error *error);
+
+/* carried.c: what the recording keeps by its carrier, after all records were walked; it and the perfdata outlive the objects that are offered
+   something. NULL has nothing. */
+struct carried *carried_new(struct perfdata *data);
+void carried_free(struct carried *carried);
+/* Tells an object that was added where the recording has its bytes, if it has. */
+void carried_offer(struct carried *carried, struct objects *objects, uint32_t object);
+struct build_id carried_vdso(const struct carried *carried);  /* of the 64-bit one; size 0: not kept */
+uint64_t carried_mount(const struct carried *carried);        /* the recorder's mount namespace; 0: not told */
 
 #endif

@@ -112,9 +112,57 @@ static struct object_identity identity_of_vdso(const struct reading *reading,
         identity.path = TEXT("[vdso32]");
         identity.build_id = build_id_of(reading, identity.path, identity.build_id);
     }
+    if (!is_narrow && !identity.build_id.size)
+        identity.build_id = carried_vdso(reading->profile->carried);
     if (is_narrow && !compat && !identity.build_id.size)
         identity = (struct object_identity){.path = mmap->path, .kind = OBJECT_NONE};
     return identity;
+}
+
+/* ---- mount namespaces ---- */
+
+static struct mount *mount_find(const struct reading *reading, int32_t pid) {
+    uint32_t number;
+    for (struct probe p = index_probe(&reading->mount_index, hash_mix((uint32_t)pid, 1));
+         (number = index_next(&reading->mount_index, &p));)
+        if (reading->mounts.items[number - 1].pid == pid)
+            return &reading->mounts.items[number - 1];
+    return NULL;
+}
+
+static bool apply_namespaces(struct reading *reading, const struct perfdata_record *record,
+                             struct error *error) {
+    struct perfdata_namespaces namespaces;
+    if (!perfdata_namespaces(reading->profile->data, record, &namespaces, error))
+        return false;
+    struct mount *known = mount_find(reading, namespaces.pid);
+    if (known) {
+        known->inode = namespaces.mount_inode;
+        return true;
+    }
+    struct mount mount = {namespaces.pid, namespaces.mount_inode};
+    vector_push(&reading->mounts, mount);
+    index_add(&reading->mount_index, hash_mix((uint32_t)mount.pid, 1),
+              (uint32_t)reading->mounts.count);
+    return true;
+}
+
+/* The process's mount namespace if it is known and not the recorder's, else 0: its paths mean nothing outside it. */
+static uint64_t foreign_mount(const struct reading *reading, int32_t pid) {
+    uint64_t own = carried_mount(reading->profile->carried);
+    const struct mount *mount = own ? mount_find(reading, pid) : NULL;
+    return mount && mount->inode != own ? mount->inode : 0;
+}
+
+/* ---- user mappings ---- */
+
+static void identify_file(const struct reading *reading, const struct perfdata_mmap *mmap,
+                          struct object_identity *identity) {
+    identity->build_id = mmap->build_id;
+    if (!identity->build_id.size)
+        identity->mount = foreign_mount(reading, mmap->pid);
+    if (!identity->mount)
+        identity->build_id = build_id_of(reading, mmap->path, mmap->build_id);
 }
 
 static struct object_identity identity_of_user(const struct reading *reading,
@@ -132,7 +180,7 @@ static struct object_identity identity_of_user(const struct reading *reading,
     } else if (text_equal(mmap->path, TEXT("[vdso]"))) {
         identity = identity_of_vdso(reading, mmap);
     } else {
-        identity.build_id = build_id_of(reading, mmap->path, mmap->build_id);
+        identify_file(reading, mmap, &identity);
     }
     return identity;
 }
@@ -151,6 +199,7 @@ static void apply_user_mmap(struct reading *reading, const struct perfdata_mmap 
         .object = objects_add(reading->profile->objects, &identity),
         .executable = mmap->executable,
     };
+    carried_offer(reading->profile->carried, reading->profile->objects, mapping.object);
     spaces_mmap(reading->profile->spaces, key, mmap->pid, mmap->tid, &mapping);
 }
 
@@ -224,6 +273,8 @@ bool reading_apply(struct reading *reading, const struct perfdata_record *record
         return apply_comm(reading, record, key, error);
     case PERF_RECORD_KSYMBOL:
         return apply_ksymbol(reading, record, key, error);
+    case PERF_RECORD_NAMESPACES:
+        return apply_namespaces(reading, record, error);
     default:
         return apply_task(reading, record, key, error);
     }

@@ -1,0 +1,151 @@
+/*
+ * What the recording itself keeps of the things it was made of, by the carrier (docs/carrier.md): perf maps, files that may be gone, the
+ * vdso. Objects are told that they can have their bytes from there; these are read when an object is first asked for a name.
+ *
+ * perf knows nothing of all this, so under compat_perf none of it is used.
+ */
+#include <stdlib.h>
+
+#include "profile/reading.h"
+
+enum { PERF_MAP_KEY = 16, FILE_KEY = 32 };
+
+struct carried {
+    struct perfdata *data;
+    VECTOR(struct carrier_entry) entries;
+    struct index
+        index;      /* of perf maps by pid, and of files: numbers are places in `entries`, + 1 */
+    uint64_t mount; /* the recorder's mount namespace; 0: not told */
+    uint32_t vdso;  /* number; 0: none */
+};
+
+/* A CARRIER_FILE's key: the mount namespace that it was found in (0: the recorder's), its build id, its path. */
+struct file_key {
+    uint64_t mount;
+    struct build_id build_id;
+    struct text path;
+};
+
+static bool file_key_read(struct text key, struct file_key *file) {
+    if (key.length < FILE_KEY || load_u32(key.data + 8) > BUILD_ID_MAX)
+        return false;
+    *file = (struct file_key){.mount = load_u64(key.data), .path = text_from(key, FILE_KEY)};
+    file->build_id.size = (uint8_t)load_u32(key.data + 8);
+    memcpy(file->build_id.bytes, key.data + 12, file->build_id.size);
+    return true;
+}
+
+/* A build id says which file it is, wherever it was; without one, the place must be the same. */
+static uint64_t hash_file(const struct build_id *id, uint64_t mount, struct text path) {
+    return id->size ? hash_bytes(id->bytes, id->size)
+                    : hash_mix(mount, hash_bytes(path.data, path.length));
+}
+
+static uint64_t hash_map(int32_t pid) {
+    return hash_mix((uint32_t)pid, CARRIER_PERF_MAP);
+}
+
+/* ---- taking note of entries ---- */
+
+static void add_file(struct carried *carried, struct text key, uint32_t number) {
+    struct file_key file;
+    if (!file_key_read(key, &file))
+        return;
+    if (text_equal(file.path, TEXT("[vdso]")))
+        carried->vdso = number;
+    index_add(&carried->index, hash_file(&file.build_id, file.mount, file.path), number);
+}
+
+static void add_fact(struct carried *carried, const struct carrier_entry *entry) {
+    struct buffer bytes = {0};
+    if (text_equal(entry->key, TEXT("mount-namespace")) && entry->stored == 8 &&
+        carrier_read(carried->data, entry, &bytes))
+        carried->mount = load_u64(bytes.items);
+    buffer_release(&bytes);
+}
+
+static void add_entry(void *context, const struct carrier_entry *entry) {
+    struct carried *carried = context;
+    if (entry->kind == CARRIER_FACT)
+        add_fact(carried, entry);
+    if (entry->kind != CARRIER_PERF_MAP && entry->kind != CARRIER_FILE)
+        return;
+    vector_push(&carried->entries, *entry);
+    uint32_t number = (uint32_t)carried->entries.count;
+    if (entry->kind == CARRIER_FILE)
+        add_file(carried, entry->key, number);
+    else if (entry->key.length == PERF_MAP_KEY)
+        index_add(&carried->index, hash_map((int32_t)load_u32(entry->key.data)), number);
+}
+
+struct carried *carried_new(struct perfdata *data) {
+    struct carried *carried = memory_zero(1, sizeof *carried);
+    carried->data = data;
+    carrier_each(data, add_entry, carried);
+    return carried;
+}
+
+void carried_free(struct carried *carried) {
+    if (!carried)
+        return;
+    vector_release(&carried->entries);
+    index_release(&carried->index);
+    free(carried);
+}
+
+uint64_t carried_mount(const struct carried *carried) {
+    return carried ? carried->mount : 0;
+}
+
+/* ---- asking ---- */
+
+static bool is_file(const struct carrier_entry *entry, const struct object_identity *identity) {
+    struct file_key file;
+    if (entry->kind != CARRIER_FILE || !file_key_read(entry->key, &file))
+        return false;
+    if (identity->build_id.size)
+        return file.build_id.size == identity->build_id.size &&
+               memcmp(file.build_id.bytes, identity->build_id.bytes, file.build_id.size) == 0;
+    return !file.build_id.size && file.mount == identity->mount &&
+           text_equal(file.path, identity->path);
+}
+
+static bool is_map(const struct carrier_entry *entry, const struct object_identity *identity) {
+    return entry->kind == CARRIER_PERF_MAP && (int32_t)load_u32(entry->key.data) == identity->pid;
+}
+
+/* Of several the last: a perf map that was kept later has more in it. */
+static uint32_t find(const struct carried *carried, const struct object_identity *identity) {
+    bool map = identity->kind == OBJECT_PERFMAP;
+    uint64_t hash = map ? hash_map(identity->pid)
+                        : hash_file(&identity->build_id, identity->mount, identity->path);
+    uint32_t number, found = 0;
+    for (struct probe p = index_probe(&carried->index, hash);
+         (number = index_next(&carried->index, &p));) {
+        const struct carrier_entry *entry = &carried->entries.items[number - 1];
+        if ((map ? is_map(entry, identity) : is_file(entry, identity)) && number > found)
+            found = number;
+    }
+    return found;
+}
+
+static bool read_bytes(void *context, uint32_t number, struct buffer *bytes) {
+    struct carried *carried = context;
+    return carrier_read(carried->data, &carried->entries.items[number - 1], bytes);
+}
+
+void carried_offer(struct carried *carried, struct objects *objects, uint32_t object) {
+    const struct object_identity *identity = objects_get(objects, object);
+    bool may_be = identity->kind == OBJECT_PERFMAP || identity->kind == OBJECT_FILE ||
+                  identity->kind == OBJECT_VDSO;
+    uint32_t number = carried && may_be ? find(carried, identity) : 0;
+    if (number)
+        objects_set_kept(objects, object, read_bytes, carried, number);
+}
+
+struct build_id carried_vdso(const struct carried *carried) {
+    struct file_key file = {0};
+    if (carried && carried->vdso)
+        file_key_read(carried->entries.items[carried->vdso - 1].key, &file);
+    return file.build_id;
+}
