@@ -137,6 +137,12 @@ static bool set_method(void *command, const char *value, struct error *error) {
     return choose(value, names, COUNT_OF(names), &r->recording.method, error);
 }
 
+static bool set_keep(void *command, const char *value, struct error *error) {
+    struct recording_request *r = command;
+    static const char *const names[] = {"default", "none"};
+    return choose(value, names, COUNT_OF(names), &r->recording.keep, error);
+}
+
 const struct option options_sampling[] = {
     {"event", 'e', OPTION_CALL, CALL(add_event_names), "EVENT",
      "what to sample, as perf names it; several with commas or again; cycles by default, cpu-clock "
@@ -155,6 +161,9 @@ const struct option options_sampling[] = {
      "refused"},
     {"no-inherit", 'i', OPTION_FLAG, HERE(recording.no_inherit), NULL,
      "not the children of the target"},
+    {"keep", 0, OPTION_CALL, CALL(set_keep), "WHAT",
+     "default keeps with the recording what may be gone later: perf maps, deleted programs, those "
+     "of containers, up to 64 MB; none keeps nothing"},
     {0},
 };
 

@@ -99,7 +99,8 @@ static bool build_id_of(struct recording *r, uint32_t i, struct text path, struc
         *id = r->sink.ids.items[i - 1];
         return true;
     }
-    return path.data[0] == '/' && object_file_build_id(path.data, id);
+    return path.data[0] == '/' && !keeper_kept_unnamed(r->sink.keeper, path) &&
+           object_file_build_id(path.data, id);
 }
 
 bool write_build_ids(struct recording *r, struct error *error) {

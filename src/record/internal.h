@@ -56,6 +56,7 @@ struct ring {
 /* Records on their way to the file; also what is learned from them. */
 struct sink {
     struct perfdata_writer *writer;
+    struct keeper *keeper; /* NULL: nothing is kept */
     struct buffer early;  /* records from before there is a writer */
     size_t kernel_size;    /* of them, the first: what is true whoever the target is */
     struct record_result *result;
@@ -190,11 +191,31 @@ struct task {
 };
 bool synthesize_comm(struct sink *sink, pid_t pid, pid_t tid, bool exec, struct error *error);
 bool synthesize_task(struct sink *sink, uint32_t type, struct task task, struct error *error); /* FORK, EXIT */
+bool synthesize_namespaces(struct sink *sink, pid_t pid, struct error *error); /* if it has a mount namespace of its own */
 bool synthesize_mapping(struct sink *sink, pid_t pid, const char *line, struct error *error); /* of /proc/PID/maps */
 bool synthesize_threads(struct sink *sink, pid_t pid, struct error *error); /* all but its mappings */
 bool synthesize_kernel(struct sink *sink, struct error *error);
 bool synthesize_process(struct sink *sink, pid_t pid, struct error *error); /* vanished ones are skipped */
 bool synthesize_all(struct sink *sink, struct error *error);
+
+/* keep.c: what will be gone when the recording is read, kept with it. NULL keeps nothing. */
+struct keeper *keeper_new(struct sink *sink);
+void keeper_free(struct keeper *keeper);
+/* Takes note of a record, whole as it is in the file. Costs no system call. */
+void keeper_saw(struct keeper *keeper, const uint8_t *record, const struct perf_event_header *header);
+/* Between two rounds: opens what was mapped since, writes what is final. */
+bool keeper_turn(struct keeper *keeper, struct error *error);
+bool keeper_finish(struct keeper *keeper, struct error *error);
+/* Whether the file that was mapped from this path was kept, and its mapping told no build id: what is there now is another file. */
+bool keeper_kept_unnamed(const struct keeper *keeper, struct text path);
+/* keep_files.c: the mount namespace of a process; 0: it is gone, or not ours to see. */
+uint64_t mount_of(pid_t pid);
+/* keep_files.c: opens what a process has mapped there, by way of the mapping or, where that is not permitted, of its path as the process sees
+   it; only regular files. -1: it can't be had. */
+int open_mapped(pid_t pid, uint64_t start, uint64_t end, const char *path);
+bool descriptor_build_id(int descriptor, struct build_id *id); /* of an open file */
+/* container.c: the name or id of the container that has this cgroup is appended; false: it has none. */
+bool container_of_cgroup(struct text path, struct buffer *container);
 
 /* sink.c */
 bool sink_records(struct sink *sink, const uint8_t *records, size_t size, struct error *error);

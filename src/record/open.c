@@ -148,9 +148,18 @@ static void set_attr(struct recording *r, struct wanted *wanted, bool first) {
         options->call_graph == CALL_GRAPH_DWARF; /* perf reads unwind tables through them */
     attr->build_id = 1;
     attr->ksymbol = attr->bpf_event = !attr->exclude_kernel;
+    attr->namespaces = options->keep != KEEP_NONE;
 }
 
 /* ---- fallbacks ---- */
+
+/* Only who may see all of the system is told of them. */
+static bool give_up_namespaces(struct recording *r) {
+    struct perf_event_attr *first = &r->events.items[0].attr;
+    bool asked = first->namespaces;
+    first->namespaces = 0;
+    return asked;
+}
 
 /* One step back for all events; false when there is none left. */
 static bool give_up_flag(struct recording *r) {
@@ -160,6 +169,8 @@ static bool give_up_flag(struct recording *r) {
         first->build_id = 0; /* they are read from the files instead */
         return true;
     }
+    if (give_up_namespaces(r))
+        return true;
     if (first->ksymbol) {
         first->ksymbol = first->bpf_event = 0;
         notes_add(&r->result->notes, &note_old_kernel, 1, 0, "names of BPF programs");
@@ -259,7 +270,7 @@ static bool fall_back(struct recording *r, int why) {
         return give_up_hardware(r);
     case EACCES:
     case EPERM:
-        return give_up_kernel(r);
+        return give_up_namespaces(r) || give_up_kernel(r);
     case EMFILE:
         return raise_file_limit();
     default:

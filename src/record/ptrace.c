@@ -263,7 +263,7 @@ static void end_round(struct sampler *s) {
     for (size_t i = 0; i < s->tracees.all.count; i++)
         if (s->tracees.all.items[i]->process->touched)
             maps_refresh(s, s->tracees.all.items[i]->process);
-    if (!sink_round(&s->r->sink, s->error))
+    if (!keeper_turn(s->r->sink.keeper, s->error) || !sink_round(&s->r->sink, s->error))
         sampler_fail(s);
     context_progress(s->r->options->context, "recording; samples:", s->r->result->samples, 0);
 }

@@ -21,6 +21,9 @@ enum record_method { METHOD_AUTO, METHOD_PERF, METHOD_PTRACE };
 /* How waits are recorded: each switch as an event with its stack, or summed up in the kernel by a BPF program. */
 enum record_off_cpu { OFF_CPU_NOT, OFF_CPU_AUTO, OFF_CPU_PERF, OFF_CPU_BPF };
 
+/* What is kept with the recording because it may be gone when it is read (docs/carrier.md). */
+enum record_keep { KEEP_DEFAULT, KEEP_NONE };
+
 struct record_options {
     const struct context *context; /* or NULL; cancelling it ends the recording */
     /* the target: one of these */
@@ -50,6 +53,7 @@ struct record_options {
     bool wakers; /* with off_cpu: who ends the waits */
     uint64_t least_wait, most_wait; /* nanoseconds; only BPF leaves the others out; 0: no limit */
     enum record_method method;
+    enum record_keep keep;
     /* how long */
     uint64_t duration; /* nanoseconds from when it begins; 0: until the target ends or Ctrl-C */
     uint64_t delay;    /* nanoseconds before it begins */

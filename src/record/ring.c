@@ -31,7 +31,7 @@ static bool drain_all(struct recording *r, struct error *error) {
 }
 
 bool recording_drain(struct recording *r, struct error *error) {
-    return drain_all(r, error) && sink_round(&r->sink, error);
+    return drain_all(r, error) && keeper_turn(r->sink.keeper, error) && sink_round(&r->sink, error);
 }
 
 void recording_drain_names(struct recording *r) {

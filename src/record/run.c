@@ -291,7 +291,7 @@ static void end_child(struct recording *r) {
 }
 
 static bool finish(struct recording *r, struct error *error) {
-    if (!write_build_ids(r, error) || !write_sample_time(r, error) ||
+    if (!keeper_finish(r->sink.keeper, error) || !write_build_ids(r, error) || !write_sample_time(r, error) ||
         !perfdata_finish(r->sink.writer, error))
         return false;
     r->result->bytes = perfdata_writer_size(r->sink.writer);
@@ -442,6 +442,8 @@ bool record_run(const struct record_options *options, struct record_result *resu
     recording_find_children(&r);
     r.sink.result = result;
     r.sink.paths = strings_new();
+    if (options->keep != KEEP_NONE)
+        r.sink.keeper = keeper_new(&r.sink);
     bool fine = record(&r, error);
     if (!fine && !result->samples)
         notes_release(&result->notes); /* how it would have been recorded is of no interest */

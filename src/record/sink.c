@@ -23,6 +23,7 @@ bool sink_introduce(struct sink *sink, pid_t pid, struct error *error) {
 }
 
 void sink_release(struct sink *sink) {
+    keeper_free(sink->keeper);
     index_release(&sink->processes);
     buffer_release(&sink->early);
     perfdata_writer_free(sink->writer);
@@ -78,6 +79,7 @@ static void look_at(struct sink *sink, const uint8_t *record,
                     const struct perf_event_header *header) {
     if (sink->knows_processes)
         learn_from(sink, record, header);
+    keeper_saw(sink->keeper, record, header);
     switch (header->type) {
     case PERF_RECORD_SAMPLE:
         sink->result->samples++;
@@ -103,7 +105,7 @@ static void look_at(struct sink *sink, const uint8_t *record,
 /* `record` may stand in two parts, of which the first ends inside it. */
 static void look_at_split(struct sink *sink, const uint8_t *first, size_t first_size,
                           const uint8_t *second, size_t second_size) {
-    uint8_t copy[256];
+    uint8_t copy[4400]; /* a mapping with the longest path */
     struct perf_event_header header;
     size_t total = first_size + second_size;
     for (size_t at = 0; at + sizeof header <= total; at += header.size) {
@@ -126,7 +128,7 @@ static void look_at_split(struct sink *sink, const uint8_t *first, size_t first_
             size_t tail = more < sizeof copy - head ? more : sizeof copy - head;
             memcpy(copy, first + at, head);
             memcpy(copy + head, second, tail);
-            if (header.type != PERF_RECORD_MMAP2 || header.size <= sizeof copy)
+            if (header.type == PERF_RECORD_SAMPLE || header.size <= sizeof copy)
                 look_at(sink, copy, &header);
         }
     }

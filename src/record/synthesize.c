@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -40,6 +41,33 @@ static bool finish_record(struct sink *sink, struct buffer *buffer, int32_t pid,
     return sink_records(sink, (const uint8_t *)buffer->items, buffer->count, error);
 }
 
+/* ---- namespaces ---- */
+
+/* In the kernel's order. */
+static const char *const namespaces[] = {"net", "uts", "ipc", "pid", "user", "mnt", "cgroup"};
+
+bool synthesize_namespaces(struct sink *sink, pid_t pid, struct error *error) {
+    uint64_t mount = mount_of(pid);
+    if (!mount || mount == mount_of(getpid()))
+        return true;
+    struct buffer record = {0};
+    begin_record(&record, PERF_RECORD_NAMESPACES, 0);
+    buffer_put_u32(&record, (uint32_t)pid);
+    buffer_put_u32(&record, (uint32_t)pid);
+    buffer_put_u64(&record, COUNT_OF(namespaces));
+    for (size_t i = 0; i < COUNT_OF(namespaces); i++) {
+        char path[64];
+        struct stat status = {0};
+        snprintf(path, sizeof path, "/proc/%d/ns/%s", pid, namespaces[i]);
+        stat(path, &status);
+        buffer_put_u64(&record, status.st_dev);
+        buffer_put_u64(&record, status.st_ino);
+    }
+    bool fine = finish_record(sink, &record, pid, pid, error);
+    buffer_release(&record);
+    return fine;
+}
+
 /* ---- processes ---- */
 
 bool synthesize_comm(struct sink *sink, pid_t pid, pid_t tid, bool exec, struct error *error) {
@@ -57,6 +85,22 @@ bool synthesize_comm(struct sink *sink, pid_t pid, pid_t tid, bool exec, struct 
     return fine;
 }
 
+/* Whether a process's path is ours as well, so that its build id can be read at the end: it has no mount namespace of its own, and
+   its file has not been replaced. */
+static bool is_found_here(pid_t pid, const char *path) {
+    uint64_t mount = path[0] == '/' ? mount_of(pid) : 0;
+    return !mount || (mount == mount_of(getpid()) && !text_ends(text_of(path), TEXT(" (deleted)")));
+}
+
+static bool mapped_build_id(pid_t pid, uint64_t start, uint64_t end, const char *path,
+                            struct build_id *id) {
+    int descriptor = open_mapped(pid, start, end, path);
+    bool found = descriptor >= 0 && descriptor_build_id(descriptor, id);
+    if (descriptor >= 0)
+        close(descriptor);
+    return found;
+}
+
 /* A line of /proc/PID/maps: "start-end prot offset major:minor inode   path". Data only where stacks are unwound later, as the kernel does: perf
    reads unwind tables through it and knows by it what is no code. */
 bool synthesize_mapping(struct sink *sink, pid_t pid, const char *line, struct error *error) {
@@ -70,18 +114,26 @@ bool synthesize_mapping(struct sink *sink, pid_t pid, const char *line, struct e
         return true;
     bool executable = protection[2] == 'x';
     const char *path = line[at] ? line + at : "//anon";
+    struct build_id id = {0};
+    bool has_id = !is_found_here(pid, path) && mapped_build_id(pid, start, end, path, &id);
     struct buffer record = {0};
     begin_record(&record, PERF_RECORD_MMAP2,
-                 PERF_RECORD_MISC_USER | (executable ? 0 : PERF_RECORD_MISC_MMAP_DATA));
+                 PERF_RECORD_MISC_USER | (executable ? 0 : PERF_RECORD_MISC_MMAP_DATA) |
+                     (has_id ? PERF_RECORD_MISC_MMAP_BUILD_ID : 0));
     buffer_put_u32(&record, (uint32_t)pid);
     buffer_put_u32(&record, (uint32_t)pid);
     buffer_put_u64(&record, start);
     buffer_put_u64(&record, end - start);
     buffer_put_u64(&record, offset);
-    buffer_put_u32(&record, major_number);
-    buffer_put_u32(&record, minor_number);
-    buffer_put_u64(&record, inode);
-    buffer_put_u64(&record, 0);
+    if (has_id) {
+        buffer_put_u32(&record, id.size);
+        add(&record, id.bytes, sizeof id.bytes);
+    } else {
+        buffer_put_u32(&record, major_number);
+        buffer_put_u32(&record, minor_number);
+        buffer_put_u64(&record, inode);
+        buffer_put_u64(&record, 0);
+    }
     buffer_put_u32(&record, (protection[0] == 'r' ? 1u : 0) | (protection[1] == 'w' ? 2u : 0) |
                                 (executable ? 4u : 0));
     buffer_put_u32(&record, protection[3] == 's' ? 1 : 2);
@@ -127,7 +179,8 @@ bool synthesize_task(struct sink *sink, uint32_t type, struct task task, struct 
 /* Threads are told by a fork from their process's first, as the kernel would have. */
 bool synthesize_threads(struct sink *sink, pid_t pid, struct error *error) {
     DIR *directory = tasks_open(pid, NULL);
-    bool fine = !directory || synthesize_comm(sink, pid, pid, false, error);
+    bool fine = !directory || (synthesize_namespaces(sink, pid, error) &&
+                               synthesize_comm(sink, pid, pid, false, error));
     for (struct dirent *entry; fine && directory && (entry = readdir(directory));) {
         pid_t tid = atoi(entry->d_name);
         if (tid > 0 && tid != pid)
@@ -152,7 +205,7 @@ bool synthesize_all(struct sink *sink, struct error *error) {
     for (struct dirent *entry; fine && (entry = readdir(directory));) {
         pid_t pid = atoi(entry->d_name);
         if (pid > 0)
-            fine = synthesize_process(sink, pid, error);
+            fine = synthesize_process(sink, pid, error) && keeper_turn(sink->keeper, error);
     }
     closedir(directory);
     return fine;

@@ -1,0 +1,94 @@
+/*
+ * Private to the room: the keeper's parts. keep.c decides what is kept, keep_files.c opens it.
+ */
+#ifndef WICK_RECORD_KEEP_H
+#define WICK_RECORD_KEEP_H
+
+#include "record/internal.h"
+
+enum {
+    KEEP_MOST = 64 << 20,    /* bytes in the recording, as stored */
+    READ_MOST = 256 << 20,   /* bytes of one file, before it is packed */
+    WISHES_MOST = 1 << 16,   /* between two turns; what comes then goes without */
+    FILES_MOST = 512,        /* descriptors held for files that may be replaced */
+    MOUNTS_MOST = 64,        /* mount namespaces held open */
+};
+
+struct kept_process {
+    pid_t pid; /* 0: ended, and written */
+    pid_t inner_pid; /* what it is called in its own pid namespace; 0: not known */
+    uid_t user;
+    uint64_t mount; /* its mount namespace, 0: not known */
+    uint32_t cgroup; /* string; 0: not known */
+    int map; /* its perf map, -1: not opened */
+    unsigned looks; /* for its map */
+    bool looked;
+    bool has_user;
+    bool has_code; /* of its own making */
+    bool has_ended;
+};
+
+struct kept_file {
+    int descriptor; /* -1: done */
+    uint64_t mount;
+    uint64_t device, inode;
+    struct build_id id; /* as its mapping tells */
+    uint32_t path;
+    bool is_kept;
+    bool is_needed; /* nobody will find it outside */
+};
+
+/* A mount namespace that is not ours. Both descriptors together keep all that is mounted there as it is. */
+struct kept_mount {
+    uint64_t inode;
+    int space;
+    int root;
+};
+
+struct wish {
+    enum { WISH_PROCESS, WISH_FORK, WISH_EXIT, WISH_MOUNT, WISH_MAP, WISH_FILE } kind;
+    pid_t pid, parent;
+    uint64_t time;
+    uint64_t start, end; /* of a mapping; WISH_MOUNT: start is the namespace */
+    uint64_t inode; /* of a mapping that tells no build id */
+    uint32_t path;
+    struct build_id id;
+};
+
+struct keeper {
+    struct sink *sink;
+    bool begun;
+    uint64_t left; /* bytes that may still be kept */
+    uint64_t own_mount;
+    VECTOR(struct wish) wishes;
+    VECTOR(struct kept_process) processes;
+    struct index by_pid; /* of them: numbers are places + 1 */
+    size_t ended;        /* places without a process */
+    VECTOR(struct kept_file) files;
+    struct index by_file; /* of them, and of those that need not be kept: numbers of `decided` */
+    VECTOR(struct file_identity {
+        uint64_t mount;
+        uint32_t path;
+        struct build_id id;
+    }) decided;
+    VECTOR(struct kept_mount) mounts;
+    size_t held, held_most; /* descriptors of files */
+    struct strings *paths, *cgroups;
+    struct buffer bytes;
+};
+
+/* keep_files.c: how many descriptors may be held for files. */
+size_t files_allowed(void);
+/* Fills in whose it is, and its own idea of its pid. */
+void process_owner(struct kept_process *process);
+/* Opens its perf map, if there is one that belongs to its user or to root. */
+void map_open(struct keeper *k, struct kept_process *process);
+/* Opens a file that was mapped, once, if it may be gone when the recording is read. */
+void file_want(struct keeper *k, const struct kept_process *process, const struct wish *wish);
+/* Whether another file is at its path by now, or none. */
+bool file_was_replaced(const struct keeper *k, const struct kept_file *file);
+/* Whether what was opened has the build id that was mapped. */
+bool file_is_that(const struct kept_file *file);
+void files_release(struct keeper *k);
+
+#endif

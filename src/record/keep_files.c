@@ -1,0 +1,277 @@
+/*
+ * Opening what another process has mapped, or wrote about itself: through /proc/PID/map_files, which is the very file even if it has no
+ * name any more (root only), else by its path in the process's own mount namespace. Such a namespace may be a hostile one: a path is resolved
+ * as if its root were ours, no link of the last part is followed, and only regular files count.
+ */
+#include "record/keep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int regular(int descriptor) {
+    struct stat status;
+    if (descriptor >= 0 && (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))) {
+        close(descriptor);
+        return -1;
+    }
+    return descriptor;
+}
+
+enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
+
+static int open_outside(const char *path, int flags) {
+    return regular(open(path, OPEN_FLAGS | flags));
+}
+
+static int open_inside(int root, const char *path, int flags) {
+    struct open_how how = {.flags = (uint64_t)(OPEN_FLAGS | flags),
+                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    return root < 0 ? -1 : regular((int)syscall(SYS_openat2, root, path, &how, sizeof how));
+}
+
+/* The very file that is mapped there, whatever became of its name. */
+static int open_map_file(pid_t pid, uint64_t start, uint64_t end) {
+    char path[100];
+    snprintf(path, sizeof path, "/proc/%d/map_files/%llx-%llx", pid, (unsigned long long)start,
+             (unsigned long long)end);
+    return open_outside(path, 0);
+}
+
+int open_mapped(pid_t pid, uint64_t start, uint64_t end, const char *path) {
+    char root_path[64];
+    int descriptor = open_map_file(pid, start, end);
+    if (descriptor >= 0)
+        return descriptor;
+    snprintf(root_path, sizeof root_path, "/proc/%d/root", pid);
+    int root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    descriptor = open_inside(root, path, 0);
+    if (root >= 0)
+        close(root);
+    return descriptor;
+}
+
+bool descriptor_build_id(int descriptor, struct build_id *id) {
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    return object_file_build_id(path, id);
+}
+
+/* ---- processes ---- */
+
+uint64_t mount_of(pid_t pid) {
+    char path[64];
+    struct stat status;
+    snprintf(path, sizeof path, "/proc/%d/ns/mnt", pid);
+    return stat(path, &status) == 0 ? status.st_ino : 0;
+}
+
+void process_owner(struct kept_process *process) {
+    char path[64], line[400];
+    unsigned user;
+    snprintf(path, sizeof path, "/proc/%d/status", process->pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "Uid: %*u %u", &user) == 1) {
+            process->user = user;
+            process->has_user = true;
+        }
+        const char *last = strrchr(line, '\t');
+        if (strncmp(line, "NSpid:", 6) == 0 && last)
+            process->inner_pid = atoi(last + 1);
+    }
+    if (file)
+        fclose(file);
+}
+
+/* ---- mount namespaces ---- */
+
+/* The oldest makes room: its processes are the most likely to have ended. */
+static void mount_drop_first(struct keeper *k) {
+    close(k->mounts.items[0].space);
+    close(k->mounts.items[0].root);
+    memmove(k->mounts.items, k->mounts.items + 1, --k->mounts.count * sizeof *k->mounts.items);
+}
+
+static int mount_root(struct keeper *k, pid_t pid, uint64_t inode) {
+    for (size_t i = 0; i < k->mounts.count; i++)
+        if (k->mounts.items[i].inode == inode)
+            return k->mounts.items[i].root;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/ns/mnt", pid);
+    struct kept_mount mount = {.inode = inode, .space = open(path, O_RDONLY | O_CLOEXEC)};
+    snprintf(path, sizeof path, "/proc/%d/root", pid);
+    mount.root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct stat status;
+    bool fine = mount.space >= 0 && mount.root >= 0 && fstat(mount.space, &status) == 0 &&
+                status.st_ino == inode;
+    if (fine) {
+        if (k->mounts.count == MOUNTS_MOST)
+            mount_drop_first(k);
+        vector_push(&k->mounts, mount);
+        return mount.root;
+    }
+    if (mount.space >= 0)
+        close(mount.space);
+    if (mount.root >= 0)
+        close(mount.root);
+    return -1;
+}
+
+static bool is_foreign(const struct keeper *k, uint64_t mount) {
+    return mount && k->own_mount && mount != k->own_mount;
+}
+
+/* ---- perf maps ---- */
+
+/* Anybody may put a file into /tmp: it must be the process's user's, or root's. */
+static bool is_believed(const struct kept_process *process, int descriptor) {
+    struct stat status;
+    uid_t user = process->has_user ? process->user : geteuid();
+    return fstat(descriptor, &status) == 0 && (status.st_uid == user || status.st_uid == 0);
+}
+
+void map_open(struct keeper *k, struct kept_process *process) {
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/perf-%d.map",
+             process->inner_pid ? process->inner_pid : process->pid);
+    int descriptor =
+        is_foreign(k, process->mount)
+            ? open_inside(mount_root(k, process->pid, process->mount), path, O_NOFOLLOW)
+            : open_outside(path, O_NOFOLLOW);
+    if (descriptor >= 0 && !is_believed(process, descriptor)) {
+        close(descriptor);
+        descriptor = -1;
+    }
+    process->map = descriptor;
+}
+
+/* ---- files ---- */
+
+size_t files_allowed(void) {
+    struct rlimit limit;
+    size_t share = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur / 8 : 0;
+    return share < FILES_MOST ? share : FILES_MOST;
+}
+
+static struct text without_deleted(struct text path, bool *deleted) {
+    static const struct text suffix = TEXT(" (deleted)");
+    *deleted = text_ends(path, suffix);
+    return *deleted ? text_upto(path, path.length - suffix.length) : path;
+}
+
+/* One mapping of each file is enough. */
+static bool decided_before(struct keeper *k, const struct file_identity *wanted) {
+    uint64_t hash = hash_mix(hash_mix(wanted->mount, wanted->path),
+                             hash_bytes(wanted->id.bytes, wanted->id.size));
+    uint32_t number;
+    for (struct probe p = index_probe(&k->by_file, hash); (number = index_next(&k->by_file, &p));) {
+        const struct file_identity *known = &k->decided.items[number - 1];
+        if (known->mount == wanted->mount && known->path == wanted->path &&
+            memcmp(&known->id, &wanted->id, sizeof known->id) == 0)
+            return true;
+    }
+    vector_push(&k->decided, *wanted);
+    index_add(&k->by_file, hash, (uint32_t)k->decided.count);
+    return false;
+}
+
+static bool same_id(const struct build_id *a, const struct build_id *b) {
+    return a->size && a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+}
+
+/* Whether a path means the same file to us. */
+static bool is_found_outside(const char *path, const struct build_id *id) {
+    struct build_id there;
+    return id->size && object_file_build_id(path, &there) && same_id(&there, id);
+}
+
+static bool is_mapped_file(int descriptor, const struct wish *wish) {
+    struct build_id there;
+    struct stat status;
+    if (wish->id.size)
+        return descriptor_build_id(descriptor, &there) && same_id(&there, &wish->id);
+    return fstat(descriptor, &status) == 0 && status.st_ino == wish->inode;
+}
+
+/* By its path, unless that is another file's by now, or nobody will find it there later. */
+static int open_file(struct keeper *k, const struct kept_process *process, const struct wish *wish,
+                     const char *path, bool needed) {
+    int by_path = -1, mapped = -1;
+    if (is_foreign(k, process->mount))
+        by_path = open_inside(mount_root(k, process->pid, process->mount), path, 0);
+    else
+        by_path = open_outside(path, 0);
+    if (needed || by_path < 0 || !is_mapped_file(by_path, wish))
+        mapped = open_map_file(wish->pid, wish->start, wish->end);
+    if (mapped >= 0 && by_path >= 0)
+        close(by_path);
+    return mapped >= 0 ? mapped : by_path;
+}
+
+void file_want(struct keeper *k, const struct kept_process *process, const struct wish *wish) {
+    struct file_identity identity = {.path = wish->path, .id = wish->id};
+    bool foreign = is_foreign(k, process->mount), deleted;
+    if (foreign)
+        identity.mount = process->mount;
+    if (decided_before(k, &identity))
+        return;
+    struct text shown = without_deleted(strings_get(k->paths, wish->path), &deleted);
+    char *path = memory_copy(shown.data, shown.length);
+    bool needed = (foreign || deleted) && !is_found_outside(path, &wish->id);
+    int descriptor = -1;
+    bool room =
+        k->held < (needed ? 2 * k->held_most : k->held_most); /* what is needed comes first */
+    if (room && (needed || (!foreign && !deleted)))
+        descriptor = open_file(k, process, wish, path, needed);
+    struct stat status;
+    if (descriptor >= 0 && fstat(descriptor, &status) == 0) {
+        struct kept_file file = {.descriptor = descriptor,
+                                 .mount = identity.mount,
+                                 .device = status.st_dev,
+                                 .inode = status.st_ino,
+                                 .id = wish->id,
+                                 .path = wish->path,
+                                 .is_needed = needed};
+        vector_push(&k->files, file);
+        k->held++;
+    }
+    free(path);
+}
+
+bool file_was_replaced(const struct keeper *k, const struct kept_file *file) {
+    struct text shown = strings_get(k->paths, file->path);
+    char *path = memory_copy(shown.data, shown.length);
+    struct stat status;
+    bool same =
+        stat(path, &status) == 0 && status.st_dev == file->device && status.st_ino == file->inode;
+    bool replaced = !same && !is_found_outside(path, &file->id);
+    free(path);
+    return replaced;
+}
+
+bool file_is_that(const struct kept_file *file) {
+    struct build_id there;
+    return !file->id.size ||
+           (descriptor_build_id(file->descriptor, &there) && same_id(&there, &file->id));
+}
+
+void files_release(struct keeper *k) {
+    for (size_t i = 0; i < k->files.count; i++)
+        if (k->files.items[i].descriptor >= 0)
+            close(k->files.items[i].descriptor);
+    for (size_t i = 0; i < k->mounts.count; i++) {
+        close(k->mounts.items[i].space);
+        close(k->mounts.items[i].root);
+    }
+    vector_release(&k->files);
+    vector_release(&k->decided);
+    vector_release(&k->mounts);
+    index_release(&k->by_file);
+}
