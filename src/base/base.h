@@ -475,8 +475,6 @@ void file_watch(bool *changed);
 void file_close(struct file *file);
 /* The beginning of a small file, such as those of /proc and /sys, without the line's end. False: it can't be read. */
 bool file_read_small(const char *path, char *text, size_t size);
-/* Whether files of this user may be believed and written to: our own, root's, and under sudo those of its caller, who could be root anyway. */
-bool user_is_trusted(uint32_t user);
 /* A new file in $TMPDIR or /tmp that has no name any more: gone when the descriptor is closed. -1: *error says why. */
 int file_temporary(struct error *error);
 
@@ -500,24 +498,54 @@ static inline struct text file_text(const struct file *file) {
 
 /* ---- files published ---------------------------------------------------------------------- */
 
+/* Whether files of this user may be believed and written to: our own, root's, and under sudo those of its caller, who could be root anyway. */
+bool user_is_trusted(uint32_t user);
+/* Whether only such users can rename and replace what is in an open directory: it is theirs, and others may not write to it, or it is sticky.
+   Else *why says what is wrong. */
+bool directory_is_safe(int directory, const char **why);
+/* Create a file or directory that was not there, called `beginning` and six letters. Its descriptor, or -1; *name is free()d by the caller. */
+int create_unique(int directory, const char *beginning, int mode, bool is_directory, char **name);
+
 /*
- * A buffered writer. To a path: written to a temporary beside it, and out_commit() renames it into place after every
- * write and close succeeded; out_discard() removes it. To "-": standard output. A reader that closes early
- * (EPIPE) is no error: later writes do nothing, out_closed() says so.
+ * A file that takes its name when it is whole. Until then it is a temporary beside it. The directory is opened once, and a link that has the
+ * name is replaced, not followed: what another user does to the path meanwhile does no harm. A device or a pipe is written to as
+ * it is. A recording is private (0600), and whoever is killed leaves NAME.unfinished-XXXXXX; another output has the mode that open() gives.
+ */
+enum publish_kind { PUBLISH_OUTPUT, PUBLISH_RECORDING };
+struct publish {
+    char *path;       /* as given, for messages */
+    const char *name; /* its last part */
+    int directory;
+    int descriptor;
+    char *temporary; /* its name while it is being written; NULL: it is a device or a pipe */
+    struct temporary *registered;
+};
+/* Whether publish_open() would do, for what is known before anything is written: before hours of reading. */
+bool publish_check(const char *path, struct error *error);
+/* `path` is relative to `directory`, or to the working directory with AT_FDCWD. */
+bool publish_open(struct publish *p, int directory, const char *path, enum publish_kind kind, struct error *error);
+/* The end, one of: take the name; remove it; leave it under the temporary's name, which is returned as a path (free() it). */
+bool publish_commit(struct publish *p, struct error *error);
+void publish_discard(struct publish *p);
+char *publish_leave(struct publish *p);
+bool publish_would_replace(const struct publish *p); /* something has the name now */
+
+/*
+ * A buffered writer. To a path: published by out_commit() after every write and close succeeded; out_discard() removes it. To "-": standard
+ * output. A reader that closes early (EPIPE) is no error: later writes do nothing, out_closed() says so.
  */
 struct out {
     struct buffer pending;
-    char *path;      /* NULL for standard output */
-    char *temporary; /* the name while it is being written */
+    struct publish file; /* its path is NULL for standard output */
     int descriptor;
     int failed; /* errno of the first write that failed */
     bool closed;
     struct spool *spool; /* where it goes instead, if set */
     bool guarded; /* it is a terminal and what is written may hold anything: control characters but LF and TAB are shown as `?` */
 };
-/* Whether `path` may be opened so, for what is known before anything is written: before hours of reading. */
-bool out_check(const char *path, struct error *error);
+bool out_check(const char *path, struct error *error); /* as publish_check(); "-" is fine */
 bool out_open(struct out *out, const char *path, struct error *error);
+bool out_open_at(struct out *out, int directory, const char *path, struct error *error); /* a file, also if it is called "-" */
 /* Into a spool, which stays the caller's: out_commit() leaves it open. */
 void out_open_spool(struct out *out, struct spool *spool);
 void out_write(struct out *out, const void *data, size_t size);

@@ -313,13 +313,6 @@ bool file_read_small(const char *path, char *text, size_t size) {
     return true;
 }
 
-bool user_is_trusted(uint32_t user) {
-    uint64_t caller;
-    const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
-    return user == geteuid() || user == 0 ||
-           (sudo && text_to_u64(text_of(sudo), &caller) && caller == user);
-}
-
 void file_close(struct file *file) {
     guard_leave(file->guard);
     if (file->size && file->data)

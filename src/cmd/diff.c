@@ -103,7 +103,7 @@ static bool write_table(struct diff_command *c, const struct flame *flame, const
         categories_new(c->categories_path, &c->p.request.context, error);
     bool fine = categories && out_open(&out, path, error);
     if (fine) {
-        out.guarded = c->table.format != REPORT_TEXT && !out.path && isatty(STDOUT_FILENO);
+        out.guarded = c->table.format != REPORT_TEXT && !out.file.path && isatty(STDOUT_FILENO);
         struct report *report = report_of_flame(flame, categories, c->by);
         report_write(&out, report, &c->table);
         report_free(report);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cmd/profile_files.h"
 #include "cmd/recording.h"
@@ -85,7 +86,7 @@ static void *load_watch(void *command) {
     return NULL;
 }
 
-static bool load_warm_up(struct profile_command *c, const char *log, struct error *error) {
+static bool load_warm_up(struct profile_command *c, int log, struct error *error) {
     if (!load_wait(&c->load, c->warmup > 0 ? (uint64_t)(c->warmup * 1e9) : 0))
         return !interrupted ||
                error_set(error, ERROR_INTERRUPTED, "interrupted before the recording began");
@@ -98,15 +99,18 @@ static bool load_warm_up(struct profile_command *c, const char *log, struct erro
 }
 
 /* A target that wick launches is there only when the recording begins, so its warm-up is a delay. */
-static bool load_begin(struct profile_command *c, const char *log, struct error *error) {
+static bool load_begin(struct profile_command *c, struct run *run, struct error *error) {
     if (!c->load_line)
         return true;
-    if (!load_start(&c->load, c->load_line, log, error))
-        return false;
-    if (!c->r.recording.command)
-        return load_warm_up(c, log, error);
-    c->r.recording.delay += (uint64_t)(c->warmup * 1e9);
-    return true;
+    bool launches = c->r.recording.command != NULL;
+    int log = run_create(run, "load.log", error);
+    bool fine = log >= 0 && load_start(&c->load, c->load_line, log, error) &&
+                (launches || load_warm_up(c, log, error));
+    if (log >= 0)
+        close(log);
+    if (fine && launches)
+        c->r.recording.delay += (uint64_t)(c->warmup * 1e9);
+    return fine;
 }
 
 static bool record_beside_load(struct profile_command *c, struct record_result *result,
@@ -236,31 +240,37 @@ static int end_run(const struct profile_command *c, struct run *run) {
     return status;
 }
 
+static bool record_into(struct profile_command *c, struct run *run, struct record_result *result,
+                        struct error *error) {
+    struct record_options *recording = &c->r.recording;
+    bool capture = c->capture && recording->command;
+    int log = capture ? run_create(run, "target.log", error) : -1;
+    bool fine = (log >= 0 || !capture) && load_begin(c, run, error);
+    recording->output = "profile.data";
+    recording->output_directory = run->directory + 1;
+    recording->target_output = log + 1;
+    fine = fine && record_beside_load(c, result, error);
+    load_end(&c->load);
+    if (log >= 0)
+        close(log);
+    if (fine)
+        run_wrote(run, recording->output);
+    return fine;
+}
+
 static bool make_run(struct profile_command *c, struct run *run, struct record_result *result,
                      struct error *error) {
-    char *data = run_path(run, "profile.data"), *log = run_path(run, "target.log");
-    char *load_log = run_path(run, "load.log");
-    c->r.recording.output = data;
-    c->r.recording.target_output = c->capture && c->r.recording.command ? log : NULL;
-    bool fine = load_begin(c, load_log, error) && record_beside_load(c, result, error);
-    load_end(&c->load);
-    if (fine) {
-        c->target_status = recording_target_status(&c->r.recording, result);
-        interrupted = 0; /* Ctrl-C ended the recording; what was recorded is still to be written */
-        run_wrote(run, "profile.data");
-        if (c->r.recording.target_output)
-            run_wrote(run, "target.log");
-        if (c->load_line)
-            run_wrote(run, "load.log");
-        fine = profile_write_files(&c->r.request, run, data, c->chosen->views,
-                                   view_count(c->chosen), error) &&
-               !interrupted;
-        if (interrupted)
-            error_set(error, ERROR_INTERRUPTED, "interrupted; nothing was published");
-    }
+    if (!record_into(c, run, result, error))
+        return false;
+    c->target_status = recording_target_status(&c->r.recording, result);
+    interrupted = 0; /* Ctrl-C ended the recording; what was recorded is still to be written */
+    char *data = run_reading_path(run, c->r.recording.output);
+    bool fine = profile_write_files(&c->r.request, run, data, c->chosen->views,
+                                    view_count(c->chosen), error) &&
+                !interrupted;
+    if (interrupted)
+        error_set(error, ERROR_INTERRUPTED, "interrupted; nothing was published");
     free(data);
-    free(log);
-    free(load_log);
     return fine;
 }
 

@@ -33,10 +33,7 @@ const struct view_names view_wall = {
 };
 
 static bool artifact_open(struct artifact *a, const char *file, struct out *out) {
-    char *path = run_path(a->run, file);
-    bool fine = out_open(out, path, a->error);
-    free(path);
-    return fine;
+    return out_open_at(out, a->run->directory, file, a->error);
 }
 
 static bool artifact_close(struct artifact *a, const char *file, struct out *out) {

@@ -67,7 +67,8 @@ static int run(void *command, int argc, char **argv) {
                 (double)result.bytes / (large ? 1e6 : 1e3));
     if (!fine && result.samples && strcmp(recording->output, "-") != 0)
         fprintf(stderr, "wick: what was recorded before that, %llu sample%s, is in %s\n",
-                (unsigned long long)result.samples, plural, recording->output);
+                (unsigned long long)result.samples, plural,
+                result.left ? result.left : recording->output);
     print_notes(request, &result.notes);
     record_result_release(&result);
     return status;

@@ -105,7 +105,7 @@ struct recording {
     pid_t child; /* launched, or 0 */
     int child_go; /* a byte here lets it exec; -1 */
     int child_failed; /* it writes errno here if it can't; -1 */
-    int output;
+    struct publish file; /* its path is NULL where there is none, or it is a stream */
 };
 
 /* open.c: events on every thread and CPU of the target, with all fallbacks; then their buffers. */

@@ -13,14 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void child_redirect(const char *path) {
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (descriptor >= 0) {
-        dup2(descriptor, STDOUT_FILENO);
-        dup2(descriptor, STDERR_FILENO);
-    }
-}
-
 static void child_main(const struct record_options *options, int go, int failed) {
     char byte;
     ssize_t got;
@@ -32,9 +24,10 @@ static void child_main(const struct record_options *options, int go, int failed)
         _exit(0); /* the parent gave up */
     signal(SIGPIPE, SIG_DFL);
     signal(SIGINT, SIG_DFL);
-    if (options->target_output)
-        child_redirect(options->target_output);
-    else if (strcmp(options->output, "-") == 0)
+    if (options->target_output) {
+        dup2(options->target_output - 1, STDOUT_FILENO);
+        dup2(options->target_output - 1, STDERR_FILENO);
+    } else if (strcmp(options->output, "-") == 0)
         dup2(STDERR_FILENO, STDOUT_FILENO); /* ours carries the recording */
     execvp(options->command[0], options->command);
     int why = errno;

@@ -59,10 +59,11 @@ struct record_options {
     uint64_t delay;    /* nanoseconds before it begins */
     /* the output */
     const char *output;   /* "-": a stream on standard output */
+    int output_directory; /* a descriptor, + 1, that it is relative to; 0: to the working directory */
     int compress_level;   /* 0: none */
     uint32_t buffer_size; /* bytes a CPU; 0: chosen */
     char *const *arguments; /* wick's own, for the file's header, NULL-terminated; NULL: none */
-    const char *target_output; /* a file for the target's standard output and error; NULL: they are ours */
+    int target_output; /* a descriptor, + 1, for the target's standard output and error; 0: they are ours */
 };
 
 struct record_result {
@@ -75,6 +76,7 @@ struct record_result {
     int target_status; /* as waitpid() gives it; -1: none was launched */
     bool target_ended; /* by wick, when the time was up: what it ended with is not its failure */
     const char *method;  /* "perf", "ptrace" or "bpf" */
+    char *left; /* the path of what was recorded before it failed, where another recording has the output's name; else NULL */
     char *events;        /* what was recorded, as recorded: "cpu-clock:u" */
     struct notes notes;  /* fallbacks, losses */
 };

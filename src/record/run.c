@@ -114,12 +114,12 @@ void recording_shape_records(struct recording *r) {
 }
 
 static bool open_output(struct recording *r, struct error *error) {
-    bool stream = strcmp(r->options->output, "-") == 0;
-    r->output = stream ? STDOUT_FILENO
-                       : open(r->options->output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (r->output < 0)
-        return error_errno(error, r->options->output);
-    if (stream && isatty(r->output))
+    const struct record_options *asked = r->options;
+    bool stream = strcmp(asked->output, "-") == 0;
+    int relative_to = asked->output_directory ? asked->output_directory - 1 : AT_FDCWD;
+    if (!stream && !publish_open(&r->file, relative_to, asked->output, PUBLISH_RECORDING, error))
+        return false;
+    if (stream && isatty(STDOUT_FILENO))
         return error_set(error, ERROR_USAGE,
                          "a recording on a terminal is of no use: -o FILE, or a pipe");
     struct perfdata_writer_event *events = memory_zero(r->events.count, sizeof *events);
@@ -129,9 +129,9 @@ static bool open_output(struct recording *r, struct error *error) {
                                                    wanted->ids.count};
     }
     struct perfdata_writer_options options = {.stream = stream,
-                                              .compress_level = r->options->compress_level};
-    r->sink.writer = perfdata_writer_new(r->output, r->options->output, events, r->events.count,
-                                         &options, error);
+                                              .compress_level = asked->compress_level};
+    r->sink.writer = perfdata_writer_new(stream ? STDOUT_FILENO : r->file.descriptor, asked->output,
+                                         events, r->events.count, &options, error);
     free(events);
     if (r->sink.writer)
         perfdata_reserve(r->sink.writer, RESERVE);
@@ -295,9 +295,22 @@ static bool finish(struct recording *r, struct error *error) {
         !perfdata_finish(r->sink.writer, error))
         return false;
     r->result->bytes = perfdata_writer_size(r->sink.writer);
-    if (r->output != STDOUT_FILENO && fsync(r->output) != 0 && errno != EINVAL)
+    if (r->file.path && fsync(r->file.descriptor) != 0 && errno != EINVAL)
         return error_errno(error, r->options->output);
     return true;
+}
+
+/* A recording that failed takes no other's place: what there is of it is left beside it. One without a sample is of no use. */
+static bool publish_recording(struct recording *r, bool fine, struct error *error) {
+    if (!r->file.path)
+        return fine;
+    if (!fine && !r->result->samples)
+        publish_discard(&r->file);
+    else if (!fine && publish_would_replace(&r->file))
+        r->result->left = publish_leave(&r->file);
+    else
+        return publish_commit(&r->file, fine ? error : NULL) && fine;
+    return fine;
 }
 
 static void describe(struct recording *r) {
@@ -393,9 +406,9 @@ static bool record(struct recording *r, struct error *error) {
     end_child(r);
     setpriority(PRIO_PROCESS, 0, priority);
     r->result->ended_ns = now_ns(CLOCK_REALTIME);
-    if (!r->sink.writer)
-        return false;
-    return finish(r, fine ? error : NULL) && fine;
+    if (r->sink.writer)
+        fine = finish(r, fine ? error : NULL) && fine;
+    return publish_recording(r, fine && r->sink.writer, error);
 }
 
 void recording_drop_events(struct recording *r) {
@@ -419,8 +432,6 @@ static void recording_release(struct recording *r) {
     index_release(&r->seen);
     index_release(&r->around);
     sink_release(&r->sink);
-    if (r->output > STDOUT_FILENO)
-        close(r->output);
     if (r->group >= 0)
         close(r->group);
     if (r->child_failed >= 0)
@@ -430,12 +441,8 @@ static void recording_release(struct recording *r) {
 bool record_run(const struct record_options *options, struct record_result *result,
                 struct error *error) {
     *result = (struct record_result){.target_status = -1};
-    struct recording r = {.own = *options,
-                          .result = result,
-                          .child_go = -1,
-                          .child_failed = -1,
-                          .output = -1,
-                          .group = -1};
+    struct recording r = {
+        .own = *options, .result = result, .child_go = -1, .child_failed = -1, .group = -1};
     r.options = &r.own;
     for (size_t i = 0; i < options->pid_count; i++)
         vector_push(&r.targets, options->pids[i]);
@@ -455,5 +462,6 @@ bool record_run(const struct record_options *options, struct record_result *resu
 
 void record_result_release(struct record_result *result) {
     free(result->events);
+    free(result->left);
     notes_release(&result->notes);
 }

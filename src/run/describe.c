@@ -221,14 +221,12 @@ static void json_beside(struct buffer *json, const struct run *run) {
 
 bool run_write_text(const struct run *run, const char *file, struct text text,
                     struct error *error) {
-    char *path = run_path(run, file);
     struct out out;
-    bool fine = out_open(&out, path, error);
+    bool fine = out_open_at(&out, run->directory, file, error);
     if (fine) {
         out_text(&out, text);
         fine = out_commit(&out, error);
     }
-    free(path);
     return fine;
 }
 

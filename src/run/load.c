@@ -72,9 +72,8 @@ static void keeper_end_all(pid_t command, int told) {
 }
 
 /* Its output goes to the log, if there is one; its input is empty, for the terminal is wick's. */
-static void command_main(const char *line, const char *log, const sigset_t *before) {
-    int empty = open("/dev/null", O_RDONLY),
-        output = log ? open(log, O_WRONLY | O_CREAT | O_TRUNC, 0666) : -1;
+static void command_main(const char *line, int log, const sigset_t *before) {
+    int empty = open("/dev/null", O_RDONLY);
     signal(SIGINT, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
@@ -82,15 +81,15 @@ static void command_main(const char *line, const char *log, const sigset_t *befo
     sigprocmask(SIG_SETMASK, before, NULL);
     if (empty >= 0)
         dup2(empty, STDIN_FILENO);
-    if (output >= 0) {
-        dup2(output, STDOUT_FILENO);
-        dup2(output, STDERR_FILENO);
+    if (log >= 0) {
+        dup2(log, STDOUT_FILENO);
+        dup2(log, STDERR_FILENO);
     }
     execl("/bin/sh", "sh", "-c", line, (char *)NULL);
     _exit(127);
 }
 
-static void keeper_main(const char *line, const char *log, int wick_lives, int told) {
+static void keeper_main(const char *line, int log, int wick_lives, int told) {
     sigset_t child, before;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
@@ -126,7 +125,7 @@ static bool open_pipes(int lives[2], int told[2], struct error *error) {
     return error_errno(error, "--load");
 }
 
-bool load_start(struct load *load, const char *line, const char *log, struct error *error) {
+bool load_start(struct load *load, const char *line, int log, struct error *error) {
     int lives[2], told[2];
     *load = (struct load){.line = line, .lives = -1, .told = -1, .status = -1};
     if (!open_pipes(lives, told, error))

@@ -1,6 +1,9 @@
 /*
  * The directory of a run. It is made under a name that hides, locked as long as its maker lives, and takes its own name in one step: by
  * rename, or by exchange with what had the name before. What a killed wick left is swept by the next.
+ *
+ * Whoever runs this may be root, in a directory of somebody else's. So both directories are opened once and everything happens relative to
+ * them, no link is followed, and a directory in which others could exchange what is there is refused.
  */
 #include "run/run.h"
 
@@ -30,16 +33,15 @@ static char *printed(const char *format, ...) {
     return text;
 }
 
-/* ---- beginning ---- */
+/* ---- directories ---- */
 
 /* A directory itself, not what a link of that name leads to: -1 if it is none. */
-static int open_directory(const char *path) {
-    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+static int open_directory(int base, const char *name) {
+    return openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Runs hold files and nothing deeper. `descriptor` is what `path` was when it was looked at: whoever may write beside it can have put a link
-   to another directory in its place since. Closes it. */
-static void remove_opened(int descriptor, const char *path) {
+/* Runs hold files and nothing deeper. `descriptor` is what `name` was when it was looked at; closes it. */
+static void remove_opened(int base, int descriptor, const char *name) {
     DIR *directory = descriptor < 0 ? NULL : fdopendir(descriptor);
     if (!directory) {
         if (descriptor >= 0)
@@ -49,39 +51,12 @@ static void remove_opened(int descriptor, const char *path) {
     for (struct dirent *entry; (entry = readdir(directory));)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             unlinkat(dirfd(directory), entry->d_name, 0);
-    rmdir(path);
+    unlinkat(base, name, AT_REMOVEDIR);
     closedir(directory); /* and with it the lock */
 }
 
-static void remove_directory(const char *path) {
-    remove_opened(open_directory(path), path);
-}
-
-/* A name is one part of a path, and does not hide. */
-static bool name_is_good(const char *name) {
-    return *name && *name != '.' && !strchr(name, '/') && strlen(name) < 200;
-}
-
-static bool is_there(const char *base, const char *name) {
-    char *path = printed("%s/%s", base, name);
-    bool there = access(path, F_OK) == 0;
-    free(path);
-    return there;
-}
-
-/* A second run within a second does not take the first one's place. */
-static char *name_of_now(const char *base) {
-    time_t now = time(NULL);
-    struct tm parts;
-    char text[40];
-    localtime_r(&now, &parts);
-    strftime(text, sizeof text, "%Y-%m-%d_%H%M%S", &parts);
-    char *name = memory_copy(text, strlen(text));
-    for (unsigned i = 2; is_there(base, name); i++) {
-        free(name);
-        name = printed("%s-%u", text, i);
-    }
-    return name;
+static void remove_directory(int base, const char *name) {
+    remove_opened(base, open_directory(base, name), name);
 }
 
 /* Others' are theirs to sweep, also where we could: in /tmp anybody can make one. */
@@ -90,21 +65,89 @@ static bool is_ours(int descriptor) {
     return fstat(descriptor, &status) == 0 && status.st_uid == geteuid();
 }
 
+static bool is_the_same(int descriptor, int base, const char *name) {
+    struct stat opened, named;
+    return fstat(descriptor, &opened) == 0 &&
+           fstatat(base, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_dev == opened.st_dev &&
+           named.st_ino == opened.st_ino;
+}
+
+/* A link is followed where nobody else can have put it: in a safe directory, as one of a trusted user. */
+static bool link_is_safe(const char *path) {
+    struct stat link;
+    const char *unused, *slash = strrchr(path, '/');
+    char *folder = memory_copy(slash ? path : ".", slash ? (size_t)(slash - path) + 1 : 1);
+    int parent = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool safe = parent >= 0 && directory_is_safe(parent, &unused) &&
+                fstatat(parent, slash ? slash + 1 : path, &link, AT_SYMLINK_NOFOLLOW) == 0 &&
+                S_ISLNK(link.st_mode) && user_is_trusted(link.st_uid);
+    if (parent >= 0)
+        close(parent);
+    free(folder);
+    return safe;
+}
+
+/* Open the directory of all runs, and make it if need be. It is refused where others can rename what is in it. */
+static int open_base(const char *path, struct error *error) {
+    const char *why;
+    if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+        error_errno(error, path);
+        return -1;
+    }
+    int base =
+        open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (link_is_safe(path) ? 0 : O_NOFOLLOW));
+    struct stat status;
+    if (base < 0) {
+        if (lstat(path, &status) == 0 && S_ISLNK(status.st_mode))
+            error_set(error, ERROR_INPUT,
+                      "%s: is a link that another user can have made; choose another directory "
+                      "with -o",
+                      path);
+        else
+            error_errno(error, path);
+    } else if (!directory_is_safe(base, &why)) {
+        error_set(error, ERROR_INPUT, "%s: %s; choose another directory with -o", path, why);
+        close(base);
+        base = -1;
+    }
+    return base;
+}
+
+/* ---- beginning ---- */
+
+/* A name is one part of a path, and does not hide. */
+static bool name_is_good(const char *name) {
+    return *name && *name != '.' && !strchr(name, '/') && strlen(name) < 200;
+}
+
+/* A second run within a second does not take the first one's place. */
+static char *name_of_now(int base) {
+    time_t now = time(NULL);
+    struct tm parts;
+    char text[40];
+    localtime_r(&now, &parts);
+    strftime(text, sizeof text, "%Y-%m-%d_%H%M%S", &parts);
+    char *name = memory_copy(text, strlen(text));
+    for (unsigned i = 2; faccessat(base, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0; i++) {
+        free(name);
+        name = printed("%s-%u", text, i);
+    }
+    return name;
+}
+
 /* Working directories are locked by whoever works in them, for as long as it lives: one that can be locked was left by a wick that
    was killed. */
-static void sweep(const char *base) {
-    DIR *directory = opendir(base);
+static void sweep(int base) {
+    DIR *directory = fdopendir(openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
         const char *mark = strstr(entry->d_name, WORKING);
         if (entry->d_name[0] != '.' || !mark || strlen(mark) != strlen(WORKING) + 6)
             continue;
-        char *path = printed("%s/%s", base, entry->d_name);
-        int descriptor = open_directory(path);
+        int descriptor = open_directory(base, entry->d_name);
         if (descriptor >= 0 && is_ours(descriptor) && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
-            remove_opened(descriptor, path);
+            remove_opened(base, descriptor, entry->d_name);
         else if (descriptor >= 0)
             close(descriptor);
-        free(path);
     }
     if (directory)
         closedir(directory);
@@ -113,53 +156,91 @@ static void sweep(const char *base) {
 /* Somebody who sweeps may have come between making and locking it; what was locked is then no longer what has the name. File systems
    without locks do without sweeping, too. */
 static bool lock_working(struct run *run) {
-    struct stat named, locked;
-    run->lock = open(run->working, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (run->lock < 0)
-        return false;
-    bool is_swept = flock(run->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    if (!is_swept && fstat(run->lock, &locked) == 0 && stat(run->working, &named) == 0 &&
-        named.st_dev == locked.st_dev && named.st_ino == locked.st_ino)
-        return true;
-    close(run->lock);
-    run->lock = -1;
-    errno = ENOENT;
-    return false;
+    bool is_swept = flock(run->directory, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    return !is_swept && is_ours(run->directory) &&
+           is_the_same(run->directory, run->base_directory, run->working);
+}
+
+/* It has the mode that mkdir() gives when it is published, and is private until then. */
+static void make_private(struct run *run) {
+    struct stat status;
+    run->mode = fstat(run->directory, &status) == 0 ? status.st_mode & 0777 : 0700;
+    (void)!fchmod(run->directory, 0700);
 }
 
 static bool make_working(struct run *run, struct error *error) {
+    char *beginning = printed(".%s" WORKING, run->name);
+    bool locked = false;
     do {
         free(run->working);
-        run->working = printed("%s/.%s" WORKING "XXXXXX", run->base, run->name);
-        if (mkdtemp(run->working) && lock_working(run)) {
-            mode_t mask = umask(0);
-            umask(mask);
-            (void)!chmod(run->working, 0777 & ~mask);
-            return true;
-        }
-    } while (errno == ENOENT && access(run->base, F_OK) == 0);
-    error_errno(error, run->working);
-    free(run->working);
-    run->working = NULL;
-    return false;
+        if (run->directory >= 0)
+            close(run->directory);
+        run->directory = create_unique(run->base_directory, beginning, 0777, true, &run->working);
+        locked = run->directory >= 0 && lock_working(run);
+    } while (run->directory >= 0 && !locked);
+    free(beginning);
+    if (locked)
+        make_private(run);
+    return locked || error_errno(error, run->base);
+}
+
+static bool is_empty(int descriptor) {
+    DIR *directory = fdopendir(dup(descriptor));
+    size_t count = 0;
+    while (directory && count < 3 && readdir(directory))
+        count++;
+    if (directory)
+        closedir(directory);
+    return directory && count <= 2; /* "." and ".." */
+}
+
+/* What has the name goes when the run takes it, so it has to be a run of ours, or empty. */
+static bool may_take(const struct run *run, const char *name, struct error *error) {
+    struct stat status;
+    if (fstatat(run->base_directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISDIR(status.st_mode))
+        return true; /* renaming fails where it is no directory */
+    if (!user_is_trusted(status.st_uid))
+        return error_set(error, ERROR_INPUT, "%s/%s: belongs to another user", run->base, name);
+    int directory = open_directory(run->base_directory, name);
+    bool is_run =
+        directory >= 0 && (faccessat(directory, "run.json", F_OK, 0) == 0 || is_empty(directory));
+    if (directory >= 0)
+        close(directory);
+    return is_run ||
+           error_set(error, ERROR_INPUT, "%s/%s: is there and is no run", run->base, name);
 }
 
 bool run_begin(struct run *run, const char *base, const char *name, struct error *error) {
-    run->lock = -1;
+    run->directory = -1;
+    run->base_directory = -1;
     if (name && !name_is_good(name))
         return error_set(error, ERROR_USAGE,
                          "'%s' is no name for a run: letters, digits, no '/', no '.' in front",
                          name);
-    if (mkdir(base, 0777) != 0 && errno != EEXIST)
-        return error_errno(error, base);
-    sweep(base);
+    run->base_directory = open_base(base, error);
+    if (run->base_directory < 0)
+        return false;
+    sweep(run->base_directory);
     run->base = memory_copy(base, strlen(base));
-    run->name = name ? memory_copy(name, strlen(name)) : name_of_now(base);
-    return make_working(run, error);
+    run->name = name ? memory_copy(name, strlen(name)) : name_of_now(run->base_directory);
+    return may_take(run, run->name, error) && make_working(run, error);
 }
 
-char *run_path(const struct run *run, const char *file) {
-    return printed("%s/%s", run->working, file);
+/* ---- files ---- */
+
+char *run_reading_path(const struct run *run, const char *file) {
+    return printed("/proc/self/fd/%d/%s", run->directory, file);
+}
+
+int run_create(struct run *run, const char *file, struct error *error) {
+    int descriptor =
+        openat(run->directory, file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (descriptor < 0)
+        error_errno(error, file);
+    else
+        run_wrote(run, file);
+    return descriptor;
 }
 
 void run_wrote(struct run *run, const char *file) {
@@ -182,17 +263,18 @@ bool run_shortcoming(const struct run *run, struct buffer *why) {
     return why->count != 0;
 }
 
-void run_last_line(const char *path, char *line, size_t size) {
-    struct file file;
-    *line = 0;
-    if (!file_open_raw(&file, path, NULL, NULL))
-        return;
-    struct text text = text_trim(file_text(&file));
+void run_last_line(int log, char *line, size_t size) {
+    char end[1000];
+    struct stat status;
+    off_t at = fstat(log, &status) == 0 && status.st_size > (off_t)sizeof end
+                   ? status.st_size - (off_t)sizeof end
+                   : 0;
+    ssize_t got = pread(log, end, sizeof end, at);
+    struct text text = text_trim((struct text){end, got > 0 ? (size_t)got : 0});
     size_t before = text_find_last(text, '\n');
     if (before != SIZE_MAX)
         text = text_from(text, before + 1);
-    snprintf(line, size, "%.*s", (int)(text.length < size ? text.length : size - 1), text.data);
-    file_close(&file);
+    snprintf(line, size, "%.*s", TEXT_ARGS(text));
 }
 
 /* The kind stands in run.json as we write it; whoever else wrote one is not asked. */
@@ -218,34 +300,35 @@ bool run_can_compare(const struct run *run, struct error *error) {
 
 /* ---- the end ---- */
 
-static bool sync_directory(const char *path, struct error *error) {
-    int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool fine = descriptor >= 0 && (fsync(descriptor) == 0 || errno == EINVAL);
-    if (!fine)
-        error_errno(error, path);
-    if (descriptor >= 0)
-        close(descriptor);
-    return fine;
+static bool sync_directory(int directory, const char *path, struct error *error) {
+    return fsync(directory) == 0 || errno == EINVAL || error_errno(error, path);
 }
 
 /* Takes the name; what had it before is then under the working name, and goes. */
-static bool take_name(struct run *run, char *path, struct error *error) {
-    if (!sync_directory(run->working, error))
+static bool take_name(struct run *run, const char *name, const char *path, struct error *error) {
+    int base = run->base_directory;
+    if (!is_the_same(run->directory, base, run->working))
+        return error_set(error, ERROR_INPUT, "%s: the run's directory was renamed meanwhile",
+                         run->base);
+    if (!may_take(run, name, error) || !sync_directory(run->directory, path, error))
         return false;
-    if (rename(run->working, path) == 0)
-        return sync_directory(run->base, error);
+    (void)!fchmod(run->directory, run->mode);
+    if (renameat(base, run->working, base, name) == 0)
+        return sync_directory(base, run->base, error);
     bool there = errno == ENOTEMPTY || errno == EEXIST;
-    if (there &&
-        syscall(SYS_renameat2, AT_FDCWD, run->working, AT_FDCWD, path, RENAME_EXCHANGE) == 0) {
-        remove_directory(run->working);
-        return sync_directory(run->base, error);
+    if (there && syscall(SYS_renameat2, base, run->working, base, name, RENAME_EXCHANGE) == 0) {
+        remove_directory(base, run->working);
+        return sync_directory(base, run->base, error);
     }
     return error_errno(error, path);
 }
 
 static bool end_as(struct run *run, const char *suffix, char **path, struct error *error) {
-    *path = printed("%s/%s%s", run->base, run->name, suffix);
-    if (!take_name(run, *path, error)) {
+    char *name = printed("%s%s", run->name, suffix);
+    *path = printed("%s/%s", run->base, name);
+    bool fine = take_name(run, name, *path, error);
+    free(name);
+    if (!fine) {
         free(*path);
         *path = NULL;
         return false;
@@ -264,16 +347,18 @@ bool run_reject(struct run *run, char **path, struct error *error) {
 }
 
 void run_discard(struct run *run) {
-    if (run->working)
-        remove_directory(run->working);
+    if (run->working && is_the_same(run->directory, run->base_directory, run->working))
+        remove_directory(run->base_directory, run->working);
     free(run->working);
     run->working = NULL;
 }
 
 void run_release(struct run *run) {
     run_discard(run);
-    if (run->lock > 0)
-        close(run->lock);
+    if (run->base && run->directory >= 0)
+        close(run->directory);
+    if (run->base)
+        close(run->base_directory);
     for (size_t i = 0; i < run->artifacts.count; i++)
         free(run->artifacts.items[i]);
     vector_release(&run->artifacts);

@@ -19,8 +19,9 @@
 struct run {
     char *base;    /* "wick-out" */
     char *name;
-    char *working; /* where it is being made */
-    int lock;      /* on it, as long as we live */
+    char *working; /* what it is called there while it is being made */
+    int base_directory, directory; /* both, opened; the second is locked as long as we live */
+    mode_t mode;   /* of the directory once it is published */
     const char *kind; /* "cpu", "faults", … */
     const char *folded; /* the stacks that it is about: what an earlier run is compared by */
     const struct record_options *recording;
@@ -41,10 +42,13 @@ struct run {
     VECTOR(char *) artifacts;  /* names of the files that are there */
 };
 
-/* Makes base and the working directory. `name` NULL: the time. False: *error says why, and nothing is left. */
+/* Makes base and the working directory. `name` NULL: the time. False: *error says why, and no working directory is left. */
 bool run_begin(struct run *run, const char *base, const char *name, struct error *error);
-/* The path of a file in the working directory; free() it. run_wrote() then lists it as an artifact. */
-char *run_path(const struct run *run, const char *file);
+/* A path to read a file of the run by while it is being made, whatever becomes of the directory's name; free() it. */
+char *run_reading_path(const struct run *run, const char *file);
+/* Creates a file that is not there, for somebody to write to, and lists it as an artifact. -1: *error says why. */
+int run_create(struct run *run, const char *file, struct error *error);
+/* Lists a file that was written, relative to run->directory, as an artifact. */
 void run_wrote(struct run *run, const char *file);
 
 /* True if there are enough samples for conclusions, or the user takes what there is. */
@@ -54,7 +58,7 @@ bool run_shortcoming(const struct run *run, struct buffer *why);
 /* Whether run->compared is a run of the same kind, with stacks to compare with. Before anything is recorded. */
 bool run_can_compare(const struct run *run, struct error *error);
 /* The last line of a log that is not empty, for messages. */
-void run_last_line(const char *path, char *line, size_t size);
+void run_last_line(int log, char *line, size_t size);
 /* run.json and report.txt. After everything else was written. */
 bool run_describe(struct run *run, struct error *error);
 
@@ -75,8 +79,8 @@ struct load {
     int status;     /* as waitpid() gives it; -1: it has not ended */
     bool by_itself; /* it ended before it was made to */
 };
-/* Its output goes to the file `log`, unless that is NULL. */
-bool load_start(struct load *load, const char *line, const char *log, struct error *error);
+/* Its output goes to the descriptor `log`, unless that is -1. */
+bool load_start(struct load *load, const char *line, int log, struct error *error);
 /* Waits so long for it to end; true if it has. A signal ends the waiting, too. */
 bool load_wait(struct load *load, uint64_t nanoseconds);
 /* Ends it, if it has not ended, and waits until it is gone. */

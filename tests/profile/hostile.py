@@ -1,7 +1,9 @@
 """What a stranger has prepared where wick is called: repositories that want to run programs, directories and links that lead elsewhere."""
 import os
 import shutil
+import stat
 import subprocess
+import tempfile
 
 from common import WICK, WORK, run_json, say
 
@@ -123,6 +125,104 @@ def nothing_is_started():
             os.unlink(mark)
 
 
+# ---- directories ----
+
+def profile_here(folder, *words):
+    return subprocess.run([WICK, "profile", "-q", "-g", "none", "--name", "x", "--allow-partial", *words], cwd=folder, capture_output=True, text=True,
+                          errors="replace", timeout=60)
+
+
+def refused(case, folder, why):
+    """Nothing is recorded, and nothing is in the directory or in what a link leads to."""
+    before = sorted(os.listdir(folder + "/wick-out")), sorted(os.listdir(folder))
+    done = profile_here(folder, "--", "touch", "ran")
+    said = done.returncode == 1 and f"wick: wick-out: {why}" in done.stderr and done.stderr.count("\n") == 1
+    after = sorted(os.listdir(folder + "/wick-out")), sorted(os.listdir(folder))
+    say(said and before == after, f"directories/{case} is refused", f"{done.returncode}: {done.stderr} {before} {after}")
+
+
+def directories_of_others():
+    folder = tempfile.mkdtemp(prefix="wick-hostile.")
+    base = folder + "/wick-out"
+    try:
+        os.mkdir(base)
+        os.chmod(base, 0o777)
+        refused("one that anybody may write to", folder, "other users can write to it")
+        os.chmod(base, 0o1777)
+        say(profile_here(folder, "--", "true").returncode == 0, "directories/one that is sticky is fine")
+        shutil.rmtree(base)
+        os.symlink("elsewhere", base)
+        os.mkdir(folder + "/elsewhere")
+        say(profile_here(folder, "--", "true").returncode == 0 and os.listdir(folder + "/elsewhere") == ["x"], "directories/a link of one's own is followed")
+        shutil.rmtree(folder + "/elsewhere/x")
+        os.chmod(folder, 0o777)
+        refused("a link that anybody can have made", folder, "is a link")
+        if os.geteuid() != 0:
+            return print("skip directories/of other users: only root can make them", flush=True)
+        os.unlink(base)
+        os.mkdir(base)
+        os.chown(base, OTHER, OTHER)
+        refused("another user's", folder, "belongs to another user")
+        os.chown(base, 0, OTHER)
+        os.chmod(base, 0o775)
+        refused("one that another group may write to", folder, "other users can write to it")
+    finally:
+        shutil.rmtree(folder)
+
+
+ATTACK = """
+working=$(cd wick-out && ls -d .x.wick-*)
+mv wick-out aside
+mkdir wick-out
+ln -s {secret} "wick-out/$working"
+echo moved
+"""
+
+
+def renamed_meanwhile():
+    """The directory's owner renames root's while it records, and puts a link in its place."""
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        return print("skip directories/renamed meanwhile: takes root and setpriv", flush=True)
+    folder, secret = tempfile.mkdtemp(prefix="wick-hostile."), tempfile.mkdtemp(prefix="wick-secret.")
+    try:
+        os.chown(folder, OTHER, OTHER)
+        os.chmod(folder, 0o755)
+        names = ["stacks.folded", "flamegraph.svg", "profile.csv", "report.txt", "run.json", "load.log", "target.log"]
+        for name in names:
+            write(os.path.join(secret, name), "secret", 0o600)
+        subprocess.run([WICK, "record", "-q", "-g", "none", "-F", "9999", "-o", secret + "/profile.data", "--", "ls", "-lR", "/usr/lib"], stdout=subprocess.DEVNULL)
+        done = profile_here(folder, "--capture", "--load", "echo", "--", "setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups", "sh", "-c",
+                            ATTACK.format(secret=secret))
+        content = {name: open(os.path.join(secret, name), encoding="utf-8", errors="replace").read() for name in names}
+        kept = sorted(os.listdir(secret)) == sorted(names + ["profile.data"]) and set(content.values()) == {"secret"}
+        say(kept and os.path.islink(os.path.join(folder, "wick-out", os.listdir(folder + "/wick-out")[0])), "directories/renamed meanwhile: nothing is written elsewhere",
+            f"{done.returncode}: {done.stdout} {done.stderr} {sorted(os.listdir(secret))} {content}")
+        left = os.path.join(folder, "aside")
+        say(os.stat(left).st_uid == 0 and all(not entry.startswith(".x.wick") for entry in os.listdir(left)),
+            "directories/renamed meanwhile: nothing is left half", str(os.listdir(left)))
+    finally:
+        shutil.rmtree(folder)
+        shutil.rmtree(secret)
+
+
+def recordings():
+    """A link at the output's name, and a recording that others could read."""
+    folder = tempfile.mkdtemp(prefix="wick-hostile.")
+    try:
+        write(folder + "/victim", "secret", 0o600)
+        os.symlink("victim", folder + "/perf.data")
+        done = subprocess.run([WICK, "record", "-q", "-g", "none", "--", "true"], cwd=folder, capture_output=True, text=True)
+        with open(folder + "/victim", "rb") as file:
+            kept = file.read() == b"secret"
+        say(done.returncode == 0 and kept and not os.path.islink(folder + "/perf.data"), "recordings/a link is not followed", f"{done.returncode}: {done.stderr}")
+        os.chmod(folder + "/perf.data", 0o644)
+        subprocess.run([WICK, "record", "-q", "-g", "none", "--", "true"], cwd=folder, capture_output=True)
+        mode = stat.S_IMODE(os.stat(folder + "/perf.data").st_mode)
+        say(mode == 0o600, "recordings/private whatever was there before", oct(mode))
+    finally:
+        shutil.rmtree(folder)
+
+
 def all_parts():
-    for part in (git_is_read, git_is_not_believed, nothing_is_started):
+    for part in (git_is_read, git_is_not_believed, nothing_is_started, directories_of_others, renamed_meanwhile, recordings):
         part()

@@ -1,4 +1,5 @@
 """What the tests of recordings share: running wick, asking perf and wick what is in a file."""
+import glob
 import os
 import re
 import shutil
@@ -72,12 +73,16 @@ def record_some(name, *words, command=("./restless", "steady", "200")):
     return done
 
 
+def unfinished(path):
+    """The recordings under way that are to have this name, or were until somebody killed the recorder."""
+    return glob.glob(glob.escape(os.path.join(WORK, path)) + ".unfinished-*")
+
+
 def wait_for_bytes(path, size, process=None):
     """Until a recording has so many bytes: however long the machine takes, but not for ever."""
     end = time.monotonic() + 60
-    path = os.path.join(WORK, path)
     while time.monotonic() < end and (process is None or process.poll() is None):
-        if os.path.exists(path) and os.path.getsize(path) >= size:
+        if any(os.path.getsize(part) >= size for part in unfinished(path)):
             return True
         time.sleep(0.02)
     return False

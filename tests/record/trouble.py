@@ -5,7 +5,7 @@ import shutil
 import signal
 import subprocess
 
-from common import PERF_ENV, WICK, WORK, folded, lost_of, samples_of, say, skip, wick
+from common import PERF_ENV, WICK, WORK, folded, lost_of, samples_of, say, skip, unfinished, wick
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../programs")
 
@@ -67,15 +67,19 @@ def command_lines():
 
 
 def nothing_is_replaced():
-    """A program that can't be started has no recording to put in another's place."""
+    """A program that can't be started has no recording to put in another's place, whoever notices."""
+    with open(os.path.join(WORK, "no-interpreter"), "w", encoding="ascii") as file:
+        file.write("#!/no/such/interpreter\n")
+    os.chmod(os.path.join(WORK, "no-interpreter"), 0o755)
     for name, program, wanted in (("is nowhere", "no-such-program", "No such file"), ("has no such path", "/no/such/program", "No such file"),
-                                  ("is a folder", "/usr", "Permission denied"), ("is no program", "/etc/passwd", "Permission denied")):
+                                  ("is a folder", "/usr", "Permission denied"), ("is no program", "/etc/passwd", "Permission denied"),
+                                  ("only exec can tell", "./no-interpreter", "No such file")):
         with open(os.path.join(WORK, "kept.data"), "w", encoding="ascii") as file:
             file.write("kept")
         done = wick("record", "-o", "kept.data", "--", program)
         with open(os.path.join(WORK, "kept.data"), encoding="ascii") as file:
-            say(done.returncode == 2 and wanted in done.stderr and file.read() == "kept", f"a target that {name} replaces nothing",
-                f"{done.returncode}: {done.stderr}")
+            say(done.returncode == 2 and wanted in done.stderr and file.read() == "kept" and not unfinished("kept.data"),
+                f"a target that {name} replaces nothing", f"{done.returncode}: {done.stderr} {unfinished('kept.data')}")
 
 
 # ---- losses ----
@@ -93,13 +97,13 @@ def losses_are_said():
 
 # ---- a full disk ----
 
-def on_small_disk(size, *words):
+def on_small_disk(size, *words, first="true"):
     """Runs wick with a disk of `size` at ./small, which nobody else sees; what is left there is copied to ./kept. On one CPU: what was mapped stands in
     the buffer of the CPU where that was, and it may be another's that fills the disk."""
     folder = os.path.join(WORK, "small")
     os.makedirs(folder, exist_ok=True)
     shutil.rmtree(os.path.join(WORK, "kept"), ignore_errors=True)
-    line = f'mount -t tmpfs -o size={size} tmpfs "$0" || exit 77; "$@"; status=$?; cp -a "$0" kept; exit $status'
+    line = f'mount -t tmpfs -o size={size} tmpfs "$0" || exit 77; {first}; "$@"; status=$?; cp -a "$0" kept; exit $status'
     return subprocess.run(["unshare", "-m", "sh", "-c", line, folder, WICK, *words], cwd=WORK, capture_output=True, text=True, errors="replace", timeout=120)
 
 
@@ -119,6 +123,12 @@ def full_disk():
         if name == "perf events" and shutil.which("perf"):
             theirs = subprocess.run(["perf", "script", "-F", "ip,sym", "-i", "kept/full.data"], cwd=WORK, capture_output=True, env=PERF_ENV).stdout
             say(b"leaf_work" in theirs, "a full disk/perf reads it, too", theirs[:200])
+    done = on_small_disk("1500k", "record", "-o", "small/full.data", *load, first="echo earlier >small/full.data")
+    left = re.search(r"what was recorded before that, \d+ samples, is in (small/full.data.unfinished-\w+)$", done.stderr, re.M)
+    with open(os.path.join(WORK, "kept/full.data"), "rb") as file:
+        kept = file.read() == b"earlier\n"
+    read = wick("fold", left[1].replace("small", "kept")) if left else None
+    say(done.returncode == 1 and kept and read and "leaf_work" in read.stdout, "a full disk/an earlier recording is kept", f"{done.returncode}: {done.stderr}")
     done = on_small_disk("1500k", "profile", "-o", "small/runs", "--name", "full", *load)
     left = [name for _, folders, files in os.walk(os.path.join(WORK, "kept/runs")) for name in folders + files]
     say(done.returncode == 1 and "No space left on device" in done.stderr and not left, "a full disk, wick profile", f"{done.returncode}: {left} {done.stderr}")

@@ -147,6 +147,86 @@ static void a_file_is_published_whole_or_not(void **state) {
     assert_false(out_commit(&out, &error));
 }
 
+/* A link that has the name is replaced; what it leads to is neither written to nor replaced. */
+static void links_are_not_written_through(void **state) {
+    struct out out;
+    struct error error;
+    struct file file;
+    struct stat status;
+    char *victim = strdup(made_path("victim")), *path = strdup(made_path("link"));
+    write_whole(victim, "old", 3);
+    unlink(path);
+    assert_int_equal(symlink(victim, path), 0);
+    assert_true(out_open(&out, path, &error));
+    out_text(&out, TEXT("new"));
+    assert_true(out_commit(&out, &error));
+    assert_int_equal(lstat(path, &status), 0);
+    assert_true(S_ISREG(status.st_mode));
+    assert_true(file_open(&file, victim, NULL, &error));
+    assert_true(text_equal(file_text(&file), TEXT("old")));
+    file_close(&file);
+    unlink(path);
+    unlink(victim);
+    free(path);
+    free(victim);
+}
+
+/* In a directory that anybody may write to, a link to a device may be a stranger's: it is replaced. In one of our own it is ours. */
+static void links_to_devices_are_followed_where_nobody_else_made_them(void **state) {
+    char folder[] = "/tmp/wick-test-base.XXXXXX", path[300];
+    struct out out;
+    struct error error;
+    struct stat status;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/link", folder);
+    assert_int_equal(symlink("/dev/full", path), 0);
+    assert_true(out_open(&out, path, &error));
+    out_text(&out, TEXT("x"));
+    assert_false(out_commit(&out, &error));
+    assert_int_equal(chmod(folder, 0777), 0);
+    assert_true(out_open(&out, path, &error));
+    out_text(&out, TEXT("x"));
+    assert_true(out_commit(&out, &error));
+    assert_int_equal(lstat(path, &status), 0);
+    assert_true(S_ISREG(status.st_mode));
+    unlink(path);
+    if (geteuid() == 0) { /* sticky: by its owner */
+        assert_int_equal(chmod(folder, 01777), 0);
+        assert_int_equal(symlink("/dev/full", path), 0);
+        assert_true(out_open(&out, path, &error));
+        assert_null(out.file.temporary);
+        out_discard(&out);
+        assert_int_equal(lchown(path, 12345, 12345), 0);
+        assert_true(out_open(&out, path, &error));
+        assert_non_null(out.file.temporary);
+        out_discard(&out);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* What a recorder that is killed leaves has a name of its own, is private, and takes no other's place by itself. */
+static void recordings_are_private_and_replace_nothing_unasked(void **state) {
+    struct publish p;
+    struct error error;
+    struct stat status;
+    const char *path = made_path("recording");
+    write_whole(path, "old", 3);
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_true(publish_open(&p, AT_FDCWD, path, PUBLISH_RECORDING, &error));
+    assert_true(publish_would_replace(&p));
+    char *left = publish_leave(&p);
+    assert_non_null(strstr(left, "recording.unfinished-"));
+    assert_int_equal(unlink(left), 0);
+    free(left);
+    assert_true(publish_open(&p, AT_FDCWD, path, PUBLISH_RECORDING, &error));
+    assert_true(publish_commit(&p, &error));
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    assert_int_equal(status.st_size, 0);
+    unlink(path);
+}
+
 static void packed_files_are_read_as_they_are(void **state) {
     static const char content[] = "main;work 12\n";
     struct error error;
@@ -341,6 +421,9 @@ int main(void) {
         cmocka_unit_test(names_of_gigabytes_are_cut),
         cmocka_unit_test(notes_keep_the_first_example_in_any_order),
         cmocka_unit_test(a_file_is_published_whole_or_not),
+        cmocka_unit_test(links_are_not_written_through),
+        cmocka_unit_test(links_to_devices_are_followed_where_nobody_else_made_them),
+        cmocka_unit_test(recordings_are_private_and_replace_nothing_unasked),
         cmocka_unit_test(packed_files_are_read_as_they_are),
         cmocka_unit_test(a_file_that_shrinks_a_little_is_noticed),
         cmocka_unit_test(a_watched_file_that_shrinks_is_noticed),

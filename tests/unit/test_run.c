@@ -62,11 +62,8 @@ static struct run begun(const char *base, struct record_result *result) {
     struct run run = {.kind = "cpu", .result = result, .min_samples = 200};
     struct error error;
     assert_true(run_begin(&run, base, "r", &error));
-    char *path = run_path(&run, "file");
-    FILE *file = fopen(path, "w");
-    fprintf(file, "%d", (int)result->samples);
-    fclose(file);
-    free(path);
+    close(run_create(&run, "file", &error));
+    close(run_create(&run, "run.json", &error)); /* by which a run is known */
     return run;
 }
 
@@ -152,6 +149,55 @@ static void only_our_own_is_swept(void **state) {
     assert_int_equal(system(command), 0);
 }
 
+/* What is no run, or another user's, is not replaced; neither is a link followed. */
+static void nothing_else_is_replaced(void **state) {
+    char base[] = "/tmp/wick-test-run.XXXXXX", path[300];
+    bool is_root = geteuid() == 0;
+    struct error error;
+    assert_non_null(mkdtemp(base));
+    leave_working(base, "r", geteuid());
+    struct run run = {0};
+    assert_false(run_begin(&run, base, "r", &error));
+    assert_non_null(strstr(error.message, "is no run"));
+    run_release(&run);
+    snprintf(path, sizeof path, "%s/r", base);
+    if (is_root) {
+        run = (struct run){0};
+        assert_int_equal(chown(path, 12345, (gid_t)-1), 0);
+        assert_false(run_begin(&run, base, "r", &error));
+        assert_non_null(strstr(error.message, "another user"));
+        run_release(&run);
+    }
+    assert_true(is_there(base, "r/file"));
+    char command[300];
+    snprintf(command, sizeof command, "rm -r %s", base);
+    assert_int_equal(system(command), 0);
+}
+
+/* While a run is made its directory is renamed, and a link to another has its name: nothing is written or removed there. */
+static void a_link_in_its_place_is_not_followed(void **state) {
+    char base[] = "/tmp/wick-test-run.XXXXXX", from[300], to[300], *path = NULL;
+    struct record_result enough = {.samples = 200};
+    struct error error;
+    assert_non_null(mkdtemp(base));
+    leave_working(base, "victim", geteuid());
+    struct run run = begun(base, &enough);
+    snprintf(from, sizeof from, "%s/%s", base, run.working);
+    snprintf(to, sizeof to, "%s/aside", base);
+    assert_int_equal(rename(from, to), 0);
+    assert_int_equal(symlink("victim", from), 0);
+    assert_true(run_write_text(&run, "report.txt", TEXT("x"), &error));
+    assert_true(is_there(base, "aside/report.txt"));
+    assert_false(is_there(base, "victim/report.txt"));
+    assert_false(run_publish(&run, &path, &error));
+    assert_false(is_there(base, "r"));
+    run_release(&run);
+    assert_true(is_there(base, "victim/file"));
+    char command[300];
+    snprintf(command, sizeof command, "rm -r %s", base);
+    assert_int_equal(system(command), 0);
+}
+
 static void names_of_runs_stay_where_they_are(void **state) {
     static const char *const bad[] = {"", ".", "..", "../x", "a/b", ".hidden"};
     struct error error;
@@ -186,6 +232,8 @@ int main(void) {
         cmocka_unit_test(processes_and_threads_are_both_named),
         cmocka_unit_test(runs_take_their_name_whole),
         cmocka_unit_test(only_our_own_is_swept),
+        cmocka_unit_test(nothing_else_is_replaced),
+        cmocka_unit_test(a_link_in_its_place_is_not_followed),
         cmocka_unit_test(names_of_runs_stay_where_they_are),
         cmocka_unit_test(events_are_known_by_perfs_names),
     };

@@ -1,0 +1,260 @@
+/*
+ * Files that take their name only when they are whole, in a directory that others may write to as well.
+ *
+ * The directory is opened once, and everything happens relative to it: whoever renames a folder on the way, or puts a link in the place of the
+ * name, changes neither what is written to nor what is replaced. The temporary is created and never opened, so it is nobody else's.
+ *
+ * Temporaries are registered in a fixed table so that a signal handler can unlink them without taking a lock; more than
+ * the table holds at once would only lose that courtesy, not correctness.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+enum { TEMPORARIES = 64, ATTEMPTS = 100, RANDOM_LETTERS = 6 };
+
+/* ---- who may be trusted ---- */
+
+/* Under sudo: the number that the environment says its caller has. */
+static bool is_sudo_caller(const char *variable, uint32_t id) {
+    uint64_t caller;
+    const char *text = geteuid() == 0 ? getenv(variable) : NULL;
+    return text && text_to_u64(text_of(text), &caller) && caller == id;
+}
+
+bool user_is_trusted(uint32_t user) {
+    return user == geteuid() || user == 0 || is_sudo_caller("SUDO_UID", user);
+}
+
+static bool group_is_trusted(uint32_t group) {
+    return group == getegid() || group == 0 || is_sudo_caller("SUDO_GID", group);
+}
+
+bool directory_is_safe(int directory, const char **why) {
+    struct stat status;
+    *why = "can't be looked at";
+    if (fstat(directory, &status) != 0)
+        return false;
+    *why = "belongs to another user";
+    if (!user_is_trusted(status.st_uid))
+        return false;
+    *why = "other users can write to it";
+    return status.st_mode & S_ISVTX ||
+           !(status.st_mode & S_IWOTH ||
+             (status.st_mode & S_IWGRP && !group_is_trusted(status.st_gid)));
+}
+
+/* ---- temporaries, for signal handlers ---- */
+
+struct temporary {
+    int directory;
+    char name[];
+};
+static _Atomic(struct temporary *) temporaries[TEMPORARIES];
+
+static struct temporary *temporary_register(int directory, const char *name) {
+    size_t size = strlen(name) + 1;
+    struct temporary *temporary = memory_alloc(sizeof *temporary + size), *none = NULL;
+    temporary->directory = directory;
+    memcpy(temporary->name, name, size);
+    for (size_t i = 0; i < TEMPORARIES; i++, none = NULL)
+        if (atomic_compare_exchange_strong(&temporaries[i], &none, temporary))
+            break;
+    return temporary;
+}
+
+static void temporary_forget(struct temporary *temporary) {
+    for (size_t i = 0; temporary && i < TEMPORARIES; i++) {
+        struct temporary *expected = temporary;
+        if (atomic_compare_exchange_strong(&temporaries[i], &expected, NULL))
+            break;
+    }
+    free(temporary);
+}
+
+void out_remove_temporaries(void) {
+    for (size_t i = 0; i < TEMPORARIES; i++) {
+        struct temporary *temporary = atomic_load(&temporaries[i]);
+        if (temporary)
+            unlinkat(temporary->directory, temporary->name, 0);
+    }
+}
+
+/* ---- opening ---- */
+
+/* Open the directory of `path`, relative to `directory`; *name is what the file is called in it. */
+static int open_parent(int directory, const char *path, const char **name) {
+    const char *slash = strrchr(path, '/');
+    *name = slash ? slash + 1 : path;
+    if (!**name)
+        *name = "."; /* "folder/": which can't be replaced */
+    char *folder = memory_copy(slash ? path : ".", slash ? (size_t)(slash - path) + 1 : 1);
+    int parent = openat(directory, folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    free(folder);
+    return parent;
+}
+
+/*
+ * Whether the name is that of something that can't be replaced: a device, a pipe, a directory. There is nothing to publish then.
+ *
+ * One that another user could have put there, a link above all, is taken for a file: it would be replaced, and nothing is written to what
+ * it leads to. *flags gets what opening it safely takes.
+ */
+static bool is_special(int directory, const char *name, struct stat *status, int *flags) {
+    const char *unused;
+    if (fstatat(directory, name, status, AT_SYMLINK_NOFOLLOW) != 0 || S_ISREG(status->st_mode))
+        return false;
+    bool is_link = S_ISLNK(status->st_mode);
+    struct stat folder;
+    bool is_safe = directory_is_safe(directory, &unused) && fstat(directory, &folder) == 0 &&
+                   (!(folder.st_mode & S_ISVTX) || user_is_trusted(status->st_uid));
+    if (!is_safe && (is_link || !user_is_trusted(status->st_uid)) && !S_ISDIR(status->st_mode))
+        return false;
+    *flags = is_link ? 0 : O_NOFOLLOW;
+    return !is_link || (fstatat(directory, name, status, 0) == 0 && !S_ISREG(status->st_mode));
+}
+
+static int open_special(int directory, const char *name, const struct stat *wanted, int flags) {
+    struct stat status;
+    int descriptor = openat(directory, name, flags | O_CLOEXEC | O_NOCTTY);
+    if (descriptor < 0 || (fstat(descriptor, &status) == 0 && status.st_dev == wanted->st_dev &&
+                           status.st_ino == wanted->st_ino))
+        return descriptor;
+    close(descriptor);
+    errno = EAGAIN; /* it was another a moment ago */
+    return -1;
+}
+
+static void add_random_letters(struct buffer *name) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    uint8_t bytes[RANDOM_LETTERS] = {0};
+    (void)!getrandom(bytes, sizeof bytes, 0);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        buffer_add_char(name, letters[bytes[i] % (sizeof letters - 1)]);
+    buffer_add_char(name, 0);
+}
+
+int create_unique(int directory, const char *beginning, int mode, bool is_directory, char **name) {
+    int descriptor = -1;
+    *name = NULL;
+    for (int i = 0; i < ATTEMPTS && descriptor < 0; i++) {
+        struct buffer tried = {0};
+        buffer_add(&tried, text_of(beginning));
+        add_random_letters(&tried);
+        free(*name);
+        *name = tried.items;
+        if (!is_directory)
+            descriptor =
+                openat(directory, *name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        else if (mkdirat(directory, *name, (mode_t)mode) == 0)
+            descriptor = openat(directory, *name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (descriptor < 0 && errno != EEXIST)
+            break;
+    }
+    if (descriptor < 0) {
+        free(*name);
+        *name = NULL;
+    }
+    return descriptor;
+}
+
+static void publish_release(struct publish *p) {
+    temporary_forget(p->registered);
+    if (p->descriptor >= 0)
+        close(p->descriptor);
+    if (p->directory >= 0)
+        close(p->directory);
+    free(p->path);
+    free(p->temporary);
+    *p = (struct publish){.directory = -1, .descriptor = -1};
+}
+
+bool publish_check(const char *path, struct error *error) {
+    struct stat status;
+    const char *name;
+    int flags, directory = open_parent(AT_FDCWD, path, &name);
+    bool fine = directory >= 0;
+    if (fine && is_special(directory, name, &status, &flags)) {
+        errno = EISDIR;
+        fine = !S_ISDIR(status.st_mode);
+    } else if (fine) {
+        fine = faccessat(directory, ".", W_OK, 0) == 0;
+    }
+    if (!fine)
+        error_errno(error, path);
+    if (directory >= 0)
+        close(directory);
+    return fine;
+}
+
+bool publish_open(struct publish *p, int directory, const char *path, enum publish_kind kind,
+                  struct error *error) {
+    struct stat status;
+    struct buffer beginning = {0};
+    int flags;
+    *p = (struct publish){.path = memory_copy(path, strlen(path)), .descriptor = -1};
+    p->directory = open_parent(directory, p->path, &p->name);
+    if (p->directory >= 0 && is_special(p->directory, p->name, &status, &flags)) {
+        flags |= kind == PUBLISH_RECORDING ? O_RDWR : O_WRONLY;
+        p->descriptor = open_special(p->directory, p->name, &status, flags);
+    } else if (p->directory >= 0) {
+        buffer_printf(&beginning, "%s%s", p->name,
+                      kind == PUBLISH_RECORDING ? ".unfinished-" : ".");
+        buffer_add_char(&beginning, 0);
+        p->descriptor =
+            create_unique(p->directory, beginning.items, kind == PUBLISH_RECORDING ? 0600 : 0666,
+                          false, &p->temporary);
+        buffer_release(&beginning);
+    }
+    if (p->descriptor < 0) {
+        error_errno(error, path);
+        publish_release(p);
+        return false;
+    }
+    if (p->temporary && kind == PUBLISH_OUTPUT)
+        p->registered = temporary_register(p->directory, p->temporary);
+    return true;
+}
+
+/* ---- the end ---- */
+
+bool publish_commit(struct publish *p, struct error *error) {
+    int descriptor = p->descriptor;
+    p->descriptor = -1;
+    bool fine = close(descriptor) == 0 &&
+                (!p->temporary || renameat(p->directory, p->temporary, p->directory, p->name) == 0);
+    if (!fine) {
+        error_errno(error, p->path);
+        publish_discard(p);
+        return false;
+    }
+    publish_release(p);
+    return true;
+}
+
+void publish_discard(struct publish *p) {
+    if (p->temporary)
+        unlinkat(p->directory, p->temporary, 0);
+    publish_release(p);
+}
+
+bool publish_would_replace(const struct publish *p) {
+    struct stat status;
+    return p->temporary && fstatat(p->directory, p->name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+char *publish_leave(struct publish *p) {
+    struct buffer path = {0};
+    buffer_add(&path, (struct text){p->path, (size_t)(p->name - p->path)});
+    buffer_add(&path, text_of(p->temporary ? p->temporary : p->name));
+    buffer_add_char(&path, 0);
+    publish_release(p);
+    return path.items;
+}
