@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         struct objects_options options = {.compat_perf = compat};
         struct buffer buffer = {0};
         buffer_add(&buffer, TEXT("before"));
-        bool fine = demangle(&options, name, &buffer);
+        bool fine = demangle(&options, name, &buffer, NULL);
         if (!fine && buffer.count != 6)
             abort();
         if (buffer.count > 1 << 20)

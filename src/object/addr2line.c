@@ -84,7 +84,7 @@ bool objects_addr2line_symbol(struct objects *objects, uint32_t id, uint64_t add
         if (!best.name)
             scan(image, SHT_DYNSYM, at, &best);
     }
-    if (best.name && !demangle(&objects->options, text_of(best.name), name))
+    if (best.name && !demangle(&objects->options, text_of(best.name), name, NULL))
         buffer_add(name, text_of(best.name));
     pthread_mutex_unlock(&object->lock);
     return best.name;

@@ -27,23 +27,28 @@ static void output_add(const char *bytes, size_t size, void *context) {
 }
 
 /* Rust first: its legacy names are valid C++ names too. */
-static bool libiberty_demangle(const char *name, int flags, struct buffer *buffer) {
+static bool libiberty_demangle(const char *name, size_t length, int flags, struct buffer *buffer,
+                               bool *costly) {
     struct output output = {.buffer = buffer, .before = buffer->count};
-    if (setjmp(output.too_long) == 0) {
+    if (setjmp(output.too_long) != 0) {
+        *costly = true;
+    } else {
         if (rust_demangle_callback(name, flags | DMGL_AUTO, output_add, &output))
             return true;
         buffer->count = output.before;
-        if (cplus_demangle_v3_callback(name, flags | DMGL_AUTO, output_add, &output))
+        *costly = !demangling_cpp_is_cheap(name, length, flags);
+        if (!*costly && cplus_demangle_v3_callback(name, flags | DMGL_AUTO, output_add, &output))
             return true;
     }
     buffer->count = output.before;
     return false;
 }
 
-static bool dlang_name(const char *name, struct buffer *buffer) {
+static bool dlang_name(const char *name, size_t length, struct buffer *buffer, bool *costly) {
     if (strncmp(name, "_D", 2) != 0)
         return false;
-    char *result = dlang_demangle(name, 0);
+    *costly = !demangling_d_is_cheap(name, length);
+    char *result = *costly ? NULL : dlang_demangle(name, 0);
     if (result)
         buffer_add(buffer, text_of(result));
     free(result);
@@ -256,10 +261,10 @@ static bool java_name(const char *name, struct buffer *buffer) {
 /* ---- all of them ---- */
 
 static bool demangle_string(const struct objects_options *options, const char *name, size_t length,
-                            struct buffer *buffer) {
+                            struct buffer *buffer, bool *costly) {
     size_t before = buffer->count;
     if (options->compat_perf) {
-        if (libiberty_demangle(name, DMGL_NO_OPTS, buffer)) {
+        if (libiberty_demangle(name, length, DMGL_NO_OPTS, buffer, costly)) {
             perf_rust(buffer, before);
             return true;
         }
@@ -270,12 +275,17 @@ static bool demangle_string(const struct objects_options *options, const char *n
         return false;
     if (length > LIMITED_NAME)
         flags |= DMGL_NO_RECURSE_LIMIT;
-    return libiberty_demangle(name, flags, buffer) || dlang_name(name, buffer) ||
-           ocaml_name(name, buffer) || java_name(name, buffer);
+    return libiberty_demangle(name, length, flags, buffer, costly) ||
+           dlang_name(name, length, buffer, costly) || ocaml_name(name, buffer) ||
+           java_name(name, buffer);
 }
 
-bool demangle(const struct objects_options *options, struct text name, struct buffer *buffer) {
+bool demangle(const struct objects_options *options, struct text name, struct buffer *buffer,
+              bool *costly) {
     char stack[256];
+    bool ignored;
+    costly = costly ? costly : &ignored;
+    *costly = false;
     if (options->no_demangle || name.length == 0)
         return false;
     char *string = stack;
@@ -284,7 +294,7 @@ bool demangle(const struct objects_options *options, struct text name, struct bu
     else
         memcpy(stack, name.data, name.length);
     string[name.length] = 0;
-    bool fine = demangle_string(options, string, name.length, buffer);
+    bool fine = demangle_string(options, string, strlen(string), buffer, costly);
     if (string != stack)
         free(string);
     return fine;

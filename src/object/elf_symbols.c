@@ -213,7 +213,7 @@ void elf_symbols_load(struct symbols *symbols, const struct elf_image *image,
 static void visit_entry(const struct symbols *symbols, const struct entry *entry,
                         struct buffer *name, code_symbol_visit *visit, void *context) {
     name->count = 0;
-    symbols_print_name(symbols, entry, name);
+    symbols_print_name(symbols, entry, name, NULL);
     struct code_symbol symbol = {.name = buffer_text(name),
                                  .start = entry->start,
                                  .end = entry->end,

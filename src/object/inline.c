@@ -154,17 +154,18 @@ static void chain_fill(const struct question *q, const struct inline_entry **ent
 static void name_entry(const struct question *q, struct unit *unit, struct dwarf_handle *handle,
                        struct inline_entry *entry) {
     struct buffer name = {0};
-    bool is_linkage = false, unlocked = unit->split == SPLIT_NONE;
+    bool is_linkage = false, costly = false, unlocked = unit->split == SPLIT_NONE;
     if (entry->named)
         return;
     if (unlocked)
         pthread_mutex_unlock(&unit->lock);
-    entry_find_name(q->units, unit, handle, entry, &name, &is_linkage);
+    entry_find_name(q->units, unit, handle, entry, &name, &is_linkage, &costly);
     if (unlocked)
         pthread_mutex_lock(&unit->lock);
     if (!entry->named) {
         entry->name = arena_copy(&unit->arena, buffer_text(&name));
         entry->is_linkage = is_linkage;
+        __atomic_fetch_add(&q->units->costly_names, costly, __ATOMIC_RELAXED);
         __atomic_store_n(&entry->named, true, __ATOMIC_RELEASE);
     }
     buffer_release(&name);
@@ -269,6 +270,9 @@ void objects_inline_notes(struct objects *objects, struct notes *notes) {
     for (uint32_t id = 1; id <= objects_count(objects); id++) {
         struct object *object = objects_object(objects, id);
         struct units *units = __atomic_load_n(&object->extras[SLOT_UNITS].data, __ATOMIC_ACQUIRE);
+        if (units && units->costly_names)
+            notes_add(notes, &note_costly_names, units->costly_names, id, "%.*s",
+                      TEXT_ARGS(object->identity.path));
         if (units && units->alternate_missing)
             notes_add(notes, &note_alternate, 1, id, "%.*s", TEXT_ARGS(object->identity.path));
         if (units && units->splits_missing)

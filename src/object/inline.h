@@ -72,6 +72,7 @@ struct units {
     char *real_path;         /* where that is, without links; or NULL */
     bool has_package;        /* a .dwp is there */
     bool splits_changed;     /* atomic: a .dwo or .dwp shrank while libdw read it */
+    uint64_t costly_names;   /* atomic: left as they were, as demangling would cost too much */
     uint64_t splits_missing; /* atomic: units that were hit whose .dwo was not found */
     pthread_mutex_t pool_lock;
     pthread_cond_t pool_freed;
@@ -113,7 +114,8 @@ bool unit_dies(struct units *units, struct unit *unit, struct dwarf_handle *hand
 
 /* inline_names.c: with the unit's lock held. */
 void entry_find_name(struct units *units, struct unit *unit, struct dwarf_handle *handle,
-                     const struct inline_entry *entry, struct buffer *name, bool *is_linkage);
+                     const struct inline_entry *entry, struct buffer *name, bool *is_linkage,
+                     bool *costly);
 void entry_place(struct units *units, struct unit *unit, struct dwarf_handle *handle,
                  struct inline_entry *entry);
 /* The line of an address. */

@@ -48,13 +48,14 @@ static const char *die_name(Dwarf_Die *die, bool *is_linkage) {
 }
 
 void entry_find_name(struct units *units, struct unit *unit, struct dwarf_handle *handle,
-                     const struct inline_entry *entry, struct buffer *name, bool *is_linkage) {
+                     const struct inline_entry *entry, struct buffer *name, bool *is_linkage,
+                     bool *costly) {
     Dwarf_Die unit_die, code_die, die;
     if (!entry_die(units, unit, handle, entry, &unit_die, &code_die, &die))
         return;
     const char *raw = die_name(&die, is_linkage);
     *is_linkage |= is_unmangled(&code_die);
-    if (raw && !demangle(&units->objects->options, text_of(raw), name))
+    if (raw && !demangle(&units->objects->options, text_of(raw), name, costly))
         buffer_add(name, text_of(raw));
 }
 

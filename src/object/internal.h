@@ -102,6 +102,9 @@ struct elf_image *object_open_at(struct objects *objects, struct object *object,
 /* Opens a file of an object's, which has to have that build id, if one is given. NULL: there is none, or it is another. */
 struct elf_image *object_open(struct object *object, const char *path, const struct build_id *id);
 
+/* notes.c: names that were left as they were. */
+extern const struct note_kind note_costly_names;
+
 struct object *objects_object(const struct objects *objects, uint32_t id);
 
 /* The file with the code, and its separate debug file, found and opened at the first call; NULL when there is none. With the

@@ -173,12 +173,14 @@ static struct text resolve_name(struct symbols *symbols, uint32_t number) {
     if (known)
         return *known;
     struct buffer name = {0};
-    symbols_print_name(symbols, &symbols->entries.items[number], &name);
+    bool costly = false;
+    symbols_print_name(symbols, &symbols->entries.items[number], &name, &costly);
     pthread_mutex_lock(&symbols->lock);
     known = atomic_load_explicit(&symbols->resolved[number], memory_order_relaxed);
     if (!known) {
         struct text *made = arena_alloc(&symbols->arena, sizeof *made);
         *made = arena_copy(&symbols->arena, buffer_text(&name));
+        symbols->costly_names += costly;
         atomic_store_explicit(&symbols->resolved[number], made, memory_order_release);
         known = made;
     }

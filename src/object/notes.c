@@ -20,6 +20,10 @@ static const struct note_kind note_no_kernel = {
     "kernel-symbols-missing",
     "no list of the recorded kernel's symbols was found: give one with --kallsyms FILE"};
 
+const struct note_kind note_costly_names = {
+    "names-too-long", "# mangled name{ stands|s stand} for more than any real name does, and "
+                      "{is|are} shown as {it is|they are}"};
+
 static void note_file(const struct object *object, struct notes *notes) {
     const struct note_kind *kind = object->trouble == FILE_MISMATCH ? &note_mismatch : &note_absent;
     notes_add(notes, kind, 1, 0, "%.*s", TEXT_ARGS(object->identity.path));
@@ -48,6 +52,12 @@ static void note_object(const struct object *object, struct notes *notes) {
 }
 
 void objects_notes(struct objects *objects, struct notes *notes) {
-    for (size_t i = 1; i < objects->items.count; i++)
-        note_object(objects->items.items[i], notes);
+    for (size_t i = 1; i < objects->items.count; i++) {
+        const struct object *object = objects->items.items[i];
+        const struct symbols *symbols = atomic_load(&object->symbols);
+        note_object(object, notes);
+        if (symbols && symbols->costly_names)
+            notes_add(notes, &note_costly_names, symbols->costly_names, i, "%.*s",
+                      TEXT_ARGS(object->shown));
+    }
 }

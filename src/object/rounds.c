@@ -112,8 +112,8 @@ static bool second_name_better(const struct symbols *symbols, const struct entry
     if (surely_alike(symbols_raw_name(symbols, a), symbols_raw_name(symbols, b)))
         return false;
     struct buffer x = {0}, y = {0};
-    symbols_print_name(symbols, a, &x);
-    symbols_print_name(symbols, b, &y);
+    symbols_print_name(symbols, a, &x, NULL);
+    symbols_print_name(symbols, b, &y, NULL);
     size_t under_x = leading_underscores(buffer_text(&x)),
            under_y = leading_underscores(buffer_text(&y));
     bool better;

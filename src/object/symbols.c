@@ -61,12 +61,12 @@ static struct text without_version(struct text name) {
 }
 
 void symbols_print_name(const struct symbols *symbols, const struct entry *entry,
-                        struct buffer *buffer) {
+                        struct buffer *buffer, bool *costly) {
     struct text raw = symbols_raw_name(symbols, entry);
     if (!symbols->options->compat_perf && !symbols->options->no_demangle)
         raw = without_version(raw);
     size_t before = buffer->count;
-    if (symbols->keep_names || !demangle(symbols->options, raw, buffer))
+    if (symbols->keep_names || !demangle(symbols->options, raw, buffer, costly))
         buffer_add(buffer, raw);
     if (!(entry->flags & ENTRY_PLT))
         return;

@@ -73,6 +73,7 @@ struct symbols {
     pthread_mutex_t
         lock; /* of the arena: the object's own is held for long while debug information is unpacked */
     struct arena arena; /* of resolved names */
+    uint64_t costly_names; /* resolved ones that were left as they were; under the lock */
     struct buffer made; /* names that no file has */
 };
 
@@ -117,9 +118,9 @@ void perf_rounds_seal(struct perf_rounds *rounds); /* fills the table, releases 
 uint32_t symbols_find(const struct symbols *symbols, uint64_t address); /* or SYMBOLS_NONE */
 /* The bytes of a name as they are in the source. */
 struct text symbols_raw_name(const struct symbols *symbols, const struct entry *entry);
-/* What is shown: demangled, `@plt`. Appended to `buffer`. */
+/* What is shown: demangled, `@plt`. Appended to `buffer`. *costly, unless it is NULL: it was not demangled because that costs too much. */
 void symbols_print_name(const struct symbols *symbols, const struct entry *entry,
-                        struct buffer *buffer);
+                        struct buffer *buffer, bool *costly);
 
 /* ---- for sealing ---- */
 

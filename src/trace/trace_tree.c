@@ -37,7 +37,7 @@ static bool name_address(struct naming_state *s, uint64_t address) {
         return false;
     }
     struct text name = functions_name(s->trace->functions, function);
-    if (!demangle(&s->names, name, &s->text))
+    if (!demangle(&s->names, name, &s->text, NULL))
         buffer_add(&s->text, name);
     return true;
 }

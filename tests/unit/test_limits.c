@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "import/import.h"
+#include "object/demangle.h"
 
 /* ---- hashes ---- */
 
@@ -223,6 +224,110 @@ static void every_format_is_on_a_budget(void **state) {
     }
 }
 
+/* ---- names ---- */
+
+/* The reference to the part of a C++ name with this number. */
+static void add_reference(struct buffer *name, int number) {
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    buffer_add_char(name, 'S');
+    if (number > 36)
+        buffer_add_char(name, digits[(number - 1) / 36]);
+    if (number)
+        buffer_add_char(name, digits[(number - 1) % 36]);
+    buffer_add_char(name, '_');
+}
+
+/* Functions that return functions, each of the type before: what they stand for doubles with each. */
+static void name_of_functions(struct buffer *name, int depth) {
+    buffer_add(name, TEXT("_Z1fDp"));
+    for (int i = 0; i < depth; i++)
+        buffer_add_char(name, 'F');
+    buffer_add(name, TEXT("Pi"));
+    for (int i = 0; i < depth; i++) {
+        add_reference(name, i);
+        buffer_add_char(name, 'E');
+    }
+}
+
+/* A conversion operator to a template of a template of…: libiberty parses each twice. */
+static void name_of_conversions(struct buffer *name, int depth) {
+    buffer_add(name, TEXT("_ZN1AcvT_"));
+    for (int i = 0; i < depth; i++)
+        buffer_add(name, TEXT("IT_"));
+    buffer_add_char(name, 'i');
+    for (int i = 0; i < depth; i++)
+        buffer_add_char(name, 'E');
+    buffer_add(name, TEXT("Ev"));
+}
+
+static void name_of_packs(struct buffer *name, int depth) {
+    buffer_add(name, TEXT("_Z1fIJiiiiiiiiEEv"));
+    for (int i = 0; i < depth; i++)
+        buffer_add(name, TEXT("Dp"));
+    buffer_add(name, TEXT("T_"));
+}
+
+/* D's associative arrays, each from the one before to the one before. */
+static void name_of_arrays(struct buffer *name, int depth) {
+    buffer_add(name, TEXT("_D1fFAiHQdQf"));
+    for (int i = 1; i < depth; i++)
+        buffer_add(name, TEXT("HQgQi"));
+    buffer_add(name, TEXT("Zv"));
+}
+
+/* Rust's tuples, likewise. */
+static void name_of_tuples(struct buffer *name, int depth) {
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    size_t last = name->count + 8;
+    buffer_add(name, TEXT("_RINvC1a1fTuuE"));
+    for (int i = 0; i < depth && last < 63; i++) {
+        size_t at = name->count - 2;
+        buffer_printf(name, "TB%c_B%c_E", digits[last - 1], digits[last - 1]);
+        last = at;
+    }
+    buffer_add_char(name, 'E');
+}
+
+static void costly_names_are_left_as_they_are(void **state) {
+    static const struct {
+        void (*make)(struct buffer *name, int depth);
+        int cheap, costly;
+    } cases[] = {{name_of_functions, 10, 40},
+                 {name_of_conversions, 10, 60},
+                 {name_of_packs, 1, 12},
+                 {name_of_arrays, 10, 32}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (int compat = 0; compat < 2; compat++) {
+            struct objects_options options = {.compat_perf = compat};
+            struct buffer name = {0}, result = {0};
+            bool costly;
+            cases[i].make(&name, cases[i].cheap);
+            demangle(&options, buffer_text(&name), &result, &costly);
+            assert_false(costly);
+            name.count = result.count = 0;
+            cases[i].make(&name, cases[i].costly);
+            bool fine = demangle(&options, buffer_text(&name), &result, &costly);
+            assert_true(compat || (!fine && costly)); /* perf leaves out what is behind the name */
+            assert_true(result.count < 100);
+            buffer_release(&name);
+            buffer_release(&result);
+        }
+}
+
+static void rust_names_end(void **state) {
+    struct objects_options options = {0};
+    struct buffer name = {0}, result = {0};
+    bool costly;
+    name_of_tuples(&name, 3);
+    assert_true(demangle(&options, buffer_text(&name), &result, &costly) && !costly);
+    name.count = result.count = 0;
+    name_of_tuples(&name, 40);
+    demangle(&options, buffer_text(&name), &result, &costly);
+    assert_true(result.count < 1 << 19);
+    buffer_release(&name);
+    buffer_release(&result);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(made_up_names_do_not_flood_an_index),
@@ -234,6 +339,8 @@ int main(void) {
         cmocka_unit_test(who_finds_out_later_says_where),
         cmocka_unit_test(threads_share_a_budget),
         cmocka_unit_test(every_format_is_on_a_budget),
+        cmocka_unit_test(costly_names_are_left_as_they_are),
+        cmocka_unit_test(rust_names_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -516,7 +516,7 @@ static void links_are_refused(void **state) {
 static void check_demangled(bool compat_perf, const char *name, const char *expected) {
     struct objects_options options = {.compat_perf = compat_perf};
     struct buffer buffer = {0};
-    bool fine = demangle(&options, text_of(name), &buffer);
+    bool fine = demangle(&options, text_of(name), &buffer, NULL);
     buffer_add_char(&buffer, 0);
     if (fine != (expected != NULL) || (expected && strcmp(buffer.items, expected) != 0))
         fail_msg("%s: '%s'", name, buffer.items);
@@ -564,7 +564,7 @@ static void hostile_names(void **state) {
     for (int i = 0; i < 60; i++)
         buffer_printf(&name, "St4pairIS%c_S%c_E", i < 10 ? '0' + i : 'A' + i % 26,
                       i < 10 ? '0' + i : 'A' + i % 26);
-    demangle(&options, buffer_text(&name), &result);
+    demangle(&options, buffer_text(&name), &result, NULL);
     assert_true(result.count < 1 << 20);
     name.count = 0;
     buffer_add(&name, TEXT("_Z1f"));
@@ -572,7 +572,7 @@ static void hostile_names(void **state) {
         buffer_add_char(&name, 'P');
     buffer_add_char(&name, 'i');
     result.count = 0;
-    demangle(&options, buffer_text(&name), &result);
+    demangle(&options, buffer_text(&name), &result, NULL);
     assert_true(result.count < 1 << 20);
     buffer_release(&name);
     buffer_release(&result);
