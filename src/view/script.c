@@ -142,7 +142,7 @@ bool script_write(struct out *out, const struct profile *profile,
     struct arena *arenas = memory_zero(threads, sizeof *arenas);
     struct buffer_apart *buffers = memory_zero(threads, sizeof *buffers);
     script_events_init(&script, options->compat_perf);
-    script_traces_init(&script);
+    script_traces_init(&script, options->compat_perf);
     event_places_make(&script);
     comms_make(&script);
     lines_make(&script, arenas, buffers, threads);
@@ -153,7 +153,7 @@ bool script_write(struct out *out, const struct profile *profile,
         arena_release(&arenas[i]);
         buffer_release(&buffers[i].buffer);
     }
-    script_traces_free(script.traces);
+    script_traces_free(&script);
     arena_release(&script.arena);
     free(arenas);
     free(buffers);

@@ -72,13 +72,11 @@ void script_events_init(struct script *script, bool compat_perf);
 bool script_print(struct script *script, struct buffer *buffer, size_t row, struct error *error);
 
 /* script_trace.c */
-void script_traces_init(struct script *script); /* after the events */
-void script_traces_free(struct script_traces *traces);
+void script_traces_init(struct script *script, bool compat_perf); /* after the events */
+/* Also adds a note about samples that were cut short. */
+void script_traces_free(struct script *script);
 void script_add_trace(struct script *script, struct buffer *buffer, uint32_t event,
                       const struct key *key, const struct perfdata_sample *sample);
-
-/* trace_format.c: whether libtraceevent may parse it. */
-bool trace_format_is_sound(struct text format);
 
 /* script_memory.c: how perf spells where a load's data came from. */
 void script_add_source(struct buffer *buffer, uint64_t source);

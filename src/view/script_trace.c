@@ -1,38 +1,28 @@
 /*
- * The fields of tracepoints, printed by libtraceevent from the formats that the recording carries in its TRACING_DATA section. No plugins:
- * Debian's perf finds none either, and what is printed must not depend on what is installed.
+ * The fields of tracepoints, printed by the formats that the recording carries in its TRACING_DATA section (trace_format.h).
  *
- * Without the library, or where the section is damaged or lacks an event, samples are printed without their fields, and a note says so.
+ * Where the section is damaged or lacks an event, samples are printed without their fields, and a note says so.
  */
 #include "view/script.h"
+#include "view/trace_format.h"
+
+#include <stdlib.h>
 
 static const struct note_kind note_no_fields = {
     "tracepoint-fields",
     "# tracepoint event{ is printed without its|s are printed without their} fields"};
-
-#ifdef HAVE_TRACEEVENT
-#include <traceevent/event-parse.h>
-
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-/* Formats give offsets into the payload, and the payload gives offsets into itself; both may lie. Whatever is in these limits reads
-   from a buffer that is larger than their sum. */
-enum { FIELD_LIMIT = 1 << 16, PAYLOAD_SIZE = 1 << 18 };
+static const struct note_kind note_cut = {
+    "tracepoint-cut",
+    "# tracepoint sample{ is|s are} cut short, because the format prints too much"};
 
 struct script_traces {
-    struct tep_handle *handle;
-    struct tep_event **events; /* by index of the perfdata's; NULL: can't be printed */
-    pthread_mutex_t lock;      /* the library keeps state in the handle */
-    struct trace_seq text;
-    uint8_t *payload; /* a copy with zeroes behind it */
-    size_t used;
     const struct profile *profile; /* for the names of functions that fields point to */
-    struct space_cursor cursor;
-    uint32_t kernel; /* what was mapped there at the sample in print */
-    struct buffer function;
-    struct buffer module;
+    struct trace_setting setting;
+    struct arena arena; /* of the kernel's strings */
+    VECTOR(struct trace_string) strings;
+    VECTOR(struct trace_format *) formats;
+    struct trace_format **events; /* by index of the perfdata's; NULL: can't be printed */
+    uint64_t cut;                 /* samples that were; atomic */
 };
 
 /* ---- the section ---- */
@@ -67,7 +57,7 @@ static struct text take_string(struct section *section) {
     return string;
 }
 
-/* Only formats that the recording's events use go to the library's parser: "ID: 372" says which. */
+/* Only formats that the recording's events use are parsed: "ID: 372" says which. */
 static bool format_wanted(const struct perfdata *data, struct text format) {
     size_t at = text_search(format, TEXT("\nID: "));
     uint64_t id;
@@ -84,58 +74,64 @@ static bool format_wanted(const struct perfdata *data, struct text format) {
     return false;
 }
 
-static void read_format(struct tep_handle *handle, const struct perfdata *data,
-                        struct section *section, const char *system) {
-    struct text format = take(section, take_number(section, 8));
-    if (section->short_of || !format_wanted(data, format) || !trace_format_is_sound(format))
+static void read_format(struct script_traces *traces, struct section *section) {
+    struct text text = take(section, take_number(section, 8));
+    if (section->short_of || !format_wanted(traces->profile->data, text))
         return;
-    char *copy = memory_copy(format.data, format.length);
-    tep_parse_event(handle, copy, format.length, system);
-    free(copy);
+    struct trace_format *format = trace_format_new(text, &traces->setting);
+    if (format)
+        vector_push(&traces->formats, format);
 }
 
-static void read_systems(struct tep_handle *handle, const struct perfdata *data,
-                         struct section *section) {
+static void read_systems(struct script_traces *traces, struct section *section) {
     uint64_t systems = take_number(section, 4);
     while (systems-- && !section->short_of) {
-        struct text name = take_string(section);
-        char *system = memory_copy(name.data, name.length);
+        take_string(section);
         uint64_t formats = take_number(section, 4);
         while (formats-- && !section->short_of)
-            read_format(handle, data, section, system);
-        free(system);
+            read_format(traces, section);
     }
 }
 
-/* Calls each(handle, line) for every line of the next part, whose size takes `width` bytes. */
-static void read_lines(struct tep_handle *handle, struct section *section, size_t width,
-                       void (*each)(struct tep_handle *handle, char *line)) {
-    struct text part = take(section, take_number(section, width));
-    char *copy = memory_copy(part.data, part.length), *next = copy;
-    for (char *line; (line = strsep(&next, "\n"));)
-        if (*line && each)
-            each(handle, line);
-    free(copy);
+/* "0xffffffff82521780 : \"text\"", for events that point to a string of the kernel's. A "\n" at its end is left out. */
+static void read_string(struct script_traces *traces, struct text line) {
+    uint64_t address;
+    size_t colon = text_find(line, ':');
+    if (colon == SIZE_MAX || line.length < colon + 2 || !text_starts(line, TEXT("0x")) ||
+        !text_hex_to_u64(text_trim(text_from(text_upto(line, colon), 2)), &address))
+        return;
+    struct text string = text_from(line, colon + 2);
+    if (text_starts(string, TEXT("\"")))
+        string = text_from(string, 1);
+    if (text_ends(string, TEXT("\"")))
+        string = text_upto(string, string.length - 1);
+    if (text_ends(string, TEXT("\\n")))
+        string = text_upto(string, string.length - 2);
+    string = arena_copy(&traces->arena, string);
+    vector_push(&traces->strings, ((struct trace_string){address, string}));
 }
 
-/* "0xffffffff82521780 : \"text\"". The library looks at the last three bytes of the text without asking how many there are. */
-static void add_printk(struct tep_handle *handle, char *line) {
-    char *format = strchr(line, ':');
-    if (format && strlen(format) >= 6)
-        tep_register_print_string(handle, format + 2, strtoull(line, NULL, 16));
+static int compare_strings(const void *a, const void *b) {
+    const struct trace_string *x = a, *y = b;
+    return x->address < y->address   ? -1
+           : x->address > y->address ? 1
+                                     : text_compare(x->text, y->text);
 }
 
-static void add_comm(struct tep_handle *handle, char *line) {
-    char *comm;
-    long pid = strtol(line, &comm, 10);
-    if (comm != line && *comm == ' ')
-        tep_register_comm(handle, comm + 1, (int)pid);
+static void read_strings(struct script_traces *traces, struct section *section) {
+    struct text part = take(section, take_number(section, 4));
+    while (part.length)
+        read_string(traces, text_take_line(&part));
+    if (traces->strings.count)
+        qsort(traces->strings.items, traces->strings.count, sizeof *traces->strings.items,
+              compare_strings);
+    traces->setting.strings = traces->strings.items;
+    traces->setting.string_count = traces->strings.count;
 }
 
 /* "\x17\x08\x44tracing", version, byte order, size of a long, of a page; two descriptions of the ring buffer, which samples have no
-   use for; formats of ftrace's own events; of all others by system; kallsyms; printk formats; comms. */
-static bool section_read(struct tep_handle *handle, const struct perfdata *data,
-                         struct text bytes) {
+   use for; formats of ftrace's own events; of all others by system; kallsyms; the kernel's strings; comms, which nothing here prints. */
+static bool section_read(struct script_traces *traces, struct text bytes) {
     struct section section = {.left = bytes};
     struct text magic = take(&section, 10);
     if (!text_equal(magic, TEXT("\x17\x08\x44tracing")))
@@ -143,81 +139,66 @@ static bool section_read(struct tep_handle *handle, const struct perfdata *data,
     bool has_comms = text_compare(take_string(&section), TEXT("0.6")) >= 0;
     if (take_number(&section, 1) != 0) /* the other byte order */
         return false;
-    tep_set_long_size(handle, (int)take_number(&section, 1));
-    tep_set_page_size(handle, (int)take_number(&section, 4));
+    traces->setting.long_size = (uint32_t)take_number(&section, 1);
+    take(&section, 4);
     for (int i = 0; i < 2; i++) {
         take_string(&section);
         take(&section, take_number(&section, 8));
     }
     uint64_t formats = take_number(&section, 4);
     while (formats-- && !section.short_of)
-        read_format(handle, data, &section, "ftrace");
-    read_systems(handle, data, &section);
-    read_lines(handle, &section, 4, NULL);
-    read_lines(handle, &section, 4, add_printk);
+        read_format(traces, &section);
+    read_systems(traces, &section);
+    take(&section, take_number(&section, 4));
+    read_strings(traces, &section);
     if (has_comms)
-        read_lines(handle, &section, 8, add_comm);
+        take(&section, take_number(&section, 8));
     return !section.short_of;
 }
 
 /* ---- events ---- */
 
-static bool event_usable(struct tep_event *event) {
-    struct tep_format_field *lists[] = {event->format.common_fields, event->format.fields};
-    for (size_t i = 0; i < COUNT_OF(lists); i++)
-        for (struct tep_format_field *field = lists[i]; field; field = field->next)
-            if (field->offset < 0 || field->size < 0 || field->offset > FIELD_LIMIT ||
-                field->size > FIELD_LIMIT)
-                return false;
-    return true;
+static struct trace_format *find_format(const struct script_traces *traces, uint64_t id) {
+    for (size_t i = 0; i < traces->formats.count; i++)
+        if (traces->formats.items[i]->id == id)
+            return traces->formats.items[i];
+    return NULL;
 }
 
-/* The function at *address, for "%pS" and the like; *address becomes its start. The library uses the text before it asks again. */
-static char *resolve_function(void *context, unsigned long long *address, char **module) {
-    struct script_traces *traces = context;
-    const struct profile *profile = traces->profile;
-    const struct mapping *mapping = space_find(profile->spaces, traces->kernel, *address);
-    struct symbol symbol;
-    if (!mapping || !objects_symbol(profile->objects, mapping->object, *address, &symbol))
-        return NULL;
-    traces->function.count = traces->module.count = 0;
-    buffer_add(&traces->function, symbol.name);
-    buffer_add_char(&traces->function, 0);
-    buffer_add(&traces->module, objects_shown(profile->objects, mapping->object));
-    buffer_add_char(&traces->module, 0);
-    bool is_module = objects_get(profile->objects, mapping->object)->kind == OBJECT_MODULE;
-    *module = is_module ? traces->module.items : NULL;
-    *address = symbol.start;
-    return traces->function.items;
-}
-
-static struct script_traces *traces_new(const struct profile *profile) {
+static struct script_traces *traces_new(const struct profile *profile, bool compat_perf) {
     const struct perfdata *data = profile->data;
     struct script_traces *traces = memory_zero(1, sizeof *traces);
     traces->profile = profile;
-    tep_set_loglevel(TEP_LOG_NONE);
-    traces->handle = tep_alloc();
+    traces->setting.compat_perf = compat_perf;
     traces->events = memory_zero(data->events.count, sizeof *traces->events);
-    traces->payload = memory_zero(PAYLOAD_SIZE, 1);
-    pthread_mutex_init(&traces->lock, NULL);
-    trace_seq_init(&traces->text);
-    if (traces->handle)
-        tep_set_function_resolver(traces->handle, resolve_function, traces);
-    if (!traces->handle ||
-        !section_read(traces->handle, data, data->features[FEATURE_TRACING_DATA]))
+    if (!section_read(traces, data->features[FEATURE_TRACING_DATA]))
         return traces;
-    for (size_t i = 0; i < data->events.count; i++) {
-        const struct perfdata_event *event = &data->events.items[i];
-        struct tep_event *found = event->type == PERF_TYPE_TRACEPOINT && event->config <= INT32_MAX
-                                      ? tep_find_event(traces->handle, (int)event->config)
-                                      : NULL;
-        traces->events[i] = found && event_usable(found) ? found : NULL;
-    }
+    for (size_t i = 0; i < data->events.count; i++)
+        if (data->events.items[i].type == PERF_TYPE_TRACEPOINT)
+            traces->events[i] = find_format(traces, data->events.items[i].config);
     return traces;
 }
 
-static bool traces_can_print(const struct script_traces *traces, size_t event) {
-    return traces->events[event];
+/* A sample in print. */
+struct trace_sample {
+    const struct profile *profile;
+    const struct perfdata_sample *sample;
+    const struct key *key;
+};
+
+static struct text resolve_function(void *context, uint64_t *address) {
+    const struct trace_sample *in_print = context;
+    const struct profile *profile = in_print->profile;
+    struct space_cursor cursor = {0};
+    struct space_at at;
+    spaces_at(profile->spaces, &cursor, in_print->sample->pid, in_print->sample->tid, in_print->key,
+              &at);
+    const struct mapping *mapping = space_find(profile->spaces, at.kernel, *address);
+    struct symbol symbol;
+    if (!mapping || !objects_symbol(profile->objects, mapping->object, *address, &symbol))
+        return (struct text){"", 0};
+    *address = symbol.start;
+    return symbol.name;
 }
 
 void script_add_trace(struct script *script, struct buffer *buffer, uint32_t event,
@@ -225,62 +206,47 @@ void script_add_trace(struct script *script, struct buffer *buffer, uint32_t eve
     struct script_traces *traces = script->traces;
     if (!traces || !traces->events[event])
         return;
-    pthread_mutex_lock(&traces->lock);
-    memcpy(traces->payload, sample->raw, sample->raw_size);
-    if (traces->used > sample->raw_size)
-        memset(traces->payload + sample->raw_size, 0, traces->used - sample->raw_size);
-    traces->used = sample->raw_size;
-    struct space_at at;
-    spaces_at(traces->profile->spaces, &traces->cursor, sample->pid, sample->tid, key, &at);
-    traces->kernel = at.kernel;
-    struct tep_record record = {
-        .cpu = (int)sample->cpu, .size = (int)sample->raw_size, .data = traces->payload};
-    trace_seq_reset(&traces->text);
-    tep_print_event(traces->handle, &traces->text, &record, "%s", TEP_PRINT_INFO);
-    buffer_add(buffer, (struct text){traces->text.buffer, traces->text.len});
-    pthread_mutex_unlock(&traces->lock);
+    struct trace_sample in_print = {traces->profile, sample, key};
+    struct trace_record record = {
+        .format = traces->events[event],
+        .payload = {(const char *)sample->raw, sample->raw_size},
+        .buffer = buffer,
+        .function = resolve_function,
+        .context = &in_print,
+    };
+    if (!trace_print(&record))
+        __atomic_fetch_add(&traces->cut, 1, __ATOMIC_RELAXED);
 }
 
-void script_traces_free(struct script_traces *traces) {
-    if (!traces)
-        return;
-    trace_seq_destroy(&traces->text);
-    pthread_mutex_destroy(&traces->lock);
-    tep_free(traces->handle);
-    free(traces->events);
-    free(traces->payload);
-    buffer_release(&traces->function);
-    buffer_release(&traces->module);
-    free(traces);
-}
-
-#else
-
-static struct script_traces *traces_new(const struct profile *profile) {
-    return NULL;
-}
-
-static bool traces_can_print(const struct script_traces *traces, size_t event) {
-    return false;
-}
-
-void script_add_trace(struct script *script, struct buffer *buffer, uint32_t event,
-                      const struct key *key, const struct perfdata_sample *sample) {}
-
-void script_traces_free(struct script_traces *traces) {}
-
-#endif
-
-void script_traces_init(struct script *script) {
+void script_traces_init(struct script *script, bool compat_perf) {
     const struct perfdata *data = script->profile->data;
     bool any = false;
     for (size_t i = 0; i < data->events.count; i++)
         any |= script->events[i].columns & COLUMN_TRACE;
     if (!any)
         return;
-    script->traces = traces_new(script->profile);
-    for (size_t i = 0; i < data->events.count; i++)
-        if (script->events[i].columns & COLUMN_TRACE && !traces_can_print(script->traces, i))
+    script->traces = traces_new(script->profile, compat_perf);
+    for (size_t i = 0; i < data->events.count; i++) {
+        const struct trace_format *format = script->traces->events[i];
+        if (script->events[i].columns & COLUMN_TRACE && !format)
             notes_add(&script->profile->tree->notes, &note_no_fields, 1, i, "%.*s",
                       TEXT_ARGS(data->events.items[i].name));
+        /* Whether perf takes a field for a string depends on the samples before. */
+        script->in_order |= compat_perf && format && format->failed;
+    }
+}
+
+void script_traces_free(struct script *script) {
+    struct script_traces *traces = script->traces;
+    if (!traces)
+        return;
+    if (traces->cut)
+        notes_add(&script->profile->tree->notes, &note_cut, traces->cut, 0, NULL);
+    for (size_t i = 0; i < traces->formats.count; i++)
+        trace_format_free(traces->formats.items[i]);
+    vector_release(&traces->formats);
+    vector_release(&traces->strings);
+    arena_release(&traces->arena);
+    free(traces->events);
+    free(traces);
 }

@@ -1,197 +1,236 @@
 /*
- * Whether the description of a tracepoint may be given to libtraceevent, which trusts it: a kernel wrote it, so it thinks. A recording may
- * hold anything. So what is handed over has the shape that every format of the kernel's has, and nothing that makes the library's
- * parser call itself without end, divide by zero, or follow a field that is not there.
+ * The head of a tracepoint's format: its name and id, and where its fields are in the payload.
  *
- *     name: sched_waking\nID: 375\nformat:\n\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n…\n\nprint fmt: "…", REC->pid, …\n
+ * perf goes on with the fields before one that it cannot read, and prints these: so does this.
  */
-#include "view/script.h"
+#include "view/trace_format.h"
 
-/* The library's parser calls itself for each bracket and operator. The kernel's own formats have nowhere near as many. */
-enum { NESTING_LIMIT = 200, OPERATOR_LIMIT = 1000 };
+#include <stdlib.h>
 
-/* ---- shape ---- */
+/* Tokens, and comparisons of names, that a format may take for each byte it has; and how many more. */
+enum { STEPS_A_BYTE = 16, STEPS_MORE = 1 << 16 };
 
-static bool is_plain(struct text line) {
-    for (size_t i = 0; i < line.length; i++)
-        if ((line.data[i] < ' ' && line.data[i] != '\t') || line.data[i] == 127)
+/* ---- one field ---- */
+
+static uint32_t to_u32(struct text word) {
+    return (uint32_t)strtoul(word.data, NULL, 0);
+}
+
+/* ":N" behind a word and before a semicolon */
+static bool read_number(struct trace_parser *parser, const char *name, uint32_t *number) {
+    if (!trace_expect(parser, TOKEN_WORD, name) || !trace_expect(parser, TOKEN_OPERATOR, ":"))
+        return false;
+    struct trace_token token = trace_next(parser);
+    if (token.type != TOKEN_WORD)
+        return false;
+    *number = to_u32(token.text);
+    return trace_expect(parser, TOKEN_OPERATOR, ";");
+}
+
+static void type_add(struct buffer *type, struct text word) {
+    if (type->count)
+        buffer_add_char(type, ' ');
+    buffer_add(type, word);
+}
+
+/* Skip "((user))" behind __attribute__. */
+static bool read_attribute(struct trace_parser *parser, struct buffer *type) {
+    for (unsigned depth = 1; depth;) {
+        struct trace_token token = trace_next(parser);
+        if (token.type == TOKEN_END || token.type == TOKEN_ERROR)
             return false;
+        depth += trace_token_is(token, TOKEN_DELIMITER, "(");
+        depth -= trace_token_is(token, TOKEN_DELIMITER, ")");
+        type_add(type, token.text);
+    }
     return true;
 }
 
-/* "\tfield:TYPE NAME;\toffset:N;\tsize:N;" and mostly "\tsigned:N;" */
-static bool is_field(struct text line) {
-    static const char *const parts[] = {"\tfield:", "\toffset:", "\tsize:", "\tsigned:"};
-    size_t part = 0;
-    for (; line.length && part < COUNT_OF(parts); part++) {
-        size_t end = text_find(line, ';');
-        if (end == SIZE_MAX || !text_starts(line, text_of(parts[part])))
-            return false;
-        line = text_from(line, end + 1);
-    }
-    return part >= 3 && line.length == 0;
-}
-
-static bool is_head(struct text line) {
-    return line.length == 0 || text_starts(line, TEXT("name: ")) ||
-           text_starts(line, TEXT("ID: ")) || text_equal(line, TEXT("format:")) || is_field(line);
-}
-
-static char closing(char c) {
-    return c == '(' ? ')' : c == '[' ? ']' : c == '{' ? '}' : 0;
-}
-
-/* Every bracket and quote is closed, by its own kind; no more of them, or of operators between two commas, than can be. */
-static bool is_expression(struct text line) {
-    char open[NESTING_LIMIT];
-    unsigned nesting = 0, operators = 0;
-    bool quoted = false;
-    for (size_t i = 0; i < line.length; i++) {
-        char c = line.data[i];
-        if (quoted && c == '\\')
-            i++;
-        else if (c == '"')
-            quoted = !quoted;
-        if (quoted || c == '"')
-            continue;
-        if (closing(c)) {
-            if (nesting == NESTING_LIMIT)
-                return false;
-            open[nesting++] = closing(c);
-        } else if ((c == ')' || c == ']' || c == '}') && (!nesting || open[--nesting] != c)) {
-            return false;
+/* The words of a type, and behind them a name; returns the token after it. */
+static struct trace_token read_type(struct trace_parser *parser, struct trace_field *field,
+                                    struct buffer *type) {
+    struct trace_token token = trace_next(parser);
+    if (token.type != TOKEN_WORD)
+        return (struct trace_token){TOKEN_ERROR};
+    field->name = token.text;
+    for (;;) {
+        token = trace_next(parser);
+        bool star = trace_token_is(token, TOKEN_OPERATOR, "*");
+        if (token.type == TOKEN_WORD || star) {
+            field->flags |= star ? TRACE_FIELD_POINTER : 0;
+            type_add(type, field->name);
+            field->name = token.text;
+        } else if (!trace_token_is(token, TOKEN_DELIMITER, "(") ||
+                   !text_equal(field->name, TEXT("__attribute__")) || !type->count) {
+            return type->count ? token : (struct trace_token){TOKEN_ERROR};
+        } else if (!read_attribute(parser, type)) {
+            return (struct trace_token){TOKEN_ERROR};
         }
-        operators = c == ',' ? 0 : operators + (strchr("+-*/%<>=!&|^~?:([{", c) != NULL);
-        if (c == ';' || (unsigned char)c < ' ' || operators > OPERATOR_LIMIT)
-            return false;
     }
-    return !quoted && !nesting;
 }
 
-/* ---- divisions ---- */
-
-static size_t skip_blanks(struct text t, size_t at) {
-    while (at < t.length && (t.data[at] == ' ' || t.data[at] == '\t'))
-        at++;
-    return at;
-}
-
-/* How long the size of a basic type is that stands there; 0: none does. */
-static size_t size_of_type(struct text t, size_t at) {
-    static const char *const types[] = {"u8",   "u16",   "u32",          "u64",          "s8",
-                                        "s16",  "s32",   "s64",          "char",         "int",
-                                        "long", "short", "unsigned int", "unsigned long"};
-    struct text rest = text_from(t, at < t.length ? at : t.length);
-    if (!text_starts(rest, TEXT("sizeof(")))
-        return 0;
-    size_t end = text_find(rest, ')');
-    for (size_t i = 0; i < COUNT_OF(types) && end != SIZE_MAX; i++)
-        if (text_equal(text_from(text_upto(rest, end), 7), text_of(types[i])))
-            return end + 1;
+static uint32_t size_of(struct text type) {
+    static const char *const types[] = {"u8",  "s8",  "char", "u16", "s16",
+                                        "u32", "s32", "u64",  "s64"};
+    static const uint8_t sizes[] = {1, 1, 1, 2, 2, 4, 4, 8, 8};
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        if (text_equal(type, text_of(types[i])))
+            return sizes[i];
     return 0;
 }
 
-/* Whether a plain number other than 0 stands at `at`, bracketed or not, and nothing behind it that binds as strongly as a division. */
-static bool is_divisor(struct text t, size_t at) {
-    at = skip_blanks(t, at);
-    bool bracket = at < t.length && t.data[at] == '(';
-    at = skip_blanks(t, at + bracket);
-    size_t start = at, size = size_of_type(t, at);
-    bool zero = !size;
-    at = start = at + size;
-    for (; at < t.length && t.data[at] >= '0' && t.data[at] <= '9'; at++)
-        zero &= t.data[at] == '0';
-    if (zero || at - start > 9)
-        return false;
-    while (at < t.length && ((t.data[at] | 32) == 'l' || (t.data[at] | 32) == 'u'))
-        at++;
-    at = skip_blanks(t, at);
-    if (bracket && (at == t.length || t.data[at] != ')'))
-        return false;
-    at = skip_blanks(t, at + bracket);
-    return at >= t.length || (t.data[at] && strchr("),;+-<>=!&|^?:\n", t.data[at]));
+/* Behind "[": "16]" or, in "__data_loc char[] name", "] name". Returns the token after it; `*count` is how many items there are. */
+static struct trace_token read_brackets(struct trace_parser *parser, struct trace_field *field,
+                                        struct buffer *type, uint32_t *count,
+                                        uint32_t *dynamic_size) {
+    struct trace_token token = trace_next(parser);
+    while (!trace_token_is(token, TOKEN_OPERATOR, "]")) {
+        if (token.type == TOKEN_END || token.type == TOKEN_ERROR)
+            return (struct trace_token){TOKEN_ERROR};
+        *count = to_u32(token.text);
+        token = trace_next(parser);
+    }
+    token = trace_next(parser);
+    if (token.type != TOKEN_WORD)
+        return token;
+    type_add(type, field->name);
+    *dynamic_size = size_of(field->name);
+    field->name = token.text;
+    return trace_next(parser);
 }
 
-/* The library divides by whatever it is given. Formats of the kernel's divide by constants, if at all. */
-static bool format_divides_well(struct text format) {
-    bool quoted = false;
-    for (size_t i = 0; i < format.length; i++) {
-        char c = format.data[i];
-        if (quoted && c == '\\')
-            i++;
-        else if (c == '"')
-            quoted = !quoted;
-        else if (!quoted && (c == '/' || c == '%') && !is_divisor(format, i + 1))
-            return false;
+static void field_set_flags(struct trace_field *field, struct text type, bool compat_perf) {
+    static const struct text small[] = {{"char", 4}, {"u8", 2}, {"s8", 2}};
+    for (size_t i = 0; i < COUNT_OF(small) && field->flags & TRACE_FIELD_ARRAY; i++)
+        if (text_search(type, small[i]) != SIZE_MAX)
+            field->flags |= TRACE_FIELD_STRING;
+    if (text_starts(type, TEXT("__data_loc")))
+        field->flags |= TRACE_FIELD_DYNAMIC;
+    if (text_starts(type, TEXT("__rel_loc")) && !compat_perf)
+        field->flags |= TRACE_FIELD_DYNAMIC | TRACE_FIELD_RELATIVE;
+    if (text_search(type, TEXT("long")) != SIZE_MAX)
+        field->flags |= TRACE_FIELD_LONG;
+}
+
+static uint32_t element_size(const struct trace_field *field, uint32_t count, uint32_t dynamic_size,
+                             uint32_t long_size) {
+    if (!(field->flags & TRACE_FIELD_ARRAY))
+        return field->size;
+    if (count)
+        return field->size / count;
+    if (field->flags & TRACE_FIELD_DYNAMIC)
+        return dynamic_size;
+    if (field->flags & TRACE_FIELD_STRING)
+        return 1;
+    return field->flags & TRACE_FIELD_LONG ? long_size : 0;
+}
+
+/* "field:TYPE NAME;\toffset:N;\tsize:N;" and mostly "\tsigned:N;", to the end of the line; "field" has been read. */
+static bool read_field(struct trace_parser *parser, struct trace_field *field,
+                       struct buffer *type) {
+    const struct trace_setting *setting = parser->format->setting;
+    uint32_t count = 0, dynamic_size = 0, is_signed;
+    if (!trace_expect(parser, TOKEN_OPERATOR, ":"))
+        return false;
+    struct trace_token token = read_type(parser, field, type);
+    if (trace_token_is(token, TOKEN_OPERATOR, "[")) {
+        field->flags |= TRACE_FIELD_ARRAY;
+        token = read_brackets(parser, field, type, &count, &dynamic_size);
     }
+    field_set_flags(field, buffer_text(type), setting->compat_perf);
+    if (!trace_token_is(token, TOKEN_OPERATOR, ";") ||
+        !read_number(parser, "offset", &field->offset) ||
+        !read_number(parser, "size", &field->size))
+        return false;
+    struct text rest = parser->left;
+    if (trace_next(parser).type != TOKEN_LINE) {
+        parser->left = rest;
+        if (!read_number(parser, "signed", &is_signed) || trace_next(parser).type != TOKEN_LINE)
+            return false;
+        field->flags |= is_signed ? TRACE_FIELD_SIGNED : 0;
+    }
+    if (field->flags & TRACE_FIELD_STRING && setting->compat_perf) {
+        field->never_string = arena_alloc(&parser->format->arena, sizeof(bool));
+        *field->never_string = false;
+    }
+    field->element_size = element_size(field, count, dynamic_size, setting->long_size);
     return true;
 }
 
-/* ---- fields ---- */
+/* ---- the whole ---- */
 
-enum { FIELD_USES_LIMIT = 1000 };
-
-static bool is_word(char c) {
-    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_';
-}
-
-static struct text word_at(struct text t, size_t at) {
-    size_t end = at;
-    while (end < t.length && is_word(t.data[end]))
-        end++;
-    return text_from(text_upto(t, end), at);
-}
-
-/* "\tfield:char comm[16];…" is comm. */
-static struct text field_name(struct text line) {
-    struct text name = text_upto(line, text_find(line, ';'));
-    size_t bracket = text_find(name, '[');
-    name = text_trim(bracket == SIZE_MAX ? name : text_upto(name, bracket));
-    size_t start = name.length;
-    while (start && is_word(name.data[start - 1]))
-        start--;
-    return text_from(name, start);
-}
-
-static bool has_field(struct text head, struct text name) {
-    while (head.length) {
-        struct text line = text_take_line(&head);
-        if (is_field(line) && text_equal(field_name(line), name))
-            return true;
+/* Fields up to an empty line. */
+static bool read_fields(struct trace_parser *parser, struct trace_field **fields) {
+    struct buffer type = {0};
+    bool fine = true;
+    for (struct trace_token token; fine;) {
+        token = trace_next(parser);
+        if (token.type == TOKEN_LINE)
+            break;
+        struct trace_field *field = arena_alloc(&parser->format->arena, sizeof *field);
+        *field = (struct trace_field){0};
+        type.count = 0;
+        fine = trace_token_is(token, TOKEN_WORD, "field") && read_field(parser, field, &type);
+        if (fine) {
+            *fields = field;
+            fields = &field->next;
+        }
     }
-    return false;
+    buffer_release(&type);
+    return fine;
 }
 
-/* Whatever is printed of the record is a field that the head has. */
-static bool fields_are_there(struct text head, struct text print) {
-    bool quoted = false;
-    unsigned uses = 0;
-    for (size_t i = 0; i < print.length; i++) {
-        struct text word = quoted ? (struct text){0} : word_at(print, i);
-        if (quoted && print.data[i] == '\\')
-            i++;
-        else if (print.data[i] == '"')
-            quoted = !quoted;
-        if (text_equal(word, TEXT("REC")) &&
-            (++uses > FIELD_USES_LIMIT || !text_starts(text_from(print, i + 3), TEXT("->")) ||
-             !has_field(head, word_at(print, i + 5))))
-            return false;
-        i += word.length ? word.length - 1 : 0;
-    }
-    return true;
-}
-
-bool trace_format_is_sound(struct text format) {
-    struct text whole = format;
-    while (format.length && !text_starts(format, TEXT("print fmt: "))) {
-        struct text line = text_take_line(&format);
-        if (!is_plain(line) || !is_head(line))
-            return false;
-    }
-    if (!format.length)
+static bool read_id(struct trace_parser *parser) {
+    if (!trace_expect(parser, TOKEN_WORD, "name") || !trace_expect(parser, TOKEN_OPERATOR, ":") ||
+        trace_next(parser).type != TOKEN_WORD)
         return false;
-    struct text print =
-        text_trim(text_from(format, 11)); /* a string in it may have several lines */
-    struct text head = text_upto(whole, whole.length - format.length);
-    return is_expression(print) && format_divides_well(print) && fields_are_there(head, print);
+    struct trace_token token = trace_next_in_lines(parser);
+    if (!trace_token_is(token, TOKEN_WORD, "ID") || !trace_expect(parser, TOKEN_OPERATOR, ":"))
+        return false;
+    token = trace_next(parser);
+    parser->format->id = token.type == TOKEN_WORD ? to_u32(token.text) : 0;
+    return token.type == TOKEN_WORD && parser->format->id <= INT32_MAX;
+}
+
+static bool read_head(struct trace_parser *parser) {
+    return trace_token_is(trace_next_in_lines(parser), TOKEN_WORD, "format") &&
+           trace_expect(parser, TOKEN_OPERATOR, ":") && trace_next(parser).type == TOKEN_LINE &&
+           read_fields(parser, &parser->format->common) &&
+           read_fields(parser, &parser->format->fields);
+}
+
+static bool read_print(struct trace_parser *parser) {
+    if (!trace_token_is(trace_next_in_lines(parser), TOKEN_WORD, "print") ||
+        !trace_expect(parser, TOKEN_WORD, "fmt") || !trace_expect(parser, TOKEN_OPERATOR, ":"))
+        return false;
+    struct trace_token string = trace_next(parser);
+    if (string.type != TOKEN_STRING)
+        return false;
+    struct trace_token token = trace_next_in_lines(parser);
+    if (token.type != TOKEN_END &&
+        (!trace_token_is(token, TOKEN_DELIMITER, ",") || !trace_parse_arguments(parser)))
+        return false;
+    return trace_parse_pieces(parser, string.text);
+}
+
+struct trace_format *trace_format_new(struct text text, const struct trace_setting *setting) {
+    struct trace_format *format = memory_zero(1, sizeof *format);
+    struct trace_parser parser = {
+        .format = format, .left = text, .steps = STEPS_MORE + STEPS_A_BYTE * (uint64_t)text.length};
+    format->setting = setting;
+    format->size = text.length;
+    bool known = read_id(&parser);
+    format->failed = known && (!read_head(&parser) || !read_print(&parser));
+    buffer_release(&parser.scratch);
+    if (known)
+        return format;
+    trace_format_free(format);
+    return NULL;
+}
+
+void trace_format_free(struct trace_format *format) {
+    if (!format)
+        return;
+    arena_release(&format->arena);
+    free(format);
 }

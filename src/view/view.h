@@ -228,7 +228,7 @@ struct script_options {
     const struct context *context; /* or NULL */
     bool source_lines; /* file:line below each frame that has one */
     bool mark_incomplete; /* stacks without their root end in a frame [truncated] or [broken] */
-    bool compat_perf; /* perf's bug, too: of what was written to a pipe, tracepoints' frames are names alone */
+    bool compat_perf; /* perf's bugs, too: of what was written to a pipe, tracepoints' frames are names alone; formats that perf can't parse fail */
 };
 /* What perf 6.1's `perf script` prints. The profile must have been read with keep_samples; the addresses that perf prints are the
    locations' own, so raw_addresses would only make more of them. */
