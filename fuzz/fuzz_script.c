@@ -3,12 +3,6 @@
 #include "view/view.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-const char *__lsan_default_suppressions(void);
-
-/* It forgets tokens of formats that it can't parse: not ours to mend. */
-const char *__lsan_default_suppressions(void) {
-    return "leak:libtraceevent";
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     struct file file = {.path = (char *)"fuzz", .data = bytes, .size = size};
@@ -27,7 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         return 0;
     struct out out;
     if (out_open(&out, "/dev/null", &error)) {
-        script_write(&out, profile, &(struct script_options){.context = options.context}, &error);
+        script_write(&out, profile,
+                     &(struct script_options){.context = options.context, .compat_perf = size % 2},
+                     &error);
         out_commit(&out, &error);
     }
     profile_free(profile);
