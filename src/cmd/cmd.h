@@ -90,6 +90,7 @@ struct request {
     struct import_options import;
     struct naming_options naming;
     struct flame_options flame;
+    struct stack_rules rules; /* the flame's and the page's */
     const char *output;
     const char *compat; /* NULL, "inferno" or "perf" */
     bool quiet;
@@ -101,7 +102,7 @@ struct request {
     text_list operands;
     struct arena arena; /* for values that are not the command line's own words */
     /* the filters' storage */
-    text_list events, comms, skip_after, with, without;
+    text_list events, comms, skip_after;
     id_list pids, tids;
     VECTOR(uint32_t) cpus;
 };
@@ -115,8 +116,8 @@ extern const struct option options_symbols[]; /* --symfs --kallsyms --no-inline 
 extern const struct option options_root[];    /* --no-comm --show-pid … */
 bool set_source_lines(void *command, const char *value, struct error *error); /* --srcline, where options_names are too many */
 extern const struct option options_names[];   /* --srcline --mark-kernel … */
-extern const struct option options_stacks[];  /* --with --without */
-bool stacks_are_chosen(const struct request *request); /* either was given */
+extern const struct option options_stacks[];  /* --focus --ignore --hide --root … */
+bool stacks_are_chosen(const struct request *request); /* any of them was given */
 extern const struct option options_shape[];   /* --weight --fold-recursion --max-depth */
 extern const struct option options_from[];    /* --from */
 extern const struct option options_formats[]; /* --from --comm-first --no-modules --keep-offsets --ghc */

@@ -119,6 +119,7 @@ static bool write_page(struct diff_command *c, const struct flame *flame, struct
     struct naming *naming = naming_of_tree(
         tree, &(struct naming_options){.is_script_text = true, .keep_unknown = true});
     notes_sort(notes);
+    c->p.request.flame.rules = NULL; /* both sides are what they leave */
     bool fine = page_write(&c->p, tree, naming, c->categories_path, notes, error);
     naming_free(naming);
     objects_free(tree->objects);

@@ -44,6 +44,7 @@ static const struct option options_export[] = {
 
 static const struct option_group groups[] = {
     {"Format", options_export},
+    {"Which stacks", options_stacks},
     OPTION_GROUPS_OF_PROFILES,
     {0},
 };

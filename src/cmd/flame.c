@@ -8,7 +8,6 @@
 
 struct flame_command {
     struct picture_request p;
-    text_list bases;
     const char *categories_file;
     bool as_page;
 };
@@ -21,8 +20,6 @@ static const struct option options_flame[] = {
      "for the page's table: rules for what kind of work a function is; see wick report"},
     {"flamechart", 0, OPTION_FLAG, IN(struct picture_request, svg.is_chart), NULL,
      "in order of time, thread by thread; stacks are not merged"},
-    {"base", 0, OPTION_LIST, IN(struct flame_command, bases), "FUNCTION",
-     "only stacks with this function, without its callers; may be repeated"},
     {0},
 };
 
@@ -41,23 +38,6 @@ static const struct syntax syntax = {
 
 /* ---- drawing ---- */
 
-static struct flame *shaped_flame(struct flame_command *c, const struct source *source,
-                                  struct notes *notes, struct error *error) {
-    struct flame *flame = c->p.svg.is_chart ? make_chart(&c->p.request, source, notes, error)
-                                            : make_flame(&c->p.request, source, notes, error);
-    if (!flame || c->bases.count == 0)
-        return flame;
-    struct flame *below = flame_below(flame, c->bases.items, c->bases.count, error);
-    flame_free(flame);
-    if (below && below->nodes.count == 1) {
-        error_set(error, ERROR_INPUT, "--base %s: no stack has %s", c->bases.items[0],
-                  c->bases.count > 1 ? "any of these functions" : "this function");
-        flame_free(below);
-        return NULL;
-    }
-    return below;
-}
-
 static bool write_page(struct flame_command *c, const struct source *source, struct notes *notes,
                        struct error *error) {
     struct naming *naming = make_naming(&c->p.request, source, notes);
@@ -71,7 +51,8 @@ static bool draw(struct flame_command *c, const struct source *source, struct no
                  struct error *error) {
     if (c->as_page)
         return write_page(c, source, notes, error);
-    struct flame *flame = shaped_flame(c, source, notes, error);
+    struct flame *flame = c->p.svg.is_chart ? make_chart(&c->p.request, source, notes, error)
+                                            : make_flame(&c->p.request, source, notes, error);
     bool fine = flame && picture_write(&c->p, flame, notes, error);
     flame_free(flame);
     return fine;
@@ -87,9 +68,12 @@ static int run(void *command, int argc, char **argv) {
         return status;
     if (c->p.svg.is_chart && request->flame.reverse)
         return fail_usage("flame", "--flamechart and --reverse exclude each other");
-    if (c->p.svg.is_chart && stacks_are_chosen(request))
-        return fail_usage("flame", "--with and --without leave holes in a chart; --base cuts one");
-    const char *not_for_pages = c->bases.count ? "base" : picture_only(&c->p, true);
+    if (c->p.svg.is_chart && (request->rules.focus.count || request->rules.ignore.count))
+        return fail_usage("flame", "--%s leave holes in a chart; --%s cuts one",
+                          stack_rules_exact(&request->rules) ? "with and --without"
+                                                             : "focus and --ignore",
+                          stack_rules_exact(&request->rules) ? "base" : "root");
+    const char *not_for_pages = picture_only(&c->p, true);
     if (request->naming.mark_incomplete)
         not_for_pages = "mark-incomplete";
     if (c->as_page && not_for_pages)

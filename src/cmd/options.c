@@ -207,6 +207,7 @@ void request_release(struct request *request) {
     if (request->syntax)
         release_lists(request->syntax, request);
     vector_release(&request->events); /* wick record fills it by itself */
+    stack_rules_release(&request->rules);
     vector_release(&request->operands);
     vector_release(&request->pids);
     vector_release(&request->tids);

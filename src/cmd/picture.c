@@ -268,8 +268,6 @@ const char *picture_only(const struct picture_request *p, bool has_weights) {
         const char *name;
     } options[] = {
         {p->svg.is_chart, "flamechart"},
-        {p->request.with.count, "with"},
-        {p->request.without.count, "without"},
         {p->svg.inverted, "inverted"},
         {p->request.flame.reverse, "reverse"},
         {p->request.flame.fold_recursion, "fold-recursion"},
@@ -328,6 +326,7 @@ bool page_write(struct picture_request *p, const struct tree *tree, const struct
                                    .together = p->request.import.profile.times == TIMES_BOTH ||
                                                p->request.events.count > 0,
                                    .max_depth = p->request.flame.max_depth,
+                                   .rules = p->request.flame.rules,
                                    .notes = notes};
     struct out out;
     struct categories *categories = categories_new(categories_file, &p->request.context, error);

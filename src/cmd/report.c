@@ -104,8 +104,9 @@ static int run(void *command, int argc, char **argv) {
     if (c->as_csv && c->as_json)
         return fail_usage("report", "--csv or --json, not both");
     if (stacks_are_chosen(request) && is_of_threads(c))
-        return fail_usage("report",
-                          "--with and --without are for functions, objects and categories");
+        return fail_usage("report", "--%s are for functions, objects and categories",
+                          stack_rules_exact(&request->rules) ? "with and --without"
+                                                             : "focus, --hide and the like");
     report_options_settle(&c->options, c->limit, c->as_csv, c->as_json, request->output);
     struct source source;
     if (!open_source(request, &source, &status))

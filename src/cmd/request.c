@@ -127,6 +127,41 @@ static bool set_weight(void *command, const char *value, struct error *error) {
     return error_set(error, ERROR_USAGE, "'%s' is neither samples nor period", value);
 }
 
+static bool add_pattern(pattern_list *list, struct pattern *pattern) {
+    if (pattern)
+        vector_push(list, pattern);
+    return pattern != NULL;
+}
+
+static bool set_focus(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    return add_pattern(&request->rules.focus, pattern_new(value, error));
+}
+static bool set_ignore(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    return add_pattern(&request->rules.ignore, pattern_new(value, error));
+}
+static bool set_hide(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    return add_pattern(&request->rules.hide, pattern_new(value, error));
+}
+static bool set_root(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    return add_pattern(&request->rules.root, pattern_new(value, error));
+}
+static bool set_with(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    return add_pattern(&request->rules.focus, pattern_exact_new(value));
+}
+static bool set_without(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    return add_pattern(&request->rules.ignore, pattern_exact_new(value));
+}
+static bool set_base(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    return add_pattern(&request->rules.root, pattern_exact_new(value));
+}
+
 static bool set_ghc_column(void *command, const char *value, struct error *error) {
     struct request *request = command;
     static const char *const columns[] = {"time", "ticks", "bytes"};
@@ -224,6 +259,10 @@ const struct option options_names[] = {
      "stacks without their root get [truncated] or [broken] there"},
     {"addrs", 0, OPTION_FLAG, ASKED(naming.addresses), NULL,
      "unresolved frames carry their address"},
+    {"strip-templates", 0, OPTION_FLAG, ASKED(naming.strip_templates), NULL,
+     "names without template arguments, so that all instances of a template are one function"},
+    {"strip-arguments", 0, OPTION_FLAG, ASKED(naming.strip_arguments), NULL,
+     "names without arguments where the source is text, too"},
     {"skip-after", 0, OPTION_LIST, ASKED(skip_after), "FUNCTION",
      "drop the callers of this function, and the comm; may be repeated"},
     {"keep-unknown", 0, OPTION_FLAG, ASKED(naming.keep_unknown), NULL,
@@ -232,15 +271,27 @@ const struct option options_names[] = {
 };
 
 const struct option options_stacks[] = {
-    {"with", 0, OPTION_LIST, ASKED(with), "FUNCTION",
-     "only stacks with this function in them; may be repeated"},
-    {"without", 0, OPTION_LIST, ASKED(without), "FUNCTION",
-     "no stacks with this function in them, such as one that idles; may be repeated"},
+    {"focus", 0, OPTION_CALL, CALL(set_focus), "PATTERN",
+     "only stacks through a function that matches this regular expression; each option of this "
+     "kind may be repeated"},
+    {"ignore", 0, OPTION_CALL, CALL(set_ignore), "PATTERN",
+     "no stacks through a function that matches, such as one that idles"},
+    {"hide", 0, OPTION_CALL, CALL(set_hide), "PATTERN",
+     "leave out frames that match; their callees become their callers' callees"},
+    {"root", 0, OPTION_CALL, CALL(set_root), "PATTERN",
+     "only stacks with a function that matches, without its callers"},
+    {"with", 0, OPTION_CALL, CALL(set_with), "FUNCTION", "--focus of exactly this name"},
+    {"without", 0, OPTION_CALL, CALL(set_without), "FUNCTION", "--ignore of exactly this name"},
+    {"base", 0, OPTION_CALL, CALL(set_base), "FUNCTION", "--root of exactly this name"},
+    {"kernel-only", 0, OPTION_FLAG, ASKED(rules.kernel_only), NULL,
+     "only kernel frames; stacks without any are left out"},
+    {"user-only", 0, OPTION_FLAG, ASKED(rules.user_only), NULL,
+     "no kernel frames; stacks without any others are left out"},
     {0},
 };
 
 bool stacks_are_chosen(const struct request *request) {
-    return request->with.count || request->without.count;
+    return stack_rules_set(&request->rules);
 }
 
 const struct option options_shape[] = {
@@ -358,6 +409,7 @@ void request_settle(struct request *request) {
     profile->compat_perf = profile->objects.compat_perf = request->compat != NULL;
     profile->raw_addresses |= request->naming.addresses;
     request->import.print = print_script;
+    request->flame.rules = &request->rules;
     request->naming.skip_after = request->skip_after.items;
     request->naming.skip_after_count = request->skip_after.count;
 }

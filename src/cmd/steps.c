@@ -197,6 +197,24 @@ bool open_source(struct request *request, struct source *source, int *status) {
 
 static const struct note_kind note_no_stack = {"stacks-match-nothing",
                                                "no stack passes --with and --without"};
+static const struct note_kind note_no_match = {
+    "stacks-match-nothing", "no stack passes --focus, --ignore, --root and the like"};
+
+/* A function that is in neither side of a diff may be in the other. */
+static bool stacks_are_left(const struct request *request, const struct flame *flame,
+                            struct notes *notes, struct error *error) {
+    const struct stack_rules *rules = &request->rules;
+    bool is_diff = strcmp(request->syntax->command, "diff") == 0;
+    if (flame->nodes.count > 1 || !stacks_are_chosen(request))
+        return true;
+    if (rules->root.count && !is_diff)
+        return error_set(error, ERROR_INPUT, "--%s %s: no stack has %s",
+                         pattern_is_exact(rules->root.items[0]) ? "base" : "root",
+                         pattern_text(rules->root.items[0]),
+                         rules->root.count > 1 ? "any of these functions" : "this function");
+    notes_add(notes, stack_rules_exact(rules) ? &note_no_stack : &note_no_match, 1, 0, NULL);
+    return true;
+}
 
 typedef struct flame *flame_maker(const struct tree *tree, const struct naming *naming,
                                   const struct flame_options *options, struct error *error);
@@ -215,15 +233,10 @@ static struct flame *make(struct request *request, flame_maker *maker, const str
     struct naming *naming = make_naming(request, source, notes);
     struct flame *flame = maker(source->tree, naming, &request->flame, error);
     naming_free(naming);
-    if (!flame || !stacks_are_chosen(request))
+    if (!flame || stacks_are_left(request, flame, notes, error))
         return flame;
-    struct stack_choice choice = {request->with.items, request->without.items, request->with.count,
-                                  request->without.count};
-    struct flame *chosen = flame_of_stacks(flame, &choice, error);
-    if (chosen && chosen->nodes.count == 1)
-        notes_add(notes, &note_no_stack, 1, 0, NULL);
     flame_free(flame);
-    return chosen;
+    return NULL;
 }
 
 struct flame *make_flame(struct request *request, const struct source *source, struct notes *notes,

@@ -9,11 +9,11 @@ static void find_entries(struct outline *o) {
     for (size_t i = 1; i < o->tree->cells.count; i++) {
         const struct cell *cell = &o->tree->cells.items[i];
         uint32_t track = o->series_tracks[cell->series];
-        if (track != NO_TRACK)
+        uint32_t node = placed_find(o->stacks, cell->series, cell->node);
+        if (track != NO_TRACK && node != STACK_DROPPED)
             vector_push(&o->entries,
-                        ((struct entry){track, placed_find(o->stacks, cell->series, cell->node),
-                                        o->tree->series.items[cell->series].state, cell->samples,
-                                        cell->weight}));
+                        ((struct entry){track, node, o->tree->series.items[cell->series].state,
+                                        cell->samples, cell->weight}));
     }
 }
 
@@ -60,6 +60,17 @@ static bool sum_tracks(struct outline *o) {
     return fine;
 }
 
+static bool outline_fill(struct outline *o, struct error *error) {
+    tracks_find(o);
+    find_entries(o);
+    if (!merge_entries(o) || !sum_tracks(o))
+        return error_set(error, ERROR_INPUT, "the weights add up to more than 2^64");
+    if (!o->entries.count)
+        return error_set(error, ERROR_INPUT, "there is nothing to export");
+    steps_find(o);
+    return true;
+}
+
 struct outline *outline_new(const struct tree *tree, const struct naming *naming,
                             const struct export_options *options, enum detail detail,
                             struct error *error) {
@@ -70,18 +81,9 @@ struct outline *outline_new(const struct tree *tree, const struct naming *naming
     o->naming = naming;
     o->options = options;
     o->detail = detail;
-    tracks_find(o);
-    o->stacks = placed_new(tree, naming, options->shape, detail);
-    find_entries(o);
-    bool fine = true;
-    if (!merge_entries(o) || !sum_tracks(o))
-        fine = error_set(error, ERROR_INPUT, "the weights add up to more than 2^64");
-    else if (!o->entries.count)
-        fine = error_set(error, ERROR_INPUT, "there is nothing to export");
-    if (fine) {
-        steps_find(o);
+    o->stacks = placed_new(tree, naming, options->shape, detail, error);
+    if (o->stacks && outline_fill(o, error))
         return o;
-    }
     outline_free(o);
     return NULL;
 }

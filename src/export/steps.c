@@ -9,7 +9,8 @@
 #include <stdlib.h>
 
 static uint32_t sample_track(const struct outline *o, const struct sample *sample) {
-    return o->series_tracks[sample->series];
+    uint32_t node = placed_find(o->stacks, sample->series, sample->node);
+    return node == STACK_DROPPED ? NO_TRACK : o->series_tracks[sample->series];
 }
 
 /* The entry of a kept sample, which was counted there. */

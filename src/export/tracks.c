@@ -90,8 +90,10 @@ void tracks_find(struct outline *o) {
     size_t count = o->tree->series.count;
     VECTOR(struct track_key) keys = {0};
     bool *used = memory_zero(count, sizeof *used);
-    for (size_t i = 1; i < o->tree->cells.count; i++)
-        used[o->tree->cells.items[i].series] = true;
+    for (size_t i = 1; i < o->tree->cells.count; i++) {
+        const struct cell *cell = &o->tree->cells.items[i];
+        used[cell->series] |= placed_find(o->stacks, cell->series, cell->node) != STACK_DROPPED;
+    }
     for (uint32_t i = 1; i < count; i++)
         if (used[i] && !o->naming->series.items[i].skip)
             vector_push(&keys, key_of_series(o, i));

@@ -63,18 +63,16 @@ static bool chart_fill(struct chart *c, struct error *error) {
                              "the chart has more than 2^32 frames or weighs more than 2^64");
 }
 
-struct flame *flame_chart_of_tree(const struct tree *tree, const struct naming *naming,
-                                  const struct flame_options *options, struct error *error) {
-    struct chart c = {.path = {.tree = tree, .naming = naming, .shape = options},
+struct flame *chart_of_samples(const struct tree *tree, const struct naming *naming,
+                               const struct flame_options *shape, struct error *error) {
+    struct chart c = {.path = {.tree = tree, .naming = naming, .shape = shape},
                       .flame = flame_of_naming(naming)};
-    c.flame->unit = strings_add(c.flame->strings, flame_unit(tree, options));
-    bool fine = chart_fill(&c, error) && flame_total(c.flame, error);
+    c.flame->unit = strings_add(c.flame->strings, flame_unit(tree, shape));
+    bool fine = chart_fill(&c, error);
     path_release(&c.path);
     vector_release(&c.open);
-    if (fine) {
-        flame_link(c.flame, NULL, 0);
+    if (fine)
         return c.flame;
-    }
     flame_free(c.flame);
     return NULL;
 }

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-static struct flame *flame_with(struct strings *strings) {
+struct flame *flame_of_strings(struct strings *strings) {
     struct flame *flame = memory_zero(1, sizeof *flame);
     flame->strings = strings;
     vector_push(&flame->nodes, ((struct flame_node){0}));
@@ -16,11 +16,11 @@ static struct flame *flame_with(struct strings *strings) {
 }
 
 struct flame *flame_new(void) {
-    return flame_with(strings_new());
+    return flame_of_strings(strings_new());
 }
 
 struct flame *flame_of_naming(const struct naming *naming) {
-    return flame_with(strings_share(naming->strings));
+    return flame_of_strings(strings_share(naming->strings));
 }
 
 void flame_free(struct flame *flame) {
@@ -179,7 +179,7 @@ bool flame_finish(struct flame *flame, struct error *error) {
 
 /* ---- joining ---- */
 
-static void flame_node_add(struct flame_node *node, const struct flame_node *other) {
+void flame_node_add(struct flame_node *node, const struct flame_node *other) {
     node->counted |= other->counted;
     if (__builtin_add_overflow(node->self, other->self, &node->self))
         node->self = UINT64_MAX;

@@ -35,6 +35,8 @@ struct names {
 void namer_push(struct namer *namer, struct text object, uint32_t kinds) {
     struct naming *naming = namer->naming;
     bool unknown = text_equal(object, TEXT("[unknown]"));
+    if (!(kinds & KIND_ROOT))
+        namer_strip(namer);
     struct label label = {.name = strings_add(naming->strings, buffer_text(&namer->name)),
                           .object = unknown ? 0 : strings_add(naming->strings, object),
                           .kinds = kinds & ~(uint32_t)KIND_SCRIPT};

@@ -28,6 +28,8 @@ void names_inferno(struct namer *namer, const struct named_frame *frame, bool ja
 
 /* Appends what is in namer->name as a label. */
 void namer_push(struct namer *namer, struct text object, uint32_t kinds);
+/* Takes off namer->name what strip_templates and strip_arguments ask for; its mark stays. */
+void namer_strip(struct namer *namer);
 /* Appends to namer->name the mark that was asked for of such frames. */
 void namer_mark(struct namer *namer, uint32_t kinds);
 /* Whether everything above a frame so called is to be dropped. */

@@ -211,3 +211,72 @@ struct text name_unmarked(struct text name) {
         memchr("kjiw01", end[2], 6); /* 0 and 1: async-profiler's, by interpreter and compiler */
     return marked ? text_upto(name, name.length - 4) : name;
 }
+
+/* ---- less of a name ---- */
+
+/* Where the `<` that the text begins with is closed, or its length. */
+static size_t matching_angle(struct text t) {
+    size_t depth = 0;
+    for (size_t i = 0; i < t.length; i++) {
+        if (t.data[i] == '(')
+            i = matching_bracket(t, i);
+        else if (t.data[i] == '<')
+            depth++;
+        else if (t.data[i] == '>' && t.data[i - 1] != '-' && --depth == 0)
+            return i;
+    }
+    return t.length;
+}
+
+/* Where a name ends that has template arguments behind it, as in `vector<int>`, Rust's `collect::<Vec>` or `operator<< <char>`; 0: the `<` does
+   not open any, as in `<module>`. */
+static size_t before_template(struct text before, size_t after_operator) {
+    size_t end = before.length;
+    if (end && is_word(before.data[end - 1]))
+        return end;
+    if (end && before.data[end - 1] == ' ' && end - 1 == after_operator)
+        return end - 1;
+    bool turbofish = end > 2 && text_ends(before, TEXT("::"));
+    return turbofish && is_word(before.data[end - 3]) ? end - 2 : 0;
+}
+
+/* In place. A bracket that nothing closes stays as it is. */
+static size_t strip_templates(char *name, size_t length) {
+    size_t to = 0, after_operator = SIZE_MAX;
+    for (size_t from = 0; from < length;) {
+        struct text rest = {name + from, length - from};
+        size_t taken = to && is_word(name[to - 1]) ? 0 : operator_length(rest, 0);
+        if (taken)
+            after_operator = to + taken;
+        size_t start =
+            rest.data[0] == '<' ? before_template((struct text){name, to}, after_operator) : 0;
+        size_t close = start ? matching_angle(rest) : rest.length;
+        if (close < rest.length) {
+            from += close + 1;
+            to = start;
+            continue;
+        }
+        taken = taken ? taken : 1;
+        memmove(name + to, rest.data, taken);
+        to += taken;
+        from += taken;
+    }
+    return to;
+}
+
+void namer_strip(struct namer *namer) {
+    const struct naming_options *options = namer->options;
+    if (!options->strip_templates && !options->strip_arguments)
+        return;
+    struct buffer *name = &namer->name;
+    struct text plain = name_unmarked(buffer_text(name));
+    char mark[4];
+    size_t mark_length = name->count - plain.length;
+    memcpy(mark, plain.data + plain.length, mark_length);
+    if (options->strip_arguments)
+        plain.length = arguments_start(plain);
+    name->count = plain.length;
+    if (options->strip_templates && name->count)
+        name->count = strip_templates(name->items, name->count);
+    buffer_add(name, (struct text){mark, mark_length});
+}

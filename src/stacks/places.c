@@ -84,8 +84,8 @@ static uint32_t place_of_label(struct placing *p, const struct location *locatio
 
 /* ---- a naming of places ---- */
 
-static void push_place(struct placing *p, uint32_t place) {
-    vector_push(&p->naming->labels, ((struct label){.name = place}));
+static void push_place(struct placing *p, uint32_t place, uint32_t kinds) {
+    vector_push(&p->naming->labels, ((struct label){.name = place, .kinds = kinds}));
 }
 
 static struct naming_entry location_places(struct placing *p, uint32_t id, bool alternate) {
@@ -93,7 +93,8 @@ static struct naming_entry location_places(struct placing *p, uint32_t id, bool 
     const struct naming_entry source = entry;
     entry.first = (uint32_t)p->naming->labels.count;
     for (uint32_t i = 0; i < entry.count; i++)
-        push_place(p, place_of_label(p, &p->tree->locations.items[id], &source, i));
+        push_place(p, place_of_label(p, &p->tree->locations.items[id], &source, i),
+                   p->source->labels.items[source.first + i].kinds);
     return entry;
 }
 
@@ -103,7 +104,8 @@ static struct naming_entry series_places(struct placing *p, uint32_t series) {
     entry.first = (uint32_t)p->naming->labels.count;
     for (uint32_t i = 0; i < entry.count; i++)
         push_place(
-            p, place_find(p, (struct place_key){.name = labels[i].name, .kinds = labels[i].kinds}));
+            p, place_find(p, (struct place_key){.name = labels[i].name, .kinds = labels[i].kinds}),
+            labels[i].kinds);
     return entry;
 }
 
@@ -208,10 +210,20 @@ static int place_order(const void *a, const void *b, void *context) {
     return order ? order : ORDER(x->kinds, y->kinds);
 }
 
-static void places_sort(struct placing *p, struct placed *to, uint32_t *ranks) {
+/* With rules, only places that they leave. */
+static void places_list(struct placing *p, struct placed *to, bool some) {
+    const struct flame *flame = to->walker->flame;
+    uint8_t *used = memory_zero(p->keys.count, sizeof *used);
+    for (size_t i = 1; i < flame->nodes.count; i++)
+        used[flame->nodes.items[i].name] = 1;
     vector_push(&to->places, ((struct place){0}));
     for (size_t i = 1; i < p->keys.count; i++)
-        vector_push(&to->places, place_of_key(p, i));
+        if (used[i] || !some)
+            vector_push(&to->places, place_of_key(p, i));
+    free(used);
+}
+
+static void places_sort(struct placing *p, struct placed *to, uint32_t *ranks) {
     if (to->places.count > 2)
         qsort_r(to->places.items + 1, to->places.count - 1, sizeof *to->places.items, place_order,
                 p->tree->objects);
@@ -265,17 +277,19 @@ static void number_nodes(struct placed *to, const struct flame *flame, const uin
     }
 }
 
-static void placed_make(struct placed *to, struct placing *p) {
+static void placed_make(struct placed *to, struct placing *p, bool some) {
     struct walker *w = to->walker;
     give_nothing_a_place(p, w);
     uint32_t *ranks = memory_zero(p->keys.count, sizeof *ranks);
     uint32_t *numbers = memory_zero(w->flame->nodes.count, sizeof *numbers);
+    places_list(p, to, some);
     places_sort(p, to, ranks);
     flame_link(w->flame, ranks, p->keys.count);
     number_nodes(to, w->flame, ranks, numbers);
     for (size_t i = 0; i < w->root_count; i++)
         for (size_t k = 0; k < p->tree->nodes.count; k++)
-            w->roots[i].nodes[k] = numbers[w->roots[i].nodes[k]];
+            if (w->roots[i].nodes[k] != STACK_DROPPED)
+                w->roots[i].nodes[k] = numbers[w->roots[i].nodes[k]];
     flame_free(w->flame);
     w->flame = NULL;
     free(ranks);
@@ -283,7 +297,8 @@ static void placed_make(struct placed *to, struct placing *p) {
 }
 
 struct placed *placed_new(const struct tree *tree, const struct naming *naming,
-                          const struct flame_options *shape, enum detail detail) {
+                          const struct flame_options *shape, enum detail detail,
+                          struct error *error) {
     struct placed *placed = memory_zero(1, sizeof *placed);
     struct placing p = {.tree = tree,
                         .source = naming,
@@ -294,15 +309,20 @@ struct placed *placed_new(const struct tree *tree, const struct naming *naming,
     vector_push(&p.kinds, 0);
     vector_push(&p.names, 0);
     placing_name(&p);
-    placed->walker =
-        walker_new(tree, p.naming, &(struct walk_options){.shape = shape, .alike = p.names.items});
-    placed_make(placed, &p);
+    placed->walker = walker_new(
+        tree, p.naming, &(struct walk_options){.shape = shape, .alike = p.names.items}, error);
+    bool fine = placed->walker != NULL;
+    if (fine)
+        placed_make(placed, &p, stack_rules_set(shape->rules));
     naming_free(p.naming);
     vector_release(&p.keys);
     vector_release(&p.kinds);
     vector_release(&p.names);
     index_release(&p.index);
-    return placed;
+    if (fine)
+        return placed;
+    placed_free(placed);
+    return NULL;
 }
 
 void placed_free(struct placed *placed) {

@@ -57,6 +57,8 @@ struct naming_options {
     bool addresses;      /* unresolved frames carry their address; the tree must have been read with raw_addresses */
     bool keep_unknown;   /* wick's own rules leave frames with neither symbol nor object out unless asked */
     bool source_lines;
+    bool strip_templates; /* without what stands in <…> behind a name */
+    bool strip_arguments; /* wick's own rules leave the arguments of symbols out anyway; this is for names of texts */
     const char **skip_after; /* names; everything above such a frame is dropped */
     size_t skip_after_count;
     bool is_script_text; /* no perf.data: what inferno would read of an event line was read already */
@@ -99,6 +101,36 @@ struct flame {
     struct index index;
 };
 
+/*
+ * A pattern for names of frames: a regular expression in the syntax that PCRE2 and JavaScript's RegExp (flags "su") share, found anywhere in
+ * the name as it is shown, without its mark; or an exact name.
+ */
+struct pattern;
+/* NULL: it is no such pattern; a usage error quotes the pattern library's message, or says what JavaScript reads otherwise. */
+struct pattern *pattern_new(const char *text, struct error *error);
+struct pattern *pattern_exact_new(const char *text);
+void pattern_free(struct pattern *pattern);
+const char *pattern_text(const struct pattern *pattern);
+bool pattern_is_exact(const struct pattern *pattern);
+typedef VECTOR(struct pattern *) pattern_list;
+
+/*
+ * Which stacks, and which of their frames. Several patterns of one list are alternatives. All but `focus` and `ignore`, which look at
+ * whole stacks, are applied frame by frame in the direction of drawing; recursion is folded and depth counted in what is left.
+ * Frames are all that is drawn on the way to a function, comms and other root labels included.
+ */
+struct stack_rules {
+    pattern_list focus;  /* only stacks through one of these */
+    pattern_list ignore; /* no stacks through any of these */
+    pattern_list hide;   /* frames that are left out: what they call is called by their callers */
+    pattern_list root;   /* only stacks with one of these, and without what leads to its last occurrence */
+    bool kernel_only;    /* frames of other code are left out, and stacks that have no other */
+    bool user_only;      /* the same of the kernel's */
+};
+bool stack_rules_set(const struct stack_rules *rules); /* any of them; NULL: none */
+bool stack_rules_exact(const struct stack_rules *rules); /* they are exact names alone */
+void stack_rules_release(struct stack_rules *rules);
+
 struct flame_options {
     bool by_samples;     /* weight is the number of samples, not the period */
     bool reverse;        /* merged from the leaf */
@@ -106,13 +138,14 @@ struct flame_options {
     bool keep_empty;     /* stacks without any frame count as their root labels alone */
     bool keep_zero;      /* stacks that weigh nothing are nodes all the same */
     uint32_t max_depth;  /* frames beyond are cut, their weight kept; 0: all */
+    const struct stack_rules *rules; /* NULL: none */
 };
 
 struct flame *flame_new(void);
 /* An empty one whose names are the naming's: labels' strings are its own. */
 struct flame *flame_of_naming(const struct naming *naming);
 void flame_free(struct flame *flame);
-/* The flame of a resolved and named tree. Fails only on overflow. */
+/* The flame of a resolved and named tree. Fails on overflow, or where a pattern meets its limits. */
 struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming,
                             const struct flame_options *options, struct error *error);
 /* Finds or adds the child of `parent` so called. */
@@ -125,15 +158,6 @@ void flame_order(struct flame *flame);
    order of time, not of names. */
 struct flame *flame_chart_of_tree(const struct tree *tree, const struct naming *naming,
                                   const struct flame_options *options, struct error *error);
-/* A new flame of the stacks that hold one of `names`, without what called its deepest occurrence. */
-struct flame *flame_below(const struct flame *flame, const char *const *names, size_t name_count,
-                          struct error *error);
-/* A new flame of the stacks that hold one of `with`, if there are any, and none of `without`. */
-struct stack_choice {
-    const char *const *with, *const *without;
-    size_t with_count, without_count;
-};
-struct flame *flame_of_stacks(const struct flame *flame, const struct stack_choice *choice, struct error *error);
 /* The node after `at`, depth first: what it calls, else what stands beside it or beside one of its callers. 0: that was the last. */
 static inline uint32_t flame_next(const struct flame *flame, uint32_t at) {
     const struct flame_node *nodes = flame->nodes.items;
@@ -155,7 +179,7 @@ static inline struct text flame_name(const struct flame *flame, uint32_t node) {
  */
 struct walk_options {
     const struct flame_options *shape; /* reverse and keep_empty are for flame_of_tree() alone */
-    /* By name: names that fold_recursion takes for the same function have the same number. NULL: each name is its own. */
+    /* By what the naming calls frames: the string that recursion and patterns are seen by. NULL: frames are called by strings. */
     const uint32_t *alike;
     bool no_roots; /* the labels of series are not nodes */
 };
@@ -168,10 +192,12 @@ struct walker {
     } *roots;
     size_t root_count;
 };
+/* NULL: a pattern met its limits. */
 struct walker *walker_new(const struct tree *tree, const struct naming *naming,
-                          const struct walk_options *options);
+                          const struct walk_options *options, struct error *error);
 void walker_free(struct walker *walker);
-/* Return where a stack of the series ends, or 0: it has no frame, or it was not counted. */
+#define STACK_DROPPED UINT32_MAX
+/* Return where a stack of the series ends; 0: it has no frame, or it was not counted; STACK_DROPPED: the rules leave it out. */
 static inline uint32_t walker_find(const struct walker *walker, uint32_t series, uint32_t node) {
     uint32_t root = walker->series_roots[series];
     return root ? walker->roots[root - 1].nodes[node] : 0;
@@ -218,10 +244,11 @@ struct placed {
     VECTOR(struct placed_node) nodes;
     struct walker *walker; /* private: where stacks end, for placed_find() */
 };
+/* NULL: a pattern met its limits. */
 struct placed *placed_new(const struct tree *tree, const struct naming *naming,
-                          const struct flame_options *shape, enum detail detail);
+                          const struct flame_options *shape, enum detail detail, struct error *error);
 void placed_free(struct placed *placed);
-/* Return the node where a stack of the series ends, or 0: the series was skipped or has no cells. */
+/* Return the node where a stack of the series ends; 0: the series was skipped or has no cells; or STACK_DROPPED. */
 static inline uint32_t placed_find(const struct placed *placed, uint32_t series, uint32_t node) {
     return walker_find(placed->walker, series, node);
 }

@@ -300,12 +300,62 @@ static struct flame *walk_in_shares(const struct tree *tree, const struct naming
     return flame;
 }
 
+/* Where stacks end that have no frame is not told apart from where none ends: both are 0. */
+static void walker_move(struct walker *w, const struct tree *tree, const uint32_t *moved) {
+    for (size_t i = 0; i < w->root_count; i++) {
+        struct walker_root *root = &w->roots[i];
+        uint32_t nothing = moved[root->node];
+        root->node = nothing == STACK_DROPPED ? 0 : nothing;
+        for (size_t k = 0; k < tree->nodes.count; k++) {
+            uint32_t to = root->nodes[k] ? moved[root->nodes[k]] : nothing;
+            root->nodes[k] = to == root->node ? 0 : to;
+        }
+    }
+}
+
+static bool walker_choose(struct walker *w, const struct tree *tree,
+                          const struct walk_options *options, struct error *error) {
+    uint8_t *ends = memory_zero(w->flame->nodes.count, sizeof *ends);
+    uint32_t *moved = memory_zero(w->flame->nodes.count, sizeof *moved);
+    for (size_t i = 1; i < tree->cells.count; i++) {
+        const struct cell *cell = &tree->cells.items[i];
+        uint32_t root = w->series_roots[cell->series];
+        uint32_t at = root ? w->roots[root - 1].nodes[cell->node] : 0;
+        if (root)
+            ends[at ? at : w->roots[root - 1].node] = 1;
+    }
+    struct transform_options how = {.shape = options->shape, .names = options->alike, .ends = ends};
+    struct flame *flame = flame_transform(w->flame, &how, moved, error);
+    if (flame) {
+        walker_move(w, tree, moved);
+        flame_free(w->flame);
+        w->flame = flame;
+    }
+    free(ends);
+    free(moved);
+    return flame != NULL;
+}
+
+/* Patterns see stacks in full: recursion and depth are what is left of them. */
+static struct flame_options whole_stacks(const struct flame_options *shape) {
+    struct flame_options whole = *shape;
+    if (stack_rules_set(shape->rules))
+        whole = (struct flame_options){.by_samples = shape->by_samples,
+                                       .reverse = shape->reverse,
+                                       .keep_empty = shape->keep_empty,
+                                       .keep_zero = shape->keep_zero};
+    return whole;
+}
+
 struct walker *walker_new(const struct tree *tree, const struct naming *naming,
-                          const struct walk_options *options) {
+                          const struct walk_options *options, struct error *error) {
+    struct flame_options whole = whole_stacks(options->shape);
+    struct walk_options first = *options;
+    first.shape = &whole;
     struct walker *w = memory_zero(1, sizeof *w);
     struct share s = {.tree = tree,
                       .naming = naming,
-                      .options = options,
+                      .options = &first,
                       .walker = w,
                       .from = 1,
                       .to = (uint32_t)tree->nodes.count};
@@ -314,7 +364,10 @@ struct walker *walker_new(const struct tree *tree, const struct naming *naming,
     share_cells(&s);
     share_end(&s);
     w->flame = s.flame;
-    return w;
+    if (!stack_rules_set(options->shape->rules) || walker_choose(w, tree, options, error))
+        return w;
+    walker_free(w);
+    return NULL;
 }
 
 void walker_free(struct walker *w) {
@@ -416,15 +469,32 @@ struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming
                             const struct flame_options *options, struct error *error) {
     if (!tree_check(tree, error))
         return NULL;
+    struct flame_options whole = whole_stacks(options);
     struct flame *flame =
-        options->reverse ? walk_reversed(tree, naming, options)
-                         : walk_in_shares(tree, naming, &(struct walk_options){.shape = options});
+        options->reverse ? walk_reversed(tree, naming, &whole)
+                         : walk_in_shares(tree, naming, &(struct walk_options){.shape = &whole});
     flame->unit = strings_add(flame->strings, flame_unit(tree, options));
-    if (!flame_total(flame, error)) {
+    if (stack_rules_set(options->rules))
+        flame = flame_chosen(flame, options, false, error);
+    if (!flame || !flame_total(flame, error)) {
         flame_free(flame);
         return NULL;
     }
     flame_drop_empty(flame, options->keep_zero);
     flame_order(flame);
+    return flame;
+}
+
+struct flame *flame_chart_of_tree(const struct tree *tree, const struct naming *naming,
+                                  const struct flame_options *options, struct error *error) {
+    struct flame_options whole = whole_stacks(options);
+    struct flame *flame = chart_of_samples(tree, naming, &whole, error);
+    if (flame && stack_rules_set(options->rules))
+        flame = flame_chosen(flame, options, true, error);
+    if (!flame || !flame_total(flame, error)) {
+        flame_free(flame);
+        return NULL;
+    }
+    flame_link(flame, NULL, 0);
     return flame;
 }

@@ -44,8 +44,8 @@ static bool html_count(struct html *h, struct error *error) {
         if (series->skip)
             continue;
         uint32_t at = walker_find(h->walker, cell->series, cell->node);
-        if (at == 0 &&
-            series->count == 0) /* neither a frame nor a comm: there is nothing to draw */
+        /* Neither a frame nor a comm: there is nothing to draw. */
+        if (at == STACK_DROPPED || (at == 0 && series->count == 0))
             continue;
         vector_push(&h->cells, ((struct html_cell){at, cell->series, cell->samples, cell->weight}));
         if (!checked_add(sum, cell->weight, &sum) || sum > most_exact)
@@ -133,7 +133,7 @@ static size_t add_samples(struct html *h, const uint32_t *series_number, uint64_
         const struct sample *sample = &tree->samples.items[i];
         uint32_t at =
             sample_has_time(sample) ? walker_find(h->walker, sample->series, sample->node) : 0;
-        if (!at)
+        if (!at || at == STACK_DROPPED)
             continue;
         if (written == 0)
             *start = last = sample->time;
@@ -323,9 +323,12 @@ static void html_encode(struct html *h) {
 
 bool html_write(struct out *out, const struct tree *tree, const struct naming *naming,
                 const struct html_options *options, struct error *error) {
-    struct flame_options shape = {.max_depth = options->max_depth};
+    struct flame_options shape = {.max_depth = options->max_depth, .rules = options->rules};
     struct html h = {.tree = tree, .naming = naming, .options = options};
-    h.walker = walker_new(tree, naming, &(struct walk_options){.shape = &shape, .no_roots = true});
+    struct walk_options walk = {.shape = &shape, .no_roots = true};
+    h.walker = walker_new(tree, naming, &walk, error);
+    if (!h.walker)
+        return false;
     h.flame = h.walker->flame;
     bool fine = html_count(&h, error);
     if (fine && h.cells.count == 0)

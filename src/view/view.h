@@ -215,6 +215,7 @@ struct html_options {
     struct colouring colouring;
     bool together; /* the page opens with all events added up, not with the first */
     uint32_t max_depth;                  /* 0: all */
+    const struct stack_rules *rules;     /* NULL: none */
     const struct categories *categories; /* must be given */
     const struct notes *notes;           /* shown in the page; NULL: none */
 };
