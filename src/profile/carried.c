@@ -68,13 +68,14 @@ static void add_entry(void *context, const struct carrier_entry *entry) {
     struct carried *carried = context;
     if (entry->kind == CARRIER_FACT)
         add_fact(carried, entry);
-    if (entry->kind != CARRIER_PERF_MAP && entry->kind != CARRIER_FILE)
+    if (entry->kind != CARRIER_PERF_MAP && entry->kind != CARRIER_FILE &&
+        entry->kind != CARRIER_LABELS)
         return;
     vector_push(&carried->entries, *entry);
     uint32_t number = (uint32_t)carried->entries.count;
     if (entry->kind == CARRIER_FILE)
         add_file(carried, entry->key, number);
-    else if (entry->key.length == PERF_MAP_KEY)
+    else if (entry->kind == CARRIER_PERF_MAP && entry->key.length == PERF_MAP_KEY)
         index_add(&carried->index, hash_map((int32_t)load_u32(entry->key.data)), number);
 }
 
@@ -91,6 +92,17 @@ void carried_free(struct carried *carried) {
     vector_release(&carried->entries);
     index_release(&carried->index);
     free(carried);
+}
+
+void carried_labels(const struct carried *carried, struct tree *tree, struct labels *labels) {
+    struct buffer bytes = {0};
+    for (size_t i = 0; carried && i < carried->entries.count; i++) {
+        const struct carrier_entry *entry = &carried->entries.items[i];
+        if (entry->kind == CARRIER_LABELS && carrier_read(carried->data, entry, &bytes))
+            labels_add(labels, tree, entry->key, buffer_text(&bytes));
+    }
+    buffer_release(&bytes);
+    labels_sort(labels);
 }
 
 uint64_t carried_mount(const struct carried *carried) {

@@ -241,6 +241,7 @@ static bool walk_apply(struct walk *walk, struct error *error) {
     reading_index_build_ids(reading);
     if (!reading->options->compat_perf)
         reading->profile->carried = carried_new(reading->profile->data);
+    carried_labels(reading->profile->carried, reading->profile->tree, &reading->labels);
     for (size_t i = 0; i < walk->sides.count; i++) {
         struct key *key = &walk->sides.items[i];
         reading_key(reading, key->offset, key->time, key);
@@ -251,10 +252,12 @@ static bool walk_apply(struct walk *walk, struct error *error) {
         const struct key *key = &walk->sides.items[i];
         uint64_t offset = key->offset;
         struct perfdata_record record;
+        labels_apply(&reading->labels, key->time);
         if (!perfdata_next(reading->profile->data, &offset, &record, error) ||
             !reading_apply(reading, &record, key, error))
             return false;
     }
+    labels_apply(&reading->labels, UINT64_MAX);
     spaces_seal(reading->profile->spaces);
     return true;
 }

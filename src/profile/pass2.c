@@ -49,11 +49,13 @@ static uint32_t series_of(struct worker *w, const struct perfdata_sample *sample
                           ? at->thread + 1
                           : tree_find_thread(w->tree, sample->pid, sample->tid);
     uint32_t comm = at->comm ? at->comm : sample->tid == 0 ? w->reading->swapper : 0;
+    uint32_t labels = labels_at(&w->reading->labels, &w->labels, sample->pid, sample->time);
     if (!w->last_series_id || last->event != event || last->thread != thread ||
-        last->comm != comm || last->state != state) {
+        last->comm != comm || last->state != state || last->labels != labels) {
         w->last_series = (struct series){.event = event,
                                          .thread = thread,
                                          .comm = comm,
+                                         .labels = labels,
                                          .state = state,
                                          .ending = ENDING_UNKNOWN};
         w->last_series_id = tree_add_series(w->tree, &w->last_series);

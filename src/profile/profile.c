@@ -121,6 +121,7 @@ struct profile *profile_read(const struct file *file, const struct profile_optio
         vector_release(&reading.round_offsets);
         vector_release(&reading.round_limits);
         index_release(&reading.build_ids);
+        labels_release(&reading.labels);
         vector_release(&reading.mounts);
         index_release(&reading.mount_index);
     }

@@ -4,6 +4,7 @@
 #ifndef WICK_PROFILE_READING_H
 #define WICK_PROFILE_READING_H
 
+#include "profile/labels.h"
 #include "profile/profile.h"
 
 /* A stretch of records for one worker to read, from the offset of a record to that of another. */
@@ -81,6 +82,7 @@ struct reading {
     struct index build_ids; /* by path: ids are their places + 1 */
     VECTOR(struct mount) mounts; /* of processes, as far as they are told */
     struct index mount_index;    /* by pid, of the same */
+    struct labels labels;   /* of processes */
     uint32_t swapper;       /* string */
     struct filter filter;   /* the options', but time where intervals are cut to it */
     enum profile_times times;
@@ -142,6 +144,7 @@ bool reading_apply(struct reading *reading, const struct perfdata_record *record
 /* carried.c: what the recording keeps by its carrier, after all records were walked; it and the perfdata outlive the objects that are offered
    something. NULL has nothing. */
 struct carried *carried_new(struct perfdata *data);
+void carried_labels(const struct carried *carried, struct tree *tree, struct labels *labels);
 void carried_free(struct carried *carried);
 /* Tells an object that was added where the recording has its bytes, if it has. */
 void carried_offer(struct carried *carried, struct objects *objects, uint32_t object);

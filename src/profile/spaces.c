@@ -231,6 +231,8 @@ static bool apply_task(struct reading *reading, const struct perfdata_record *re
     struct perfdata_task task;
     if (!perfdata_task(reading->profile->data, record, &task, error))
         return false;
+    if (record->type == PERF_RECORD_FORK && task.pid != task.parent_pid)
+        labels_fork(&reading->labels, task.pid, task.parent_pid, key->time);
     if (record->type == PERF_RECORD_FORK)
         spaces_fork(reading->profile->spaces, key, task.pid, task.tid, task.parent_pid,
                     task.parent_tid,

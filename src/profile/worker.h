@@ -50,6 +50,7 @@ struct worker {
     struct reading *reading;
     struct tree *tree; /* a part: series, threads, notes, and samples whose node is a stack's number */
     struct space_cursor cursor;
+    struct labels_cursor labels;
     VECTOR(struct stack) stacks; /* [0] is none */
     struct index index;          /* of the stacks */
     struct building *building;

@@ -3,6 +3,7 @@
 #include "perfdata_build.h"
 
 #include "perfdata/writer.h"
+#include "profile/profile.h"
 #include "record/internal.h"
 
 enum { LARGE = 300000, FIXED = 56, AT_VERSION = 10, AT_KIND = 24, AT_PART = 28, AT_SUM = 52 };
@@ -30,8 +31,8 @@ static void write_some(struct perfdata_writer *writer) {
     buffer_release(&dull);
 }
 
-/* A recording with nothing but entries. */
-static struct buffer written(bool stream, int level) {
+/* A recording of what `write` writes. */
+static struct buffer written_by(void (*write)(struct perfdata_writer *), bool stream, int level) {
     uint64_t id = 7;
     struct perfdata_writer_event event = {.name = "cpu-clock", .ids = &id, .id_count = 1};
     event.attr.type = PERF_TYPE_SOFTWARE;
@@ -40,7 +41,7 @@ static struct buffer written(bool stream, int level) {
     struct perfdata_writer_options options = {.stream = stream, .compress_level = level};
     int file = file_temporary(NULL);
     struct perfdata_writer *writer = perfdata_writer_new(file, "x", &event, 1, &options, NULL);
-    write_some(writer);
+    write(writer);
     assert_true(perfdata_write_round(writer, NULL));
     assert_true(perfdata_finish(writer, NULL));
     perfdata_writer_free(writer);
@@ -49,6 +50,10 @@ static struct buffer written(bool stream, int level) {
     bytes.count = (size_t)pread(file, bytes.items, bytes.capacity, 0);
     close(file);
     return bytes;
+}
+
+static struct buffer written(bool stream, int level) {
+    return written_by(write_some, stream, level);
 }
 
 struct seen {
@@ -167,6 +172,97 @@ static void test_others(void **state) {
     build_release(&build);
 }
 
+/* ---- labels ---- */
+
+static void put_record(struct perfdata_writer *writer, uint32_t type, const uint64_t *words,
+                       size_t count) {
+    struct buffer record = {0};
+    put_u32(&record, type);
+    put_u16(&record, 0);
+    put_u16(&record, (uint16_t)(8 + 8 * count));
+    put_bytes(&record, words, 8 * count);
+    assert_true(perfdata_write_split(writer, record.items, record.count, NULL, 0, NULL));
+    buffer_release(&record);
+}
+
+static uint64_t both(uint64_t first, uint64_t second) {
+    return second << 32 | first;
+}
+
+static void put_fork(struct perfdata_writer *writer, uint64_t time, uint64_t pid, uint64_t parent) {
+    uint64_t words[] = {both(pid, parent), both(pid, parent), time, both(pid, pid), time, 0};
+    put_record(writer, PERF_RECORD_FORK, words, COUNT_OF(words));
+}
+
+static void put_sample(struct perfdata_writer *writer, uint64_t time, uint64_t pid) {
+    uint64_t words[] = {0x1000, both(pid, pid), time, 0};
+    put_record(writer, PERF_RECORD_SAMPLE, words, COUNT_OF(words));
+}
+
+static void put_label(struct perfdata_writer *writer, uint64_t time, uint64_t pid,
+                      struct text labels) {
+    uint64_t key[] = {pid, time};
+    assert_true(carrier_write(writer, CARRIER_LABELS, (struct text){(char *)key, sizeof key},
+                              labels, NULL));
+}
+
+/* The second label of 10 stands before the fork in the file, and is of a later time. */
+static void write_labelled(struct perfdata_writer *writer) {
+    put_label(writer, 0, 10, TEXT("cgroup\0/a\0container\0one\0"));
+    put_label(writer, 100, 10, TEXT("cgroup\0/b\0pid\0not a label's\0cut"));
+    put_label(writer, 0, 13, TEXT("cgroup"));
+    put_fork(writer, 50, 11, 10);
+    put_fork(writer, 60, 12, 99);
+    put_sample(writer, 70, 10);
+    put_sample(writer, 120, 10);
+    put_sample(writer, 120, 11);
+    put_sample(writer, 120, 12);
+    put_sample(writer, 120, 13);
+    put_fork(writer, 130, 10, 99); /* another process with that pid */
+    put_sample(writer, 140, 10);
+}
+
+static int line_order(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void test_labels(void **state) {
+    static const char *const expected[] = {"10 - -",    "10 /a one", "10 /b -",
+                                           "11 /a one", "12 - -",    "13 - -"};
+    struct buffer bytes = written_by(write_labelled, false, 0);
+    struct file file = {
+        .path = (char *)"labels", .data = (uint8_t *)bytes.items, .size = bytes.count};
+    struct error error = {0};
+    struct profile *profile =
+        profile_read(&file, &(struct profile_options){.no_names = true}, &error);
+    if (!profile)
+        fail_msg("%s", error.message);
+    char *lines[16];
+    size_t count = 0;
+    for (size_t i = 1; i < profile->tree->series.count; i++) {
+        const struct series *series = &profile->tree->series.items[i];
+        struct buffer line = {0};
+        series_label(profile->tree, series, TEXT("pid"), &line);
+        buffer_add_char(&line, ' ');
+        if (!series_label(profile->tree, series, TEXT("cgroup"), &line))
+            buffer_add_char(&line, '-');
+        buffer_add_char(&line, ' ');
+        if (!series_label(profile->tree, series, TEXT("container"), &line))
+            buffer_add_char(&line, '-');
+        buffer_add_char(&line, 0);
+        assert_true(count < COUNT_OF(lines));
+        lines[count++] = line.items;
+    }
+    qsort(lines, count, sizeof *lines, line_order);
+    for (size_t i = 0; i < count && i < COUNT_OF(expected); i++)
+        assert_string_equal(lines[i], expected[i]);
+    assert_int_equal(count, COUNT_OF(expected));
+    for (size_t i = 0; i < count; i++)
+        free(lines[i]);
+    profile_free(profile);
+    buffer_release(&bytes);
+}
+
 /* ---- containers ---- */
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -210,7 +306,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_comes_back),    cmocka_unit_test(test_damage),
         cmocka_unit_test(test_newer_version), cmocka_unit_test(test_others),
-        cmocka_unit_test(test_containers),
+        cmocka_unit_test(test_labels),        cmocka_unit_test(test_containers),
     };
     return cmocka_run_group_tests_name("carrier", tests, NULL, NULL);
 }
