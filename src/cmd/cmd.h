@@ -85,6 +85,20 @@ enum help_form { HELP_TEXT, HELP_MAN, HELP_BASH };
 
 /* ---- what was asked for ------------------------------------------------------------------- */
 
+/* --time, as given: seconds as the source counts them, or from its beginning, or shares of it. */
+struct time_range {
+    enum { TIME_ALL, TIME_ABSOLUTE, TIME_FROM_START, TIME_SHARES } kind;
+    uint64_t from, to; /* nanoseconds, or thousandths of a per cent; UINT64_MAX: until the end */
+    const char *text;
+};
+
+/* --by: at most one dimension of frames, and labels. */
+struct grouping {
+    const char *frames; /* "function", "line", …; NULL: not given */
+    text_list labels;   /* dimensions of series, as naming_options.roots has them */
+    const char *text;   /* as given; NULL: not given */
+};
+
 struct request {
     struct context context; /* passed down in every options struct below */
     struct import_options import;
@@ -103,6 +117,10 @@ struct request {
     struct arena arena; /* for values that are not the command line's own words */
     /* the filters' storage */
     text_list events, comms, skip_after;
+    VECTOR(struct label_filter) labels;  /* --label of keys that have no option of their own */
+    VECTOR(struct label_filter) assigned; /* --set-label: key and value */
+    struct time_range time;
+    struct grouping by;
     id_list pids, tids;
     VECTOR(uint32_t) cpus;
 };
@@ -113,6 +131,7 @@ void request_release(struct request *request);
 extern const struct option options_filter[];  /* --event --comm --pid --tid --cpu --time */
 extern const struct option options_waits[];   /* --off-cpu --wall --wakers --min --max */
 extern const struct option options_symbols[]; /* --symfs --kallsyms --no-inline … */
+extern const struct option options_by[];      /* --by, for what shows stacks */
 extern const struct option options_root[];    /* --no-comm --show-pid … */
 bool set_source_lines(void *command, const char *value, struct error *error); /* --srcline, where options_names are too many */
 extern const struct option options_names[];   /* --srcline --mark-kernel … */
@@ -131,12 +150,39 @@ extern const struct option options_common[];  /* -o -j -q -v --compat --strict *
 #define OPTION_GROUPS_OF_PROFILES                                                                  \
     OPTION_GROUPS_OF_SAMPLES, OPTION_GROUPS_OF_NAMES, {"General", options_common}
 
+/* filters.c. What passes a filter is narrowed by --label and --time, and what is written gets --set-label. */
+bool set_label(void *command, const char *value, struct error *error);
+bool set_time(void *command, const char *value, struct error *error);
+bool assign_label(void *command, const char *value, struct error *error);
+/* Before reading: what --time means of these files. False: it says why. */
+bool filters_settle_time(struct request *request, const char *const *paths, size_t count,
+                         struct error *error);
+/* After reading: --set-label. */
+void filters_assign(const struct request *request, struct tree *tree);
+/* If nothing passed, a note that says which filter, and what there is. */
+void filters_note(const struct request *request, const char *const *paths, size_t count,
+                  struct tree *tree);
+
+/* grouping.c. */
+bool set_by(void *command, const char *value, struct error *error);
+/* Makes frames and root frames of what --by names. False: usage; not every dimension is for stacks. */
+bool grouping_settle(struct request *request, struct error *error);
+/* The same for tables, whose rows are then so. */
+enum report_by grouping_settle_table(struct request *request);
+/* The table of a flame that was made so. */
+struct report *grouping_report(const struct request *request, const struct flame *flame,
+                               const struct categories *categories, enum report_by by);
+/* Whether what was read has such labels. */
+bool grouping_check(const struct request *request, const struct tree *tree, struct error *error);
+
 /* "12,34" into the request's lists. */
 bool set_pids(void *command, const char *value, struct error *error);
 bool set_tids(void *command, const char *value, struct error *error);
 bool set_cpus(void *command, const char *value, struct error *error);
 /* "250us", "1.5ms", "2s": exactly, without floating point. */
 bool parse_length(const char *value, uint64_t *nanoseconds, struct error *error);
+/* A decimal number of which the unit is `each`, a power of ten with as many digits behind the point. */
+bool parse_decimal(struct text t, uint64_t each, unsigned digits, uint64_t *result);
 
 /* Finds --compat before the rest is parsed, because it decides what the rest means. */
 bool request_find_compat(struct request *request, int argc, char **argv, int *status);

@@ -17,13 +17,6 @@ struct diff_command {
     bool as_text, as_table, as_csv, as_json, as_page;
 };
 
-static bool set_by(void *command, const char *value, struct error *error) {
-    struct diff_command *c = command;
-    if (report_by_find(value, &c->by) && c->by <= BY_CATEGORY)
-        return true;
-    return error_set(error, ERROR_USAGE, "'%s' is none of function, object and category", value);
-}
-
 #define HERE(member) IN(struct diff_command, member)
 static const struct option options_diff[] = {
     {"normalize", 'n', OPTION_FLAG, HERE(diff.normalize), NULL,
@@ -39,7 +32,9 @@ static const struct option options_diff[] = {
     {"csv", 0, OPTION_FLAG, HERE(as_csv), NULL, "the table as comma-separated values, all rows"},
     {"json", 0, OPTION_FLAG, HERE(as_json), NULL, "the table as JSON, all rows"},
     {"by", 0, OPTION_CALL, CALL(set_by), "WHAT",
-     "the table's rows: a function each (default), an object or a category"},
+     "the table's rows: a function each (default), a line, address, object, module or category; "
+     "with "
+     "labels such as comm or pid, which are root frames, too, those apart"},
     {"limit", 0, OPTION_U32, HERE(limit), "N", "rows of the table; 30 by default, 0 is all"},
     {"categories", 0, OPTION_TEXT, HERE(categories_path), "FILE",
      "rules for what kind of work a function is; see wick report"},
@@ -104,7 +99,7 @@ static bool write_table(struct diff_command *c, const struct flame *flame, const
     bool fine = categories && out_open(&out, path, error);
     if (fine) {
         out.guarded = c->table.format != REPORT_TEXT && !out.file.path && isatty(STDOUT_FILENO);
-        struct report *report = report_of_flame(flame, categories, c->by);
+        struct report *report = grouping_report(&c->p.request, flame, categories, c->by);
         report_write(&out, report, &c->table);
         report_free(report);
         fine = out_commit(&out, error);
@@ -192,6 +187,7 @@ static int run(void *command, int argc, char **argv) {
                           not_for_pages);
     if (!c->p.svg.title)
         c->p.svg.title = titles[request->import.profile.times];
+    c->by = grouping_settle_table(request);
     report_options_settle(&c->table, c->limit, c->as_csv, c->as_json,
                           c->as_table || c->as_csv || c->as_json ? request->output : NULL);
     if (request->operands.count != 2)

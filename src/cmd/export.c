@@ -45,6 +45,7 @@ static const struct option options_export[] = {
 static const struct option_group groups[] = {
     {"Format", options_export},
     {"Which stacks", options_stacks},
+    {"Grouping", options_by},
     OPTION_GROUPS_OF_PROFILES,
     {0},
 };
@@ -124,6 +125,9 @@ static int run(void *command, int argc, char **argv) {
     request->import.profile.keep_samples = export->format->has_time;
     request->import.timed_only = true;
     request->import.profile.source_lines |= export->format->has_lines && !export->no_lines;
+    struct error error;
+    if (!grouping_settle(request, &error))
+        return fail(&error);
     struct source source;
     if (!open_source(request, &source, &status))
         return status;

@@ -24,8 +24,13 @@ static const struct option options_flame[] = {
 };
 
 static const struct option_group groups[] = {
-    {"Flame graph", options_flame},   OPTION_GROUPS_OF_PICTURES, {"Root", options_root},
-    {"Which stacks", options_stacks}, OPTION_GROUPS_OF_PROFILES, {0},
+    {"Flame graph", options_flame},
+    OPTION_GROUPS_OF_PICTURES,
+    {"Grouping", options_by},
+    {"Root", options_root},
+    {"Which stacks", options_stacks},
+    OPTION_GROUPS_OF_PROFILES,
+    {0},
 };
 
 static const struct syntax syntax = {
@@ -85,6 +90,8 @@ static int run(void *command, int argc, char **argv) {
     request->import.profile.keep_samples = c->p.svg.is_chart || c->as_page;
     request->import.timed_only = c->as_page; /* the page's timeline has a use for times alone */
     struct error error;
+    if (!grouping_settle(request, &error))
+        return fail(&error);
     if (!c->as_page && !picture_prepare(&c->p, &error))
         return fail(&error);
     struct source source;

@@ -10,13 +10,10 @@ static const struct option options_fold[] = {
 };
 
 static const struct option_group groups[] = {
-    {"Which stacks", options_stacks},
-    OPTION_GROUPS_OF_SAMPLES,
-    {"Root", options_root},
-    OPTION_GROUPS_OF_NAMES,
-    {"Size", options_fold},
-    {"General", options_common},
-    {0},
+    {"Which stacks", options_stacks}, OPTION_GROUPS_OF_SAMPLES,
+    {"Grouping", options_by},         {"Root", options_root},
+    OPTION_GROUPS_OF_NAMES,           {"Size", options_fold},
+    {"General", options_common},      {0},
 };
 
 static const struct syntax syntax = {
@@ -97,10 +94,12 @@ static int run(void *command, int argc, char **argv) {
     bool inferno = request->compat && strcmp(request->compat, "inferno") == 0;
     if (!request_parse(request, inferno ? &syntax_inferno : &syntax, argc, argv, &status))
         return status;
+    struct error error;
+    if (!grouping_settle(request, &error))
+        return fail(&error);
     struct source source;
     if (!open_source(request, &source, &status))
         return status;
-    struct error error;
     struct notes notes = {0};
     struct flame *flame = make_flame(request, &source, &notes, &error);
     bool fine = flame && fold_fits(request, flame, &error) && folded_write(request, flame, &error);

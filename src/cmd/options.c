@@ -212,5 +212,8 @@ void request_release(struct request *request) {
     vector_release(&request->pids);
     vector_release(&request->tids);
     vector_release(&request->cpus);
+    vector_release(&request->labels);
+    vector_release(&request->assigned);
+    vector_release(&request->by.labels);
     arena_release(&request->arena);
 }

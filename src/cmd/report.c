@@ -14,14 +14,6 @@ struct report_command {
 
 static const char *const sort_names[] = {"total", "self"};
 
-static bool set_by(void *command, const char *value, struct error *error) {
-    struct report_command *c = command;
-    if (report_by_find(value, &c->by))
-        return true;
-    return error_set(error, ERROR_USAGE,
-                     "'%s' is none of function, object, category, thread, process, state", value);
-}
-
 static bool set_sort(void *command, const char *value, struct error *error) {
     struct report_command *c = command;
     c->is_sorted = true;
@@ -30,9 +22,11 @@ static bool set_sort(void *command, const char *value, struct error *error) {
 
 #define HERE(member) IN(struct report_command, member)
 static const struct option options_table[] = {
-    {"by", 0, OPTION_CALL, CALL(set_by), "WHAT",
-     "a row for each function (default), object, category, thread, process or state (why a "
-     "thread waited)"},
+    {"by", 0, OPTION_CALL, CALL(set_by), "DIMENSION,…",
+     "a row for each function (default), line, address, object, module, category, process, thread, "
+     "or value of a label such as comm, pid, event, state (why a thread waited); several with "
+     "commas; "
+     "label:KEY where names clash"},
     {"sort", 0, OPTION_CALL, CALL(set_sort), "COLUMN",
      "largest first by total (default; of categories self) or self"},
     {"csv", 0, OPTION_FLAG, HERE(as_csv), NULL, "comma-separated values, all rows"},
@@ -54,26 +48,27 @@ static const struct syntax syntax = {
     "report",
     "FILE…",
     "A table of where the cost is: self (ends there) and total (occurs there, recursion\n"
-    "counted once), by function, object, category, thread, process or state.",
+    "counted once), by function, object, category, thread, process, state or any label.",
     groups,
 };
 
-static bool is_of_threads(const struct report_command *c) {
-    return c->by == BY_THREAD || c->by == BY_PROCESS || c->by == BY_STATE;
+static bool is_of_series(const struct report_command *c) {
+    return c->request.by.labels.count && !c->request.by.frames;
 }
 
 static struct report *make_report(struct report_command *c, const struct source *source,
                                   struct notes *notes, struct error *error) {
     struct request *request = &c->request;
-    if (is_of_threads(c)) {
+    if (is_of_series(c)) {
         notes_merge(notes, &source->tree->notes);
         return tree_check(source->tree, error)
-                   ? report_of_threads(source->tree, c->by, request->flame.by_samples)
+                   ? report_of_dimensions(source->tree, request->by.labels.items,
+                                          request->by.labels.count, request->flame.by_samples)
                    : NULL;
     }
     struct categories *categories = categories_new(c->categories_path, &request->context, error);
     struct flame *flame = categories ? make_flame(request, source, notes, error) : NULL;
-    struct report *report = flame ? report_of_flame(flame, categories, c->by) : NULL;
+    struct report *report = flame ? grouping_report(request, flame, categories, c->by) : NULL;
     flame_free(flame);
     categories_free(categories);
     return report;
@@ -103,10 +98,11 @@ static int run(void *command, int argc, char **argv) {
         return status;
     if (c->as_csv && c->as_json)
         return fail_usage("report", "--csv or --json, not both");
-    if (stacks_are_chosen(request) && is_of_threads(c))
+    if (stacks_are_chosen(request) && is_of_series(c))
         return fail_usage("report", "--%s are for functions, objects and categories",
                           stack_rules_exact(&request->rules) ? "with and --without"
                                                              : "focus, --hide and the like");
+    c->by = grouping_settle_table(request);
     report_options_settle(&c->options, c->limit, c->as_csv, c->as_json, request->output);
     struct source source;
     if (!open_source(request, &source, &status))

@@ -50,8 +50,7 @@ bool set_cpus(void *command, const char *value, struct error *error) {
     }
 }
 
-/* A decimal number of which the unit is `each` nanoseconds, a power of ten with as many digits behind the point. */
-static bool decimal(struct text t, uint64_t each, unsigned digits, uint64_t *result) {
+bool parse_decimal(struct text t, uint64_t each, unsigned digits, uint64_t *result) {
     size_t dot = text_find(t, '.');
     struct text whole = dot == SIZE_MAX ? t : text_upto(t, dot);
     struct text part = dot == SIZE_MAX ? TEXT("") : text_from(t, dot + 1);
@@ -75,8 +74,8 @@ bool parse_length(const char *value, uint64_t *nanoseconds, struct error *error)
     struct text t = text_of(value);
     for (size_t i = 0; i < COUNT_OF(units); i++)
         if (text_ends(t, text_of(units[i].name)) &&
-            decimal(text_upto(t, t.length - strlen(units[i].name)), units[i].each, units[i].digits,
-                    nanoseconds))
+            parse_decimal(text_upto(t, t.length - strlen(units[i].name)), units[i].each,
+                          units[i].digits, nanoseconds))
             return true;
     return error_set(error, ERROR_USAGE, "'%s' is not a length of time such as 250us, 1.5ms or 2s",
                      value);
@@ -98,24 +97,6 @@ static bool set_off_cpu(void *command, const char *value, struct error *error) {
 static bool set_wall(void *command, const char *value, struct error *error) {
     struct request *request = command;
     request->import.profile.times = TIMES_BOTH;
-    return true;
-}
-
-static bool set_time(void *command, const char *value, struct error *error) {
-    struct request *request = command;
-    struct filter *filter = &request->import.profile.filter;
-    struct text t = text_of(value);
-    size_t comma = text_find(t, ',');
-    struct text from = comma == SIZE_MAX ? t : text_upto(t, comma);
-    struct text to = comma == SIZE_MAX ? TEXT("") : text_from(t, comma + 1);
-    filter->has_time = true;
-    filter->time_from = 0;
-    filter->time_to = UINT64_MAX;
-    if ((from.length && !decimal(from, 1000000000, 9, &filter->time_from)) ||
-        (to.length && !decimal(to, 1000000000, 9, &filter->time_to)))
-        return error_set(error, ERROR_USAGE, "'%s' is not FROM,TO in seconds", value);
-    if (filter->time_from > filter->time_to)
-        return error_set(error, ERROR_USAGE, "'%s' ends before it begins", value);
     return true;
 }
 
@@ -205,12 +186,17 @@ static bool set_compat(void *command, const char *value, struct error *error) {
 const struct option options_filter[] = {
     {"event", 'e', OPTION_LIST, ASKED(events), "NAME",
      "count this event; may be repeated; 'all' adds them all"},
-    {"comm", 0, OPTION_LIST, ASKED(comms), "NAME", "only threads so named; may be repeated"},
+    {"comm", 0, OPTION_LIST, ASKED(comms), "NAME",
+     "only threads so named; * and ? stand for anything; may be repeated"},
     {"pid", 'p', OPTION_CALL, CALL(set_pids), "PID,…", "only these processes"},
     {"tid", 't', OPTION_CALL, CALL(set_tids), "TID,…", "only these threads"},
     {"cpu", 0, OPTION_CALL, CALL(set_cpus), "CPU,…", "only samples taken on these CPUs"},
     {"time", 0, OPTION_CALL, CALL(set_time), "FROM,TO",
-     "only this time, in seconds as script text shows it; either may be empty"},
+     "only this time: in seconds as script text shows it, from the start (+2,+4), or a share of it "
+     "(10%-20%); either may be empty"},
+    {"label", 0, OPTION_CALL, CALL(set_label), "KEY=VALUE",
+     "only samples with this label (event, comm, pid, tid, cpu, state, ending or any that the "
+     "source has); * and ? stand for anything; values of one key are alternatives"},
     {0},
 };
 
@@ -238,6 +224,15 @@ const struct option options_symbols[] = {
     {0},
 };
 
+const struct option options_by[] = {
+    {"by", 0, OPTION_CALL, CALL(set_by), "DIMENSION,…",
+     "root frames: process, thread, or labels such as event, comm, pid, tid, state (label:KEY "
+     "where "
+     "names clash) in place of the comm; or what a frame is: function (default), line, address, "
+     "object or module"},
+    {0},
+};
+
 /* Not for tables: in those, what is below the first function is no row. */
 const struct option options_root[] = {
     {"no-comm", 0, OPTION_FLAG, ASKED(naming.no_comm), NULL, "leave the comm out of the root"},
@@ -249,6 +244,8 @@ const struct option options_root[] = {
 };
 
 const struct option options_names[] = {
+    {"set-label", 0, OPTION_CALL, CALL(assign_label), "KEY=VALUE",
+     "give everything that is written this label, such as service=web; may be repeated"},
     {"srcline", 0, OPTION_CALL, CALL(set_source_lines), NULL, "frames carry file:line"},
     {"mark-kernel", 0, OPTION_FLAG, ASKED(naming.mark_kernel), NULL, "kernel frames end in _[k]"},
     {"mark-jit", 0, OPTION_FLAG, ASKED(naming.mark_jit), NULL,
@@ -401,6 +398,8 @@ void request_settle(struct request *request) {
     filter->tid_count = request->tids.count;
     filter->cpus = request->cpus.items;
     filter->cpu_count = request->cpus.count;
+    filter->labels = request->labels.items;
+    filter->label_count = request->labels.count;
     profile->context = &request->context;
     profile->compat_inferno = request->import.compat_inferno = request->naming.compat_inferno =
         request->flame.keep_zero = compat_is(request, "inferno");

@@ -34,12 +34,14 @@ static bool set_json(void *command, const char *value, struct error *error) {
     return set_view(command, "json", error);
 }
 
-static bool set_by(void *command, const char *value, struct error *error) {
+static bool set_rows(void *command, const char *value, struct error *error) {
+    static const char *const names[] = {"function", "category"};
     struct result_request *r = command;
+    unsigned choice = 0;
+    bool known = choose(value, names, COUNT_OF(names), &choice, error);
     r->by_chosen = true;
-    if (report_by_find(value, &r->by) && (r->by == BY_FUNCTION || r->by == BY_CATEGORY))
-        return true;
-    return error_set(error, ERROR_USAGE, "'%s' is neither function nor category", value);
+    r->by = choice ? BY_CATEGORY : BY_FUNCTION;
+    return known;
 }
 
 #define HERE(member) IN(struct result_request, member)
@@ -52,7 +54,7 @@ const struct option options_result[] = {
     {"table", 0, OPTION_CALL, CALL(set_table), NULL, "a table, as wick report prints"},
     {"csv", 0, OPTION_CALL, CALL(set_csv), NULL, "the table as comma-separated values, all rows"},
     {"json", 0, OPTION_CALL, CALL(set_json), NULL, "the table as JSON, all rows"},
-    {"by", 0, OPTION_CALL, CALL(set_by), "WHAT", "a row for each function (default) or category"},
+    {"by", 0, OPTION_CALL, CALL(set_rows), "WHAT", "a row for each function (default) or category"},
     {"limit", 'n', OPTION_U32, HERE(limit), "N", "rows of text; 30 by default, 0 is all"},
     {"categories", 0, OPTION_TEXT, HERE(categories_file), "FILE",
      "rules for what kind of work a function is; see wick report"},

@@ -11,6 +11,8 @@ struct save_command {
 };
 
 static const struct option options_save[] = {
+    {"set-label", 0, OPTION_CALL, CALL(assign_label), "KEY=VALUE",
+     "give everything that is written this label, such as service=web; may be repeated"},
     {"no-times", 0, OPTION_FLAG, IN(struct save_command, no_times), NULL,
      "leave out when each sample was taken: a smaller file, without timelines, charts and --time"},
     {0},

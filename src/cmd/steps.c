@@ -115,35 +115,6 @@ static void describe_source(const struct source *source) {
     }
 }
 
-static const struct note_kind note_nothing = {"filters-match-nothing",
-                                              "no sample passes the filters"};
-
-static void add_numbers(struct buffer *text, const char *name, const int32_t *items, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        buffer_printf(text, "%s%s%d", i ? "," : " --", i ? "" : name, items[i]);
-}
-
-/* Whoever mistyped a name wants to see it. */
-static void note_if_nothing_passes(const struct request *request, struct tree *tree) {
-    if (!filter_is_set(&request->import.profile.filter))
-        return;
-    for (size_t i = 0; i < tree->cells.count; i++)
-        if (tree->cells.items[i].samples)
-            return;
-    struct buffer text = {0};
-    for (size_t i = 0; i < request->comms.count; i++)
-        buffer_printf(&text, " --comm %s", request->comms.items[i]);
-    add_numbers(&text, "pid ", request->pids.items, request->pids.count);
-    add_numbers(&text, "tid ", request->tids.items, request->tids.count);
-    for (size_t i = 0; i < request->cpus.count; i++)
-        buffer_printf(&text, "%s%u", i ? "," : " --cpu ", request->cpus.items[i]);
-    if (request->import.profile.filter.has_time)
-        buffer_add(&text, TEXT(" --time"));
-    notes_add(&tree->notes, &note_nothing, 1, 0, "%.*s",
-              TEXT_ARGS(text_from(buffer_text(&text), 1)));
-    buffer_release(&text);
-}
-
 static const struct note_kind note_no_samples = {
     "no-samples",
     "# recording{ has|s have} no samples: it ended too soon, or did nothing but wait"};
@@ -171,9 +142,15 @@ bool request_open(struct request *request, struct source *source, const char *co
                   size_t count, struct error *error) {
     if (!lookups_are_there(request, error) ||
         (request->output && !out_check(request->output, error)) ||
+        !filters_settle_time(request, paths, count, error) ||
         !source_open(source, paths, count, &request->import, error))
         return false;
-    note_if_nothing_passes(request, source->tree);
+    filters_assign(request, source->tree);
+    if (!grouping_check(request, source->tree, error)) {
+        source_close(source);
+        return false;
+    }
+    filters_note(request, paths, count, source->tree);
     note_if_no_samples(source);
     if (request->verbose)
         describe_source(source);

@@ -5,7 +5,8 @@ const struct export_format export_formats[] = {
     {"speedscope", "speedscope's JSON", ".speedscope.json", DETAIL_FUNCTIONS, .has_time = true,
      .write = speedscope_write},
     {"pprof", "profile.proto, packed, of Go's pprof, Pyroscope, Parca", ".pb.gz .pprof",
-     DETAIL_ADDRESSES, .has_lines = true, .is_binary = true, .write = pprof_write},
+     DETAIL_ADDRESSES, .has_lines = true, .has_labels = true, .is_binary = true,
+     .write = pprof_write},
     {"firefox", "a processed profile of the Firefox Profiler", ".firefox.json", DETAIL_ADDRESSES,
      .has_time = true, .has_lines = true, .write = firefox_write},
     {"callgrind", "Callgrind's text, of KCachegrind", ".callgrind", DETAIL_LINES, .has_lines = true,
@@ -15,7 +16,7 @@ const struct export_format export_formats[] = {
     {"chrome", "Chrome's trace events, of Perfetto", ".trace.json", DETAIL_FUNCTIONS,
      .has_time = true, .write = chrome_write},
     {"otlp", "ProfilesData of OpenTelemetry", ".otlp", DETAIL_ADDRESSES, .has_lines = true,
-     .is_binary = true, .write = otlp_write},
+     .has_labels = true, .is_binary = true, .write = otlp_write},
     {0},
 };
 
@@ -57,7 +58,7 @@ const char *export_title(const char *path) {
 bool export_write(struct out *out, const struct export_format *format, const struct tree *tree,
                   const struct naming *naming, const struct export_options *options,
                   struct error *error) {
-    struct outline *outline = outline_new(tree, naming, options, format->detail, error);
+    struct outline *outline = outline_new(tree, naming, options, format, error);
     bool fine = outline && format->write(out, outline, error);
     outline_free(outline);
     return fine;

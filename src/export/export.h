@@ -31,6 +31,7 @@ struct export_format {
     enum detail detail;
     bool has_time;  /* takes samples in their order, where the source keeps them */
     bool has_lines; /* has room for source lines */
+    bool has_labels; /* has room for labels of samples */
     bool is_binary; /* nothing for a terminal */
     bool (*write)(struct out *out, const struct outline *outline, struct error *error);
 };

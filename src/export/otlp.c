@@ -112,6 +112,17 @@ static void add_attributes(struct otlp *t, const struct track *track, const stru
     if (track->waits)
         buffer_add_varint(&t->sub,
                           attribute(t, "thread.state", state_name((uint8_t)entry->state), 0));
+    const struct outline *o = t->outline;
+    size_t count = 0;
+    const struct label_pair *pairs =
+        entry->labels ? tree_labels(o->tree, o->label_sets[entry->labels], &count) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t number = 0;
+        struct text value = strings_get(o->tree->strings, pairs[i].value);
+        bool numeric = label_is_number(value, &number);
+        buffer_add_varint(&t->sub, attribute(t, strings_get(o->tree->strings, pairs[i].key).data,
+                                             numeric ? none : value, number));
+    }
     if (t->sub.count)
         put(&t->message, SAMPLE_ATTRIBUTES, &t->sub);
 }

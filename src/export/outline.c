@@ -5,15 +5,54 @@
 
 #include <stdlib.h>
 
-static void find_entries(struct outline *o) {
+/* ---- labels ---- */
+
+/* By content: keys, then values, pair by pair. */
+static int order_labels(const void *a, const void *b, void *of) {
+    const struct tree *tree = of;
+    size_t x_count, y_count;
+    const struct label_pair *x = tree_labels(tree, *(const uint32_t *)a, &x_count);
+    const struct label_pair *y = tree_labels(tree, *(const uint32_t *)b, &y_count);
+    for (size_t i = 0; i < x_count && i < y_count; i++) {
+        int order = text_compare(strings_get(tree->strings, x[i].key),
+                                 strings_get(tree->strings, y[i].key));
+        order = order ? order
+                      : text_compare(strings_get(tree->strings, x[i].value),
+                                     strings_get(tree->strings, y[i].value));
+        if (order)
+            return order;
+    }
+    return (x_count > y_count) - (x_count < y_count);
+}
+
+/* Sets are numbered by content. Returns each set's number; free() it. NULL: there are none, or they don't matter. */
+static uint32_t *rank_labels(struct outline *o, bool wanted) {
+    size_t count = o->tree->label_sets.count;
+    if (!wanted || count < 2)
+        return NULL;
+    uint32_t *ranks = memory_zero(count, sizeof *ranks);
+    o->label_sets = memory_zero(count, sizeof *o->label_sets);
+    for (uint32_t i = 1; i < count; i++)
+        o->label_sets[i] = i;
+    qsort_r(o->label_sets + 1, count - 1, sizeof *o->label_sets, order_labels,
+            (void *)(uintptr_t)o->tree);
+    for (uint32_t i = 1; i < count; i++)
+        ranks[o->label_sets[i]] = i;
+    return ranks;
+}
+
+/* ---- entries ---- */
+
+static void find_entries(struct outline *o, const uint32_t *ranks) {
     for (size_t i = 1; i < o->tree->cells.count; i++) {
         const struct cell *cell = &o->tree->cells.items[i];
+        const struct series *series = &o->tree->series.items[cell->series];
         uint32_t track = o->series_tracks[cell->series];
         uint32_t node = placed_find(o->stacks, cell->series, cell->node);
         if (track != NO_TRACK && node != STACK_DROPPED)
-            vector_push(&o->entries,
-                        ((struct entry){track, node, o->tree->series.items[cell->series].state,
-                                        cell->samples, cell->weight}));
+            vector_push(&o->entries, ((struct entry){track, node, series->state,
+                                                     ranks ? ranks[series->labels] : 0,
+                                                     cell->samples, cell->weight}));
     }
 }
 
@@ -23,6 +62,8 @@ static int order_entries(const void *a, const void *b) {
         return x->track < y->track ? -1 : 1;
     if (x->state != y->state)
         return x->state < y->state ? -1 : 1;
+    if (x->labels != y->labels)
+        return x->labels < y->labels ? -1 : 1;
     return (x->node > y->node) - (x->node < y->node);
 }
 
@@ -60,9 +101,11 @@ static bool sum_tracks(struct outline *o) {
     return fine;
 }
 
-static bool outline_fill(struct outline *o, struct error *error) {
+static bool outline_fill(struct outline *o, bool labels, struct error *error) {
     tracks_find(o);
-    find_entries(o);
+    uint32_t *ranks = rank_labels(o, labels);
+    find_entries(o, ranks);
+    free(ranks);
     if (!merge_entries(o) || !sum_tracks(o))
         return error_set(error, ERROR_INPUT, "the weights add up to more than 2^64");
     if (!o->entries.count)
@@ -72,17 +115,17 @@ static bool outline_fill(struct outline *o, struct error *error) {
 }
 
 struct outline *outline_new(const struct tree *tree, const struct naming *naming,
-                            const struct export_options *options, enum detail detail,
-                            struct error *error) {
+                            const struct export_options *options,
+                            const struct export_format *format, struct error *error) {
     if (!tree_check(tree, error))
         return NULL;
     struct outline *o = memory_zero(1, sizeof *o);
     o->tree = tree;
     o->naming = naming;
     o->options = options;
-    o->detail = detail;
-    o->stacks = placed_new(tree, naming, options->shape, detail, error);
-    if (o->stacks && outline_fill(o, error))
+    o->detail = format->detail;
+    o->stacks = placed_new(tree, naming, options->shape, format->detail, error);
+    if (o->stacks && outline_fill(o, format->has_labels, error))
         return o;
     outline_free(o);
     return NULL;
@@ -96,6 +139,7 @@ void outline_free(struct outline *o) {
     vector_release(&o->tracks);
     vector_release(&o->entries);
     vector_release(&o->left);
+    free(o->label_sets);
     free(o->samples);
     free(o->series_tracks);
     arena_release(&o->arena);

@@ -36,6 +36,7 @@ struct entry {
     uint32_t track;
     uint32_t node;
     uint32_t state;
+    uint32_t labels; /* an index into label_sets; 0: none, or the format has no room for them */
     uint64_t samples;
     uint64_t weight;
 };
@@ -48,10 +49,11 @@ struct outline {
     const struct placed *stacks; /* their places and nodes */
     VECTOR(struct measure) measures;
     VECTOR(struct track) tracks;
-    VECTOR(struct entry) entries; /* by (track, state, node) */
+    VECTOR(struct entry) entries; /* by (track, state, labels, node) */
     VECTOR(struct entry) left;
     uint32_t *samples;              /* the tree's, track by track, in order */
     uint32_t *series_tracks;        /* by series: its track, or NO_TRACK */
+    uint32_t *label_sets; /* the tree's sets, in an order of content; NULL: none matters */
     uint64_t first_time;            /* of all samples that have one; 0 where none has */
     struct arena arena;
 };
@@ -60,7 +62,7 @@ struct outline {
 
 /* NULL: the weights pass 2^64, or there is nothing. */
 struct outline *outline_new(const struct tree *tree, const struct naming *naming,
-                            const struct export_options *options, enum detail detail,
+                            const struct export_options *options, const struct export_format *format,
                             struct error *error);
 void outline_free(struct outline *outline);
 
@@ -69,6 +71,12 @@ uint32_t outline_heaviest(const struct outline *outline);
 
 /* What the process is called: like its first thread. */
 struct text track_process(const struct outline *outline, uint32_t track);
+
+/* Whether a label's value is a number as numbers are written, which some formats keep as such. */
+static inline bool label_is_number(struct text value, uint64_t *number) {
+    bool plain = value.length == 1 || (value.length && value.data[0] != '0');
+    return plain && text_to_u64(value, number) && *number <= INT64_MAX;
+}
 
 /* What an entry weighs, as it was asked for. */
 static inline uint64_t entry_weight(const struct outline *outline, const struct entry *entry) {

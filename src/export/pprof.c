@@ -103,6 +103,12 @@ static void add_label(struct pprof *p, const char *key, struct text text, uint64
     pprof_put_sub(p, SAMPLE_LABEL);
 }
 
+/* Keys that say what wick itself knows of a sample: no key may occur twice. */
+static bool is_fixed_key(struct text key) {
+    return text_equal(key, TEXT("thread")) || text_equal(key, TEXT("pid")) ||
+           text_equal(key, TEXT("tid")) || text_equal(key, TEXT("state"));
+}
+
 static void add_labels(struct pprof *p, const struct track *track, const struct entry *entry) {
     if (track->comm.length)
         add_label(p, "thread", track->comm, 0);
@@ -112,6 +118,19 @@ static void add_labels(struct pprof *p, const struct track *track, const struct 
         add_label(p, "tid", TEXT(""), (uint64_t)track->tid);
     if (track->waits)
         add_label(p, "state", state_name((uint8_t)entry->state), 0);
+    const struct outline *o = p->outline;
+    size_t count = 0;
+    const struct label_pair *pairs =
+        entry->labels ? tree_labels(o->tree, o->label_sets[entry->labels], &count) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t number;
+        struct text value = strings_get(o->tree->strings, pairs[i].value);
+        if (is_fixed_key(strings_get(o->tree->strings, pairs[i].key)))
+            continue;
+        bool numeric = label_is_number(value, &number);
+        add_label(p, strings_get(o->tree->strings, pairs[i].key).data, numeric ? TEXT("") : value,
+                  numeric ? number : 0);
+    }
 }
 
 static void write_sample(struct pprof *p, const struct entry *entry) {

@@ -103,6 +103,42 @@ static bool frame_through_script(struct names *n, struct named_frame *frame,
     return true;
 }
 
+/* Renames the labels from `first` on to what frames are to be told apart by. Where that is unknown, the function's name is kept. */
+static void regroup(struct names *n, const struct known_frame *key, size_t first) {
+    struct naming *naming = n->namer.naming;
+    struct buffer *name = &n->namer.name;
+    for (size_t i = first; i < naming->labels.count; i++) {
+        struct label *label = &naming->labels.items[i];
+        struct text object = strings_get(naming->strings, label->object);
+        size_t slash = text_find_last(object, '/');
+        name->count = 0;
+        switch (n->namer.options->frames) {
+        case FRAME_OBJECT:
+            buffer_add_frame_name(name, object.length ? object : TEXT("[unknown]"));
+            break;
+        case FRAME_MODULE:
+            buffer_add_frame_name(name, slash == SIZE_MAX ? object : text_from(object, slash + 1));
+            if (!name->count)
+                buffer_add(name, TEXT("[unknown]"));
+            break;
+        case FRAME_LINE:
+            if (!key->file)
+                continue;
+            buffer_add_frame_name(name, strings_get(n->tree->strings, key->file));
+            buffer_printf(name, ":%u", key->line);
+            break;
+        case FRAME_ADDRESS:
+            buffer_add(name, strings_get(naming->strings, label->name));
+            buffer_printf(name, "+0x%llx",
+                          (unsigned long long)(key->symbol ? key->offset : key->address));
+            break;
+        case FRAME_FUNCTION:
+            return;
+        }
+        label->name = strings_add(naming->strings, buffer_text(name));
+    }
+}
+
 /* Works a frame's labels out. */
 static void frame_name(struct names *n, struct known_frame *key, bool is_text) {
     const struct tree *tree = n->tree;
@@ -122,6 +158,7 @@ static void frame_name(struct names *n, struct known_frame *key, bool is_text) {
         names_wick(&n->namer, &frame);
     else if (is_text || frame_through_script(n, &frame, key))
         names_inferno(&n->namer, &frame, n->java);
+    regroup(n, key, first);
     key->entry = entry_from(n->namer.naming, first);
     key->entry.cut = n->namer.cut;
 }
@@ -165,6 +202,8 @@ static struct naming_entry location_plain(struct names *n, const struct location
         namer_push(&n->namer, object, location->kinds);
         rest = more ? text_from(rest, end + 1) : rest;
     }
+    if (n->namer.options->frames == FRAME_OBJECT || n->namer.options->frames == FRAME_MODULE)
+        regroup(n, &(struct known_frame){0}, first);
     struct naming_entry entry = entry_from(n->namer.naming, first);
     entry.cut = cut;
     return entry;
@@ -204,14 +243,17 @@ static struct known_frame location_key(struct names *n, const struct location *l
     if (!frame || !frame->name) {
         key.kinds |= KIND_UNKNOWN;
         if (n->namer.options
-                ->addresses) /* as perf script prints it: in files, where it is in the file */
+                ->addresses || /* as perf script prints it: in files, where it is there */
+            n->namer.options->frames == FRAME_ADDRESS)
             key.address = n->sampled_addresses ? location->raw : location->address;
         return key;
     }
     key.symbol = frame->name;
     if (frame->inlined)
         key.kinds |= KIND_INLINED;
-    if (n->namer.options->source_lines) {
+    if (n->namer.options->frames == FRAME_ADDRESS)
+        key.offset = frame->offset;
+    if (n->namer.options->source_lines || n->namer.options->frames == FRAME_LINE) {
         key.file = frame->file;
         key.line = frame->line;
     }
@@ -282,6 +324,24 @@ void thread_name(const struct tree *tree, const struct series *series, bool with
         tree_add_comm(tree, series, name);
     if (series->thread)
         add_numbers(name, &tree->threads.items[series->thread], with_tid);
+}
+
+struct text dimension_key(struct text dimension) {
+    return text_starts(dimension, TEXT("label:")) ? text_from(dimension, 6) : dimension;
+}
+
+void dimension_add(const struct tree *tree, const struct series *series, struct text dimension,
+                   struct buffer *value) {
+    size_t start = value->count;
+    bool process = text_equal(dimension, TEXT("process"));
+    if (process || text_equal(dimension, TEXT("thread")))
+        thread_name(tree, series, !process, value);
+    else
+        series_label(tree, series, dimension_key(dimension), value);
+    if (value->count == start && (process || text_equal(dimension, TEXT("thread"))))
+        buffer_add(value, TEXT("[unknown]"));
+    else if (value->count == start)
+        buffer_printf(value, "[no %.*s]", TEXT_ARGS(dimension_key(dimension)));
 }
 
 static void push_root(struct names *n) {
@@ -378,7 +438,13 @@ static struct naming_entry series_entry(struct names *n, const struct series *se
     if (options->compat_inferno && !options->is_script_text && has_comm &&
         !series_through_script(n, series, &comm, &pid, &tid))
         return (struct naming_entry){.skip = true};
-    if (has_comm && !options->no_comm) {
+    for (size_t i = 0; i < options->root_count; i++) {
+        n->text.count = n->namer.name.count = 0;
+        dimension_add(n->tree, series, text_of(options->roots[i]), &n->text);
+        buffer_add_frame_name(&n->namer.name, buffer_text(&n->text));
+        push_root(n);
+    }
+    if (has_comm && !options->no_comm && !options->root_count) {
         add_comm(n, comm);
         add_ids(&n->namer.name, options, pid, tid);
         push_root(n);

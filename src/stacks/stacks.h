@@ -44,6 +44,9 @@ struct naming {
     VECTOR(struct naming_entry) series;
 };
 
+/* What a frame is: frames that agree in it are one. */
+enum frame_unit { FRAME_FUNCTION, FRAME_LINE, FRAME_ADDRESS, FRAME_OBJECT, FRAME_MODULE };
+
 struct naming_options {
     bool compat_inferno; /* all of inferno's rules; the fields below keep their meaning */
     bool no_comm;        /* no comm at the root */
@@ -61,6 +64,10 @@ struct naming_options {
     bool strip_arguments; /* wick's own rules leave the arguments of symbols out anyway; this is for names of texts */
     const char **skip_after; /* names; everything above such a frame is dropped */
     size_t skip_after_count;
+    enum frame_unit frames;  /* lines need a tree that was read with source_lines */
+    /* Dimensions (dimension_add) that are root frames, in place of the comm. */
+    const char *const *roots;
+    size_t root_count;
     bool is_script_text; /* no perf.data: what inferno would read of an event line was read already */
 };
 /* Costs about a microsecond for each distinct symbol; the tree must be resolved. */
@@ -71,6 +78,12 @@ void naming_notes(const struct tree *tree, const struct naming *naming, struct n
 /* Return the name without _[k], _[j], _[i] or _[w] at its end. */
 struct text name_unmarked(struct text name);
 struct text state_name(uint8_t state); /* "on-cpu", "sleep", "disk", "preempted" */
+/* Adds what a series says of a dimension: `process` (comm-PID), `thread` (comm-PID/TID) or the key of a label, also as `label:KEY`. Where it
+   says nothing: "[no KEY]". */
+void dimension_add(const struct tree *tree, const struct series *series, struct text dimension,
+                   struct buffer *value);
+/* The label key that a dimension asks for. */
+struct text dimension_key(struct text dimension);
 /* Adds "comm-PID/TID", or "comm-PID"; nothing where the source knows no thread. */
 void thread_name(const struct tree *tree, const struct series *series, bool with_tid,
                  struct buffer *name);

@@ -1,9 +1,14 @@
 /* Filters are lists of a handful: looking through them costs less than anything cleverer. */
 #include "tree/tree.h"
 
+/* What is spelled out matches itself, whatever is in it. */
+static bool fits(struct text name, const char *pattern) {
+    return text_equal(name, text_of(pattern)) || text_matches(name, text_of(pattern));
+}
+
 bool filter_event(const struct filter *filter, struct text name) {
     for (size_t i = 0; i < filter->event_count; i++)
-        if (strcmp(filter->events[i], "all") == 0 || text_equal(text_of(filter->events[i]), name))
+        if (strcmp(filter->events[i], "all") == 0 || fits(name, filter->events[i]))
             return true;
     return false;
 }
@@ -36,7 +41,7 @@ static bool filter_id(const int32_t *ids, size_t count, int32_t id) {
 
 static bool filter_comm(const struct filter *filter, struct text comm) {
     for (size_t i = 0; i < filter->comm_count; i++)
-        if (text_equal(text_of(filter->comms[i]), comm))
+        if (fits(comm, filter->comms[i]))
             return true;
     return filter->comm_count == 0;
 }

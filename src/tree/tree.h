@@ -270,9 +270,9 @@ struct label_filter {
 
 /* The grammar's filters. Zero-initialised lets everything through. Texts and arrays are the caller's. */
 struct filter {
-    const char **events; /* names; "all" adds every one; none: the first attribute's (sources decide) */
+    const char **events; /* names or patterns (text_matches); "all" adds every one; none: the first attribute's (sources decide) */
     size_t event_count;
-    const char **comms;
+    const char **comms; /* names or patterns */
     size_t comm_count;
     const int32_t *pids;
     size_t pid_count;

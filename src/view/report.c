@@ -1,5 +1,5 @@
 /*
- * Tables of cost: by function, object, category, thread, process or state.
+ * Tables of cost: by function, object, category or any other name that frames have, and by the dimensions of series.
  *
  * Self is what ends in a frame. Total is what it occurs in, counted once a stack however often it recurs: the walk down the flame
  * keeps how many times each key is open above, and adds a node's total only when it opens the first.
@@ -9,18 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *const report_titles[] = {"function", "object",  "category",
-                                     "thread",   "process", "state"};
-
-bool report_by_find(const char *name, enum report_by *by) {
-    for (size_t i = 0; i < COUNT_OF(report_titles); i++)
-        if (strcmp(name, report_titles[i]) == 0) {
-            *by = (enum report_by)i;
-            return true;
-        }
-    return false;
-}
-
 /* ---- rows ---- */
 
 struct builder {
@@ -29,7 +17,10 @@ struct builder {
     const struct categories *categories;
     uint32_t *row_of; /* for each of the report's strings, its row + 1 */
     size_t row_capacity;
-    uint32_t *key_of;      /* for each flame node, its row */
+    uint32_t *key_of; /* for each flame node, its row */
+    uint32_t *
+        roots_of; /* for each flame node, its root frames as one of the report's strings; NULL: they don't matter */
+    struct buffer name;
     VECTOR(uint32_t) open; /* for each row, how often it is open on the way down */
 };
 
@@ -71,22 +62,52 @@ static bool is_root(const struct builder *b, uint32_t number) {
     return number == 0 || (node->kinds & KIND_ROOT && !is_ending(b, node));
 }
 
+/* Parents stand before their children. */
+static void builder_roots(struct builder *b) {
+    struct strings *strings = b->report->strings;
+    b->roots_of = memory_zero(b->flame->nodes.count, sizeof *b->roots_of);
+    for (uint32_t i = 1; i < b->flame->nodes.count; i++) {
+        const struct flame_node *node = &b->flame->nodes.items[i];
+        b->roots_of[i] = b->roots_of[node->parent];
+        if (!is_root(b, i))
+            continue;
+        b->name.count = 0;
+        buffer_add(&b->name, strings_get(strings, b->roots_of[i]));
+        buffer_add(&b->name, strings_get(b->flame->strings, node->name));
+        buffer_add_char(&b->name, ';');
+        b->roots_of[i] = strings_add(strings, buffer_text(&b->name));
+    }
+}
+
+/* The row of a frame so called, behind its roots. */
+static uint32_t builder_frame_row(struct builder *b, uint32_t number, struct text name,
+                                  struct text category) {
+    if (!b->roots_of)
+        return builder_row(b, name, category);
+    b->name.count = 0;
+    buffer_add(&b->name, strings_get(b->report->strings, b->roots_of[number]));
+    buffer_add(&b->name, name);
+    return builder_row(b, buffer_text(&b->name), category);
+}
+
 static uint32_t builder_key(struct builder *b, uint32_t number) {
     const struct flame_node *node = &b->flame->nodes.items[number];
     struct text name = strings_get(b->flame->strings, node->name);
     struct text object = strings_get(b->flame->strings, node->object);
     if (is_root(b, number)) /* no function; but categories add up to all there is */
         return (node->self || node->self_before) && b->report->by == BY_CATEGORY
-                   ? builder_row(b, TEXT("unknown"), TEXT(""))
+                   ? builder_frame_row(b, number, TEXT("unknown"), TEXT(""))
                    : no_row;
     if (b->report->by == BY_OBJECT)
-        return builder_row(b, object.length ? object : TEXT("[unknown]"), TEXT(""));
+        return builder_frame_row(b, number, object.length ? object : TEXT("[unknown]"), TEXT(""));
+    if (b->report->by == BY_NAME)
+        return builder_frame_row(b, number, name, TEXT(""));
     struct text category = is_ending(b, node)
                                ? TEXT("unknown")
                                : categories_of(b->categories, name, object, node->kinds);
     if (b->report->by == BY_CATEGORY)
-        return builder_row(b, category, TEXT(""));
-    return builder_row(b, name, category);
+        return builder_frame_row(b, number, category, TEXT(""));
+    return builder_frame_row(b, number, name, category);
 }
 
 static void builder_enter(struct builder *b, uint32_t number) {
@@ -167,28 +188,34 @@ void report_sort_by(struct report *report, bool self) {
     sort_rows(report, self ? row_order_self : row_order_total);
 }
 
-static struct report *report_new(enum report_by by, uint64_t total, struct text unit) {
+static struct report *report_new(enum report_by by, uint64_t total, struct text unit,
+                                 struct text title) {
     struct report *report = memory_zero(1, sizeof *report);
     report->strings = strings_new();
     report->by = by;
     report->total = total;
     report->unit = strings_get(report->strings, strings_add(report->strings, unit));
+    report->title = strings_get(report->strings, strings_add(report->strings, title));
     return report;
 }
 
 static void builder_release(struct builder *b) {
     free(b->row_of);
     free(b->key_of);
+    free(b->roots_of);
+    buffer_release(&b->name);
     vector_release(&b->open);
 }
 
-struct report *report_of_flame(const struct flame *flame, const struct categories *categories,
-                               enum report_by by) {
-    struct report *report =
-        report_new(by, flame->nodes.items[0].total, strings_get(flame->strings, flame->unit));
+static struct report *report_make(const struct flame *flame, const struct categories *categories,
+                                  enum report_by by, bool roots, struct text title) {
+    struct report *report = report_new(by, flame->nodes.items[0].total,
+                                       strings_get(flame->strings, flame->unit), title);
     struct builder b = {.report = report, .flame = flame, .categories = categories};
     report->is_diff = flame->is_diff;
     report->total_before = flame->nodes.items[0].total_before;
+    if (roots)
+        builder_roots(&b);
     b.key_of = memory_zero(flame->nodes.count, sizeof *b.key_of);
     for (size_t i = 0; i < flame->nodes.count; i++)
         b.key_of[i] = builder_key(&b, (uint32_t)i);
@@ -198,30 +225,54 @@ struct report *report_of_flame(const struct flame *flame, const struct categorie
     return report;
 }
 
-struct report *report_of_threads(const struct tree *tree, enum report_by by, bool by_samples) {
+struct report *report_of_flame(const struct flame *flame, const struct categories *categories,
+                               enum report_by by) {
+    static const struct text titles[] = {[BY_FUNCTION] = TEXT("function"),
+                                         [BY_OBJECT] = TEXT("object"),
+                                         [BY_CATEGORY] = TEXT("category")};
+    assert(by < COUNT_OF(titles));
+    return report_make(flame, categories, by, false, titles[by]);
+}
+
+struct report *report_of_names(const struct flame *flame, const char *title) {
+    return report_make(flame, NULL, BY_NAME, false, text_of(title));
+}
+
+struct report *report_of_roots(const struct flame *flame, const struct categories *categories,
+                               enum report_by by, const char *title) {
+    return report_make(flame, categories, by, true, text_of(title));
+}
+
+static void add_dimensions(const struct tree *tree, const struct series *series,
+                           const char *const *dimensions, size_t count, struct buffer *name) {
+    name->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            buffer_add_char(name, ';');
+        dimension_add(tree, series, text_of(dimensions[i]), name);
+    }
+}
+
+struct report *report_of_dimensions(const struct tree *tree, const char *const *dimensions,
+                                    size_t count, bool by_samples) {
     struct text unit =
         tree->events.count > 1 ? strings_get(tree->strings, tree->events.items[1].unit) : TEXT("");
-    struct report *report = report_new(by, 0, unit);
+    struct buffer title = {0};
+    for (size_t i = 0; i < count; i++)
+        buffer_printf(&title, "%s%s", i ? ";" : "", dimensions[i]);
+    struct report *report = report_new(BY_NAME, 0, unit, buffer_text(&title));
     struct builder b = {.report = report};
-    struct buffer name = {0};
     for (size_t i = 1; i < tree->cells.count; i++) {
         const struct cell *cell = &tree->cells.items[i];
-        const struct series *series = &tree->series.items[cell->series];
-        name.count = 0;
-        if (by == BY_STATE)
-            buffer_add(&name, state_name(series->state));
-        else
-            thread_name(tree, series, by == BY_THREAD, &name);
-        if (!name.count)
-            buffer_add(&name, TEXT("[unknown]"));
-        uint32_t number = builder_row(&b, buffer_text(&name), TEXT(""));
+        add_dimensions(tree, &tree->series.items[cell->series], dimensions, count, &b.name);
+        uint32_t number = builder_row(&b, buffer_text(&b.name), TEXT(""));
         struct report_row *row = &report->rows.items[number];
         uint64_t weight = by_samples ? cell->samples : cell->weight;
         row->self = saturating_add(row->self, weight);
         row->total = row->self;
         report->total = saturating_add(report->total, weight);
     }
-    buffer_release(&name);
+    buffer_release(&title);
     builder_release(&b);
     report_sort(report);
     return report;
@@ -251,7 +302,7 @@ void report_add_category(struct buffer *line, struct text category) {
 
 static void write_csv(struct out *out, const struct report *report) {
     bool categories = report->by == BY_CATEGORY, functions = report->by == BY_FUNCTION;
-    out_printf(out, "%s,self_samples,self_pct%s%s\n", report_titles[report->by],
+    out_printf(out, "%s,self_samples,self_pct%s%s\n", report->title.data,
                categories ? "" : ",inclusive_samples,inclusive_pct", functions ? ",category" : "");
     struct buffer line = {0};
     for (size_t i = 0; i < report->rows.count; i++) {
@@ -412,7 +463,7 @@ static void write_text(struct out *out, const struct report *report,
         options->limit && options->limit < report->rows.count ? options->limit : report->rows.count;
     bool functions = report->by == BY_FUNCTION, narrow = is_narrow(options);
     out_printf(out, "     self     total  %s%s%s\n", narrow ? "" : "            ",
-               functions && !narrow ? "category        " : "", report_titles[report->by]);
+               functions && !narrow ? "category        " : "", report->title.data);
     struct buffer line = {0};
     for (size_t i = 0; i < limit; i++) {
         line.count = 0;

@@ -5,7 +5,6 @@
 #include "view/numbers.h"
 #include "view/view.h"
 
-extern const char *const report_titles[]; /* by enum report_by */
 
 /* A category as a CSV field. */
 void report_add_category(struct buffer *line, struct text category);

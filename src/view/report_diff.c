@@ -66,7 +66,7 @@ void report_diff_csv(struct out *out, const struct report *report) {
                "%s,self_samples_before,self_pct_before,self_samples,self_pct,self_points,"
                "self_factor,inclusive_samples_before,inclusive_pct_before,inclusive_samples,"
                "inclusive_pct,inclusive_points,inclusive_factor%s\n",
-               report_titles[report->by], functions ? ",category" : "");
+               report->title.data, functions ? ",category" : "");
     for (size_t i = 0; i < report->rows.count; i++) {
         const struct report_row *row = &report->rows.items[i];
         line.count = 0;
@@ -170,7 +170,7 @@ void report_diff_text(struct out *out, const struct report *report,
                "self: %% of each side's whole%s\n"
                "before  after  points factor  %s%s\n",
                narrow ? "" : "   total: % of each side's whole",
-               narrow ? "" : "before  after  points factor  ", report_titles[report->by]);
+               narrow ? "" : "before  after  points factor  ", report->title.data);
     for (size_t i = 0; i < limit; i++)
         write_row(out, report, &report->rows.items[i], options);
     if (limit < changed)

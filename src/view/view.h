@@ -165,10 +165,8 @@ void categories_free(struct categories *categories);
 struct text categories_of(const struct categories *categories, struct text function, struct text object,
                           uint32_t kinds);
 
-enum report_by { BY_FUNCTION, BY_OBJECT, BY_CATEGORY, BY_THREAD, BY_PROCESS, BY_STATE };
+enum report_by { BY_FUNCTION, BY_OBJECT, BY_CATEGORY, BY_NAME };
 enum report_format { REPORT_TEXT, REPORT_CSV, REPORT_JSON };
-
-bool report_by_find(const char *name, enum report_by *by); /* "function", "object", … */
 
 struct report_row {
     struct text name;
@@ -186,14 +184,21 @@ struct report {
     uint64_t total_before;
     bool is_diff; /* percentages of what was before are of `total_before` */
     struct text unit;
+    struct text title; /* what the first column is called */
     enum report_by by;
     struct strings *strings;
 };
 
-/* Functions, objects or categories. Root frames (comms) are no functions. */
+/* Functions, objects or categories. Root frames are no rows. */
 struct report *report_of_flame(const struct flame *flame, const struct categories *categories, enum report_by by);
-/* Threads or processes: "comm-PID/TID" or "comm-PID"; or states. */
-struct report *report_of_threads(const struct tree *tree, enum report_by by, bool by_samples);
+/* Whatever the flame's frames are, which is `title` (BY_NAME). */
+struct report *report_of_names(const struct flame *flame, const char *title);
+/* Any of these, but a row's name begins with the root frames above it, each followed by ';'. `title` is what rows are called. */
+struct report *report_of_roots(const struct flame *flame, const struct categories *categories, enum report_by by,
+                               const char *title);
+/* A row for each combination of what series say of these dimensions (dimension_add), divided by ';'. */
+struct report *report_of_dimensions(const struct tree *tree, const char *const *dimensions, size_t count,
+                                    bool by_samples);
 /* What spent most itself first, or what most was spent in. By itself a report is by total, of categories by self, of a diff by change. */
 void report_sort_by(struct report *report, bool self);
 void report_free(struct report *report);

@@ -160,7 +160,7 @@ class Otlp:
         stacks = [packed(message(row).get(1, b"")) for row in rows(table, 7)]
         scope = collect(message(top[1][0])[2])
         assert message(scope[1][0])[1] == b"wick"
-        self.profiles, ids = [], set()
+        self.profiles, self.labelled, ids = [], [], set()
         for data in scope[2]:
             profile, found = collect(data), {}
             kind = message(profile[1][0])
@@ -171,6 +171,7 @@ class Otlp:
                 (weight,) = packed(sample[4])
                 frames = tuple(frame for location in reversed(stacks[sample[1]]) for frame in self.frames[location])
                 assert frames and weight < 1 << 63
+                self.labelled.append((labels, frames, weight))
                 add(found, root_of(labels.get("thread.name"), labels.get("process.pid"), labels.get("thread.id")), frames, weight)
             self.profiles.append((strings[kind[1]], strings[kind[2]], found))
         assert len(ids) == len(self.profiles)
