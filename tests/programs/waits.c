@@ -4,6 +4,10 @@
  * thread, not when that thread gets the CPU (after a disk's interrupt was dealt with, a quarter of a millisecond later), so this is the
  * least; the wall time of the call that waits is the most. At the end it prints both sums of each kind, in nanoseconds:
  * `wait_sleep 300123456 301234567`; and the same of the first thread as a whole: `thread 400123456 501234567`. usage: waits [ROUNDS] [FILE]
+ *
+ * On a virtual machine the host may take the CPU away. The kernel then takes that time off the thread's CPU time although it did not
+ * switch, so that nobody can record it. While the thread computes, all that is neither CPU time nor time in the run queue was
+ * stolen like this, and does not count as waited for.
  */
 #define _GNU_SOURCE
 #include "spin.h"
@@ -15,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { PAUSE = 5000000, BLOCK = 16 << 20 };
@@ -29,7 +34,7 @@ struct kind {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t meeting;
-static int pipes[2], file;
+static int pipes[2], file, account;
 static char *block;
 
 static int64_t clock_of(clockid_t clock) {
@@ -52,6 +57,40 @@ struct moment {
 static struct moment moment_now(void) {
     int64_t wall = clock_of(CLOCK_MONOTONIC);
     return (struct moment){wall, wall - clock_of(CLOCK_THREAD_CPUTIME_ID)};
+}
+
+/* Nanoseconds that this thread stood in the run queue, or -1 where the kernel does not tell. */
+static int64_t time_queued(void) {
+    char text[96];
+    long long ran, queued;
+    ssize_t length = pread(account, text, sizeof text - 1, 0);
+    text[length > 0 ? length : 0] = 0;
+    return sscanf(text, "%lld %lld", &ran, &queued) == 2 ? queued : -1;
+}
+
+static long times_waited(void) {
+    struct rusage usage = {0};
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+}
+
+/* A stretch of work, in which the thread does not mean to wait. */
+struct work {
+    int64_t off, queued;
+    long waited;
+};
+
+static int64_t stolen;
+
+static struct work work_begin(void) {
+    int64_t queued = time_queued();
+    return (struct work){moment_now().off, queued, times_waited()};
+}
+
+static void work_end(struct work before) {
+    int64_t off = moment_now().off - before.off, queued = time_queued() - before.queued;
+    if (before.queued >= 0 && times_waited() == before.waited && off > queued)
+        stolen += off - queued;
 }
 
 static struct kind *measured;
@@ -155,6 +194,7 @@ int main(int argc, char **argv) {
                            {"wait_pipe", wait_pipe, true, 0, 0}};
     pthread_t helper;
     block = malloc(BLOCK);
+    account = open("/proc/thread-self/schedstat", O_RDONLY);
     file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     if (!block || file < 0 || unlink(path) != 0 || pipe(pipes) != 0 ||
         pthread_barrier_init(&meeting, NULL, 2) != 0) {
@@ -163,20 +203,25 @@ int main(int argc, char **argv) {
     }
     pthread_create(&helper, NULL, help, NULL);
     for (int i = 0; i < rounds; i++) {
+        struct work work = work_begin();
         memset(block, i, BLOCK);
         if (pwrite(file, block, BLOCK, 0) != BLOCK)
             perror("waits: writing");
+        work_end(work);
         for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
             measured = &kinds[k];
             if (kinds[k].meets)
                 pthread_barrier_wait(&meeting);
             kinds[k].wait();
+            work = work_begin();
             spin(0.0005, mix); /* and something on the CPU in between */
+            work_end(work);
         }
     }
     pthread_join(helper, NULL);
     measured = &whole;
     measure_from(begun);
+    whole.off -= stolen;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
         printf("%s %lld %lld\n", kinds[k].name, (long long)kinds[k].off, (long long)kinds[k].most);
     printf("%s %lld %lld\n", whole.name, (long long)whole.off, (long long)whole.most);
