@@ -80,7 +80,7 @@ def unfinished(path):
 
 def wait_for_bytes(path, size, process=None):
     """Until a recording has so many bytes: however long the machine takes, but not for ever."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 600
     while time.monotonic() < end and (process is None or process.poll() is None):
         if any(os.path.getsize(part) >= size for part in unfinished(path)):
             return True
@@ -89,8 +89,8 @@ def wait_for_bytes(path, size, process=None):
 
 
 def wait_until(condition):
-    """What is to come comes within a minute."""
-    end = time.monotonic() + 60
+    """What is to come comes within ten minutes, however busy the machine is."""
+    end = time.monotonic() + 600
     while not condition() and time.monotonic() < end:
         time.sleep(0.02)
     return condition()
