@@ -15,7 +15,7 @@
 enum { LOCATION_CACHE = 1 << 14, PLACES_AT_FIRST = 1 << 12, COMPAT_DEPTH = 127 };
 enum { WHAT_UNWOUND = 1, WHAT_CALL = 2, WHAT_MODE_SHIFT = 2 };
 
-enum start { START_UNKNOWN, START_NO, START_YES, START_NAMELESS };
+enum start { START_UNKNOWN, START_NO, START_YES, START_MAIN, START_NAMELESS };
 
 struct cached_location {
     uint64_t ip;
@@ -281,6 +281,7 @@ static enum start start_of(struct builder *b, const struct stack *stack,
                                                location->address - location->call, &symbol);
         cached->start = !named                                          ? START_NAMELESS
                         : unwind_is_first_by_frame_pointer(symbol.name) ? START_YES
+                        : text_equal(symbol.name, TEXT("main"))         ? START_MAIN
                                                                         : START_NO;
     }
     return cached->start;
@@ -290,6 +291,14 @@ static enum start start_of(struct builder *b, const struct stack *stack,
    when the kernel hides the names that would tell. */
 static bool ends_in_kernel(const struct stack *stack, enum start start) {
     return stack->excludes_user || (stack->user == 0 && start == START_NAMELESS);
+}
+
+/* A C library without debug symbols has no name for what calls main(). */
+static bool ends_behind_main(struct builder *b, const struct stack *stack, const struct path *path,
+                             enum start start) {
+    size_t count = path->entries.count;
+    return start == START_NAMELESS && count > 1 &&
+           start_of(b, stack, &path->entries.items[count - 2]) == START_MAIN;
 }
 
 static uint8_t ending_of_path(struct builder *b, const struct stack *stack,
@@ -303,7 +312,8 @@ static uint8_t ending_of_path(struct builder *b, const struct stack *stack,
         return ENDING_BROKEN;
     const struct entry *last = &path->entries.items[count - 1];
     enum start start = start_of(b, stack, last);
-    if (start == START_YES || (mode_of(last) == MODE_KERNEL && ends_in_kernel(stack, start)))
+    if (start == START_YES || (mode_of(last) == MODE_KERNEL && ends_in_kernel(stack, start)) ||
+        ends_behind_main(b, stack, path, start))
         return ENDING_COMPLETE;
     /* The processor keeps 32 at most. */
     return count >= COMPAT_DEPTH || stack->is_lbr ? ENDING_TRUNCATED : ENDING_BROKEN;

@@ -9,7 +9,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 PROGRAMS = os.path.join(TOP, "tests/programs")
-sys.path.insert(0, PROGRAMS)
+sys.path[:0] = [PROGRAMS, os.path.join(TOP, "tests/parity")]
 
 BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
 WICK = os.environ.get("WICK", os.path.join(BUILD, "wick"))

@@ -3,14 +3,12 @@ import collections
 import os
 import re
 import shutil
-import sys
 
 from common import PERF_ENV, PROGRAMS, TOP, WICK, WORK, build, endings, run, say, wick
 
 from lines import read
 
-sys.path.insert(0, os.path.join(TOP, "tests/parity"))
-import fixtures  # noqa: E402
+import fixtures
 
 FIRST = {"start_thread", "__libc_start_call_main", "__libc_start_main", "__libc_start_main_impl", "_start", "_dl_start_user", "ret_from_fork",
          "ret_from_fork_asm", "clone3", "__clone3"}
@@ -98,13 +96,35 @@ def check_chains(folder):
     broken = build("recursion-nofp", f"gcc {flags} -fomit-frame-pointer {PROGRAMS}/recursion.c", folder)
     for name, program, depth, expected in (("cut", cut, "2000", "truncated"), ("whole", cut, "20", "complete"), ("broken", broken, "20", "broken")):
         data = record_chains(program, "150", depth)
-        counts = collections.Counter()
-        for line in wick("fold", "-q", "--mark-incomplete", "--weight", "samples", data).decode().splitlines():
-            if ";spend" in line:  # not the loader's
-                counts[next((mark for mark in ("truncated", "broken") if f";[{mark}];" in line), "complete")] += 1
+        counts = endings_in_program(data)
         # Of code that keeps no frame pointers, none that is whole; of the other, a sample may fall where its frame is not there yet.
         right = counts[expected] and (counts["complete"] == 0 if expected == "broken" else counts[expected] == max(counts.values()))
         say(f"ends/chains/{name}", None if right else f"{dict(counts)}")
+
+
+    nameless = nameless_library(cut, folder)
+    counts = endings_in_program(record_chains(cut, "150", "20"), "--symfs", nameless)
+    say("ends/chains/main-of-a-nameless-library", None if counts["complete"] == max(counts.values(), default=0) > 0 else f"{dict(counts)}")
+
+
+def endings_in_program(data, *options):
+    counts = collections.Counter()
+    for line in wick("fold", "-q", "--mark-incomplete", "--weight", "samples", *options, data).decode().splitlines():
+        if ";spend" in line:  # not the loader's
+            counts[next((mark for mark in ("truncated", "broken") if f";[{mark}];" in line), "complete")] += int(line.rsplit(" ", 1)[1])
+    return counts
+
+
+def nameless_library(program, folder):
+    """A folder for --symfs with the program and the C library, without the latter's debug symbols: what calls main() has no name there."""
+    root = os.path.join(folder, "nameless")
+    library = re.search(r"libc\.so\.6 => (\S+)", run(["ldd", program], os.environ).stdout.decode())[1]
+    for path in (program, os.path.realpath(library)):
+        os.makedirs(root + os.path.dirname(path), exist_ok=True)
+        shutil.copy(path, root + path)
+    # Without these it leads to no debug symbols that are installed.
+    run(["objcopy", "-R", ".note.gnu.build-id", "-R", ".gnu_debuglink", root + os.path.realpath(library)], os.environ)
+    return root
 
 
 def check_architecture(folder):
