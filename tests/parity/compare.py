@@ -1,8 +1,29 @@
-"""Says whether two texts are the same, and where they first differ."""
+"""Says whether two texts are the same, and where they first differ; and of stacks that both unwound, whether those that perf brought to an end are."""
 import os
 import sys
 
 WORK = os.environ.get("WORK", "")
+
+
+# Where a process or thread starts.
+STARTS = {"_start", "clone3", "__clone3", "__clone", "clone", "__GI___clone3", "thread_start"}
+
+
+def reaches_start(block):
+    """Whether the stack of a sample, as script text, goes to where its thread started."""
+    words = block.strip().split(b"\n")[-1].split()
+    return len(words) > 1 and words[1].decode(errors="replace").split("+")[0].split("@")[0] in STARTS
+
+
+def unwound_otherwise(theirs, ours):
+    """(the samples whose stacks perf breaks off or makes up, so that they differ from wick's; those that differ although perf's is whole) of two
+    script texts. See "on stacks that have to be unwound" in docs/differences.md."""
+    theirs, ours = theirs.split(b"\n\n"), ours.split(b"\n\n")
+    different = [(left, right) for left, right in zip(theirs, ours) if left != right]
+    wrong = [pair for pair in different if reaches_start(pair[0]) or pair[0].split(b"\n")[0] != pair[1].split(b"\n")[0]]
+    if len(theirs) != len(ours):
+        wrong.append((b"%d samples" % len(theirs), b"%d samples" % len(ours)))
+    return [left for left, right in different if (left, right) not in wrong], wrong
 
 
 def first_difference(expected, got):

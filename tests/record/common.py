@@ -4,9 +4,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../parity"))
+from compare import unwound_otherwise  # noqa: E402
+
 BUILD = os.environ.get("BUILD", os.path.abspath(os.path.join(HERE, "../../build")))
 WICK = os.environ.get("WICK", os.path.join(BUILD, "wick"))
 WORK = os.environ.get("WORK", os.path.join(BUILD, "work/record"))
@@ -35,15 +39,16 @@ def folded(path):
     return done.stdout
 
 
-def same_text(name, path):
-    """What perf prints of wick's file is what wick prints of it."""
+def same_text(name, path, unwound=False):
+    """What perf prints of wick's file is what wick prints of it; of stacks that both have to unwind, those that perf does not break off."""
     if not shutil.which("perf") or b"version 6.1." not in subprocess.run(
             ["perf", "--version"], capture_output=True, env=PERF_ENV).stdout:
         print(f"skip {name}: the pinned perf, 6.1, is not installed", flush=True)
         return
     ours = subprocess.run([WICK, "script", "-q", "--compat=perf", path], cwd=WORK, capture_output=True).stdout
     theirs = perf_script(path)
-    say(ours == theirs and len(theirs) > 1000, name, f"{len(ours)} bytes against perf's {len(theirs)}")
+    wrong = unwound_otherwise(theirs, ours)[1] if unwound else [] if ours == theirs else ["differs"]
+    say(not wrong and len(theirs) > 1000, name, f"{len(ours)} bytes against perf's {len(theirs)}: {wrong[:1]}")
 
 
 def has_stack(name, path):
