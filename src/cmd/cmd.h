@@ -243,7 +243,7 @@ struct command {
     bool gentle; /* Ctrl-C sets `interrupted` and the command ends by itself; others are ended */
 };
 extern const struct command command_fold, command_flame, command_script, command_doctor,
-    command_profile, command_record, command_diff, command_export, command_report, command_save,
+    command_profile, command_record, command_diff, command_export, command_report, command_annotate, command_save,
     command_trace, command_enrich;
 
 /* main.c: runs it with a struct of its own. */

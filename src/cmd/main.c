@@ -15,7 +15,7 @@
 
 static const struct command *const commands[] = {
     &command_profile, &command_record, &command_fold, &command_flame,  &command_script,
-    &command_diff,    &command_report, &command_save, &command_export, &command_trace,
+    &command_diff,    &command_report, &command_annotate, &command_save, &command_export, &command_trace,
     &command_enrich,  &command_doctor, NULL,
 };
 

@@ -8,6 +8,8 @@
 struct save_command {
     struct request request;
     bool no_times;
+    const char *source;
+    bool code;
 };
 
 static const struct option options_save[] = {
@@ -15,6 +17,11 @@ static const struct option options_save[] = {
      "give everything that is written this label, such as service=web; may be repeated"},
     {"no-times", 0, OPTION_FLAG, IN(struct save_command, no_times), NULL,
      "leave out when each sample was taken: a smaller file, without timelines, charts and --time"},
+    {"source", 0, OPTION_TEXT, IN(struct save_command, source), "DIR",
+     "put the source files of functions that were hit into the profile, for wick annotate: only "
+     "those below DIR"},
+    {"code", 0, OPTION_FLAG, IN(struct save_command, code), NULL,
+     "put the machine code of functions that were hit into the profile, for wick annotate"},
     {0},
 };
 
@@ -32,8 +39,14 @@ static const struct syntax syntax = {
     groups,
 };
 
-static bool save_to_output(const char *path, const struct tree *tree, struct error *error) {
+static bool save_to_output(const struct save_command *save, struct tree *tree,
+                           struct error *error) {
+    const char *path = save->request.output;
     struct out out;
+    if (save->source && !saved_attach_sources(tree, save->source, error))
+        return false;
+    if (save->code)
+        saved_attach_code(tree, TEXT(""));
     if (!out_open(&out, path, error))
         return false;
     if (saved_write(&out, tree, error))
@@ -59,7 +72,7 @@ static int run(void *command, int argc, char **argv) {
     struct error error;
     if (!open_source(request, &source, &status))
         return status;
-    status = save_to_output(request->output, source.tree, &error) ? 0 : fail(&error);
+    status = save_to_output(save, source.tree, &error) ? 0 : fail(&error);
     print_notes(request, &source.tree->notes);
     source_close(&source);
     return status;

@@ -143,6 +143,27 @@ static void join_nodes(struct join *j) {
     }
 }
 
+/* What is there already is not added again. */
+static void join_attached(struct join *j) {
+    for (size_t i = 0; i < j->from->sources.count; i++) {
+        const struct attached_source *source = &j->from->sources.items[i];
+        uint32_t file = join_string(j, source->file);
+        bool known = false;
+        for (size_t k = 0; k < j->tree->sources.count && !known; k++)
+            known = j->tree->sources.items[k].file == file;
+        if (!known)
+            vector_push(
+                &j->tree->sources,
+                ((struct attached_source){file, arena_copy(&j->tree->attached, source->text)}));
+    }
+    for (size_t i = 0; i < j->from->codes.count; i++) {
+        struct attached_code code = j->from->codes.items[i];
+        code.object = join_object(j, code.object);
+        code.bytes = arena_copy(&j->tree->attached, code.bytes);
+        vector_push(&j->tree->codes, code);
+    }
+}
+
 void tree_join(struct tree *tree, const struct tree *from) {
     struct join j = {.tree = tree, .from = from};
     j.strings = memory_zero(strings_count(from->strings) + 1, sizeof(uint32_t));
@@ -157,6 +178,7 @@ void tree_join(struct tree *tree, const struct tree *from) {
     join_series(&j);
     join_locations(&j);
     join_nodes(&j);
+    join_attached(&j);
     tree->overflow |= from->overflow;
     notes_merge(&tree->notes, &from->notes);
     free(j.strings);

@@ -360,3 +360,18 @@ bool object_file_facts(const char *path, struct object_facts *facts, struct erro
     free(whole);
     return true;
 }
+
+struct text objects_code(struct objects *objects, uint32_t id, uint64_t start, uint64_t end,
+                         uint32_t *machine) {
+    struct object *object = objects_object(objects, id);
+    struct text bytes = TEXT("");
+    bool has_file = object->identity.kind == OBJECT_FILE || object->identity.kind == OBJECT_VDSO;
+    pthread_mutex_lock(&object->lock);
+    const struct elf_image *image = has_file ? object_image(objects, object) : NULL;
+    if (image && start < end && end <= image->size) {
+        bytes = (struct text){(const char *)image->data + start, end - start};
+        *machine = image->machine;
+    }
+    pthread_mutex_unlock(&object->lock);
+    return bytes;
+}

@@ -93,6 +93,11 @@ struct symbol {
 /* Loads what is needed at the first call for an object, under its lock. False: no symbol there. */
 bool objects_symbol(struct objects *objects, uint32_t id, uint64_t address, struct symbol *symbol);
 
+/* The bytes [start, end) of the object's file, in the same terms as its addresses, and the machine (EM_…) that they are for. Empty: the object has no
+   file, or not there. They live as long as the objects. */
+struct text objects_code(struct objects *objects, uint32_t id, uint64_t start, uint64_t end,
+                         uint32_t *machine);
+
 /* Puts on a list what will be needed: an object's symbols and, when asked, the list of its compilation units and the one at the address.
    objects_read_ahead() reads what nobody else has begun with; to be called by whoever has time. Thread-safe. */
 void objects_prefetch(struct objects *objects, uint32_t id, uint64_t address, bool inlines);

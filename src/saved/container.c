@@ -45,7 +45,7 @@ static bool is_known(uint32_t tag) {
     static const uint32_t known[] = {
         SECTION_META,   SECTION_STRINGS, SECTION_OBJECTS,   SECTION_EVENTS, SECTION_THREADS,
         SECTION_LABELS, SECTION_SERIES,  SECTION_LOCATIONS, SECTION_FRAMES, SECTION_NODES,
-        SECTION_CELLS,  SECTION_SAMPLES, SECTION_NOTES};
+        SECTION_CELLS,  SECTION_SAMPLES, SECTION_SOURCES,   SECTION_CODES,  SECTION_NOTES};
     for (size_t i = 0; i < COUNT_OF(known); i++)
         if (known[i] == tag)
             return true;

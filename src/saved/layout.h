@@ -32,6 +32,8 @@ enum saved_tag {
     SECTION_NODES = SAVED_TAG('N', 'O', 'D', 'E'),
     SECTION_CELLS = SAVED_TAG('C', 'E', 'L', 'L'),
     SECTION_SAMPLES = SAVED_TAG('S', 'A', 'M', 'P'),
+    SECTION_SOURCES = SAVED_TAG('S', 'R', 'C', 'S'),
+    SECTION_CODES = SAVED_TAG('C', 'O', 'D', 'E'),
     SECTION_NOTES = SAVED_TAG('N', 'O', 'T', 'E'),
 };
 

@@ -212,6 +212,12 @@ static void choose_events(struct order *o) {
     }
 }
 
+/* Objects whose code is carried are held by locations, too: it is the code of functions that were hit. */
+static void choose_sources(struct order *o) {
+    for (size_t i = 0; i < o->tree->sources.count; i++)
+        add_string(o, o->tree->sources.items[i].file);
+}
+
 static void choose_notes(struct order *o) {
     for (size_t i = 0; i < o->tree->notes.count; i++) {
         const struct note *note = &o->tree->notes.items[i];
@@ -338,6 +344,7 @@ void order_init(struct order *o, const struct tree *tree) {
     choose_locations(o, wanted);
     choose_series(o);
     choose_events(o);
+    choose_sources(o);
     choose_notes(o);
     for (uint32_t i = 1; i <= strings_count(o->strings); i++)
         vector_push(&o->ranks.items, i);

@@ -405,6 +405,44 @@ static bool read_samples(struct reader *r, bool anew) {
     return true;
 }
 
+static bool read_sources(struct reader *r) {
+    struct rows rows;
+    if (!begin(r, SECTION_SOURCES, &rows, "sources"))
+        return false;
+    const uint8_t *files = rows_column(&rows, 4), *sizes = rows_column(&rows, 4);
+    bool fine = !rows.short_of && within(files, rows.count, r->string_count);
+    for (size_t i = 0; i < rows.count && fine; i++) {
+        struct text text = rows_bytes(&rows, column_u32(sizes, i));
+        struct attached_source source = {r->strings[column_u32(files, i)], text};
+        fine = !rows.short_of && source.file;
+        if (fine) {
+            source.text = arena_copy(&r->tree->attached, text);
+            vector_push(&r->tree->sources, source);
+        }
+    }
+    return fine || rows_error(&rows, r->error, "sources");
+}
+
+static bool read_codes(struct reader *r) {
+    struct rows rows;
+    if (!begin(r, SECTION_CODES, &rows, "code"))
+        return false;
+    const uint8_t *objects = rows_column(&rows, 4), *machines = rows_column(&rows, 4);
+    const uint8_t *starts = rows_column(&rows, 8), *sizes = rows_column(&rows, 4);
+    bool fine = !rows.short_of && within(objects, rows.count, r->object_count);
+    for (size_t i = 0; i < rows.count && fine; i++) {
+        struct text bytes = rows_bytes(&rows, column_u32(sizes, i));
+        struct attached_code code = {r->objects[column_u32(objects, i)], column_u32(machines, i),
+                                     column_u64(starts, i), bytes};
+        fine = !rows.short_of && code.object;
+        if (fine) {
+            code.bytes = arena_copy(&r->tree->attached, bytes);
+            vector_push(&r->tree->codes, code);
+        }
+    }
+    return fine || rows_error(&rows, r->error, "code");
+}
+
 static bool read_notes(struct reader *r) {
     struct rows rows;
     if (!begin(r, SECTION_NOTES, &rows, "notes"))
@@ -450,7 +488,8 @@ bool saved_read(struct text content, const char *path, const struct profile_opti
                 read_strings(&r) && read_objects(&r) && read_events(&r) && read_threads(&r) &&
                 read_labels(&r) && read_series(&r) && read_locations(&r) && read_nodes(&r) &&
                 (anew || read_cells(&r)) &&
-                (!(anew || tree->keep_samples) || read_samples(&r, anew)) && read_notes(&r);
+                (!(anew || tree->keep_samples) || read_samples(&r, anew)) && read_sources(&r) &&
+                read_codes(&r) && read_notes(&r);
     reader_release(&r);
     return fine;
 }

@@ -22,6 +22,11 @@ bool saved_is(struct text beginning);
 /* Write the resolved tree. Costs the tree's size again in memory. False: *error says why. */
 bool saved_write(struct out *out, const struct tree *tree, struct error *error);
 
+/* Put the source of all frames into the tree, from files below `directory` alone; notes say which were found. Frames must have lines. */
+bool saved_attach_sources(struct tree *tree, const char *directory, struct error *error);
+/* Put the machine code of all functions that were hit into the tree, or of those called `function` unless it is empty. The files are those that gave
+   the names. */
+void saved_attach_code(struct tree *tree, struct text function);
 /*
  * Read a saved profile into `tree`, which must be empty. The filter chooses among what is there: --time and --cpu need kept samples.
  * `no_inline`, `source_lines` and `keep_samples` mean what they do for a recording. False: *error names the byte.

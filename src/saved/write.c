@@ -168,6 +168,53 @@ static void write_samples(struct draft *draft, const struct order *o) {
     COLUMN_U32(plain, count, samples[i].cpu);
 }
 
+/* By the number of their file; code by object and address. */
+static int compare_sources(const void *a, const void *b, void *context) {
+    const struct order *o = context;
+    uint32_t x = order_string(o, ((const struct attached_source *)a)->file),
+             y = order_string(o, ((const struct attached_source *)b)->file);
+    return (x > y) - (x < y);
+}
+
+static int compare_codes(const void *a, const void *b, void *context) {
+    const struct order *o = context;
+    const struct attached_code *x = a, *y = b;
+    uint32_t in_x = o->objects.numbers[x->object], in_y = o->objects.numbers[y->object];
+    int order = (in_x > in_y) - (in_x < in_y);
+    return order ? order : (x->start > y->start) - (x->start < y->start);
+}
+
+static void write_sources(struct draft *draft, const struct order *o) {
+    size_t count = o->tree->sources.count;
+    if (!count)
+        return;
+    struct buffer *plain = draft_section(draft, SECTION_SOURCES, count);
+    struct attached_source *sources = memory_resize(NULL, count, sizeof *sources);
+    memcpy(sources, o->tree->sources.items, count * sizeof *sources);
+    qsort_r(sources, count, sizeof *sources, compare_sources, (void *)(uintptr_t)o);
+    COLUMN_U32(plain, count, order_string(o, sources[i].file));
+    COLUMN_U32(plain, count, (uint32_t)sources[i].text.length);
+    COLUMN(buffer_add, plain, count, sources[i].text);
+    free(sources);
+}
+
+static void write_codes(struct draft *draft, const struct order *o) {
+    VECTOR(struct attached_code) codes = {0};
+    for (size_t i = 0; i < o->tree->codes.count; i++)
+        if (o->objects.numbers[o->tree->codes.items[i].object])
+            vector_push(&codes, o->tree->codes.items[i]);
+    if (codes.count) {
+        struct buffer *plain = draft_section(draft, SECTION_CODES, codes.count);
+        qsort_r(codes.items, codes.count, sizeof *codes.items, compare_codes, (void *)(uintptr_t)o);
+        COLUMN_U32(plain, codes.count, o->objects.numbers[codes.items[i].object]);
+        COLUMN_U32(plain, codes.count, codes.items[i].machine);
+        COLUMN_U64(plain, codes.count, codes.items[i].start);
+        COLUMN_U32(plain, codes.count, (uint32_t)codes.items[i].bytes.length);
+        COLUMN(buffer_add, plain, codes.count, codes.items[i].bytes);
+    }
+    vector_release(&codes);
+}
+
 static void write_notes(struct draft *draft, const struct order *o) {
     const struct notes *notes = &o->tree->notes;
     struct buffer *plain = draft_section(draft, SECTION_NOTES, notes->count);
@@ -199,6 +246,8 @@ bool saved_write(struct out *out, const struct tree *tree, struct error *error) 
     write_nodes(&draft, &order);
     write_cells(&draft, &order);
     write_samples(&draft, &order);
+    write_sources(&draft, &order);
+    write_codes(&draft, &order);
     write_notes(&draft, &order);
     draft_write(&draft, out);
     draft_release(&draft);

@@ -58,6 +58,9 @@ void tree_free(struct tree *tree) {
     vector_release(&tree->ends);
     vector_release(&tree->cells);
     vector_release(&tree->frames);
+    vector_release(&tree->sources);
+    vector_release(&tree->codes);
+    arena_release(&tree->attached);
     samples_release(tree);
     notes_release(&tree->notes);
     index_release(&tree->thread_index);

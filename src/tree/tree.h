@@ -156,6 +156,18 @@ static inline bool sample_has_time(const struct sample *sample) {
     return sample->time != 0 && sample->time < UINT64_C(0xffffffff00000000);
 }
 
+/* What may be carried along with a profile: a source file's text, and a function's machine code. Bytes are the tree's. */
+struct attached_source {
+    uint32_t file; /* string, as frames name it */
+    struct text text;
+};
+struct attached_code {
+    uint32_t object;
+    uint32_t machine; /* EM_… */
+    uint64_t start;   /* in the object's own terms, as a location's address */
+    struct text bytes;
+};
+
 struct tree {
     struct strings *strings;
     struct objects *objects; /* NULL for text sources without any */
@@ -171,6 +183,9 @@ struct tree {
     VECTOR(struct cell) cells;
     VECTOR(struct sample) samples; /* beyond a limit in an unlinked temporary file */
     VECTOR(struct frame) frames;
+    VECTOR(struct attached_source) sources;
+    VECTOR(struct attached_code) codes;
+    struct arena attached; /* for the bytes of both */
     struct notes notes;
     bool keep_samples;
     bool recorded; /* all of it is one recording's, read from a perf.data or saved from one: every sample has a thread */

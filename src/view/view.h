@@ -211,6 +211,21 @@ struct report_options {
 };
 void report_write(struct out *out, const struct report *report, const struct report_options *options);
 
+/* ---- one function, line by line -------------------------------------------------------------- */
+
+struct annotate_options {
+    struct text function; /* as views call it */
+    const struct flame_options *shape; /* which stacks, and what they weigh */
+    bool no_code;   /* source lines alone */
+    bool no_source; /* instructions alone */
+    bool colours;
+};
+/* Write the function's source lines and machine code with their shares: what was spent on a line itself, and what was spent in what it calls. Text and
+   code are those that are attached to the tree; lines without any are shown by number. False: the function is not in the profile, and *error
+   names those that are called nearly so. */
+bool annotate_write(struct out *out, const struct tree *tree, const struct naming *naming,
+                    const struct annotate_options *options, struct error *error);
+
 /* ---- the page ----------------------------------------------------------------------------- */
 
 /* One HTML file with the whole tree in it, by series, and the kept samples if there are any (for the timeline). See web/page/. */

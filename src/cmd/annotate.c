@@ -1,0 +1,87 @@
+/* wick annotate: one function of a profile, with what each of its lines and instructions costs. */
+#include "cmd/cmd.h"
+
+#include <stdlib.h>
+
+#include "saved/saved.h"
+
+struct annotate_command {
+    struct request request;
+    struct annotate_options options;
+    const char *source;
+};
+
+#define HERE(member) IN(struct annotate_command, member)
+static const struct option options_annotate[] = {
+    {"source", 0, OPTION_TEXT, HERE(source), "DIR",
+     "look for source files below DIR; by default below the current directory"},
+    {"no-source", 0, OPTION_FLAG, HERE(options.no_source), NULL, "show machine code alone"},
+    {"no-code", 0, OPTION_FLAG, HERE(options.no_code), NULL, "show source lines alone"},
+    {0},
+};
+
+static const struct option_group groups[] = {
+    {"What to show", options_annotate}, {"Which stacks", options_stacks},
+    OPTION_GROUPS_OF_SAMPLES,           {"Weights and shape", options_shape},
+    {"Symbols", options_symbols},       {"Formats", options_formats},
+    {"General", options_common},        {0},
+};
+
+static const struct syntax syntax = {
+    "annotate",
+    "FILE… FUNCTION",
+    "One function, line by line: what was spent on each line and instruction itself (self), and\n"
+    "in what it calls (total), in per cent of the profile. Source is shown where it is found "
+    "below\n"
+    "--source DIR or is saved in the profile, machine code where the program is found.",
+    groups,
+};
+
+static bool annotate(struct annotate_command *c, struct source *source, struct notes *notes,
+                     struct error *error) {
+    struct request *request = &c->request;
+    struct out out;
+    if (!c->options.no_source &&
+        !saved_attach_sources(source->tree, c->source ? c->source : ".", error))
+        return false;
+    if (!c->options.no_code)
+        saved_attach_code(source->tree, c->options.function);
+    notes_drop(&source->tree->notes, "sources-kept"); /* they are about what is saved */
+    notes_drop(&source->tree->notes, "sources-missing");
+    struct naming *naming = make_naming(request, source, notes);
+    bool fine = output_open(request, &out, error);
+    if (fine && annotate_write(&out, source->tree, naming, &c->options, error))
+        fine = out_commit(&out, error);
+    else if (fine)
+        out_discard(&out), fine = false;
+    naming_free(naming);
+    return fine;
+}
+
+static int run(void *command, int argc, char **argv) {
+    struct annotate_command *c = command;
+    struct request *request = &c->request;
+    int status = 0;
+    if (!request_parse(request, &syntax, argc, argv, &status))
+        return status;
+    if (request->operands.count < 2)
+        return fail_usage("annotate", "a profile and the name of a function are needed");
+    c->options.function = text_of(request->operands.items[--request->operands.count]);
+    c->options.shape = &request->flame;
+    request->import.profile.source_lines = true;
+    request->naming.no_comm = true;
+    struct source source;
+    struct error error;
+    struct notes notes = {0};
+    if (!open_source(request, &source, &status))
+        return status;
+    status = annotate(c, &source, &notes, &error) ? 0 : fail(&error);
+    print_notes(request, &notes);
+    notes_release(&notes);
+    source_close(&source);
+    return status;
+}
+
+const struct command command_annotate = {
+    "annotate", "one function, line by line and instruction by instruction",
+    sizeof(struct annotate_command), run};
