@@ -203,6 +203,8 @@ static bool image_begin(struct elf_image *image, const char *path, struct error 
     image->foreign_endian = header.e_ident[EI_DATA] != ELFDATA2LSB;
     image->type = header.e_type;
     image->machine = header.e_machine;
+    image->budget = memory_alloc(sizeof *image->budget);
+    budget_init(image->budget, &budget_defaults, image->size);
     image_find_segments(image);
     image_find_build_id(image);
     return true;
@@ -237,18 +239,29 @@ static bool is_packed_module(const char *path) {
            text_ends(name, TEXT(".ko.xz"));
 }
 
-struct elf_image *elf_image_open_watched(const char *path, bool *changed, struct error *error) {
+/* Modules are packed to a third, and the largest have some ten megabytes. */
+static struct context unpacking_context(int descriptor) {
+    enum { MODULE_MOST = 1 << 30, FLOOR = 64 << 20, RATIO = 64 };
+    struct stat status;
+    uint64_t size = fstat(descriptor, &status) == 0 ? (uint64_t)status.st_size : 0;
+    uint64_t limit = size < MODULE_MOST / RATIO ? FLOOR + RATIO * size : MODULE_MOST;
+    return (struct context){.spool_limit = limit < MODULE_MOST ? limit : MODULE_MOST};
+}
+
+struct elf_image *elf_image_open_watched(const char *path, bool is_module, bool *changed,
+                                         struct error *error) {
     int descriptor = open_regular(path, error);
     if (descriptor < 0)
         return NULL;
+    struct context context = unpacking_context(descriptor);
     struct elf_image *image = memory_zero(1, sizeof *image);
     char magic[SELFMAG];
     *changed = false;
     bool fine = pread(descriptor, magic, sizeof magic, 0) == sizeof magic &&
-                (memcmp(magic, ELFMAG, SELFMAG) == 0 || is_packed_module(path));
+                (memcmp(magic, ELFMAG, SELFMAG) == 0 || (is_module && is_packed_module(path)));
     if (!fine)
         error_set(error, ERROR_INPUT, "%s: is not an ELF file", path);
-    fine = fine && file_open_descriptor(&image->file, descriptor, path, NULL, error);
+    fine = fine && file_open_descriptor(&image->file, descriptor, path, &context, error);
     close(descriptor);
     image->data = image->file.data;
     image->size = image->file.size;
@@ -259,9 +272,9 @@ struct elf_image *elf_image_open_watched(const char *path, bool *changed, struct
     return NULL;
 }
 
-struct elf_image *elf_image_open(const char *path, struct error *error) {
+struct elf_image *elf_image_open(const char *path, bool is_module, struct error *error) {
     bool changed;
-    return elf_image_open_watched(path, &changed, error);
+    return elf_image_open_watched(path, is_module, &changed, error);
 }
 
 static struct elf_image *image_of(const void *data, size_t size, uint8_t *copy, const char *path,
@@ -294,18 +307,19 @@ void elf_image_free(struct elf_image *image) {
     file_close(&image->file);
     free(image->segments);
     free(image->copy);
+    free(image->budget);
     free(image);
 }
 
 bool object_file_build_id(const char *path, struct build_id *id) {
-    struct elf_image *image = elf_image_open(path, NULL);
+    struct elf_image *image = elf_image_open(path, true, NULL);
     *id = image ? image->build_id : (struct build_id){0};
     elf_image_free(image);
     return id->size > 0;
 }
 
 bool object_file_compiler(const char *path, struct buffer *compilers) {
-    struct elf_image *image = elf_image_open(path, NULL);
+    struct elf_image *image = elf_image_open(path, false, NULL);
     struct text rest;
     size_t before = compilers->count;
     if (image && elf_section_bytes(image, ".comment", &rest)) {

@@ -38,12 +38,15 @@ struct elf_image {
     struct elf_segment *segments;
     size_t segment_count;
     uint8_t *copy; /* an image of memory: what `data` points to */
+    struct budget *budget; /* what reading it may cost; taken off by all that read it, under whatever lock */
 };
 
-/* NULL: not there, not a regular file, or not ELF; *error says which. Free with elf_image_free. */
-struct elf_image *elf_image_open(const char *path, struct error *error);
+/* NULL: not there, not a regular file, or not ELF; *error says which. Free with elf_image_free. `is_module`: it may be packed, as a kernel's
+   modules are, and is unpacked then, to no more than its size allows. */
+struct elf_image *elf_image_open(const char *path, bool is_module, struct error *error);
 /* The same; *changed: it was one, and shrank while it was looked at. */
-struct elf_image *elf_image_open_watched(const char *path, bool *changed, struct error *error);
+struct elf_image *elf_image_open_watched(const char *path, bool is_module, bool *changed,
+                                         struct error *error);
 /* The same of bytes in memory, which are copied. `path` is for messages. */
 struct elf_image *elf_image_copy(const void *data, size_t size, const char *path,
                                  struct error *error);

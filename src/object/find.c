@@ -77,7 +77,7 @@ static bool path_of_debuglink(struct buffer *path, const struct objects *objects
     uint32_t checksum;
     if (!image) {
         path_set(path, root, recorded, none, none);
-        image = opened = elf_image_open(path->items, NULL);
+        image = opened = elf_image_open(path->items, false, NULL);
     }
     bool found = false;
     if (image && debuglink_read(image, &name, &checksum)) {
@@ -169,7 +169,8 @@ static struct elf_image *image_checked(struct object *object, struct elf_image *
 
 struct elf_image *object_open(struct object *object, const char *path, const struct build_id *id) {
     bool changed = false;
-    struct elf_image *image = elf_image_open_watched(path, &changed, NULL);
+    struct elf_image *image =
+        elf_image_open_watched(path, object->identity.kind == OBJECT_MODULE, &changed, NULL);
     if (changed)
         note_changed(object, path);
     return image_checked(object, image, id);
@@ -336,7 +337,7 @@ bool object_vdso_build_id(struct build_id *id) {
 
 bool object_file_facts(const char *path, struct object_facts *facts, struct error *error) {
     *facts = (struct object_facts){0};
-    struct elf_image *own = elf_image_open(path, error);
+    struct elf_image *own = elf_image_open(path, true, error);
     if (!own)
         return false;
     elf_image_free(own);

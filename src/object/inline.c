@@ -30,6 +30,10 @@ static const struct note_kind note_package_lacks = {
     "# compiled unit{ has its|s have their} debug information in .dwo files that are not there, "
     "nor in the .dwp: functions inlined in {it|them} are not shown"};
 
+static const struct note_kind note_left_out = {
+    "units-left-out", "# compiled unit{ takes|s take} more memory or work than {its|their} file's "
+                      "size allows: functions inlined in {it|them} are not shown"};
+
 static void units_release(void *data) {
     struct units *units = data;
     handles_release(units);
@@ -270,6 +274,9 @@ void objects_inline_notes(struct objects *objects, struct notes *notes) {
     for (uint32_t id = 1; id <= objects_count(objects); id++) {
         struct object *object = objects_object(objects, id);
         struct units *units = __atomic_load_n(&object->extras[SLOT_UNITS].data, __ATOMIC_ACQUIRE);
+        if (units && units->units_left_out)
+            notes_add(notes, &note_left_out, units->units_left_out, id, "%.*s",
+                      TEXT_ARGS(object->identity.path));
         if (units && units->costly_names)
             notes_add(notes, &note_costly_names, units->costly_names, id, "%.*s",
                       TEXT_ARGS(object->identity.path));

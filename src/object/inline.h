@@ -72,6 +72,7 @@ struct units {
     char *real_path;         /* where that is, without links; or NULL */
     bool has_package;        /* a .dwp is there */
     bool splits_changed;     /* atomic: a .dwo or .dwp shrank while libdw read it */
+    uint64_t units_left_out; /* atomic: units that were hit and cost too much to read */
     uint64_t costly_names;   /* atomic: left as they were, as demangling would cost too much */
     uint64_t splits_missing; /* atomic: units that were hit whose .dwo was not found */
     pthread_mutex_t pool_lock;

@@ -13,6 +13,8 @@
 
 /* Nesting deeper than this is nobody's code; what lies deeper is left out. */
 #define DEPTH_MAX 200
+/* An interval, and its two ends when it is laid flat. */
+#define INTERVAL_COST (sizeof(struct interval) + 2 * (sizeof(uint64_t) + sizeof(uint32_t)))
 
 struct interval {
     uint64_t start;
@@ -32,6 +34,10 @@ struct building {
     struct level levels[DEPTH_MAX];
     unsigned depth;
     bool by_size;
+    struct budget *budget; /* the file's */
+    uint64_t
+        dies_left; /* a unit has no more than it has bytes, unless its DIEs have each other for siblings */
+    bool too_costly;
 };
 
 bool unit_dies(struct units *units, struct unit *unit, struct dwarf_handle *handle,
@@ -48,6 +54,8 @@ bool unit_dies(struct units *units, struct unit *unit, struct dwarf_handle *hand
 
 /* addr2line joins ranges that touch, in the order in which they are listed. */
 static bool extends(struct building *b, size_t first, uint64_t start, uint64_t end) {
+    if (b->by_size)
+        b->too_costly |= !budget_take_steps(b->budget, b->intervals.count - first, NO_OFFSET);
     for (size_t i = first; b->by_size && i < b->intervals.count; i++) {
         struct interval *interval = &b->intervals.items[i];
         if (interval->end != start && interval->start != end)
@@ -71,9 +79,13 @@ static bool add_entry(struct building *b, Dwarf_Die *die, uint32_t parent) {
     size_t first_interval = b->intervals.count;
     Dwarf_Addr base, start, end;
     bool any = is_hidden(b, die);
-    for (ptrdiff_t at = 0; !any && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;)
+    for (ptrdiff_t at = 0;
+         !any && !b->too_costly && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;)
         if (start < end && !extends(b, first_interval, start, end))
             vector_push(&b->intervals, ((struct interval){start, end, 0, entry}));
+    /* Several may share one list: it is small in the file, and each pays for its copy. */
+    size_t taken = (b->intervals.count - first_interval) * INTERVAL_COST + sizeof *b->entries.items;
+    b->too_costly |= !budget_take_memory(b->budget, taken, NO_OFFSET);
     bool has_code = b->intervals.count > first_interval;
     uint64_t first = has_code ? b->intervals.items[first_interval].start : 0;
     for (size_t i = first_interval; b->by_size && i < b->intervals.count; i++)
@@ -117,9 +129,10 @@ static void walk(struct building *b, Dwarf_Die *top) {
     if (dwarf_child(top, &b->levels[0].die) != 0)
         return;
     b->depth = 1;
-    while (b->depth > 0) {
+    while (b->depth > 0 && !b->too_costly) {
         struct level *level = &b->levels[b->depth - 1];
         uint32_t owner;
+        b->too_costly = b->dies_left-- == 0;
         if (enters(b, &level->die, level->owner, &owner) && b->depth < DEPTH_MAX &&
             dwarf_child(&level->die, &b->levels[b->depth].die) == 0) {
             b->levels[b->depth++].owner = owner;
@@ -224,6 +237,15 @@ static void lay_flat(struct building *b, struct inline_table *table) {
     table->segment_count = flat.starts.count;
 }
 
+static uint64_t unit_size(Dwarf_Die *die) {
+    Dwarf_Off start = dwarf_dieoffset(die) - dwarf_cuoffset(die), next;
+    size_t header;
+    if (dwarf_next_unit(dwarf_cu_getdwarf(die->cu), start, &next, &header, NULL, NULL, NULL, NULL,
+                        NULL, NULL) != 0)
+        return 0;
+    return next - start;
+}
+
 struct inline_table *unit_table(struct units *units, struct unit *unit,
                                 struct dwarf_handle *handle) {
     if (unit->table)
@@ -232,8 +254,15 @@ struct inline_table *unit_table(struct units *units, struct unit *unit,
     struct inline_table *table = memory_zero(1, sizeof *table);
     b->by_size = units->objects->options.compat_perf;
     Dwarf_Die unit_die, code_die;
-    if (unit_dies(units, unit, handle, &unit_die, &code_die))
+    b->budget = units->image->budget;
+    if (unit_dies(units, unit, handle, &unit_die, &code_die)) {
+        b->dies_left = unit_size(&code_die);
         walk(b, &code_die);
+    }
+    if (b->too_costly) {
+        __atomic_fetch_add(&units->units_left_out, 1, __ATOMIC_RELAXED);
+        b->intervals.count = b->entries.count = 0;
+    }
     lay_flat(b, table);
     table->entries = b->entries.items;
     table->entry_count = b->entries.count;

@@ -23,7 +23,11 @@ static bool is_code(const struct units *units, uint64_t start, uint64_t end) {
     return false;
 }
 
+/* False, too, when the file's budget does not allow more: several units may share one long list. */
 static bool add_range(struct units *units, uint64_t start, uint64_t end, uint32_t unit) {
+    if (!budget_take_steps(units->image->budget, units->code->segment_count, NO_OFFSET) ||
+        !budget_take_memory(units->image->budget, sizeof(struct unit_range), NO_OFFSET))
+        return false;
     if (!is_code(units, start, end))
         return false;
     struct unit_range range = {start, end, 0, unit};
@@ -33,7 +37,8 @@ static bool add_range(struct units *units, uint64_t start, uint64_t end, uint32_
 
 static void add_ranges(struct units *units, Dwarf_Die *die, uint32_t unit) {
     Dwarf_Addr base, start, end;
-    for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;)
+    for (ptrdiff_t at = 0; !budget_exceeded(units->image->budget) &&
+                           (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;)
         add_range(units, start, end, unit);
 }
 
@@ -126,6 +131,8 @@ void units_index(struct units *units, struct dwarf_handle *handle) {
         if (!listed[i])
             add_ranges(units, &die, i);
     }
+    if (budget_exceeded(units->image->budget))
+        units->units_left_out++;
     free(listed);
     sort_ranges(units);
 }

@@ -166,6 +166,29 @@ struct symbols *object_symbols(struct objects *objects, struct object *object) {
 
 /* ---- asking ---- */
 
+/*
+ * Symbols may share one name, or its end, so that a small file has gigabytes of names. When all names together are more than a file with so
+ * many bytes of them may have, long ones are cut. Nearly always no name is that long, and nothing is added up.
+ */
+enum { SHORT_NAME = 1024 };
+
+static size_t name_most(struct symbols *symbols) {
+    struct budget budget;
+    uint64_t size = symbols->entries.count * sizeof *symbols->entries.items;
+    if (symbols->name_most)
+        return symbols->name_most;
+    for (size_t i = 0; i < COUNT_OF(symbols->sources); i++)
+        size += symbols->sources[i].bytes.length;
+    budget_init(&budget, &budget_defaults, size);
+    symbols->name_most = SIZE_MAX;
+    for (size_t i = 0; i < symbols->entries.count && !budget_exceeded(&budget); i++)
+        budget_take_memory(&budget, symbols_raw_name(symbols, &symbols->entries.items[i]).length,
+                           NO_OFFSET);
+    if (budget_exceeded(&budget))
+        symbols->name_most = SHORT_NAME;
+    return symbols->name_most;
+}
+
 /* Two threads may work the same name out; the first to store it wins, and both are the same. */
 static struct text resolve_name(struct symbols *symbols, uint32_t number) {
     const struct text *known =
@@ -178,6 +201,10 @@ static struct text resolve_name(struct symbols *symbols, uint32_t number) {
     pthread_mutex_lock(&symbols->lock);
     known = atomic_load_explicit(&symbols->resolved[number], memory_order_relaxed);
     if (!known) {
+        if (name.count > SHORT_NAME && name.count > name_most(symbols)) {
+            name.count = SHORT_NAME;
+            costly = true;
+        }
         struct text *made = arena_alloc(&symbols->arena, sizeof *made);
         *made = arena_copy(&symbols->arena, buffer_text(&name));
         symbols->costly_names += costly;

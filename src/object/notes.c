@@ -21,8 +21,9 @@ static const struct note_kind note_no_kernel = {
     "no list of the recorded kernel's symbols was found: give one with --kallsyms FILE"};
 
 const struct note_kind note_costly_names = {
-    "names-too-long", "# mangled name{ stands|s stand} for more than any real name does, and "
-                      "{is|are} shown as {it is|they are}"};
+    "names-too-long",
+    "# name{ stands|s stand} for more text than the size of {its|their} file allows, "
+    "and {is|are} shown mangled or cut"};
 
 static void note_file(const struct object *object, struct notes *notes) {
     const struct note_kind *kind = object->trouble == FILE_MISMATCH ? &note_mismatch : &note_absent;

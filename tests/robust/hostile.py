@@ -9,6 +9,7 @@ import struct
 import subprocess
 import xml.etree.ElementTree
 
+import programs
 from runner import LONG, SANITIZED, limit_time, report, start, wrong_damaged
 
 USER, EXEC_COMM = 2, 1 << 13
@@ -259,5 +260,6 @@ def run_all(template, place):
         for command in ("fold", "flame", "script"):
             check(Maker(template), make, command, place)
     odd_views(template, place)
+    programs.run_all(lambda: Maker(template), place)
     for command in ("fold", "flame"):
         deep_text(command, place, 1000000 if LONG else 100000)

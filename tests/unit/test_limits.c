@@ -7,9 +7,13 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <zlib.h>
 
 #include "import/import.h"
 #include "object/demangle.h"
+#include "object/elf.h"
 
 /* ---- hashes ---- */
 
@@ -328,6 +332,39 @@ static void rust_names_end(void **state) {
     buffer_release(&result);
 }
 
+/* ---- packed files ---- */
+
+/* An ELF header and zeroes, packed. */
+static void write_packed(const char *path, size_t size) {
+    static const unsigned char header[64] = {0x7f, 'E',      'L',       'F',      2,        1,
+                                             1,    [16] = 2, [18] = 62, [20] = 1, [52] = 64};
+    char *zeroes = calloc(1, 1 << 20);
+    gzFile file = gzopen(path, "wb1");
+    assert_non_null(file);
+    gzwrite(file, header, sizeof header);
+    for (size_t done = 0; done < size; done += 1 << 20)
+        gzwrite(file, zeroes, 1 << 20);
+    gzclose(file);
+    free(zeroes);
+}
+
+static void only_modules_are_unpacked_and_not_without_end(void **state) {
+    char path[100];
+    struct error error = {0};
+    struct elf_image *image;
+    snprintf(path, sizeof path, "/tmp/wick-limits-%d.ko.gz", (int)getpid());
+    write_packed(path, 2 << 20);
+    assert_null(elf_image_open(path, false, &error));
+    image = elf_image_open(path, true, &error);
+    assert_non_null(image);
+    assert_int_equal(image->size, (2 << 20) + 64);
+    elf_image_free(image);
+    write_packed(path, 300 << 20);
+    assert_null(elf_image_open(path, true, &error));
+    assert_non_null(strstr(error.message, "bytes when unpacked"));
+    unlink(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(made_up_names_do_not_flood_an_index),
@@ -341,6 +378,7 @@ int main(void) {
         cmocka_unit_test(every_format_is_on_a_budget),
         cmocka_unit_test(costly_names_are_left_as_they_are),
         cmocka_unit_test(rust_names_end),
+        cmocka_unit_test(only_modules_are_unpacked_and_not_without_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -223,7 +223,7 @@ static void place_init(struct place *place) {
     strcpy(place->root, "/tmp/wick-test-object-XXXXXX");
     assert_non_null(mkdtemp(place->root));
     place->offset = own_offset((const void *)(uintptr_t)own_functions, place->own);
-    struct elf_image *image = elf_image_open(place->own, NULL);
+    struct elf_image *image = elf_image_open(place->own, false, NULL);
     assert_non_null(image);
     place->id = image->build_id;
     assert_true(place->id.size == 20);
