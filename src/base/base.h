@@ -209,6 +209,23 @@ uint32_t *counting_sort(const uint32_t *keys, size_t count, size_t key_count, si
 /* The same of keys of any size. */
 uint32_t *radix_sort(const uint64_t *keys, size_t count);
 
+/* ---- searching ---- */
+
+/* The first place from `low` on, and before `high`, for which `is_before`, an expression of `place`, is false; `high` if it is true for all.
+   It must not become true again behind that place. Costs log2(high - low) evaluations. */
+#define search_first(place, low, high, is_before)                             \
+    ({                                                                        \
+        size_t search_low_ = (low), search_high_ = (high);                    \
+        while (search_low_ < search_high_) {                                  \
+            size_t place = search_low_ + (search_high_ - search_low_) / 2;    \
+            if (is_before)                                                    \
+                search_low_ = place + 1;                                      \
+            else                                                              \
+                search_high_ = place;                                         \
+        }                                                                     \
+        search_low_;                                                          \
+    })
+
 /* ---- hashing ------------------------------------------------------------------------------ */
 
 /*

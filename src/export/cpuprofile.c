@@ -62,15 +62,7 @@ static void number_again(struct cpuprofile *c) {
 
 /* The place in `used` of the first node that is not before `least`. */
 static size_t used_from(const struct cpuprofile *c, uint32_t least) {
-    size_t low = 0, high = c->used.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (c->used.items[middle] < least)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_first(middle, 0, c->used.count, c->used.items[middle] < least);
 }
 
 /* The child of `parent` behind `last`, in the track at hand: siblings stand behind each other's subtrees. 0: there is none. */

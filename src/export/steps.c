@@ -16,19 +16,12 @@ static uint32_t sample_track(const struct outline *o, const struct sample *sampl
 /* The entry of a kept sample, which was counted there. */
 static struct entry *entry_find(const struct outline *o, struct entry *entries,
                                 const struct track *track, uint32_t state, uint32_t node) {
-    size_t low = track->first_entry, high = low + track->entry_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct entry *entry = &entries[middle];
-        if (entry->state < state || (entry->state == state && entry->node < node))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    struct entry *found = &entries[low];
-    bool there = low < track->first_entry + track->entry_count && found->state == state &&
-                 found->node == node;
-    return there ? found : NULL;
+    size_t end = track->first_entry + track->entry_count;
+    size_t at = search_first(i, track->first_entry, end,
+                             entries[i].state < state ||
+                                 (entries[i].state == state && entries[i].node < node));
+    bool there = at < end && entries[at].state == state && entries[at].node == node;
+    return there ? &entries[at] : NULL;
 }
 
 /* Takes a kept sample off what was counted. */

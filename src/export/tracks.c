@@ -122,14 +122,8 @@ static bool is_before_leader(const struct track *track, const struct track *othe
 
 /* The first of the tracks of that measure and process that is not before its leader's: tracks are sorted by all of these. */
 static const struct track *find_leader(const struct outline *o, const struct track *track) {
-    size_t low = 0, high = o->tracks.count - 1;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (is_before_leader(&o->tracks.items[middle], track))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_first(middle, 0, o->tracks.count - 1,
+                              is_before_leader(&o->tracks.items[middle], track));
     return &o->tracks.items[low];
 }
 

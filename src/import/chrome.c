@@ -268,17 +268,13 @@ static int label_order(const void *a, const void *b) {
 }
 
 static uint32_t label_find(const struct chrome *c, int64_t process, int64_t thread) {
-    size_t low = 0, high = c->labels.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct thread_label *label = &c->labels.items[middle];
-        if (label->process == process && label->thread == thread)
-            return label->name;
-        bool before = label->process != process ? label->process < process : label->thread < thread;
-        low = before ? middle + 1 : low;
-        high = before ? high : middle;
-    }
-    return 0;
+    const struct thread_label *labels = c->labels.items;
+    size_t at = search_first(i, 0, c->labels.count,
+                             labels[i].process < process ||
+                                 (labels[i].process == process && labels[i].thread < thread));
+    bool found =
+        at < c->labels.count && labels[at].process == process && labels[at].thread == thread;
+    return found ? labels[at].name : 0;
 }
 
 static int32_t small_id(int64_t id) {

@@ -221,15 +221,9 @@ static bool ask_unit(const struct question *q, struct unit *unit) {
 /* The ranges that hold the address, the latest beginning first. */
 static void ask_units(const struct question *q) {
     const struct units *units = q->units;
-    size_t low = 0, high = units->ranges.count;
     unsigned claims = 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (units->ranges.items[middle].start <= q->address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_first(middle, 0, units->ranges.count,
+                              units->ranges.items[middle].start <= q->address);
     for (size_t i = low; i-- > 0 && units->ranges.items[i].reach > q->address;)
         if (units->ranges.items[i].end > q->address) {
             if (ask_unit(q, &units->items[units->ranges.items[i].unit]) || ++claims == CLAIMS_MAX)

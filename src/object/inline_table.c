@@ -282,13 +282,6 @@ void table_free(struct inline_table *table) {
 }
 
 uint32_t table_lookup(const struct inline_table *table, uint64_t address) {
-    size_t low = 0, high = table->segment_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (table->starts[middle] <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_first(middle, 0, table->segment_count, table->starts[middle] <= address);
     return low ? table->owners[low - 1] : NO_ENTRY;
 }

@@ -63,14 +63,7 @@ static void sort_ranges(struct units *units) {
 }
 
 static uint32_t unit_at(const struct units *units, Dwarf_Off offset) {
-    size_t low = 0, high = units->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (units->items[middle].offset < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_first(middle, 0, units->count, units->items[middle].offset < offset);
     return low < units->count && units->items[low].offset == offset ? (uint32_t)low : UINT32_MAX;
 }
 

@@ -320,27 +320,14 @@ static bool entry_holds(const struct symbols *symbols, const struct entry *entry
 /* log2(n) steps, each a cache miss at worst. */
 static uint32_t find_in_entries(const struct symbols *symbols, uint64_t address) {
     const struct entry *entries = symbols->entries.items;
-    size_t low = 0, high = symbols->entries.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (entries[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_first(middle, 0, symbols->entries.count, entries[middle].start <= address);
     return low && entry_holds(symbols, &entries[low - 1], address) ? (uint32_t)low - 1
                                                                    : SYMBOLS_NONE;
 }
 
 static uint32_t find_in_pieces(const struct symbols *symbols, uint64_t address) {
-    size_t low = 0, high = symbols->pieces.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (symbols->pieces.items[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_first(middle, 0, symbols->pieces.count,
+                              symbols->pieces.items[middle].start <= address);
     return low ? symbols->pieces.items[low - 1].entry : SYMBOLS_NONE;
 }
 

@@ -116,15 +116,7 @@ const struct counted *counters_find(const struct reading *reading, uint64_t offs
 
 /* Of `count` things of `each` bytes, sorted by the number (an offset, a time) that they begin with: the first that is not before `least`. */
 static inline size_t first_from(const void *items, size_t count, size_t each, uint64_t least) {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (load_u64((const uint8_t *)items + middle * each) < least)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_first(middle, 0, count, load_u64((const uint8_t *)items + middle * each) < least);
 }
 
 /* What the sample at `offset` costs, or NULL if it costs nothing. */

@@ -131,14 +131,8 @@ static bool is_error(int64_t value) {
 /* Costs a search, and a step for each loss within the call on another CPU. */
 static bool spans_loss(const struct pairing *p, const struct sample *begin,
                        const struct exit_seen *end) {
-    size_t low = 0, high = p->losses.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->losses.items[middle].time < begin->time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low =
+        search_first(middle, 0, p->losses.count, p->losses.items[middle].time < begin->time);
     for (; low < p->losses.count && p->losses.items[low].time <= end->time; low++)
         if (p->losses.items[low].cpu == begin->cpu || p->losses.items[low].cpu == end->cpu)
             return true;

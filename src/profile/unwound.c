@@ -161,18 +161,11 @@ void chain_add_leaf_caller(struct worker *w, struct perfdata_sample *sample,
 /* The record of the deferred chain that a sample waits for. */
 static const struct deferred *deferred_find(const struct reading *reading, int32_t tid,
                                             uint64_t cookie) {
-    size_t low = 0, high = reading->deferred.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct deferred *d = &reading->deferred.items[middle];
-        if (d->tid < tid || (d->tid == tid && d->cookie < cookie))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool found = low < reading->deferred.count && reading->deferred.items[low].tid == tid &&
-                 reading->deferred.items[low].cookie == cookie;
-    return found ? &reading->deferred.items[low] : NULL;
+    const struct deferred *list = reading->deferred.items;
+    size_t at = search_first(i, 0, reading->deferred.count,
+                             list[i].tid < tid || (list[i].tid == tid && list[i].cookie < cookie));
+    bool found = at < reading->deferred.count && list[at].tid == tid && list[at].cookie == cookie;
+    return found ? &list[at] : NULL;
 }
 
 bool chain_is_deferred(const struct perfdata_sample *sample) {

@@ -67,14 +67,8 @@ static int offset_order(const void *a, const void *b, void *context) {
 
 static const struct sample *sample_at(const struct tree *tree, const uint32_t *order,
                                       uint64_t offset) {
-    size_t low = 0, high = tree->samples.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (tree->samples.items[order[middle]].offset < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_first(middle, 0, tree->samples.count,
+                              tree->samples.items[order[middle]].offset < offset);
     bool found = low < tree->samples.count && tree->samples.items[order[low]].offset == offset;
     return found ? &tree->samples.items[order[low]] : NULL;
 }

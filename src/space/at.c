@@ -44,14 +44,7 @@ static bool reached(const struct spaces *spaces, size_t ordinal, const struct ke
 /* reached(low) and not reached(high). */
 static uint32_t bisect_keys(const struct spaces *spaces, const struct key *key, size_t low,
                             size_t high) {
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (reached(spaces, middle, key))
-            low = middle;
-        else
-            high = middle;
-    }
-    return (uint32_t)low;
+    return (uint32_t)search_first(middle, low + 1, high, reached(spaces, middle, key)) - 1;
 }
 
 /* The number of changes up to `key`, looked for with growing steps around where the last question was. */
@@ -75,22 +68,14 @@ static uint32_t ordinal_at(const struct spaces *spaces, uint32_t last, const str
    lowered. */
 static const struct state *states_at(const struct states *states, uint32_t owner, uint32_t ordinal,
                                      uint32_t *from, uint32_t *until) {
-    uint32_t begin = states->first[owner];
-    uint32_t low = begin;
-    uint32_t high = states->first[owner + 1];
-    uint32_t end = high;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (states->list.items[middle].ordinal <= ordinal)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low < end && states->list.items[low].ordinal < *until)
-        *until = states->list.items[low].ordinal;
-    if (low == begin)
+    const struct state *list = states->list.items;
+    uint32_t begin = states->first[owner], end = states->first[owner + 1];
+    size_t after = search_first(middle, begin, end, list[middle].ordinal <= ordinal);
+    if (after < end && list[after].ordinal < *until)
+        *until = list[after].ordinal;
+    if (after == begin)
         return NULL;
-    const struct state *state = &states->list.items[low - 1];
+    const struct state *state = &list[after - 1];
     if (state->ordinal > *from)
         *from = state->ordinal;
     return state;

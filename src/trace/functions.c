@@ -239,14 +239,8 @@ static void functions_sort(struct functions *functions) {
 
 static struct function_range range_find(struct functions *functions, uint64_t address) {
     const struct function_range *ranges = functions->ranges.items;
-    size_t low = 0, high = functions->ranges.count;
-    while (low < high) { /* the first range that begins after the address */
-        size_t middle = low + (high - low) / 2;
-        if (ranges[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    /* the first range that begins after the address */
+    size_t low = search_first(middle, 0, functions->ranges.count, ranges[middle].start <= address);
     if (low && address < ranges[low - 1].end)
         return ranges[low - 1];
     return (struct function_range){low ? ranges[low - 1].end : 0,

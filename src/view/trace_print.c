@@ -55,14 +55,8 @@ static void add_text(struct trace_record *record, const struct trace_piece *piec
 
 static const struct trace_string *string_find(const struct trace_setting *setting,
                                               uint64_t address) {
-    size_t low = 0, high = setting->string_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (setting->strings[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low =
+        search_first(middle, 0, setting->string_count, setting->strings[middle].address < address);
     return low < setting->string_count && setting->strings[low].address == address
                ? &setting->strings[low]
                : NULL;

@@ -411,8 +411,27 @@ static void patterns_end(void **state) {
     buffer_release(&pattern);
 }
 
+/* Every row of up to eight numbers 0 … 2 in order, every part of it, every number looked for. */
+static void test_search_first(void **state) {
+    for (unsigned zeroes = 0; zeroes <= 8; zeroes++)
+        for (unsigned ones = 0; zeroes + ones <= 8; ones++) {
+            unsigned row[8];
+            for (unsigned i = 0; i < 8; i++)
+                row[i] = i < zeroes ? 0 : i < zeroes + ones ? 1 : 2;
+            for (size_t low = 0; low <= 8; low++)
+                for (size_t high = low; high <= 8; high++)
+                    for (unsigned least = 0; least <= 3; least++) {
+                        size_t expected = low;
+                        while (expected < high && row[expected] < least)
+                            expected++;
+                        assert_int_equal(search_first(i, low, high, row[i] < least), expected);
+                    }
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_search_first),
         cmocka_unit_test(patterns_match),
         cmocka_unit_test(patterns_end),
         cmocka_unit_test(strings_keep_each_once),
