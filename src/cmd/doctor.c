@@ -99,17 +99,23 @@ static void look_at_counters(void) {
             "a virtual machine gets one from its host: qemu -cpu host,pmu=on");
 }
 
+struct kernel_look {
+    uint64_t address;
+    unsigned symbols;
+};
+
+/* The first ones may be at 0 even where nothing is hidden. */
+static bool look_at_symbol(void *context, const struct kernel_symbol *symbol) {
+    struct kernel_look *look = context;
+    look->address = symbol->address;
+    return !look->address && ++look->symbols < 100;
+}
+
 static void look_at_kernel_names(void) {
     long restriction = 0;
     char finding[100];
-    FILE *file = fopen("/proc/kallsyms", "re");
-    unsigned long long address = 0;
-    bool hidden = !file || fscanf(file, "%llx", &address) != 1;
-    for (int i = 0; file && !hidden && !address && i < 100; i++)
-        hidden = fscanf(file, "%*[^\n] %llx", &address) != 1;
-    if (file)
-        fclose(file);
-    hidden = hidden || !address;
+    struct kernel_look look = {0};
+    bool hidden = !kernel_symbols_each(look_at_symbol, &look) || !look.address;
     read_number("/proc/sys/kernel/kptr_restrict", &restriction);
     snprintf(finding, sizeof finding, "%ld: %s", restriction,
              hidden ? "the kernel hides its addresses, so its functions have no names"

@@ -7,6 +7,9 @@
 #include "object/internal.h"
 
 #include <ctype.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 static int hex_digit(unsigned char c) {
     if (c >= '0' && c <= '9')
@@ -57,6 +60,51 @@ static bool line_read(struct text text, size_t *at, struct line *line) {
     *line = (struct line){.address = address, .type = p[1], .name = (size_t)(p + 3 - text.data)};
     line->module = stop[-1] == ']'; /* its name is at the end of the line */
     return true;
+}
+
+struct kernel_symbols_job {
+    bool (*each)(void *context, const struct kernel_symbol *symbol);
+    void *context;
+};
+
+/* Calls each() for the lines of `text` that are whole, or for all at its `end`. Returns how much was read; *stop: each() wants no more. */
+static size_t each_in(struct text text, bool end, struct kernel_symbols_job job, bool *stop) {
+    size_t whole = text_find_last(text, '\n');
+    text = end ? text : text_upto(text, whole == SIZE_MAX ? 0 : whole + 1);
+    struct line line;
+    for (size_t at = 0; at < text.length && !*stop;) {
+        if (!line_read(text, &at, &line))
+            continue;
+        struct text name = text_from(text_upto(text, at), line.name);
+        size_t length = 0;
+        while (length < name.length && !strchr("\t\n ", name.data[length]))
+            length++;
+        struct kernel_symbol symbol = {line.address, line.type, text_upto(name, length)};
+        *stop = !job.each(job.context, &symbol);
+    }
+    return text.length;
+}
+
+bool kernel_symbols_each(bool (*each)(void *context, const struct kernel_symbol *symbol),
+                         void *context) {
+    enum { PIECE = 1 << 16 };
+    int list = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+    if (list < 0)
+        return false;
+    char *text =
+        memory_alloc(2 * PIECE); /* a piece, behind what a line of the one before has left */
+    size_t left = 0;
+    ssize_t got = 0;
+    for (bool stop = false; !stop && left < PIECE && (got = read(list, text + left, PIECE)) >= 0;) {
+        struct text piece = {text, left + (size_t)got};
+        size_t done = each_in(piece, got == 0, (struct kernel_symbols_job){each, context}, &stop);
+        left = piece.length - done;
+        memmove(text, text + done, left);
+        stop |= got == 0;
+    }
+    free(text);
+    close(list);
+    return got >= 0;
 }
 
 static bool is_symbol_type(char type) {

@@ -234,4 +234,16 @@ bool object_file_facts(const char *path, struct object_facts *facts, struct erro
 /* Which compilers made a file, as its .comment section says, joined by ", ". */
 bool object_file_compiler(const char *path, struct buffer *compilers);
 
+/* ---- the running kernel's list of symbols ---- */
+
+struct kernel_symbol {
+    uint64_t address; /* 0 where the kernel hides it */
+    char type;        /* as nm has it */
+    struct text name; /* until the next symbol */
+};
+/* Call each() for the symbols of /proc/kallsyms, in its order, until it returns false. False: the list can't be read. Reading all of it takes
+   about 60 ms. */
+bool kernel_symbols_each(bool (*each)(void *context, const struct kernel_symbol *symbol),
+                         void *context);
+
 #endif

@@ -7,7 +7,6 @@
  */
 #include "record/internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum kernel_function { FUNCTION_NONE, FUNCTION_TRACING, FUNCTION_INTERRUPT };
@@ -21,7 +20,7 @@ struct kernel_frames {
     VECTOR(struct range) ranges;
 };
 
-static enum kernel_function function_of(const char *name) {
+static enum kernel_function function_of(struct text name) {
     static const struct {
         const char *beginning;
         enum kernel_function function;
@@ -36,32 +35,34 @@ static enum kernel_function function_of(const char *name) {
         {"el0t_64_irq", FUNCTION_INTERRUPT},
     };
     for (size_t i = 0; i < COUNT_OF(known); i++)
-        if (strncmp(name, known[i].beginning, strlen(known[i].beginning)) == 0)
+        if (text_starts(name, text_of(known[i].beginning)))
             return known[i].function;
     return FUNCTION_NONE;
 }
 
-/* Lines are in the order of their addresses: a function ends where the next begins. */
+struct finding {
+    struct kernel_frames *known;
+    struct range open; /* its end is not known yet */
+};
+
+/* Symbols are in the order of their addresses: a function ends where the next begins. */
+static bool find_one(void *context, const struct kernel_symbol *symbol) {
+    struct finding *finding = context;
+    if (finding->open.function && symbol->address > finding->open.start) {
+        finding->open.end = symbol->address;
+        vector_push(&finding->known->ranges, finding->open);
+        finding->open.function = FUNCTION_NONE;
+    }
+    enum kernel_function function = function_of(symbol->name);
+    if (function)
+        finding->open = (struct range){.start = symbol->address, .function = function};
+    return true;
+}
+
 struct kernel_frames *kernel_frames_new(void) {
     struct kernel_frames *known = memory_zero(1, sizeof *known);
-    FILE *file = fopen("/proc/kallsyms", "re");
-    char line[600], name[512], kind;
-    struct range range = {0};
-    unsigned long long address;
-    while (file && fgets(line, sizeof line, file)) {
-        if (sscanf(line, "%llx %c %511s", &address, &kind, name) != 3)
-            continue;
-        if (range.function && address > range.start) {
-            range.end = address;
-            vector_push(&known->ranges, range);
-            range.function = FUNCTION_NONE;
-        }
-        enum kernel_function function = function_of(name);
-        if (function)
-            range = (struct range){.start = address, .function = function};
-    }
-    if (file)
-        fclose(file);
+    struct finding finding = {.known = known};
+    kernel_symbols_each(find_one, &finding);
     return known;
 }
 

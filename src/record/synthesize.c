@@ -213,28 +213,27 @@ bool synthesize_all(struct sink *sink, struct error *error) {
 
 /* ---- the kernel ---- */
 
-/* Addresses of _text and _etext; false where the kernel hides them (kptr_restrict) or shows none. */
-static bool kernel_range(uint64_t *start, uint64_t *end, bool *named_stext) {
-    FILE *file = fopen("/proc/kallsyms", "re");
-    char line[600];
-    *start = *end = 0;
-    if (!file)
-        return false;
-    while (!*end && fgets(line, sizeof line, file)) {
-        unsigned long long address;
-        char kind, name[512];
-        if (sscanf(line, "%llx %c %511s", &address, &kind, name) != 3)
-            continue;
-        bool text = strcmp(name, "_text") == 0, stext = strcmp(name, "_stext") == 0;
-        if ((text || stext) && !*start) {
-            *start = address;
-            *named_stext = stext;
-        }
-        if (strcmp(name, "_etext") == 0)
-            *end = address;
+struct kernel_range {
+    uint64_t start, end;
+    bool named_stext;
+};
+
+static bool range_add(void *context, const struct kernel_symbol *symbol) {
+    struct kernel_range *range = context;
+    bool stext = text_equal(symbol->name, TEXT("_stext"));
+    if ((stext || text_equal(symbol->name, TEXT("_text"))) && !range->start) {
+        range->start = symbol->address;
+        range->named_stext = stext;
     }
-    fclose(file);
-    return *start && *end > *start;
+    if (text_equal(symbol->name, TEXT("_etext")))
+        range->end = symbol->address;
+    return !range->end;
+}
+
+/* Addresses of _text and _etext; false where the kernel hides them (kptr_restrict) or shows none. */
+static bool kernel_range(struct kernel_range *range) {
+    *range = (struct kernel_range){0};
+    return kernel_symbols_each(range_add, range) && range->start && range->end > range->start;
 }
 
 static bool put_kernel_mapping(struct sink *sink, uint64_t start, uint64_t length, uint64_t offset,
@@ -270,11 +269,11 @@ static bool put_modules(struct sink *sink, struct error *error) {
 }
 
 bool synthesize_kernel(struct sink *sink, struct error *error) {
-    uint64_t start, end;
-    bool stext;
-    if (!kernel_range(&start, &end, &stext))
+    struct kernel_range range;
+    if (!kernel_range(&range))
         return true;
-    const char *path = stext ? "[kernel.kallsyms]_stext" : "[kernel.kallsyms]_text";
-    return put_kernel_mapping(sink, start, end - start, start, path, error) &&
+    const char *path = range.named_stext ? "[kernel.kallsyms]_stext" : "[kernel.kallsyms]_text";
+    return put_kernel_mapping(sink, range.start, range.end - range.start, range.start, path,
+                              error) &&
            put_modules(sink, error);
 }

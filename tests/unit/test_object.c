@@ -605,20 +605,66 @@ static void many_threads(void **state) {
     objects_free(crowd.objects);
 }
 
+struct listed {
+    size_t count, wanted;
+    bool differs;
+    FILE *list;
+};
+
+/* The same as scanf() reads of the same line. */
+static bool compare_symbol(void *context, const struct kernel_symbol *symbol) {
+    struct listed *listed = context;
+    char line[1024], type, name[512];
+    unsigned long long address;
+    listed->differs |= !fgets(line, sizeof line, listed->list) ||
+                       sscanf(line, "%llx %c %511s", &address, &type, name) != 3 ||
+                       symbol->address != address || symbol->type != type ||
+                       !text_equal(symbol->name, text_of(name));
+    return ++listed->count != listed->wanted;
+}
+
+static void test_kernel_symbols(void **state) {
+    char line[1024];
+    struct listed all = {.list = fopen("/proc/kallsyms", "re")}, few = {.wanted = 5};
+    if (!all.list)
+        skip();
+    assert_true(kernel_symbols_each(compare_symbol, &all));
+    assert_false(all.differs || fgets(line, sizeof line, all.list));
+    rewind(all.list);
+    few.list = all.list;
+    assert_true(kernel_symbols_each(compare_symbol, &few));
+    assert_int_equal(few.count, all.count < 5 ? all.count : 5);
+    assert_false(few.differs);
+    fclose(all.list);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_elf),           cmocka_unit_test(golden_kallsyms),
-        cmocka_unit_test(golden_perfmap),       cmocka_unit_test(symbols_inside_symbols),
-        cmocka_unit_test(plt_of_each_kind),     cmocka_unit_test(no_demangling),
-        cmocka_unit_test(own_functions),        cmocka_unit_test(vdso_by_itself),
-        cmocka_unit_test(found_in_the_cache),   cmocka_unit_test(found_below_symfs),
-        cmocka_unit_test(found_though_deleted), cmocka_unit_test(kernel_from_its_elf),
-        cmocka_unit_test(wrong_build_id),       cmocka_unit_test(short_build_id),
-        cmocka_unit_test(same_identity_once),   cmocka_unit_test(shown_names),
-        cmocka_unit_test(kernel_names),         cmocka_unit_test(kernel_moved),
-        cmocka_unit_test(kernel_hidden),        cmocka_unit_test(newest_line_holds),
-        cmocka_unit_test(links_are_refused),    cmocka_unit_test(demangled_names),
-        cmocka_unit_test(hostile_names),        cmocka_unit_test(many_threads),
+        cmocka_unit_test(test_kernel_symbols),
+        cmocka_unit_test(golden_elf),
+        cmocka_unit_test(golden_kallsyms),
+        cmocka_unit_test(golden_perfmap),
+        cmocka_unit_test(symbols_inside_symbols),
+        cmocka_unit_test(plt_of_each_kind),
+        cmocka_unit_test(no_demangling),
+        cmocka_unit_test(own_functions),
+        cmocka_unit_test(vdso_by_itself),
+        cmocka_unit_test(found_in_the_cache),
+        cmocka_unit_test(found_below_symfs),
+        cmocka_unit_test(found_though_deleted),
+        cmocka_unit_test(kernel_from_its_elf),
+        cmocka_unit_test(wrong_build_id),
+        cmocka_unit_test(short_build_id),
+        cmocka_unit_test(same_identity_once),
+        cmocka_unit_test(shown_names),
+        cmocka_unit_test(kernel_names),
+        cmocka_unit_test(kernel_moved),
+        cmocka_unit_test(kernel_hidden),
+        cmocka_unit_test(newest_line_holds),
+        cmocka_unit_test(links_are_refused),
+        cmocka_unit_test(demangled_names),
+        cmocka_unit_test(hostile_names),
+        cmocka_unit_test(many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
