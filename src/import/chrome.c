@@ -205,14 +205,38 @@ static bool read_document(struct chrome *c) {
 
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* Outer spans first, where two begin together. */
+/* By time, and where that is equal as in the file: a "B" or "E" has no end that it could be ordered by. */
 static int span_order(const void *a, const void *b) {
     const struct span *x = a, *y = b;
     int order = ORDER(x->process, y->process);
     order = order ? order : ORDER(x->thread, y->thread);
     order = order ? order : ORDER(x->start, y->start);
-    order = order || x->end == UINT64_MAX || y->end == UINT64_MAX ? order : ORDER(y->end, x->end);
     return order ? order : ORDER(x->order, y->order);
+}
+
+static int longest_first(const void *a, const void *b) {
+    const struct span *x = a, *y = b;
+    int order = ORDER(y->end, x->end);
+    return order ? order : ORDER(x->order, y->order);
+}
+
+static bool begin_together(const struct span *x, const struct span *y) {
+    return x->process == y->process && x->thread == y->thread && x->start == y->start &&
+           x->end != UINT64_MAX && y->end != UINT64_MAX;
+}
+
+/* Order the spans for the sweep. Of complete ones that begin together, with no "B" or "E" between them, the outer comes first. */
+static void sort_spans(struct chrome *c) {
+    struct span *spans = c->spans.items;
+    size_t count = c->spans.count;
+    if (count)
+        qsort(spans, count, sizeof *spans, span_order);
+    for (size_t first = 0, next; first < count; first = next) {
+        for (next = first + 1; next < count && begin_together(&spans[first], &spans[next]);)
+            next++;
+        if (next - first > 1)
+            qsort(spans + first, next - first, sizeof *spans, longest_first);
+    }
 }
 
 static void time_passes(struct chrome *c, uint64_t now) {
@@ -299,8 +323,7 @@ static void end_thread(struct chrome *c) {
 }
 
 static void sweep(struct chrome *c) {
-    if (c->spans.count)
-        qsort(c->spans.items, c->spans.count, sizeof *c->spans.items, span_order);
+    sort_spans(c);
     if (c->labels.count)
         qsort(c->labels.items, c->labels.count, sizeof *c->labels.items, label_order);
     for (size_t i = 0; i < c->spans.count && !budget_exceeded(c->r.options->budget); i++) {

@@ -193,6 +193,14 @@ static void test_chrome(void **state) {
         "],\"other\":null}",
         "main;outer 59500\nmain;outer;b 10000\nmain;outer;inner 30500\n");
     expect_fold("chrome", "[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"cut\"},\n", "cut 2000\n");
+    /* all begin together: what follows a "B" in the file does not come before it, whatever follows that */
+#define TOGETHER                                             \
+    "[{\"ph\":\"X\",\"ts\":1,\"dur\":4,\"name\":\"short\"}," \
+    "{\"ph\":\"B\",\"ts\":1,\"name\":\"b\"},"                 \
+    "{\"ph\":\"X\",\"ts\":1,\"dur\":9,\"name\":\"long\"}"
+    expect_fold("chrome", TOGETHER "]", "short;b;long 4000\n");
+    expect_fold("chrome", TOGETHER ",{\"ph\":\"X\",\"ts\":1,\"dur\":4,\"name\":\"last\"}]",
+                "short;b;long;last 4000\n");
     /* killed: no thread ended what it had begun */
     expect_fold("chrome",
                 "[{\"ph\":\"B\",\"name\":\"a\",\"ts\":1,\"pid\":1,\"tid\":1},"
