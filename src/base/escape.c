@@ -102,8 +102,15 @@ void buffer_add_json(struct buffer *buffer, struct text t) {
     escape_all(buffer, t, escape_json);
 }
 
+/* Spreadsheets take a cell that begins so for a formula, in quotes or not, and names come from strangers; an apostrophe makes it text. */
+static bool is_formula(struct text t) {
+    return t.length && strchr("=+-@\t\r", t.data[0]) && t.data[0];
+}
+
 void buffer_add_csv(struct buffer *buffer, struct text t) {
     buffer_add_char(buffer, '"');
+    if (is_formula(t))
+        buffer_add_char(buffer, '\'');
     for (size_t i = 0; i < t.length; i++) {
         if (t.data[i] == '"')
             buffer_add_char(buffer, '"');

@@ -78,6 +78,13 @@ static void names_are_escaped(void **state) {
     expect_escaped(buffer_add_json, TEXT("\"\\</script>\n\xe2\x80\xa8"),
                    "\\\"\\\\\\u003c/script\\u003e\\u000a\\u2028");
     expect_escaped(buffer_add_csv, TEXT("a\"b,c"), "\"a\"\"b,c\"");
+    expect_escaped(buffer_add_csv, TEXT("=1+1"), "\"'=1+1\""); /* no formulas */
+    expect_escaped(buffer_add_csv, TEXT("+[NSObject new]"), "\"'+[NSObject new]\"");
+    expect_escaped(buffer_add_csv, TEXT("-1"), "\"'-1\"");
+    expect_escaped(buffer_add_csv, TEXT("@x"), "\"'@x\"");
+    expect_escaped(buffer_add_csv, TEXT("\t=1"), "\"'\t=1\"");
+    expect_escaped(buffer_add_csv, TEXT("a=1"), "\"a=1\"");
+    expect_escaped(buffer_add_csv, TEXT(""), "\"\"");
     expect_escaped(buffer_add_shown, TEXT("a\033[31m\xe2\x80\xae"), "a\\x1b[31m\\xe2\\x80\\xae");
     expect_escaped(buffer_add_shown, TEXT("Grüße"), "Grüße");
 }
