@@ -433,7 +433,8 @@ struct context {
     /* Called from any thread. `what` is a literal; a total of 0 is unknown. NULL: nobody wants to know. */
     void (*progress)(void *user, const char *what, uint64_t done, uint64_t total);
     void *user; /* the hook's */
-    /* Not 0: long loops stop with what they have. Signal handlers may set it. NULL: it can't be cancelled. */
+    /* Not 0: long loops stop with what they have; 2: a target that is to end gets no time for it. Signal handlers may set it. NULL: it can't be
+       cancelled. */
     const atomic_int *cancelled;
     unsigned threads;     /* 0: as many as parallel_default() says */
     uint64_t spool_limit; /* bytes in one temporary file; 0: 64 GiB */
@@ -444,10 +445,11 @@ static inline void context_progress(const struct context *context, const char *w
     if (context && context->progress)
         context->progress(context->user, what, done, total);
 }
-/* Costs a load. */
-static inline bool context_cancelled(const struct context *context) {
-    return context && context->cancelled &&
-           atomic_load_explicit(context->cancelled, memory_order_relaxed);
+/* How often it was asked to stop. Costs a load. */
+static inline int context_cancelled(const struct context *context) {
+    return context && context->cancelled
+               ? atomic_load_explicit(context->cancelled, memory_order_relaxed)
+               : 0;
 }
 unsigned context_threads(const struct context *context); /* at least 1 */
 uint64_t context_spool_limit(const struct context *context);

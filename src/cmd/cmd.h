@@ -197,8 +197,9 @@ void request_settle(struct request *request);
 /* Prints `wick: message` and gives the exit status. */
 int fail(const struct error *error);
 int fail_usage(const char *command, const char *format, ...) PRINTF_LIKE(2, 3);
-/* Set by SIGINT, SIGTERM and SIGHUP: what the context of a gentle command looks at. The only variable that outlives a command. */
-extern atomic_int interrupted;
+/* Counted by SIGINT, SIGTERM and SIGHUP: what the context of a gentle command looks at. The next one after the second number ends wick at once.
+   The only variables that outlive a command. */
+extern atomic_int interrupted, interrupts_understood;
 /* Whether standard error is a terminal that can take a line back. */
 bool progress_is_seen(void);
 /* Takes progress off the terminal, before anything else is printed. */
@@ -240,7 +241,7 @@ struct command {
     size_t size; /* of its struct, which begins with a struct request and is zeroed otherwise */
     int (*run)(void *command, int argc, char **argv); /* argv[0] is the command's name */
     void (*release)(void *command); /* what its struct holds beside the request; NULL: nothing */
-    bool gentle; /* Ctrl-C sets `interrupted` and the command ends by itself; others are ended */
+    int gentle; /* so many Ctrl-C are counted in `interrupted` and the command ends by itself; 0, and for the next: it is ended */
 };
 extern const struct command command_fold, command_flame, command_script, command_doctor,
     command_profile, command_record, command_diff, command_export, command_report, command_annotate, command_save,

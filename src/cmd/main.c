@@ -21,17 +21,18 @@ static const struct command *const commands[] = {
 
 /* ---- signals ---- */
 
-atomic_int interrupted;
+atomic_int interrupted, interrupts_understood;
 
 static _Atomic bool shown; /* progress, on the terminal's last line */
 
-/* For gentle commands: the first Ctrl-C (or other wish that it should end) asks for what there is so far; the second one means it. */
+/* For gentle commands: the first Ctrl-C (or other wish that it should end) asks for what there is so far, a second one, where that is understood,
+   to hurry; the next ends it at once. */
 static void on_interrupt(int signal) {
-    if (interrupted) {
+    if (interrupted >= interrupts_understood) {
         out_remove_temporaries();
         _exit(128 + signal);
     }
-    interrupted = 1;
+    interrupted++;
 }
 
 static void on_end(int signal) {
@@ -43,8 +44,9 @@ static void on_end(int signal) {
 }
 
 /* All but gentle commands end at once and leave nothing behind: half a result would look like a whole one. */
-static void set_signals(bool gentle) {
+static void set_signals(int gentle) {
     struct sigaction interrupt = {.sa_handler = gentle ? on_interrupt : on_end};
+    interrupts_understood = gentle;
     sigaction(SIGINT, &interrupt, NULL);
     sigaction(SIGTERM, &interrupt, NULL);
     sigaction(SIGHUP, &interrupt, NULL);
@@ -149,7 +151,7 @@ int main(int argc, char **argv) {
     clock_gettime(CLOCK_MONOTONIC, &started);
     keep_memory();
     fill_standard_files();
-    set_signals(false);
+    set_signals(0);
     atexit(progress_wipe);
     return check_output(run(argc, argv));
 }

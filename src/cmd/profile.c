@@ -264,6 +264,7 @@ static bool make_run(struct profile_command *c, struct run *run, struct record_r
         return false;
     c->target_status = recording_target_status(&c->r.recording, result);
     interrupted = 0; /* Ctrl-C ended the recording; what was recorded is still to be written */
+    interrupts_understood = 1; /* there is no target left to hurry */
     char *data = run_reading_path(run, c->r.recording.output);
     bool fine = profile_write_files(&c->r.request, run, data, c->chosen->views,
                                     view_count(c->chosen), error) &&
@@ -321,4 +322,4 @@ static int profile(void *command, int argc, char **argv) {
 
 const struct command command_profile = {
     "profile", "record, and write a directory with pictures, tables and provenance",
-    sizeof(struct profile_command), profile, .gentle = true};
+    sizeof(struct profile_command), profile, .gentle = 2};

@@ -76,4 +76,4 @@ static int run(void *command, int argc, char **argv) {
 
 const struct command command_record = {"record",
                                        "record a program, a process or the system into a perf.data",
-                                       sizeof(struct record_command), run, .gentle = true};
+                                       sizeof(struct record_command), run, .gentle = 2};

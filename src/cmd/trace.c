@@ -378,4 +378,4 @@ const struct command command_trace = {"trace",
                                       sizeof(struct trace_command),
                                       run,
                                       release,
-                                      .gentle = true};
+                                      .gentle = 1};

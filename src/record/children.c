@@ -19,7 +19,7 @@ DIR *tasks_open(pid_t pid, struct error *error) {
     return directory;
 }
 
-static bool holds(const struct process_list *list, pid_t pid) {
+bool processes_hold(const struct process_list *list, pid_t pid) {
     for (size_t i = 0; i < list->count; i++)
         if (list->items[i] == pid)
             return true;
@@ -63,8 +63,8 @@ void processes_add_children(struct process_list *list) {
         found = false;
         for (struct dirent *entry; directory && (entry = readdir(directory));) {
             pid_t pid = atoi(entry->d_name), parent;
-            if (pid <= 0 || pid == getpid() || holds(list, pid) || !thread_state(pid, &parent) ||
-                !holds(list, parent))
+            if (pid <= 0 || pid == getpid() || processes_hold(list, pid) ||
+                !thread_state(pid, &parent) || !processes_hold(list, parent))
                 continue;
             vector_push(list, pid);
             found = true;
@@ -81,7 +81,7 @@ static void take_targets(struct recording *r) {
 }
 
 void recording_add_child(struct recording *r, pid_t pid) {
-    if (!holds(&r->targets, pid))
+    if (!processes_hold(&r->targets, pid))
         vector_push(&r->targets, pid);
     take_targets(r);
 }

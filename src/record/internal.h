@@ -103,6 +103,9 @@ struct recording {
     bool refused; /* perf events are, altogether: the ptrace sampler may do */
     bool refused_waits; /* only those for waits are */
     pid_t child; /* launched, or 0 */
+    bool launched; /* one was, and what it started has not been dealt with */
+    struct process_list other_children; /* that we had before */
+    int was_subreaper;
     int child_go; /* a byte here lets it exec; -1 */
     int child_failed; /* it writes errno here if it can't; -1 */
     struct publish file; /* its path is NULL where there is none, or it is a stream */
@@ -171,6 +174,11 @@ bool launch(struct recording *r, struct error *error);     /* forks; the child w
 bool launch_go(struct recording *r, struct error *error);  /* it execs; an error if it can't */
 void launch_begin(struct recording *r);                    /* the same in two steps: it execs … */
 bool launch_began(struct recording *r, struct error *error); /* … and whether it could, once it has or has ended */
+
+/* ending.c: becomes the parent of what the target leaves behind; reaps what of that has ended; ends all of it, if it was launched. */
+void target_adopt_orphans(struct recording *r);
+void target_reap_orphans(struct recording *r);
+void target_end(struct recording *r);
 
 /* run.c: nanoseconds of the clock that recordings use. */
 uint64_t monotonic(void);
@@ -241,6 +249,7 @@ bool write_tracing_data(struct recording *r, struct error *error);
 /* children.c: all descendants of the target that there are now become targets, too. True: there were new ones. */
 bool recording_find_children(struct recording *r);
 void processes_add_children(struct process_list *list);
+bool processes_hold(const struct process_list *list, pid_t pid);
 void recording_add_child(struct recording *r, pid_t pid); /* one of them */
 bool ids_add(struct index *set, pid_t id); /* true: it was not in it */
 char thread_state(pid_t tid, pid_t *parent); /* R, S, D, … as in /proc; 0: it is gone */

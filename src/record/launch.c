@@ -81,6 +81,7 @@ bool launch(struct recording *r, struct error *error) {
         close(go[1]);
         return error_errno(error, r->options->command[0]);
     }
+    target_adopt_orphans(r);
     r->child = fork();
     if (r->child == 0) {
         close(go[1]);

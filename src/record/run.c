@@ -255,6 +255,7 @@ static bool loop_run(struct loop *loop, struct error *error) {
             errno != EINTR)
             return error_errno(error, "poll");
         loop_look(loop);
+        target_reap_orphans(r);
         if (!recording_drain(r, error))
             return false;
         context_progress(r->options->context, "recording; samples:", r->result->samples, 0);
@@ -263,32 +264,6 @@ static bool loop_run(struct loop *loop, struct error *error) {
 }
 
 /* ---- the end ---- */
-
-/* A launched target that is still there: after Ctrl-C it got the signal, too, and has a second to end; otherwise
-   (the time is up, or the disk is full) it is asked to. */
-static void end_child(struct recording *r) {
-    if (!r->child)
-        return;
-    if (r->child_go >= 0) {
-        close(r->child_go); /* it never began */
-        r->child_go = -1;
-    }
-    for (int tries = 0; tries < 40; tries++) {
-        if (waitpid(r->child, &r->result->target_status, WNOHANG) == r->child) {
-            r->child = 0;
-            return;
-        }
-        r->result->target_ended = true;
-        if (tries == 0 && !context_cancelled(r->options->context))
-            kill(r->child, SIGTERM);
-        if (tries == 10)
-            kill(r->child, SIGTERM);
-        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-    }
-    kill(r->child, SIGKILL);
-    waitpid(r->child, &r->result->target_status, 0);
-    r->child = 0;
-}
 
 static bool finish(struct recording *r, struct error *error) {
     if (!keeper_finish(r->sink.keeper, error) || !write_build_ids(r, error) || !write_sample_time(r, error) ||
@@ -341,7 +316,7 @@ static bool perf_run(struct recording *r, struct error *error) {
     loop_release(&loop);
     recording_enable(r, false);
     fine = fine && off_cpu_mark_end(r, error);
-    end_child(r);
+    target_end(r);
     fine = fine && recording_drain(r, error) && off_cpu_write(r, error);
     if (!fine)
         recording_drain_names(r);
@@ -403,7 +378,7 @@ static bool record(struct recording *r, struct error *error) {
         return false;
     int priority = priority_raise(); /* the child, which was launched, has its own */
     bool fine = open_and_record(r, error);
-    end_child(r);
+    target_end(r);
     setpriority(PRIO_PROCESS, 0, priority);
     r->result->ended_ns = now_ns(CLOCK_REALTIME);
     if (r->sink.writer)
@@ -421,13 +396,14 @@ void recording_drop_events(struct recording *r) {
 
 static void recording_release(struct recording *r) {
     recording_close(r);
-    end_child(r);
+    target_end(r);
     sums_close(r->sums);
     recording_drop_events(r);
     vector_release(&r->cpus);
     vector_release(&r->rings);
     vector_release(&r->descriptors);
     vector_release(&r->targets);
+    vector_release(&r->other_children);
     vector_release(&r->threads);
     index_release(&r->seen);
     index_release(&r->around);
