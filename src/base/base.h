@@ -238,6 +238,11 @@ static inline uint64_t hash_mix(uint64_t a, uint64_t b) {
     __uint128_t product = (__uint128_t)(a ^ hash_secret[0]) * (b ^ hash_secret[1]);
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
+/* 128 bits, for those who take equal hashes for equal things: no two of 2^40 things have the same but once in 2^48 runs, whatever a file holds. */
+struct hash_wide {
+    uint64_t low, high;
+};
+struct hash_wide hash_wide(const void *data, size_t size); /* XXH3 */
 /* For tests: what would otherwise be random. Only while no index is in use. */
 void hash_set_seed(uint64_t seed);
 

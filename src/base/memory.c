@@ -214,21 +214,32 @@ void buffer_release(struct buffer *buffer) {
 /* Random from before main() on. Until then, and in fuzzers, whose runs must repeat, they are what digests use. */
 uint64_t hash_secret[2] = {0x9E3779B97F4A7C15ull, 0xD6E8FEB86659FD93ull};
 
+/* What wide hashes of long inputs are keyed with. */
+static uint8_t wide_secret[XXH3_SECRET_DEFAULT_SIZE];
+
 void hash_set_seed(uint64_t seed) {
     hash_secret[0] = digest_mix(seed, 1);
     hash_secret[1] = digest_mix(seed, 2);
+    XXH3_generateSecret_fromSeed(wide_secret, hash_secret[1]);
 }
 
-#ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 __attribute__((constructor)) static void hash_seed_randomly(void) {
+#ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
     uint64_t secret[2];
     const void *given = (const void *)getauxval(AT_RANDOM);
     if (getrandom(secret, sizeof secret, GRND_NONBLOCK) == sizeof secret)
         memcpy(hash_secret, secret, sizeof hash_secret);
     else if (given)
         memcpy(hash_secret, given, sizeof hash_secret);
-}
 #endif
+    XXH3_generateSecret_fromSeed(wide_secret, hash_secret[1]);
+}
+
+struct hash_wide hash_wide(const void *data, size_t size) {
+    XXH128_hash_t hash =
+        XXH3_128bits_withSecretandSeed(data, size, wide_secret, sizeof wide_secret, hash_secret[0]);
+    return (struct hash_wide){hash.low64, hash.high64};
+}
 
 uint64_t hash_bytes(const void *data, size_t size) {
     return XXH3_64bits_withSeed(data, size, hash_secret[0]);

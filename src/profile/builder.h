@@ -9,29 +9,30 @@
 
 enum { BUILD_GROUP = 8, BUILD_BATCH = 64 };
 
-/* One entry of a chain: an address, and what is known of it from its place. */
-struct entry {
-    uint64_t ip;
-    uint32_t what; /* mode, call and unwound bit */
+/* The way from the root to one of a stack's frames: two hashes that have nothing in common but that. */
+struct way {
+    uint64_t hash;  /* with the epoch; never 0 */
+    uint32_t check; /* of the addresses alone */
 };
 
-/* A chain's entries, leaf first, and their hashes from the root: hashes[i] stands for the i + 1 entries next to the root, and the
-   epoch; never 0. */
+/* A stack's frames, leaf first, and their ways from the root: ways[i] stands for the i + 1 frames next to the root. */
 struct path {
-    VECTOR(struct entry) entries;
-    VECTOR(uint64_t) hashes;
+    const struct chain_frame *frames;
+    size_t count;
+    struct chain_frames decoded; /* of recorded chains: where they are */
+    VECTOR(struct way) ways;
 };
 
-/* A hash of 64 bits stands for the addresses of a way from the root, or for a whole stack, which leads to a node. */
-struct place {
+/* What a hash may stand for. Who finds one looks whether it is meant. */
+struct memo {
     uint64_t hash; /* 0: an empty slot */
-    uint32_t node;
-    uint8_t ending; /* of whole stacks */
+    uint32_t id;   /* the node at the end of a way from the root, or a worker's stack */
+    uint32_t of;   /* the way's check, or the stack's worker */
 };
 
 /* Open addressing, at most three quarters full. */
-struct places {
-    struct place *slots;
+struct memos {
+    struct memo *slots;
     size_t size;
     size_t used;
 };
@@ -40,12 +41,13 @@ struct builder {
     struct building *all;
     struct tree *tree;
     struct cached_location *cache;
-    struct places ways;   /* to all nodes but leaves */
-    struct places stacks; /* that were built before, under whatever series */
+    struct memos ways;   /* to all nodes but leaves */
+    struct memos stacks; /* that were built before, under whatever series */
     struct path paths[BUILD_GROUP];
     uint64_t main_epochs;  /* nodes of these are not looked for in the tree */
     unsigned main_changes; /* how often others took their place … */
     size_t main_nodes;     /* … and what was made of them since */
+    uint8_t *starts;       /* by location: enum start, of those that a stack ends in */
     uint32_t nodes_before; /* what its nodes' numbers grow by when it is joined */
     APART;
 };
@@ -53,6 +55,7 @@ struct builder {
 /* What all builders share. */
 struct building {
     struct reading *reading;
+    const struct worker *workers; /* whose stacks the memos name */
     struct builder *builders;
     unsigned count;
     bool prefetches; /* others than the builder read objects ahead */
@@ -62,7 +65,7 @@ void builder_init(struct builder *builder, struct building *all, struct tree *tr
 /* Makes room for that many. */
 void builder_expect(struct builder *builder, size_t stacks);
 void builder_release(struct builder *builder);
-/* Finds or makes the nodes of at most BUILD_BATCH stacks, and tells how they end. */
+/* Find or make the nodes of at most BUILD_BATCH stacks. */
 void builder_add(struct builder *builder, struct stack *const *stacks, size_t count);
 
 #endif

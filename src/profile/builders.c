@@ -12,8 +12,11 @@
 uint16_t building_share(const struct building *all, const struct stack *stack) {
     enum { DEPTH = 12, IN_PAGE = 0xfff };
     uint64_t hash = 0;
+    const uint8_t *chain = stack->chain;
+    size_t each = stack->flags & STACK_TYPED ? sizeof(struct chain_frame) : sizeof(uint64_t);
+    static_assert(offsetof(struct chain_frame, address) == 0, "both begin with an address");
     for (uint32_t i = 1; all->count > 1 && i <= DEPTH && i <= stack->chain_count; i++) {
-        uint64_t ip = load_u64(stack->chain + 8 * (size_t)(stack->chain_count - i));
+        uint64_t ip = load_u64(chain + each * (stack->chain_count - i));
         hash = (hash ^ (ip & IN_PAGE)) * 0x9E3779B97F4A7C15ull;
     }
     return (uint16_t)((hash >> 32) % all->count);
@@ -71,6 +74,50 @@ void building_add_waiting(struct building *all, struct worker *workers, unsigned
 
 /* ---- joining ---- */
 
+/* How a stack's last function tells that there is nothing behind it: asked once for each location that a stack ends in. */
+static enum start start_of(struct builder *b, uint32_t location) {
+    if (!b->starts)
+        b->starts = memory_zero(b->tree->locations.count, sizeof *b->starts);
+    if (b->starts[location] == START_UNKNOWN)
+        b->starts[location] =
+            reading_start_of(b->all->reading, &b->tree->locations.items[location]);
+    return b->starts[location];
+}
+
+/* Whether there is nothing behind a chain's last frame, in the kernel: the user's part was not asked for; or a kernel thread, which has none,
+   when the kernel hides the names that would tell. */
+static bool ends_in_kernel(const struct stack *stack, enum start start) {
+    return stack->flags & STACK_NO_USER ||
+           (stack->flags & STACK_NO_SPACE && start == START_NAMELESS);
+}
+
+/* A C library without debug symbols has no name for what calls main(). Costs a walk to the root. */
+static bool ends_behind_main(struct builder *b, const struct stack *stack, enum start start) {
+    const struct node *nodes = b->tree->nodes.items;
+    uint32_t node = stack->node;
+    if (start != START_NAMELESS || !nodes[node].parent)
+        return false;
+    while (nodes[nodes[node].parent].parent)
+        node = nodes[node].parent;
+    return start_of(b, nodes[node].location) == START_MAIN;
+}
+
+static uint8_t ending_of_stack(struct builder *b, const struct stack *stack) {
+    if (stack->ending != ENDING_UNKNOWN)
+        return stack->ending;
+    if (b->all->reading->options->no_names || stack->flags & STACK_ALONE)
+        return ENDING_UNKNOWN;
+    if (!stack->root)
+        return ENDING_BROKEN;
+    enum start start = start_of(b, stack->root);
+    bool kernel = b->tree->locations.items[stack->root].mode == MODE_KERNEL;
+    if (start == START_YES || (kernel && ends_in_kernel(stack, start)) ||
+        ends_behind_main(b, stack, start))
+        return ENDING_COMPLETE;
+    /* The processor keeps 32 at most. */
+    return stack->is_deep || stack->flags & STACK_LBR ? ENDING_TRUNCATED : ENDING_BROKEN;
+}
+
 /* What was counted on each stack, under its series with the ending that is known by now; and the samples, which name their stacks. */
 static void join_worker(const struct building *all, struct tree *tree, const struct worker *w) {
     uint32_t *series = memory_zero(w->tree->series.count, sizeof *series);
@@ -79,13 +126,15 @@ static void join_worker(const struct building *all, struct tree *tree, const str
     uint32_t first = (uint32_t)tree->cells.count - 1;
     for (size_t i = 1; i < w->stacks.count; i++) {
         const struct stack *stack = &w->stacks.items[i];
-        uint32_t *known = &ended[stack->series][stack->ending];
+        struct builder *b = &all->builders[stack->builder];
+        uint8_t ending = ending_of_stack(b, stack);
+        uint32_t *known = &ended[stack->series][ending];
         if (!*known) {
             struct series copy = tree->series.items[series[stack->series]];
-            copy.ending = stack->ending;
+            copy.ending = ending;
             *known = tree_add_series(tree, &copy);
         }
-        uint32_t before = stack->node ? all->builders[stack->builder].nodes_before : 0;
+        uint32_t before = stack->node ? b->nodes_before : 0;
         struct cell cell = {.node = before + stack->node,
                             .series = *known,
                             .samples = stack->samples,

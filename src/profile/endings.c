@@ -2,6 +2,7 @@
  * How many stacks are whole: said at the end of everything that unwinds, and of recorded chains when they are not.
  */
 #include "profile/reading.h"
+#include "unwind/unwind.h"
 
 #include <stdlib.h>
 
@@ -10,6 +11,19 @@ static const struct note_kind note_chains = {
     "chains", "# stack{ was recorded as a call chain|s were recorded as call chains}", true};
 
 enum { STACK_SIZE_MAX = 65528 };
+
+enum start reading_start_of(const struct reading *reading, const struct location *location) {
+    struct symbol symbol;
+    uint64_t address = location_within(location);
+    uint32_t object = location->object;
+    if (!object && location->mode == MODE_KERNEL && reading_is_kernel(reading, address))
+        object = reading->kernel_object;
+    if (!object || !objects_symbol(reading->profile->objects, object, address, &symbol))
+        return START_NAMELESS;
+    return unwind_is_first_by_frame_pointer(symbol.name) ? START_YES
+           : text_equal(symbol.name, TEXT("main"))       ? START_MAIN
+                                                         : START_NO;
+}
 
 /* By the tree's events: the file's that each is. Those that no sample of the file is counted under have none. free() it. */
 static const struct perfdata_event **events_of_file(const struct reading *reading) {

@@ -7,7 +7,7 @@
  *
  * A sample that carries registers and a slice of stack is unwound first, and what came out is then looked up like a recorded chain.
  *
- * The hash stands for the chain: two different ones would have to agree in 64 bits.
+ * A wide hash, keyed with a secret, stands for the chain: see stack_is_twin().
  */
 #include "profile/builder.h"
 #include "profile/waits.h"
@@ -74,24 +74,12 @@ static bool passes(struct worker *w, const struct perfdata_sample *sample, uint3
                          sample->time);
 }
 
-/* Two lanes of two addresses each: a chain of twenty takes ten multiplications, five after one another. */
-static uint64_t chain_hash(const uint8_t *chain, size_t count) {
-    uint64_t one = count, other = 0;
-    for (; count >= 4; chain += 32, count -= 4) {
-        one = hash_mix(one ^ load_u64(chain), load_u64(chain + 8));
-        other = hash_mix(other ^ load_u64(chain + 16), load_u64(chain + 24));
-    }
-    for (; count > 0; chain += 8, count--)
-        one = hash_mix(one ^ load_u64(chain), count);
-    return hash_mix(one, other);
-}
-
-/* Of everything that the node depends on; never 0. */
-static uint64_t stack_hash(const struct stack *stack) {
-    uint64_t hash = chain_hash(stack->chain, stack->chain_count);
-    unsigned kind =
-        stack->is_alone | stack->is_lbr << 1 | stack->is_unwound << 2 | stack->excludes_user << 3;
-    return hash_mix(hash ^ stack->epochs, stack->ending << 16 | kind << 8 | stack->mode) | 1;
+/* Never 0. */
+static void stack_set_hash(struct stack *stack) {
+    struct hash_wide hash = hash_wide(stack->chain, stack_bytes(stack));
+    unsigned rest = (unsigned)stack->ending << 16 | stack->flags << 8 | stack->mode;
+    stack->hash = hash_mix(hash.low ^ stack->epochs, rest) | 1;
+    stack->check = (uint32_t)hash.high;
 }
 
 static uint64_t index_hash(const struct stack *stack) {
@@ -99,7 +87,7 @@ static uint64_t index_hash(const struct stack *stack) {
 }
 
 static bool stack_same(const struct stack *a, const struct stack *b) {
-    return a->hash == b->hash && a->series == b->series;
+    return a->series == b->series && stack_is_twin(a, b);
 }
 
 static uint32_t stack_find(const struct worker *w, const struct stack *stack) {
@@ -116,10 +104,9 @@ static uint32_t stack_add(struct worker *w, const struct pending *p) {
     enum { ALL_PREFETCHED = 64, SOME_PREFETCHED = 256 };
     uint32_t id = (uint32_t)w->stacks.count;
     struct stack stack = p->stack;
-    if (p->is_made) {
-        struct text bytes = {(const char *)stack.chain, 8 * (size_t)stack.chain_count};
-        stack.chain = (const uint8_t *)arena_copy(&w->arena, bytes).data;
-    }
+    stack.worker = w->number;
+    if (stack.flags & STACK_TYPED)
+        stack.chain = arena_copy(&w->arena, (struct text){stack.chain, stack_bytes(&stack)}).data;
     stack.builder = building_share(w->building, &stack);
     if (!w->builder && (id < ALL_PREFETCHED || id % SOME_PREFETCHED == 0))
         building_prefetch(w->building, &stack);
@@ -169,7 +156,6 @@ static void count_pending(struct worker *w) {
     if (w->builder)
         build_from(w, known);
     w->pending_count = 0;
-    w->is_unwound = w->is_lbr = false;
 }
 
 /* perf knows nothing of a guest's programs unless told, and prints none of its samples. */
@@ -178,29 +164,15 @@ static bool is_left_out(const struct worker *w, const struct perfdata_sample *sa
                                                 sample->mode == PERF_RECORD_MISC_GUEST_USER);
 }
 
-/* Leaves the sample's chain whole; true if it is of our own making. */
-static bool complete_chain(struct worker *w, struct perfdata_sample *sample,
-                           const struct space_at *at, uint8_t *ending) {
-    *ending = ENDING_UNKNOWN;
-    if (chain_is_unwindable(w, sample))
-        *ending = chain_unwind(w, sample, at);
-    else if (chain_is_deferred(sample))
-        chain_join(w, sample);
-    else if (chain_is_lbr(w, sample))
-        chain_from_lbr(w, sample);
-    else if (chain_has_link_register(w, sample))
-        chain_add_leaf_caller(w, sample, at);
-    else if (!sample->chain)
-        chain_of_address(w, sample);
-    else
-        return false;
-    return true;
-}
-
 static bool excludes_user_chains(const struct reading *reading,
                                  const struct perfdata_sample *sample) {
     const struct perfdata_event *event = &reading->profile->data->events.items[sample->event];
     return event->flags >> ATTRIBUTE_EXCLUDE_CALLCHAIN_USER & 1;
+}
+
+/* No record is long enough for more. */
+static uint16_t chain_count(uint64_t count) {
+    return count < UINT16_MAX ? (uint16_t)count : UINT16_MAX;
 }
 
 /* Placed and hashed; counted with the batch. A chain of our own making is gone with the next one, so it ends a batch. */
@@ -220,28 +192,27 @@ static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64
         w->filtered++;
         return;
     }
-    bool alone = !sample->chain;
-    uint8_t ending;
-    p->is_made = complete_chain(w, sample, &at, &ending);
+    uint8_t ending, flags = chain_complete(w, sample, &at, &ending);
+    bool is_made = flags & STACK_TYPED;
+    flags |= excludes_user_chains(w->reading, sample) ? STACK_NO_USER : 0;
+    flags |= at.user ? 0 : STACK_NO_SPACE;
     p->weight = cost ? cost->weight : reading_weight(w->reading, sample);
     p->cpu = sample->cpu;
-    p->stack = (struct stack){.chain = sample->chain,
-                              .chain_count = (uint32_t)sample->chain_count,
-                              .epochs = at.epochs,
-                              .user = at.user,
-                              .kernel = at.kernel,
-                              .series = series,
-                              .mode = sample->mode,
-                              .ending = ending,
-                              .is_unwound = w->is_unwound,
-                              .is_lbr = w->is_lbr,
-                              .is_alone = alone,
-                              .excludes_user = excludes_user_chains(w->reading, sample)};
-    p->stack.hash = stack_hash(&p->stack);
+    p->stack =
+        (struct stack){.chain = is_made ? (const void *)w->frames.items : sample->chain,
+                       .chain_count = chain_count(is_made ? w->frames.count : sample->chain_count),
+                       .epochs = at.epochs,
+                       .user = at.user,
+                       .kernel = at.kernel,
+                       .series = series,
+                       .mode = sample->mode,
+                       .ending = ending,
+                       .flags = flags};
+    stack_set_hash(&p->stack);
     if (w->index.slots)
         __builtin_prefetch(&w->index.slots[index_probe(&w->index, index_hash(&p->stack)).slot]);
     w->pending_count++;
-    if (p->is_made || w->pending_count == BATCH)
+    if (is_made || w->pending_count == BATCH)
         count_pending(w);
 }
 
@@ -322,10 +293,12 @@ static void pass_piece(void *context, unsigned number, size_t item) {
 }
 
 /* Room for as many stacks as there may be: what is not touched takes no memory. */
-static void worker_init(struct worker *w, struct reading *reading, struct building *building) {
+static void worker_init(struct worker *w, unsigned number, struct reading *reading,
+                        struct building *building) {
     enum { STACKS_RESERVED = 1 << 20, INDEXED_AT_FIRST = 1 << 17 };
     uint64_t share = reading->profile->sample_count / building->count * 5 / 4 + BATCH;
     w->reading = reading;
+    w->number = (uint16_t)number;
     w->tree = tree_new_part(reading->profile->tree);
     w->building = building;
     w->builder = building->count == 1 ? &building->builders[0] : NULL;
@@ -351,7 +324,7 @@ static void worker_release(struct worker *w) {
     vector_release(&w->stacks);
     index_release(&w->index);
     arena_release(&w->arena);
-    buffer_release(&w->joined);
+    vector_release(&w->frames);
     buffer_release(&w->comm);
 }
 
@@ -365,7 +338,8 @@ static const struct error *pass_error(const struct pass *pass) {
 /* A worker who is alone builds what he meets while it is at hand; several wait for each other first, and then share all of it out. */
 static void pass_build(struct pass *pass, struct building *building, unsigned threads) {
     for (unsigned i = 0; i < threads; i++)
-        worker_init(&pass->workers[i], pass->reading, building);
+        worker_init(&pass->workers[i], i, pass->reading, building);
+    building->workers = pass->workers;
     parallel_run(threads, pass->reading->pieces.count, pass_piece, pass);
     if (threads > 1)
         building_add_waiting(building, pass->workers, threads);

@@ -62,6 +62,7 @@ static bool profile_passes(struct reading *reading, struct error *error) {
         objects_prefetch_kernel(profile->objects);
     if (!reading_pass2(reading, error))
         return false;
+    reading_find_kernel(reading);
     if (reading->waits && reading->options->wakers)
         waits_add_wakers(reading->waits);
     if (reading->waits)

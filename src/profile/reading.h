@@ -124,7 +124,15 @@ const struct cost *cost_find(const struct reading *reading, uint64_t offset);
 /* pass2.c: what a sample weighs by itself. */
 uint64_t reading_weight(const struct reading *reading, const struct perfdata_sample *sample);
 
-/* endings.c: a note of how many stacks are whole; after pass 2. */
+/* kernel.c: whether the kernel has a symbol at an address that nothing is mapped at; then, when everything is read, it gets those. */
+bool reading_is_kernel(const struct reading *reading, uint64_t address);
+void reading_find_kernel(struct reading *reading);
+
+/* endings.c: what the function at a location says of a recorded chain that ends there. Asks for a name, so this waits until everything is
+   read. */
+enum start { START_UNKNOWN, START_NO, START_YES, START_MAIN, START_NAMELESS };
+enum start reading_start_of(const struct reading *reading, const struct location *location);
+/* A note of how many stacks are whole; after pass 2. */
 void reading_note_endings(struct reading *reading);
 
 /* spaces.c: makes build ids findable by path; when all records have been walked, and before the first is applied. */

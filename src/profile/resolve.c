@@ -69,8 +69,7 @@ static void find_alias(struct resolve *r, struct slice *slice, const struct loca
         struct buffer name = {0};
         slice->last_object = location->object;
         slice->last = *symbol;
-        objects_addr2line_symbol(r->objects, location->object, location->address - location->call,
-                                 &name);
+        objects_addr2line_symbol(r->objects, location->object, location_within(location), &name);
         slice->last_answer = arena_copy(&slice->arena, buffer_text(&name));
         buffer_release(&name);
     }
@@ -85,7 +84,7 @@ static void find_inlines(struct resolve *r, struct slice *slice, struct inline_c
     const struct location *location = &r->tree->locations.items[r->wanted.items[i]];
     if (!wants_inlines(r, location, &r->symbols[i]))
         return;
-    if (!objects_inlines(r->objects, location->object, location->address - location->call,
+    if (!objects_inlines(r->objects, location->object, location_within(location),
                          r->options->source_lines, chain) &&
         r->options->compat_perf)
         find_alias(r, slice, location, &r->symbols[i], chain);
@@ -104,7 +103,7 @@ static void resolve_slice(void *context, unsigned worker, size_t item) {
     struct inline_chain chain = {0};
     for (size_t i = item * SLICE; i < end; i++) {
         const struct location *location = &r->tree->locations.items[r->wanted.items[i]];
-        if (!objects_symbol(r->objects, location->object, location->address - location->call,
+        if (!objects_symbol(r->objects, location->object, location_within(location),
                             &r->symbols[i]))
             r->symbols[i] = (struct symbol){0};
         find_inlines(r, &r->slices[item], &chain, i);

@@ -1,6 +1,6 @@
 /*
- * Stacks that the recording leaves to us: registers and a slice of stack, unwound into a chain like a recorded one; call stacks
- * that the processor kept (LBR); the caller of a leaf that only its link register knows; user chains that came later.
+ * Stacks that the recording leaves to us: registers and a slice of stack, to be unwound; call stacks that the processor kept (LBR); the
+ * caller of a leaf that only its link register knows; user chains that came later; single addresses. Each becomes typed frames.
  */
 #include "profile/worker.h"
 
@@ -10,7 +10,7 @@ static const struct note_kind note_unmatched = {
     "deferred-missing", "# sample{ waits|s wait} for a user call chain that never came; {it "
                         "is|they are} counted without it"};
 
-bool chain_is_unwindable(const struct worker *w, const struct perfdata_sample *sample) {
+static bool chain_is_unwindable(const struct worker *w, const struct perfdata_sample *sample) {
     const uint64_t needed = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     const struct perfdata_event *event = &w->reading->profile->data->events.items[sample->event];
     /* A stack that could not be copied (it was just growing) still leaves the registers. */
@@ -43,20 +43,24 @@ static struct unwind_sample sample_for_unwinding(const struct worker *w,
 
 /* ---- chains of our own making ---- */
 
-static void chain_push(struct worker *w, uint64_t value) {
-    buffer_add(&w->joined, (struct text){(const char *)&value, sizeof value});
+/* Begin with the first `count` words of the recorded one. */
+static void frames_begin(struct worker *w, struct chain_decoder *decoder,
+                         const struct perfdata_sample *sample, uint64_t count) {
+    chain_begin(decoder, &w->frames, w->reading->options->compat_perf, sample->mode,
+                !sample->chain);
+    chain_add_words(decoder, sample->chain, count);
 }
 
-/* Begins with the first `count` entries of the recorded one. */
-static void chain_begin(struct worker *w, const struct perfdata_sample *sample, uint64_t count) {
-    w->joined.count = 0;
-    buffer_add(&w->joined, (struct text){(const char *)sample->chain, 8 * count});
-}
-
-/* It takes the place of the recorded one. */
-static void chain_finish(struct worker *w, struct perfdata_sample *sample) {
-    sample->chain = (const uint8_t *)w->joined.items;
-    sample->chain_count = w->joined.count / 8;
+/* What the unwinder found. perf shows a return address that it unwound one lower, and looks it up there. */
+static void frames_add_unwound(struct worker *w, const struct unwind_frame *frame) {
+    bool lower = w->reading->options->compat_perf && frame->call;
+    struct chain_frame typed = {
+        .address = frame->address - lower,
+        .mapping = space_mapping_number(w->reading->profile->spaces, frame->mapping),
+        .mode = MODE_USER,
+        .is_call = frame->call && !lower,
+        .is_unwound = true};
+    vector_push(&w->frames, typed);
 }
 
 /* ---- stacks that were copied ---- */
@@ -69,29 +73,23 @@ static uint64_t kernel_part(const struct perfdata_sample *sample) {
     return sample->chain_count;
 }
 
-/*
- * The chain becomes: what was recorded, then CHAIN_UNWOUND before every address that is no return address, then those that
- * are. perf shows a return address that it unwound one lower, and looks it up there.
- */
-uint8_t chain_unwind(struct worker *w, struct perfdata_sample *sample, const struct space_at *at) {
+/* What was recorded, then what is unwound. */
+static uint8_t chain_unwind(struct worker *w, const struct perfdata_sample *sample,
+                            const struct space_at *at, uint8_t *ending) {
     static const uint8_t endings[] = {[UNWIND_COMPLETE] = ENDING_COMPLETE,
                                       [UNWIND_TRUNCATED] = ENDING_TRUNCATED,
                                       [UNWIND_BROKEN] = ENDING_BROKEN};
     bool compat = w->reading->options->compat_perf;
-    uint64_t recorded = compat ? sample->chain_count : kernel_part(sample);
     struct unwind_sample what = sample_for_unwinding(w, sample, at);
     struct unwind_stack stack;
+    struct chain_decoder decoder;
     unwinder_run(unwinder_of(w), &what, &stack);
-    chain_begin(w, sample, recorded);
-    for (uint32_t i = 0; i < stack.count; i++) {
-        const struct unwind_frame *frame = &stack.frames[i];
-        if (i == 0 || !frame->call)
-            chain_push(w, CHAIN_UNWOUND);
-        chain_push(w, frame->address - (compat && frame->call));
-    }
-    chain_finish(w, sample);
-    w->is_unwound = true;
-    return endings[stack.ending];
+    frames_begin(w, &decoder, sample, compat ? sample->chain_count : kernel_part(sample));
+    for (uint32_t i = 0; i < stack.count; i++)
+        frames_add_unwound(w, &stack.frames[i]);
+    chain_end(&decoder);
+    *ending = endings[stack.ending];
+    return STACK_TYPED;
 }
 
 /* ---- call stacks of the processor ---- */
@@ -102,7 +100,7 @@ static uint64_t user_part(const struct perfdata_sample *sample) {
     return kernel < sample->chain_count ? kernel + 1 : UINT64_MAX;
 }
 
-bool chain_is_lbr(const struct worker *w, const struct perfdata_sample *sample) {
+static bool chain_is_lbr(const struct worker *w, const struct perfdata_sample *sample) {
     const struct perfdata_event *event = &w->reading->profile->data->events.items[sample->event];
     return event->branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK && sample->branch_count > 0 &&
            sample->chain && user_part(sample) != UINT64_MAX;
@@ -110,25 +108,26 @@ bool chain_is_lbr(const struct worker *w, const struct perfdata_sample *sample) 
 
 /* Each branch is a call that has not returned; its `from` is the call itself, so that every address is looked up as it is. perf begins with
    where the last call went to, wick with where the sample was taken. */
-void chain_from_lbr(struct worker *w, struct perfdata_sample *sample) {
+static uint8_t chain_from_lbr(struct worker *w, const struct perfdata_sample *sample) {
     uint64_t user = user_part(sample);
     uint64_t leaf = load_u64(sample->branches + 8);
+    struct chain_decoder decoder;
     if (!w->reading->options->compat_perf && user < sample->chain_count)
         leaf = load_u64(sample->chain + 8 * user);
-    chain_begin(w, sample, user);
-    chain_push(w, leaf);
+    frames_begin(w, &decoder, sample, user);
+    chain_add_word(&decoder, leaf);
     for (uint64_t i = 0; i < sample->branch_count; i++) {
-        chain_push(w, PERF_CONTEXT_USER);
-        chain_push(w, load_u64(sample->branches + 24 * i));
+        chain_add_word(&decoder, PERF_CONTEXT_USER);
+        chain_add_word(&decoder, load_u64(sample->branches + 24 * i));
     }
-    chain_finish(w, sample);
-    w->is_lbr = true;
+    chain_end(&decoder);
+    return STACK_TYPED | STACK_LBR;
 }
 
 /* ---- leaf functions without a frame record: aarch64 ---- */
 
 /* perf record -g samples the link register there. */
-bool chain_has_link_register(const struct worker *w, const struct perfdata_sample *sample) {
+static bool chain_has_link_register(const struct worker *w, const struct perfdata_sample *sample) {
     const struct perfdata *data = w->reading->profile->data;
     return data->events.items[sample->event].regs_user == UNWIND_LINK_REGISTER_ONLY &&
            sample->regs_user && sample->chain && unwind_arch_of(data->arch) == UNWIND_AARCH64 &&
@@ -136,24 +135,25 @@ bool chain_has_link_register(const struct worker *w, const struct perfdata_sampl
 }
 
 /* The caller goes between the leaf and what its frame record says, unless that is the same. perf adds none behind the last. */
-void chain_add_leaf_caller(struct worker *w, struct perfdata_sample *sample,
-                           const struct space_at *at) {
+static uint8_t chain_add_leaf_caller(struct worker *w, const struct perfdata_sample *sample,
+                                     const struct space_at *at) {
     bool compat = w->reading->options->compat_perf;
     uint64_t next = user_part(sample) + 1, leaf = load_u64(sample->chain + 8 * (next - 1));
     struct unwind_sample what = sample_for_unwinding(w, sample, at);
     struct unwind_frame caller;
     if (compat && next == sample->chain_count)
-        return;
+        return 0;
     if (!unwinder_leaf_caller(unwinder_of(w), &what, leaf, &caller))
-        return;
+        return 0;
     uint64_t address = caller.address - (compat && caller.call);
     if (next < sample->chain_count && load_u64(sample->chain + 8 * next) == address)
-        return;
-    chain_begin(w, sample, next);
-    chain_push(w, address);
-    buffer_add(&w->joined, (struct text){(const char *)sample->chain + 8 * next,
-                                         8 * (sample->chain_count - next)});
-    chain_finish(w, sample);
+        return 0;
+    struct chain_decoder decoder;
+    frames_begin(w, &decoder, sample, next);
+    chain_add_word(&decoder, address);
+    chain_add_words(&decoder, sample->chain + 8 * next, sample->chain_count - next);
+    chain_end(&decoder);
+    return STACK_TYPED;
 }
 
 /* ---- deferred chains ---- */
@@ -168,14 +168,14 @@ static const struct deferred *deferred_find(const struct reading *reading, int32
     return found ? &list[at] : NULL;
 }
 
-bool chain_is_deferred(const struct perfdata_sample *sample) {
+static bool chain_is_deferred(const struct perfdata_sample *sample) {
     uint64_t count = sample->chain_count;
     return sample->chain && count >= 2 &&
            load_u64(sample->chain + 8 * (count - 2)) == CONTEXT_USER_DEFERRED;
 }
 
 /* A chain that ends in [USER_DEFERRED, cookie] goes on with the one that came later, or stops there. */
-void chain_join(struct worker *w, struct perfdata_sample *sample) {
+static uint8_t chain_join(struct worker *w, struct perfdata_sample *sample) {
     uint64_t count = sample->chain_count;
     struct perfdata *data = w->reading->profile->data;
     const struct deferred *found =
@@ -183,20 +183,43 @@ void chain_join(struct worker *w, struct perfdata_sample *sample) {
     sample->chain_count = count - 2;
     struct perfdata_record record;
     struct perfdata_deferred late;
+    struct chain_decoder decoder;
     uint64_t offset = found ? found->offset : 0;
     if (!found || !perfdata_next(data, &offset, &record, NULL) ||
         !perfdata_deferred(data, &record, &late, NULL)) {
         notes_add(&w->tree->notes, &note_unmatched, 1, 0, NULL);
-        return;
+        return 0;
     }
-    chain_begin(w, sample, sample->chain_count);
-    chain_push(w, PERF_CONTEXT_USER);
-    buffer_add(&w->joined, (struct text){(const char *)late.chain, 8 * late.chain_count});
-    chain_finish(w, sample);
+    frames_begin(w, &decoder, sample, sample->chain_count);
+    chain_add_word(&decoder, PERF_CONTEXT_USER);
+    chain_add_words(&decoder, late.chain, late.chain_count);
+    chain_end(&decoder);
+    return STACK_TYPED;
 }
 
-void chain_of_address(struct worker *w, struct perfdata_sample *sample) {
-    chain_begin(w, sample, 0);
-    chain_push(w, sample->ip);
-    chain_finish(w, sample);
+/* ---- which of them ---- */
+
+static uint8_t chain_of_address(struct worker *w, const struct perfdata_sample *sample) {
+    struct chain_decoder decoder;
+    frames_begin(w, &decoder, sample, 0);
+    chain_add_word(&decoder, sample->ip);
+    chain_end(&decoder);
+    return STACK_TYPED | STACK_ALONE;
+}
+
+uint8_t chain_complete(struct worker *w, struct perfdata_sample *sample, const struct space_at *at,
+                       uint8_t *ending) {
+    *ending = ENDING_UNKNOWN;
+    bool is_whole = sample->chain && !sample->regs_user && !sample->branch_count;
+    if (is_whole && !chain_is_deferred(sample))
+        return 0;
+    if (chain_is_unwindable(w, sample))
+        return chain_unwind(w, sample, at, ending);
+    if (chain_is_deferred(sample))
+        return chain_join(w, sample);
+    if (chain_is_lbr(w, sample))
+        return chain_from_lbr(w, sample);
+    if (chain_has_link_register(w, sample))
+        return chain_add_leaf_caller(w, sample, at);
+    return sample->chain ? 0 : chain_of_address(w, sample);
 }

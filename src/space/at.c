@@ -171,6 +171,14 @@ const struct mapping *space_find(const struct spaces *spaces, uint32_t root, uin
     return root ? maps_find(&spaces->maps, root, address) : NULL;
 }
 
+uint32_t space_mapping_number(const struct spaces *spaces, const struct mapping *mapping) {
+    return mapping ? (uint32_t)(mapping - spaces->maps.mappings.items) + 1 : 0;
+}
+
+const struct mapping *space_mapping(const struct spaces *spaces, uint32_t number) {
+    return number ? &spaces->maps.mappings.items[number - 1] : NULL;
+}
+
 void space_each(const struct spaces *spaces, uint32_t root,
                 void (*each)(void *context, const struct mapping *mapping), void *context) {
     maps_each(&spaces->maps, root, each, context);

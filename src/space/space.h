@@ -99,6 +99,9 @@ void spaces_at(const struct spaces *spaces, struct space_cursor *cursor, int32_t
 /* The mapping that holds `address`, or NULL. O(log n). Includes mappings that are not executable; these do not belong to the
    epoch (under compat_perf they do): what is remembered by epoch must not depend on them. */
 const struct mapping *space_find(const struct spaces *spaces, uint32_t root, uint64_t address);
+/* A mapping by a number of 32 bits, 0 for NULL, for those who keep many. */
+uint32_t space_mapping_number(const struct spaces *spaces, const struct mapping *mapping);
+const struct mapping *space_mapping(const struct spaces *spaces, uint32_t number);
 /* Calls each(context, mapping) for all mappings, in address order. */
 void space_each(const struct spaces *spaces, uint32_t root,
                 void (*each)(void *context, const struct mapping *mapping), void *context);

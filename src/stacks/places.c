@@ -78,7 +78,7 @@ static uint32_t place_of_label(struct placing *p, const struct location *locatio
         key.line = frame->line;
         key.column = frame->column;
     }
-    key.address = location->name ? location->raw : location->address - location->call;
+    key.address = location->name ? location->raw : location_within(location);
     return place_find(p, key);
 }
 

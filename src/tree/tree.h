@@ -103,13 +103,18 @@ struct location {
     uint32_t object; /* 0: nothing was mapped there, and `address` is as sampled */
     uint32_t name;   /* string, for text sources, else 0 */
     uint8_t mode;
-    uint8_t call;  /* a return address: looked up one byte earlier */
+    uint8_t call;  /* a return address: location_within() says where it is looked up */
     uint8_t kinds; /* text sources: what the text says of it */
     uint8_t unwound; /* found by unwinding, not recorded: perf expands inlines only there */
     /* Filled by resolving: frames[first_frame … +frame_count), outermost first. */
     uint32_t first_frame;
     uint32_t frame_count;
 };
+
+/* Where the location is looked up: of a return address, inside the call. */
+static inline uint64_t location_within(const struct location *location) {
+    return location->address - location->call;
+}
 
 struct frame {
     uint32_t name; /* string, demangled; 0: no symbol */

@@ -46,7 +46,7 @@ struct unwind_sample {
 
 struct unwind_frame {
     uint64_t address;              /* of the instruction, or the return address */
-    const struct mapping *mapping; /* of address - call, or NULL */
+    const struct mapping *mapping; /* of address - call; NULL: there is none, or it was not looked for */
     bool call; /* a return address: what it belongs to is found one byte earlier */
 };
 

@@ -1,0 +1,74 @@
+/* Recorded chains to typed frames. */
+#include "profile/chain.h"
+
+static uint8_t mode_of_misc(unsigned misc) {
+    switch (misc) {
+    case PERF_RECORD_MISC_KERNEL:
+        return MODE_KERNEL;
+    case PERF_RECORD_MISC_HYPERVISOR:
+        return MODE_HYPERVISOR;
+    case PERF_RECORD_MISC_GUEST_KERNEL:
+        return MODE_GUEST_KERNEL;
+    case PERF_RECORD_MISC_GUEST_USER:
+        return MODE_GUEST_USER;
+    default:
+        return MODE_USER;
+    }
+}
+
+/* -1: no marker that the kernel has. */
+static int mode_of_marker(uint64_t marker) {
+    switch (marker) {
+    case PERF_CONTEXT_HV:
+        return MODE_HYPERVISOR;
+    case PERF_CONTEXT_KERNEL:
+        return MODE_KERNEL;
+    case PERF_CONTEXT_USER:
+        return MODE_USER;
+    case PERF_CONTEXT_GUEST_KERNEL:
+        return MODE_GUEST_KERNEL;
+    case PERF_CONTEXT_GUEST_USER:
+        return MODE_GUEST_USER;
+    default:
+        return -1;
+    }
+}
+
+void chain_begin(struct chain_decoder *decoder, struct chain_frames *frames, bool compat_perf,
+                 unsigned misc, bool is_alone) {
+    *decoder =
+        (struct chain_decoder){.frames = frames,
+                               .compat_perf = compat_perf,
+                               .mode = compat_perf && !is_alone ? MODE_USER : mode_of_misc(misc)};
+    frames->count = 0;
+}
+
+static void add_marker(struct chain_decoder *decoder, uint64_t marker) {
+    int mode = mode_of_marker(marker);
+    decoder->is_forgotten |=
+        decoder->compat_perf && (mode < 0 || mode == MODE_GUEST_KERNEL || mode == MODE_GUEST_USER);
+    if (mode >= 0)
+        decoder->mode = (uint8_t)mode;
+    decoder->is_call = false;
+}
+
+void chain_add_words(struct chain_decoder *decoder, const uint8_t *words, uint64_t count) {
+    struct chain_frames *frames = decoder->frames;
+    size_t limit = decoder->compat_perf ? PERF_DEPTH : SIZE_MAX;
+    vector_reserve(frames, frames->count + count);
+    for (uint64_t i = 0; i < count && frames->count < limit; i++) {
+        uint64_t word = load_u64(words + 8 * i);
+        if (word >= CONTEXT_MARKERS_FROM) {
+            add_marker(decoder, word);
+            continue;
+        }
+        frames->items[frames->count++] = (struct chain_frame){
+            .address = word, .mode = decoder->mode, .is_call = decoder->is_call};
+        decoder->is_call = true;
+    }
+}
+
+void chain_end(const struct chain_decoder *decoder) {
+    if (decoder->is_forgotten)
+        decoder->frames->count = 0;
+}

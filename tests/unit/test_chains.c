@@ -1,0 +1,122 @@
+/* Chains that are made to have the same hash are still told apart, and frames keep what was recorded of them. */
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "perfdata_build.h"
+#include "profile/profile.h"
+
+#define CODE 0x10000ull
+#define SPAN 0x10000ull
+
+struct chain {
+    uint64_t words[8];
+    size_t count;
+    size_t samples;
+};
+
+static void put_mmap(struct build *build) {
+    size_t start = build_begin(build, PERF_RECORD_MMAP, PERF_RECORD_MISC_USER);
+    put_u32(&build->data, 7);
+    put_u32(&build->data, 7);
+    put_u64(&build->data, CODE);
+    put_u64(&build->data, SPAN);
+    put_u64(&build->data, 0);
+    put_string(&build->data, "/nowhere/program", 24);
+    build_end(build, start);
+}
+
+static void put_samples(struct build *build, const struct chain *chain) {
+    for (size_t i = 0; i < chain->samples; i++) {
+        size_t start = build_begin(build, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+        put_u64(&build->data, CODE);
+        put_u32(&build->data, 7);
+        put_u32(&build->data, 7);
+        put_u64(&build->data, chain->count);
+        for (size_t k = 0; k < chain->count; k++)
+            put_u64(&build->data, chain->words[k]);
+        build_end(build, start);
+    }
+}
+
+/* How many samples have exactly these addresses, leaf first, as locations have them. */
+static uint64_t samples_of(const struct tree *tree, const uint64_t *addresses, size_t count) {
+    uint64_t samples = 0;
+    for (size_t i = 1; i < tree->cells.count; i++) {
+        uint32_t node = tree->cells.items[i].node;
+        size_t k = 0;
+        for (; node && k < count; k++, node = tree->nodes.items[node].parent)
+            if (tree->locations.items[tree->nodes.items[node].location].address != addresses[k])
+                break;
+        samples += !node && k == count ? tree->cells.items[i].samples : 0;
+    }
+    return samples;
+}
+
+static uint64_t in_file(uint64_t word) {
+    return word >= CODE && word < CODE + SPAN ? word - CODE : word;
+}
+
+static void assert_told_apart(const struct chain *chains, size_t count, unsigned threads) {
+    struct build build = {0};
+    struct context context = {.threads = threads};
+    struct profile_options options = {.context = &context};
+    struct build_event event = {.sample_type =
+                                    PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_CALLCHAIN};
+    struct file file;
+    struct error error;
+    build_event(&build, &event, NULL);
+    put_mmap(&build);
+    for (size_t i = 0; i < count; i++)
+        put_samples(&build, &chains[i]);
+    struct buffer bytes = build_file(&build);
+    assert_true(build_open(&file, bytes.items, bytes.count));
+    struct profile *profile = profile_read(&file, &options, &error);
+    assert_non_null(profile);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t addresses[8];
+        for (size_t k = 0; k < chains[i].count; k++)
+            addresses[k] = in_file(chains[i].words[k]);
+        assert_int_equal(samples_of(profile->tree, addresses, chains[i].count), chains[i].samples);
+    }
+    profile_free(profile);
+    file_close(&file);
+    buffer_release(&bytes);
+    build_release(&build);
+}
+
+/* A word that a multiplier cancels out took what stood beside it along: ten samples of one function replaced nine of another. */
+static void words_that_cancel_a_multiplier(void **state) {
+    hash_set_seed(5);
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t cancels = hash_secret[i] ^ 4;
+        struct chain chains[] = {{{cancels, CODE + 0x100, CODE + 0x30, CODE + 0x40}, 4, 10},
+                                 {{cancels, CODE + 0x200, CODE + 0x30, CODE + 0x40}, 4, 9},
+                                 {{CODE + 0x100, cancels ^ 4, CODE + 0x30, CODE + 0x40}, 4, 8},
+                                 {{CODE + 0x200, cancels ^ 4, CODE + 0x30, CODE + 0x40}, 4, 7}};
+        assert_told_apart(chains, COUNT_OF(chains), 1);
+        assert_told_apart(chains, COUNT_OF(chains), 2);
+    }
+}
+
+/* The same of the ways from the root, whose hashes are all alike when the second multiplier is what every return address has. */
+static void ways_with_one_hash(void **state) {
+    enum { RETURN_ADDRESS = 2 };
+    struct chain chains[] = {{{CODE + 0x10, CODE + 0x20, CODE + 0x30, CODE + 0x40}, 4, 4},
+                             {{CODE + 0x11, CODE + 0x20, CODE + 0x30, CODE + 0x41}, 4, 3},
+                             {{CODE + 0x12, CODE + 0x21, CODE + 0x30, CODE + 0x40}, 4, 2},
+                             {{CODE + 0x13, CODE + 0x20, CODE + 0x31, CODE + 0x40}, 4, 1},
+                             {{CODE + 0x14, CODE + 0x20, CODE + 0x31, CODE + 0x40}, 4, 5}};
+    hash_set_seed(5);
+    hash_secret[1] = RETURN_ADDRESS;
+    assert_told_apart(chains, COUNT_OF(chains), 1);
+    hash_set_seed(5);
+    assert_told_apart(chains, COUNT_OF(chains), 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_that_cancel_a_multiplier),
+        cmocka_unit_test(ways_with_one_hash),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
