@@ -16,7 +16,7 @@ static bool is_regular(const char *path) {
     return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-static struct text symfs_of(const struct objects *objects) {
+struct text symfs_of(const struct objects *objects) {
     struct text symfs = text_of(objects->options.symfs);
     while (symfs.length && symfs.data[symfs.length - 1] == '/')
         symfs.length--;
@@ -30,14 +30,39 @@ static struct text directory_of(struct text path) {
     return text_upto(path, slash == SIZE_MAX ? 0 : slash);
 }
 
-static void path_set(struct buffer *path, struct text root, struct text a, struct text b,
-                     struct text c) {
+/* By the letters, not by what is there: a link in --symfs is its owner's and may lead out of it, a recorded path may not. */
+void path_set_below(struct buffer *path, struct text root, struct text rest) {
     path->count = 0;
     buffer_add(path, root);
-    buffer_add(path, a);
-    buffer_add(path, b);
-    buffer_add(path, c);
+    while (rest.length) {
+        size_t end = text_find(rest, '/');
+        struct text part = end == SIZE_MAX ? rest : text_upto(rest, end);
+        rest = text_from(rest, end == SIZE_MAX ? rest.length : end + 1);
+        if (text_equal(part, TEXT("..")))
+            path->count =
+                root.length + directory_of(text_from(buffer_text(path), root.length)).length;
+        if (!part.length || text_equal(part, TEXT(".")) || text_equal(part, TEXT("..")))
+            continue;
+        buffer_add_char(path, '/');
+        buffer_add(path, part);
+    }
     buffer_add_char(path, 0);
+}
+
+static void path_set(struct buffer *path, struct text root, struct text a, struct text b,
+                     struct text c) {
+    struct buffer rest = {0};
+    buffer_add(&rest, a);
+    buffer_add(&rest, b);
+    buffer_add(&rest, c);
+    path->count = 0;
+    if (root.length) {
+        path_set_below(path, root, buffer_text(&rest));
+    } else {
+        buffer_add(path, buffer_text(&rest));
+        buffer_add_char(path, 0);
+    }
+    buffer_release(&rest);
 }
 
 /* An entry of the cache is a directory; once it was the file itself. */
@@ -84,8 +109,8 @@ static bool path_of_debuglink(struct buffer *path, const struct objects *objects
         struct text directory = directory_of(recorded);
         const struct text roots[] = {root, root, system};
         const struct text between[] = {TEXT("/"), TEXT("/.debug/"), TEXT("/")};
-        if (name.data[0] == '/') {
-            path_set(path, name, none, none, none);
+        if (name.data[0] == '/') { /* perf opens it wherever it is */
+            path_set(path, objects->options.compat_perf ? none : root, name, none, none);
             found = is_regular(path->items);
         }
         for (size_t i = 0; i < COUNT_OF(roots) && !found; i++) {

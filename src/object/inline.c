@@ -20,7 +20,7 @@ static const struct note_kind note_alternate = {
 static const struct note_kind note_split = {
     "dwo-missing",
     "# compiled unit{ has its|s have their} debug information in .dwo files that are not "
-    "there: functions inlined in {it|them} are not shown"};
+    "there, or that others may replace: functions inlined in {it|them} are not shown"};
 static const struct note_kind note_package = {
     "dwp-unread",
     "# compiled unit{ has its|s have their} debug information in a .dwp, which this libdw does "

@@ -90,16 +90,32 @@ bool handles_changed(const struct units *units) {
 
 /* ---- dwz ---- */
 
-/* Beside the debug file, as named; else where build ids are. */
+/* Beside the debug file, as named; below --symfs, if that is where the file is. */
+static void alternate_path(const struct units *units, struct text name, struct buffer *path) {
+    struct text from = text_of(units->image->file.path), root = symfs_of(units->objects);
+    struct buffer whole = {0};
+    size_t slash = text_find_last(from, '/');
+    bool is_below = root.length && text_starts(from, root);
+    if (is_below)
+        from = text_from(from, root.length), slash -= root.length;
+    if (name.length && name.data[0] != '/' && slash != SIZE_MAX)
+        buffer_add(&whole, text_upto(from, slash + 1));
+    buffer_add(&whole, name);
+    path->count = 0;
+    if (is_below) {
+        path_set_below(path, root, buffer_text(&whole));
+    } else {
+        buffer_add(path, buffer_text(&whole));
+        buffer_add_char(path, 0);
+    }
+    buffer_release(&whole);
+}
+
+/* Else where build ids are. */
 static struct elf_image *alternate_find(const struct units *units, struct text name,
                                         const struct build_id *id) {
     struct buffer path = {0};
-    struct text from = text_of(units->image->file.path);
-    size_t slash = text_find_last(from, '/');
-    if (name.length && name.data[0] != '/' && slash != SIZE_MAX)
-        buffer_add(&path, text_upto(from, slash + 1));
-    buffer_add(&path, name);
-    buffer_add_char(&path, 0);
+    alternate_path(units, name, &path);
     enum file_trouble trouble = units->object->trouble;
     struct elf_image *image = object_open(units->object, path.items, id);
     if (!image && id->size > 1) {

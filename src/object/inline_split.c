@@ -3,7 +3,8 @@
  *
  * libdw finds and opens these itself, and joins them to the skeleton: the unit's own path, below the directory it was compiled in. Where that
  * is relative, or the program was moved together with its .dwo files, libdw goes by the program's own folder, which it learns only from a
- * file descriptor; then the program is read through one. What it will open is looked at first: a pipe of that name would block.
+ * file descriptor; then the program is read through one. What it will open is looked at first: a pipe of that name would block. libdw opens
+ * it again by its name, so it must be nobody else's to replace meanwhile.
  */
 #include "object/inline.h"
 
@@ -55,6 +56,44 @@ static bool is_regular(const char *path, bool *is_there) {
     return *is_there && S_ISREG(status.st_mode);
 }
 
+/* Whether only those whom we trust can put another file there: all folders on the way are theirs, and nobody else may write to them, or
+   may only add to them (as in /tmp). */
+static bool is_ours(const char *path) {
+    struct stat status;
+    char *copy = memory_copy(path, strlen(path));
+    bool ours = true;
+    for (size_t end = strlen(path); ours && end > 0;) {
+        copy[end] = 0;
+        ours = stat(copy, &status) == 0 && user_is_trusted(status.st_uid) &&
+               (!(status.st_mode & S_IWOTH) || status.st_mode & S_ISVTX);
+        size_t slash = text_find_last((struct text){copy, end}, '/');
+        end = slash == SIZE_MAX ? 0 : slash == 0 && end > 1 ? 1 : slash;
+    }
+    free(copy);
+    return ours;
+}
+
+/* By its own name, and by that without links. What is not there may come: then its folder must be ours. */
+static bool is_kept_by_us(const char *path) {
+    char *copy = memory_copy(path, strlen(path)), *real;
+    size_t end = strlen(path);
+    while (!(real = realpath(end ? copy : ".", NULL)) && end) {
+        size_t slash = text_find_last((struct text){copy, end}, '/');
+        end = slash == SIZE_MAX ? 0 : slash == 0 && end > 1 ? 1 : slash;
+        copy[end] = 0;
+    }
+    bool ours = real && is_ours(copy) && is_ours(real);
+    free(copy);
+    free(real);
+    return ours;
+}
+
+/* Whether libdw may open what is there, or find nothing. */
+static bool may_be_opened(const char *path) {
+    bool is_there;
+    return (is_regular(path, &is_there) || !is_there) && is_kept_by_us(path);
+}
+
 void units_choose_way(struct units *units, Dwarf_Die *skeleton) {
     struct buffer path = {0};
     bool is_there;
@@ -66,30 +105,35 @@ void units_choose_way(struct units *units, Dwarf_Die *skeleton) {
 }
 
 /* Where libdw looks for one .dwp, if it reads them and knows where the program is. */
-static bool has_package(const struct units *units, bool *is_there) {
+static void package_path(const struct units *units, struct buffer *path) {
+    buffer_printf(path, "%s.dwp", units->real_path ? units->real_path : units->image->file.path);
+    buffer_add_char(path, 0);
+}
+
+static bool has_package(const struct units *units) {
     struct buffer path = {0};
-    buffer_printf(&path, "%s.dwp", units->real_path ? units->real_path : units->image->file.path);
-    buffer_add_char(&path, 0);
-    bool found = is_regular(path.items, is_there);
+    bool is_there;
+    package_path(units, &path);
+    bool found = is_regular(path.items, &is_there);
     buffer_release(&path);
     return found;
 }
 
-/* Nothing but files is where libdw will look. */
+/* Nothing but files that stay what they are is where libdw will look. */
 static bool is_safe(const struct units *units, Dwarf_Die *skeleton) {
     struct buffer path = {0};
-    bool safe = true, is_there;
+    package_path(units, &path);
+    bool safe = may_be_opened(path.items);
     for (int with_directory = 0; with_directory < 2 && safe; with_directory++)
         if (split_path(units, skeleton, with_directory, &path))
-            safe = is_regular(path.items, &is_there) || !is_there;
+            safe = may_be_opened(path.items);
     buffer_release(&path);
-    return safe && (has_package(units, &is_there) || !is_there);
+    return safe;
 }
 
 static void note_missing(struct units *units) {
-    bool is_there;
     if (__atomic_fetch_add(&units->splits_missing, 1, __ATOMIC_RELAXED) == 0)
-        __atomic_store_n(&units->has_package, has_package(units, &is_there), __ATOMIC_RELAXED);
+        __atomic_store_n(&units->has_package, has_package(units), __ATOMIC_RELAXED);
 }
 
 void unit_split(struct units *units, struct unit *unit, Dwarf_Die *unit_die, Dwarf_Die *split) {

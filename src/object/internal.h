@@ -99,6 +99,11 @@ enum file_place {
 struct elf_image *object_open_at(struct objects *objects, struct object *object,
                                  enum file_place place, const struct build_id *id);
 
+/* --symfs without slashes at its end, or nothing. */
+struct text symfs_of(const struct objects *objects);
+/* Sets `path`, with a NUL, to `rest` below `root`, out of which no `..` in it leads. */
+void path_set_below(struct buffer *path, struct text root, struct text rest);
+
 /* Opens a file of an object's, which has to have that build id, if one is given. NULL: there is none, or it is another. */
 struct elf_image *object_open(struct object *object, const char *path, const struct build_id *id);
 

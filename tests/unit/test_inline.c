@@ -259,6 +259,14 @@ static void check_split(const char *folder, const char *compiler, const char *fl
     run_in(folder, "mkdir elsewhere && mv program *.dwo elsewhere");
     assert_int_not_equal(places_in(elsewhere, &notes), 0);
     assert_int_equal(notes.count, 0);
+    /* Where anybody may put another file while it is looked at, none is opened. */
+    run_in(elsewhere, "chmod o+w .");
+    assert_int_equal(places_in(elsewhere, &notes), 0);
+    assert_true(is_noted(&notes, "dwo-missing"));
+    notes_release(&notes);
+    notes = (struct notes){0};
+    run_in(elsewhere, "chmod o+wt .");
+    assert_int_not_equal(places_in(elsewhere, &notes), 0);
     /* A pipe of that name is not waited for. */
     run_in(elsewhere, "for f in *.dwo; do rm $f && mkfifo $f; done");
     assert_int_equal(places_in(elsewhere, &notes), 0);
