@@ -9,6 +9,7 @@
  * The object's lock is held for as long as its symbols or its list of units take to read, and who unwinds would wait: rules are read
  * through a libelf of their own.
  */
+#include "object/cfi_check.h"
 #include "object/dwarf.h"
 #include "object/internal.h"
 
@@ -47,6 +48,7 @@ struct object_cfi {
     Dwarf_CFI *eh_frame;
     Dwarf_CFI *debug_frame;
     struct dwarf_source dwarf;                 /* what debug_frame belongs to */
+    bool refused;                              /* a file's rules are not fit to be run */
     uint16_t machine;                          /* 0: there is no file */
     const struct machine_registers *registers; /* NULL: none of the machines that we know */
 };
@@ -390,7 +392,10 @@ static void open_debug_frame(struct object_cfi *cfi, const struct elf_image *ima
         return;
     if (!dwarf_source_open(&cfi->dwarf, image, false))
         return;
-    cfi->debug_frame = dwarf_getcfi(cfi->dwarf.dwarf);
+    if (cfi_debug_frame_is_sane(cfi->dwarf.elf, image->is_64))
+        cfi->debug_frame = dwarf_getcfi(cfi->dwarf.dwarf);
+    else
+        cfi->refused = true;
     if (!cfi->debug_frame)
         dwarf_source_close(&cfi->dwarf);
 }
@@ -410,7 +415,10 @@ static struct object_cfi *cfi_new(struct objects *objects, struct object *object
     if (!cfi->registers)
         return cfi;
     cfi->elf = elf_memory((char *)(uintptr_t)image->data, image->size);
-    cfi->eh_frame = dwarf_getcfi_elf(cfi->elf);
+    if (cfi_eh_frame_is_sane(image))
+        cfi->eh_frame = dwarf_getcfi_elf(cfi->elf);
+    else
+        cfi->refused = true;
     open_debug_frame(cfi, image);
     open_debug_frame(cfi, object_debug(objects, object));
     return cfi;
@@ -471,6 +479,12 @@ const struct cfi_row *objects_cfi(struct objects *objects, uint32_t id, uint64_t
     if (!row)
         row = find_slowly(cfi, address);
     return row == &no_row ? NULL : row;
+}
+
+bool object_cfi_refused(const struct object *object) {
+    const struct object_cfi *cfi =
+        __atomic_load_n(&object->extras[SLOT_CFI].data, __ATOMIC_ACQUIRE);
+    return cfi && cfi->refused;
 }
 
 uint16_t objects_machine(struct objects *objects, uint32_t id) {

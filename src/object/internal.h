@@ -107,6 +107,8 @@ void path_set_below(struct buffer *path, struct text root, struct text rest);
 /* Opens a file of an object's, which has to have that build id, if one is given. NULL: there is none, or it is another. */
 struct elf_image *object_open(struct object *object, const char *path, const struct build_id *id);
 
+/* cfi.c: whether the unwinding rules of a file that was asked were not used, being absurd. */
+bool object_cfi_refused(const struct object *object);
 /* notes.c: names that were left as they were. */
 extern const struct note_kind note_costly_names;
 

@@ -20,6 +20,10 @@ static const struct note_kind note_no_kernel = {
     "kernel-symbols-missing",
     "no list of the recorded kernel's symbols was found: give one with --kallsyms FILE"};
 
+static const struct note_kind note_rules = {
+    "unwind-rules-refused",
+    "# file{ has|s have} unwinding rules that name registers which no "
+    "machine has, or remember without end: {they were|theirs were} not used"};
 const struct note_kind note_costly_names = {
     "names-too-long",
     "# name{ stands|s stand} for more text than the size of {its|their} file allows, "
@@ -57,6 +61,8 @@ void objects_notes(struct objects *objects, struct notes *notes) {
         const struct object *object = objects->items.items[i];
         const struct symbols *symbols = atomic_load(&object->symbols);
         note_object(object, notes);
+        if (object_cfi_refused(object))
+            notes_add(notes, &note_rules, 1, i, "%.*s", TEXT_ARGS(object->shown));
         if (symbols && symbols->costly_names)
             notes_add(notes, &note_costly_names, symbols->costly_names, i, "%.*s",
                       TEXT_ARGS(object->shown));

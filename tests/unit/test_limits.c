@@ -365,6 +365,62 @@ static void only_modules_are_unpacked_and_not_without_end(void **state) {
     unlink(path);
 }
 
+/* ---- unwinding rules ---- */
+
+/* What is found for the first function of a program with these rules; with or without .eh_frame_hdr, or in .debug_frame. */
+static const struct cfi_row *row_of(const char *rules, const char *options,
+                                    struct objects **objects) {
+    char folder[] = "/tmp/wick-limits-XXXXXX", path[100], command[3000];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/program", folder);
+    snprintf(
+        command, sizeof command,
+        "cd %s && printf '%%b' '%s.globl _start\\n_start:\\n.cfi_startproc\\n%snop\\nnop\\nret\\n"
+        ".cfi_endproc\\n' >x.s && as --64 x.s -o x.o && ld %s x.o -o program",
+        folder, strstr(options, "debug_frame") ? ".cfi_sections .debug_frame\\n" : "", rules,
+        strstr(options, "--") ? strstr(options, "--") : "");
+    assert_int_equal(system(command), 0);
+    *objects = objects_new(&(struct objects_options){.buildid_cache = "/nowhere"});
+    uint32_t id = objects_add(
+        *objects, &(struct object_identity){.path = text_of(path), .kind = OBJECT_FILE});
+    uint64_t entry = 0;
+    assert_true(objects_entry(*objects, id, &entry));
+    const struct cfi_row *row = objects_cfi(*objects, id, entry + 1);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    return row;
+}
+
+static void rules_for_a_billion_registers_are_refused(void **state) {
+    static const char *const kinds[] = {"", "--eh-frame-hdr", "debug_frame"};
+    struct buffer remembers = {0};
+    for (int i = 0; i < 100; i++)
+        buffer_add(&remembers, TEXT(".cfi_remember_state\\n"));
+    buffer_add_char(&remembers, 0);
+    const struct {
+        const char *rules;
+        bool sane;
+    } cases[] = {
+        {".cfi_offset 3, -16\\nnop\\n.cfi_remember_state\\nnop\\n.cfi_restore_state\\n", true},
+        {".cfi_escape 0x05, 0x80, 0x80, 0x80, 0x80, 0x04, 0x01\\n", false}, /* register 2^30 */
+        {".cfi_escape 0x09, 0x03, 0x80, 0x80, 0x80, 0x80, 0x04\\n", false},
+        {".cfi_escape 0x10, 0x80, 0x80, 0x80, 0x80, 0x04, 0x01, 0x9c\\n", false},
+        {remembers.items, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (size_t k = 0; k < COUNT_OF(kinds); k++) {
+            struct objects *objects;
+            struct notes notes = {0};
+            bool found = row_of(cases[i].rules, kinds[k], &objects);
+            objects_notes(objects, &notes);
+            if (found != cases[i].sane || notes.count != !cases[i].sane)
+                fail_msg("%s %s: %d, %zu notes", cases[i].rules, kinds[k], found, notes.count);
+            notes_release(&notes);
+            objects_free(objects);
+        }
+    buffer_release(&remembers);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(made_up_names_do_not_flood_an_index),
@@ -378,6 +434,7 @@ int main(void) {
         cmocka_unit_test(every_format_is_on_a_budget),
         cmocka_unit_test(costly_names_are_left_as_they_are),
         cmocka_unit_test(rust_names_end),
+        cmocka_unit_test(rules_for_a_billion_registers_are_refused),
         cmocka_unit_test(only_modules_are_unpacked_and_not_without_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
