@@ -502,12 +502,16 @@ bool file_read_small(const char *path, char *text, size_t size);
 /* A new file in $TMPDIR or /tmp that has no name any more: gone when the descriptor is closed. -1: *error says why. */
 int file_temporary(struct error *error);
 
+/* What packed bytes may unpack to: gzip packs at most 1,032 to 1, and what is packed tighter is nobody's profile. */
+extern const struct budget_limits unpacking_limits;
+
 /* Bytes on their way into such a file, up to the context's limit; spool_map() then makes a `file` of them. Zero-initialised holds nothing. */
 struct spool {
     int descriptor; /* + 1, so that 0 is none */
     uint64_t size;
     const char *path; /* of the input, for messages; the caller's */
     const struct context *context;
+    struct budget *budget; /* what its bytes are taken off, or NULL; the caller's */
 };
 bool spool_open(struct spool *spool, const char *path, const struct context *context,
                 struct error *error);

@@ -16,6 +16,8 @@
 #include <lzma.h>
 #endif
 
+const struct budget_limits unpacking_limits = {.memory = 64 << 20, .memory_per_byte = 1040};
+
 enum { SPOOL_CHUNK = 1 << 18 };
 
 uint64_t context_spool_limit(const struct context *context) {
@@ -86,6 +88,10 @@ bool spool_write(struct spool *spool, const void *data, size_t size, struct erro
     if (size > limit - spool->size)
         return error_set(error, ERROR_INPUT, "%s: more than %llu bytes when unpacked", spool->path,
                          (unsigned long long)limit);
+    if (spool->budget && !budget_take_memory(spool->budget, size, NO_OFFSET))
+        return error_set(error, ERROR_INPUT,
+                         "%s: unpacks to more than a file of its size may: %llu bytes", spool->path,
+                         (unsigned long long)spool->budget->memory.limit);
     spool->size += size;
     const char *p = data;
     while (size) {
@@ -160,7 +166,8 @@ static bool spool_zstd(struct spool *spool, const struct file *packed, struct er
                             ZSTD_getErrorName(status));
         else
             fine = spool_write(spool, chunk, to.pos, error);
-        more = in.pos < in.size || to.pos == to.size;
+        /* At the end of a frame nothing is left to come out, however full the chunk is. */
+        more = in.pos < in.size || (to.pos == to.size && status != 0);
     }
     if (fine && status != 0)
         fine = error_at(error, packed->path, in.pos, "zstd data is cut short");
@@ -212,6 +219,9 @@ static bool file_unpack(struct file *file,
     struct spool spool;
     if (!spool_open(&spool, file->path, context, error))
         return false;
+    struct budget budget;
+    budget_init(&budget, &unpacking_limits, file->size);
+    spool.budget = &budget;
     struct file unpacked;
     bool fine = unpack(&spool, file, error) && spool_map(&spool, file->path, &unpacked, error);
     spool_release(&spool);

@@ -22,8 +22,9 @@ struct unpacking {
     struct perfdata *data;
     ZSTD_DStream *stream;
     struct spool spool;
-    struct buffer out;  /* whole records, on their way to the spool */
-    struct buffer held; /* unpacked, from the beginning of a record */
+    struct buffer out;    /* whole records, on their way to the spool */
+    struct buffer held;   /* unpacked, from the beginning of a record */
+    struct budget budget; /* what the file, or one of several, may unpack to */
 };
 
 static bool is_compressed(const struct perfdata_record *record) {
@@ -102,6 +103,8 @@ static bool unpack_record(struct unpacking *u, const struct perfdata_record *rec
         if (ZSTD_isError(status))
             return error_at(error, u->data->file->path, record->offset,
                             "compressed record is damaged: %s", ZSTD_getErrorName(status));
+        if (!budget_take_memory(&u->budget, to.pos, record->offset))
+            return budget_error(&u->budget, u->data->file->path, error);
         u->held.count += to.pos;
         more = to.pos == to.size || in.pos < in.size;
         if (!add_held(u, record->offset, error))
@@ -164,6 +167,7 @@ static bool unpack_part(struct unpacking *u, const char *path, struct error *err
                             .open_ended = whole->open_ended,
                             .data_end = file.size};
     u->data = &part;
+    budget_grow(&u->budget, file.size);
     ZSTD_initDStream(u->stream);
     bool fine = unpack_all(u, error) && !file_changed(&file, error);
     u->data = whole;
@@ -207,6 +211,7 @@ bool records_unpack(struct perfdata *data, struct error *error) {
     if (records_are_compressed(data) || has_parts(data)) {
         u.stream = ZSTD_createDStream();
         fine = u.stream || error_set(&wrong, ERROR_INTERNAL, "zstd does not start");
+        budget_init(&u.budget, &unpacking_limits, data->file->size);
         fine = fine && spool_open(&u.spool, data->source->path, data->context, &wrong) &&
                unpack_all(&u, &wrong) && unpack_parts(&u, &wrong) && unpack_map(&u, &wrong);
     }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include "import/import.h"
 #include "object/demangle.h"
@@ -365,6 +366,31 @@ static void only_modules_are_unpacked_and_not_without_end(void **state) {
     unlink(path);
 }
 
+static void packed_input_does_not_grow_without_end(void **state) {
+    enum { SIZE = 200 << 20 };
+    char path[100], *zeroes = calloc(1, SIZE), *packed = malloc(1 << 20);
+    struct error error = {0};
+    struct file file;
+    snprintf(path, sizeof path, "/tmp/wick-limits-%d.zst", (int)getpid());
+    for (size_t size = SIZE / 10; size <= SIZE; size = SIZE + (size == SIZE)) {
+        size_t got = ZSTD_compress(packed, 1 << 20, zeroes, size, 1);
+        assert_false(ZSTD_isError(got));
+        FILE *out = fopen(path, "wb");
+        assert_non_null(out);
+        assert_int_equal(fwrite(packed, 1, got, out), got);
+        fclose(out);
+        bool fine = file_open(&file, path, NULL, &error);
+        if (fine != (size < SIZE))
+            fail_msg("%zu: %s", size, error.message);
+        if (fine)
+            file_close(&file);
+    }
+    assert_non_null(strstr(error.message, "unpacks to more than"));
+    unlink(path);
+    free(zeroes);
+    free(packed);
+}
+
 /* ---- unwinding rules ---- */
 
 /* What is found for the first function of a program with these rules; with or without .eh_frame_hdr, or in .debug_frame. */
@@ -435,6 +461,7 @@ int main(void) {
         cmocka_unit_test(costly_names_are_left_as_they_are),
         cmocka_unit_test(rust_names_end),
         cmocka_unit_test(rules_for_a_billion_registers_are_refused),
+        cmocka_unit_test(packed_input_does_not_grow_without_end),
         cmocka_unit_test(only_modules_are_unpacked_and_not_without_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
