@@ -32,7 +32,7 @@ static struct trace_token parse_next(struct trace_parser *parser, struct trace_n
 
 static const struct trace_field *find_in(struct trace_parser *parser,
                                          const struct trace_field *fields, struct text name) {
-    for (; fields && parser->steps; fields = fields->next, parser->steps--)
+    for (; fields && budget_take_steps(&parser->budget, 1, NO_OFFSET); fields = fields->next)
         if (text_equal(fields->name, name))
             return fields;
     return NULL;

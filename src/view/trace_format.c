@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-/* Tokens, and comparisons of names, that a format may take for each byte it has; and how many more. */
-enum { STEPS_A_BYTE = 16, STEPS_MORE = 1 << 16 };
+static const struct budget_limits limits = {
+    .memory = 1 << 20, .memory_per_byte = 1 << 10, .steps = 1 << 16, .steps_per_byte = 16};
 
 /* ---- one field ---- */
 
@@ -215,8 +215,8 @@ static bool read_print(struct trace_parser *parser) {
 
 struct trace_format *trace_format_new(struct text text, const struct trace_setting *setting) {
     struct trace_format *format = memory_zero(1, sizeof *format);
-    struct trace_parser parser = {
-        .format = format, .left = text, .steps = STEPS_MORE + STEPS_A_BYTE * (uint64_t)text.length};
+    struct trace_parser parser = {.format = format, .left = text};
+    budget_init(&parser.budget, &limits, text.length);
     format->setting = setting;
     format->size = text.length;
     bool known = read_id(&parser);

@@ -134,7 +134,7 @@ struct trace_parser {
     struct trace_format *format;
     struct text left;
     unsigned depth;
-    uint64_t steps; /* that are left */
+    struct budget budget; /* a step is a token, or a name that is compared */
     struct buffer scratch;
 };
 

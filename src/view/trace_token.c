@@ -61,9 +61,10 @@ static struct trace_token read_quoted(struct trace_parser *parser, enum trace_to
 
 static struct trace_token read_token(struct trace_parser *parser) {
     struct text left = parser->left;
-    if (!left.length || !parser->steps)
-        return (struct trace_token){left.length ? TOKEN_ERROR : TOKEN_END, TEXT("")};
-    parser->steps--;
+    if (!left.length)
+        return (struct trace_token){TOKEN_END, TEXT("")};
+    if (!budget_take_steps(&parser->budget, 1, NO_OFFSET))
+        return (struct trace_token){TOKEN_ERROR};
     enum trace_token_type type = type_of(left.data[0]);
     size_t length = 1;
     if (type == TOKEN_STRING || type == TOKEN_CHARACTER)

@@ -167,6 +167,26 @@ static void test_torn(void **state) {
     trace_format_free(format);
 }
 
+/* Names that are looked for in long lists are work that grows with the square of the format. */
+static void test_budget(void **state) {
+    struct trace_setting setting = {.long_size = 8};
+    enum { MANY = 3000 };
+    struct buffer text = {0};
+    buffer_add(&text, TEXT("name: x\nID: 7\nformat:\n\n"));
+    for (int i = 0; i < MANY; i++)
+        buffer_printf(&text, "\tfield:int f%d;\toffset:8;\tsize:4;\n", i);
+    buffer_add(&text, TEXT("\nprint fmt: \"x\""));
+    struct trace_format *format = trace_format_new(buffer_text(&text), &setting);
+    assert_false(format->failed);
+    trace_format_free(format);
+    for (int i = 0; i < MANY; i++)
+        buffer_add(&text, TEXT(", REC->nothing"));
+    format = trace_format_new(buffer_text(&text), &setting);
+    assert_true(format->failed);
+    trace_format_free(format);
+    buffer_release(&text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_more_than_perf),
@@ -177,6 +197,7 @@ int main(void) {
         cmocka_unit_test(test_divisions),
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_torn),
+        cmocka_unit_test(test_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
