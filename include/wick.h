@@ -81,6 +81,8 @@ struct wick_options {
        False cancels the call that is under way, which then fails. NULL: none. */
     bool (*progress)(void *user, const char *what, uint64_t done, uint64_t total);
     void *progress_user;
+    /* What is summed, as `wick fold --value` has it: "samples", or the name of an event's value (wick_value_at). NULL: as by_samples says. */
+    const char *value;
 };
 
 /* Several files add up; "-" is standard input. NULL: *error says why. `error` and `options` may be NULL. */
@@ -91,6 +93,14 @@ void wick_close(struct wick *wick); /* NULL is fine */
 /* What was lost, missing or left out, a sentence each, for people. They live as long as the profile. */
 size_t wick_note_count(const struct wick *wick);
 const char *wick_note(const struct wick *wick, size_t number);
+
+/* What can be summed of this profile: its samples, and what each event that was read counts. Texts live as long as the profile. */
+struct wick_value {
+    const char *name; /* "samples", "cpu", "cycles", "alloc_space", … */
+    const char *unit; /* "count", "nanoseconds", "bytes", … */
+};
+size_t wick_value_count(const struct wick *wick);
+struct wick_value wick_value_at(const struct wick *wick, size_t number); /* NULLs behind the last */
 
 /* What the weights count: "samples", "ns", "cycles", … */
 const char *wick_unit(const struct wick *wick);

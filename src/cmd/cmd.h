@@ -121,6 +121,7 @@ struct request {
     VECTOR(struct label_filter) assigned; /* --set-label: key and value */
     struct time_range time;
     struct grouping by;
+    const char *value; /* --value, unless it is samples or period */
     id_list pids, tids;
     VECTOR(uint32_t) cpus;
 };

@@ -100,11 +100,15 @@ static bool set_wall(void *command, const char *value, struct error *error) {
     return true;
 }
 
-static bool set_weight(void *command, const char *value, struct error *error) {
+static bool set_value(void *command, const char *value, struct error *error) {
     struct request *request = command;
-    request->flame.by_samples = strcmp(value, "samples") == 0;
-    if (request->flame.by_samples || strcmp(value, "period") == 0)
-        return true;
+    request->value = value_is_common(text_of(value), &request->flame.by_samples) ? NULL : value;
+    return true;
+}
+
+static bool set_weight(void *command, const char *value, struct error *error) {
+    if (strcmp(value, "samples") == 0 || strcmp(value, "period") == 0)
+        return set_value(command, value, error);
     return error_set(error, ERROR_USAGE, "'%s' is neither samples nor period", value);
 }
 
@@ -294,6 +298,9 @@ bool stacks_are_chosen(const struct request *request) {
 const struct option options_shape[] = {
     {"weight", 0, OPTION_CALL, CALL(set_weight), "WHAT",
      "period (default where the source has one) or samples"},
+    {"value", 0, OPTION_CALL, CALL(set_value), "NAME",
+     "what to sum: samples, or the value of an event, such as cpu, cycles or alloc_space/bytes; "
+     "--verbose lists those that a profile has"},
     {"fold-recursion", 0, OPTION_FLAG, ASKED(flame.fold_recursion), NULL,
      "a function that calls itself is one frame"},
     {"max-depth", 0, OPTION_COUNT, ASKED(flame.max_depth), "N",
@@ -390,6 +397,11 @@ void request_settle(struct request *request) {
     struct filter *filter = &profile->filter;
     filter->events = request->events.items;
     filter->event_count = request->events.count;
+    if (request->value && !request->events.count) { /* which event it is of is not known yet */
+        static const char *all[] = {"all"};
+        filter->events = all;
+        filter->event_count = 1;
+    }
     filter->comms = request->comms.items;
     filter->comm_count = request->comms.count;
     filter->pids = request->pids.items;

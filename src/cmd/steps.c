@@ -105,6 +105,10 @@ static void describe_source(const struct source *source) {
                              : "text",
             (unsigned long long)samples, tree->locations.count - 1, tree->nodes.count - 1,
             tree->series.count - 1);
+    struct buffer values = {0};
+    tree_add_values(tree, &values);
+    fprintf(stderr, "wick: values: %.*s\n", TEXT_ARGS(buffer_text(&values)));
+    buffer_release(&values);
     if (source->profile) {
         struct buffer events = {0};
         describe_recording(source->profile->data);
@@ -146,7 +150,8 @@ bool request_open(struct request *request, struct source *source, const char *co
         !source_open(source, paths, count, &request->import, error))
         return false;
     filters_assign(request, source->tree);
-    if (!grouping_check(request, source->tree, error)) {
+    if ((request->value && !tree_choose_value(source->tree, request->value, error)) ||
+        !grouping_check(request, source->tree, error)) {
         source_close(source);
         return false;
     }

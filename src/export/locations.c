@@ -132,16 +132,11 @@ void buffer_add_build_id(struct buffer *hex, const struct build_id *id) {
 /* ---- what values are ---- */
 
 struct text measure_type(const struct measure *measure) {
-    bool clock = text_starts(measure->name, TEXT("cpu-clock")) ||
-                 text_starts(measure->name, TEXT("task-clock"));
-    if (clock && text_equal(measure->unit, TEXT("ns")))
-        return TEXT("cpu");
-    return text_equal(measure->name, TEXT("off-cpu")) ? TEXT("off_cpu") : measure->name;
+    return value_name(measure->name, measure->unit);
 }
 
 const char *measure_count_unit(const struct outline *o, uint32_t measure) {
-    const char *unit = measure_unit(o, measure);
-    return unit ? unit : "count";
+    return value_unit(o->measures.items[measure].unit).data;
 }
 
 /* ---- all of it ---- */

@@ -143,22 +143,8 @@ uint32_t outline_heaviest(const struct outline *o) {
 }
 
 const char *measure_unit(const struct outline *o, uint32_t measure) {
-    static const struct {
-        const char *name, *unit;
-    } known[] = {{"ns", "nanoseconds"},
-                 {"us", "microseconds"},
-                 {"µs", "microseconds"},
-                 {"ms", "milliseconds"},
-                 {"s", "seconds"},
-                 {"seconds", "seconds"},
-                 {"bytes", "bytes"},
-                 {"nanoseconds", "nanoseconds"},
-                 {"microseconds", "microseconds"},
-                 {"milliseconds", "milliseconds"}};
-    for (size_t i = 0; i < COUNT_OF(known); i++)
-        if (text_equal(o->measures.items[measure].unit, text_of(known[i].name)))
-            return known[i].unit;
-    return NULL;
+    struct text unit = value_unit(o->measures.items[measure].unit);
+    return text_equal(unit, TEXT("count")) ? NULL : unit.data;
 }
 
 const char *weight_unit(const struct outline *o, uint32_t measure) {

@@ -61,10 +61,14 @@ static void leave_c_locale(locale_t callers) {
 
 static struct import_options import_options_of(const struct wick_options *o,
                                                const struct context *context) {
+    static const char *all[] = {"all"};
+    bool by_samples,
+        any = o->value && !o->event_count && !value_is_common(text_of(o->value), &by_samples);
     return (struct import_options){
         .from = o->from,
         .timed_only = o->keep_times,
-        .profile = {.filter = {.events = (const char **)o->events, .event_count = o->event_count},
+        .profile = {.filter = {.events = any ? all : (const char **)o->events,
+                               .event_count = any ? 1 : o->event_count},
                     .objects = {.symfs = o->symfs, .kallsyms = o->kallsyms},
                     .context = context,
                     .keep_samples = o->keep_times,
@@ -95,11 +99,17 @@ static void number_frames(struct wick *wick) {
     } while (at);
 }
 
+/* An event's value is looked for among all events. */
+static bool choose_value(struct wick *wick, const struct wick_options *o, struct error *error) {
+    return !o->value || value_is_common(text_of(o->value), &wick->by_samples) ||
+           tree_choose_value(wick->source.tree, o->value, error);
+}
+
 static bool name_all(struct wick *wick, const struct wick_options *o, struct error *error) {
     struct naming_options naming = {.no_comm = o->no_comm,
                                     .source_lines = o->source_lines,
                                     .is_script_text = !wick->source.tree->recorded};
-    struct flame_options flame = {.by_samples = o->by_samples, .keep_empty = true};
+    struct flame_options flame = {.by_samples = wick->by_samples, .keep_empty = true};
     const struct tree *tree = wick->source.tree;
     wick->naming = naming_of_tree(tree, &naming);
     wick->flame = flame_of_tree(tree, wick->naming, &flame, error);
@@ -146,7 +156,8 @@ struct wick *wick_open(const char *const *paths, size_t path_count,
     wick->wall = o->wall;
     bool fine = path_count || error_set(&why, ERROR_USAGE, "there is no file to read");
     fine = fine && source_open(&wick->source, paths, path_count, &import, &why) &&
-           !was_cancelled(wick, &why) && name_all(wick, o, &why) && !was_cancelled(wick, &why);
+           !was_cancelled(wick, &why) && choose_value(wick, o, &why) && name_all(wick, o, &why) &&
+           !was_cancelled(wick, &why);
     leave_c_locale(callers);
     if (fine)
         return wick;
@@ -176,6 +187,17 @@ size_t wick_note_count(const struct wick *wick) {
 
 const char *wick_note(const struct wick *wick, size_t number) {
     return number < wick->sentences.count ? wick->sentences.items[number] : NULL;
+}
+
+size_t wick_value_count(const struct wick *wick) {
+    return tree_value_count(wick->source.tree);
+}
+
+struct wick_value wick_value_at(const struct wick *wick, size_t number) {
+    if (number >= wick_value_count(wick))
+        return (struct wick_value){0};
+    struct value value = tree_value(wick->source.tree, number);
+    return (struct wick_value){value.name.data, value.unit.data};
 }
 
 /* ---- the call tree: interned texts have a NUL behind them ---- */

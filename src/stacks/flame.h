@@ -25,8 +25,6 @@ bool flame_total(struct flame *flame, struct error *error);
 void flame_drop_empty(struct flame *flame, bool keep_zero);
 /* Link children in order of ranks[name], all less than RANK_COUNT; NULL: in order of their numbers. */
 void flame_link(struct flame *flame, const uint32_t *ranks, size_t rank_count);
-/* Name what the weights count: the events' unit where they share one. */
-struct text flame_unit(const struct tree *tree, const struct flame_options *options);
 
 /* chart.c: the stacks of kept samples in order of time, neither added up nor linked. */
 struct flame *chart_of_samples(const struct tree *tree, const struct naming *naming,

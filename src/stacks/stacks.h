@@ -154,6 +154,9 @@ struct flame_options {
     const struct stack_rules *rules; /* NULL: none */
 };
 
+/* What weights count: "samples", the events' unit, or "events" where they differ. */
+struct text flame_unit(const struct tree *tree, const struct flame_options *options);
+
 struct flame *flame_new(void);
 /* An empty one whose names are the naming's: labels' strings are its own. */
 struct flame *flame_of_naming(const struct naming *naming);

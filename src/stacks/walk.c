@@ -458,6 +458,8 @@ static struct flame *walk_reversed(const struct tree *tree, const struct naming 
 struct text flame_unit(const struct tree *tree, const struct flame_options *options) {
     if (options->by_samples || tree->events.count < 2)
         return TEXT("samples");
+    if (tree->chosen)
+        return strings_get(tree->strings, tree_event(tree, tree->chosen)->unit);
     uint32_t unit = tree->events.items[1].unit;
     for (size_t i = 2; i < tree->events.count; i++)
         if (tree->events.items[i].unit != unit)

@@ -198,15 +198,10 @@ bool filter_series(const struct filter *filter, const struct tree *tree,
     return true;
 }
 
-/* One look at each series, cell and kept sample. */
-void tree_filter_labels(struct tree *tree, const struct filter *filter) {
-    if (filter->label_count == 0)
-        return;
-    bool *passes = memory_zero(tree->series.count, sizeof *passes);
+/* Keeps what `passes` says of series. One look at each cell and kept sample. Returns how many samples were dropped. */
+static uint64_t keep_series(struct tree *tree, const bool *passes) {
     size_t cells = 1, samples = 0;
     uint64_t dropped = 0;
-    for (size_t i = 1; i < tree->series.count; i++)
-        passes[i] = filter_series(filter, tree, &tree->series.items[i]);
     for (size_t i = 1; i < tree->cells.count; i++) {
         if (passes[tree->cells.items[i].series])
             tree->cells.items[cells++] = tree->cells.items[i];
@@ -219,7 +214,25 @@ void tree_filter_labels(struct tree *tree, const struct filter *filter) {
     tree->cells.count = cells;
     tree->samples.count = samples;
     index_release(&tree->cell_index);
+    return dropped;
+}
+
+void tree_filter_labels(struct tree *tree, const struct filter *filter) {
+    if (filter->label_count == 0)
+        return;
+    bool *passes = memory_zero(tree->series.count, sizeof *passes);
+    for (size_t i = 1; i < tree->series.count; i++)
+        passes[i] = filter_series(filter, tree, &tree->series.items[i]);
+    uint64_t dropped = keep_series(tree, passes);
     if (dropped)
         notes_add(&tree->notes, &note_filtered, dropped, 0, NULL);
+    free(passes);
+}
+
+void tree_keep_events(struct tree *tree, const bool *events) {
+    bool *passes = memory_zero(tree->series.count, sizeof *passes);
+    for (size_t i = 1; i < tree->series.count; i++)
+        passes[i] = events[tree->series.items[i].event];
+    keep_series(tree, passes);
     free(passes);
 }

@@ -194,6 +194,7 @@ struct tree {
     struct notes notes;
     bool keep_samples;
     bool recorded; /* all of it is one recording's, read from a perf.data or saved from one: every sample has a thread */
+    uint32_t chosen; /* the event whose value was chosen; 0: none was */
     bool overflow; /* a weight passed 2^64: no view may be made */
     const struct tree *whole; /* a part's whole; NULL otherwise */
     struct index thread_index, series_index, label_index, location_index, node_index, cell_index;
@@ -321,5 +322,28 @@ bool filter_series(const struct filter *filter, const struct tree *tree, const s
 /* Drop the cells and samples of series that do not pass, with a note of how many; nothing where no label is filtered. Labels are known when
    everything has been read, so this comes last. */
 void tree_filter_labels(struct tree *tree, const struct filter *filter);
+/* Drop what is not of these events, by id. */
+void tree_keep_events(struct tree *tree, const bool *events);
+
+/* ---- values ------------------------------------------------------------------------------- */
+
+/*
+ * What can be summed: how many samples there are (value 0), and of each event its weight in the event's unit. A source with several numbers for
+ * each stack makes an event of each. Names are those of pprof: samples/count, cpu/nanoseconds, alloc_space/bytes.
+ */
+struct value {
+    struct text name, unit;
+    uint32_t event; /* 0: samples */
+};
+size_t tree_value_count(const struct tree *tree);
+struct value tree_value(const struct tree *tree, size_t number);
+void tree_add_values(const struct tree *tree, struct buffer *names); /* "samples/count, cpu/nanoseconds" */
+/* What an event's value is called, and its unit: nanoseconds, bytes and the like, or else count. */
+struct text value_name(struct text event, struct text unit);
+struct text value_unit(struct text unit);
+/* Whether every profile has such a value, so that it need not be looked for: samples, and period, which is whatever was counted. */
+bool value_is_common(struct text name, bool *by_samples);
+/* Keep only what has the value called so: NAME, NAME/UNIT or the event's name. Needs a tree that was read with all events. False: there is none. */
+bool tree_choose_value(struct tree *tree, const char *name, struct error *error);
 
 #endif

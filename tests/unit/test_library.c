@@ -126,6 +126,26 @@ static void test_errors(void **state) {
     wick_close(NULL);
 }
 
+/* Two events: each has a value, and samples are one, too. */
+static void test_values(void **state) {
+    const char text[] = "a 1/1 [000] 1.0: 7 cycles:\n\t10 f (/x)\n\na 1/1 [000] 2.0: 9 instructions:\n\t10 f (/x)\n\n";
+    struct wick *wick = opened(text, &(struct wick_options){.value = "instructions"});
+    assert_int_equal(wick_frame_at(wick, 0).total, 9);
+    assert_int_equal(wick_value_count(wick), 3);
+    assert_string_equal(wick_value_at(wick, 0).name, "samples");
+    assert_string_equal(wick_value_at(wick, 1).name, "cycles");
+    assert_string_equal(wick_value_at(wick, 2).unit, "count");
+    assert_null(wick_value_at(wick, 3).name);
+    wick_close(wick);
+    wick = opened(text, &(struct wick_options){.value = "samples"});
+    assert_int_equal(wick_frame_at(wick, 0).total, 1);
+    wick_close(wick);
+    struct wick_error error;
+    const char *paths[] = {path};
+    assert_null(wick_open(paths, 1, &(struct wick_options){.value = "bytes"}, &error));
+    assert_string_equal(error.message, "--value bytes: there is none so called, but samples/count, cycles/count, instructions/count");
+}
+
 static bool refuse(void *user, const char *what, uint64_t done, uint64_t total) {
     ++*(int *)user;
     return false;
@@ -172,6 +192,7 @@ int main(void) {
         cmocka_unit_test(test_writing),
         cmocka_unit_test(test_formats),
         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_values),
         cmocka_unit_test(test_cancelling),
         cmocka_unit_test(test_nothing),
     };
