@@ -35,6 +35,8 @@ static const struct syntax syntax = {
     "below\n"
     "--source DIR or is saved in the profile, machine code where the program is found.",
     groups,
+    .examples = "wick annotate perf.data main               # source lines and instructions\n"
+                "wick annotate --no-code wick-out/x parse",
 };
 
 static bool annotate(struct annotate_command *c, struct source *source, struct notes *notes,

@@ -49,6 +49,7 @@ struct option {
     union option_target target;
     const char *argument; /* what --help calls its value; NULL: takes none */
     const char *help;
+    const char *values; /* for completion: what it may be, divided by spaces; NULL: anything, or a file if it is called so */
 };
 
 struct option_group {
@@ -62,6 +63,8 @@ struct syntax {
     const char *about;   /* a paragraph for --help */
     const struct option_group *groups; /* ends with a NULL title */
     bool takes_command;                /* options behind the first operand are not wick's */
+    const char *examples;              /* lines of `command  # what for`, for --help and the manual */
+    const char *common; /* options that --help shows, divided by spaces; --help=all has the rest. NULL: all */
 };
 
 /* Values are taken as `--name value` or `--name=value`, letters as `-o value` or `-ovalue`; `--` ends the options. What is left goes
@@ -81,7 +84,7 @@ struct guess {
 void guess_offer(struct guess *guess, const char *name);
 
 /* What is made of a command's tables. */
-enum help_form { HELP_TEXT, HELP_MAN, HELP_BASH };
+enum help_form { HELP_TEXT, HELP_MAN, HELP_BASH, HELP_ZSH, HELP_FISH };
 
 /* ---- what was asked for ------------------------------------------------------------------- */
 
@@ -214,7 +217,9 @@ void print_notes(const struct request *request, struct notes *notes);
 /* Reads these files by the request's rules. */
 bool request_open(struct request *request, struct source *source, const char *const *paths,
                   size_t count, struct error *error);
-/* The same of what the operands name (standard input when there are none and it is no terminal). */
+/* default.c: what is read where no FILE is named becomes the operand. False: stop with *status. */
+bool choose_default(struct request *request, int *status);
+/* The same of what the operands name, or else of choose_default()'s, or of standard input. */
 bool open_source(struct request *request, struct source *source, int *status);
 /* What the source's places and series are called, by the request's rules; what was read, and what is left out, goes into the notes. */
 struct naming *make_naming(struct request *request, const struct source *source,
@@ -256,8 +261,13 @@ typedef const struct command *const *command_table;
 /* NULL: there is none so called, which was said. */
 const struct command *command_find(command_table commands, const char *name);
 /* What --help prints; or the manual page, if that is what `wick help` is making. */
-void help_print(const struct request *request, const struct syntax *syntax);
+void help_print(const struct request *request, const struct syntax *syntax, bool all);
 void help_commands(command_table commands, FILE *file);
 int help_command(command_table commands, int argc, char **argv); /* wick help */
+int help_of(const struct command *command, enum help_form form); /* has the command print it */
+
+/* completion.c: `wick help --bash`, --zsh and --fish. False: it is none of these. */
+bool completion_print(command_table commands, const char *shell);
+void completion_add(enum help_form form, const struct syntax *syntax); /* one command's part of it */
 
 #endif

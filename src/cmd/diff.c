@@ -34,7 +34,8 @@ static const struct option options_diff[] = {
     {"by", 0, OPTION_CALL, CALL(set_by), "WHAT",
      "the table's rows: a function each (default), a line, address, object, module or category; "
      "with "
-     "labels such as comm or pid, which are root frames, too, those apart"},
+     "labels such as comm or pid, which are root frames, too, those apart",
+     "function line address object module process thread comm pid tid event state category"},
     {"limit", 0, OPTION_U32, HERE(limit), "N", "rows of the table; 30 by default, 0 is all"},
     {"categories", 0, OPTION_TEXT, HERE(categories_path), "FILE",
      "rules for what kind of work a function is; see wick report"},
@@ -55,6 +56,10 @@ static const struct syntax syntax = {
     "functions by change of what they spent themselves. With --compat=inferno --folded, what\n"
     "inferno-diff-folded writes of two folded texts, in order.",
     groups,
+    .examples = "wick diff before.data after.data               # flamegraph.svg and a table\n"
+                "wick diff wick-out/a wick-out/b --html\n"
+                "wick diff --table --by object before.data after.data",
+    .common = "output html table folded normalize by limit event comm title",
 };
 
 /* Colours say what changed; that it is time spent waiting is left to the words. */

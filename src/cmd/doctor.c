@@ -22,6 +22,8 @@ static const struct syntax syntax = {
     "Says what this machine allows a profiler to do and how to allow more; of each BINARY,\n"
     "which symbols and debug information are found.",
     groups,
+    .examples = "wick doctor                                    # what this machine allows\n"
+                "wick doctor ./program                          # which symbols it has",
 };
 
 enum verdict { GOOD, LIMITED, BAD };

@@ -23,6 +23,7 @@ static const struct syntax syntax = {
     "Turns the addresses of `wick trace --raw` into functions, those inlined into them, and their\n"
     "file:line. Lines that were torn are skipped, and said.",
     groups,
+    .examples = "wick trace --raw -o raw.txt ./guest && wick enrich raw.txt --elf ./guest",
 };
 
 static int run(void *command, int argc, char **argv) {

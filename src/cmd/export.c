@@ -30,7 +30,8 @@ static const struct option options_export[] = {
      ".firefox.json), callgrind (of KCachegrind: .callgrind), cpuprofile (of Chrome's DevTools: "
      ".cpuprofile), chrome (trace events, of Perfetto: .trace.json), otlp (of OpenTelemetry: "
      ".otlp); found by how FILE of -o ends "
-     "where that says"},
+     "where that says",
+     "speedscope pprof firefox callgrind cpuprofile chrome otlp"},
     {"no-lines", 0, OPTION_FLAG, IN(struct export_command, no_lines), NULL,
      "pprof, firefox, callgrind, otlp: do not look for the source lines of frames, which takes "
      "most of the time of large "
@@ -57,6 +58,10 @@ static const struct syntax syntax = {
     "shows. Threads and events stay apart, in order of time where the source has time. Several\n"
     "files add up.",
     groups,
+    .examples = "wick export perf.data -o profile.pb.gz         # pprof\n"
+                "wick export perf.data -o profile.speedscope.json\n"
+                "wick export --to otlp --set-label service=web perf.data -o profile.otlp",
+    .common = "output to event comm time label set-label by no-lines focus",
 };
 
 static bool write_to(struct export_command *export, struct out *out, const struct source *source,

@@ -39,6 +39,11 @@ static const struct syntax syntax = {
     "A flame graph of anything wick can read, as one SVG file with zoom and search.\n"
     "Without -o it is flamegraph.svg.",
     groups,
+    .examples = "wick flame perf.data                           # flamegraph.svg\n"
+                "wick flame --html perf.data                    # one page with all views\n"
+                "wick flame --off-cpu perf.data -o waits.svg    # where threads waited\n"
+                "wick flame --focus 'parse|lex' --inverted wick-out/x",
+    .common = "output html title event comm time by focus off-cpu inverted reverse",
 };
 
 /* ---- drawing ---- */

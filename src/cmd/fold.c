@@ -22,6 +22,11 @@ static const struct syntax syntax = {
     "Folded stacks, `comm;…;leaf weight`, sorted, from anything wick can read: perf.data,\n"
     "perf script text, folded text and the formats that --from names. Several files add up.",
     groups,
+    .examples = "wick fold perf.data >stacks.txt              # one line a stack\n"
+                "wick fold --comm 'worker*' --time +2,+4 perf.data\n"
+                "perf script | wick fold -                      # what another perf printed\n"
+                "wick fold --by pid perf.data                   # processes at the root",
+    .common = "output event comm pid time label by value focus srcline",
 };
 
 /* inferno-collapse-perf's own options, with its meanings: --pid and --tid annotate there. */
@@ -84,6 +89,7 @@ static const struct syntax syntax_inferno = {
     "Exactly what `perf script | inferno-collapse-perf` folds, quirks included. The pinned\n"
     "versions are perf 6.1 and inferno 0.12.8.",
     groups_inferno,
+    .examples = "wick fold --compat=inferno perf.data",
 };
 
 static int run(void *command, int argc, char **argv) {

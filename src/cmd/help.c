@@ -1,7 +1,8 @@
 /*
- * What --help prints, the manual pages and what bash completes: all from the commands' own tables, so that none can say less than another.
+ * What --help prints and the manual pages: all from the commands' own tables, so that none can say less than another. completion.c does the
+ * same for shells.
  *
- * `wick help --man DIR` writes wick.1 and one page for each command, `wick help --bash` prints the completion; `make install` calls both. A
+ * `wick help --man DIR` writes wick.1 and one page for each command; `make install` calls it. A
  * page is what the command prints for --help, which it does by itself: here only the form is chosen.
  */
 #include "cmd/cmd.h"
@@ -45,9 +46,22 @@ static void help_option(const struct option *option) {
     }
 }
 
-static void help_as_text(const struct command *command, const struct syntax *syntax) {
-    printf("Usage: wick %s%s %s\n\n%s\n", syntax->command,
-           syntax->groups->title ? " [options]" : "", syntax->usage, syntax->about);
+/* In the order of the list, for the most common come first. */
+static void help_common(const struct syntax *syntax) {
+    char name[40];
+    puts("\nCommon options (--help=all shows all of them):");
+    for (const char *at = syntax->common; *at; at += *at == ' ') {
+        size_t length = strcspn(at, " ");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        for (const struct option_group *group = syntax->groups; group->title; group++)
+            for (const struct option *option = group->options; option->name; option++)
+                if (strcmp(option->name, name) == 0)
+                    help_option(option);
+        at += length;
+    }
+}
+
+static void help_groups(const struct syntax *syntax) {
     for (const struct option_group *group = syntax->groups; group->title; group++) {
         if (!*group->title) /* nothing that is offered */
             continue;
@@ -56,6 +70,26 @@ static void help_as_text(const struct command *command, const struct syntax *syn
             if (option->kind != OPTION_HIDDEN)
                 help_option(option);
     }
+}
+
+static void help_examples(const struct syntax *syntax) {
+    struct text rest = text_of(syntax->examples);
+    puts("\nExamples:");
+    while (rest.length) {
+        struct text line = text_take_line(&rest);
+        printf("  %.*s\n", TEXT_ARGS(line));
+    }
+}
+
+static void help_as_text(const struct syntax *syntax, bool all) {
+    printf("Usage: wick %s%s %s\n\n%s\n", syntax->command,
+           syntax->groups->title ? " [options]" : "", syntax->usage, syntax->about);
+    if (syntax->common && !all)
+        help_common(syntax);
+    else
+        help_groups(syntax);
+    if (syntax->examples)
+        help_examples(syntax);
 }
 
 /* ---- for man ---- */
@@ -136,25 +170,26 @@ static void help_as_man(const struct command *command, const struct syntax *synt
             if (option->kind != OPTION_HIDDEN)
                 man_option(option);
     }
+    if (syntax->examples) {
+        puts(".SH EXAMPLES\n.nf");
+        man_text(syntax->examples);
+        puts("\n.fi");
+    }
     man_exit_status();
     puts(".SH SEE ALSO\n.BR wick (1)");
 }
 
-/* ---- for bash ---- */
-
-static void help_as_bash(const struct command *command, const struct syntax *syntax) {
-    printf("    %s) options=\"--help", syntax->command);
-    for (const struct option_group *group = syntax->groups; group->title; group++)
-        for (const struct option *option = group->options; *group->title && option->name; option++)
-            if (option->kind != OPTION_HIDDEN)
-                printf(" --%s", option->name);
-    puts("\" ;;");
-}
-
-void help_print(const struct request *request, const struct syntax *syntax) {
-    static void (*const forms[])(const struct command *, const struct syntax *) = {
-        [HELP_TEXT] = help_as_text, [HELP_MAN] = help_as_man, [HELP_BASH] = help_as_bash};
-    forms[request->help](request->command, syntax);
+void help_print(const struct request *request, const struct syntax *syntax, bool all) {
+    switch (request->help) {
+    case HELP_TEXT:
+        help_as_text(syntax, all);
+        break;
+    case HELP_MAN:
+        help_as_man(request->command, syntax);
+        break;
+    default:
+        completion_add(request->help, syntax);
+    }
 }
 
 /* ---- all commands ---- */
@@ -212,30 +247,9 @@ static bool man_end(const char *directory, struct error *error) {
     return (fflush(stdout) == 0 && !ferror(stdout)) || error_errno(error, directory);
 }
 
-/* Has the command print its help. */
-static int help_of(const struct command *command, enum help_form form) {
+int help_of(const struct command *command, enum help_form form) {
     char *words[] = {(char *)(uintptr_t)command->name, "--help", NULL};
     return command_run(command, form, 2, words);
-}
-
-/* Commands and long options; everything else is a file, or a command of somebody else's. */
-static void bash_print(command_table commands) {
-    puts("# bash completion for wick: made by `wick help --bash`.\n"
-         "_wick() {\n"
-         "    local word=${COMP_WORDS[COMP_CWORD]} options= words=");
-    fputs("    local commands=\"help", stdout);
-    for (command_table at = commands; *at; at++)
-        printf(" %s", (*at)->name);
-    puts("\"\n    case ${COMP_WORDS[1]} in");
-    for (; *commands; commands++)
-        help_of(*commands, HELP_BASH);
-    puts("    help) [ $COMP_CWORD = 2 ] && words=$commands ;;\n"
-         "    esac\n"
-         "    [ $COMP_CWORD = 1 ] && words=\"$commands --help --version\"\n"
-         "    [[ $COMP_CWORD != 1 && $word == -* ]] && words=$options\n"
-         "    [ -n \"$words\" ] && COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-         "}\n"
-         "complete -o default -F _wick wick");
 }
 
 static bool man_write(command_table commands, const char *directory, struct error *error) {
@@ -256,10 +270,8 @@ int help_command(command_table commands, int argc, char **argv) {
         help_commands(commands, stdout);
         return 0;
     }
-    if (argc == 2 && strcmp(argv[1], "--bash") == 0) {
-        bash_print(commands);
+    if (argc == 2 && completion_print(commands, argv[1]))
         return 0;
-    }
     if (argc == 3 && strcmp(argv[1], "--man") == 0)
         return man_write(commands, argv[2], &error) ? 0 : fail(&error);
     if (argc != 2) {

@@ -181,7 +181,10 @@ bool options_parse(const struct syntax *syntax, void *command, int argc, char **
         } else if (strcmp(argument, "--") == 0) {
             only_operands = true;
         } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
-            help_print(request, syntax);
+            help_print(request, syntax, false);
+            fine = false;
+        } else if (strcmp(argument, "--help=all") == 0) {
+            help_print(request, syntax, true);
             fine = false;
         } else if (argument[1] == '-') {
             fine = parse_long(&parse, argument);

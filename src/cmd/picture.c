@@ -82,7 +82,7 @@ const struct option options_picture[] = {
 
 const struct option options_difference[] = {
     {"shape", 0, OPTION_CALL, CALL(set_shape), "SIDE",
-     "of a differential graph, which side is drawn: both, after or before"},
+     "of a differential graph, which side is drawn: both, after or before", "both after before"},
     {"negate", 0, OPTION_FLAG, HERE(svg.negate), NULL, "swap red and blue in a differential graph"},
     {0},
 };
@@ -92,7 +92,9 @@ const struct option options_looks[] = {
      "wick (by kind of code; the default), waits (the same in blue; of waiting the default), hot, "
      "mem, io, wakeup, chain, java, js, perl, python, "
      "rust, red, green, blue, aqua, "
-     "yellow, purple, orange"},
+     "yellow, purple, orange",
+     "wick waits hot mem io wakeup chain java js perl python rust red green blue aqua yellow "
+     "purple orange"},
     {"hash", 0, OPTION_FLAG, HERE(svg.colouring.by_hash), NULL,
      "alike names get alike colours; in the hot palette unless --colors names another"},
     {"random", 0, OPTION_FLAG, HERE(svg.random), NULL,
@@ -103,7 +105,8 @@ const struct option options_looks[] = {
     {"palette-file", 0, OPTION_TEXT, HERE(palette_file), "FILE", "the same, in FILE"},
     {"bgcolors", 0, OPTION_TEXT, HERE(svg.background), "COLOUR",
      "background: yellow, blue, green, grey or #rrggbb; plain by default, dark where the reader "
-     "likes it dark"},
+     "likes it dark",
+     "yellow blue green grey"},
     {"search-color", 0, OPTION_TEXT, HERE(svg.search_colour), "#rrggbb",
      "what a search finds; #e600e6 by default"},
     {"uicolor", 0, OPTION_TEXT, HERE(svg.ui_colour), "#rrggbb", "titles and buttons"},

@@ -32,7 +32,8 @@ struct profile_command {
 static const struct option options_run[] = {
     {"kind", 0, OPTION_TEXT, HERE(kind), "KIND",
      "cpu (default), offcpu (where threads wait), wall (both in one), faults (page faults) or "
-     "syscalls (time in system calls)"},
+     "syscalls (time in system calls)",
+     "cpu offcpu wall faults syscalls"},
     {"name", 0, OPTION_TEXT, HERE(name), "NAME", "the run's name; the time by default"},
     {"out", 'o', OPTION_TEXT, HERE(base), "DIR", "where runs are kept; wick-out by default"},
     {"min-samples", 0, OPTION_U64, HERE(min_samples), "N",
@@ -72,6 +73,9 @@ static const struct syntax syntax = {
     "tables,\n"
     "run.json and report.txt. Nothing that was there is replaced before all of it is complete.",
     groups,
+    .examples = "wick profile -- ./program                      # prints the directory it made\n"
+                "wick profile --kind wall -p 1234 --duration 30\n"
+                "wick profile --compare wick-out/before -- ./program",
 };
 
 /* ---- the load beside it ---- */

@@ -35,6 +35,9 @@ static const struct syntax syntax = {
     "keeps\n"
     "what was recorded.",
     groups,
+    .examples = "wick record -- ./program\n"
+                "wick record -p 1234 --duration 10 -o perf.data\n"
+                "wick record -a --off-cpu --duration 5          # where the system waits",
 };
 
 static int run(void *command, int argc, char **argv) {

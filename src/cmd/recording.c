@@ -108,7 +108,8 @@ static bool set_most(void *command, const char *value, struct error *error) {
 const struct option options_off_cpu[] = {
     {"off-cpu", 0, OPTION_MAYBE, CALL(set_off_cpu), "[=perf|bpf]",
      "where threads wait instead: every switch as an event (perf), or summed up in the kernel "
-     "(bpf; by default for -a and --wakers)"},
+     "(bpf; by default for -a and --wakers)",
+     "perf bpf"},
     {"wall", 0, OPTION_FLAG, HERE(recording.wall), NULL,
      "both: where they run and where they wait"},
     {"wakers", 0, OPTION_FLAG, HERE(recording.wakers), NULL, "and who ended the waits"},
@@ -147,18 +148,21 @@ const struct option options_sampling[] = {
     {"event", 'e', OPTION_CALL, CALL(add_event_names), "EVENT",
      "what to sample, as perf names it; several with commas or again; cycles by default, cpu-clock "
      "where there "
-     "is no counter"},
+     "is no counter",
+     "cycles instructions cpu-clock task-clock page-faults cache-misses branch-misses "
+     "context-switches"},
     {"frequency", 'F', OPTION_COUNT64, HERE(frequency), "HZ",
      "samples a second and CPU; 997 by default"},
     {"count", 'c', OPTION_COUNT64, HERE(recording.period), "N",
      "a sample every N events, instead of a frequency"},
     {"call-graph", 'g', OPTION_CALL, CALL(set_call_graph), "HOW",
-     "dwarf[,SIZE], fp, lbr or none; dwarf,16384 by default"},
+     "dwarf[,SIZE], fp, lbr or none; dwarf,16384 by default", "dwarf fp lbr none"},
     {"user", 'u', OPTION_FLAG, HERE(recording.user_only), NULL, "only user code"},
     {"kernel", 'k', OPTION_FLAG, HERE(recording.kernel_only), NULL, "only the kernel"},
     {"method", 0, OPTION_CALL, CALL(set_method), "HOW",
      "perf, or ptrace, which stops threads to look at them; auto: ptrace where perf events are "
-     "refused"},
+     "refused",
+     "auto perf ptrace"},
     {"no-inherit", 'i', OPTION_FLAG, HERE(recording.no_inherit), NULL,
      "not the children of the target"},
     {"keep", 0, OPTION_CALL, CALL(set_keep), "WHAT",

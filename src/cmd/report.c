@@ -26,9 +26,10 @@ static const struct option options_table[] = {
      "a row for each function (default), line, address, object, module, category, process, thread, "
      "or value of a label such as comm, pid, event, state (why a thread waited); several with "
      "commas; "
-     "label:KEY where names clash"},
+     "label:KEY where names clash",
+     "function line address object module process thread comm pid tid event state category"},
     {"sort", 0, OPTION_CALL, CALL(set_sort), "COLUMN",
-     "largest first by total (default; of categories self) or self"},
+     "largest first by total (default; of categories self) or self", "total self"},
     {"csv", 0, OPTION_FLAG, HERE(as_csv), NULL, "comma-separated values, all rows"},
     {"json", 0, OPTION_FLAG, HERE(as_json), NULL, "JSON, all rows"},
     {"limit", 'n', OPTION_U32, HERE(limit), "N", "rows of text; 30 by default, 0 is all"},
@@ -50,6 +51,11 @@ static const struct syntax syntax = {
     "A table of where the cost is: self (ends there) and total (occurs there, recursion\n"
     "counted once), by function, object, category, thread, process, state or any label.",
     groups,
+    .examples = "wick report perf.data                          # functions\n"
+                "wick report --by category wick-out/x\n"
+                "wick report --by comm,function --csv perf.data\n"
+                "wick report --sort self --limit 10 perf.data",
+    .common = "output by sort limit csv json event comm time focus",
 };
 
 static bool is_of_series(const struct report_command *c) {

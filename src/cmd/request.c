@@ -233,7 +233,8 @@ const struct option options_by[] = {
      "root frames: process, thread, or labels such as event, comm, pid, tid, state (label:KEY "
      "where "
      "names clash) in place of the comm; or what a frame is: function (default), line, address, "
-     "object or module"},
+     "object or module",
+     "function line address object module process thread comm pid tid event state"},
     {0},
 };
 
@@ -297,10 +298,11 @@ bool stacks_are_chosen(const struct request *request) {
 
 const struct option options_shape[] = {
     {"weight", 0, OPTION_CALL, CALL(set_weight), "WHAT",
-     "period (default where the source has one) or samples"},
+     "period (default where the source has one) or samples", "samples period"},
     {"value", 0, OPTION_CALL, CALL(set_value), "NAME",
      "what to sum: samples, or the value of an event, such as cpu, cycles or alloc_space/bytes; "
-     "--verbose lists those that a profile has"},
+     "--verbose lists those that a profile has",
+     "samples period"},
     {"fold-recursion", 0, OPTION_FLAG, ASKED(flame.fold_recursion), NULL,
      "a function that calls itself is one frame"},
     {"max-depth", 0, OPTION_COUNT, ASKED(flame.max_depth), "N",
@@ -318,7 +320,11 @@ const struct option options_shape[] = {
             "pmcstat, "                                                                            \
             "jstack, java-exceptions, async-profiler, faulthandler, chrome, perf-sched, "          \
             "offcputime, "                                                                         \
-            "recursive, svg"                                                                       \
+            "recursive, svg",                                                                      \
+            "perf folded dtrace sample vtune vsprof ghcprof xctrace bpftrace go gdb eu-stack "     \
+            "stap "                                                                                \
+            "pmcstat jstack java-exceptions async-profiler faulthandler chrome perf-sched "        \
+            "offcputime recursive svg guess"                                                       \
     }
 
 const struct option options_from[] = {OPTION_FROM, {0}};
@@ -332,7 +338,7 @@ const struct option options_formats[] = {
     {"keep-offsets", 0, OPTION_FLAG, ASKED(import.include_offset), NULL,
      "dtrace: names with their offset"},
     {"ghc", 0, OPTION_CALL, CALL(set_ghc_column), "COLUMN",
-     "ghcprof: weigh by time (default), ticks or bytes"},
+     "ghcprof: weigh by time (default), ticks or bytes", "time ticks bytes"},
     {0},
 };
 
@@ -343,7 +349,7 @@ const struct option options_common[] = {
     {"strict", 0, OPTION_FLAG, ASKED(import.profile.strict), NULL,
      "a recording that is cut short is an error"},
     {"compat", 0, OPTION_CALL, CALL(set_compat), "PEER",
-     "inferno or perf: that program's options, rules and bugs"},
+     "inferno or perf: that program's options, rules and bugs", "inferno perf"},
     {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "no notes, no progress"},
     {"verbose", 'v', OPTION_FLAG, ASKED(verbose), NULL,
      "say what was read, and what a recording tells of its making"},

@@ -47,14 +47,15 @@ static bool set_rows(void *command, const char *value, struct error *error) {
 #define HERE(member) IN(struct result_request, member)
 const struct option options_result[] = {
     {"as", 0, OPTION_CALL, CALL(set_view), "VIEW",
-     "folded (default), svg, html, table, csv or json"},
+     "folded (default), svg, html, table, csv or json", "folded svg html table csv json"},
     {"svg", 0, OPTION_CALL, CALL(set_svg), NULL, "a flame graph; flamegraph.svg by default"},
     {"html", 0, OPTION_CALL, CALL(set_html), NULL,
      "one HTML page with all views; flamegraph.html by default"},
     {"table", 0, OPTION_CALL, CALL(set_table), NULL, "a table, as wick report prints"},
     {"csv", 0, OPTION_CALL, CALL(set_csv), NULL, "the table as comma-separated values, all rows"},
     {"json", 0, OPTION_CALL, CALL(set_json), NULL, "the table as JSON, all rows"},
-    {"by", 0, OPTION_CALL, CALL(set_rows), "WHAT", "a row for each function (default) or category"},
+    {"by", 0, OPTION_CALL, CALL(set_rows), "WHAT", "a row for each function (default) or category",
+     "function category"},
     {"limit", 'n', OPTION_U32, HERE(limit), "N", "rows of text; 30 by default, 0 is all"},
     {"categories", 0, OPTION_TEXT, HERE(categories_file), "FILE",
      "rules for what kind of work a function is; see wick report"},

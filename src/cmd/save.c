@@ -37,6 +37,8 @@ static const struct syntax syntax = {
     "machine, many times faster than the recording. Several files add up. It holds no stack\n"
     "bytes, registers or environment.",
     groups,
+    .examples = "wick save perf.data -o profile.wick\n"
+                "wick save wick-out/x --set-label service=web -o web.wick",
 };
 
 static bool save_to_output(const struct save_command *save, struct tree *tree,

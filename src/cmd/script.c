@@ -38,6 +38,8 @@ static const struct syntax syntax = {
     "The text that `perf script` prints of a perf.data. With --compat=perf exactly so, perf 6.1's\n"
     "spellings and lookups included.",
     groups,
+    .examples = "wick script perf.data | less\n"
+                "wick script --compat=perf -i perf.data         # exactly perf's text",
 };
 
 static int write_script(struct request *request, const struct profile *profile) {

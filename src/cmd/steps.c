@@ -164,11 +164,9 @@ bool request_open(struct request *request, struct source *source, const char *co
 
 bool open_source(struct request *request, struct source *source, int *status) {
     static const char *const standard_input[] = {"-"};
-    bool named = request->operands.count > 0;
-    if (!named && isatty(STDIN_FILENO)) {
-        *status = fail_usage(request->syntax->command, "which FILE? (- is standard input)");
+    if (!choose_default(request, status))
         return false;
-    }
+    bool named = request->operands.count > 0;
     struct error error;
     bool fine = request_open(request, source, named ? request->operands.items : standard_input,
                              named ? request->operands.count : 1, &error);

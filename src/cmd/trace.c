@@ -79,14 +79,15 @@ static bool set_misaligned(void *command, const char *value, struct error *error
 #define HERE(member) IN(struct trace_command, member)
 static const struct option options_run[] = {
     {"engine", 0, OPTION_CALL, CALL(set_engine), "ENGINE",
-     "auto (default: by the file), builtin (RISC-V), qemu, or stream"},
+     "auto (default: by the file), builtin (RISC-V), qemu, or stream", "auto builtin qemu stream"},
     {"budget", 0, OPTION_COUNT64, HERE(options.budget), "N", "stop after exactly N instructions"},
     {"checkpoint", 0, OPTION_COUNT64, HERE(options.checkpoint), "N",
      "publish what was counted so far every N instructions"},
     {"cycles", 0, OPTION_FLAG, HERE(cycles), NULL,
      "print how many instructions there were; without -o that is all"},
     {"weight", 0, OPTION_CALL, CALL(set_weight), "WHAT",
-     "count instructions (default), accesses, branches, or bytes loaded or stored"},
+     "count instructions (default), accesses, branches, or bytes loaded or stored",
+     "instructions accesses branches loaded stored"},
     {"parallel", 0, OPTION_FLAG, HERE(options.parallel), NULL,
      "QEMU: threads side by side, faster, instead of in an order that is always the same"},
     {0},
@@ -94,7 +95,7 @@ static const struct option options_run[] = {
 
 static const struct option options_guest[] = {
     {"abi", 0, OPTION_CALL, CALL(set_abi), "ABI",
-     "linux (default), or prover: print, panic, commit, halt"},
+     "linux (default), or prover: print, panic, commit, halt", "linux prover"},
     {"private-input", 0, OPTION_TEXT, HERE(options.private_input), "FILE",
      "prover: at 0xff000000, behind its length in four bytes"},
     {"file", 0, OPTION_CALL, CALL(add_file), "PATH[=FILE]",
@@ -108,7 +109,8 @@ static const struct option options_guest[] = {
     {"memory-size", 0, OPTION_COUNT64, HERE(options.memory_size), "BYTES",
      "of the guest; 4 GiB by default"},
     {"misaligned", 0, OPTION_CALL, CALL(set_misaligned), "WHAT",
-     "loads and stores at addresses that don't fit their size: fault (default) or allow"},
+     "loads and stores at addresses that don't fit their size: fault (default) or allow",
+     "fault allow"},
     {0},
 };
 
@@ -150,6 +152,10 @@ static const struct syntax syntax = {
     "instruction on its exact stack. Same program, same input: same counts. What the guest prints\n"
     "goes to standard output, or to standard error if the result goes there.",
     groups,
+    .examples = "wick trace ./guest                             # folded stacks, exact counts\n"
+                "wick trace --svg -o counts.svg ./guest input\n"
+                "wick trace --cycles ./guest",
+    .common = "output budget cycles weight as svg html table stdin file engine",
     .takes_command = true,
 };
 

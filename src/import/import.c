@@ -223,15 +223,20 @@ static bool has_times(const struct source *source, const struct import_options *
 
 /* ---- all files ---------------------------------------------------------------------------- */
 
-/* What `perf record --threads` makes is a directory, whose file `data` is where a recording begins. */
+/* Directories that are profiles: `perf record --threads` makes one whose file `data` is where the recording begins, and a run of `wick profile`
+   holds its recording. */
 static bool open_one(struct file *file, const char *path, const struct context *context,
                      struct error *error) {
-    struct buffer inside = {0};
-    buffer_printf(&inside, "%s/data", path);
-    buffer_add_char(&inside, 0);
-    bool fine =
-        file_open(file, access(inside.items, F_OK) == 0 ? inside.items : path, context, error);
-    buffer_release(&inside);
+    static const char *const inside[] = {"data", "profile.data"};
+    struct buffer name = {0};
+    bool found = false;
+    for (size_t i = 0; i < COUNT_OF(inside) && !found; i++) {
+        name.count = 0;
+        buffer_printf(&name, "%s/%s%c", path, inside[i], 0);
+        found = access(name.items, F_OK) == 0;
+    }
+    bool fine = file_open(file, found ? name.items : path, context, error);
+    buffer_release(&name);
     return fine;
 }
 

@@ -58,7 +58,7 @@ struct source {
     const struct import_format *format; /* of the first text file, else NULL */
 };
 
-/* Reads all of `paths` ("-" is standard input) into one tree. Fails, too, where waits are asked for and text has none. */
+/* Reads all of `paths` ("-" is standard input; a run's directory is its recording) into one tree. Fails, too, where waits are asked for and text has none. */
 bool source_open(struct source *source, const char *const *paths, size_t path_count,
                  const struct import_options *options, struct error *error);
 void source_close(struct source *source);

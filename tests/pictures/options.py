@@ -519,7 +519,7 @@ CASES.update({function.__name__.replace("_", "-"): function for function in (
 
 def run_all(report):
     fixtures.unpack()
-    named = set(re.findall(r"^  (?:-\w, |    )--([\w-]+)", call("flame", "--help")[0].decode(), re.MULTILINE))
+    named = set(re.findall(r"^  (?:-\w, |    )--([\w-]+)", call("flame", "--help=all")[0].decode(), re.MULTILINE))
     untested = named - set(CASES) - LIVE
     report("options/all", f"no case for {', '.join(sorted(untested))}" if untested or len(named) < 60 else None)
     for name, case in CASES.items():
