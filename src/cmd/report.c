@@ -10,6 +10,10 @@ struct report_command {
     bool as_csv, as_json;
     bool is_sorted;
     unsigned sort_column; /* an index into sort_names */
+    bool as_tree;
+    const char *callers, *callees; /* of which function */
+    double threshold;
+    uint32_t depth;
 };
 
 static const char *const sort_names[] = {"total", "self"};
@@ -30,6 +34,12 @@ static const struct option options_table[] = {
      "function line address object module process thread comm pid tid event state category"},
     {"sort", 0, OPTION_CALL, CALL(set_sort), "COLUMN",
      "largest first by total (default; of categories self) or self", "total self"},
+    {"tree", 0, OPTION_FLAG, HERE(as_tree), NULL, "the call tree, indented, instead of rows"},
+    {"callers", 0, OPTION_TEXT, HERE(callers), "FUNCTION", "the tree of this function's callers"},
+    {"callees", 0, OPTION_TEXT, HERE(callees), "FUNCTION", "the tree of what it calls"},
+    {"threshold", 0, OPTION_DOUBLE, HERE(threshold), "PERCENT",
+     "of trees: leave out frames with less of the total; 0.5 by default"},
+    {"depth", 0, OPTION_COUNT, HERE(depth), "N", "of trees: as deep as this"},
     {"csv", 0, OPTION_FLAG, HERE(as_csv), NULL, "comma-separated values, all rows"},
     {"json", 0, OPTION_FLAG, HERE(as_json), NULL, "JSON, all rows"},
     {"limit", 'n', OPTION_U32, HERE(limit), "N", "rows of text; 30 by default, 0 is all"},
@@ -80,25 +90,98 @@ static struct report *make_report(struct report_command *c, const struct source 
     return report;
 }
 
-static int write_report(struct report_command *c, const struct report *report) {
-    struct error error;
+/* *made: there is something that the notes are about. */
+static bool report_rows(struct report_command *c, const struct source *source, struct notes *notes,
+                        bool *made, struct error *error) {
     struct out out;
-    if (report->total == 0 && report->total_before == 0) {
-        error_set(&error, ERROR_INPUT, "there is nothing to count");
-        return fail(&error);
+    struct report *report = make_report(c, source, notes, error);
+    *made = report != NULL;
+    if (report && c->is_sorted)
+        report_sort_by(report, c->sort_column == 1);
+    bool fine = *made;
+    if (fine && report->total == 0 && report->total_before == 0)
+        fine = error_set(error, ERROR_INPUT, "there is nothing to count");
+    fine = fine && output_open(&c->request, &out, error);
+    if (fine) {
+        out.guarded &=
+            c->options.format != REPORT_TEXT; /* which escapes by itself, and has colours */
+        report_write(&out, report, &c->options);
+        fine = out_commit(&out, error);
     }
-    if (!output_open(&c->request, &out, &error))
-        return fail(&error);
-    out.guarded &= c->options.format != REPORT_TEXT; /* which escapes by itself, and has colours */
-    report_write(&out, report, &c->options);
-    return out_commit(&out, &error) ? 0 : fail(&error);
+    report_free(report);
+    return fine;
+}
+
+/* ---- trees ---- */
+
+static bool is_tree(const struct report_command *c) {
+    return c->as_tree || c->callers || c->callees;
+}
+
+static const struct note_kind note_light = {
+    "tree-threshold", "# frame{|s} {is|are} lighter than --threshold or deeper than --depth"};
+
+static bool write_tree(struct report_command *c, const struct flame *flame,
+                       struct tree_table_options *options, struct notes *notes,
+                       struct error *error) {
+    struct out out;
+    if (!output_open(&c->request, &out, error))
+        return false;
+    out.guarded &= options->format != REPORT_TEXT;
+    size_t left_out = tree_table_write(&out, flame, options);
+    if (left_out)
+        notes_add(notes, &note_light, left_out, 0, NULL);
+    return out_commit(&out, error);
+}
+
+static bool report_tree(struct report_command *c, const struct source *source, struct notes *notes,
+                        bool *made, struct error *error) {
+    const char *function = c->callers ? c->callers : c->callees;
+    struct flame *flame = make_flame(&c->request, source, notes, error), *around = NULL;
+    *made = flame != NULL;
+    if (!flame)
+        return false;
+    struct tree_table_options options = {.format = c->options.format,
+                                         .threshold = c->threshold,
+                                         .max_depth = c->depth,
+                                         .whole = flame->nodes.items[0].total,
+                                         .is_around = function != NULL,
+                                         .is_callers = c->callers != NULL,
+                                         .width = c->options.width};
+    if (function)
+        around = flame_around(flame, text_of(function), c->callers != NULL, &options.self, error);
+    bool fine = !function || around;
+    if (fine && !options.whole)
+        fine = error_set(error, ERROR_INPUT, "there is nothing to count");
+    else if (fine && function && around->nodes.count == 1)
+        fine = error_set(error, ERROR_INPUT, "--%s %s: no stack has this function",
+                         c->callers ? "callers" : "callees", function);
+    fine = fine && write_tree(c, function ? around : flame, &options, notes, error);
+    flame_free(around);
+    flame_free(flame);
+    return fine;
+}
+
+/* Not 0: the exit status, and why was printed. */
+static int check_tree(const struct report_command *c) {
+    if (c->as_tree + !!c->callers + !!c->callees > 1)
+        return fail_usage("report", "one of --tree, --callers and --callees, not several");
+    if (!is_tree(c) && (c->threshold >= 0 || c->depth))
+        return fail_usage("report", "--threshold and --depth are for --tree, --callers and "
+                                    "--callees");
+    if (is_tree(c) && (c->request.by.frames || c->request.by.labels.count || c->is_sorted ||
+                       c->categories_path || c->limit != UINT32_MAX))
+        return fail_usage("report", "--by, --sort, --limit and --categories are for rows, not for "
+                                    "trees");
+    return 0;
 }
 
 static int run(void *command, int argc, char **argv) {
     struct report_command *c = command;
     struct request *request = &c->request;
     int status = 0;
-    c->limit = 30;
+    c->limit = UINT32_MAX;
+    c->threshold = -1;
     if (!request_find_compat(request, argc, argv, &status) ||
         !request_parse(request, &syntax, argc, argv, &status))
         return status;
@@ -109,19 +192,22 @@ static int run(void *command, int argc, char **argv) {
                           stack_rules_exact(&request->rules) ? "with and --without"
                                                              : "focus, --hide and the like");
     c->by = grouping_settle_table(request);
-    report_options_settle(&c->options, c->limit, c->as_csv, c->as_json, request->output);
+    if ((status = check_tree(c)))
+        return status;
+    if (c->threshold < 0)
+        c->threshold = 0.5;
+    report_options_settle(&c->options, c->limit == UINT32_MAX ? 30 : c->limit, c->as_csv,
+                          c->as_json, request->output);
     struct source source;
     if (!open_source(request, &source, &status))
         return status;
     struct error error;
     struct notes notes = {0};
-    struct report *report = make_report(c, &source, &notes, &error);
-    if (report && c->is_sorted)
-        report_sort_by(report, c->sort_column == 1);
-    status = report ? write_report(c, report) : fail(&error);
-    if (report)
+    bool made, fine = is_tree(c) ? report_tree(c, &source, &notes, &made, &error)
+                                 : report_rows(c, &source, &notes, &made, &error);
+    status = fine ? 0 : fail(&error);
+    if (made)
         print_notes(request, &notes);
-    report_free(report);
     notes_release(&notes);
     source_close(&source);
     return status;

@@ -174,6 +174,10 @@ void flame_order(struct flame *flame);
    order of time, not of names. */
 struct flame *flame_chart_of_tree(const struct tree *tree, const struct naming *naming,
                                   const struct flame_options *options, struct error *error);
+/* Return the callers of a function, merged from its outermost frames, or its callees below them; it is the root's only child, or there is none.
+   *self: what it spends itself, in all of its frames. NULL: on overflow. Costs, of callers, the depth of each outermost frame. */
+struct flame *flame_around(const struct flame *flame, struct text function, bool callers, uint64_t *self,
+                           struct error *error);
 /* The node after `at`, depth first: what it calls, else what stands beside it or beside one of its callers. 0: that was the last. */
 static inline uint32_t flame_next(const struct flame *flame, uint32_t at) {
     const struct flame_node *nodes = flame->nodes.items;

@@ -226,6 +226,21 @@ struct annotate_options {
 bool annotate_write(struct out *out, const struct tree *tree, const struct naming *naming,
                     const struct annotate_options *options, struct error *error);
 
+/* ---- call trees as tables ------------------------------------------------------------------ */
+
+struct tree_table_options {
+    enum report_format format;
+    double threshold;   /* per cent of the whole: lighter frames are left out, with all below them */
+    uint32_t max_depth; /* 0: all */
+    uint64_t whole;     /* what shares are of */
+    bool is_around;     /* it is about the function at the root (flame_around()), which spends `self` itself */
+    uint64_t self;
+    bool is_callers; /* other frames have no self */
+    unsigned width;  /* columns of the terminal; 0: no limit */
+};
+/* Write a row a frame, indented by depth (CSV and JSON have it in a column), siblings by weight. Return how many frames were left out. */
+size_t tree_table_write(struct out *out, const struct flame *flame, const struct tree_table_options *options);
+
 /* ---- the page ----------------------------------------------------------------------------- */
 
 /* One HTML file with the whole tree in it, by series, and the kept samples if there are any (for the timeline). See web/page/. */
