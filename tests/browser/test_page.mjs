@@ -272,6 +272,49 @@ test("hide-focus-collapse", async page => {
   assert.ok(!(await names(page)).some(line => line.startsWith("-----step")));
 });
 
+test("patterns", async page => {
+  await open(page, simple);
+  // By keyboard alone: the box opens, and what is typed counts when it is left.
+  await page.locator("#rules summary").focus();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "rule-focus");
+  await page.keyboard.type("^r(un|ead)$");
+  await page.keyboard.press("Tab");
+  await settle(page);
+  assert.deepEqual(await names(page), ["all 70", "-app 70", "--main 70", "---parse 30", "----read 30", "---run 40", "----step 40", "-----add 25", "-----step 15", "------add 15"]);
+  await page.locator("#rule-ignore").fill("read");
+  await page.locator("#rule-hide").fill("^step$");
+  await page.locator("#rule-root").fill("main");
+  await page.keyboard.press("Enter");
+  await settle(page);
+  assert.deepEqual(await names(page), ["all 40", "-main 40", "--run 40", "---add 40"]);
+  assert.equal(await page.locator("#filters button").count(), 4);
+  const url = page.url();
+  await page.locator("#rule-root").fill("(");
+  await page.keyboard.press("Enter");
+  await settle(page);
+  assert.equal(await page.locator("#rule-root").getAttribute("aria-invalid"), "true");
+  assert.deepEqual(await names(page), ["all 40", "-app 40", "--main 40", "---run 40", "----add 40"]);
+  await page.goto(url);
+  await page.reload();
+  await open(page, url);
+  assert.deepEqual(await names(page), ["all 40", "-main 40", "--run 40", "---add 40"], "the URL has them");
+  for (let left = 4; left > 0; left--) await page.locator("#filters button").first().click();
+  await settle(page);
+  assert.equal((await names(page)).length, 11);
+  assert.equal(await page.locator("#rule-focus").inputValue(), "");
+});
+
+// What the middle spends itself is what the table says, though its outermost frame spends less.
+test("sandwich-recursion", async page => {
+  await open(page, draw("a;rec;b;rec 5\na;rec 3\n", "html", "--html"));
+  await page.evaluate(() => location.hash = "view=sandwich&middle=rec");
+  await settle(page);
+  await settle(page);
+  assert.match(await details(page), /^rec \(8 samples, 100\.00%; self 8\)/);
+});
+
 test("copy", async page => {
   if (!inFirefox) await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await open(page, simple);

@@ -3,7 +3,7 @@
  * the URL after the #; every change goes through change(), which draws what it touches anew.
  */
 import { loadProfile } from "./data.js";
-import { baseShape, reversedShape, sandwichShapes, tableRows, threadKey } from "./shape.js";
+import { baseShape, patternOf, reversedShape, sandwichShapes, tableRows, threadKey } from "./shape.js";
 import { Graph, changeWords } from "./graph.js";
 import { Table } from "./table.js";
 import { Timeline } from "./timeline.js";
@@ -13,6 +13,7 @@ const element = id => document.getElementById(id);
 const views = {flame: "Flame", icicle: "Icicle", reversed: "Reversed", sandwich: "Sandwich", table: "Table", timeline: "Timeline"};
 const model = await loadProfile(element("profile").textContent);
 const choice = {view: "flame", event: "", thread: "", group: "", weight: "weight", shape: "both", hidden: [], focus: "", collapse: false,
+                rules: {focus: "", ignore: "", hide: "", root: "", frames: ""},
                 middle: "", by: "function", time: null, search: "", ignoreCase: false};
 const defaults = JSON.parse(JSON.stringify(choice));
 let base = null;
@@ -156,7 +157,7 @@ function sentence({pane, node}) {
   let text = ` (${withUnit(s.total[node])}, ${(100 * s.total[node] / whole).toFixed(2)}%`;
   if (s.before) text += "; " + changeWords(s.total[node], s.before[node], s.total[0], s.before[0], amount);
   const place = node && model.places[s.place[node]];
-  return [name, text + `; self ${amount(s.self[node])})` + (place && place.object ? `  ${place.object}` : "")];
+  return [name, text + `; self ${amount(s.own[node])})` + (place && place.object ? `  ${place.object}` : "")];
 }
 
 // On a narrow page the first part gives way to the second.
@@ -305,9 +306,12 @@ async function copy(text) {
   showDetails("Copied: " + text.slice(0, 2000));
 }
 
+const ruleNames = {focus: "Through", ignore: "Not through", hide: "Without", root: "Below", frames: "Frames"};
 function showFilters() {
   const list = choice.hidden.map(name => ["Hidden: " + name, {hidden: choice.hidden.filter(other => other !== name)}]);
   if (choice.focus) list.push(["Only: " + choice.focus, {focus: ""}]);
+  for (const [rule, text] of Object.entries(choice.rules))
+    if (text) list.push([`${ruleNames[rule]}: ${text}`, {rules: {...choice.rules, [rule]: ""}}]);
   if (choice.time) list.push([`Time: ${choice.time.map(t => (t / 1e9).toFixed(3)).join("–")} s`, {time: null}]);
   element("filters").replaceChildren(...list.map(([text, undo]) => {
     const button = document.createElement("button");
@@ -323,11 +327,24 @@ function showFilters() {
 
 // ---- changing ----
 
+// What is no pattern is shown to be none, and chooses nothing.
+for (const rule of Object.keys(ruleNames))
+  element("rule-" + rule).addEventListener("change", event => change({rules: {...choice.rules, [rule]: event.target.value}}));
+function showRules() {
+  for (const [rule, text] of Object.entries(choice.rules)) {
+    const box = element("rule-" + rule);
+    if (box.value !== text) box.value = text;
+    if (patternOf(text)) box.removeAttribute("aria-invalid");
+    else box.setAttribute("aria-invalid", "true");
+  }
+}
+
 const selects = {event: "event", thread: "thread", group: "group", weight: "weight", shape: "shape", by: "by"};
 function change(what, keepUrl) {
   Object.assign(choice, what);
   for (const [id, key] of Object.entries(selects)) element(id).value = choice[key];
   element("collapse").checked = choice.collapse;
+  showRules();
   element("case").checked = choice.ignoreCase;
   if (element("search").value !== choice.search) element("search").value = choice.search;
   if (Object.keys(what).every(key => key === "search" || key === "ignoreCase")) applySearch();
@@ -379,6 +396,7 @@ function loadState() {
     try {
       const isText = typeof defaults[key] === "string", value = isText ? state.get(key) : JSON.parse(state.get(key));
       const fits = key === "view" ? tabs.some(([view]) => view === value) : key === "hidden" ? Array.isArray(value) && value.every(v => typeof v === "string") :
+        key === "rules" ? !!value && Object.keys(defaults.rules).every(rule => typeof value[rule] === "string") && ["", "kernel", "user"].includes(value.frames) :
         key === "time" ? Array.isArray(value) && value.length === 2 && value.every(Number.isFinite) : typeof value === typeof defaults[key];
       if (fits) what[key] = value;
     } catch {

@@ -93,51 +93,74 @@ function finish(shape, which) {
   shape.left = left;
   shape.size = size;
   shape.total = totals(shape.parent, shape.self);
+  shape.own = shape.self; // what is told of a frame
   shape.before = shape.selfBefore && totals(shape.parent, shape.selfBefore);
   return shape;
 }
 
 // ---- which stacks, and which of their frames ----
 
+// As wick's commands read them, src/stacks/pattern.c: `.` is any character, and characters are whole. Null: it is no pattern.
+export function patternOf(text) {
+  try {
+    return new RegExp(text, "su");
+  } catch {
+    return null;
+  }
+}
+
+const inFocus = 1, inPattern = 2, isIgnored = 4, isRoot = 8, isHidden = 16, ofStack = inFocus | inPattern | isIgnored | isRoot;
+const isKernel = 1; // of a place's kinds
+
+// What each function's name says of its frames and of stacks through it, looked at once a function.
+function nameBits(model, choice) {
+  const hidden = new Set(choice.hidden), patterns = [];
+  for (const [rule, bit] of [["focus", inPattern], ["ignore", isIgnored], ["hide", isHidden], ["root", isRoot]]) {
+    const pattern = choice.rules[rule] && patternOf(choice.rules[rule]);
+    if (pattern) patterns.push([pattern, bit]);
+  }
+  const bits = Uint8Array.from(model.functions, name => patterns.reduce((sum, [pattern, bit]) => pattern.test(name) ? sum | bit : sum,
+    (name === choice.focus ? inFocus : 0) | (hidden.has(name) ? isHidden : 0)));
+  return {bits, wanted: patterns.reduce((sum, [, bit]) => sum | bit, choice.focus ? inFocus : 0) & (inFocus | inPattern | isRoot)};
+}
+
 /*
- * Hidden functions leave their callees to their callers; a focus keeps only stacks that go through it; folded recursion is one frame.
- * One pass, parents first, into a new trie.
+ * What the rules leave of a tree, as src/stacks/transform.c has it: a focus keeps stacks that go through it, a root drops its callers, hidden frames
+ * leave their callees to their callers, folded recursion is one frame. Parents first, into a new trie.
  */
 function rearranged(model, tree, choice) {
-  const hidden = new Set(choice.hidden), focus = choice.focus;
-  const at = new Int32Array(tree.count), kept = new Uint8Array(tree.count);
-  const keys = new Map(), parent = [-1], place = [-1];
-  const self = [focus ? 0 : tree.self[0]], before = [!focus && tree.selfBefore ? tree.selfBefore[0] : 0];
-  const above = focus ? nodesAbove(model, tree, focus) : null;
-  for (let n = 1; n < tree.count; n++) {
-    const name = model.places[tree.place[n]].name, up = tree.parent[n], over = at[up];
-    kept[n] = !focus || kept[up] || name === focus ? 1 : 0;
-    const same = choice.collapse && over && model.functionOf[place[over]] === model.functionOf[tree.place[n]];
-    if (hidden.has(name) || same || (!kept[n] && !above[n])) {
-      at[n] = over;
-    } else {
-      const key = over * model.places.length + tree.place[n];
-      let id = keys.get(key);
-      if (id === undefined) {
-        keys.set(key, id = parent.push(over) - 1);
-        place.push(tree.place[n]);
+  const {bits, wanted} = nameBits(model, choice), {functionOf, places} = model, real = model.about.places.length;
+  const {count, parent: up, place: placeOf} = tree, only = choice.rules.frames;
+  const holds = new Uint8Array(count), drawn = new Uint8Array(count), at = new Int32Array(count);
+  for (let n = 1; n < count; n++) holds[n] = (holds[up[n]] & ofStack) | bits[functionOf[placeOf[n]]];
+  const isKept = n => (holds[n] & wanted) === wanted && !(holds[n] & isIgnored);
+  for (let n = count - 1; n > 0; n--) {
+    if (isKept(n) && (tree.self[n] || (tree.selfBefore && tree.selfBefore[n]))) drawn[n] = 1;
+    drawn[up[n]] |= drawn[n];
+  }
+  const keys = new Map(), parent = [-1], place = [-1], self = [0], before = [0], frames = [0];
+  for (let n = 0; n < count; n++) {
+    const id = functionOf[placeOf[n]], isGroup = placeOf[n] >= real, own = n && bits[id];
+    const over = n && !(own & isRoot) ? at[up[n]] : 0;
+    const isOther = only && !isGroup && n && (only === "kernel") !== !!(places[placeOf[n]].kinds & isKernel);
+    const isSame = choice.collapse && frames[over] && functionOf[place[over]] === id;
+    at[n] = over;
+    if (drawn[n] && n && (holds[n] & isRoot || !(wanted & isRoot)) && !(own & isHidden) && !isOther && !isSame) {
+      const key = over * model.functions.length + id;
+      if (!keys.has(key)) {
+        keys.set(key, parent.push(over) - 1);
+        place.push(placeOf[n]);
         self.push(0);
         before.push(0);
+        frames.push(frames[over] + (isGroup ? 0 : 1));
       }
-      at[n] = id;
+      at[n] = keys.get(key);
     }
-    if (!kept[n]) continue;
+    if (!isKept(n) || (only && !frames[at[n]])) continue;
     self[at[n]] += tree.self[n];
     if (tree.selfBefore) before[at[n]] += tree.selfBefore[n];
   }
   return preordered(parent, place, self, tree.selfBefore && before);
-}
-
-function nodesAbove(model, tree, name) {
-  const above = new Uint8Array(tree.count);
-  for (let n = tree.count - 1; n > 0; n--)
-    if (above[n] || model.places[tree.place[n]].name === name) above[tree.parent[n]] = 1;
-  return above;
 }
 
 // A trie whose parents only stand somewhere before their children, put in order; brothers stay in the order they came.
@@ -174,7 +197,7 @@ function emptyShape(count, before) {
           self: new Float64Array(count), selfBefore: before ? new Float64Array(count) : null};
 }
 
-const isPlain = choice => !choice.hidden.length && !choice.focus && !choice.collapse;
+const isPlain = choice => !choice.hidden.length && !choice.focus && !choice.collapse && Object.values(choice.rules).every(rule => !rule);
 
 // What every other view begins with.
 export function baseShape(model, choice) {
@@ -262,10 +285,18 @@ export function occurrences(model, base, name) {
   return found;
 }
 
+// What the function in the middle spends itself is what it spends wherever it stands, as in the table, not in its outermost frames alone.
 export function sandwichShapes(model, base, name, which) {
   const find = () => occurrences(model, base, name);
-  return {callers: finish(grow(model, base, find(), callers(base)), which),
-          callees: finish(grow(model, base, find(), callees(base)), which)};
+  const shapes = {callers: finish(grow(model, base, find(), callers(base)), which),
+                  callees: finish(grow(model, base, find(), callees(base)), which)};
+  let self = 0;
+  for (let n = 1; n < base.count; n++) if (model.places[base.place[n]].name === name) self += base.self[n];
+  for (const shape of Object.values(shapes)) {
+    shape.own = shape.self.slice();
+    if (shape.count > 1) shape.own[1] = self;
+  }
+  return shapes;
 }
 
 // ---- rows of a table ----
