@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path += [os.path.join(HERE, "../parity"), os.path.join(HERE, "../robust")]
+sys.path += [os.path.join(HERE, "..", folder) for folder in ("parity", "programs", "robust")]
 import fixtures  # noqa: E402
 import perffile  # noqa: E402
 

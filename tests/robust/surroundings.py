@@ -11,6 +11,7 @@ import threading
 import time
 
 import fixtures
+import lacking
 from runner import WORK, Place, limit, report, run, skip, start, wrong_failure
 
 
@@ -143,6 +144,8 @@ def slow_run(place, file, words, terminal, kind="xterm"):
 
 
 def progress(place, file, lookup):
+    if lacking.terminal():
+        return skip("surroundings/progress", lacking.terminal())
     expected = run(["fold", "-q", *lookup, place.input]).out if place.run("fold", file.data, *lookup).status == 0 else None
     os.unlink(place.output)
     shown = re.compile(rb"(\r\x1b\[Kwick: [a-z]+(; bytes: [0-9]+| [0-9]+ %))+\r\x1b\[K")
@@ -154,6 +157,7 @@ def progress(place, file, lookup):
         status, out, err = slow_run(place, file, words, terminal, kind)
         fine = status == 0 and out == expected and b"\r" not in err.replace(b"\r\n", b"\n") and b"\x1b" not in err
         check("progress/" + name, None if fine else f"status {status}: {err!r}")
+    return None
 
 
 # ---- outputs ----
