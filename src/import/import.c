@@ -18,7 +18,7 @@ const struct import_format *const import_formats[] = {
     &format_faulthandler, &format_chrome,
     &format_perf_sched,   &format_recursive,
     &format_svg,          &format_async_profiler,
-    &format_offcputime,   &format_wick,
+    &format_offcputime,   &format_wick,         &format_pprof,
     NULL,
 };
 

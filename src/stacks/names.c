@@ -303,10 +303,6 @@ static struct naming_entry location_entry(struct names *n, const struct location
 
 /* ---- series ------------------------------------------------------------------------------- */
 
-struct text state_name(uint8_t state) {
-    static const char *const names[] = {"on-cpu", "sleep", "disk", "preempted"};
-    return state < COUNT_OF(names) ? text_of(names[state]) : TEXT("unknown");
-}
 
 /* Text may know a thread's number and not its process's. */
 static void add_numbers(struct buffer *name, const struct thread *thread, bool with_tid) {

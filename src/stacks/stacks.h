@@ -77,7 +77,6 @@ void naming_free(struct naming *naming);
 void naming_notes(const struct tree *tree, const struct naming *naming, struct notes *notes);
 /* Return the name without _[k], _[j], _[i] or _[w] at its end. */
 struct text name_unmarked(struct text name);
-struct text state_name(uint8_t state); /* "on-cpu", "sleep", "disk", "preempted" */
 /* Adds what a series says of a dimension: `process` (comm-PID), `thread` (comm-PID/TID) or the key of a label, also as `label:KEY`. Where it
    says nothing: "[no KEY]". */
 void dimension_add(const struct tree *tree, const struct series *series, struct text dimension,

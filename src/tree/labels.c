@@ -113,6 +113,10 @@ static const char *const state_names[] = {[STATE_ON] = "on-cpu",
 static const char *const ending_names[] = {
     [ENDING_COMPLETE] = "complete", [ENDING_TRUNCATED] = "truncated", [ENDING_BROKEN] = "broken"};
 
+struct text state_name(uint8_t state) {
+    return state < COUNT_OF(state_names) ? text_of(state_names[state]) : TEXT("unknown");
+}
+
 static bool answer_name(struct buffer *value, const char *const *names, size_t count,
                         unsigned number) {
     if (number >= count)

@@ -46,6 +46,7 @@ struct thread {
 };
 
 enum state { STATE_ON, STATE_SLEEP, STATE_DISK, STATE_PREEMPTED };
+struct text state_name(uint8_t state); /* "on-cpu", "sleep", "disk", "preempted" */
 enum ending { ENDING_COMPLETE, ENDING_TRUNCATED, ENDING_BROKEN, ENDING_UNKNOWN };
 
 /*

@@ -1,0 +1,60 @@
+/* Private to the room: protocol buffers, read field by field. */
+#ifndef WICK_IMPORT_PROTO_H
+#define WICK_IMPORT_PROTO_H
+
+#include "base/base.h"
+
+enum { WIRE_NUMBER = 0, WIRE_EIGHT = 1, WIRE_TEXT = 2, WIRE_FOUR = 5 };
+
+/* A message, or what is left of it. */
+struct proto {
+    const uint8_t *at, *end;
+    bool damaged; /* a field does not end within the message, or is of a kind that nobody writes any more */
+};
+
+struct proto_field {
+    uint32_t number;
+    uint32_t wire;
+    uint64_t value;   /* of numbers */
+    struct text text; /* of strings, messages and packed numbers */
+};
+
+static inline struct proto proto_begin(struct text message) {
+    const uint8_t *data = (const uint8_t *)message.data;
+    return (struct proto){.at = data, .end = data + message.length};
+}
+
+/* Seven bits a byte, the lowest first. */
+static inline uint64_t proto_number(struct proto *p) {
+    uint64_t value = 0;
+    for (unsigned shift = 0; p->at < p->end && shift < 64; shift += 7) {
+        uint8_t byte = *p->at++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return value;
+    }
+    p->damaged = true;
+    p->at = p->end;
+    return 0;
+}
+
+/* Take the next field. False at the end, or where the message is damaged. */
+bool proto_next(struct proto *p, struct proto_field *field);
+
+/* Take the next of a repeated number's values: packed ones one after the other, others one a field. False when the field has no more. */
+static inline bool proto_repeated(struct proto_field *field, uint64_t *value, bool *damaged) {
+    if (field->wire == WIRE_NUMBER) {
+        *value = field->value;
+        field->wire = WIRE_FOUR; /* taken */
+        return true;
+    }
+    if (field->wire != WIRE_TEXT || !field->text.length)
+        return false;
+    struct proto packed = proto_begin(field->text);
+    *value = proto_number(&packed);
+    *damaged |= packed.damaged;
+    field->text = (struct text){(const char *)packed.at, (size_t)(packed.end - packed.at)};
+    return !packed.damaged;
+}
+
+#endif
