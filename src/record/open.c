@@ -80,7 +80,9 @@ static void set_rate(struct wanted *wanted, const struct record_options *options
     if (options->period || countable) { /* every one of those, unless a period is asked for */
         bool all = !options->period || wanted->role != ROLE_SAMPLE;
         attr->sample_period = all ? 1 : options->period;
-        attr->sample_type |= PERF_SAMPLE_PERIOD;
+        /* Of software events and tracepoints that are to tell their period the kernel samples every one. It is known anyway. */
+        if (attr->sample_period > 1)
+            attr->sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
     } else {
         attr->freq = 1;
         attr->sample_freq = options->frequency;
