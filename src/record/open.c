@@ -326,8 +326,10 @@ static bool refuse_event(struct recording *r, const struct wanted *wanted, struc
     if ((errno == EACCES || errno == EPERM) && r->options->system_wide)
         return error_set(error, ERROR_DENIED,
                          "-a: the whole system may not be recorded: %s; root may, or all after "
-                         "`sysctl kernel.perf_event_paranoid=0`",
-                         strerror(errno));
+                         "`sysctl kernel.perf_event_paranoid=%d`",
+                         strerror(errno),
+                         wanted->attr.type == PERF_TYPE_TRACEPOINT ? PARANOID_TRACEPOINTS
+                                                                   : PARANOID_SYSTEM_WIDE);
     return error_set(error, r->refused ? ERROR_DENIED : ERROR_INPUT,
                      "event %s can't be opened: %s; `wick doctor` says what this machine allows",
                      wanted->name, strerror(errno));

@@ -89,8 +89,27 @@ void record_result_release(struct record_result *result);
 /* perf's spelling: cycles:u, cache-misses, L1-dcache-load-misses, r1a8, sched:sched_switch, cpu/event=…/, and libpfm4's names. */
 bool record_parse_event(const char *name, struct perf_event_attr *attr, struct error *error);
 
+/* What kernel.perf_event_paranoid must be at most for users without privileges to record the whole system; tracepoints there; the kernel's part of their
+   own programs; and anything at all. */
+enum { PARANOID_TRACEPOINTS = -1, PARANOID_SYSTEM_WIDE = 0, PARANOID_KERNEL = 1, PARANOID_USER = 2 };
+
 /* Whether OFF_CPU_BPF works here: the program is loaded and let go again. False: why not. */
 bool record_has_bpf(struct error *why);
+
+/* What this machine allows, each thing tried out, for wick doctor. */
+enum record_verdict { FINDING_GOOD, FINDING_LIMITED, FINDING_BAD };
+struct record_finding {
+    enum record_verdict verdict;
+    const char *what; /* was tried; a literal */
+    char *finding;
+    char *remedy; /* a command that changes it; NULL: there is nothing to change, or none that could */
+};
+struct record_findings { /* a VECTOR */
+    struct record_finding *items;
+    size_t count, capacity;
+};
+void record_probe(struct record_findings *found); /* adds to them */
+void record_findings_release(struct record_findings *found);
 
 /* What /proc/cpuinfo calls the processor ("model name", or Arm's "Model", or there the numbers of its maker and kind);
    "unknown" where it does not say. */
