@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -19,6 +20,7 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static const struct note_kind note_software = {
@@ -447,15 +449,31 @@ bool recording_open_thread(struct recording *r, pid_t tid, struct error *error) 
     return true;
 }
 
+static bool is_cgroup(int directory) {
+    struct statfs system;
+    return fstatfs(directory, &system) == 0 &&
+           (system.f_type == CGROUP2_SUPER_MAGIC || system.f_type == CGROUP_SUPER_MAGIC);
+}
+
 /* By its path, or its name below where cgroups are mounted. */
 bool recording_open_group(struct recording *r, struct error *error) {
     static const char *const roots[] = {"", "/sys/fs/cgroup/", "/sys/fs/cgroup/unified/",
                                         "/sys/fs/cgroup/perf_event/"};
+    bool ordinary = false;
     for (size_t i = 0; i < COUNT_OF(roots) && r->group < 0; i++) {
         char path[500];
         snprintf(path, sizeof path, "%s%s", roots[i], r->options->cgroup);
         r->group = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (r->group >= 0 && !is_cgroup(r->group)) {
+            ordinary = true;
+            close(r->group);
+            r->group = -1;
+        }
     }
+    if (r->group < 0 && ordinary)
+        return error_set(error, ERROR_INPUT,
+                         "cgroup %s: is a directory but no cgroup; those are below /sys/fs/cgroup",
+                         r->options->cgroup);
     return r->group >= 0 ||
            error_set(error, ERROR_INPUT, "cgroup %s: %s", r->options->cgroup, strerror(errno));
 }

@@ -4,6 +4,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 
 from common import PERF_ENV, WICK, WORK, folded, lost_of, samples_of, say, skip, unfinished, wick
 
@@ -50,6 +51,7 @@ def command_lines():
     one_line("a thread that is not there", 1, "thread 4194305: there is none", "-t", "4194305")
     one_line("process 0", 1, "process 0: there is none", "-p", "0")
     one_line("no number", 2, "-p: 'abc'", "-p", "abc")
+    one_line("a folder that is no cgroup", 1, "cgroup /tmp: is a directory but no cgroup", "-a", "--cgroup", "/tmp", *true)
     one_line("no CPU", 2, "-C: '3-1' is not a list of CPUs", "-C", "3-1", *true)
     one_line("an empty event", 2, "an event without a name", "-e", "cpu-clock,", *true)
     one_line("no such modifier", 2, "cpu-clock:z: no such modifier", "-e", "cpu-clock:z", *true)
@@ -80,6 +82,23 @@ def nothing_is_replaced():
         with open(os.path.join(WORK, "kept.data"), encoding="ascii") as file:
             say(done.returncode == 2 and wanted in done.stderr and file.read() == "kept" and not unfinished("kept.data"),
                 f"a target that {name} replaces nothing", f"{done.returncode}: {done.stderr} {unfinished('kept.data')}")
+
+
+def levels_agree():
+    """What `wick doctor` says of the whole system and what recording it says."""
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as file:
+        level = int(file.read())
+    if os.geteuid() != 0 or not shutil.which("setpriv") or level <= 0:
+        return skip("levels agree", "takes root, setpriv and a kernel that refuses")
+    other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    advice = re.compile(r"kernel\.perf_event_paranoid=(-?\d)")
+    with tempfile.TemporaryDirectory(prefix="wick-levels.") as folder:
+        os.chmod(folder, 0o777)
+        doctor = subprocess.run([*other, WICK, "doctor"], cwd=folder, capture_output=True, text=True).stdout
+        done = subprocess.run([*other, WICK, "record", "-e", "cpu-clock", "-a", "--duration", "0.1"], cwd=folder, capture_output=True, text=True)
+    say(done.returncode == 3 and advice.findall(done.stderr) == ["0"], "levels agree, recording", f"{done.returncode}: {done.stderr}")
+    system = re.search(r"system-wide \(-a\).*\n(.*)", doctor)
+    say(system is not None and advice.findall(system[1]) == ["0"], "levels agree, doctor", doctor)
 
 
 # ---- losses ----
@@ -135,5 +154,5 @@ def full_disk():
 
 
 def all_parts():
-    for part in (statuses, command_lines, nothing_is_replaced, losses_are_said, full_disk):
+    for part in (statuses, command_lines, nothing_is_replaced, levels_agree, losses_are_said, full_disk):
         part()
