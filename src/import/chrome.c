@@ -240,7 +240,7 @@ static void sort_spans(struct chrome *c) {
 }
 
 static void time_passes(struct chrome *c, uint64_t now) {
-    if (c->open.count && now > c->now)
+    if (c->open.count && now > c->now && !c->r.stack.skip)
         tree_count(c->r.tree, c->open.items[c->open.count - 1].node, c->r.stack.series, 0,
                    now - c->now);
     c->now = now > c->now ? now : c->now;
@@ -279,7 +279,8 @@ static void open_one(struct chrome *c, const struct span *span) {
         inner.end = outer->end;
         inner.complete = true;
     }
-    tree_count(c->r.tree, inner.node, c->r.stack.series, 1, 0);
+    if (!c->r.stack.skip)
+        tree_count(c->r.tree, inner.node, c->r.stack.series, 1, 0);
     c->begun += inner.begun;
     vector_push(&c->open, inner);
 }

@@ -7,18 +7,31 @@
 #include <unistd.h>
 
 const struct import_format *const import_formats[] = {
-    &format_perf,         &format_folded,
-    &format_dtrace,       &format_sample,
-    &format_vtune,        &format_vsprof,
-    &format_ghcprof,      &format_xctrace,
-    &format_bpftrace,     &format_go,
-    &format_gdb,          &format_eu_stack,
-    &format_stap,         &format_pmcstat,
-    &format_jstack,       &format_java_exceptions,
-    &format_faulthandler, &format_chrome,
-    &format_perf_sched,   &format_recursive,
-    &format_svg,          &format_async_profiler,
-    &format_offcputime,   &format_wick,         &format_pprof,
+    &format_perf,
+    &format_folded,
+    &format_dtrace,
+    &format_sample,
+    &format_vtune,
+    &format_vsprof,
+    &format_ghcprof,
+    &format_xctrace,
+    &format_bpftrace,
+    &format_go,
+    &format_gdb,
+    &format_eu_stack,
+    &format_stap,
+    &format_pmcstat,
+    &format_jstack,
+    &format_java_exceptions,
+    &format_faulthandler,
+    &format_chrome,
+    &format_perf_sched,
+    &format_recursive,
+    &format_svg,
+    &format_async_profiler,
+    &format_offcputime,
+    &format_wick,
+    &format_pprof,
     NULL,
 };
 
@@ -221,6 +234,51 @@ static bool has_times(const struct source *source, const struct import_options *
                      format == &format_folded ? " (--from offcputime reads what bcc's folds)" : "");
 }
 
+/* ---- filters ---- */
+
+/* Whether any stack that was read, passed or not, says whose it is. */
+static bool has_comms(const struct tree *tree) {
+    for (size_t i = 1; i < tree->series.count; i++)
+        if (tree->series.items[i].comm)
+            return true;
+    return false;
+}
+
+static bool has_ids(const struct tree *tree, bool pids) {
+    for (size_t i = 1; i < tree->threads.count; i++)
+        if ((pids ? tree->threads.items[i].pid : tree->threads.items[i].tid) >= 0)
+            return true;
+    return false;
+}
+
+/* The first option that chooses by something the source does not tell; NULL: there is none. */
+static const char *unknown_filter(const struct tree *tree, const struct filter *filter,
+                                  bool has_events) {
+    bool all_events = filter->event_count && strcmp(filter->events[0], "all") == 0;
+    return filter->event_count && !has_events && !all_events ? "event"
+           : filter->cpu_count                               ? "cpu"
+           : filter->has_time                                ? "time"
+           : filter->comm_count && !has_comms(tree)          ? "comm"
+           : filter->pid_count && !has_ids(tree, true)       ? "pid"
+           : filter->tid_count && !has_ids(tree, false)      ? "tid"
+                                                             : NULL;
+}
+
+/* A filter that can't be honoured is an error: everything would be counted, or nothing. A recording, its text and what was saved of it tell
+   all there is. */
+static bool knows_filters(const struct source *source, const struct import_options *options,
+                          struct error *error) {
+    const struct import_format *format = source->format;
+    if (!format || format == &format_perf || format == &format_perf_sched || format == &format_wick)
+        return true;
+    const char *option = unknown_filter(source->tree, &options->profile.filter,
+                                        format == &format_pmcstat || format == &format_pprof);
+    bool comm = option && strcmp(option, "comm") == 0 && format == &format_folded;
+    return !option || error_set(error, ERROR_INPUT, "%s: the format %s has no %s to filter by%s",
+                                source->files[0].path, format->name, option,
+                                comm ? "; --comm-first says that its first frame is the comm" : "");
+}
+
 /* ---- all files ---------------------------------------------------------------------------- */
 
 /* Directories that are profiles: `perf record --threads` makes one whose file `data` is where the recording begins, and a run of `wick profile`
@@ -250,7 +308,7 @@ bool source_open(struct source *source, const char *const *paths, size_t path_co
     bool fine = source->file_count == path_count;
     for (size_t i = 0; fine && i < path_count; i++)
         fine = read_file(source, &source->files[i], options, error);
-    if (!fine || !has_times(source, options, error)) {
+    if (!fine || !has_times(source, options, error) || !knows_filters(source, options, error)) {
         source_close(source);
         return false;
     }
