@@ -142,7 +142,7 @@ static void want_faults(struct recording_request *r) {
     r->recording.period = r->recording.period ? r->recording.period : 1;
 }
 
-enum { SYSCALLS_STACK = 4096, SYSCALLS_BUFFER = 64 << 20 };
+enum { SYSCALLS_STACK = 8192, SYSCALLS_BUFFER = 64 << 20 };
 
 /* Stacks where a call begins; how long it took, and what came of it, where it ends. Programs make a hundred thousand calls a second: less
    of the stack than usual, and larger buffers, lose fewer of them. */
