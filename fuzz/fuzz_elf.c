@@ -11,7 +11,7 @@ static void ask_all(const struct symbols *symbols) {
         symbols_find(symbols, entry->end);
         if (found != SYMBOLS_NONE) {
             name.count = 0;
-            symbols_print_name(symbols, &symbols->entries.items[found], &name);
+            symbols_print_name(symbols, &symbols->entries.items[found], &name, NULL);
         }
     }
     buffer_release(&name);

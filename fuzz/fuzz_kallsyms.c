@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             uint32_t found = symbols_find(&symbols, entry->start);
             if (!compat && found != i && entry->end > entry->start)
                 abort();
-            symbols_print_name(&symbols, entry, &name);
+            symbols_print_name(&symbols, entry, &name, NULL);
             kallsyms_module(&symbols, entry);
         }
         buffer_release(&name);

@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         perfmap_load(&symbols, (struct text){(const char *)data, size});
         for (size_t i = 0; i < symbols.entries.count && i < 64; i++) {
             const struct entry *entry = &symbols.entries.items[i];
-            symbols_print_name(&symbols, entry, &name);
+            symbols_print_name(&symbols, entry, &name, NULL);
             if (compat) {
                 symbols_find(&symbols, entry->start);
                 continue;

@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (saved_read((struct text){bytes, size}, "input", &options, tree, &error)) {
         struct spool spool = {0};
         struct out out;
-        if (spool_open(&spool, "input", &error)) {
+        if (spool_open(&spool, "input", NULL, &error)) {
             out_open_spool(&out, &spool);
             if (saved_write(&out, tree, &error))
                 out_commit(&out, &error);
