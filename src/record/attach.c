@@ -25,6 +25,7 @@ typedef bool thread_visitor(struct recording *, pid_t pid, pid_t tid, struct err
 static bool visit_process(struct recording *r, pid_t pid, bool *found, thread_visitor *visit,
                           struct error *error) {
     DIR *directory = tasks_open(pid, error);
+    r->no_files |= !directory && errno == EMFILE;
     if (!directory)
         return false;
     bool fine = true;
@@ -51,7 +52,7 @@ static bool visit_all(struct recording *r, bool *found, thread_visitor *visit,
     *found = false;
     for (size_t i = 0; i < options->pid_count; i++)
         if (!visit_process(r, options->pids[i], found, visit, error) &&
-            (errno == EMFILE || !may_end(r, i)))
+            (r->no_files || !may_end(r, i)))
             return false;
     return true;
 }

@@ -35,7 +35,6 @@ struct freezer {
     struct error *error;
     VECTOR(struct held) threads;
     bool refused, fine;
-    int why; /* errno of `then` */
 };
 
 static struct held *find(struct freezer *f, pid_t tid) {
@@ -58,10 +57,11 @@ static bool seize_one(struct freezer *f, pid_t tid) {
     long options = PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
     if (find(f, tid))
         return false;
-    if (ptrace(PTRACE_SEIZE, tid, 0, options) == 0) {
+    int why = ptrace(PTRACE_SEIZE, tid, 0, options) == 0 ? 0 : errno;
+    if (!why) {
         ptrace(PTRACE_INTERRUPT, tid, 0, 0);
     } else if (!traced_by_us(tid)) {
-        f->refused |= errno != ESRCH;
+        f->refused |= why != ESRCH;
         return false;
     }
     hold(f, tid)->stopped = !thread_lives(tid); /* a zombie never will, and need not */
@@ -151,11 +151,8 @@ static void *freezer_thread(void *argument) {
         found = seize_all(f);
         wait_for_stops(f);
     }
-    if (!f->refused) {
-        errno = 0;
+    if (!f->refused)
         f->fine = f->then(f->r, f->error);
-        f->why = errno;
-    }
     let_go(f);
     return NULL;
 }
@@ -182,6 +179,5 @@ bool with_target_held(struct recording *r, bool (*then)(struct recording *, stru
         pthread_join(thread, NULL);
     vector_release(&f.threads);
     *refused = f.refused;
-    errno = f.why;
     return f.fine;
 }

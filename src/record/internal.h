@@ -99,6 +99,7 @@ struct recording {
     size_t ring_size;
     enum record_method method; /* as settled: never AUTO once it runs */
     int group; /* a cgroup's directory; -1: none */
+    bool no_files; /* something could not be opened because too many files are open */
     bool few_files; /* a ring for each thread instead of each CPU */
     bool refused; /* perf events are, altogether: the ptrace sampler may do */
     bool refused_waits; /* only those for waits are */

@@ -35,45 +35,44 @@ static void child_main(const struct record_options *options, int go, int failed)
     _exit(127);
 }
 
-static bool can_execute(const char *path) {
+/* 0, or why not, as errno has it. */
+static int refuse_to_execute(const char *path) {
     struct stat status;
     if (stat(path, &status) != 0)
-        return false;
-    if (!S_ISDIR(status.st_mode))
-        return access(path, X_OK) == 0;
-    errno = EACCES;
-    return false;
+        return errno;
+    if (S_ISDIR(status.st_mode))
+        return EACCES;
+    return access(path, X_OK) == 0 ? 0 : errno;
 }
 
-/* As execvp() looks for it; errno says why not. What only exec can tell comes back later: by then what stood in the output's place is gone. */
-static bool is_found(const char *name) {
+/* As execvp() looks for it: 0, or why it is not found. What only exec can tell comes back later: by then what stood in the output's place is gone. */
+static int refuse_name(const char *name) {
     const char *list = getenv("PATH");
     if (strchr(name, '/') || !*name)
-        return can_execute(name);
+        return refuse_to_execute(name);
     struct text rest = text_of(list);
     struct buffer path = {0};
-    bool found = !list; /* exec knows where to look then */
-    int why = ENOENT;
-    for (bool more = list; more && !found;) {
+    int why = list ? ENOENT : 0; /* exec knows where to look then */
+    for (bool more = list; more && why;) {
         size_t colon = text_find(rest, ':');
         struct text folder = colon == SIZE_MAX ? rest : text_upto(rest, colon);
         path.count = 0;
         buffer_printf(&path, "%.*s/%s", TEXT_ARGS(folder.length ? folder : TEXT(".")), name);
         buffer_add_char(&path, 0);
-        found = can_execute(path.items);
-        why = !found && errno == EACCES ? EACCES : why;
+        int refused = refuse_to_execute(path.items);
+        why = !refused || refused == EACCES ? refused : why;
         more = colon != SIZE_MAX;
         rest = more ? text_from(rest, colon + 1) : rest;
     }
     buffer_release(&path);
-    errno = why;
-    return found;
+    return why;
 }
 
 bool launch(struct recording *r, struct error *error) {
     int go[2], failed[2];
-    if (!is_found(r->options->command[0]))
-        return error_set(error, ERROR_USAGE, "%s: %s", r->options->command[0], strerror(errno));
+    int why = refuse_name(r->options->command[0]);
+    if (why)
+        return error_set(error, ERROR_USAGE, "%s: %s", r->options->command[0], strerror(why));
     if (pipe2(go, O_CLOEXEC) != 0)
         return error_errno(error, r->options->command[0]);
     if (pipe2(failed, O_CLOEXEC) != 0) {

@@ -287,10 +287,9 @@ static bool user_is_allowed(void) {
     struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .size = sizeof attr};
     attr.config = PERF_COUNT_SW_CPU_CLOCK;
     attr.exclude_kernel = attr.exclude_hv = attr.disabled = 1;
-    int why = errno, descriptor = event_open(&attr, 0, -1, 0);
+    int descriptor = event_open(&attr, 0, -1, 0);
     if (descriptor >= 0)
         close(descriptor);
-    errno = why;
     return descriptor >= 0;
 }
 
@@ -307,14 +306,13 @@ static bool frequency_is_allowed(const struct wanted *wanted, struct error *erro
                                       asked, most);
 }
 
-/* Why an event can't be opened, and what to do instead. */
-static bool refuse_event(struct recording *r, const struct wanted *wanted, struct error *error) {
-    bool missing = errno == ENOENT || errno == ENODEV || errno == EOPNOTSUPP;
-    int why = errno;
+/* An event can't be opened, by errno's `why`: says what to do instead. */
+static bool refuse_event(struct recording *r, const struct wanted *wanted, int why,
+                         struct error *error) {
+    bool missing = why == ENOENT || why == ENODEV || why == EOPNOTSUPP;
     if (why == EINVAL && !frequency_is_allowed(wanted, error))
         return false;
-    errno = why;
-    r->refused = errno == EACCES || errno == EPERM || errno == ENOSYS || errno == EMFILE;
+    r->refused = why == EACCES || why == EPERM || why == ENOSYS || why == EMFILE;
     r->refused_waits = r->refused && r->off_cpu && user_is_allowed();
     if (missing && r->options->call_graph == CALL_GRAPH_LBR)
         return error_set(error, ERROR_DENIED,
@@ -324,17 +322,17 @@ static bool refuse_event(struct recording *r, const struct wanted *wanted, struc
         return error_set(error, ERROR_DENIED,
                          "event %s: this machine has no such counter (%s); `wick doctor` says what "
                          "it has",
-                         wanted->name, strerror(errno));
-    if ((errno == EACCES || errno == EPERM) && r->options->system_wide)
+                         wanted->name, strerror(why));
+    if ((why == EACCES || why == EPERM) && r->options->system_wide)
         return error_set(error, ERROR_DENIED,
                          "-a: the whole system may not be recorded: %s; root may, or all after "
                          "`sysctl kernel.perf_event_paranoid=%d`",
-                         strerror(errno),
+                         strerror(why),
                          wanted->attr.type == PERF_TYPE_TRACEPOINT ? PARANOID_TRACEPOINTS
                                                                    : PARANOID_SYSTEM_WIDE);
     return error_set(error, r->refused ? ERROR_DENIED : ERROR_INPUT,
                      "event %s can't be opened: %s; `wick doctor` says what this machine allows",
-                     wanted->name, strerror(errno));
+                     wanted->name, strerror(why));
 }
 
 /* Tried out once on ourselves before anything is opened for good, so that all events of all threads are alike. */
@@ -346,12 +344,12 @@ static bool try_events(struct recording *r, struct error *error) {
             i++;
             continue;
         }
-        int descriptor = event_open(&wanted->attr, pid, (int)r->cpus.items[0], 0);
+        int descriptor = event_open(&wanted->attr, pid, (int)r->cpus.items[0], 0), why = errno;
         if (descriptor >= 0) {
             close(descriptor);
             i++;
-        } else if (!give_up_precision(wanted, errno) && !fall_back(r, errno)) {
-            return refuse_event(r, wanted, error);
+        } else if (!give_up_precision(wanted, why) && !fall_back(r, why)) {
+            return refuse_event(r, wanted, why, error);
         }
     }
     return true;
@@ -399,6 +397,7 @@ static bool open_one(struct recording *r, struct wanted *wanted, struct ring *ri
         descriptor = event_open(&wanted->attr, target, (int)ring->cpu, flags);
     if (descriptor < 0 && errno == ESRCH)
         return true; /* it ended before we came */
+    r->no_files |= descriptor < 0 && errno == EMFILE;
     bool denied = descriptor < 0 && (errno == EACCES || errno == EPERM);
     if (denied && tid > 0)
         return error_set(error, ERROR_DENIED,
@@ -521,9 +520,9 @@ static bool open_with_few_files(struct recording *r, struct error *error) {
     r->few_files = true;
     r->ring_size = r->ring_size < RING_USER ? r->ring_size : RING_USER;
     notes_add(&r->result->notes, &note_few_files, 1, 0, NULL);
-    errno = 0;
+    r->no_files = false;
     bool fine = open_targets(r, error);
-    r->refused |= !fine && errno == EMFILE;
+    r->refused |= !fine && r->no_files;
     return fine;
 }
 
@@ -555,11 +554,11 @@ bool recording_open(struct recording *r, struct error *error) {
         return false;
     for (size_t i = 0; i < r->cpus.count; i++)
         vector_push(&r->rings, ((struct ring){.cpu = r->cpus.items[i], .descriptor = -1}));
-    errno = 0;
+    r->no_files = false;
     if (open_targets(r, error))
         return r->descriptors.count ||
                error_set(error, ERROR_INPUT, "the target has ended before it could be recorded");
-    return errno == EMFILE && !r->options->system_wide && open_with_few_files(r, error);
+    return r->no_files && !r->options->system_wide && open_with_few_files(r, error);
 }
 
 void recording_enable_events(struct recording *r, bool on) {

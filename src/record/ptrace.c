@@ -123,12 +123,12 @@ static void choose_events(struct sampler *s) {
 
 /* ---- the target ---- */
 
-static bool seize_failed(pid_t id, struct error *error) {
-    return error_set(error, errno == EPERM || errno == ENOSYS ? ERROR_DENIED : ERROR_INPUT,
-                     "process %d can't be traced: %s%s", id, strerror(errno),
-                     errno == EPERM ? "; it is another user's, already traced, or ptrace is not "
-                                      "allowed (kernel.yama.ptrace_scope)"
-                                    : "");
+static bool seize_failed(pid_t id, int why, struct error *error) {
+    return error_set(error, why == EPERM || why == ENOSYS ? ERROR_DENIED : ERROR_INPUT,
+                     "process %d can't be traced: %s%s", id, strerror(why),
+                     why == EPERM ? "; it is another user's, already traced, or ptrace is not "
+                                    "allowed (kernel.yama.ptrace_scope)"
+                                  : "");
 }
 
 static struct process *target_process(struct sampler *s, pid_t pid) {
@@ -142,11 +142,8 @@ static struct process *target_process(struct sampler *s, pid_t pid) {
 }
 
 bool traced_by_us(pid_t tid) {
-    int why = errno;
     pid_t tracer = status_id(tid, "TracerPid");
-    bool ours = tracer == gettid() || !thread_lives(tid);
-    errno = why;
-    return ours;
+    return tracer == gettid() || !thread_lives(tid);
 }
 
 /* Threads started while we look are traced by themselves if the one that starts them is; so again until none is new. */
@@ -160,10 +157,11 @@ static bool attach_threads(struct sampler *s, struct process *process, bool *fou
         pid_t tid = atoi(entry->d_name);
         if (tid <= 0 || tracee_find(&s->tracees, tid))
             continue;
-        if (seize(s, process, tid))
+        int why = seize(s, process, tid);
+        if (!why)
             *found = true;
-        else if (errno != ESRCH && !traced_by_us(tid))
-            fine = seize_failed(process->pid, s->error);
+        else if (why != ESRCH && !traced_by_us(tid))
+            fine = seize_failed(process->pid, why, s->error);
     }
     closedir(directory);
     return fine;
@@ -196,8 +194,9 @@ static bool attach_thread(struct sampler *s, pid_t tid) {
     if (!pid)
         return error_set(s->error, ERROR_INPUT, "thread %d: %s", tid, strerror(ESRCH));
     struct process *process = target_process(s, pid);
-    if (!seize(s, process, tid)) {
-        seize_failed(tid, s->error);
+    int why = seize(s, process, tid);
+    if (why) {
+        seize_failed(tid, why, s->error);
         if (!process->threads)
             process_remove(&s->tracees, process);
         return false;
@@ -236,8 +235,9 @@ static bool attach(struct sampler *s) {
         return true;
     struct process *process = target_process(s, s->r->child);
     process->begun = false;
-    if (!seize(s, process, s->r->child))
-        return seize_failed(s->r->child, s->error);
+    int why = seize(s, process, s->r->child);
+    if (why)
+        return seize_failed(s->r->child, why, s->error);
     launch_begin(s->r);
     return true;
 }

@@ -122,7 +122,7 @@ void look_last(struct sampler *s, struct tracee *tracee);    /* it ends, or we d
 /* ptrace_stop.c: whatever happened to tracees. True: there may be more. */
 bool handle_stops(struct sampler *s);
 bool restart_system_call(pid_t tid); /* one that a stop of ours made to fail */
-bool seize(struct sampler *s, struct process *process, pid_t tid);
+int seize(struct sampler *s, struct process *process, pid_t tid); /* 0, or errno */
 
 /* ptrace.c: traced since its parent made it, though that has not been told yet; or gone. Leaves errno alone. */
 bool traced_by_us(pid_t tid);

@@ -109,14 +109,14 @@ static void add_known(struct sampler *s, struct process *process, pid_t tid) {
     tracee->sampled = true;
 }
 
-bool seize(struct sampler *s, struct process *process, pid_t tid) {
+int seize(struct sampler *s, struct process *process, pid_t tid) {
     long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT;
     if (!s->r->options->no_inherit)
         options |= PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
     if (ptrace(PTRACE_SEIZE, tid, 0, options) != 0)
-        return false;
+        return errno;
     add_known(s, process, tid);
-    return true;
+    return 0;
 }
 
 /* Whichever thread calls exec goes on under the id of the first, and all others are gone. */

@@ -44,20 +44,22 @@ struct stream {
     bool ended;
     struct flow flow;
     bool rooted;
+    int why; /* errno of a read that failed, or 0 */
 };
 
-/* Makes `size` bytes ready at buffer + at; false at the end of the stream, or on an error, which errno has. */
+/* Makes `size` bytes ready at buffer + at; false at the end of the stream, or on an error, which is in s->why. */
 static bool fill(struct stream *s, size_t size) {
     if (s->have - s->at >= size)
         return true;
     memmove(s->buffer, s->buffer + s->at, s->have - s->at);
     s->have -= s->at;
     s->at = 0;
-    errno = 0;
     while (s->have < size && !context_cancelled(s->context)) {
         ssize_t n = read(s->descriptor, s->buffer + s->have, BUFFER_SIZE - s->have);
         if (n < 0 && errno == EINTR)
             continue;
+        if (n < 0)
+            s->why = errno;
         if (n <= 0)
             return false;
         s->have += (size_t)n;
@@ -74,8 +76,8 @@ static const uint8_t *take(struct stream *s, size_t size) {
 
 static bool read_header(struct stream *s, struct error *error) {
     if (!fill(s, HEADER_SIZE))
-        return errno ? error_errno(error, s->path)
-                     : error_at(error, s->path, 0, "the stream has no header");
+        return s->why ? error_set(error, ERROR_INPUT, "%s: %s", s->path, strerror(s->why))
+                      : error_at(error, s->path, 0, "the stream has no header");
     const uint8_t *header = take(s, HEADER_SIZE);
     if (memcmp(header, "WICKFLOW", 8) != 0)
         return error_at(error, s->path, 0,
