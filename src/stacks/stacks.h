@@ -177,6 +177,14 @@ struct flame *flame_chart_of_tree(const struct tree *tree, const struct naming *
    *self: what it spends itself, in all of its frames. NULL: on overflow. Costs, of callers, the depth of each outermost frame. */
 struct flame *flame_around(const struct flame *flame, struct text function, bool callers, uint64_t *self,
                            struct error *error);
+/* What is counted on the nodes of one key: total once a stack, however often the key recurs in it. */
+struct key_sum {
+    uint64_t self, total;
+    uint64_t self_before, total_before;
+};
+#define NO_KEY UINT32_MAX
+/* Add up the rows of a table: keys[node], less than KEY_COUNT or NO_KEY, says which row a node belongs to. The caller zeroes SUMS. */
+void flame_sum(const struct flame *flame, const uint32_t *keys, size_t key_count, struct key_sum *sums);
 /* The node after `at`, depth first: what it calls, else what stands beside it or beside one of its callers. 0: that was the last. */
 static inline uint32_t flame_next(const struct flame *flame, uint32_t at) {
     const struct flame_node *nodes = flame->nodes.items;

@@ -50,10 +50,9 @@ struct transform {
     const struct flame *from;
     struct flame *to;
     struct matcher *matcher;
-    uint8_t *names; /* by string */
-    uint8_t *nodes; /* by node of `from` */
-    VECTOR(uint32_t)
-    frames; /* by node of `to`: how many are on the way to it; a series' labels are none */
+    uint8_t *names;          /* by string */
+    uint8_t *nodes;          /* by node of `from` */
+    VECTOR(uint32_t) frames; /* by node of `to`: how many lead to it, root labels not counted */
 };
 
 /* ---- names ---- */

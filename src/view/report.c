@@ -1,8 +1,5 @@
 /*
  * Tables of cost: by function, object, category or any other name that frames have, and by the dimensions of series.
- *
- * Self is what ends in a frame. Total is what it occurs in, counted once a stack however often it recurs: the walk down the flame
- * keeps how many times each key is open above, and adds a node's total only when it opens the first.
  */
 #include "view/report.h"
 
@@ -21,10 +18,7 @@ struct builder {
     uint32_t *
         roots_of; /* for each flame node, its root frames as one of the report's strings; NULL: they don't matter */
     struct buffer name;
-    VECTOR(uint32_t) open; /* for each row, how often it is open on the way down */
 };
-
-static const uint32_t no_row = UINT32_MAX;
 
 /* Functions of one name may be in several objects; of their categories the row has the first by name, whichever came first. */
 static void row_categorize(struct report *report, struct report_row *row, struct text category) {
@@ -43,7 +37,6 @@ static uint32_t builder_row(struct builder *b, struct text name, struct text cat
     }
     if (!b->row_of[id]) {
         vector_push(&report->rows, ((struct report_row){.name = strings_get(report->strings, id)}));
-        vector_push(&b->open, 0);
         b->row_of[id] = (uint32_t)report->rows.count;
     }
     row_categorize(report, &report->rows.items[b->row_of[id] - 1], category);
@@ -97,7 +90,7 @@ static uint32_t builder_key(struct builder *b, uint32_t number) {
     if (is_root(b, number)) /* no function; but categories add up to all there is */
         return (node->self || node->self_before) && b->report->by == BY_CATEGORY
                    ? builder_frame_row(b, number, TEXT("unknown"), TEXT(""))
-                   : no_row;
+                   : NO_KEY;
     if (b->report->by == BY_OBJECT)
         return builder_frame_row(b, number, object.length ? object : TEXT("[unknown]"), TEXT(""));
     if (b->report->by == BY_NAME)
@@ -110,49 +103,29 @@ static uint32_t builder_key(struct builder *b, uint32_t number) {
     return builder_frame_row(b, number, name, category);
 }
 
-static void builder_enter(struct builder *b, uint32_t number) {
-    const struct flame_node *node = &b->flame->nodes.items[number];
-    uint32_t row = b->key_of[number];
-    if (row == no_row)
-        return;
-    struct report_row *to = &b->report->rows.items[row];
-    to->self += node->self;
-    to->self_before += node->self_before;
-    if (is_root(b, number)) {
-        to->total += node->self;
-        to->total_before += node->self_before;
-    } else if (b->open.items[row]++ == 0) {
-        to->total += node->total;
-        to->total_before += node->total_before;
-    }
-}
-
-static void builder_leave(struct builder *b, uint32_t number) {
-    if (b->key_of[number] != no_row && !is_root(b, number))
-        b->open.items[b->key_of[number]]--;
-}
-
-/* Depth first by the links, no stack: the depth is the input's. */
-static void builder_walk(struct builder *b) {
-    const struct flame_node *nodes = b->flame->nodes.items;
-    uint32_t at = 0;
-    builder_enter(b, at);
-    while (true) {
-        if (nodes[at].first_child) {
-            at = nodes[at].first_child;
-            builder_enter(b, at);
+/* What ends in a root frame is no function's, but adds to its row. */
+static void builder_sum(struct builder *b) {
+    size_t nodes = b->flame->nodes.count, rows = b->report->rows.count;
+    struct key_sum *sums = memory_zero(rows + 1, sizeof *sums);
+    for (uint32_t i = 0; i < nodes; i++) {
+        const struct flame_node *node = &b->flame->nodes.items[i];
+        if (b->key_of[i] == NO_KEY || !is_root(b, i))
             continue;
-        }
-        while (at && !nodes[at].next) {
-            builder_leave(b, at);
-            at = nodes[at].parent;
-        }
-        if (!at)
-            return;
-        builder_leave(b, at);
-        at = nodes[at].next;
-        builder_enter(b, at);
+        sums[b->key_of[i]].self += node->self;
+        sums[b->key_of[i]].total += node->self;
+        sums[b->key_of[i]].self_before += node->self_before;
+        sums[b->key_of[i]].total_before += node->self_before;
+        b->key_of[i] = NO_KEY;
     }
+    flame_sum(b->flame, b->key_of, rows, sums);
+    for (size_t i = 0; i < rows; i++) {
+        struct report_row *row = &b->report->rows.items[i];
+        row->self = sums[i].self;
+        row->total = sums[i].total;
+        row->self_before = sums[i].self_before;
+        row->total_before = sums[i].total_before;
+    }
+    free(sums);
 }
 
 static int row_order_total(const void *a, const void *b) {
@@ -204,7 +177,6 @@ static void builder_release(struct builder *b) {
     free(b->key_of);
     free(b->roots_of);
     buffer_release(&b->name);
-    vector_release(&b->open);
 }
 
 static struct report *report_make(const struct flame *flame, const struct categories *categories,
@@ -219,7 +191,7 @@ static struct report *report_make(const struct flame *flame, const struct catego
     b.key_of = memory_zero(flame->nodes.count, sizeof *b.key_of);
     for (size_t i = 0; i < flame->nodes.count; i++)
         b.key_of[i] = builder_key(&b, (uint32_t)i);
-    builder_walk(&b);
+    builder_sum(&b);
     builder_release(&b);
     report_sort(report);
     return report;
