@@ -32,6 +32,10 @@ const struct view_names view_wall = {
     "wall.html", "wall.csv",    "wall-summary.csv",
 };
 
+static bool is_kind(const struct run *run, const char *kind) {
+    return strcmp(run->kind, kind) == 0;
+}
+
 static bool artifact_open(struct artifact *a, const char *file, struct out *out) {
     return out_open_at(out, a->run->directory, file, a->error);
 }
@@ -124,9 +128,10 @@ static bool write_reverse(struct artifact *a, const struct view_names *names) {
 }
 
 static bool write_table(struct artifact *a, const char *file, const struct flame *flame,
-                        const struct categories *categories, enum report_by by) {
+                        const struct categories *categories, enum report_by by,
+                        const char *counted) {
     struct out out;
-    struct report_options options = {.format = REPORT_CSV};
+    struct report_options options = {.format = REPORT_CSV, .counted = counted};
     if (!artifact_open(a, file, &out))
         return false;
     struct report *report = report_of_flame(flame, categories, by);
@@ -162,12 +167,32 @@ static bool write_page(struct artifact *a, const struct view_names *names,
     return fine;
 }
 
+/* Of the CPU's time the tables count samples; of waits and system calls, of which each has a length, nanoseconds. */
+static bool write_tables(struct artifact *a, const struct flame *flame,
+                         const struct view_names *names, const struct categories *categories) {
+    bool timed = names->times != TIMES_RUNNING || is_kind(a->run, "syscalls");
+    const char *counted = timed ? "ns" : "samples";
+    struct notes unused = {0};
+    struct flame *samples = NULL;
+    if (!timed) {
+        a->request->flame.by_samples = true;
+        samples = make_flame(a->request, a->source, &unused, a->error);
+        a->request->flame.by_samples = false;
+        notes_release(&unused);
+    }
+    const struct flame *shown = timed ? flame : samples;
+    bool fine = shown &&
+                write_table(a, names->functions, shown, categories, BY_FUNCTION, counted) &&
+                write_table(a, names->categories, shown, categories, BY_CATEGORY, counted);
+    flame_free(samples);
+    return fine;
+}
+
 static bool write_tables_and_page(struct artifact *a, const struct flame *flame,
                                   const struct view_names *names) {
     struct categories *categories = categories_new(NULL, &a->request->context, a->error);
-    bool fine = categories && write_table(a, names->functions, flame, categories, BY_FUNCTION) &&
-                write_table(a, names->categories, flame, categories, BY_CATEGORY) &&
-                write_page(a, names, categories);
+    bool fine =
+        categories && write_tables(a, flame, names, categories) && write_page(a, names, categories);
     categories_free(categories);
     return fine;
 }
@@ -183,6 +208,8 @@ static void count_samples(struct run *run, const struct tree *tree) {
     for (size_t i = 1; i < tree->cells.count; i++) {
         const struct cell *cell = &tree->cells.items[i];
         run->read += cell->samples;
+        if (tree->series.items[cell->series].state != STATE_ON)
+            run->waits += cell->samples;
         run->endings[tree->series.items[cell->series].ending] += cell->samples;
     }
 }
@@ -231,7 +258,7 @@ static bool write_comparison(struct artifact *a, const struct flame *flame) {
         both ? categories_new(NULL, &a->request->context, a->error) : NULL;
     bool fine = categories && write_folded(a, "diff.folded", both) &&
                 write_svg(a, "diff.svg", both, &looks, SVG_MIN_WIDTH) &&
-                write_table(a, "diff.csv", both, categories, BY_FUNCTION);
+                write_table(a, "diff.csv", both, categories, BY_FUNCTION, NULL);
     categories_free(categories);
     flame_free(both);
     flame_free(before);
@@ -261,10 +288,6 @@ static bool write_syscalls(struct artifact *a, const struct syscalls *syscalls) 
 }
 
 /* ---- all of it ---- */
-
-static bool is_kind(const struct run *run, const char *kind) {
-    return strcmp(run->kind, kind) == 0;
-}
 
 static bool time_syscalls(struct artifact *a) {
     a->run->syscalls = profile_time_syscalls(a->source->profile, a->error);

@@ -174,6 +174,7 @@ static void json_result(struct buffer *json, const struct run *run) {
         buffer_add(json, TEXT("  \"exit_status\": null,\n"));
     add_number(json, "samples", result->samples);
     add_number(json, "samples_read", run->read);
+    add_number(json, "waits_read", run->waits);
     add_number(json, "stacks_complete", run->endings[ENDING_COMPLETE]);
     add_number(json, "stacks_truncated", run->endings[ENDING_TRUNCATED]);
     add_number(json, "stacks_broken", run->endings[ENDING_BROKEN]);

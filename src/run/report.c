@@ -102,11 +102,29 @@ static void report_measurement(struct buffer *text, const struct run *run) {
     time_line(text, "Ended:", result->ended_ns);
 }
 
+/* What stacks were counted by: samples; waits, each of which takes two samples or is summed up in the kernel; system calls, of two. */
+static void add_counted(struct buffer *text, const struct run *run) {
+    uint64_t running = run->read - run->waits;
+    if (strcmp(run->kind, "syscalls") == 0)
+        counted_print(text, "# call{|s}", run->read);
+    else if (!run->waits)
+        buffer_add_u64(text, run->read);
+    else if (!running)
+        counted_print(text, "# wait{|s}", run->waits);
+    else {
+        counted_print(text, "# sample{|s}", running);
+        counted_print(text, " and # wait{|s}", run->waits);
+    }
+}
+
 static void report_counts(struct buffer *text, const struct run *run) {
     const struct record_result *result = run->result;
     double seconds = (double)(result->ended_ns - result->started_ns) / 1e9;
-    line(text, "Samples:", "%llu taken, %llu counted", (unsigned long long)result->samples,
-         (unsigned long long)run->read);
+    struct buffer counted = {0};
+    add_counted(&counted, run);
+    line(text, "Samples:", "%llu taken, %.*s counted", (unsigned long long)result->samples,
+         TEXT_ARGS(buffer_text(&counted)));
+    buffer_release(&counted);
     if (!run->recording->period && seconds > 0)
         line(text, "Samples, estimated:", "%.0f for each CPU kept busy",
              (double)run->recording->frequency * seconds);

@@ -33,7 +33,8 @@ struct run {
     bool scaled; /* its weights, to this run's total, before they were compared */
     const char *record_target; /* "command", "process", "threads", "system" */
     uint64_t min_samples;
-    uint64_t read;     /* samples counted in the recording; `result` has those that were taken */
+    uint64_t read;     /* what was counted in the recording: samples, waits or system calls; `result` has the samples that were taken */
+    uint64_t waits;    /* of them; one that nothing ended is no sample */
     uint64_t endings[ENDING_UNKNOWN + 1]; /* of their stacks */
     uint64_t stacks;   /* distinct ones */
     const struct flame *flame; /* for the top stacks */

@@ -272,10 +272,12 @@ void report_add_category(struct buffer *line, struct text category) {
         buffer_add_csv(line, category);
 }
 
-static void write_csv(struct out *out, const struct report *report) {
+static void write_csv(struct out *out, const struct report *report, const char *counted) {
     bool categories = report->by == BY_CATEGORY, functions = report->by == BY_FUNCTION;
-    out_printf(out, "%s,self_samples,self_pct%s%s\n", report->title.data,
-               categories ? "" : ",inclusive_samples,inclusive_pct", functions ? ",category" : "");
+    out_printf(out, "%s,self_%s,self_pct", report->title.data, counted);
+    if (!categories)
+        out_printf(out, ",inclusive_%s,inclusive_pct", counted);
+    out_text(out, functions ? TEXT(",category\n") : TEXT("\n"));
     struct buffer line = {0};
     for (size_t i = 0; i < report->rows.count; i++) {
         const struct report_row *row = &report->rows.items[i];
@@ -455,7 +457,10 @@ void report_write(struct out *out, const struct report *report,
                   const struct report_options *options) {
     switch (options->format) {
     case REPORT_CSV:
-        (report->is_diff ? report_diff_csv : write_csv)(out, report);
+        if (report->is_diff)
+            report_diff_csv(out, report);
+        else
+            write_csv(out, report, options->counted ? options->counted : "samples");
         break;
     case REPORT_JSON:
         write_json(out, report);

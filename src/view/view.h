@@ -204,6 +204,7 @@ void report_sort_by(struct report *report, bool self);
 void report_free(struct report *report);
 
 struct report_options {
+    const char *counted; /* what the weights are, for the header of CSV: "ns"; NULL: samples */
     enum report_format format;
     size_t limit;    /* rows of text; 0: all */
     unsigned width;  /* columns of the terminal; 0: no limit */
