@@ -55,6 +55,7 @@ struct spaces {
     uint32_t kernel_epochs;
 };
 
+uint64_t spaces_hash_tid(int32_t tid);
 uint32_t spaces_slot(const struct spaces *spaces, int32_t tid); /* 0 when no record named it */
 
 #endif

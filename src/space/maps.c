@@ -273,3 +273,16 @@ void maps_each(const struct maps *maps, uint32_t root, void (*each)(void *, cons
         tree = node_of(maps, tree).right;
     }
 }
+
+/* As deep as the tree is high, which is balanced. */
+uint32_t maps_copy(struct maps *to, const struct maps *from, uint32_t root,
+                   uint32_t (*object)(void *context, uint32_t object), void *context) {
+    if (!root)
+        return 0;
+    struct maps_node node = node_of(from, root);
+    uint32_t left = maps_copy(to, from, node.left, object, context);
+    uint32_t right = maps_copy(to, from, node.right, object, context);
+    struct mapping mapping = from->mappings.items[node.mapping];
+    mapping.object = object(context, mapping.object);
+    return node_new(to, left, mapping_new(to, mapping), right);
+}

@@ -25,6 +25,11 @@ uint32_t maps_put(struct maps *maps, uint32_t root, const struct mapping *mappin
                   bool *executable);
 uint32_t maps_cut(struct maps *maps, uint32_t root, uint64_t start, uint64_t end, bool *executable);
 
+/* A copy of a tree of `from`, of the same shape, in `to`; objects get the numbers that `object` gives for theirs. Costs no more than a visit of each
+   mapping. */
+uint32_t maps_copy(struct maps *to, const struct maps *from, uint32_t root,
+                   uint32_t (*object)(void *context, uint32_t object), void *context);
+
 const struct mapping *maps_find(const struct maps *maps, uint32_t root, uint64_t address);
 void maps_each(const struct maps *maps, uint32_t root, void (*each)(void *, const struct mapping *),
                void *context);

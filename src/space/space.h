@@ -68,6 +68,17 @@ void spaces_comm(struct spaces *spaces, const struct key *key, int32_t pid, int3
 /* After the last record and before the first question. */
 void spaces_seal(struct spaces *spaces);
 
+/* How the numbers that the caller gave to comms and objects are to be called from now on; 0 is never asked for. */
+struct space_translation {
+    uint32_t (*comm)(void *context, uint32_t comm);
+    uint32_t (*object)(void *context, uint32_t object);
+    void *context;
+};
+/* A new history, to be built on, that begins with what `old`, which is sealed, ends with. Threads that ended before `since` are forgotten, and
+   so is everything that no thread has mapped any more: it takes as much memory as what lives. Not for compat_perf. */
+struct spaces *spaces_continue(const struct spaces *old, uint64_t since,
+                               const struct space_translation *translation);
+
 /* ---- asking: any thread, after spaces_seal ------------------------------------------------ */
 
 /* One life of a thread. Number 0 … count-1, in no order that may reach an output. */

@@ -92,14 +92,14 @@ static uint32_t space_new(struct spaces *spaces) {
 
 /* ---- threads ---- */
 
-static uint64_t hash_tid(int32_t tid) {
+uint64_t spaces_hash_tid(int32_t tid) {
     return hash_mix((uint32_t)tid, 0x7469640a);
 }
 
 /* Slots are found by hash and told apart by the tid of their present life, which never changes. */
 uint32_t spaces_slot(const struct spaces *spaces, int32_t tid) {
     uint32_t slot;
-    for (struct probe p = index_probe(&spaces->by_tid, hash_tid(tid));
+    for (struct probe p = index_probe(&spaces->by_tid, spaces_hash_tid(tid));
          (slot = index_next(&spaces->by_tid, &p));)
         if (spaces->threads.items[spaces->slots.items[slot]].tid == tid)
             return slot;
@@ -130,7 +130,7 @@ static uint32_t life_new(struct spaces *spaces, int32_t pid, int32_t tid) {
     if (!slot) {
         slot = (uint32_t)spaces->slots.count;
         vector_push(&spaces->slots, number);
-        index_add(&spaces->by_tid, hash_tid(tid), slot);
+        index_add(&spaces->by_tid, spaces_hash_tid(tid), slot);
     }
     spaces->slots.items[slot] = number;
     vector_push(&spaces->lives, ((struct life){.leader = own ? number : leader, .slot = slot}));

@@ -57,6 +57,112 @@ static void test_model(void **state) {
     }
 }
 
+/* ---- a history that goes on ---- */
+
+static uint32_t one_more(void *context, uint32_t number) {
+    return number + *(const uint32_t *)context;
+}
+
+static const struct space_translation by_ten = {one_more, one_more, &(uint32_t){10}};
+
+static void agree(const struct spaces *whole, const struct spaces *part, const struct key *key,
+                  int32_t pid, int32_t tid, uint32_t shift) {
+    struct space_cursor cursors[2] = {0};
+    struct space_at a, b;
+    spaces_at(whole, &cursors[0], pid, tid, key, &a);
+    spaces_at(part, &cursors[1], pid, tid, key, &b);
+    assert_int_equal(a.comm ? a.comm + shift : 0, b.comm);
+    assert_int_equal(a.thread == UINT32_MAX, b.thread == UINT32_MAX);
+    const uint32_t roots[2][2] = {{a.user, b.user}, {a.kernel, b.kernel}};
+    for (unsigned kind = 0; kind < 2; kind++)
+        for (unsigned i = 0; i < CELLS; i++) {
+            const struct mapping *x = space_find(whole, roots[kind][0], model_boundary(i)),
+                                 *y = space_find(part, roots[kind][1], model_boundary(i));
+            assert_int_equal(!x, !y);
+            if (!x)
+                continue;
+            assert_int_equal(x->object + shift, y->object);
+            assert_true(x->start == y->start && x->end == y->end && x->offset == y->offset);
+        }
+}
+
+/* What the numbers of comms and objects became, in what is applied later, too. */
+static void apply_shifted(struct spaces *spaces, struct model_operation op, uint32_t shift) {
+    op.mapping.object += shift;
+    op.comm += shift;
+    model_apply_real(spaces, &op);
+}
+
+/* Operations in two or three histories, one behind the other, are the same as in one. */
+static void test_continue(void **state) {
+    enum { COUNT = 60 };
+    uint64_t seed = 7;
+    for (unsigned round = 0; round < 800; round++) {
+        uint8_t bytes[4 * COUNT];
+        struct model_operation ops[COUNT];
+        struct model_bytes left = {bytes, sizeof bytes};
+        uint64_t time = 1;
+        for (size_t i = 0; i < sizeof bytes; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            bytes[i] = (uint8_t)(seed >> 56);
+        }
+        struct spaces *whole = spaces_new(false), *part = spaces_new(false);
+        uint32_t shift = 0;
+        size_t first = 0;
+        for (size_t i = 0; i < COUNT; i++) {
+            ops[i] = model_decode(&left, &time, i + 1);
+            bool nobody = ops[i].pid == -1 || ops[i].tid == -1 || ops[i].parent_pid == -1 ||
+                          ops[i].parent_tid == -1;
+            if (ops[i].kind > 8 && nobody)
+                ops[i].kind = 0; /* who nobody is, is not known across histories */
+            if (i == COUNT / 3 || i == COUNT / 2) {
+                spaces_seal(part);
+                struct spaces *next = spaces_continue(part, 0, &by_ten);
+                spaces_free(part);
+                part = next;
+                shift += 10;
+                first = i;
+            }
+            model_apply_real(whole, &ops[i]);
+            apply_shifted(part, ops[i], shift);
+        }
+        spaces_seal(whole);
+        spaces_seal(part);
+        for (size_t i = first; i < COUNT; i++)
+            for (int32_t pid = 0; pid < IDS - 1; pid++)
+                for (int32_t tid = 0; tid < IDS - 1; tid++)
+                    agree(whole, part, &ops[i].key, pid, tid, shift);
+        spaces_free(whole);
+        spaces_free(part);
+    }
+}
+
+/* However long it goes on, it takes what lives. */
+static void test_continue_is_bounded(void **state) {
+    struct spaces *spaces = spaces_new(false);
+    uint64_t time = 1;
+    map(spaces, time, 1, 0x1000, 0x2000, 1);
+    for (unsigned window = 0; window < 50; window++) {
+        uint64_t began = time;
+        for (int32_t pid = 2; pid < 200; pid++) {
+            fork_process(spaces, ++time, pid, 1);
+            map(spaces, ++time, pid, 0x10000u * (unsigned)pid, 0x10000u * (unsigned)pid + 4096, 2);
+            struct key key = at(++time);
+            spaces_exit(spaces, &key, pid, pid);
+        }
+        spaces_seal(spaces);
+        assert_true(spaces_thread_count(spaces) < 3 * 200);
+        assert_true(spaces_statistics(spaces).nodes < 3000);
+        assert_int_equal(object_at(spaces, time, 199, 0x1000), 1);
+        struct spaces *next = spaces_continue(
+            spaces, began, &(struct space_translation){one_more, one_more, &(uint32_t){0}});
+        spaces_free(spaces);
+        spaces = next;
+    }
+    spaces_seal(spaces);
+    spaces_free(spaces);
+}
+
 static void test_key_order(void **state) {
     const struct key keys[] = {
         {1, 9, 9, 0}, {2, 0, 0, 0}, {2, 1, 0, 0}, {2, 0, 1, 0}, {0, 0, 0, 1}};
@@ -340,6 +446,8 @@ int main(void) {
         cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_late_record),
         cmocka_unit_test(test_model),
+        cmocka_unit_test(test_continue),
+        cmocka_unit_test(test_continue_is_bounded),
         cmocka_unit_test(test_million),
         cmocka_unit_test(test_balance),
         cmocka_unit_test(test_balance_after_cuts),
