@@ -163,18 +163,19 @@ def killed():
     target = subprocess.Popen(["./jit", "20"], cwd=WORK, stdout=subprocess.PIPE, text=True)
     pid = int(target.stdout.readline())
     short = subprocess.Popen(["sh", "-c", "while :; do ./jit 0.05 remove; done"], cwd=WORK, stdout=subprocess.PIPE, text=True)
-    recorder = subprocess.Popen([WICK, "record", "-q", "-g", "fp", "-o", "killed.data", "-p", str(short.pid)], cwd=WORK, stderr=subprocess.PIPE)
-    wait_for_bytes("killed.data", 300000, recorder)
+    recorder = subprocess.Popen([WICK, "record", "-q", "-g", "fp", "-o", "kept-killed.data", "-p", str(short.pid)], cwd=WORK, stderr=subprocess.PIPE)
+    wait_for_bytes("kept-killed.data", 300000, recorder)
     recorder.send_signal(signal.SIGKILL)
     recorder.wait()
     for process in (target, short):
         process.kill()
         process.wait()
     os.unlink(f"/tmp/perf-{pid}.map")
-    say(len(maps_in("killed.data")) > 1 and share("killed.data", "jitted_loop", "--comm", "jit") > 0.5, "a killed recorder leaves its carrier",
-        f"{maps_in('killed.data')} {folded('killed.data')[:200]}")
+    os.rename(unfinished("kept-killed.data")[0], os.path.join(WORK, "kept-killed.data"))
+    say(len(maps_in("kept-killed.data")) > 1 and share("kept-killed.data", "jitted_loop", "--comm", "jit") > 0.5, "a killed recorder leaves its carrier",
+        f"{maps_in('kept-killed.data')} {folded('kept-killed.data')[:200]}")
     if shutil.which("perf"):
-        done = subprocess.run(["perf", "script", "-i", "killed.data"], cwd=WORK, capture_output=True, text=True, errors="replace", env=PERF_ENV)
+        done = subprocess.run(["perf", "script", "-i", "kept-killed.data"], cwd=WORK, capture_output=True, text=True, errors="replace", env=PERF_ENV)
         say(len(done.stdout) > 1000, "perf reads what a killed recorder left", done.stderr)
 
 
