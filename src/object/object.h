@@ -82,6 +82,11 @@ typedef bool object_bytes(void *context, uint32_t item, struct buffer *bytes);
    instead of copied; without a build id, what was kept goes first, and of perf maps always. `context` outlives the objects. */
 void objects_set_kept(struct objects *objects, uint32_t id, object_bytes *read, void *context, uint32_t item);
 
+/* Adds an object as another table has it, with what was set of it; nothing that was opened. */
+uint32_t objects_copy(struct objects *to, const struct objects *from, uint32_t id);
+/* Before what was set with objects_set_kept() goes away: reads it where nothing else has it. One thread. */
+void objects_detach(struct objects *objects);
+
 /* ---- names: thread-safe ------------------------------------------------------------------- */
 
 struct symbol {

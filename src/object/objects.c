@@ -78,8 +78,8 @@ static uint64_t identity_hash(const struct object_identity *identity) {
 
 static bool identity_equal(const struct object_identity *a, const struct object_identity *b) {
     return a->kind == b->kind && a->pid == b->pid && a->start == b->start && a->size == b->size &&
-           a->mount == b->mount &&
-           text_equal(a->path, b->path) && build_id_equal(&a->build_id, &b->build_id);
+           a->mount == b->mount && text_equal(a->path, b->path) &&
+           build_id_equal(&a->build_id, &b->build_id);
 }
 
 /* ---- what is shown ---- */
@@ -202,9 +202,42 @@ void objects_set_kernel_reference(struct objects *objects, uint32_t id, struct t
     kernel->reference_address = address;
 }
 
+uint32_t objects_copy(struct objects *to, const struct objects *from, uint32_t id) {
+    const struct object *object = objects_object(from, id);
+    uint32_t copy = objects_add(to, &object->identity);
+    if (object->reference_address)
+        objects_set_kernel_reference(to, copy, object->reference, object->reference_address);
+    if (object->name.length)
+        objects_set_name(to, copy, object->name);
+    return copy;
+}
+
+void objects_detach(struct objects *objects) {
+    for (size_t i = 1; i < objects->items.count; i++) {
+        struct object *object = objects->items.items[i];
+        if (object->kept)
+            object_symbols(objects, object); /* opens the file, too, or reads the map */
+        object->kept = NULL;
+    }
+}
+
+/* Of a perf map, what was kept later has more in it. */
+static void forget_map(struct object *object) {
+    struct symbols *symbols = atomic_exchange(&object->symbols, NULL);
+    if (symbols)
+        symbols_release(symbols);
+    free(symbols);
+    file_close(&object->symbol_file);
+    buffer_release(&object->symbol_text);
+    object->trouble = FILE_FINE;
+}
+
 void objects_set_kept(struct objects *objects, uint32_t id, object_bytes *read, void *context,
                       uint32_t item) {
     struct object *object = objects_object(objects, id);
+    bool again = object->kept == read && object->kept_item == item;
+    if (object->identity.kind == OBJECT_PERFMAP && !again)
+        forget_map(object);
     object->kept = read;
     object->kept_context = context;
     object->kept_item = item;

@@ -155,6 +155,11 @@ void carried_offer(struct carried *carried, struct objects *objects, uint32_t ob
         objects_set_kept(objects, object, read_bytes, carried, number);
 }
 
+void carried_offer_all(struct carried *carried, struct objects *objects) {
+    for (uint32_t i = 1; i <= objects_count(objects); i++)
+        carried_offer(carried, objects, i);
+}
+
 struct build_id carried_vdso(const struct carried *carried) {
     struct file_key file = {0};
     if (carried && carried->vdso)

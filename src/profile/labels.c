@@ -13,7 +13,7 @@ static uint64_t hash_pid(int32_t pid) {
 }
 
 /* The number of the latest, 0: nothing was told. */
-static uint32_t *latest(struct labels *labels, int32_t pid) {
+static uint32_t *latest(const struct labels *labels, int32_t pid) {
     uint32_t number;
     for (struct probe p = index_probe(&labels->index, hash_pid(pid));
          (number = index_next(&labels->index, &p));)
@@ -87,8 +87,7 @@ void labels_apply(struct labels *labels, uint64_t until) {
 }
 
 void labels_fork(struct labels *labels, int32_t pid, int32_t parent, uint64_t time) {
-    const uint32_t *from = latest(labels, parent);
-    uint32_t set = from && *from ? labels->told.items[*from - 1].set : 0;
+    uint32_t set = labels_latest(labels, parent);
     if (set || latest(labels, pid)) /* else nothing was ever told of either */
         tell(labels, pid, time, set);
 }
@@ -99,7 +98,7 @@ uint32_t labels_at(const struct labels *labels, struct labels_cursor *cursor, in
         return 0;
     if (cursor->is_set && cursor->pid == pid && time >= cursor->from && time < cursor->until)
         return cursor->set;
-    const uint32_t *last = latest((struct labels *)labels, pid);
+    const uint32_t *last = latest(labels, pid);
     *cursor = (struct labels_cursor){.pid = pid, .until = UINT64_MAX, .is_set = true};
     for (uint32_t number = last ? *last : 0; number;) {
         const struct label_told *told = &labels->told.items[number - 1];
@@ -112,6 +111,23 @@ uint32_t labels_at(const struct labels *labels, struct labels_cursor *cursor, in
         number = told->before;
     }
     return cursor->set;
+}
+
+uint32_t labels_latest(const struct labels *labels, int32_t pid) {
+    const uint32_t *last = latest(labels, pid);
+    return last && *last ? labels->told.items[*last - 1].set : 0;
+}
+
+void labels_print(const struct tree *tree, uint32_t set, struct buffer *text) {
+    size_t count;
+    const struct label_pair *pairs = tree_labels(tree, set, &count);
+    text->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        buffer_add(text, strings_get(tree->strings, pairs[i].key));
+        buffer_add_char(text, 0);
+        buffer_add(text, strings_get(tree->strings, pairs[i].value));
+        buffer_add_char(text, 0);
+    }
 }
 
 void labels_release(struct labels *labels) {

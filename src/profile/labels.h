@@ -43,6 +43,10 @@ void labels_sort(struct labels *labels);
 void labels_apply(struct labels *labels, uint64_t until);
 void labels_fork(struct labels *labels, int32_t pid, int32_t parent, uint64_t time);
 
+/* The set that was told last of a process, 0: none; and a set in the carrier's words, instead of what `text` held. */
+uint32_t labels_latest(const struct labels *labels, int32_t pid);
+void labels_print(const struct tree *tree, uint32_t set, struct buffer *text);
+
 /* The last answer, and the range of time in which it holds. Zero-initialised; one for each thread. */
 struct labels_cursor {
     uint64_t from, until;

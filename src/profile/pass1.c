@@ -241,6 +241,8 @@ static bool walk_apply(struct walk *walk, struct error *error) {
     reading_index_build_ids(reading);
     if (!reading->options->compat_perf)
         reading->profile->carried = carried_new(reading->profile->data);
+    if (reading->is_ongoing)
+        carried_offer_all(reading->profile->carried, reading->profile->objects);
     carried_labels(reading->profile->carried, reading->profile->tree, &reading->labels);
     for (size_t i = 0; i < walk->sides.count; i++) {
         struct key *key = &walk->sides.items[i];
@@ -281,6 +283,7 @@ bool reading_pass1(struct reading *reading, struct error *error) {
         if (reading->deferred.count)
             qsort(reading->deferred.items, reading->deferred.count, sizeof *reading->deferred.items,
                   deferred_order);
+        reading->newest = walk.newest;
         fine = walk_apply(&walk, error);
     }
     vector_release(&walk.sides);

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "profile/stream.h"
 #include "profile/waits.h"
 
 static const struct note_kind note_cut = {
@@ -17,9 +18,9 @@ void profile_free(struct profile *profile) {
         return;
     paging_end(profile->paging); /* before its file may be gone */
     tree_free(profile->tree);
-    if (profile->objects)
+    if (profile->objects && !profile->is_window)
         objects_free(profile->objects);
-    if (profile->spaces)
+    if (profile->spaces && !profile->is_window)
         spaces_free(profile->spaces);
     if (profile->data)
         perfdata_free(profile->data);
@@ -90,45 +91,68 @@ static bool names_follow_samples(const struct perfdata *data) {
     return false;
 }
 
-struct profile *profile_read(const struct file *file, const struct profile_options *options,
-                             struct error *error) {
+struct objects_options profile_object_options(const struct profile_options *options) {
+    struct objects_options objects = options->objects;
+    objects.lines = options->source_lines;
+    objects.context = options->context;
+    return objects;
+}
+
+static void reading_release(struct reading *reading) {
+    vector_release(&reading->pieces);
+    vector_release(&reading->deferred);
+    vector_release(&reading->events);
+    vector_release(&reading->costs);
+    vector_release(&reading->counted);
+    free(reading->counter_values);
+    waits_free(reading->waits);
+    vector_release(&reading->round_offsets);
+    vector_release(&reading->round_limits);
+    index_release(&reading->build_ids);
+    labels_release(&reading->labels);
+    mounts_release(&reading->mounts);
+}
+
+static bool read_data(struct profile *profile, const struct profile_options *options,
+                      struct ongoing *state, struct error *error) {
+    struct objects_options object_options = profile_object_options(options);
+    struct reading reading = {.profile = profile, .options = options, .is_ongoing = state != NULL};
+    profile->tree->keep_samples |= options->compat_inferno && names_follow_samples(profile->data);
+    profile->is_window = state != NULL;
+    profile->objects = state ? state->objects : objects_new(&object_options);
+    profile->tree->objects = profile->objects;
+    profile->spaces = state ? state->spaces : spaces_new(options->compat_perf);
+    reading.swapper = strings_add(profile->tree->strings, TEXT("swapper"));
+    if (state)
+        ongoing_begin(state, &reading);
+    bool fine = profile_passes(&reading, error);
+    if (state && fine)
+        ongoing_end(state, &reading);
+    else if (state)
+        state->mounts = (struct mounts){0}; /* they are the reading's */
+    reading_release(&reading);
+    return fine;
+}
+
+struct profile *profile_read_ongoing(const struct file *file, const struct profile_options *options,
+                                     struct ongoing *state, struct tree *tree,
+                                     struct error *error) {
     struct error unseen;
     error = error ? error : &unseen;
     struct perfdata_options data_options = {.strict = options->strict, .context = options->context};
-    struct objects_options object_options = options->objects;
-    object_options.lines = options->source_lines;
-    object_options.context = options->context;
     struct profile *profile = memory_zero(1, sizeof *profile);
-    profile->tree = tree_new();
+    profile->tree = tree;
     profile->tree->keep_samples = options->keep_samples;
     profile->tree->recorded = true;
     profile->data = perfdata_open(file, &data_options, error);
-    bool fine = profile->data != NULL;
-    if (fine) {
-        profile->tree->keep_samples |=
-            options->compat_inferno && names_follow_samples(profile->data);
-        profile->objects = profile->tree->objects = objects_new(&object_options);
-        profile->spaces = spaces_new(options->compat_perf);
-        struct reading reading = {.profile = profile, .options = options};
-        reading.swapper = strings_add(profile->tree->strings, TEXT("swapper"));
-        fine = profile_passes(&reading, error);
-        vector_release(&reading.pieces);
-        vector_release(&reading.deferred);
-        vector_release(&reading.events);
-        vector_release(&reading.costs);
-        vector_release(&reading.counted);
-        free(reading.counter_values);
-        waits_free(reading.waits);
-        vector_release(&reading.round_offsets);
-        vector_release(&reading.round_limits);
-        index_release(&reading.build_ids);
-        labels_release(&reading.labels);
-        vector_release(&reading.mounts);
-        index_release(&reading.mount_index);
-    }
-    if (fine)
+    if (profile->data && read_data(profile, options, state, error))
         return profile;
     file_changed(file, error); /* then what was wrong with its content does not matter */
     profile_free(profile);
     return NULL;
+}
+
+struct profile *profile_read(const struct file *file, const struct profile_options *options,
+                             struct error *error) {
+    return profile_read_ongoing(file, options, NULL, tree_new(), error);
 }

@@ -49,6 +49,7 @@ struct profile {
     struct objects *objects;
     struct perfdata *data; /* for views that go back to a sample's record */
     struct spaces *spaces;
+    bool is_window;          /* of a stream, which has the objects and the spaces */
     struct carried *carried; /* what the recording keeps of files; private to the room */
     struct paging *paging; /* lets go of what has been read */
     uint64_t sample_count; /* all in the file, before filters */
@@ -60,6 +61,20 @@ struct profile {
 /* `file` stays open as long as the profile. */
 struct profile *profile_read(const struct file *file, const struct profile_options *options, struct error *error);
 void profile_free(struct profile *profile);
+
+/* ---- windows ---- */
+
+/*
+ * A recording that goes on, read in windows (record.h, record_window), each a perf.data of its own: address spaces, opened objects and labels are kept from
+ * one to the next, and memory follows what lives. What is added up over all windows is what one file of the same records
+ * would give. Only time on the CPU: waits that begin in one window and end in another are not put together. No compat modes.
+ */
+struct profile_stream;
+struct profile_stream *profile_stream_new(const struct profile_options *options);
+/* The next window. The profile borrows from the stream: free it before the next call. NULL: it can't be read, and what the stream knew is
+   forgotten. `file` stays open as long as the profile. */
+struct profile *profile_stream_next(struct profile_stream *stream, const struct file *file, struct error *error);
+void profile_stream_free(struct profile_stream *stream);
 
 /* Resolves every location of `tree` that has an object to its frames. */
 void profile_resolve(struct tree *tree, struct objects *objects, const struct profile_options *options);

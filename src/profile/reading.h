@@ -36,6 +36,15 @@ struct mount {
     uint64_t inode;
 };
 
+/* Those of all processes, as far as they are told. Zero-initialised is empty. */
+struct mounts {
+    VECTOR(struct mount) list;
+    struct index index; /* by pid: numbers are places + 1 */
+};
+struct mount *mount_find(const struct mounts *mounts, int32_t pid); /* NULL: it was not told */
+void mount_set(struct mounts *mounts, int32_t pid, uint64_t inode);
+void mounts_release(struct mounts *mounts);
+
 /* What an event is for. */
 enum role {
     ROLE_RUNNING,
@@ -80,8 +89,9 @@ struct reading {
     bool kernel_seen;
     uint32_t kernel_object; /* the first kernel mapped, 0: none */
     struct index build_ids; /* by path: ids are their places + 1 */
-    VECTOR(struct mount) mounts; /* of processes, as far as they are told */
-    struct index mount_index;    /* by pid, of the same */
+    struct mounts mounts;
+    bool is_ongoing;    /* a window: objects are there that earlier ones have met */
+    uint64_t newest;    /* the latest time in the file */
     struct labels labels;   /* of processes */
     uint32_t swapper;       /* string */
     struct filter filter;   /* the options', but time where intervals are cut to it */
@@ -146,8 +156,9 @@ bool reading_apply(struct reading *reading, const struct perfdata_record *record
 struct carried *carried_new(struct perfdata *data);
 void carried_labels(const struct carried *carried, struct tree *tree, struct labels *labels);
 void carried_free(struct carried *carried);
-/* Tells an object that was added where the recording has its bytes, if it has. */
+/* Tells an object that was added where the recording has its bytes, if it has; or all there are. */
 void carried_offer(struct carried *carried, struct objects *objects, uint32_t object);
+void carried_offer_all(struct carried *carried, struct objects *objects);
 struct build_id carried_vdso(const struct carried *carried);  /* of the 64-bit one; size 0: not kept */
 uint64_t carried_mount(const struct carried *carried);        /* the recorder's mount namespace; 0: not told */
 

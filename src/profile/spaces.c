@@ -7,6 +7,7 @@
 #include "profile/reading.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static bool path_is_anonymous(struct text path) {
     return text_equal(path, TEXT("//anon")) || text_starts(path, TEXT("/dev/zero")) ||
@@ -121,13 +122,32 @@ static struct object_identity identity_of_vdso(const struct reading *reading,
 
 /* ---- mount namespaces ---- */
 
-static struct mount *mount_find(const struct reading *reading, int32_t pid) {
+static uint64_t hash_pid(int32_t pid) {
+    return hash_mix((uint32_t)pid, 1);
+}
+
+struct mount *mount_find(const struct mounts *mounts, int32_t pid) {
     uint32_t number;
-    for (struct probe p = index_probe(&reading->mount_index, hash_mix((uint32_t)pid, 1));
-         (number = index_next(&reading->mount_index, &p));)
-        if (reading->mounts.items[number - 1].pid == pid)
-            return &reading->mounts.items[number - 1];
+    for (struct probe p = index_probe(&mounts->index, hash_pid(pid));
+         (number = index_next(&mounts->index, &p));)
+        if (mounts->list.items[number - 1].pid == pid)
+            return &mounts->list.items[number - 1];
     return NULL;
+}
+
+void mount_set(struct mounts *mounts, int32_t pid, uint64_t inode) {
+    struct mount *known = mount_find(mounts, pid);
+    if (known) {
+        known->inode = inode;
+        return;
+    }
+    vector_push(&mounts->list, ((struct mount){pid, inode}));
+    index_add(&mounts->index, hash_pid(pid), (uint32_t)mounts->list.count);
+}
+
+void mounts_release(struct mounts *mounts) {
+    vector_release(&mounts->list);
+    index_release(&mounts->index);
 }
 
 static bool apply_namespaces(struct reading *reading, const struct perfdata_record *record,
@@ -135,22 +155,14 @@ static bool apply_namespaces(struct reading *reading, const struct perfdata_reco
     struct perfdata_namespaces namespaces;
     if (!perfdata_namespaces(reading->profile->data, record, &namespaces, error))
         return false;
-    struct mount *known = mount_find(reading, namespaces.pid);
-    if (known) {
-        known->inode = namespaces.mount_inode;
-        return true;
-    }
-    struct mount mount = {namespaces.pid, namespaces.mount_inode};
-    vector_push(&reading->mounts, mount);
-    index_add(&reading->mount_index, hash_mix((uint32_t)mount.pid, 1),
-              (uint32_t)reading->mounts.count);
+    mount_set(&reading->mounts, namespaces.pid, namespaces.mount_inode);
     return true;
 }
 
 /* The process's mount namespace if it is known and not the recorder's, else 0: its paths mean nothing outside it. */
 static uint64_t foreign_mount(const struct reading *reading, int32_t pid) {
     uint64_t own = carried_mount(reading->profile->carried);
-    const struct mount *mount = own ? mount_find(reading, pid) : NULL;
+    const struct mount *mount = own ? mount_find(&reading->mounts, pid) : NULL;
     return mount && mount->inode != own ? mount->inode : 0;
 }
 
