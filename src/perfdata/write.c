@@ -179,6 +179,7 @@ struct perfdata_writer *perfdata_writer_new(int descriptor, const char *path,
     writer->reserve = -1;
     writer->path = memory_copy(path, strlen(path));
     writer->options = *options;
+    writer->entries = options->entries;
     writer->trailer = trailer_size(&events[0].attr);
     struct buffer beginning = {0};
     if (options->stream)
@@ -293,6 +294,10 @@ bool perfdata_write_round(struct perfdata_writer *writer, struct error *error) {
 uint32_t writer_number_entry(struct perfdata_writer *writer, size_t *trailer) {
     *trailer = writer->trailer;
     return ++writer->entries;
+}
+
+uint32_t perfdata_writer_entries(const struct perfdata_writer *writer) {
+    return writer->entries;
 }
 
 uint64_t perfdata_writer_size(const struct perfdata_writer *writer) {

@@ -25,6 +25,7 @@ struct perfdata_writer;
 struct perfdata_writer_options {
     bool stream;        /* for a pipe */
     int compress_level; /* 0: not at all; else records go into zstd-compressed ones */
+    uint32_t entries;   /* of the carrier, in earlier windows of the same recording: numbers go on from there */
 };
 
 /* `descriptor` stays the caller's. Writes the header, the events and their ids. */
@@ -51,6 +52,7 @@ void perfdata_feature_string(struct buffer *bytes, struct text string); /* lengt
    stand in several records. False as of perfdata_write_split(). */
 bool carrier_write(struct perfdata_writer *writer, enum carrier_kind kind, struct text key, struct text bytes,
                    struct error *error);
+uint32_t perfdata_writer_entries(const struct perfdata_writer *writer); /* the last number */
 uint64_t perfdata_writer_size(const struct perfdata_writer *writer);
 bool perfdata_finish(struct perfdata_writer *writer, struct error *error);
 void perfdata_writer_free(struct perfdata_writer *writer);

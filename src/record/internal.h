@@ -57,6 +57,7 @@ struct ring {
 struct sink {
     struct perfdata_writer *writer;
     struct keeper *keeper; /* NULL: nothing is kept */
+    struct window *window; /* NULL: one file */
     struct buffer early;  /* records from before there is a writer */
     size_t kernel_size;    /* of them, the first: what is true whoever the target is */
     struct record_result *result;
@@ -215,6 +216,8 @@ void keeper_saw(struct keeper *keeper, const uint8_t *record, const struct perf_
 /* Between two rounds: opens what was mapped since, writes what is final. */
 bool keeper_turn(struct keeper *keeper, struct error *error);
 bool keeper_finish(struct keeper *keeper, struct error *error);
+/* At the end of a window: maps of processes that go on, if they have grown. The next window begins anew. */
+bool keeper_finish_window(struct keeper *keeper, struct error *error);
 /* Whether the file that was mapped from this path was kept, and its mapping told no build id: what is there now is another file. */
 bool keeper_kept_unnamed(const struct keeper *keeper, struct text path);
 /* keep_files.c: the mount namespace of a process; 0: it is gone, or not ours to see. */
@@ -226,7 +229,18 @@ bool descriptor_build_id(int descriptor, struct build_id *id); /* of an open fil
 /* container.c: the name or id of the container that has this cgroup is appended; false: it has none. */
 bool container_of_cgroup(struct text path, struct buffer *container);
 
+/* windows.c: a recording that is handed over in windows; without one, these do nothing but succeed. */
+struct window *window_new(uint64_t length);
+void window_free(struct window *window);
+bool window_open(struct window *window, struct error *error); /* a file in memory for the next */
+void window_take(struct window *window, const void *first, size_t first_size, const void *second, size_t second_size);
+void window_begin_round(struct recording *r); /* before the buffers are emptied */
+bool window_end_round(struct recording *r, struct error *error); /* after: what is old enough goes to the window */
+bool window_turn(struct recording *r, struct error *error);      /* hands it over when its time is up */
+bool window_finish(struct recording *r, struct error *error);    /* hands the last over */
+
 /* sink.c */
+bool sink_write(struct sink *sink, const uint8_t *records, size_t size, struct error *error); /* now, whatever their time */
 bool sink_records(struct sink *sink, const uint8_t *records, size_t size, struct error *error);
 bool sink_split(struct sink *sink, const uint8_t *first, size_t first_size, const uint8_t *second,
                 size_t second_size, struct error *error);

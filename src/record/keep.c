@@ -302,9 +302,6 @@ static bool write_map(struct keeper *k, struct kept_process *process, struct err
     if (has_room(k, process->map, text_of(path)) && read_all(process->map, &k->bytes))
         fine = write_entry(k, CARRIER_PERF_MAP, (struct text){(const char *)key, sizeof key},
                            buffer_text(&k->bytes), error);
-    close(process->map);
-    process->map = -1;
-    process->has_code = false;
     return fine;
 }
 
@@ -406,6 +403,24 @@ bool keeper_turn(struct keeper *k, struct error *error) {
     k->wishes.count = 0;
     fine = fine && see_to_maps(k, error) && see_to_file(k, error);
     drop_ended(k);
+    return fine;
+}
+
+bool keeper_finish_window(struct keeper *k, struct error *error) {
+    bool fine = true;
+    struct stat status;
+    for (size_t i = 0; k && fine && i < k->processes.count; i++) {
+        struct kept_process *process = &k->processes.items[i];
+        if (process->map < 0 || fstat(process->map, &status) != 0 ||
+            status.st_size == process->map_size)
+            continue;
+        process->map_size = status.st_size;
+        fine = write_map(k, process, error);
+    }
+    if (!k)
+        return true;
+    k->begun = false;
+    k->left = KEEP_MOST;
     return fine;
 }
 

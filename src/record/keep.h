@@ -21,6 +21,7 @@ struct kept_process {
     uint64_t mount; /* its mount namespace, 0: not known */
     uint32_t cgroup; /* string; 0: not known */
     int map; /* its perf map, -1: not opened */
+    off_t map_size; /* when it was last written */
     unsigned looks; /* for its map */
     bool looked;
     bool has_user;

@@ -27,7 +27,7 @@ static void child_main(const struct record_options *options, int go, int failed)
     if (options->target_output) {
         dup2(options->target_output - 1, STDOUT_FILENO);
         dup2(options->target_output - 1, STDERR_FILENO);
-    } else if (strcmp(options->output, "-") == 0)
+    } else if (!options->window && strcmp(options->output, "-") == 0)
         dup2(STDERR_FILENO, STDOUT_FILENO); /* ours carries the recording */
     execvp(options->command[0], options->command);
     int why = errno;

@@ -24,6 +24,10 @@ enum record_off_cpu { OFF_CPU_NOT, OFF_CPU_AUTO, OFF_CPU_PERF, OFF_CPU_BPF };
 /* What is kept with the recording because it may be gone when it is read (docs/carrier.md). */
 enum record_keep { KEEP_DEFAULT, KEEP_NONE };
 
+/* A window of a recording: a perf.data with its records, for as long as the call lasts. The buffers fill meanwhile. False ends the
+   recording, with that error. */
+typedef bool record_window(void *context, const struct file *window, struct error *error);
+
 struct record_options {
     const struct context *context; /* or NULL; cancelling it ends the recording */
     /* the target: one of these */
@@ -57,7 +61,11 @@ struct record_options {
     /* how long */
     uint64_t duration; /* nanoseconds from when it begins; 0: until the target ends or Ctrl-C */
     uint64_t delay;    /* nanoseconds before it begins */
-    /* the output */
+    /* the output: a file, or windows of so many nanoseconds, which are handed over while the recording goes on (time on the CPU by perf events
+       only; `output` is not looked at). profile_stream_next() reads them. */
+    uint64_t window;
+    record_window *on_window;
+    void *window_context;
     const char *output;   /* "-": a stream on standard output */
     int output_directory; /* a descriptor, + 1, that it is relative to; 0: to the working directory */
     int compress_level;   /* 0: none */

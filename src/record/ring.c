@@ -31,10 +31,13 @@ static bool drain_all(struct recording *r, struct error *error) {
 }
 
 bool recording_drain(struct recording *r, struct error *error) {
-    return drain_all(r, error) && keeper_turn(r->sink.keeper, error) && sink_round(&r->sink, error);
+    window_begin_round(r);
+    return drain_all(r, error) && window_end_round(r, error) &&
+           keeper_turn(r->sink.keeper, error) && sink_round(&r->sink, error) &&
+           window_turn(r, error);
 }
 
 void recording_drain_names(struct recording *r) {
-    if (sink_only_names(&r->sink) && drain_all(r, NULL))
+    if (r->sink.writer && sink_only_names(&r->sink) && drain_all(r, NULL))
         perfdata_write_round(r->sink.writer, NULL);
 }

@@ -3,7 +3,7 @@
  *
  * The loop sleeps in poll() until a buffer is a quarter full, the target ends, or a tenth of a second has passed.
  */
-#include "record/internal.h"
+#include "record/windows.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -113,11 +113,23 @@ void recording_shape_records(struct recording *r) {
                              PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER));
 }
 
+/* The descriptor to write to; -1: *error says why. */
+static int open_file(struct recording *r, struct error *error) {
+    const struct record_options *asked = r->options;
+    int relative_to = asked->output_directory ? asked->output_directory - 1 : AT_FDCWD;
+    if (r->sink.window)
+        return window_open(r->sink.window, error) ? r->sink.window->descriptor : -1;
+    if (strcmp(asked->output, "-") == 0)
+        return STDOUT_FILENO;
+    bool fine = publish_open(&r->file, relative_to, asked->output, PUBLISH_RECORDING, error);
+    return fine ? r->file.descriptor : -1;
+}
+
 static bool open_output(struct recording *r, struct error *error) {
     const struct record_options *asked = r->options;
-    bool stream = strcmp(asked->output, "-") == 0;
-    int relative_to = asked->output_directory ? asked->output_directory - 1 : AT_FDCWD;
-    if (!stream && !publish_open(&r->file, relative_to, asked->output, PUBLISH_RECORDING, error))
+    bool stream = !r->sink.window && strcmp(asked->output, "-") == 0;
+    int descriptor = open_file(r, error);
+    if (descriptor < 0)
         return false;
     if (stream && isatty(STDOUT_FILENO))
         return error_set(error, ERROR_USAGE,
@@ -128,12 +140,15 @@ static bool open_output(struct recording *r, struct error *error) {
         events[i] = (struct perfdata_writer_event){wanted->attr, wanted->name, wanted->ids.items,
                                                    wanted->ids.count};
     }
-    struct perfdata_writer_options options = {.stream = stream,
-                                              .compress_level = asked->compress_level};
-    r->sink.writer = perfdata_writer_new(stream ? STDOUT_FILENO : r->file.descriptor, asked->output,
+    struct perfdata_writer_options options = {
+        .stream = stream,
+        .compress_level = asked->compress_level,
+        .entries = r->sink.window ? r->sink.window->entries : 0,
+    };
+    r->sink.writer = perfdata_writer_new(descriptor, r->sink.window ? "window" : asked->output,
                                          events, r->events.count, &options, error);
     free(events);
-    if (r->sink.writer)
+    if (r->sink.writer && !r->sink.window)
         perfdata_reserve(r->sink.writer, RESERVE);
     return r->sink.writer != NULL;
 }
@@ -266,8 +281,10 @@ static bool loop_run(struct loop *loop, struct error *error) {
 /* ---- the end ---- */
 
 static bool finish(struct recording *r, struct error *error) {
-    if (!keeper_finish(r->sink.keeper, error) || !write_build_ids(r, error) || !write_sample_time(r, error) ||
-        !perfdata_finish(r->sink.writer, error))
+    if (r->sink.window)
+        return window_finish(r, error);
+    if (!keeper_finish(r->sink.keeper, error) || !write_build_ids(r, error) ||
+        !write_sample_time(r, error) || !perfdata_finish(r->sink.writer, error))
         return false;
     r->result->bytes = perfdata_writer_size(r->sink.writer);
     if (r->file.path && fsync(r->file.descriptor) != 0 && errno != EINVAL)
@@ -339,7 +356,7 @@ static bool record_with_perf(struct recording *r, struct error *error) {
 /* Opens the events, or, if all are refused, leaves it to the ptrace sampler. */
 static bool choose_method(struct recording *r, struct error *error) {
     struct error unused;
-    r->method = r->options->method;
+    r->method = r->sink.window ? METHOD_PERF : r->options->method;
     if (r->method == METHOD_PTRACE)
         return ptrace_can(r, error);
     if (recording_open(r, error)) {
@@ -373,6 +390,8 @@ static bool open_and_record(struct recording *r, struct error *error) {
 }
 
 static bool record(struct recording *r, struct error *error) {
+    if (r->sink.window && r->options->off_cpu)
+        return error_set(error, ERROR_USAGE, "waits are not recorded in windows");
     if (!choose_cpus(r, error) || !choose_events(r, error) ||
         (r->options->command && !launch(r, error)))
         return false;
@@ -381,9 +400,10 @@ static bool record(struct recording *r, struct error *error) {
     target_end(r);
     setpriority(PRIO_PROCESS, 0, priority);
     r->result->ended_ns = now_ns(CLOCK_REALTIME);
-    if (r->sink.writer)
+    bool begun = r->sink.writer;
+    if (begun)
         fine = finish(r, fine ? error : NULL) && fine;
-    return publish_recording(r, fine && r->sink.writer, error);
+    return publish_recording(r, fine && begun, error);
 }
 
 void recording_drop_events(struct recording *r) {
@@ -427,6 +447,8 @@ bool record_run(const struct record_options *options, struct record_result *resu
     r.sink.paths = strings_new();
     if (options->keep != KEEP_NONE)
         r.sink.keeper = keeper_new(&r.sink);
+    if (options->window)
+        r.sink.window = window_new(options->window);
     bool fine = record(&r, error);
     if (!fine && !result->samples)
         notes_release(&result->notes); /* how it would have been recorded is of no interest */

@@ -24,6 +24,7 @@ bool sink_introduce(struct sink *sink, pid_t pid, struct error *error) {
 
 void sink_release(struct sink *sink) {
     keeper_free(sink->keeper);
+    window_free(sink->window);
     index_release(&sink->processes);
     buffer_release(&sink->early);
     perfdata_writer_free(sink->writer);
@@ -161,10 +162,23 @@ static bool write_names(struct sink *sink, const uint8_t *first, size_t first_si
         bool split = at < first_size && header.size > first_size - at;
         size_t here = split ? first_size - at : header.size;
         if (tells_names(header.type))
-            fine = perfdata_write_split(sink->writer, record, here, second, header.size - here,
-                                        error);
+            fine =
+                perfdata_write_split(sink->writer, record, here, second, header.size - here, error);
     }
     return fine;
+}
+
+static bool write_split(struct sink *sink, const uint8_t *first, size_t first_size,
+                        const uint8_t *second, size_t second_size, struct error *error) {
+    bool fine = perfdata_write_split(sink->writer, first, first_size, second, second_size, error);
+    size_t kept = fine ? first_size + second_size : perfdata_kept(sink->writer);
+    size_t in_first = kept < first_size ? kept : first_size;
+    look_at_split(sink, first, in_first, second, kept - in_first);
+    return fine;
+}
+
+bool sink_write(struct sink *sink, const uint8_t *records, size_t size, struct error *error) {
+    return write_split(sink, records, size, NULL, 0, error);
 }
 
 bool sink_split(struct sink *sink, const uint8_t *first, size_t first_size, const uint8_t *second,
@@ -177,11 +191,9 @@ bool sink_split(struct sink *sink, const uint8_t *first, size_t first_size, cons
     }
     if (sink->only_names)
         return write_names(sink, first, first_size, second, second_size, error);
-    bool fine = perfdata_write_split(sink->writer, first, first_size, second, second_size, error);
-    size_t kept = fine ? first_size + second_size : perfdata_kept(sink->writer);
-    size_t in_first = kept < first_size ? kept : first_size;
-    look_at_split(sink, first, in_first, second, kept - in_first);
-    return fine;
+    if (sink->window)
+        window_take(sink->window, first, first_size, second, second_size);
+    return sink->window || write_split(sink, first, first_size, second, second_size, error);
 }
 
 bool sink_records(struct sink *sink, const uint8_t *records, size_t size, struct error *error) {
@@ -189,8 +201,8 @@ bool sink_records(struct sink *sink, const uint8_t *records, size_t size, struct
 }
 
 bool sink_early(struct sink *sink, struct error *error) {
-    bool fine = !sink->early.count || sink_records(sink, (const uint8_t *)sink->early.items,
-                                                   sink->early.count, error);
+    bool fine = !sink->early.count ||
+                sink_records(sink, (const uint8_t *)sink->early.items, sink->early.count, error);
     buffer_release(&sink->early);
     return fine;
 }
