@@ -320,11 +320,11 @@ const struct option options_shape[] = {
             "pmcstat, "                                                                            \
             "jstack, java-exceptions, async-profiler, faulthandler, chrome, perf-sched, "          \
             "offcputime, "                                                                         \
-            "recursive, svg",                                                                      \
+            "recursive, svg, pprof, wick (profiles saved by wick save)",                           \
             "perf folded dtrace sample vtune vsprof ghcprof xctrace bpftrace go gdb eu-stack "     \
             "stap "                                                                                \
             "pmcstat jstack java-exceptions async-profiler faulthandler chrome perf-sched "        \
-            "offcputime recursive svg guess"                                                       \
+            "offcputime recursive svg pprof wick guess"                                            \
     }
 
 const struct option options_from[] = {OPTION_FROM, {0}};

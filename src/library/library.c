@@ -61,13 +61,13 @@ static void leave_c_locale(locale_t callers) {
 
 static struct import_options import_options_of(const struct wick_options *o,
                                                const struct context *context) {
-    static const char *all[] = {"all"};
+    static const char *const all[] = {"all"};
     bool by_samples,
         any = o->value && !o->event_count && !value_is_common(text_of(o->value), &by_samples);
     return (struct import_options){
         .from = o->from,
         .timed_only = o->keep_times,
-        .profile = {.filter = {.events = any ? all : (const char **)o->events,
+        .profile = {.filter = {.events = any ? (const char **)(uintptr_t)all : (const char **)o->events,
                                .event_count = any ? 1 : o->event_count},
                     .objects = {.symfs = o->symfs, .kallsyms = o->kallsyms},
                     .context = context,
