@@ -67,16 +67,17 @@ static struct import_options import_options_of(const struct wick_options *o,
     return (struct import_options){
         .from = o->from,
         .timed_only = o->keep_times,
-        .profile = {.filter = {.events = any ? (const char **)(uintptr_t)all : (const char **)o->events,
-                               .event_count = any ? 1 : o->event_count},
-                    .objects = {.symfs = o->symfs, .kallsyms = o->kallsyms},
-                    .context = context,
-                    .keep_samples = o->keep_times,
-                    .no_inline = o->no_inline,
-                    .source_lines = o->source_lines,
-                    .times = o->wall      ? TIMES_BOTH
-                             : o->off_cpu ? TIMES_WAITING
-                                          : TIMES_RUNNING}};
+        .profile = {
+            .filter = {.events = any ? (const char **)(uintptr_t)all : (const char **)o->events,
+                       .event_count = any ? 1 : o->event_count},
+            .objects = {.symfs = o->symfs, .kallsyms = o->kallsyms},
+            .context = context,
+            .keep_samples = o->keep_times,
+            .no_inline = o->no_inline,
+            .source_lines = o->source_lines,
+            .times = o->wall      ? TIMES_BOTH
+                     : o->off_cpu ? TIMES_WAITING
+                                  : TIMES_RUNNING}};
 }
 
 static void print_notes(struct wick *wick) {
