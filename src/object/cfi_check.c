@@ -19,9 +19,12 @@ struct frames {
     bool is_64;
     bool is_endless; /* as far as anybody knows: an entry of no length ends it */
     uint8_t *begins; /* bit by byte: an entry begins here. Not all are aligned */
-    uint32_t cie;    /* the one that the last FDE named, + 1 */
-    uint8_t encoding;
-    bool is_augmented;
+    struct cie {
+        uint32_t at; /* + 1 */
+        uint8_t encoding;
+        bool is_augmented;
+    } cie, /* of the FDE at hand */
+        recent[16];
 };
 
 /* ---- numbers ---- */
@@ -33,6 +36,8 @@ struct cursor {
 
 static uint64_t read_leb(struct cursor *c) {
     uint64_t value = 0;
+    if (c->at < c->end && *c->at < 0x80)
+        return *c->at++;
     for (unsigned shift = 0; c->at < c->end; shift += 7) {
         uint8_t byte = *c->at++;
         if (shift < 64)
@@ -123,7 +128,7 @@ static bool operand_read(struct cursor *c, char kind, const struct frames *f) {
         skip(c, read_leb(c));
         break;
     case 'a':
-        skip_encoded(c, f->encoding, f->is_64);
+        skip_encoded(c, f->cie.encoding, f->is_64);
         break;
     default:
         skip(c, (uint64_t)(kind - '0'));
@@ -131,16 +136,23 @@ static bool operand_read(struct cursor *c, char kind, const struct frames *f) {
     return true;
 }
 
-/* What is cut short, or not known, libdw refuses itself, and no sooner than here. */
+static const uint8_t *behind_leb(const uint8_t *at, const uint8_t *end) {
+    while (at < end && *at & 0x80)
+        at++;
+    return at < end ? at + 1 : end;
+}
+
+/* What is cut short, or not known, libdw refuses itself, and no sooner than here. Most programs are made of what comes first. */
 static bool program_is_sane(struct cursor c, const struct frames *f) {
     unsigned states = 0;
     while (c.at < c.end && !c.failed) {
         uint8_t op = *c.at++;
-        if (op >> 6) {
-            if (op >> 6 == DW_CFA_offset >> 6)
-                read_leb(&c);
+        if (op >> 6 == DW_CFA_offset >> 6 || op == DW_CFA_def_cfa_offset) {
+            c.at = behind_leb(c.at, c.end);
             continue;
         }
+        if (op >> 6 || op == DW_CFA_nop)
+            continue;
         if (op >= COUNT_OF(operands) || !operands[op])
             return true;
         for (const char *kind = operands[op]; *kind; kind++)
@@ -163,7 +175,7 @@ static void augmentation_read(struct frames *f, const char *letters, struct curs
     for (; *letters && !data.failed; letters++) {
         if (*letters == 'R') {
             if (data.at < data.end)
-                f->encoding = *data.at++;
+                f->cie.encoding = *data.at++;
         } else if (*letters == 'P') {
             uint8_t encoding = data.at < data.end ? *data.at++ : 0;
             skip_encoded(&data, encoding, f->is_64);
@@ -178,8 +190,8 @@ static bool cie_is_sane(struct frames *f, struct cursor c) {
     uint8_t version = c.at < c.end ? *c.at++ : 0;
     const char *letters = (const char *)c.at;
     size_t length = strnlen(letters, (size_t)(c.end - c.at));
-    f->encoding = DW_EH_PE_absptr;
-    f->is_augmented = length && letters[0] == 'z';
+    f->cie.encoding = DW_EH_PE_absptr;
+    f->cie.is_augmented = length && letters[0] == 'z';
     skip(&c, length + 1);
     if (!c.failed && strcmp(letters, "eh") == 0)
         skip(&c, f->is_64 ? 8 : 4);
@@ -192,7 +204,7 @@ static bool cie_is_sane(struct frames *f, struct cursor c) {
         returns = *c.at++;
     else
         returns = read_leb(&c);
-    if (!c.failed && f->is_augmented)
+    if (!c.failed && f->cie.is_augmented)
         augmentation_read(f, letters + 1, &c);
     return c.failed || (returns < REGISTERS_MOST && program_is_sane(c, f));
 }
@@ -237,36 +249,44 @@ static bool entry_at(const struct frames *f, uint64_t at, struct entry *entry) {
     return true;
 }
 
-/* Of the CIE at `at`, unless the last FDE had the same. */
+/* Files have a few, and their FDEs take turns. */
 static bool cie_enter(struct frames *f, uint64_t at) {
     struct entry entry;
-    if (f->cie && f->cie - 1 == at)
+    struct cie *recent = &f->recent[at / 4 % COUNT_OF(f->recent)];
+    if (recent->at && recent->at - 1 == at) {
+        f->cie = *recent;
         return true;
+    }
     if (!begins_at(f, at) || !entry_at(f, at, &entry) || !entry.is_cie)
         return false;
-    f->cie = (uint32_t)at + 1;
-    return cie_is_sane(f, entry.body);
+    f->cie = (struct cie){.at = (uint32_t)at + 1};
+    if (!cie_is_sane(f, entry.body))
+        return false;
+    *recent = f->cie;
+    return true;
 }
 
 static bool fde_is_sane(struct frames *f, const struct entry *entry) {
     struct cursor c = entry->body;
     if (!cie_enter(f, entry->cie))
         return false;
-    skip_encoded(&c, f->encoding, f->is_64);
-    skip_encoded(&c, f->encoding & 0x0f, f->is_64);
-    if (f->is_augmented)
+    skip_encoded(&c, f->cie.encoding, f->is_64);
+    skip_encoded(&c, f->cie.encoding & 0x0f, f->is_64);
+    if (f->cie.is_augmented)
         skip(&c, read_leb(&c));
     return c.failed || program_is_sane(c, f);
 }
 
+/* A CIE stands before its FDEs. */
 static bool entries_are_sane(struct frames *f) {
     struct entry entry;
-    for (uint64_t at = 0; entry_at(f, at, &entry); at = entry.next)
-        if (!entry.is_empty)
-            f->begins[at / 8] |= (uint8_t)(1u << at % 8);
-    for (uint64_t at = 0; entry_at(f, at, &entry); at = entry.next)
-        if (!entry.is_empty && !entry.is_cie && !fde_is_sane(f, &entry))
+    for (uint64_t at = 0; entry_at(f, at, &entry); at = entry.next) {
+        if (entry.is_empty)
+            continue;
+        f->begins[at / 8] |= (uint8_t)(1u << at % 8);
+        if (!entry.is_cie && !fde_is_sane(f, &entry))
             return false;
+    }
     return true;
 }
 
