@@ -45,7 +45,7 @@ static int refuse_to_execute(const char *path) {
     return access(path, X_OK) == 0 ? 0 : errno;
 }
 
-/* As execvp() looks for it: 0, or why it is not found. What only exec can tell comes back later: by then what stood in the output's place is gone. */
+/* As execvp() looks for it: 0, or why it is not found. What only exec can tell comes back later. */
 static int refuse_name(const char *name) {
     const char *list = getenv("PATH");
     if (strchr(name, '/') || !*name)
