@@ -268,7 +268,8 @@ static void close_begun(struct chrome *c) {
 
 static void open_one(struct chrome *c, const struct span *span) {
     const struct open_span *outer = c->open.count ? &c->open.items[c->open.count - 1] : NULL;
-    struct location location = {.name = span->name};
+    struct location location = {
+        .function = tree_name_function(c->r.tree, strings_get(c->r.tree->strings, span->name))};
     struct open_span inner = {.end = span->end,
                               .complete = span->end != UINT64_MAX,
                               .begun = span->end == UINT64_MAX,

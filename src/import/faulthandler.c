@@ -6,7 +6,7 @@
  */
 #include "import/reader.h"
 
-static bool python_frame(struct text line, struct buffer *name) {
+static bool python_frame(struct text line, struct buffer *name, struct text_frame *frame) {
     line = text_trim(line);
     size_t close = text_search(line, TEXT("\", line "));
     if (!text_starts(line, TEXT("File \"")) || close == SIZE_MAX || close < 6)
@@ -16,10 +16,14 @@ static bool python_frame(struct text line, struct buffer *name) {
     uint64_t number;
     if (in == SIZE_MAX || !text_to_u64(text_upto(rest, in), &number))
         return false;
+    *frame = (struct text_frame){.file = {line.data + 6, close - 6},
+                                 .language = TEXT("python"),
+                                 .line = number <= UINT32_MAX ? (uint32_t)number : 0};
     name->count = 0;
-    buffer_add(name, (struct text){line.data + 6, close - 6});
+    buffer_add(name, frame->file);
     buffer_printf(name, ":%llu:", (unsigned long long)number);
     buffer_add(name, text_from(rest, in + 4));
+    frame->name = buffer_text(name);
     return true;
 }
 
@@ -29,8 +33,9 @@ static bool faulthandler_read(struct text content, const char *path,
     struct reader r;
     reader_init(&r, content, path, options, tree, TEXT("samples"), error);
     while (reader_next(&r)) {
-        if (python_frame(r.line, &r.scratch))
-            stack_push(&r.stack, buffer_text(&r.scratch));
+        struct text_frame frame;
+        if (python_frame(r.line, &r.scratch, &frame))
+            stack_push_frame(&r.stack, &frame);
         else
             stack_end(&r.stack, 1);
     }

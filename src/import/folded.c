@@ -137,7 +137,7 @@ static uint32_t folded_node(struct folded *f, struct text stack) {
         struct text rest = text_from(stack, at);
         size_t length = text_find(rest, ';');
         struct text name = text_upto(rest, length == SIZE_MAX ? rest.length : length);
-        struct location location = {.name = strings_add(f->tree->strings, name),
+        struct location location = {.function = tree_name_function(f->tree, name),
                                     .kinds = (uint8_t)kinds_of_mark(name)};
         node = tree_add_node(f->tree, node, tree_add_location(f->tree, &location));
         at += name.length;

@@ -47,19 +47,19 @@ static size_t name_end(struct text t) {
     return t.length;
 }
 
-/* What a line says of its frame; either may be empty. */
-struct backtrace_frame {
-    struct text name, object;
-};
-
-/* gdb: "in poll () from /lib/libc.so.6"; "?? ()" has no symbol. */
-static struct backtrace_frame gdb_frame(struct text rest) {
-    struct backtrace_frame frame = {.object = TEXT("")};
+/* gdb: "in poll () from /lib/libc.so.6", "main () at /x.c:12"; "?? ()" has no symbol. */
+static struct text_frame gdb_frame(struct text rest) {
+    struct text_frame frame = {0};
     if (take_address(&rest) && text_starts(rest, TEXT("in ")))
         rest = text_from(rest, 3);
     struct text left = rest;
     for (size_t at; (at = text_search(left, TEXT(") from "))) != SIZE_MAX;)
         left = frame.object = text_from(left, at + 7);
+    left = rest;
+    struct text source = TEXT("");
+    for (size_t at; (at = text_search(left, TEXT(") at "))) != SIZE_MAX;)
+        left = source = text_from(left, at + 5);
+    text_to_source(source, &frame.file, &frame.line);
     bool whole = text_starts(rest, TEXT("<")) && text_ends(rest, TEXT(">"));
     frame.name = text_trim(whole ? rest : text_upto(rest, name_end(rest)));
     if (text_equal(frame.name, TEXT("??")))
@@ -68,16 +68,16 @@ static struct backtrace_frame gdb_frame(struct text rest) {
 }
 
 /* eu-stack: "- 1" marks a return address, " - file" the module, and " file:line" may follow on a line of its own. */
-static struct backtrace_frame eu_frame(struct text rest) {
+static struct text_frame eu_frame(struct text rest) {
     take_address(&rest);
     if (text_starts(rest, TEXT("- 1")) && (rest.length == 3 || rest.data[3] == ' '))
         rest = text_trim(text_from(rest, 3));
     size_t module = text_starts(rest, TEXT("- ")) ? 0 : text_search(rest, TEXT(" - "));
     if (module == SIZE_MAX)
-        return (struct backtrace_frame){rest, TEXT("")};
+        return (struct text_frame){.name = rest};
     size_t dash = module + (module ? 3 : 2);
-    return (struct backtrace_frame){text_trim(text_upto(rest, module)),
-                                    text_trim(text_from(rest, dash))};
+    return (struct text_frame){.name = text_trim(text_upto(rest, module)),
+                               .object = text_trim(text_from(rest, dash))};
 }
 
 static int32_t number_after(struct text line, struct text word) {
@@ -107,15 +107,20 @@ static bool read_backtraces(struct text content, const char *path,
     struct reader r;
     reader_init(&r, content, path, options, tree, TEXT("samples"), error);
     int32_t pid = -1;
+    struct text frame_file;
+    uint32_t frame_line;
     while (reader_next(&r)) {
         uint64_t number;
         struct text rest;
         if (frame_number(r.line, &number, &rest)) {
             if (number == 0)
                 stack_end(&r.stack, 1);
-            struct backtrace_frame frame = eu ? eu_frame(rest) : gdb_frame(rest);
-            stack_push_in(&r.stack, frame.name, frame.object,
-                          script_object_kinds(frame.object, false));
+            struct text_frame frame = eu ? eu_frame(rest) : gdb_frame(rest);
+            frame.kinds = script_object_kinds(frame.object, false);
+            stack_push_frame(&r.stack, &frame);
+        } else if (eu && r.stack.locations.count && text_starts(r.line, TEXT("    ")) &&
+                   text_to_source(text_trim(r.line), &frame_file, &frame_line)) {
+            stack_locate(&r.stack, frame_file, frame_line);
         } else if (text_starts(r.line, TEXT("PID "))) {
             stack_end(&r.stack, 1);
             pid = number_after(r.line, TEXT("PID "));

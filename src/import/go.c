@@ -34,22 +34,31 @@ static struct text word(struct text *rest) {
 }
 
 /* "name file:line s=start": names of other languages may have spaces, so they are what is left in front. */
-static struct text function_name(struct text rest) {
+static struct text_frame function_frame(struct text rest) {
+    struct text_frame frame = {0};
+    uint64_t start;
     rest = text_trim(rest);
     size_t space = text_find_last(rest, ' ');
-    if (space != SIZE_MAX && text_starts(text_from(rest, space + 1), TEXT("s=")))
+    if (space != SIZE_MAX && text_starts(text_from(rest, space + 1), TEXT("s="))) {
+        if (text_to_u64(text_from(rest, space + 3), &start) && start <= UINT32_MAX)
+            frame.first_line = (uint32_t)start;
         rest = text_trim(text_upto(rest, space));
+    }
     space = text_find_last(rest, ' ');
-    if (space != SIZE_MAX && text_find(text_from(rest, space + 1), ':') != SIZE_MAX)
+    if (space != SIZE_MAX && text_find(text_from(rest, space + 1), ':') != SIZE_MAX) {
+        text_to_source(text_from(rest, space + 1), &frame.file, &frame.line);
         rest = text_trim(text_upto(rest, space));
-    return rest;
+    }
+    frame.name = rest;
+    return frame;
 }
 
-static void add_name(struct go *g, struct text name) {
-    if (!name.length || !g->locations.count)
+static void add_frame(struct go *g, struct text rest) {
+    struct text_frame frame = function_frame(rest);
+    if (!frame.name.length || !g->locations.count)
         return;
     g->r.stack.locations.count = 0;
-    stack_push(&g->r.stack, name);
+    stack_push_frame(&g->r.stack, &frame);
     vector_push(&g->names, g->r.stack.locations.items[0]);
     g->locations.items[g->locations.count - 1].count++;
 }
@@ -68,7 +77,7 @@ static void location_line(struct go *g, struct text line) {
     struct text rest = line, first = word(&rest);
     uint64_t id;
     if (!text_ends(first, TEXT(":")) || !text_to_u64(text_upto(first, first.length - 1), &id)) {
-        add_name(g, function_name(line));
+        add_frame(g, line);
         return;
     }
     struct go_location location = {.id = id, .first = (uint32_t)g->names.count};
@@ -82,7 +91,7 @@ static void location_line(struct go *g, struct text line) {
     struct text mapping = word(&after);
     if (text_starts(mapping, TEXT("M=")))
         rest = after;
-    add_name(g, function_name(rest));
+    add_frame(g, rest);
 }
 
 /* An id that no location has stays a number. */

@@ -9,14 +9,21 @@
 
 #include <stdlib.h>
 
-static bool java_frame(struct text line, struct text *name) {
+static bool java_frame(struct text line, struct text_frame *frame) {
     line = text_trim(line);
     if (!text_starts(line, TEXT("at ")))
         return false;
     line = text_from(line, 3);
-    size_t open = text_find(line, '(');
-    *name = text_trim(open == SIZE_MAX ? line : text_upto(line, open));
-    return name->length > 0 && text_find(*name, ' ') == SIZE_MAX;
+    size_t open = text_find(line, '('), close = text_find(line, ')');
+    *frame = (struct text_frame){.language = TEXT("java")};
+    frame->name = text_trim(open == SIZE_MAX ? line : text_upto(line, open));
+    size_t dot = text_find_last(frame->name, '.');
+    if (dot != SIZE_MAX)
+        frame->module = text_upto(frame->name, dot);
+    if (open != SIZE_MAX && close != SIZE_MAX && close > open)
+        text_to_source((struct text){line.data + open + 1, close - open - 1}, &frame->file,
+                       &frame->line);
+    return frame->name.length > 0 && text_find(frame->name, ' ') == SIZE_MAX;
 }
 
 /* ---- jstack ------------------------------------------------------------------------------- */
@@ -73,15 +80,15 @@ static bool jstack_read(struct text content, const char *path, const struct impo
     struct dump d = {0};
     reader_init(&d.r, content, path, options, tree, TEXT("samples"), error);
     while (reader_next(&d.r)) {
-        struct text name;
+        struct text_frame frame;
         if (text_starts(d.r.line, TEXT("\""))) {
             thread_start(&d);
         } else if (text_search(d.r.line, TEXT("java.lang.Thread.State: ")) != SIZE_MAX) {
             d.runs = text_search(d.r.line, TEXT("State: RUNNABLE")) != SIZE_MAX;
-        } else if (java_frame(d.r.line, &name)) {
+        } else if (java_frame(d.r.line, &frame)) {
             if (d.r.stack.locations.count == 0)
-                d.waits |= has_any(name, waiting, COUNT_OF(waiting), false);
-            stack_push(&d.r.stack, name);
+                d.waits |= has_any(frame.name, waiting, COUNT_OF(waiting), false);
+            stack_push_frame(&d.r.stack, &frame);
         } else if (d.r.line.length == 0) {
             thread_end(&d);
         }
@@ -161,9 +168,9 @@ static bool exceptions_read(struct text content, const char *path,
     struct stack *stack = &e.r.stack;
     reader_init(&e.r, content, path, options, tree, TEXT("exceptions"), error);
     while (reader_next(&e.r)) {
-        struct text name;
-        if (java_frame(e.r.line, &name)) {
-            stack_push(stack, name);
+        struct text_frame frame;
+        if (java_frame(e.r.line, &frame)) {
+            stack_push_frame(stack, &frame);
             continue;
         }
         if (text_starts(text_trim(e.r.line), TEXT("... "))) {
@@ -171,7 +178,7 @@ static bool exceptions_read(struct text content, const char *path,
             continue;
         }
         exception_end(&e);
-        name = exception_class(e.r.line);
+        struct text name = exception_class(e.r.line);
         if (!text_starts(text_trim(e.r.line), TEXT("Caused by: ")))
             e.enclosing.count = 0;
         if (name.length) {
@@ -189,10 +196,11 @@ static bool exceptions_read(struct text content, const char *path,
 /* A frame right behind a line that names an exception. */
 static int exceptions_score(struct text beginning) {
     struct lines lines = {.rest = beginning};
-    struct text line, name;
+    struct text line;
+    struct text_frame frame;
     bool thrown = false;
     while (lines_next(&lines, &line)) {
-        if (thrown && java_frame(line, &name) && text_find(line, '(') != SIZE_MAX)
+        if (thrown && java_frame(line, &frame) && text_find(line, '(') != SIZE_MAX)
             return 65;
         thrown = exception_class(line).length > 0;
     }

@@ -9,7 +9,7 @@
 struct join {
     struct tree *tree;
     const struct tree *from;
-    uint32_t *strings, *objects, *events, *threads, *series, *locations, *nodes;
+    uint32_t *strings, *objects, *events, *threads, *series, *functions, *locations, *nodes;
     struct index thread_index;
 };
 
@@ -112,12 +112,26 @@ static void join_frames(struct join *j, uint32_t id, const struct location *loca
     }
 }
 
+static uint32_t join_function(struct join *j, uint32_t id) {
+    struct function function = j->from->functions.items[id];
+    if (!id)
+        return 0;
+    if (!j->functions[id]) {
+        function.name = join_string(j, function.name);
+        function.file = join_string(j, function.file);
+        function.module = join_string(j, function.module);
+        function.language = join_string(j, function.language);
+        j->functions[id] = tree_add_function(j->tree, &function);
+    }
+    return j->functions[id];
+}
+
 static void join_locations(struct join *j) {
     for (size_t i = 1; i < j->from->locations.count; i++) {
         const struct location *old = &j->from->locations.items[i];
         struct location location = *old;
         location.object = join_object(j, old->object);
-        location.name = join_string(j, old->name);
+        location.function = join_function(j, old->function);
         location.first_frame = location.frame_count = 0;
         j->locations[i] = tree_add_location(j->tree, &location);
         join_frames(j, j->locations[i], old);
@@ -171,6 +185,7 @@ void tree_join(struct tree *tree, const struct tree *from) {
     j.events = memory_zero(from->events.count, sizeof(uint32_t));
     j.threads = memory_zero(from->threads.count, sizeof(uint32_t));
     j.series = memory_zero(from->series.count, sizeof(uint32_t));
+    j.functions = memory_zero(from->functions.count, sizeof(uint32_t));
     j.locations = memory_zero(from->locations.count, sizeof(uint32_t));
     j.nodes = memory_zero(from->nodes.count, sizeof(uint32_t));
     join_events(&j);
@@ -186,6 +201,7 @@ void tree_join(struct tree *tree, const struct tree *from) {
     free(j.events);
     free(j.threads);
     free(j.series);
+    free(j.functions);
     free(j.locations);
     free(j.nodes);
     index_release(&j.thread_index);

@@ -150,7 +150,7 @@ static void frame_line(struct sched *s) {
     if (!s->in_switch || !script_frame_parse(s->r.line, &frame))
         return;
     struct text object = frame.object.data ? frame.object : TEXT("[unknown]");
-    struct location location = {.name = strings_add(s->r.tree->strings, frame.symbol),
+    struct location location = {.function = tree_name_function(s->r.tree, frame.symbol),
                                 .kinds =
                                     (uint8_t)(script_object_kinds(object, false) | KIND_SCRIPT)};
     if (!text_equal(object, TEXT("[unknown]")))

@@ -84,7 +84,7 @@ static void pmc_line(struct pmcstat *p, const struct pmc_line *line) {
     }
     set_object(p, line->object);
     struct text name = line->name.length ? line->name : TEXT("[unknown]");
-    struct location location = {.name = strings_add(p->r.tree->strings, name),
+    struct location location = {.function = tree_name_function(p->r.tree, name),
                                 .object = p->object,
                                 .kinds = (uint8_t)p->kinds};
     vector_push(&p->r.stack.locations, tree_add_location(p->r.tree, &location));

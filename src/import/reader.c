@@ -105,7 +105,7 @@ void stack_set_label(struct stack *stack, struct text key, struct text value) {
 }
 
 void stack_push_kinds(struct stack *stack, struct text name, uint32_t kinds) {
-    struct location location = {.name = strings_add(stack->tree->strings, name),
+    struct location location = {.function = tree_name_function(stack->tree, name),
                                 .kinds = (uint8_t)kinds};
     vector_push(&stack->locations, tree_add_location(stack->tree, &location));
 }
@@ -114,20 +114,68 @@ void stack_push(struct stack *stack, struct text name) {
     stack_push_kinds(stack, name, 0);
 }
 
-void stack_push_in(struct stack *stack, struct text name, struct text object, uint32_t kinds) {
+static uint32_t string_or_none(struct tree *tree, struct text t) {
+    return t.length ? strings_add(tree->strings, t) : 0;
+}
+
+void stack_push_frame(struct stack *stack, const struct text_frame *frame) {
+    struct tree *tree = stack->tree;
     struct buffer shown = {0};
-    size_t slash = text_find_last(object, '/');
+    size_t slash = text_find_last(frame->object, '/');
+    struct text name = frame->name;
     if (name.length == 0) {
-        kinds |= KIND_UNKNOWN;
-        struct text base = slash == SIZE_MAX ? object : text_from(object, slash + 1);
+        struct text base = slash == SIZE_MAX ? frame->object : text_from(frame->object, slash + 1);
         buffer_printf(&shown, "[%.*s]", TEXT_ARGS(base.length ? base : TEXT("unknown")));
         name = buffer_text(&shown);
     }
-    struct location location = {.name = strings_add(stack->tree->strings, name),
-                                .object = object.length ? object_named(stack->tree, object) : 0,
-                                .kinds = (uint8_t)kinds};
-    vector_push(&stack->locations, tree_add_location(stack->tree, &location));
+    struct function function = {.name = strings_add(tree->strings, name),
+                                .file = string_or_none(tree, frame->file),
+                                .line = frame->first_line,
+                                .module = string_or_none(tree, frame->module),
+                                .language = string_or_none(tree, frame->language)};
+    struct location location = {
+        .function = tree_add_function(tree, &function),
+        .line = frame->line,
+        .object = frame->object.length ? object_named(tree, frame->object) : 0,
+        .kinds = (uint8_t)(frame->kinds | (frame->name.length ? 0 : KIND_UNKNOWN))};
+    vector_push(&stack->locations, tree_add_location(tree, &location));
     buffer_release(&shown);
+}
+
+void stack_locate(struct stack *stack, struct text file, uint32_t line) {
+    struct tree *tree = stack->tree;
+    uint32_t *last = &stack->locations.items[stack->locations.count - 1];
+    struct location location = tree->locations.items[*last];
+    struct function function = tree->functions.items[location.function];
+    function.file = string_or_none(tree, file);
+    location.function = tree_add_function(tree, &function);
+    location.line = line;
+    *last = tree_add_location(tree, &location);
+}
+
+void stack_push_in(struct stack *stack, struct text name, struct text object, uint32_t kinds) {
+    stack_push_frame(stack, &(struct text_frame){.name = name, .object = object, .kinds = kinds});
+}
+
+/* The number behind the last colon, which is then cut off with it. */
+static bool take_number(struct text *t, uint32_t *number) {
+    size_t colon = text_find_last(*t, ':');
+    uint64_t value;
+    if (colon == SIZE_MAX || colon == 0 || !text_to_u64(text_from(*t, colon + 1), &value) ||
+        value > UINT32_MAX)
+        return false;
+    *number = (uint32_t)value;
+    *t = text_upto(*t, colon);
+    return true;
+}
+
+bool text_to_source(struct text t, struct text *file, uint32_t *line) {
+    uint32_t last, before;
+    if (!take_number(&t, &last))
+        return false;
+    *line = take_number(&t, &before) ? before : last;
+    *file = t;
+    return true;
 }
 
 void stack_reverse(struct stack *stack) {

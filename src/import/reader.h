@@ -50,7 +50,21 @@ void stack_set_thread(struct stack *stack, struct text comm, int32_t pid, int32_
 void stack_set_label(struct stack *stack, struct text key, struct text value);
 void stack_push(struct stack *stack, struct text name);
 void stack_push_kinds(struct stack *stack, struct text name, uint32_t kinds);
-/* In a file (of no length: it is not known). A frame without a name is called after its file, "[libx.so]", or "[unknown]". */
+/* All that a text may say of a frame; what has no length, or is 0, is not known. */
+struct text_frame {
+    struct text name;
+    struct text object; /* the program or library */
+    struct text file, module, language;
+    uint32_t line, first_line; /* where in the file: of the frame, of its function */
+    uint32_t kinds;
+};
+/* A frame without a name is called after its object, "[libx.so]", or "[unknown]". */
+void stack_push_frame(struct stack *stack, const struct text_frame *frame);
+/* The frame that was pushed last is at this place. */
+void stack_locate(struct stack *stack, struct text file, uint32_t line);
+/* "/x.c:12", or "/x.c:12:3" with a column: takes both apart. False: it is something else, and nothing is set. */
+bool text_to_source(struct text t, struct text *file, uint32_t *line);
+/* The same of a frame of which no more is known. */
 void stack_push_in(struct stack *stack, struct text name, struct text object, uint32_t kinds);
 void stack_reverse(struct stack *stack);
 /* The tree's node of what was pushed, root first; 0 of nothing. */

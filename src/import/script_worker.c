@@ -127,7 +127,7 @@ static uint32_t worker_location(struct script_worker *w, const struct script_fra
     }
     if (frame->inlined)
         location.kinds |= KIND_INLINED;
-    location.name = strings_add(w->tree->strings, symbol);
+    location.function = tree_name_function(w->tree, symbol);
     if (!text_equal(object, TEXT("[unknown]")))
         location.object = object_named(w->tree, object);
     if (location.kinds & KIND_KERNEL)

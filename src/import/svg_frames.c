@@ -147,8 +147,9 @@ static uint64_t weight_before(struct counter *c, const struct svg_frame *frame, 
 }
 
 static uint32_t location_of(struct tree *tree, uint32_t name) {
-    struct location location = {.name = name,
-                                .kinds = (uint8_t)kinds_of_mark(strings_get(tree->strings, name))};
+    struct text text = strings_get(tree->strings, name);
+    struct location location = {.function = tree_name_function(tree, text),
+                                .kinds = (uint8_t)kinds_of_mark(text)};
     return tree_add_location(tree, &location);
 }
 

@@ -15,7 +15,7 @@ void reading_find_kernel(struct reading *reading) {
     struct tree *tree = reading->profile->tree;
     for (size_t i = 1; i < tree->locations.count && !reading->options->compat_perf; i++) {
         struct location *location = &tree->locations.items[i];
-        if (location->mode == MODE_KERNEL && !location->object && !location->name &&
+        if (location->mode == MODE_KERNEL && !location->object && !location->function &&
             reading_is_kernel(reading, location_within(location)))
             location->object = reading->kernel_object;
     }

@@ -212,7 +212,7 @@ void profile_resolve(struct tree *tree, struct objects *objects,
     struct resolve r = {.tree = tree, .objects = objects, .options = options};
     for (size_t i = 1; i < tree->locations.count; i++) {
         const struct location *location = &tree->locations.items[i];
-        if (location->object && !location->name)
+        if (location->object && !location->function)
             vector_push(&r.wanted, (uint32_t)i);
     }
     sort_wanted(&r);

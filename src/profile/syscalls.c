@@ -82,11 +82,11 @@ static struct syscall_row *row_of(struct pairing *p, int64_t number) {
     struct buffer name = {0};
     struct tree *tree = p->profile->tree;
     add_name(&name, number);
-    struct location location = {.name = strings_add(tree->strings, buffer_text(&name)),
+    struct location location = {.function = tree_name_function(tree, buffer_text(&name)),
                                 .mode = MODE_KERNEL,
                                 .kinds = KIND_KERNEL};
     struct syscall_row row = {.number = number,
-                              .name = strings_get(tree->strings, location.name),
+                              .name = strings_get(tree->strings, location_name(tree, &location)),
                               .location = tree_add_location(tree, &location)};
     vector_push(&p->syscalls->rows, row);
     index_add(&p->row_index, hash, (uint32_t)p->syscalls->rows.count);

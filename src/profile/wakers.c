@@ -23,7 +23,7 @@ static bool passes(const struct reading *reading, const struct untold *untold,
 }
 
 static uint32_t frame_named(struct tree *tree, uint32_t node, struct text name, uint8_t kinds) {
-    struct location location = {.name = strings_add(tree->strings, name), .kinds = kinds};
+    struct location location = {.function = tree_name_function(tree, name), .kinds = kinds};
     return tree_add_node(tree, node, tree_add_location(tree, &location));
 }
 

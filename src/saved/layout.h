@@ -27,6 +27,7 @@ enum saved_tag {
     SECTION_THREADS = SAVED_TAG('T', 'H', 'R', 'D'),
     SECTION_LABELS = SAVED_TAG('L', 'A', 'B', 'L'),
     SECTION_SERIES = SAVED_TAG('S', 'E', 'R', 'S'),
+    SECTION_FUNCTIONS = SAVED_TAG('F', 'U', 'N', 'C'),
     SECTION_LOCATIONS = SAVED_TAG('L', 'O', 'C', 'S'),
     SECTION_FRAMES = SAVED_TAG('F', 'R', 'M', 'S'),
     SECTION_NODES = SAVED_TAG('N', 'O', 'D', 'E'),
@@ -111,7 +112,7 @@ struct order {
     struct strings *strings; /* all that the file holds, by first use … */
     struct numbering ranks;  /* … and in order */
     uint32_t *string_ids;    /* by the tree's string: its id in `strings`, 0: none yet */
-    struct numbering objects, threads, labels, series, locations;
+    struct numbering objects, threads, labels, series, functions, locations;
     uint32_t *nodes; /* by the tree's node: its number, twins joined */
     VECTOR(struct node) made; /* nodes in the file's order: parents and locations by their numbers */
     VECTOR(struct cell) cells; /* likewise */

@@ -111,13 +111,26 @@ static uint32_t object_number(const struct order *o, uint32_t object) {
     return object ? o->objects.numbers[object] : 0;
 }
 
+static int compare_functions(const void *a, const void *b, void *context) {
+    const struct order *o = context;
+    const struct function *x = &o->tree->functions.items[*(const uint32_t *)a],
+                          *y = &o->tree->functions.items[*(const uint32_t *)b];
+    int order = ORDER(order_string(o, x->name), order_string(o, y->name));
+    order = order ? order : ORDER(order_string(o, x->file), order_string(o, y->file));
+    order = order ? order : ORDER(x->line, y->line);
+    order = order ? order : ORDER(order_string(o, x->module), order_string(o, y->module));
+    return order ? order : ORDER(order_string(o, x->language), order_string(o, y->language));
+}
+
 static int compare_locations(const void *a, const void *b, void *context) {
     const struct order *o = context;
     const struct location *x = &o->tree->locations.items[*(const uint32_t *)a],
                           *y = &o->tree->locations.items[*(const uint32_t *)b];
     int order = ORDER(object_number(o, x->object), object_number(o, y->object));
     order = order ? order : ORDER(x->address, y->address);
-    order = order ? order : ORDER(order_string(o, x->name), order_string(o, y->name));
+    order =
+        order ? order : ORDER(o->functions.numbers[x->function], o->functions.numbers[y->function]);
+    order = order ? order : ORDER(x->line, y->line);
     order = order ? order : ORDER(x->raw, y->raw);
     order = order ? order : ORDER(x->mode, y->mode);
     order = order ? order : ORDER(x->call, y->call);
@@ -151,22 +164,32 @@ static void choose_locations(struct order *o, const bool *wanted) {
     const struct tree *tree = o->tree;
     size_t objects = tree->objects ? objects_count(tree->objects) + 1 : 1;
     bool *used = memory_zero(tree->locations.count, sizeof *used),
-         *held = memory_zero(objects, sizeof *held);
+         *held = memory_zero(objects, sizeof *held),
+         *called = memory_zero(tree->functions.count, sizeof *called);
     for (size_t i = 1; i < tree->nodes.count; i++)
         used[tree->nodes.items[i].location] |= wanted[i];
     choose(&o->locations, used, tree->locations.count);
     for (size_t i = 0; i < o->locations.items.count; i++) {
         const struct location *location = &tree->locations.items[o->locations.items.items[i]];
         held[location->object] = true;
-        add_string(o, location->name);
+        called[location->function] = true;
         for (uint32_t k = 0; k < location->frame_count; k++) {
             add_string(o, tree->frames.items[location->first_frame + k].name);
             add_string(o, tree->frames.items[location->first_frame + k].file);
         }
     }
+    choose(&o->functions, called, tree->functions.count);
+    for (size_t i = 0; i < o->functions.items.count; i++) {
+        const struct function *function = &tree->functions.items[o->functions.items.items[i]];
+        add_string(o, function->name);
+        add_string(o, function->file);
+        add_string(o, function->module);
+        add_string(o, function->language);
+    }
     choose(&o->objects, held, objects);
     for (size_t i = 0; i < o->objects.items.count; i++)
         add_text(o, objects_get(tree->objects, o->objects.items.items[i])->path);
+    free(called);
     free(used);
     free(held);
 }
@@ -354,6 +377,7 @@ void order_init(struct order *o, const struct tree *tree) {
     number(&o->threads, tree->threads.count, compare_threads, tree);
     number(&o->labels, tree->label_sets.count + 1, compare_labels, o);
     number(&o->series, tree->series.count, compare_series, o);
+    number(&o->functions, tree->functions.count, compare_functions, o);
     number(&o->locations, tree->locations.count, compare_locations, o);
     order_nodes(o, wanted);
     order_cells(o);
@@ -368,6 +392,7 @@ void order_release(struct order *o) {
     numbering_release(&o->threads);
     numbering_release(&o->labels);
     numbering_release(&o->series);
+    numbering_release(&o->functions);
     numbering_release(&o->locations);
     free(o->nodes);
     vector_release(&o->made);

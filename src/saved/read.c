@@ -16,9 +16,9 @@ struct reader {
     struct tree *tree;
     struct error *error;
     struct buffer plain; /* of the section at hand */
-    uint32_t string_count, object_count, thread_count, label_count, series_count, location_count,
-        node_count;
-    uint32_t *strings, *objects, *threads, *labels, *series,
+    uint32_t string_count, object_count, thread_count, label_count, series_count, function_count,
+        location_count, node_count;
+    uint32_t *strings, *objects, *threads, *labels, *series, *functions,
         *locations;     /* by the file's numbers: the tree's */
     bool *chosen;       /* by the file's series: it passes the filter */
     struct text *texts; /* by the file's strings: in the tree */
@@ -279,16 +279,41 @@ static bool read_frames(struct reader *r, const uint32_t *counts) {
     return true;
 }
 
+static bool read_functions(struct reader *r) {
+    struct rows rows;
+    if (!begin(r, SECTION_FUNCTIONS, &rows, "functions"))
+        return false;
+    const uint8_t *names = rows_column(&rows, 4), *files = rows_column(&rows, 4),
+                  *lines = rows_column(&rows, 4);
+    const uint8_t *modules = rows_column(&rows, 4), *languages = rows_column(&rows, 4);
+    if (rows.short_of || !within(names, rows.count, r->string_count) ||
+        !within(files, rows.count, r->string_count) ||
+        !within(modules, rows.count, r->string_count) ||
+        !within(languages, rows.count, r->string_count))
+        return rows_error(&rows, r->error, "functions");
+    r->function_count = (uint32_t)rows.count;
+    r->functions = memory_zero(rows.count + 1, sizeof *r->functions);
+    for (size_t i = 0; i < rows.count; i++) {
+        struct function function = {.name = r->strings[column_u32(names, i)],
+                                    .file = r->strings[column_u32(files, i)],
+                                    .line = column_u32(lines, i),
+                                    .module = r->strings[column_u32(modules, i)],
+                                    .language = r->strings[column_u32(languages, i)]};
+        r->functions[i + 1] = tree_add_function(r->tree, &function);
+    }
+    return true;
+}
+
 static bool read_locations(struct reader *r) {
     struct rows rows;
     if (!begin(r, SECTION_LOCATIONS, &rows, "locations"))
         return false;
     const uint8_t *addresses = rows_column(&rows, 8), *raws = rows_column(&rows, 8),
                   *objects = rows_column(&rows, 4);
-    const uint8_t *names = rows_column(&rows, 4), *kinds = rows_column(&rows, 4),
-                  *frames = rows_column(&rows, 4);
+    const uint8_t *functions = rows_column(&rows, 4), *lines = rows_column(&rows, 4),
+                  *kinds = rows_column(&rows, 4), *frames = rows_column(&rows, 4);
     if (rows.short_of || !within(objects, rows.count, r->object_count) ||
-        !within(names, rows.count, r->string_count))
+        !within(functions, rows.count, r->function_count))
         return rows_error(&rows, r->error, "locations");
     r->location_count = (uint32_t)rows.count;
     r->locations = memory_zero(rows.count + 1, sizeof *r->locations);
@@ -298,7 +323,8 @@ static bool read_locations(struct reader *r) {
         struct location location = {.address = column_u64(addresses, i),
                                     .raw = column_u64(raws, i),
                                     .object = r->objects[column_u32(objects, i)],
-                                    .name = r->strings[column_u32(names, i)],
+                                    .function = r->functions[column_u32(functions, i)],
+                                    .line = column_u32(lines, i),
                                     .mode = (uint8_t)kind,
                                     .call = kind >> 8 & 1,
                                     .kinds = (uint8_t)(kind >> 16),
@@ -475,6 +501,7 @@ static void reader_release(struct reader *r) {
     free(r->threads);
     free(r->labels);
     free(r->series);
+    free(r->functions);
     free(r->locations);
     free(r->chosen);
     free(r->texts);
@@ -486,8 +513,8 @@ bool saved_read(struct text content, const char *path, const struct profile_opti
     bool anew = options->filter.has_time || options->filter.cpu_count;
     bool fine = container_open(&r.container, content, path, error) && read_meta(&r) &&
                 read_strings(&r) && read_objects(&r) && read_events(&r) && read_threads(&r) &&
-                read_labels(&r) && read_series(&r) && read_locations(&r) && read_nodes(&r) &&
-                (anew || read_cells(&r)) &&
+                read_labels(&r) && read_series(&r) && read_functions(&r) && read_locations(&r) &&
+                read_nodes(&r) && (anew || read_cells(&r)) &&
                 (!(anew || tree->keep_samples) || read_samples(&r, anew)) && read_sources(&r) &&
                 read_codes(&r) && read_notes(&r);
     reader_release(&r);

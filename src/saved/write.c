@@ -101,6 +101,18 @@ static void write_series(struct draft *draft, const struct order *o) {
 #undef SERIES
 }
 
+static void write_functions(struct draft *draft, const struct order *o) {
+    size_t count = o->functions.items.count;
+    struct buffer *plain = draft_section(draft, SECTION_FUNCTIONS, count);
+#define FUNCTION o->tree->functions.items[o->functions.items.items[i]]
+    COLUMN_U32(plain, count, order_string(o, FUNCTION.name));
+    COLUMN_U32(plain, count, order_string(o, FUNCTION.file));
+    COLUMN_U32(plain, count, FUNCTION.line);
+    COLUMN_U32(plain, count, order_string(o, FUNCTION.module));
+    COLUMN_U32(plain, count, order_string(o, FUNCTION.language));
+#undef FUNCTION
+}
+
 static uint32_t packed_kind(const struct location *l) {
     return l->mode | (uint32_t)l->call << 8 | (uint32_t)l->kinds << 16 | (uint32_t)l->unwound << 24;
 }
@@ -112,7 +124,8 @@ static void write_locations(struct draft *draft, const struct order *o) {
     COLUMN_U64(plain, count, LOCATION.address);
     COLUMN_U64(plain, count, LOCATION.raw);
     COLUMN_U32(plain, count, LOCATION.object ? o->objects.numbers[LOCATION.object] : 0);
-    COLUMN_U32(plain, count, order_string(o, LOCATION.name));
+    COLUMN_U32(plain, count, LOCATION.function ? o->functions.numbers[LOCATION.function] : 0);
+    COLUMN_U32(plain, count, LOCATION.line);
     COLUMN_U32(plain, count, packed_kind(&LOCATION));
     COLUMN_U32(plain, count, LOCATION.frame_count);
 #undef LOCATION
@@ -241,6 +254,7 @@ bool saved_write(struct out *out, const struct tree *tree, struct error *error) 
     write_threads(&draft, &order);
     write_labels(&draft, &order);
     write_series(&draft, &order);
+    write_functions(&draft, &order);
     write_locations(&draft, &order);
     write_frames(&draft, &order);
     write_nodes(&draft, &order);

@@ -112,7 +112,7 @@ static void sides_count(struct sides *s, uint32_t id, uint32_t node) {
 static uint32_t sides_location(struct sides *s, const struct flame_node *from) {
     struct text object = strings_get(s->flame->strings, from->object);
     struct location location = {
-        .name = strings_add(s->tree->strings, strings_get(s->flame->strings, from->name)),
+        .function = tree_name_function(s->tree, strings_get(s->flame->strings, from->name)),
         .kinds = (uint8_t)from->kinds};
     if (from->object && !text_equal(object, TEXT("[unknown]")))
         location.object = objects_add(

@@ -186,34 +186,51 @@ static struct naming_entry frame_entry(struct names *n, struct known_frame *key,
 /* ---- locations ---------------------------------------------------------------------------- */
 
 /* A name from a text that is not perf's needs no care. inferno leaves a ';' in it, so that it divides frames. */
+static bool wants_lines(const struct names *n) {
+    return n->namer.options->source_lines || n->namer.options->frames == FRAME_LINE;
+}
+
+static void key_add_source(struct names *n, struct known_frame *key, const struct frame *frame) {
+    if (!wants_lines(n))
+        return;
+    key->file = frame->file;
+    key->line = frame->line;
+}
+
 static struct naming_entry location_plain(struct names *n, const struct location *location) {
     size_t first = n->namer.naming->labels.count;
     struct text object =
         location->object ? objects_shown(n->tree->objects, location->object) : TEXT("[unknown]");
-    struct text rest = strings_get(n->tree->strings, location->name);
+    struct text rest = strings_get(n->tree->strings, location_name(n->tree, location));
+    struct frame frame = location_frame(n->tree, location, 0);
+    struct known_frame key = {0};
+    key_add_source(n, &key, &frame);
     bool cut = namer_skips_after(&n->namer, rest);
     for (bool more = true; more;) {
         size_t end = n->namer.options->compat_inferno ? text_find(rest, ';') : SIZE_MAX;
         more = end != SIZE_MAX;
         n->namer.name.count = 0;
         buffer_add_frame_name(&n->namer.name, more ? text_upto(rest, end) : rest);
+        namer_add_source(&n->namer, strings_get(n->tree->strings, frame.file), frame.line);
         if (!n->namer.options->compat_inferno && name_unmarked(rest).length == rest.length)
             namer_mark(&n->namer, location->kinds); /* the text may have marked it already */
         namer_push(&n->namer, object, location->kinds);
         rest = more ? text_from(rest, end + 1) : rest;
     }
-    if (n->namer.options->frames == FRAME_OBJECT || n->namer.options->frames == FRAME_MODULE)
-        regroup(n, &(struct known_frame){0}, first);
+    if (n->namer.options->frames != FRAME_ADDRESS)
+        regroup(n, &key, first);
     struct naming_entry entry = entry_from(n->namer.naming, first);
     entry.cut = cut;
     return entry;
 }
 
 static struct naming_entry location_script(struct names *n, const struct location *location) {
-    struct known_frame key = {.symbol = location->name,
+    struct known_frame key = {.symbol = location_name(n->tree, location),
                               .object = location->object,
                               .kinds = location->kinds,
                               .address = location->raw};
+    struct frame frame = location_frame(n->tree, location, 0);
+    key_add_source(n, &key, &frame);
     return frame_entry(n, &key, true);
 }
 
@@ -253,10 +270,7 @@ static struct known_frame location_key(struct names *n, const struct location *l
         key.kinds |= KIND_INLINED;
     if (n->namer.options->frames == FRAME_ADDRESS)
         key.offset = frame->offset;
-    if (n->namer.options->source_lines || n->namer.options->frames == FRAME_LINE) {
-        key.file = frame->file;
-        key.line = frame->line;
-    }
+    key_add_source(n, &key, frame);
     if (offset_shows(n, location->object))
         key.offset = frame->offset;
     return key;
@@ -270,8 +284,8 @@ static struct naming_entry location_frames(struct names *n, const struct locatio
     for (uint32_t i = 0; i < location->frame_count; i++) {
         bool upside_down = location->kinds & KIND_WAKER;
         uint32_t place = upside_down ? location->frame_count - 1 - i : i;
-        struct known_frame key =
-            location_key(n, location, &n->tree->frames.items[location->first_frame + place]);
+        struct frame frame = location_frame(n->tree, location, place);
+        struct known_frame key = location_key(n, location, &frame);
         struct naming_entry entry = frame_entry(n, &key, false);
         if (entry.cut)
             labels.count = 0, cut = true;
@@ -289,7 +303,7 @@ static struct naming_entry location_frames(struct names *n, const struct locatio
 
 /* perf expands inlined functions only where it unwound the stack itself. */
 static struct naming_entry location_entry(struct names *n, const struct location *location) {
-    if (location->name)
+    if (location->function)
         return location->kinds & KIND_SCRIPT ? location_script(n, location)
                                              : location_plain(n, location);
     bool one =

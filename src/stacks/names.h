@@ -32,6 +32,8 @@ void namer_push(struct namer *namer, struct text object, uint32_t kinds);
 void namer_strip(struct namer *namer);
 /* Appends to namer->name the mark that was asked for of such frames. */
 void namer_mark(struct namer *namer, uint32_t kinds);
+/* Appends where a frame is, if that was asked for and is known. */
+void namer_add_source(struct namer *namer, struct text file, uint32_t line);
 /* Whether everything above a frame so called is to be dropped. */
 bool namer_skips_after(const struct namer *namer, struct text symbol);
 

@@ -141,13 +141,13 @@ void namer_mark(struct namer *namer, uint32_t kinds) {
         buffer_add(&namer->name, TEXT("_[j]"));
 }
 
-static void add_source_line(struct namer *namer, const struct named_frame *frame) {
-    if (!namer->options->source_lines || !frame->file.length)
+void namer_add_source(struct namer *namer, struct text file, uint32_t line) {
+    if (!namer->options->source_lines || !file.length)
         return;
     buffer_add_char(&namer->name, ':');
-    buffer_add_frame_name(&namer->name, base_of(frame->file));
+    buffer_add_frame_name(&namer->name, base_of(file));
     buffer_add_char(&namer->name, ':');
-    buffer_add_u64(&namer->name, frame->line);
+    buffer_add_u64(&namer->name, line);
 }
 
 /* Java's `Lorg/x/Y;::call(I)V` is `org/x/Y:::call`. Names with a space are JavaScript's, with a path that may hold anything. */
@@ -161,7 +161,7 @@ static void name_jit(struct namer *namer, struct text piece) {
 }
 
 static void push_resolved(struct namer *namer, const struct named_frame *frame, uint32_t kinds) {
-    add_source_line(namer, frame);
+    namer_add_source(namer, frame->file, frame->line);
     namer_mark(namer, kinds);
     namer_push(namer, frame->object, kinds);
 }

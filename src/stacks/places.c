@@ -53,32 +53,32 @@ static uint32_t place_find(struct placing *p, struct place_key key) {
 }
 
 /* Labels stand for frames one for one, but for those left out in front (entry->cut) and names that the naming divided. */
-static const struct frame *frame_of_label(const struct tree *tree, const struct location *location,
-                                          const struct naming_entry *entry, uint32_t label) {
-    uint32_t count = location->frame_count, missing = count - entry->count;
-    if (location->name || count < entry->count || (missing && !entry->cut))
-        return NULL;
+static struct frame frame_of_label(const struct tree *tree, const struct location *location,
+                                   const struct naming_entry *entry, uint32_t label) {
+    uint32_t count = location_frame_count(location), missing = count - entry->count;
+    if (count < entry->count || (missing && !entry->cut))
+        return (struct frame){0};
     uint32_t place = missing + label;
     if (location->kinds & KIND_WAKER) /* upside down */
         place = count - 1 - place;
-    return &tree->frames.items[location->first_frame + place];
+    return location_frame(tree, location, place);
 }
 
 static uint32_t place_of_label(struct placing *p, const struct location *location,
                                const struct naming_entry *entry, uint32_t i) {
     const struct label *label = &p->source->labels.items[entry->first + i];
-    const struct frame *frame = frame_of_label(p->tree, location, entry, i);
+    struct frame frame = frame_of_label(p->tree, location, entry, i);
     struct place_key key = {.name = label->name,
                             .path = label->object,
                             .object = location->object,
                             .level = i,
                             .kinds = label->kinds};
-    if (frame && frame->file) {
-        key.file = frame->file;
-        key.line = frame->line;
-        key.column = frame->column;
+    if (frame.file) {
+        key.file = frame.file;
+        key.line = frame.line;
+        key.column = frame.column;
     }
-    key.address = location->name ? location->raw : location_within(location);
+    key.address = location->function ? location->raw : location_within(location);
     return place_find(p, key);
 }
 

@@ -45,9 +45,12 @@ static bool name_address(struct naming_state *s, uint64_t address) {
 static uint32_t add_location(struct naming_state *s, uint64_t address) {
     s->text.count = 0;
     bool known = name_address(s, address);
+    if (!known) { /* as it is: an address needs no rules for names */
+        struct location location = {.function = tree_name_function(s->tree, buffer_text(&s->text)),
+                                    .kinds = KIND_UNKNOWN};
+        return tree_add_location(s->tree, &location);
+    }
     uint32_t name = strings_add(s->tree->strings, buffer_text(&s->text));
-    if (!known) /* as it is: an address needs no rules for names */
-        return tree_add_location(s->tree, &(struct location){.name = name, .kinds = KIND_UNKNOWN});
     uint32_t id = tree_add_location(s->tree, &(struct location){.address = address});
     s->tree->locations.items[id].first_frame = (uint32_t)s->tree->frames.count;
     s->tree->locations.items[id].frame_count = 1;
@@ -76,10 +79,9 @@ static uint32_t add_series(const struct trace *trace, struct tree *tree) {
 
 /* The root of a run that was cut short. A frame, not a mark of the series: so tables have it as well, and no reader of folded text minds. */
 static uint32_t add_partial(struct tree *tree) {
-    uint32_t name = strings_add(tree->strings, TEXT("[partial]"));
-    uint32_t location =
-        tree_add_location(tree, &(struct location){.name = name, .kinds = KIND_UNKNOWN});
-    return tree_add_node(tree, 0, location);
+    struct location location = {.function = tree_name_function(tree, TEXT("[partial]")),
+                                .kinds = KIND_UNKNOWN};
+    return tree_add_node(tree, 0, tree_add_location(tree, &location));
 }
 
 /* Parents stand before their children in a trie, so one pass is enough at any depth. */

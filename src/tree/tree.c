@@ -19,6 +19,7 @@ static struct tree *tree_new_empty(void) {
     vector_push(&tree->events, ((struct event){0}));
     vector_push(&tree->threads, ((struct thread){0}));
     vector_push(&tree->series, ((struct series){0}));
+    vector_push(&tree->functions, ((struct function){0}));
     vector_push(&tree->locations, ((struct location){0}));
     vector_push(&tree->nodes, ((struct node){0}));
     vector_push(&tree->links, ((struct node_link){0}));
@@ -52,6 +53,8 @@ void tree_free(struct tree *tree) {
     vector_release(&tree->series);
     vector_release(&tree->label_pairs);
     vector_release(&tree->label_sets);
+    vector_release(&tree->functions);
+    vector_release(&tree->functions_of_names);
     vector_release(&tree->locations);
     vector_release(&tree->nodes);
     vector_release(&tree->links);
@@ -66,6 +69,7 @@ void tree_free(struct tree *tree) {
     index_release(&tree->thread_index);
     index_release(&tree->series_index);
     index_release(&tree->label_index);
+    index_release(&tree->function_index);
     index_release(&tree->location_index);
     index_release(&tree->node_index);
     index_release(&tree->cell_index);
@@ -165,17 +169,43 @@ uint32_t tree_add_series(struct tree *tree, const struct series *s) {
     return id;
 }
 
+uint32_t tree_add_function(struct tree *tree, const struct function *f) {
+    assert(!tree->whole);
+    uint64_t hash =
+        hash_mix((uint64_t)f->name << 32 | f->file, (uint64_t)f->line << 32 | f->module);
+    hash = hash_mix(hash, f->language);
+    uint32_t id;
+    for (struct probe p = index_probe(&tree->function_index, hash);
+         (id = index_next(&tree->function_index, &p));)
+        if (memcmp(&tree->functions.items[id], f, sizeof *f) == 0)
+            return id;
+    id = (uint32_t)tree->functions.count;
+    vector_push(&tree->functions, *f);
+    index_add(&tree->function_index, hash, id);
+    return id;
+}
+
+uint32_t tree_name_function(struct tree *tree, struct text name) {
+    uint32_t string = strings_add(tree->strings, name);
+    while (tree->functions_of_names.count <= string)
+        vector_push(&tree->functions_of_names, 0);
+    uint32_t *id = &tree->functions_of_names.items[string];
+    if (!*id)
+        *id = tree_add_function(tree, &(struct function){.name = string});
+    return *id;
+}
+
 static bool location_equal(const struct location *a, const struct location *b) {
     return a->address == b->address && a->object == b->object && a->raw == b->raw &&
-           a->name == b->name && a->mode == b->mode && a->call == b->call && a->kinds == b->kinds &&
-           a->unwound == b->unwound;
+           a->function == b->function && a->line == b->line && a->mode == b->mode &&
+           a->call == b->call && a->kinds == b->kinds && a->unwound == b->unwound;
 }
 
 uint32_t tree_add_location(struct tree *tree, const struct location *l) {
     uint32_t small =
         (uint32_t)l->mode << 24 | (uint32_t)l->call << 16 | (uint32_t)l->kinds << 8 | l->unwound;
-    uint64_t hash = hash_mix(l->address, (uint64_t)l->object << 32 | l->name);
-    hash = hash_mix(hash + l->raw, small);
+    uint64_t hash = hash_mix(l->address, (uint64_t)l->object << 32 | l->function);
+    hash = hash_mix(hash + l->raw, (uint64_t)l->line << 32 | small);
     uint32_t id;
     for (struct probe p = index_probe(&tree->location_index, hash);
          (id = index_next(&tree->location_index, &p));)

@@ -95,19 +95,38 @@ enum frame_kind {
 };
 
 /*
- * Either (object, address): `address` is a file offset in file objects and the address itself in all others (object.h
- * says which); or, from text sources, a bare `name`, with the object when the text names one.
+ * A function that a source names itself: text formats, interpreters. Numbers but `line` are strings, 0 where the source does not say.
+ * Functions of machine code have no such entry: their names are found when everything is read, and are `struct frame`s.
+ */
+struct function {
+    uint32_t name;
+    uint32_t file;
+    uint32_t line;     /* its first */
+    uint32_t module;   /* a package, a class, a Python module */
+    uint32_t language; /* "python", "go", … */
+};
+
+/*
+ * A place in code, of one of two kinds.
+ *
+ * Code (`function` is 0) is (object, address, mode, whether it is a return address), and is resolved to frames when everything is read:
+ * `address` is a file offset in file objects and the address itself in all others (object.h says which).
+ *
+ * Named is (function, line), with the object when the source names one.
+ *
+ * location_frame() has the frames of both.
  */
 struct location {
     uint64_t address;
-    uint64_t raw;    /* the address as sampled, when it joins the key (script text, --addrs), else 0 */
-    uint32_t object; /* 0: nothing was mapped there, and `address` is as sampled */
-    uint32_t name;   /* string, for text sources, else 0 */
+    uint64_t raw;      /* the address as sampled, when it joins the key (script text, --addrs), else 0 */
+    uint32_t object;   /* 0: nothing was mapped there, and `address` is as sampled; of named ones: it is not known */
+    uint32_t function; /* of named ones, else 0 */
+    uint32_t line;     /* of named ones: where in the function, 0: it is not known */
     uint8_t mode;
-    uint8_t call;  /* a return address: location_within() says where it is looked up */
-    uint8_t kinds; /* text sources: what the text says of it */
+    uint8_t call;    /* a return address: location_within() says where it is looked up */
+    uint8_t kinds;   /* named ones: what the source says of it */
     uint8_t unwound; /* found by unwinding, not recorded: perf expands inlines only there */
-    /* Filled by resolving: frames[first_frame … +frame_count), outermost first. */
+    /* Of code, filled by resolving: frames[first_frame … +frame_count), outermost first. */
     uint32_t first_frame;
     uint32_t frame_count;
 };
@@ -182,6 +201,8 @@ struct tree {
     VECTOR(struct series) series;
     VECTOR(struct label_pair) label_pairs;
     VECTOR(struct label_set) label_sets;
+    VECTOR(struct function) functions;
+    VECTOR(uint32_t) functions_of_names; /* by string: the function that is nothing but this name, or 0 */
     VECTOR(struct location) locations;
     VECTOR(struct node) nodes;
     VECTOR(struct node_link) links; /* one for each node; of appended ones, when they are first looked for */
@@ -198,7 +219,7 @@ struct tree {
     uint32_t chosen; /* the event whose value was chosen; 0: none was */
     bool overflow; /* a weight passed 2^64: no view may be made */
     const struct tree *whole; /* a part's whole; NULL otherwise */
-    struct index thread_index, series_index, label_index, location_index, node_index, cell_index;
+    struct index thread_index, series_index, label_index, function_index, location_index, node_index, cell_index;
     int samples_descriptor;
     /* What the input may cost, or NULL; `held` of its memory are taken, `steps` are not yet. */
     struct budget *budget;
@@ -229,6 +250,9 @@ uint32_t tree_find_thread(struct tree *tree, int32_t pid, int32_t tid);
 /* These find an equal one or add it. */
 uint32_t tree_add_series(struct tree *tree, const struct series *series);
 uint32_t tree_add_location(struct tree *tree, const struct location *location);
+uint32_t tree_add_function(struct tree *tree, const struct function *function); /* not in a part */
+/* The same of one that is nothing but a name: costs a look into an array. */
+uint32_t tree_name_function(struct tree *tree, struct text name);
 uint32_t tree_add_node(struct tree *tree, uint32_t parent, uint32_t location);
 /* The same where the caller knows that there is no such node: costs no look at the parent's children. */
 static inline uint32_t tree_append_node(struct tree *tree, uint32_t parent, uint32_t location) {
@@ -256,6 +280,24 @@ void tree_merge_series(struct tree *tree, const struct tree *part, uint32_t *ser
 void tree_sort_samples(struct tree *tree);
 /* false, with an error that says so, if a weight did not fit. */
 bool tree_check(const struct tree *tree, struct error *error);
+
+/* What a named location is called: a string; 0 of code. */
+static inline uint32_t location_name(const struct tree *tree, const struct location *location) {
+    return location->function ? tree->functions.items[location->function].name : 0;
+}
+/* A location's frames, outermost first, whatever its kind. Code has none until it is resolved. */
+static inline uint32_t location_frame_count(const struct location *location) {
+    return location->function ? 1 : location->frame_count;
+}
+static inline struct frame location_frame(const struct tree *tree, const struct location *location, uint32_t i) {
+    if (!location->function)
+        return tree->frames.items[location->first_frame + i];
+    const struct function *function = &tree->functions.items[location->function];
+    return (struct frame){.name = function->name,
+                          .file = function->file,
+                          .line = location->line,
+                          .inlined = location->kinds & KIND_INLINED};
+}
 
 /* What a series' comm is shown as: the comm, or ":TID" where none was recorded. */
 void tree_add_comm(const struct tree *tree, const struct series *series, struct buffer *buffer);

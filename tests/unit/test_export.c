@@ -22,7 +22,7 @@ static uint32_t node_of(struct tree *tree, const char *folded) {
     for (struct text rest = text_of(folded); rest.length;) {
         size_t end = text_find(rest, ';');
         struct text name = end == SIZE_MAX ? rest : text_upto(rest, end);
-        struct location location = {.name = strings_add(tree->strings, name)};
+        struct location location = {.function = tree_name_function(tree, name)};
         node = tree_add_node(tree, node, tree_add_location(tree, &location));
         rest = text_from(rest, end == SIZE_MAX ? rest.length : end + 1);
     }

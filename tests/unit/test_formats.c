@@ -1,5 +1,6 @@
 /* The readers of other tools' text, each on a piece of what its tool really prints. */
 #include "folding.h"
+#include "saved/saved.h"
 
 static void test_dtrace(void **state) {
     expect_fold("dtrace",
@@ -287,6 +288,104 @@ static void test_guesses(void **state) {
     assert_string_equal(guessed("h\n\n m`f+0x1\n 2\n"), "dtrace");
 }
 
+/* ---- named locations ---------------------------------------------------------------------- */
+
+static const struct naming_options with_lines = {.source_lines = true};
+
+/* What a text says of files and lines is shown as debug information's is. */
+static void test_source_lines(void **state) {
+    expect_fold_with("go",
+                     "PeriodType: cpu nanoseconds\nSamples:\ncpu/nanoseconds\n 20: 1 2 \n 10: 3 2 \n"
+                     "Locations\n     1: 0x41fc95 M=1 inner /a/x.go:259:0 s=258\n"
+                     "             outer /a/x.go:573:0 s=570\n"
+                     "     2: 0x41dc0b M=1 main.main /a/y.go:709:0 s=705\n"
+                     "     3: 0x41fc99 M=1 inner /a/x.go:260:0 s=258\nMappings\n",
+                     "main.main:y.go:709;inner:x.go:260 10\n"
+                     "main.main:y.go:709;outer:x.go:573;inner:x.go:259 20\n",
+                     (struct import_options){0}, with_lines);
+    expect_fold_with("jstack",
+                     "\"w-1\" #1\n   java.lang.Thread.State: RUNNABLE\n"
+                     "\tat a.B.c(B.java:12)\n\tat a.D.run(Native Method)\n\n",
+                     "w;a.D.run;a.B.c:B.java:12 1\n", (struct import_options){0}, with_lines);
+    expect_fold_with("gdb",
+                     "#0  0x7f1 in poll () from /lib/libc.so.6\n#1  0x7f2 in f (a=1) at /s/f.c:7\n"
+                     "#2  main (argc=1) at m.c:70\n",
+                     "main:m.c:70;f:f.c:7;poll 1\n", (struct import_options){0}, with_lines);
+    expect_fold_with("eu-stack",
+                     "PID 7 - process\nTID 7:\n#0  0x7f1 f - /x\n    /s/f.c:7:3\n#1  0x7f2 - 1 main - /x\n"
+                     "    /s/m.c:70\n",
+                     "main:m.c:70;f:f.c:7 1\n", (struct import_options){0}, with_lines);
+}
+
+/* Two lines of one function are one frame where nobody asks for lines. */
+static void test_lines_add_up(void **state) {
+    const char *text = "#0  f () at f.c:7\n#1  main () at m.c:1\n\n"
+                       "#0  f () at f.c:8\n#1  main () at m.c:1\n";
+    expect_fold("gdb", text, "main;f 2\n");
+    expect_fold_with("gdb", text, "main:m.c:1;f:f.c:7 1\nmain:m.c:1;f:f.c:8 1\n",
+                     (struct import_options){0}, with_lines);
+}
+
+static void assert_string(const struct tree *tree, uint32_t id, const char *expected) {
+    assert_true(text_equal(strings_get(tree->strings, id), text_of(expected)));
+}
+
+/* The function of that name; its location is in *found. */
+static const struct function *function_named(const struct tree *tree, const char *name,
+                                             const struct location **found) {
+    for (size_t i = 1; i < tree->locations.count; i++) {
+        *found = &tree->locations.items[i];
+        if (text_equal(strings_get(tree->strings, location_name(tree, *found)), text_of(name)))
+            return &tree->functions.items[(*found)->function];
+    }
+    fail_msg("no %s", name);
+    return NULL;
+}
+
+static void assert_python(const struct tree *tree) {
+    const struct location *location;
+    const struct function *function = function_named(tree, "/a.py:3:f", &location);
+    struct frame frame = location_frame(tree, location, 0);
+    assert_int_equal(location_frame_count(location), 1);
+    assert_string(tree, frame.name, "/a.py:3:f");
+    assert_string(tree, frame.file, "/a.py");
+    assert_int_equal(frame.line, 3);
+    assert_string(tree, function->language, "python");
+}
+
+/* Joining and saving keep all of it. */
+static void test_named_locations_are_kept(void **state) {
+    struct import_options options = {0};
+    struct error error = {0};
+    struct written written;
+    size_t size;
+    struct tree *python = read_text(
+        "faulthandler",
+        TEXT("Thread 0x01 (most recent call first):\n  File \"/a.py\", line 3 in f\n"), &options);
+    struct tree *java = read_text("java-exceptions",
+                                  TEXT("a.B: x\n\tat a.B.c(B.java:12)\n\tat a.D.run(D.java)\n"),
+                                  &options);
+    assert_python(python);
+    tree_join(java, python);
+    assert_python(java);
+    written_begin(&written);
+    assert_true(saved_write(&written.out, java, &error));
+    char *bytes = written_end(&written, &size);
+    struct tree *again = tree_new();
+    assert_true(saved_read((struct text){bytes, size}, "x", &options.profile, again, &error));
+    assert_python(again);
+    const struct location *location;
+    const struct function *method = function_named(again, "a.B.c", &location);
+    assert_string(again, method->module, "a.B");
+    assert_string(again, method->language, "java");
+    assert_string(again, method->file, "B.java");
+    assert_int_equal(location->line, 12);
+    tree_done(again);
+    tree_done(java);
+    tree_done(python);
+    free(bytes);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dtrace),       cmocka_unit_test(test_bpftrace),
@@ -295,7 +394,8 @@ int main(void) {
         cmocka_unit_test(test_eu_stack),     cmocka_unit_test(test_stap),
         cmocka_unit_test(test_pmcstat),      cmocka_unit_test(test_pmcstat_events),
         cmocka_unit_test(test_jstack),       cmocka_unit_test(test_java_exceptions),
-        cmocka_unit_test(test_faulthandler), cmocka_unit_test(test_chrome),
+        cmocka_unit_test(test_source_lines), cmocka_unit_test(test_lines_add_up),
+        cmocka_unit_test(test_named_locations_are_kept), cmocka_unit_test(test_faulthandler), cmocka_unit_test(test_chrome),
         cmocka_unit_test(test_perf_sched),   cmocka_unit_test(test_offcputime),
         cmocka_unit_test(test_recursive),    cmocka_unit_test(test_xctrace),
         cmocka_unit_test(test_bad_lines),    cmocka_unit_test(test_guesses),

@@ -11,7 +11,8 @@
 
 /* A tree of bare names, and the naming that shows each as it is. */
 static uint32_t named(struct tree *tree, const char *name) {
-    struct location location = {.name = strings_add(tree->strings, text_of(name))};
+    struct tree *whole = tree->whole ? (struct tree *)(uintptr_t)tree->whole : tree; /* has the functions */
+    struct location location = {.function = tree_name_function(whole, text_of(name))};
     return tree_add_location(tree, &location);
 }
 
@@ -38,7 +39,7 @@ static void naming_as_is(const struct tree *tree, struct naming *naming) {
     *naming = (struct naming){.strings = strings_new()};
     for (size_t i = 0; i < tree->locations.count; i++) {
         struct label label = {
-            .name = strings_add(naming->strings, strings_get(tree->strings, tree->locations.items[i].name))};
+            .name = strings_add(naming->strings, strings_get(tree->strings, location_name(tree, &tree->locations.items[i])))};
         vector_push(&naming->locations,
                     ((struct naming_entry){.first = (uint32_t)naming->labels.count, .count = i > 0}));
         vector_push(&naming->labels, label);
