@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 
+/* clang-format off */
 #define RISCV_BASE(X)                                                                                  \
     X(lui) X(auipc) X(jal) X(jalr) X(beq) X(bne) X(blt) X(bge) X(bltu) X(bgeu)                          \
     X(lb) X(lh) X(lw) X(ld) X(lbu) X(lhu) X(lwu) X(sb) X(sh) X(sw) X(sd)                                \
@@ -33,6 +34,7 @@
     X(fcvt_w_s) X(fcvt_wu_s) X(fcvt_l_s) X(fcvt_lu_s) X(fcvt_w_d) X(fcvt_wu_d) X(fcvt_l_d) X(fcvt_lu_d) \
     X(fcvt_s_w) X(fcvt_s_wu) X(fcvt_s_l) X(fcvt_s_lu) X(fcvt_d_w) X(fcvt_d_wu) X(fcvt_d_l) X(fcvt_d_lu) \
     X(fmv_x_w) X(fmv_x_d) X(fmv_w_x) X(fmv_d_x)
+/* clang-format on */
 #define RISCV_ALL(X) RISCV_BASE(X) RISCV_ATOMIC(X) RISCV_FLOAT(X)
 
 enum riscv_op {
