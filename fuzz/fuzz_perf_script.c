@@ -18,8 +18,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                    .is_script_text = true,
                                    .skip_after = &skip,
                                    .skip_after_count = bits & 32 ? 1 : 0};
-    struct import_options import = {.compat_inferno = bits & 1,
-                                    .profile = {.context = &(struct context){.threads = 1}, .raw_addresses = bits & 2}};
+    struct import_options import = {
+        .compat_inferno = bits & 1,
+        .profile = {.context = &(struct context){.threads = 1}, .raw_addresses = bits & 2}};
     if (bits & 64)
         import.profile.filter = (struct filter){.events = &all, .event_count = 1};
     struct text content = {(const char *)data + 1, size - 1};

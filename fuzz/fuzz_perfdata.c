@@ -81,8 +81,8 @@ static void read_all(const uint8_t *bytes, size_t size) {
     struct file file = {.path = (char *)"fuzz", .data = bytes, .size = size};
     struct error error = {0};
     const struct context context = {.spool_limit = 16 << 20};
-    struct perfdata *data = perfdata_open(
-        &file, &(struct perfdata_options){.context = &context}, &error);
+    struct perfdata *data =
+        perfdata_open(&file, &(struct perfdata_options){.context = &context}, &error);
     assert(!data == !!error.kind);
     if (!data)
         return;

@@ -6,7 +6,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     struct file file = {.path = (char *)"fuzz", .data = bytes, .size = size};
-    struct profile_options options = {.context = &(struct context){.threads = 1, .spool_limit = 16 << 20},
+    struct profile_options options = {.context =
+                                          &(struct context){.threads = 1, .spool_limit = 16 << 20},
                                       .keep_samples = true,
                                       .all_events = true,
                                       .no_names = true,

@@ -44,9 +44,9 @@ const char *wick_version(void); /* "0.1.0" */
 /* The same numbers as the program's exit status. */
 enum wick_error_kind {
     WICK_ERROR_NONE = 0,
-    WICK_ERROR_INPUT = 1,    /* bad input, or a file that can't be read or written */
-    WICK_ERROR_USAGE = 2,    /* options that make no sense */
-    WICK_ERROR_INTERNAL = 5, /* wick's own fault */
+    WICK_ERROR_INPUT = 1,       /* bad input, or a file that can't be read or written */
+    WICK_ERROR_USAGE = 2,       /* options that make no sense */
+    WICK_ERROR_INTERNAL = 5,    /* wick's own fault */
     WICK_ERROR_CANCELLED = 130, /* your progress hook said so */
 };
 
@@ -64,7 +64,7 @@ void wick_on_out_of_memory(void (*hook)(void));
 struct wick;
 
 struct wick_options {
-    const char *from;          /* the format's name, as `wick fold --from` has it; NULL: found by looking */
+    const char *from; /* the format's name, as `wick fold --from` has it; NULL: found by looking */
     const char *const *events; /* names; none: the first; "all" adds them */
     size_t event_count;
     const char *symfs;    /* look for every program and library below this folder */
@@ -86,8 +86,8 @@ struct wick_options {
 };
 
 /* Several files add up; "-" is standard input. NULL: *error says why. `error` and `options` may be NULL. */
-struct wick *wick_open(const char *const *paths, size_t path_count, const struct wick_options *options,
-                       struct wick_error *error);
+struct wick *wick_open(const char *const *paths, size_t path_count,
+                       const struct wick_options *options, struct wick_error *error);
 void wick_close(struct wick *wick); /* NULL is fine */
 
 /* What was lost, missing or left out, a sentence each, for people. They live as long as the profile. */
@@ -111,8 +111,8 @@ const char *wick_unit(const struct wick *wick);
    Texts live as long as the profile. */
 struct wick_frame {
     size_t parent;
-    size_t depth;      /* the root's is 0 */
-    const char *name;  /* any bytes, with a NUL behind them; the root's is empty */
+    size_t depth;     /* the root's is 0 */
+    const char *name; /* any bytes, with a NUL behind them; the root's is empty */
     size_t name_length;
     const char *object; /* the file that it is in; empty where nobody knows */
     uint64_t self;      /* weight of stacks that end there */

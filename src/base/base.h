@@ -110,9 +110,21 @@ static inline uint64_t saturating_add(uint64_t a, uint64_t b) {
 }
 
 /* Loads from unaligned places, little-endian host assumed by every format wick reads. */
-static inline uint16_t load_u16(const void *p) { uint16_t v; memcpy(&v, p, sizeof v); return v; }
-static inline uint32_t load_u32(const void *p) { uint32_t v; memcpy(&v, p, sizeof v); return v; }
-static inline uint64_t load_u64(const void *p) { uint64_t v; memcpy(&v, p, sizeof v); return v; }
+static inline uint16_t load_u16(const void *p) {
+    uint16_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+static inline uint32_t load_u32(const void *p) {
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+static inline uint64_t load_u64(const void *p) {
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
@@ -135,32 +147,32 @@ struct arena {
     char *next;
     size_t left;
 };
-void *arena_alloc(struct arena *arena, size_t size); /* aligned to 8, not zeroed */
+void *arena_alloc(struct arena *arena, size_t size);        /* aligned to 8, not zeroed */
 struct text arena_copy(struct arena *arena, struct text t); /* with a NUL after it */
 void arena_release(struct arena *arena);
 
 /* ---- vectors ------------------------------------------------------------------------------ */
 
 /* VECTOR(struct node) nodes = {0}; vector_push(&nodes, node); nodes.items[i]; vector_release(&nodes); */
-#define VECTOR(type)     \
-    struct {             \
-        type *items;     \
-        size_t count;    \
-        size_t capacity; \
+#define VECTOR(type)                                                                               \
+    struct {                                                                                       \
+        type *items;                                                                               \
+        size_t count;                                                                              \
+        size_t capacity;                                                                           \
     }
-#define vector_reserve(v, wanted) \
+#define vector_reserve(v, wanted)                                                                  \
     vector_grow((void **)&(v)->items, &(v)->capacity, (wanted), sizeof(*(v)->items))
-#define vector_push(v, item)                  \
-    do {                                      \
-        if ((v)->count == (v)->capacity)      \
-            vector_reserve((v), (v)->count + 1); \
-        (v)->items[(v)->count++] = (item);    \
+#define vector_push(v, item)                                                                       \
+    do {                                                                                           \
+        if ((v)->count == (v)->capacity)                                                           \
+            vector_reserve((v), (v)->count + 1);                                                   \
+        (v)->items[(v)->count++] = (item);                                                         \
     } while (0)
-#define vector_release(v)              \
-    do {                               \
-        free((v)->items);              \
-        (v)->items = NULL;             \
-        (v)->count = (v)->capacity = 0; \
+#define vector_release(v)                                                                          \
+    do {                                                                                           \
+        free((v)->items);                                                                          \
+        (v)->items = NULL;                                                                         \
+        (v)->count = (v)->capacity = 0;                                                            \
     } while (0)
 void vector_grow(void **items, size_t *capacity, size_t wanted, size_t item_size);
 
@@ -213,17 +225,17 @@ uint32_t *radix_sort(const uint64_t *keys, size_t count);
 
 /* The first place from `low` on, and before `high`, for which `is_before`, an expression of `place`, is false; `high` if it is true for all.
    It must not become true again behind that place. Costs log2(high - low) evaluations. */
-#define search_first(place, low, high, is_before)                             \
-    ({                                                                        \
-        size_t search_low_ = (low), search_high_ = (high);                    \
-        while (search_low_ < search_high_) {                                  \
-            size_t place = search_low_ + (search_high_ - search_low_) / 2;    \
-            if (is_before)                                                    \
-                search_low_ = place + 1;                                      \
-            else                                                              \
-                search_high_ = place;                                         \
-        }                                                                     \
-        search_low_;                                                          \
+#define search_first(place, low, high, is_before)                                                  \
+    ({                                                                                             \
+        size_t search_low_ = (low), search_high_ = (high);                                         \
+        while (search_low_ < search_high_) {                                                       \
+            size_t place = search_low_ + (search_high_ - search_low_) / 2;                         \
+            if (is_before)                                                                         \
+                search_low_ = place + 1;                                                           \
+            else                                                                                   \
+                search_high_ = place;                                                              \
+        }                                                                                          \
+        search_low_;                                                                               \
     })
 
 /* ---- hashing ------------------------------------------------------------------------------ */
@@ -305,7 +317,7 @@ void strings_free(struct strings *strings);
 uint32_t strings_add(struct strings *strings, struct text t);
 uint32_t strings_find(const struct strings *strings, struct text t); /* 0 when it was never added */
 struct text strings_get(const struct strings *strings, uint32_t id);
-uint32_t strings_count(const struct strings *strings); /* ids are 1 … count */
+uint32_t strings_count(const struct strings *strings);  /* ids are 1 … count */
 uint64_t strings_memory(const struct strings *strings); /* about what they take, in bytes */
 
 /* ---- errors ------------------------------------------------------------------------------- */
@@ -313,7 +325,7 @@ uint64_t strings_memory(const struct strings *strings); /* about what they take,
 /* The kind is the command's exit status. */
 enum error_kind {
     ERROR_NONE = 0,
-    ERROR_INPUT = 1,  /* bad input, or a file that can't be read or written */
+    ERROR_INPUT = 1, /* bad input, or a file that can't be read or written */
     ERROR_USAGE = 2,
     ERROR_DENIED = 3, /* the machine does not allow it */
     ERROR_FEW = 4,    /* too few samples */
@@ -325,12 +337,13 @@ enum error_kind {
 
 struct error {
     enum error_kind kind;
-    uint64_t offset;  /* where in the file, or NO_OFFSET */
+    uint64_t offset;   /* where in the file, or NO_OFFSET */
     char message[600]; /* "what: why", one line, control characters escaped, the offset included */
 };
 
 /* All return false, so that `return error_set(error, …)` reads well. `error` may be NULL. */
-bool error_set(struct error *error, enum error_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);
+bool error_set(struct error *error, enum error_kind kind, const char *format, ...)
+    PRINTF_LIKE(3, 4);
 /* "path: byte 1234: why" */
 bool error_at(struct error *error, const char *path, uint64_t offset, const char *format, ...)
     PRINTF_LIKE(4, 5);
@@ -350,14 +363,16 @@ bool error_errno(struct error *error, const char *path);
 struct note_kind {
     const char *name;
     const char *sentence;
-    bool apart; /* the example is of this very count: those of several inputs are not added up, unless it is the same */
+    bool
+        apart; /* the example is of this very count: those of several inputs are not added up, unless it is the same */
 };
 struct note {
     const struct note_kind *kind;
     uint64_t count;
     uint64_t where; /* of the example: an offset, a line, or 0; the smallest is kept */
     char *example;  /* or NULL */
-    struct note_kind *own; /* the kind, where it was read from a file and belongs to this note; else NULL */
+    struct note_kind
+        *own; /* the kind, where it was read from a file and belongs to this note; else NULL */
 };
 struct notes {
     struct note *items;
@@ -368,9 +383,9 @@ void notes_add(struct notes *notes, const struct note_kind *kind, uint64_t count
                const char *example, ...) PRINTF_LIKE(5, 6); /* example may be NULL */
 void notes_merge(struct notes *into, const struct notes *from);
 /* Add a note that was read from a file: its kind is copied, as notes_merge() copies it from note to note. `example` may be NULL. */
-void notes_add_copied(struct notes *notes, const struct note_kind *kind, uint64_t count, uint64_t where,
-                      const char *example);
-void notes_sort(struct notes *notes); /* by name: call before showing */
+void notes_add_copied(struct notes *notes, const struct note_kind *kind, uint64_t count,
+                      uint64_t where, const char *example);
+void notes_sort(struct notes *notes);                   /* by name: call before showing */
 void notes_drop(struct notes *notes, const char *name); /* the note of that kind, if there is one */
 /* Such a sentence with its count, of anything: "# file{ was|s were} empty". */
 void counted_print(struct buffer *buffer, const char *sentence, uint64_t count);
@@ -407,7 +422,8 @@ struct budget {
         uint64_t limit;
     } memory, steps;
     uint64_t memory_per_byte, steps_per_byte;
-    uint64_t offset; /* atomic: the smallest at which it was exceeded; NO_OFFSET: it was not, or nobody knows */
+    uint64_t
+        offset; /* atomic: the smallest at which it was exceeded; NO_OFFSET: it was not, or nobody knows */
 };
 void budget_init(struct budget *budget, const struct budget_limits *limits, uint64_t input_size);
 /* The input has that many bytes more than its file, being packed. In one thread. */
@@ -441,8 +457,8 @@ struct context {
     /* Not 0: long loops stop with what they have; 2: a target that is to end gets no time for it. Signal handlers may set it. NULL: it can't be
        cancelled. */
     const atomic_int *cancelled;
-    unsigned threads;     /* 0: as many as parallel_default() says */
-    uint64_t spool_limit; /* bytes in one temporary file; 0: 64 GiB */
+    unsigned threads;            /* 0: as many as parallel_default() says */
+    uint64_t spool_limit;        /* bytes in one temporary file; 0: 64 GiB */
     struct budget_limits limits; /* of what is parsed */
 };
 static inline void context_progress(const struct context *context, const char *what, uint64_t done,
@@ -551,7 +567,8 @@ struct publish {
 /* Whether publish_open() would do, for what is known before anything is written: before hours of reading. */
 bool publish_check(const char *path, struct error *error);
 /* `path` is relative to `directory`, or to the working directory with AT_FDCWD. */
-bool publish_open(struct publish *p, int directory, const char *path, enum publish_kind kind, struct error *error);
+bool publish_open(struct publish *p, int directory, const char *path, enum publish_kind kind,
+                  struct error *error);
 /* The end, one of: take the name; remove it; leave it under the temporary's name, which is returned as a path (free() it). */
 bool publish_commit(struct publish *p, struct error *error);
 void publish_discard(struct publish *p);
@@ -569,44 +586,56 @@ struct out {
     int failed; /* errno of the first write that failed */
     bool closed;
     struct spool *spool; /* where it goes instead, if set */
-    bool guarded; /* it is a terminal and what is written may hold anything: control characters but LF and TAB are shown as `?` */
+    bool
+        guarded; /* it is a terminal and what is written may hold anything: control characters but LF and TAB are shown as `?` */
 };
 bool out_check(const char *path, struct error *error); /* as publish_check(); "-" is fine */
 bool out_open(struct out *out, const char *path, struct error *error);
-bool out_open_at(struct out *out, int directory, const char *path, struct error *error); /* a file, also if it is called "-" */
+bool out_open_at(struct out *out, int directory, const char *path,
+                 struct error *error); /* a file, also if it is called "-" */
 /* Into a spool, which stays the caller's: out_commit() leaves it open. */
 void out_open_spool(struct out *out, struct spool *spool);
 void out_write(struct out *out, const void *data, size_t size);
-static inline void out_text(struct out *out, struct text t) { out_write(out, t.data, t.length); }
+static inline void out_text(struct out *out, struct text t) {
+    out_write(out, t.data, t.length);
+}
 void out_char(struct out *out, char c);
 void out_u64(struct out *out, uint64_t value);
 void out_printf(struct out *out, const char *format, ...) PRINTF_LIKE(2, 3);
-static inline bool out_closed(const struct out *out) { return out->closed || out->failed; }
+static inline bool out_closed(const struct out *out) {
+    return out->closed || out->failed;
+}
 bool out_commit(struct out *out, struct error *error);
 void out_discard(struct out *out);
 /* For signal handlers and the out-of-memory hook: unlink every temporary not yet committed. Async-signal-safe. */
 void out_remove_temporaries(void);
 
 /* Escapers, each for one kind of place. Bytes that are not valid UTF-8 come out as U+FFFD (xml, json), or are kept (csv). */
-void buffer_add_xml(struct buffer *buffer, struct text t);  /* text and quoted attributes; control characters too */
-void buffer_add_json(struct buffer *buffer, struct text t); /* without the quotes; safe inside <script> */
-static inline void buffer_add_json_text(struct buffer *buffer, struct text t) { /* with the quotes */
+void buffer_add_xml(struct buffer *buffer,
+                    struct text t); /* text and quoted attributes; control characters too */
+void buffer_add_json(struct buffer *buffer,
+                     struct text t); /* without the quotes; safe inside <script> */
+static inline void buffer_add_json_text(struct buffer *buffer,
+                                        struct text t) { /* with the quotes */
     buffer_add_char(buffer, '"');
     buffer_add_json(buffer, t);
     buffer_add_char(buffer, '"');
 }
-void buffer_add_csv(struct buffer *buffer, struct text t);  /* always quoted, quotes doubled */
-void buffer_add_shown(struct buffer *buffer, struct text t); /* for a terminal: controls and escapes as \xNN */
+void buffer_add_csv(struct buffer *buffer, struct text t); /* always quoted, quotes doubled */
+void buffer_add_shown(struct buffer *buffer,
+                      struct text t); /* for a terminal: controls and escapes as \xNN */
 
 /* Packs for gzip, without a name or a time in it: the same bytes always. */
 struct gzip;
 struct gzip *gzip_new(void);
-void gzip_add(struct gzip *gzip, struct text plain, struct buffer *packed); /* appends what is ready */
-void gzip_end(struct gzip *gzip, struct buffer *packed);                    /* the rest; frees it */
+void gzip_add(struct gzip *gzip, struct text plain,
+              struct buffer *packed);                    /* appends what is ready */
+void gzip_end(struct gzip *gzip, struct buffer *packed); /* the rest; frees it */
 
 /* Writes what `make` adds to an empty buffer for each item 0 … items-1, in order, though up to `threads` threads make them; what is held
    is one item a thread. Items after one that failed, or that the output no longer takes, or when it is cancelled, are not made. */
-typedef bool out_maker(void *job, unsigned worker, size_t item, struct buffer *buffer, struct error *error);
+typedef bool out_maker(void *job, unsigned worker, size_t item, struct buffer *buffer,
+                       struct error *error);
 bool out_in_order(struct out *out, const struct context *context, unsigned threads, size_t items,
                   out_maker *make, void *job, struct error *error);
 
@@ -614,8 +643,8 @@ bool out_in_order(struct out *out, const struct context *context, unsigned threa
 
 /* Calls run(context, worker, item) once for each item 0 … items-1, from `threads` threads at most (the caller's is one);
    `worker` is 0 … threads-1. Items are handed out in order. Returns when all are done. */
-void parallel_run(unsigned threads, size_t items, void (*run)(void *context, unsigned worker, size_t item),
-                  void *context);
+void parallel_run(unsigned threads, size_t items,
+                  void (*run)(void *context, unsigned worker, size_t item), void *context);
 unsigned parallel_default(void); /* the CPUs this process may use */
 
 /* A lock that is held for microseconds: who finds it taken looks again for a while, because falling asleep and being woken takes

@@ -20,17 +20,17 @@ typedef VECTOR(const char *) text_list;
 typedef VECTOR(int32_t) id_list;
 
 enum option_kind {
-    OPTION_FLAG,   /* bool */
-    OPTION_TEXT,   /* const char * */
-    OPTION_LIST,   /* text_list: may be repeated */
+    OPTION_FLAG,    /* bool */
+    OPTION_TEXT,    /* const char * */
+    OPTION_LIST,    /* text_list: may be repeated */
     OPTION_U32,     /* uint32_t */
     OPTION_U64,     /* uint64_t */
     OPTION_COUNT,   /* uint32_t, at least 1 */
     OPTION_COUNT64, /* uint64_t, at least 1 */
     OPTION_DOUBLE,  /* double */
     OPTION_AMOUNT,  /* double, more than 0 */
-    OPTION_CALL,   /* a function that takes the value */
-    OPTION_MAYBE,  /* the same; the value may be left out (NULL), and is taken as --name=value alone */
+    OPTION_CALL,    /* a function that takes the value */
+    OPTION_MAYBE, /* the same; the value may be left out (NULL), and is taken as --name=value alone */
     OPTION_HIDDEN, /* a flag that is accepted and means nothing more than the default (peers' names) */
 };
 
@@ -39,8 +39,10 @@ union option_target {
     size_t offset;
     bool (*call)(void *command, const char *value, struct error *error);
 };
-#define IN(type, member) {.offset = offsetof(type, member)}
-#define CALL(function) {.call = function}
+#define IN(type, member)                                                                           \
+    { .offset = offsetof(type, member) }
+#define CALL(function)                                                                             \
+    { .call = function }
 
 struct option {
     const char *name; /* without its dashes */
@@ -49,7 +51,8 @@ struct option {
     union option_target target;
     const char *argument; /* what --help calls its value; NULL: takes none */
     const char *help;
-    const char *values; /* for completion: what it may be, divided by spaces; NULL: anything, or a file if it is called so */
+    const char *
+        values; /* for completion: what it may be, divided by spaces; NULL: anything, or a file if it is called so */
 };
 
 struct option_group {
@@ -58,13 +61,14 @@ struct option_group {
 };
 
 struct syntax {
-    const char *command; /* "fold" */
-    const char *usage;   /* "FILE…" */
-    const char *about;   /* a paragraph for --help */
+    const char *command;               /* "fold" */
+    const char *usage;                 /* "FILE…" */
+    const char *about;                 /* a paragraph for --help */
     const struct option_group *groups; /* ends with a NULL title */
     bool takes_command;                /* options behind the first operand are not wick's */
-    const char *examples;              /* lines of `command  # what for`, for --help and the manual */
-    const char *common; /* options that --help shows, divided by spaces; --help=all has the rest. NULL: all */
+    const char *examples; /* lines of `command  # what for`, for --help and the manual */
+    const char *
+        common; /* options that --help shows, divided by spaces; --help=all has the rest. NULL: all */
 };
 
 /* Values are taken as `--name value` or `--name=value`, letters as `-o value` or `-ovalue`; `--` ends the options. What is left goes
@@ -120,7 +124,7 @@ struct request {
     struct arena arena; /* for values that are not the command line's own words */
     /* the filters' storage */
     text_list events, comms, skip_after;
-    VECTOR(struct label_filter) labels;  /* --label of keys that have no option of their own */
+    VECTOR(struct label_filter) labels;   /* --label of keys that have no option of their own */
     VECTOR(struct label_filter) assigned; /* --set-label: key and value */
     struct time_range time;
     struct grouping by;
@@ -137,22 +141,31 @@ extern const struct option options_waits[];   /* --off-cpu --wall --wakers --min
 extern const struct option options_symbols[]; /* --symfs --kallsyms --no-inline … */
 extern const struct option options_by[];      /* --by, for what shows stacks */
 extern const struct option options_root[];    /* --no-comm --show-pid … */
-bool set_source_lines(void *command, const char *value, struct error *error); /* --srcline, where options_names are too many */
-extern const struct option options_names[];   /* --srcline --mark-kernel … */
-extern const struct option options_stacks[];  /* --focus --ignore --hide --root … */
+bool set_source_lines(void *command, const char *value,
+                      struct error *error);  /* --srcline, where options_names are too many */
+extern const struct option options_names[];  /* --srcline --mark-kernel … */
+extern const struct option options_stacks[]; /* --focus --ignore --hide --root … */
 bool stacks_are_chosen(const struct request *request); /* any of them was given */
-extern const struct option options_shape[];   /* --weight --fold-recursion --max-depth */
-extern const struct option options_from[];    /* --from */
-extern const struct option options_formats[]; /* --from --comm-first --no-modules --keep-offsets --ghc */
-extern const struct option options_common[];  /* -o -j -q -v --compat --strict */
+extern const struct option options_shape[];            /* --weight --fold-recursion --max-depth */
+extern const struct option options_from[];             /* --from */
+extern const struct option
+    options_formats[]; /* --from --comm-first --no-modules --keep-offsets --ghc */
+extern const struct option options_common[]; /* -o -j -q -v --compat --strict */
 
 /* What every command has that adds profiles up, behind groups of its own. */
-#define OPTION_GROUPS_OF_SAMPLES {"Which samples", options_filter}, {"Waiting", options_waits}
+#define OPTION_GROUPS_OF_SAMPLES                                                                   \
+    {"Which samples", options_filter}, {                                                           \
+        "Waiting", options_waits                                                                   \
+    }
 #define OPTION_GROUPS_OF_NAMES                                                                     \
     {"Names", options_names}, {"Weights and shape", options_shape}, {"Symbols", options_symbols},  \
-        {"Formats", options_formats}
+    {                                                                                              \
+        "Formats", options_formats                                                                 \
+    }
 #define OPTION_GROUPS_OF_PROFILES                                                                  \
-    OPTION_GROUPS_OF_SAMPLES, OPTION_GROUPS_OF_NAMES, {"General", options_common}
+    OPTION_GROUPS_OF_SAMPLES, OPTION_GROUPS_OF_NAMES, {                                            \
+        "General", options_common                                                                  \
+    }
 
 /* filters.c. What passes a filter is narrowed by --label and --time, and what is written gets --set-label. */
 bool set_label(void *command, const char *value, struct error *error);
@@ -250,8 +263,8 @@ struct command {
     int gentle; /* so many Ctrl-C are counted in `interrupted` and the command ends by itself; 0, and for the next: it is ended */
 };
 extern const struct command command_fold, command_flame, command_script, command_doctor,
-    command_profile, command_record, command_diff, command_export, command_report, command_annotate, command_save,
-    command_trace, command_enrich;
+    command_profile, command_record, command_diff, command_export, command_report, command_annotate,
+    command_save, command_trace, command_enrich;
 
 /* main.c: runs it with a struct of its own. */
 int command_run(const struct command *command, enum help_form help, int argc, char **argv);
@@ -268,6 +281,7 @@ int help_of(const struct command *command, enum help_form form); /* has the comm
 
 /* completion.c: `wick help --bash`, --zsh and --fish. False: it is none of these. */
 bool completion_print(command_table commands, const char *shell);
-void completion_add(enum help_form form, const struct syntax *syntax); /* one command's part of it */
+void completion_add(enum help_form form,
+                    const struct syntax *syntax); /* one command's part of it */
 
 #endif

@@ -24,11 +24,13 @@ struct picture_request {
 };
 /* Before parsing: defaults that are not 0. */
 void picture_begin(struct picture_request *p);
-extern const struct option options_picture[]; /* --title --inverted --minwidth … */
-extern const struct option options_looks[];   /* --colors --width --fonttype … */
+extern const struct option options_picture[];    /* --title --inverted --minwidth … */
+extern const struct option options_looks[];      /* --colors --width --fonttype … */
 extern const struct option options_difference[]; /* --shape --negate */
 #define OPTION_GROUPS_OF_PICTURES                                                                  \
-    {"Picture", options_picture}, {"Differences", options_difference}, {"Looks", options_looks}
+    {"Picture", options_picture}, {"Differences", options_difference}, {                           \
+        "Looks", options_looks                                                                     \
+    }
 
 /* Title and colours by what kind of time is drawn, unless they were chosen. After request_settle(). */
 void picture_settle(struct picture_request *p);

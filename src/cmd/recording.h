@@ -12,7 +12,7 @@ struct recording_request {
     struct request request; /* whose `events` are those to record */
     struct record_options recording;
     double duration, delay;
-    uint64_t frequency; /* 0: nobody asked for one */
+    uint64_t frequency;     /* 0: nobody asked for one */
     bool call_graph_chosen; /* -g was given */
 };
 /* Before parsing: defaults that are not 0. */

@@ -16,8 +16,8 @@
 struct export_options {
     /* by_samples, fold_recursion and max_depth; the others are not heeded. */
     const struct flame_options *shape;
-    const char *title;   /* what the profile is called */
-    const char *measure; /* all events are this one: "wall"; NULL: each is its own */
+    const char *title;         /* what the profile is called */
+    const char *measure;       /* all events are this one: "wall"; NULL: each is its own */
     const struct notes *notes; /* written where a format has room for them; sorted; NULL: none */
     bool force;                /* even if it takes more than 4 GB */
 };
@@ -29,10 +29,10 @@ struct export_format {
     const char *what;     /* for --help: "the JSON of speedscope" */
     const char *suffixes; /* how its files' names end, divided by spaces */
     enum detail detail;
-    bool has_time;  /* takes samples in their order, where the source keeps them */
-    bool has_lines; /* has room for source lines */
+    bool has_time;   /* takes samples in their order, where the source keeps them */
+    bool has_lines;  /* has room for source lines */
     bool has_labels; /* has room for labels of samples */
-    bool is_binary; /* nothing for a terminal */
+    bool is_binary;  /* nothing for a terminal */
     bool (*write)(struct out *out, const struct outline *outline, struct error *error);
 };
 extern const struct export_format export_formats[];                /* ends with a NULL name */

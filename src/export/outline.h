@@ -51,10 +51,10 @@ struct outline {
     VECTOR(struct track) tracks;
     VECTOR(struct entry) entries; /* by (track, state, labels, node) */
     VECTOR(struct entry) left;
-    uint32_t *samples;              /* the tree's, track by track, in order */
-    uint32_t *series_tracks;        /* by series: its track, or NO_TRACK */
-    uint32_t *label_sets; /* the tree's sets, in an order of content; NULL: none matters */
-    uint64_t first_time;            /* of all samples that have one; 0 where none has */
+    uint32_t *samples;       /* the tree's, track by track, in order */
+    uint32_t *series_tracks; /* by series: its track, or NO_TRACK */
+    uint32_t *label_sets;    /* the tree's sets, in an order of content; NULL: none matters */
+    uint64_t first_time;     /* of all samples that have one; 0 where none has */
     struct arena arena;
 };
 
@@ -62,8 +62,8 @@ struct outline {
 
 /* NULL: the weights pass 2^64, or there is nothing. */
 struct outline *outline_new(const struct tree *tree, const struct naming *naming,
-                            const struct export_options *options, const struct export_format *format,
-                            struct error *error);
+                            const struct export_options *options,
+                            const struct export_format *format, struct error *error);
 void outline_free(struct outline *outline);
 
 /* The track that weighs most: what is shown first. */

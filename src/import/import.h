@@ -25,7 +25,7 @@ struct import_options {
     /* compat_inferno: how a recording is printed as script text, which is a room's below. */
     bool (*print)(struct out *out, const struct profile *profile, const struct context *context,
                   struct error *error);
-    int ghc_column;                 /* ghcprof: 0 %time, 1 ticks, 2 bytes */
+    int ghc_column; /* ghcprof: 0 %time, 1 ticks, 2 bytes */
     /* Set by source_open(): the content is a file's mapping, whose pages may be given back once read. */
     bool mapped;
     /* Set by import_read(): what reading may cost, and of which text. */

@@ -9,7 +9,8 @@ enum { WIRE_NUMBER = 0, WIRE_EIGHT = 1, WIRE_TEXT = 2, WIRE_FOUR = 5 };
 /* A message, or what is left of it. */
 struct proto {
     const uint8_t *at, *end;
-    bool damaged; /* a field does not end within the message, or is of a kind that nobody writes any more */
+    bool
+        damaged; /* a field does not end within the message, or is of a kind that nobody writes any more */
 };
 
 struct proto_field {

@@ -38,7 +38,8 @@ struct elf_image {
     struct elf_segment *segments;
     size_t segment_count;
     uint8_t *copy; /* an image of memory: what `data` points to */
-    struct budget *budget; /* what reading it may cost; taken off by all that read it, under whatever lock */
+    struct budget
+        *budget; /* what reading it may cost; taken off by all that read it, under whatever lock */
 };
 
 /* NULL: not there, not a regular file, or not ELF; *error says which. Free with elf_image_free. `is_module`: it may be packed, as a kernel's

@@ -42,7 +42,8 @@ struct object_identity {
     int32_t pid;    /* OBJECT_PERFMAP: whose map; else 0 */
     uint64_t start; /* OBJECT_MODULE, OBJECT_BPF: where it was loaded; else 0 */
     uint64_t size;  /* OBJECT_BPF: how long it is; else 0 */
-    uint64_t mount; /* OBJECT_FILE without a build id, of another mount namespace than the recorder's: which; nothing here is
+    uint64_t
+        mount; /* OBJECT_FILE without a build id, of another mount namespace than the recorder's: which; nothing here is
                        opened by its path. Else 0. */
 };
 
@@ -55,7 +56,8 @@ struct objects_options {
     bool compat_perf;          /* perf 6.1's choice and spelling of names, and its lookup rules */
     bool no_demangle;
     const struct context *context; /* or NULL */
-    bool lines; /* objects_inlines() may be asked for lines: their tables are unpacked, too, where they are compressed */
+    bool
+        lines; /* objects_inlines() may be asked for lines: their tables are unpacked, too, where they are compressed */
 };
 
 struct objects *objects_new(const struct objects_options *options);
@@ -80,7 +82,8 @@ void objects_set_name(struct objects *objects, uint32_t id, struct text name);
 typedef bool object_bytes(void *context, uint32_t item, struct buffer *bytes);
 /* The recording itself has the object's file or perf map. A file outside that has the recorded build id goes first, for it is mapped
    instead of copied; without a build id, what was kept goes first, and of perf maps always. `context` outlives the objects. */
-void objects_set_kept(struct objects *objects, uint32_t id, object_bytes *read, void *context, uint32_t item);
+void objects_set_kept(struct objects *objects, uint32_t id, object_bytes *read, void *context,
+                      uint32_t item);
 
 /* Adds an object as another table has it, with what was set of it; nothing that was opened. */
 uint32_t objects_copy(struct objects *to, const struct objects *from, uint32_t id);
@@ -113,8 +116,10 @@ void objects_read_ahead(struct objects *objects);
 /* ---- inlined functions and lines: thread-safe --------------------------------------------- */
 
 struct inline_frame {
-    struct text name; /* by its linkage name, demangled, else as the source has it; empty: unknown */
-    struct text file; /* where in the source it stands: empty, and line 0, when unknown or not asked for */
+    struct text
+        name; /* by its linkage name, demangled, else as the source has it; empty: unknown */
+    struct text
+        file; /* where in the source it stands: empty, and line 0, when unknown or not asked for */
     uint32_t line;
     uint32_t column;
     uint64_t start; /* where its code begins, in the same terms as the address that was asked for */
@@ -131,9 +136,11 @@ struct inline_chain {
 /* From DWARF 4 and 5, in the file or its debug file, with .dwo and dwz. Only units that hold an address that was asked for
    are read, each once. `lines` reads their line tables as well. Texts live as long as the objects. False, and an empty
    chain: nothing is known of that address. */
-bool objects_inlines(struct objects *objects, uint32_t id, uint64_t address, bool lines, struct inline_chain *chain);
+bool objects_inlines(struct objects *objects, uint32_t id, uint64_t address, bool lines,
+                     struct inline_chain *chain);
 /* compat_perf: appends the symbol that addr2line would name there if it had no debug information. */
-bool objects_addr2line_symbol(struct objects *objects, uint32_t id, uint64_t address, struct buffer *name);
+bool objects_addr2line_symbol(struct objects *objects, uint32_t id, uint64_t address,
+                              struct buffer *name);
 /* What was missing for it. */
 void objects_inline_notes(struct objects *objects, struct notes *notes);
 
@@ -174,7 +181,8 @@ struct cfi_row {
     uint8_t cfa_register;    /* or CFI_CFA_BY_EXPRESSION */
     uint8_t return_register; /* not in `kept`: there is no caller */
     bool signal_frame;
-    bool throws;  /* the function leaves by __builtin_eh_return: an unwinder, whose own frame may be overwritten already */
+    bool
+        throws; /* the function leaves by __builtin_eh_return: an unwinder, whose own frame may be overwritten already */
     bool landing; /* and is about to: what it "returns" to is where the handler begins */
     /* The CFA is a register + offset, every rule CFI_AT_CFA, and none for the stack pointer. */
     bool simple;

@@ -72,10 +72,10 @@ struct symbols {
     _Atomic(const struct text *) *resolved; /* by entry; NULL until asked for */
     pthread_mutex_t
         lock; /* of the arena: the object's own is held for long while debug information is unpacked */
-    struct arena arena; /* of resolved names */
-    size_t name_most; /* bytes of a name that are shown; 0: not known yet; under the lock */
+    struct arena arena;    /* of resolved names */
+    size_t name_most;      /* bytes of a name that are shown; 0: not known yet; under the lock */
     uint64_t costly_names; /* resolved ones that were left as they were; under the lock */
-    struct buffer made; /* names that no file has */
+    struct buffer made;    /* names that no file has */
 };
 
 void symbols_init(struct symbols *symbols, const struct objects_options *options);

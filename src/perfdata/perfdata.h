@@ -54,7 +54,8 @@ enum perfdata_user_record {
 /* Linux 6.18's callchain marker and record for user chains delivered later; older headers lack them. */
 #define CONTEXT_USER_DEFERRED 0xfffffffffffffd80ull
 #define RECORD_CALLCHAIN_DEFERRED 22
-#define CONTEXT_MARKERS_FROM 0xfffffffffffff001ull /* every value from here up is a marker, not an address */
+#define CONTEXT_MARKERS_FROM                                                                       \
+    0xfffffffffffff001ull /* every value from here up is a marker, not an address */
 
 /* Bits of an attribute's flags, by number. */
 enum {
@@ -79,7 +80,8 @@ struct perfdata_event {
     uint32_t stack_user;
     uint64_t breakpoint_address; /* also config1 */
     uint32_t breakpoint_type;
-    struct text name; /* EVENT_DESC's, else made from type and config; lives as long as the perfdata */
+    struct text
+        name; /* EVENT_DESC's, else made from type and config; lives as long as the perfdata */
     const uint8_t *ids; /* unaligned u64s */
     size_t id_count;
     uint32_t trailer_size; /* of sample_id in other records; 0 without sample_id_all */
@@ -100,9 +102,10 @@ struct perfdata_ids {
     struct perfdata_id {
         uint64_t id;
         uint32_t event; /* index + 1; 0: empty slot */
-    } *slots;
+    } * slots;
     uint32_t mask;
-    uint32_t sample_offset; /* of the id, from the start of a sample's header; 0: all belong to event 0 */
+    uint32_t
+        sample_offset; /* of the id, from the start of a sample's header; 0: all belong to event 0 */
     uint32_t trailer_offset; /* of the id, from the end of any other record */
 };
 
@@ -148,20 +151,22 @@ struct perfdata {
     bool is_stream;      /* written to a pipe */
     bool is_cut;
     uint64_t cut; /* where in `source` the first record that is not whole begins */
-    struct text arch, hostname, os_release, version, cmdline, cpu_desc; /* empty when not recorded */
+    struct text arch, hostname, os_release, version, cmdline,
+        cpu_desc; /* empty when not recorded */
     uint32_t cpus_online, cpus_available;
     struct notes notes; /* unknown record types, damaged feature sections */
     struct arena arena;
     /* The rest is this room's own. */
-    bool open_ended; /* the section's end is not the header's word, so a record that overruns it is a cut */
+    bool
+        open_ended; /* the section's end is not the header's word, so a record that overruns it is a cut */
     const struct context *context; /* as given, or NULL */
     bool strict;
-    bool asks_build_ids; /* an attribute does: mappings may carry them */
-    bool unpacking;      /* compressed records are expected */
+    bool asks_build_ids;  /* an attribute does: mappings may carry them */
+    bool unpacking;       /* compressed records are expected */
     struct file unpacked; /* `file`, if records are compressed */
     struct perfdata_ids ids;
     VECTOR(struct carrier_part) parts;
-    atomic_uint_fast64_t carried; /* bytes of entries that were read */
+    atomic_uint_fast64_t carried;   /* bytes of entries that were read */
     struct text features[FEATURES]; /* empty when absent */
 };
 
@@ -184,15 +189,15 @@ struct perfdata_record {
     uint64_t offset; /* of its header in the file */
     uint32_t type;
     uint16_t misc;
-    uint16_t size; /* with the header */
+    uint16_t size;       /* with the header */
     const uint8_t *data; /* the header */
 };
 
 /* *offset is where to read and is moved on; begin with data_start, or with the offset of any record. False at the end, or with *error
    set (kind ERROR_NONE before the call tells them apart), or at a cut: then is_cut and cut are set and data_end is moved there, so a
    second walk, from any number of threads, just ends. Costs one cache miss a record; the rest is slow path. */
-static inline bool perfdata_next(struct perfdata *data, uint64_t *offset, struct perfdata_record *record,
-                                 struct error *error);
+static inline bool perfdata_next(struct perfdata *data, uint64_t *offset,
+                                 struct perfdata_record *record, struct error *error);
 
 /* ---- decoding: false with an error that names the record and its offset --------------------- */
 
@@ -205,7 +210,7 @@ struct perfdata_sample {
     uint64_t identifier, ip, time, address, id, stream_id, period;
     int32_t pid, tid;
     uint32_t cpu;
-    const uint8_t *read;  /* unparsed, validated */
+    const uint8_t *read; /* unparsed, validated */
     size_t read_size;
     const uint8_t *chain; /* u64s, markers included; NULL when the event records none */
     uint64_t chain_count;
@@ -213,14 +218,14 @@ struct perfdata_sample {
     uint32_t raw_size;
     const uint8_t *branches; /* 24 bytes each: from, to, flags */
     uint64_t branch_count;
-    uint64_t branch_hw_index;        /* 0 unless recorded */
-    const uint8_t *branch_counters;  /* branch_count u64s; NULL unless recorded */
+    uint64_t branch_hw_index;       /* 0 unless recorded */
+    const uint8_t *branch_counters; /* branch_count u64s; NULL unless recorded */
     uint64_t regs_user_abi;
     const uint8_t *regs_user; /* popcount(event's regs_user) u64s; NULL when abi is 0 */
     const uint8_t *stack;
-    uint64_t stack_size;    /* bytes that are valid: the dynamic size */
-    uint64_t stack_dumped;  /* bytes that are in the record */
-    uint64_t weight; /* of WEIGHT_STRUCT the first, 32 bits wide */
+    uint64_t stack_size;   /* bytes that are valid: the dynamic size */
+    uint64_t stack_dumped; /* bytes that are in the record */
+    uint64_t weight;       /* of WEIGHT_STRUCT the first, 32 bits wide */
     uint16_t weight_2, weight_3;
     uint64_t data_source, transaction, physical_address, cgroup, data_page_size, code_page_size;
     uint64_t regs_intr_abi;
@@ -237,8 +242,9 @@ bool perfdata_sample(const struct perfdata *data, const struct perfdata_record *
 void perfdata_unwrap_wait(const struct perfdata *data, struct perfdata_sample *sample);
 /* Which event a sample belongs to, and its time (0: not recorded): what pass 1 needs, at a few loads each. An id that no attribute
    has gives PERFDATA_NO_EVENT: such samples can't be decoded; skip and note them, as perf does. */
-static inline bool perfdata_sample_key(const struct perfdata *data, const struct perfdata_record *record,
-                                       uint32_t *event, uint64_t *time, struct error *error);
+static inline bool perfdata_sample_key(const struct perfdata *data,
+                                       const struct perfdata_record *record, uint32_t *event,
+                                       uint64_t *time, struct error *error);
 
 /* The sample_id trailer of any other record; what is absent is 0 (pid, tid: -1; cpu: UINT32_MAX). Records that user space made up
    (types from 64) have none. */
@@ -293,8 +299,8 @@ bool perfdata_namespaces(const struct perfdata *data, const struct perfdata_reco
 bool perfdata_ksymbol(const struct perfdata *data, const struct perfdata_record *record,
                       struct perfdata_ksymbol *ksymbol, struct error *error);
 /* LOST (2) and LOST_SAMPLES (13): how many. */
-bool perfdata_lost(const struct perfdata *data, const struct perfdata_record *record, uint64_t *lost,
-                   struct error *error);
+bool perfdata_lost(const struct perfdata *data, const struct perfdata_record *record,
+                   uint64_t *lost, struct error *error);
 /* CALLCHAIN_DEFERRED (22): the user part of chains that end in CONTEXT_USER_DEFERRED and this cookie. */
 struct perfdata_deferred {
     uint64_t cookie;
@@ -308,7 +314,8 @@ bool perfdata_build_id(const struct perfdata *data, const struct perfdata_record
                        struct perfdata_build_id *build_id, struct error *error);
 /* Checks any record but a sample against the least size of its type, and notes types that nobody knows. Adds to the notes, so for pass
    1 and one thread. The decoders above check by themselves. */
-bool perfdata_check(struct perfdata *data, const struct perfdata_record *record, struct error *error);
+bool perfdata_check(struct perfdata *data, const struct perfdata_record *record,
+                    struct error *error);
 
 /* ---- the carrier: what a recording keeps beside perf's own records --------------------------- */
 
@@ -353,15 +360,20 @@ bool perfdata_next_slow(struct perfdata *data, uint64_t *offset, struct perfdata
 bool perfdata_sample_short(const struct perfdata *data, const struct perfdata_record *record,
                            struct error *error);
 
-static inline bool perfdata_next(struct perfdata *data, uint64_t *offset, struct perfdata_record *record,
-                                 struct error *error) {
+static inline bool perfdata_next(struct perfdata *data, uint64_t *offset,
+                                 struct perfdata_record *record, struct error *error) {
     uint64_t at = *offset;
-    if (__builtin_expect(at >= data->data_end || data->data_end - at < sizeof(struct perf_event_header), 0))
+    if (__builtin_expect(
+            at >= data->data_end || data->data_end - at < sizeof(struct perf_event_header), 0))
         return perfdata_next_slow(data, offset, record, error);
     const uint8_t *p = data->file->data + at;
-    *record = (struct perfdata_record){
-        .offset = at, .type = load_u32(p), .misc = load_u16(p + 4), .size = load_u16(p + 6), .data = p};
-    bool special = record->type - RECORD_HEADER_TRACING_DATA <= RECORD_COMPRESSED2 - RECORD_HEADER_TRACING_DATA;
+    *record = (struct perfdata_record){.offset = at,
+                                       .type = load_u32(p),
+                                       .misc = load_u16(p + 4),
+                                       .size = load_u16(p + 6),
+                                       .data = p};
+    bool special = record->type - RECORD_HEADER_TRACING_DATA <=
+                   RECORD_COMPRESSED2 - RECORD_HEADER_TRACING_DATA;
     if (__builtin_expect(special || record->size < sizeof(struct perf_event_header) ||
                              record->size > data->data_end - at,
                          0))
@@ -382,11 +394,13 @@ static inline uint32_t perfdata_id_slot(const struct perfdata_ids *ids, uint64_t
 static inline uint32_t perfdata_find_event(const struct perfdata *data, uint64_t id) {
     if (id == 0)
         return 0;
-    return data->ids.slots[perfdata_id_slot(&data->ids, id)].event - 1; /* PERFDATA_NO_EVENT when empty */
+    return data->ids.slots[perfdata_id_slot(&data->ids, id)].event -
+           1; /* PERFDATA_NO_EVENT when empty */
 }
 
-static inline bool perfdata_sample_key(const struct perfdata *data, const struct perfdata_record *record,
-                                       uint32_t *event, uint64_t *time, struct error *error) {
+static inline bool perfdata_sample_key(const struct perfdata *data,
+                                       const struct perfdata_record *record, uint32_t *event,
+                                       uint64_t *time, struct error *error) {
     *event = 0;
     *time = 0;
     uint32_t id_offset = data->ids.sample_offset;

@@ -35,12 +35,12 @@ struct perfdata_writer {
     int descriptor;
     char *path;
     struct perfdata_writer_options options;
-    uint64_t size;  /* bytes written so far */
-    uint64_t whole; /* where the last record ends that is there as a whole */
-    size_t kept;    /* of the last stretch, if it failed */
-    bool failed;    /* the last write: the size told in the header stays what it is */
-    bool was_full;  /* it goes on in what was set aside */
-    int reserve;    /* a file without a name; -1: none */
+    uint64_t size;    /* bytes written so far */
+    uint64_t whole;   /* where the last record ends that is there as a whole */
+    size_t kept;      /* of the last stretch, if it failed */
+    bool failed;      /* the last write: the size told in the header stays what it is */
+    bool was_full;    /* it goes on in what was set aside */
+    int reserve;      /* a file without a name; -1: none */
     size_t trailer;   /* of records: what the first event asks for */
     uint32_t entries; /* of the carrier */
     uint64_t data_start;
@@ -356,7 +356,8 @@ bool perfdata_use_reserve(struct perfdata_writer *writer) {
 static bool write_feature_record(struct perfdata_writer *writer, enum perfdata_feature feature,
                                  struct text bytes, struct error *error) {
     struct buffer record = {0};
-    size_t size = sizeof(struct perf_event_header) + 8 + bytes.length; /* perf takes more for data */
+    size_t size =
+        sizeof(struct perf_event_header) + 8 + bytes.length; /* perf takes more for data */
     if (size > UINT16_MAX)
         return true; /* a stream does without what does not fit a record */
     add_record_header(&record, RECORD_HEADER_FEATURE, size);

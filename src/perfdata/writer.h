@@ -25,13 +25,16 @@ struct perfdata_writer;
 struct perfdata_writer_options {
     bool stream;        /* for a pipe */
     int compress_level; /* 0: not at all; else records go into zstd-compressed ones */
-    uint32_t entries;   /* of the carrier, in earlier windows of the same recording: numbers go on from there */
+    uint32_t
+        entries; /* of the carrier, in earlier windows of the same recording: numbers go on from there */
 };
 
 /* `descriptor` stays the caller's. Writes the header, the events and their ids. */
 struct perfdata_writer *perfdata_writer_new(int descriptor, const char *path,
-                                            const struct perfdata_writer_event *events, size_t event_count,
-                                            const struct perfdata_writer_options *options, struct error *error);
+                                            const struct perfdata_writer_event *events,
+                                            size_t event_count,
+                                            const struct perfdata_writer_options *options,
+                                            struct error *error);
 /* Sets up to `most` bytes of a disk aside, for when it is full; of a small one less. Does nothing where that can't be had. */
 void perfdata_reserve(struct perfdata_writer *writer, uint64_t most);
 /* After a write has failed: what was set aside is there to be written to, behind the last whole record, and the file stays one that was cut short.
@@ -39,19 +42,19 @@ void perfdata_reserve(struct perfdata_writer *writer, uint64_t most);
 bool perfdata_use_reserve(struct perfdata_writer *writer);
 /* Whole records, as they come from a ring buffer, in two parts where it wraps. False: the disk is full, or so; what was written before is
    good. */
-bool perfdata_write_split(struct perfdata_writer *writer, const void *first, size_t first_size, const void *second,
-                          size_t second_size, struct error *error);
+bool perfdata_write_split(struct perfdata_writer *writer, const void *first, size_t first_size,
+                          const void *second, size_t second_size, struct error *error);
 /* When that failed: so many bytes of it are there, as whole records. Compressed, there may be more. */
 size_t perfdata_kept(const struct perfdata_writer *writer);
 bool perfdata_write_round(struct perfdata_writer *writer, struct error *error); /* FINISHED_ROUND */
 /* Features to be written at the end (of a stream: at once). The bytes are copied. */
-bool perfdata_add_feature(struct perfdata_writer *writer, enum perfdata_feature feature, struct text bytes,
-                          struct error *error);
+bool perfdata_add_feature(struct perfdata_writer *writer, enum perfdata_feature feature,
+                          struct text bytes, struct error *error);
 void perfdata_feature_string(struct buffer *bytes, struct text string); /* length, text, padding */
 /* Keeps an entry (perfdata.h, "the carrier") with the recording, behind what was written so far. Large ones are packed and
    stand in several records. False as of perfdata_write_split(). */
-bool carrier_write(struct perfdata_writer *writer, enum carrier_kind kind, struct text key, struct text bytes,
-                   struct error *error);
+bool carrier_write(struct perfdata_writer *writer, enum carrier_kind kind, struct text key,
+                   struct text bytes, struct error *error);
 uint32_t perfdata_writer_entries(const struct perfdata_writer *writer); /* the last number */
 uint64_t perfdata_writer_size(const struct perfdata_writer *writer);
 bool perfdata_finish(struct perfdata_writer *writer, struct error *error);

@@ -29,19 +29,21 @@ struct profile_options {
     struct filter filter;
     struct objects_options objects;
     const struct context *context; /* or NULL */
-    bool strict;           /* a cut file is an error */
-    bool compat_perf;      /* perf's rules and bugs: lookups without the minus one, maps kept at exec, … */
-    bool compat_inferno;   /* inferno's events and weights: see profile/events.c */
-    bool keep_samples;     /* in key order, for script text and timelines */
-    bool raw_addresses;    /* the address as sampled joins a location's key */
-    bool all_events;       /* unless the filter names some: script text prints them all */
+    bool strict;                   /* a cut file is an error */
+    bool
+        compat_perf; /* perf's rules and bugs: lookups without the minus one, maps kept at exec, … */
+    bool compat_inferno; /* inferno's events and weights: see profile/events.c */
+    bool keep_samples;   /* in key order, for script text and timelines */
+    bool raw_addresses;  /* the address as sampled joins a location's key */
+    bool all_events;     /* unless the filter names some: script text prints them all */
     bool no_inline;
     bool source_lines;
-    bool no_names;         /* leave locations unresolved */
+    bool no_names; /* leave locations unresolved */
     enum profile_times times;
-    bool wakers;           /* a wait's stack goes on with who ended it: `--`, then the waker's, leaf first, and its comm */
-    uint64_t least_wait;   /* nanoseconds; shorter waits are left out */
-    uint64_t most_wait;    /* and longer ones; 0: no limit */
+    bool
+        wakers; /* a wait's stack goes on with who ended it: `--`, then the waker's, leaf first, and its comm */
+    uint64_t least_wait; /* nanoseconds; shorter waits are left out */
+    uint64_t most_wait;  /* and longer ones; 0: no limit */
 };
 
 struct profile {
@@ -51,15 +53,17 @@ struct profile {
     struct spaces *spaces;
     bool is_window;          /* of a stream, which has the objects and the spaces */
     struct carried *carried; /* what the recording keeps of files; private to the room */
-    struct paging *paging; /* lets go of what has been read */
-    uint64_t sample_count; /* all in the file, before filters */
-    char *event_names;     /* what was counted, for titles: "cycles", "cycles, instructions" */
-    bool needs_text; /* compat_inferno: what inferno makes of perf's text can't be told from the samples. The tree is then of no use: print them
+    struct paging *paging;   /* lets go of what has been read */
+    uint64_t sample_count;   /* all in the file, before filters */
+    char *event_names;       /* what was counted, for titles: "cycles", "cycles, instructions" */
+    bool
+        needs_text; /* compat_inferno: what inferno makes of perf's text can't be told from the samples. The tree is then of no use: print them
                         all, and read that */
 };
 
 /* `file` stays open as long as the profile. */
-struct profile *profile_read(const struct file *file, const struct profile_options *options, struct error *error);
+struct profile *profile_read(const struct file *file, const struct profile_options *options,
+                             struct error *error);
 void profile_free(struct profile *profile);
 
 /* ---- windows ---- */
@@ -73,11 +77,13 @@ struct profile_stream;
 struct profile_stream *profile_stream_new(const struct profile_options *options);
 /* The next window. The profile borrows from the stream: free it before the next call. NULL: it can't be read, and what the stream knew is
    forgotten. `file` stays open as long as the profile. */
-struct profile *profile_stream_next(struct profile_stream *stream, const struct file *file, struct error *error);
+struct profile *profile_stream_next(struct profile_stream *stream, const struct file *file,
+                                    struct error *error);
 void profile_stream_free(struct profile_stream *stream);
 
 /* Resolves every location of `tree` that has an object to its frames. */
-void profile_resolve(struct tree *tree, struct objects *objects, const struct profile_options *options);
+void profile_resolve(struct tree *tree, struct objects *objects,
+                     const struct profile_options *options);
 
 /* ---- system calls ------------------------------------------------------------------------- */
 

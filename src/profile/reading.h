@@ -61,7 +61,7 @@ struct event_seen {
     uint8_t state; /* of a ROLE_WAIT event: why its samples waited */
     uint64_t samples;
     struct key first; /* of its first sample in key order */
-    bool nobody; /* inferno is imitated, samples are lines, and one has no thread */
+    bool nobody;      /* inferno is imitated, samples are lines, and one has no thread */
     bool wanted;
     bool inferno_reads_period; /* see events.c */
     uint32_t id;               /* in the tree, if wanted */
@@ -90,17 +90,17 @@ struct reading {
     uint32_t kernel_object; /* the first kernel mapped, 0: none */
     struct index build_ids; /* by path: ids are their places + 1 */
     struct mounts mounts;
-    bool is_ongoing;    /* a window: objects are there that earlier ones have met */
-    uint64_t newest;    /* the latest time in the file */
-    struct labels labels;   /* of processes */
-    uint32_t swapper;       /* string */
-    struct filter filter;   /* the options', but time where intervals are cut to it */
+    bool is_ongoing;      /* a window: objects are there that earlier ones have met */
+    uint64_t newest;      /* the latest time in the file */
+    struct labels labels; /* of processes */
+    uint32_t swapper;     /* string */
+    struct filter filter; /* the options', but time where intervals are cut to it */
     enum profile_times times;
-    struct waits *waits;         /* NULL: samples have their own weight */
-    VECTOR(struct cost) costs;   /* else: by offset */
-    uint32_t waiting;            /* the event of all waits, in the tree */
+    struct waits *waits;            /* NULL: samples have their own weight */
+    VECTOR(struct cost) costs;      /* else: by offset */
+    uint32_t waiting;               /* the event of all waits, in the tree */
     VECTOR(struct counted) counted; /* by offset */
-    uint64_t *counter_values;       /* what each stood at last, by its id's slot; NULL: none was read */
+    uint64_t *counter_values; /* what each stood at last, by its id's slot; NULL: none was read */
 };
 
 /* One more sample of it. */
@@ -159,7 +159,9 @@ void carried_free(struct carried *carried);
 /* Tells an object that was added where the recording has its bytes, if it has; or all there are. */
 void carried_offer(struct carried *carried, struct objects *objects, uint32_t object);
 void carried_offer_all(struct carried *carried, struct objects *objects);
-struct build_id carried_vdso(const struct carried *carried);  /* of the 64-bit one; size 0: not kept */
-uint64_t carried_mount(const struct carried *carried);        /* the recorder's mount namespace; 0: not told */
+struct build_id
+carried_vdso(const struct carried *carried); /* of the 64-bit one; size 0: not kept */
+uint64_t
+carried_mount(const struct carried *carried); /* the recorder's mount namespace; 0: not told */
 
 #endif

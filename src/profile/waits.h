@@ -70,20 +70,24 @@ struct waits {
 /* Before pass 1: what each event is for, and whether the recording can answer. */
 bool waits_begin(struct reading *reading, struct error *error);
 /* Pass 1, only if reading->waits. */
-bool waits_sample(struct waits *waits, const struct perfdata_record *record, uint32_t event, uint64_t time,
-                  struct error *error);
-bool waits_record(struct waits *waits, const struct perfdata_record *record, struct error *error); /* SWITCH, FORK, EXIT */
-void waits_lasted(struct waits *waits, uint64_t newest); /* after it: the latest time of all records */
+bool waits_sample(struct waits *waits, const struct perfdata_record *record, uint32_t event,
+                  uint64_t time, struct error *error);
+bool waits_record(struct waits *waits, const struct perfdata_record *record,
+                  struct error *error); /* SWITCH, FORK, EXIT */
+void waits_lasted(struct waits *waits,
+                  uint64_t newest); /* after it: the latest time of all records */
 /* Whether a moment is one of those asked for. */
 bool waits_want(const struct waits *waits, uint64_t time);
 /* pairing.c: after the events were chosen, from marks to costs. */
 void waits_pair(struct waits *waits);
 /* After pass 2. */
 void waits_add_untold(struct waits *waits);
-void waits_add_wakers(struct waits *waits); /* if they were asked for: samples are kept until then */
+void waits_add_wakers(
+    struct waits *waits); /* if they were asked for: samples are kept until then */
 void waits_free(struct waits *waits);
 
 /* tracepoint.c: where a field is in the payload of a tracepoint, or `otherwise` if the recording does not say. */
-uint32_t tracepoint_field(struct text formats, const char *event, const char *field, uint32_t otherwise);
+uint32_t tracepoint_field(struct text formats, const char *event, const char *field,
+                          uint32_t otherwise);
 
 #endif

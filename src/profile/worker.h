@@ -74,7 +74,8 @@ struct pending {
 
 struct worker {
     struct reading *reading;
-    struct tree *tree; /* a part: series, threads, notes, and samples whose node is a stack's number */
+    struct tree
+        *tree; /* a part: series, threads, notes, and samples whose node is a stack's number */
     struct space_cursor cursor;
     struct labels_cursor labels;
     VECTOR(struct stack) stacks; /* [0] is none */

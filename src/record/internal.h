@@ -39,7 +39,7 @@ enum role {
 /* One event asked for, as it is opened. */
 struct wanted {
     struct perf_event_attr attr;
-    char *name; /* with the modifiers it ended up with */
+    char *name;      /* with the modifiers it ended up with */
     bool by_default; /* nobody asked for it by name: it may be replaced */
     enum role role;
     VECTOR(uint64_t) ids;
@@ -58,21 +58,22 @@ struct sink {
     struct perfdata_writer *writer;
     struct keeper *keeper; /* NULL: nothing is kept */
     struct window *window; /* NULL: one file */
-    struct buffer early;  /* records from before there is a writer */
+    struct buffer early;   /* records from before there is a writer */
     size_t kernel_size;    /* of them, the first: what is true whoever the target is */
     struct record_result *result;
     struct strings *paths; /* of files mapped as code */
-    VECTOR(struct build_id) ids; /* theirs, as their mappings tell; size 0: they don't, or not all the same */
-    bool wrote;            /* since the last round */
-    bool only_names;       /* the disk is full: there is room for mappings and the like alone */
-    bool no_rounds;        /* samples at the end are older than what stands before them */
-    bool data_mappings;    /* synthesize them, too */
-    bool knows_processes;  /* wakers may be none of the targets: keep whom the file tells of */
+    VECTOR(struct build_id)
+    ids;             /* theirs, as their mappings tell; size 0: they don't, or not all the same */
+    bool wrote;      /* since the last round */
+    bool only_names; /* the disk is full: there is room for mappings and the like alone */
+    bool no_rounds;  /* samples at the end are older than what stands before them */
+    bool data_mappings;   /* synthesize them, too */
+    bool knows_processes; /* wakers may be none of the targets: keep whom the file tells of */
     struct index processes;
-    size_t trailer_words;  /* of sample_id, in synthesized records */
-    size_t time_at;        /* in a sample: the same for all events */
-    uint64_t first, last;  /* times of samples */
-    uint64_t time;         /* of synthesized records; 0: they are true from the beginning */
+    size_t trailer_words; /* of sample_id, in synthesized records */
+    size_t time_at;       /* in a sample: the same for all events */
+    uint64_t first, last; /* times of samples */
+    uint64_t time;        /* of synthesized records; 0: they are true from the beginning */
 };
 
 struct process_list {
@@ -82,15 +83,18 @@ struct process_list {
 };
 
 struct recording {
-    const struct record_options *options; /* = own, as asked for; children that are found join `pids` */
+    const struct record_options
+        *options; /* = own, as asked for; children that are found join `pids` */
     struct record_options own;
     struct process_list targets; /* own.pids */
-    struct process_list threads; /* of the targets, all that there were before the first event was opened */
+    struct process_list
+        threads;       /* of the targets, all that there were before the first event was opened */
     struct index seen; /* the same, and those that came later and were found */
-    struct index around; /* all threads of the processes of threads that were named alone, and of their children */
+    struct index
+        around; /* all threads of the processes of threads that were named alone, and of their children */
     struct record_result *result;
     enum record_off_cpu off_cpu; /* as settled: never AUTO */
-    struct sums *sums;         /* with BPF */
+    struct sums *sums;           /* with BPF */
     size_t first_made;           /* of its events: one a state, then the wakers' */
     VECTOR(struct wanted) events;
     VECTOR(uint32_t) cpus;
@@ -99,17 +103,17 @@ struct recording {
     struct sink sink;
     size_t ring_size;
     enum record_method method; /* as settled: never AUTO once it runs */
-    int group; /* a cgroup's directory; -1: none */
-    bool no_files; /* something could not be opened because too many files are open */
-    bool few_files; /* a ring for each thread instead of each CPU */
-    bool refused; /* perf events are, altogether: the ptrace sampler may do */
-    bool refused_waits; /* only those for waits are */
-    pid_t child; /* launched, or 0 */
-    bool launched; /* one was, and what it started has not been dealt with */
+    int group;                 /* a cgroup's directory; -1: none */
+    bool no_files;             /* something could not be opened because too many files are open */
+    bool few_files;            /* a ring for each thread instead of each CPU */
+    bool refused;              /* perf events are, altogether: the ptrace sampler may do */
+    bool refused_waits;        /* only those for waits are */
+    pid_t child;               /* launched, or 0 */
+    bool launched;             /* one was, and what it started has not been dealt with */
     struct process_list other_children; /* that we had before */
     int was_subreaper;
-    int child_go; /* a byte here lets it exec; -1 */
-    int child_failed; /* it writes errno here if it can't; -1 */
+    int child_go;        /* a byte here lets it exec; -1 */
+    int child_failed;    /* it writes errno here if it can't; -1 */
     struct publish file; /* its path is NULL where there is none, or it is a stream */
 };
 
@@ -130,8 +134,8 @@ bool event_wants_most_precise(const char *name);
 bool attach_open(struct recording *r, struct error *error);
 
 /* freeze.c: does it while every thread of the target is stopped, so that nobody can fork. `refused`: that can't be had, and nothing was done. */
-bool with_target_held(struct recording *r, bool (*then)(struct recording *, struct error *), bool *refused,
-                      struct error *error);
+bool with_target_held(struct recording *r, bool (*then)(struct recording *, struct error *),
+                      bool *refused, struct error *error);
 
 /* offcpu.c: an event that samples nothing, for mappings, names and the like; the first. */
 void recording_add_side_event(struct recording *r);
@@ -145,9 +149,11 @@ bool off_cpu_mark_end(struct recording *r, struct error *error);
 bool off_cpu_write(struct recording *r, struct error *error);
 
 /* bpf.c: waits summed up in the kernel. NULL: BPF is not built in, not permitted, or the kernel lacks something. */
-struct sums *sums_open(const struct record_options *options, int group, struct error *error); /* -1: no control group */
-void sums_add_thread(struct sums *sums, pid_t tid, bool until_exec); /* and its children from now on */
-void sums_enable(struct sums *sums, bool on);                        /* the last "off" is the end */
+struct sums *sums_open(const struct record_options *options, int group,
+                       struct error *error); /* -1: no control group */
+void sums_add_thread(struct sums *sums, pid_t tid,
+                     bool until_exec);        /* and its children from now on */
+void sums_enable(struct sums *sums, bool on); /* the last "off" is the end */
 void sums_close(struct sums *sums);
 struct summed {
     struct off_cpu_key key;
@@ -155,7 +161,8 @@ struct summed {
 };
 typedef VECTOR(struct summed) summed_list;
 void sums_read(struct sums *sums, summed_list *list); /* ordered by time */
-size_t sums_stack(struct sums *sums, int stack, uint64_t *frames); /* room for OFF_CPU_FRAMES; how many */
+size_t sums_stack(struct sums *sums, int stack,
+                  uint64_t *frames); /* room for OFF_CPU_FRAMES; how many */
 bool sums_copy(struct sums *sums, uint64_t copy, struct off_cpu_copy *result);
 bool sums_copies(const struct sums *sums); /* stacks to be unwound, rather than frame pointers */
 uint64_t sums_trouble(struct sums *sums, enum off_cpu_trouble which);
@@ -164,7 +171,8 @@ uint64_t sums_trouble(struct sums *sums, enum off_cpu_trouble which);
 struct kernel_frames *kernel_frames_new(void);
 void kernel_frames_free(struct kernel_frames *known);
 size_t kernel_frames_own(const struct kernel_frames *known, const uint64_t *frames, size_t count);
-size_t kernel_frames_interrupt(const struct kernel_frames *known, const uint64_t *frames, size_t count);
+size_t kernel_frames_interrupt(const struct kernel_frames *known, const uint64_t *frames,
+                               size_t count);
 
 /* ring.c: everything in all buffers, once, to the file. */
 bool recording_drain(struct recording *r, struct error *error);
@@ -172,10 +180,11 @@ bool recording_drain(struct recording *r, struct error *error);
 void recording_drain_names(struct recording *r);
 
 /* launch.c */
-bool launch(struct recording *r, struct error *error);     /* forks; the child waits */
-bool launch_go(struct recording *r, struct error *error);  /* it execs; an error if it can't */
-void launch_begin(struct recording *r);                    /* the same in two steps: it execs … */
-bool launch_began(struct recording *r, struct error *error); /* … and whether it could, once it has or has ended */
+bool launch(struct recording *r, struct error *error);    /* forks; the child waits */
+bool launch_go(struct recording *r, struct error *error); /* it execs; an error if it can't */
+void launch_begin(struct recording *r);                   /* the same in two steps: it execs … */
+bool launch_began(struct recording *r,
+                  struct error *error); /* … and whether it could, once it has or has ended */
 
 /* ending.c: becomes the parent of what the target leaves behind; reaps what of that has ended; ends all of it, if it was launched. */
 void target_adopt_orphans(struct recording *r);
@@ -186,7 +195,8 @@ void target_end(struct recording *r);
 uint64_t monotonic(void);
 /* What both methods begin with. */
 void recording_drop_events(struct recording *r);
-void recording_shape_records(struct recording *r); /* once events are settled: what those made by us have to look like */
+void recording_shape_records(
+    struct recording *r); /* once events are settled: what those made by us have to look like */
 bool recording_begin_file(struct recording *r, struct error *error);
 pid_t process_of(pid_t tid);
 pid_t status_id(pid_t tid, const char *field); /* Tgid, PPid of /proc/TID/status; 0: it is gone */
@@ -200,19 +210,25 @@ struct task {
     pid_t pid, parent_pid, tid, parent_tid;
 };
 bool synthesize_comm(struct sink *sink, pid_t pid, pid_t tid, bool exec, struct error *error);
-bool synthesize_task(struct sink *sink, uint32_t type, struct task task, struct error *error); /* FORK, EXIT */
-bool synthesize_namespaces(struct sink *sink, pid_t pid, struct error *error); /* if it has a mount namespace of its own */
-bool synthesize_mapping(struct sink *sink, pid_t pid, const char *line, struct error *error); /* of /proc/PID/maps */
-bool synthesize_threads(struct sink *sink, pid_t pid, struct error *error); /* all but its mappings */
+bool synthesize_task(struct sink *sink, uint32_t type, struct task task,
+                     struct error *error); /* FORK, EXIT */
+bool synthesize_namespaces(struct sink *sink, pid_t pid,
+                           struct error *error); /* if it has a mount namespace of its own */
+bool synthesize_mapping(struct sink *sink, pid_t pid, const char *line,
+                        struct error *error); /* of /proc/PID/maps */
+bool synthesize_threads(struct sink *sink, pid_t pid,
+                        struct error *error); /* all but its mappings */
 bool synthesize_kernel(struct sink *sink, struct error *error);
-bool synthesize_process(struct sink *sink, pid_t pid, struct error *error); /* vanished ones are skipped */
+bool synthesize_process(struct sink *sink, pid_t pid,
+                        struct error *error); /* vanished ones are skipped */
 bool synthesize_all(struct sink *sink, struct error *error);
 
 /* keep.c: what will be gone when the recording is read, kept with it. NULL keeps nothing. */
 struct keeper *keeper_new(struct sink *sink);
 void keeper_free(struct keeper *keeper);
 /* Takes note of a record, whole as it is in the file. Costs no system call. */
-void keeper_saw(struct keeper *keeper, const uint8_t *record, const struct perf_event_header *header);
+void keeper_saw(struct keeper *keeper, const uint8_t *record,
+                const struct perf_event_header *header);
 /* Between two rounds: opens what was mapped since, writes what is final. */
 bool keeper_turn(struct keeper *keeper, struct error *error);
 bool keeper_finish(struct keeper *keeper, struct error *error);
@@ -233,21 +249,28 @@ bool container_of_cgroup(struct text path, struct buffer *container);
 struct window *window_new(uint64_t length);
 void window_free(struct window *window);
 bool window_open(struct window *window, struct error *error); /* a file in memory for the next */
-void window_take(struct window *window, const void *first, size_t first_size, const void *second, size_t second_size);
+void window_take(struct window *window, const void *first, size_t first_size, const void *second,
+                 size_t second_size);
 void window_begin_round(struct recording *r); /* before the buffers are emptied */
-bool window_end_round(struct recording *r, struct error *error); /* after: what is old enough goes to the window */
-bool window_turn(struct recording *r, struct error *error);      /* hands it over when its time is up */
-bool window_finish(struct recording *r, struct error *error);    /* hands the last over */
+bool window_end_round(struct recording *r,
+                      struct error *error); /* after: what is old enough goes to the window */
+bool window_turn(struct recording *r, struct error *error); /* hands it over when its time is up */
+bool window_finish(struct recording *r, struct error *error); /* hands the last over */
 
 /* sink.c */
-bool sink_write(struct sink *sink, const uint8_t *records, size_t size, struct error *error); /* now, whatever their time */
+bool sink_write(struct sink *sink, const uint8_t *records, size_t size,
+                struct error *error); /* now, whatever their time */
 bool sink_records(struct sink *sink, const uint8_t *records, size_t size, struct error *error);
 bool sink_split(struct sink *sink, const uint8_t *first, size_t first_size, const uint8_t *second,
                 size_t second_size, struct error *error);
-bool sink_early(struct sink *sink, struct error *error); /* there is a writer: what came before goes to it */
+bool sink_early(struct sink *sink,
+                struct error *error); /* there is a writer: what came before goes to it */
 bool sink_round(struct sink *sink, struct error *error);
-bool sink_only_names(struct sink *sink); /* from now on: without them the samples that are there would be of no use. False: no more can be written. */
-bool sink_introduce(struct sink *sink, pid_t pid, struct error *error); /* as if it had run before; unless it is known */
+bool sink_only_names(
+    struct sink *
+        sink); /* from now on: without them the samples that are there would be of no use. False: no more can be written. */
+bool sink_introduce(struct sink *sink, pid_t pid,
+                    struct error *error); /* as if it had run before; unless it is known */
 void sink_release(struct sink *sink);
 
 /* features.c: the file's header sections, at the end. */
@@ -266,10 +289,10 @@ bool recording_find_children(struct recording *r);
 void processes_add_children(struct process_list *list);
 bool processes_hold(const struct process_list *list, pid_t pid);
 void recording_add_child(struct recording *r, pid_t pid); /* one of them */
-bool ids_add(struct index *set, pid_t id); /* true: it was not in it */
+bool ids_add(struct index *set, pid_t id);                /* true: it was not in it */
 char thread_state(pid_t tid, pid_t *parent); /* R, S, D, … as in /proc; 0: it is gone */
-uint64_t thread_cpu_time(pid_t tid); /* nanoseconds, by schedstat; 0: it is gone */
-bool thread_lives(pid_t tid);              /* false: it has ended, whoever may still ask for its status */
+uint64_t thread_cpu_time(pid_t tid);         /* nanoseconds, by schedstat; 0: it is gone */
+bool thread_lives(pid_t tid); /* false: it has ended, whoever may still ask for its status */
 /* children.c: the folder of a process's threads. */
 DIR *tasks_open(pid_t pid, struct error *error);
 /* Whether pids[i] was found as a child and is gone since: no error. */

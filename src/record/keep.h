@@ -7,22 +7,22 @@
 #include "record/internal.h"
 
 enum {
-    KEEP_MOST = 64 << 20,    /* bytes in the recording, as stored */
-    READ_MOST = 256 << 20,   /* bytes of one file, before it is packed */
-    WISHES_MOST = 1 << 16,   /* between two turns; what comes then goes without */
-    FILES_MOST = 512,        /* descriptors held for files that may be replaced */
-    MOUNTS_MOST = 64,        /* mount namespaces held open */
+    KEEP_MOST = 64 << 20,  /* bytes in the recording, as stored */
+    READ_MOST = 256 << 20, /* bytes of one file, before it is packed */
+    WISHES_MOST = 1 << 16, /* between two turns; what comes then goes without */
+    FILES_MOST = 512,      /* descriptors held for files that may be replaced */
+    MOUNTS_MOST = 64,      /* mount namespaces held open */
 };
 
 struct kept_process {
-    pid_t pid; /* 0: ended, and written */
+    pid_t pid;       /* 0: ended, and written */
     pid_t inner_pid; /* what it is called in its own pid namespace; 0: not known */
     uid_t user;
-    uint64_t mount; /* its mount namespace, 0: not known */
+    uint64_t mount;  /* its mount namespace, 0: not known */
     uint32_t cgroup; /* string; 0: not known */
-    int map; /* its perf map, -1: not opened */
-    off_t map_size; /* when it was last written */
-    unsigned looks; /* for its map */
+    int map;         /* its perf map, -1: not opened */
+    off_t map_size;  /* when it was last written */
+    unsigned looks;  /* for its map */
     bool looked;
     bool has_user;
     bool has_code; /* of its own making */
@@ -51,7 +51,7 @@ struct wish {
     pid_t pid, parent;
     uint64_t time;
     uint64_t start, end; /* of a mapping; WISH_MOUNT: start is the namespace */
-    uint64_t inode; /* of a mapping that tells no build id */
+    uint64_t inode;      /* of a mapping that tells no build id */
     uint32_t path;
     struct build_id id;
 };
@@ -71,7 +71,8 @@ struct keeper {
         uint64_t mount;
         uint32_t path;
         struct build_id id;
-    }) decided;
+    })
+    decided;
     VECTOR(struct kept_mount) mounts;
     size_t held, held_most; /* descriptors of files */
     struct strings *paths, *cgroups;

@@ -21,15 +21,16 @@ enum { OFF_CPU_STACK_MAPS = 3, OFF_CPU_STACK_SHIFT = 24 };
 enum off_cpu_state { OFF_CPU_SLEEP, OFF_CPU_DISK, OFF_CPU_PREEMPTED, OFF_CPU_STATES };
 
 struct off_cpu_settings {
-    unsigned long long least, most; /* nanoseconds */
+    unsigned long long least, most;             /* nanoseconds */
     unsigned long long cpus[OFF_CPU_CPUS / 64]; /* a bit for each, if only some count */
-    unsigned int copy_size;         /* at most so much of a stack */
-    unsigned char everything;       /* all threads but the kernel's, not only those in the map */
-    unsigned char has_prev_state;   /* sched_switch has a fourth argument (since 5.18) */
-    unsigned char user, kernel;     /* parts of the stacks */
-    unsigned char copies;           /* user parts as copies of the stack, where that can be */
-    unsigned char some_cpus;        /* only waits that begin on `cpus` */
-    unsigned char one_group;        /* only threads in the control group of the map `group`, and those below */
+    unsigned int copy_size;                     /* at most so much of a stack */
+    unsigned char everything;     /* all threads but the kernel's, not only those in the map */
+    unsigned char has_prev_state; /* sched_switch has a fourth argument (since 5.18) */
+    unsigned char user, kernel;   /* parts of the stacks */
+    unsigned char copies;         /* user parts as copies of the stack, where that can be */
+    unsigned char some_cpus;      /* only waits that begin on `cpus` */
+    unsigned char
+        one_group; /* only threads in the control group of the map `group`, and those below */
     unsigned char unused[5];
 };
 

@@ -46,19 +46,20 @@ struct tracee {
     bool fresh;        /* it has yet to stop for the first time, as every new one does by itself */
     bool halted;       /* by a stop signal, until a SIGCONT */
     enum seen seen;
-    uint64_t slices;   /* it is waiting as long as it has had no more turns on a CPU than this */
-    uint64_t used;     /* nanoseconds on a CPU, as last seen … */
-    uint64_t charged;  /* … and as last put into a sample */
+    uint64_t slices;  /* it is waiting as long as it has had no more turns on a CPU than this */
+    uint64_t used;    /* nanoseconds on a CPU, as last seen … */
+    uint64_t charged; /* … and as last put into a sample */
     uint64_t looked_at;
-    int64_t off;       /* nanoseconds off the CPU that no stack is known for yet; below 0: the CPU time seen lags behind */
+    int64_t
+        off; /* nanoseconds off the CPU that no stack is known for yet; below 0: the CPU time seen lags behind */
     enum off_cpu_state state; /* as last seen */
-    bool has_wait;     /* in `wait`, with `waited` nanoseconds */
+    bool has_wait;            /* in `wait`, with `waited` nanoseconds */
     enum off_cpu_state wait_state;
     int64_t waited;
     struct capture wait;
-    bool has_ran;      /* where it was last seen running, in `ran` */
+    bool has_ran; /* where it was last seen running, in `ran` */
     struct capture ran;
-    size_t place; /* in the table's `all` */
+    size_t place;        /* in the table's `all` */
     struct tracee *next; /* with the same hash */
 };
 
@@ -73,15 +74,15 @@ struct sampler {
     struct recording *r;
     struct tracees tracees;
     struct error *error;
-    bool failed; /* *error is set */
-    bool sampling; /* not while --delay lasts */
+    bool failed;       /* *error is set */
+    bool sampling;     /* not while --delay lasts */
     size_t attached;   /* so many of the processes to attach to, and their children */
     bool looked_again; /* for such children */
     bool on_cpu, off_cpu;
     uint64_t on_id, off_ids[OFF_CPU_STATES];
     uint64_t interval; /* nanoseconds */
     uint64_t next_look, next_round, enable_at, end_at;
-    uint64_t narrow;   /* samples of 32-bit programs */
+    uint64_t narrow;         /* samples of 32-bit programs */
     uint64_t looks, skipped; /* at all threads; those that would have come too late */
     struct capture capture;
     struct buffer record, text;
@@ -90,7 +91,8 @@ struct sampler {
 /* ptrace_table.c */
 struct tracee *tracee_find(struct tracees *table, pid_t tid);
 struct tracee *tracee_add(struct tracees *table, pid_t tid, struct process *process);
-void tracee_remove(struct tracees *table, struct tracee *tracee); /* and its process, with the last */
+void tracee_remove(struct tracees *table,
+                   struct tracee *tracee); /* and its process, with the last */
 struct process *process_find(struct tracees *table, pid_t pid);
 struct process *process_add(struct tracees *table, pid_t pid);
 void process_remove(struct tracees *table, struct process *process); /* one without threads */
@@ -98,7 +100,8 @@ void tracees_release(struct tracees *table);
 
 /* What the scheduler says of a thread. False: it is gone. */
 struct times {
-    uint64_t used, delayed, slices; /* nanoseconds on a CPU, and ready but without one; times it was given one */
+    uint64_t used, delayed,
+        slices; /* nanoseconds on a CPU, and ready but without one; times it was given one */
 };
 bool tracee_times(struct tracee *tracee, struct times *times);
 char tracee_state(struct tracee *tracee); /* R, S, D, … or 0; and which CPU it was on last */
@@ -111,13 +114,15 @@ bool maps_refresh(struct sampler *s, struct process *process);
 bool capture_take(struct capture *capture, pid_t tid, const struct record_options *options);
 void capture_move(struct capture *to, struct capture *from);
 void capture_release(struct capture *capture);
-void put_sample(struct sampler *s, struct tracee *tracee, const struct capture *capture, uint64_t id,
-                uint64_t period);
+void put_sample(struct sampler *s, struct tracee *tracee, const struct capture *capture,
+                uint64_t id, uint64_t period);
 
 /* ptrace_look.c */
-void look_at_all(struct sampler *s);                       /* which run, which wait: interrupts those to be sampled */
-void look_closely(struct sampler *s, struct tracee *tracee); /* stopped for it: takes the sample and lets it go */
-void look_last(struct sampler *s, struct tracee *tracee);    /* it ends, or we do: what it waited and ran since is told */
+void look_at_all(struct sampler *s); /* which run, which wait: interrupts those to be sampled */
+void look_closely(struct sampler *s,
+                  struct tracee *tracee); /* stopped for it: takes the sample and lets it go */
+void look_last(struct sampler *s,
+               struct tracee *tracee); /* it ends, or we do: what it waited and ran since is told */
 
 /* ptrace_stop.c: whatever happened to tracees. True: there may be more. */
 bool handle_stops(struct sampler *s);

@@ -34,7 +34,8 @@ struct record_options {
     char *const *command; /* NULL-terminated; NULL: none */
     const int32_t *pids;
     size_t pid_count;
-    size_t pids_found; /* so many of them, the last ones, are children that nobody named: they may vanish. record_run() adds them. */
+    size_t
+        pids_found; /* so many of them, the last ones, are children that nobody named: they may vanish. record_run() adds them. */
     const int32_t *tids; /* threads alone, without their processes' others */
     size_t tid_count;
     bool system_wide;
@@ -44,7 +45,7 @@ struct record_options {
     /* what to count */
     const char *const *events; /* as perf names them; none: cycles, else cpu-clock */
     size_t event_count;
-    size_t stacks_of; /* only the first so many of them carry stacks; 0: all */
+    size_t stacks_of;   /* only the first so many of them carry stacks; 0: all */
     uint64_t frequency; /* samples a second … */
     uint64_t period;    /* … or one every so many events, when not 0 */
     enum record_call_graph call_graph;
@@ -52,9 +53,10 @@ struct record_options {
     bool user_only;
     bool kernel_only;
     bool no_inherit;
-    enum record_off_cpu off_cpu; /* where threads wait; AUTO: BPF for the whole system or wakers, else perf */
-    bool wall;   /* with off_cpu: samples on the CPU as well, of cpu-clock unless events are named */
-    bool wakers; /* with off_cpu: who ends the waits */
+    enum record_off_cpu
+        off_cpu; /* where threads wait; AUTO: BPF for the whole system or wakers, else perf */
+    bool wall; /* with off_cpu: samples on the CPU as well, of cpu-clock unless events are named */
+    bool wakers;                    /* with off_cpu: who ends the waits */
     uint64_t least_wait, most_wait; /* nanoseconds; only BPF leaves the others out; 0: no limit */
     enum record_method method;
     enum record_keep keep;
@@ -69,7 +71,7 @@ struct record_options {
     const char *output;   /* "-": a stream on standard output */
     int output_directory; /* a descriptor, + 1, that it is relative to; 0: to the working directory */
     int compress_level;   /* 0: none */
-    uint32_t buffer_size; /* bytes a CPU; 0: chosen */
+    uint32_t buffer_size;   /* bytes a CPU; 0: chosen */
     char *const *arguments; /* wick's own, for the file's header, NULL-terminated; NULL: none */
     int target_output; /* a descriptor, + 1, for the target's standard output and error; 0: they are ours */
 };
@@ -81,15 +83,17 @@ struct record_result {
     uint64_t bytes;
     uint64_t started_ns; /* wall clock, since 1970 */
     uint64_t ended_ns;
-    int target_status; /* as waitpid() gives it; -1: none was launched */
-    bool target_ended; /* by wick, when the time was up: what it ended with is not its failure */
-    const char *method;  /* "perf", "ptrace" or "bpf" */
-    char *left; /* the path of what was recorded before it failed, where another recording has the output's name; else NULL */
-    char *events;        /* what was recorded, as recorded: "cpu-clock:u" */
-    struct notes notes;  /* fallbacks, losses */
+    int target_status;  /* as waitpid() gives it; -1: none was launched */
+    bool target_ended;  /* by wick, when the time was up: what it ended with is not its failure */
+    const char *method; /* "perf", "ptrace" or "bpf" */
+    char *
+        left; /* the path of what was recorded before it failed, where another recording has the output's name; else NULL */
+    char *events;       /* what was recorded, as recorded: "cpu-clock:u" */
+    struct notes notes; /* fallbacks, losses */
 };
 
-bool record_run(const struct record_options *options, struct record_result *result, struct error *error);
+bool record_run(const struct record_options *options, struct record_result *result,
+                struct error *error);
 void record_result_release(struct record_result *result);
 
 /* ---- events by name, for --help and doctor ------------------------------------------------ */
@@ -99,7 +103,12 @@ bool record_parse_event(const char *name, struct perf_event_attr *attr, struct e
 
 /* What kernel.perf_event_paranoid must be at most for users without privileges to record the whole system; tracepoints there; the kernel's part of their
    own programs; and anything at all. */
-enum { PARANOID_TRACEPOINTS = -1, PARANOID_SYSTEM_WIDE = 0, PARANOID_KERNEL = 1, PARANOID_USER = 2 };
+enum {
+    PARANOID_TRACEPOINTS = -1,
+    PARANOID_SYSTEM_WIDE = 0,
+    PARANOID_KERNEL = 1,
+    PARANOID_USER = 2
+};
 
 /* Whether OFF_CPU_BPF works here: the program is loaded and let go again. False: why not. */
 bool record_has_bpf(struct error *why);
@@ -110,7 +119,8 @@ struct record_finding {
     enum record_verdict verdict;
     const char *what; /* was tried; a literal */
     char *finding;
-    char *remedy; /* a command that changes it; NULL: there is nothing to change, or none that could */
+    char *
+        remedy; /* a command that changes it; NULL: there is nothing to change, or none that could */
 };
 struct record_findings { /* a VECTOR */
     struct record_finding *items;

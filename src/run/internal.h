@@ -11,7 +11,7 @@ struct input_file {
 };
 struct facts {
     VECTOR(struct input_file) inputs; /* the program, then the arguments that name files */
-    struct buffer build_id; /* of the program */
+    struct buffer build_id;           /* of the program */
     struct buffer compiler;
     struct buffer commit; /* of the working directory's git tree */
     struct buffer branch; /* none where HEAD is detached */

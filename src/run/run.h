@@ -17,30 +17,31 @@
 #include "stacks/stacks.h"
 
 struct run {
-    char *base;    /* "wick-out" */
+    char *base; /* "wick-out" */
     char *name;
-    char *working; /* what it is called there while it is being made */
+    char *working;                 /* what it is called there while it is being made */
     int base_directory, directory; /* both, opened; the second is locked as long as we live */
-    mode_t mode;   /* of the directory once it is published */
-    const char *kind; /* "cpu", "faults", … */
+    mode_t mode;                   /* of the directory once it is published */
+    const char *kind;              /* "cpu", "faults", … */
     const char *folded; /* the stacks that it is about: what an earlier run is compared by */
     const struct record_options *recording;
     const struct record_result *result;
     char *const *command; /* NULL when attached */
     const struct load *load;
-    double warmup; /* seconds */
-    const char *compared; /* an earlier run's directory; NULL: none */
-    bool scaled; /* its weights, to this run's total, before they were compared */
+    double warmup;             /* seconds */
+    const char *compared;      /* an earlier run's directory; NULL: none */
+    bool scaled;               /* its weights, to this run's total, before they were compared */
     const char *record_target; /* "command", "process", "threads", "system" */
     uint64_t min_samples;
-    uint64_t read;     /* what was counted in the recording: samples, waits or system calls; `result` has the samples that were taken */
-    uint64_t waits;    /* of them; one that nothing ended is no sample */
+    uint64_t
+        read; /* what was counted in the recording: samples, waits or system calls; `result` has the samples that were taken */
+    uint64_t waits;                       /* of them; one that nothing ended is no sample */
     uint64_t endings[ENDING_UNKNOWN + 1]; /* of their stacks */
-    uint64_t stacks;   /* distinct ones */
-    const struct flame *flame; /* for the top stacks */
-    struct syscalls *syscalls; /* of such a run, else NULL */
-    struct notes notes;        /* what the reading said; the recording's are in `result` */
-    VECTOR(char *) artifacts;  /* names of the files that are there */
+    uint64_t stacks;                      /* distinct ones */
+    const struct flame *flame;            /* for the top stacks */
+    struct syscalls *syscalls;            /* of such a run, else NULL */
+    struct notes notes;       /* what the reading said; the recording's are in `result` */
+    VECTOR(char *) artifacts; /* names of the files that are there */
 };
 
 /* Makes base and the working directory. `name` NULL: the time. False: *error says why, and no working directory is left. */

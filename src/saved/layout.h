@@ -17,7 +17,8 @@ enum {
 };
 
 /* A section's name, as four letters in the file. */
-#define SAVED_TAG(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+#define SAVED_TAG(a, b, c, d)                                                                      \
+    ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
 enum saved_tag {
     SECTION_META = SAVED_TAG('M', 'E', 'T', 'A'),
@@ -75,7 +76,8 @@ struct draft {
     VECTOR(struct draft_section {
         uint32_t tag;
         struct buffer plain;
-    }) sections;
+    })
+    sections;
 };
 /* Begin a section of `count` rows. Its columns are appended to what is returned, until the next one begins. */
 struct buffer *draft_section(struct draft *draft, uint32_t tag, uint64_t count);
@@ -95,8 +97,12 @@ struct rows {
 const uint8_t *rows_column(struct rows *rows, size_t width);
 /* The next `size` bytes, likewise. */
 struct text rows_bytes(struct rows *rows, uint64_t size);
-static inline uint32_t column_u32(const uint8_t *column, size_t i) { return load_u32(column + 4 * i); }
-static inline uint64_t column_u64(const uint8_t *column, size_t i) { return load_u64(column + 8 * i); }
+static inline uint32_t column_u32(const uint8_t *column, size_t i) {
+    return load_u32(column + 4 * i);
+}
+static inline uint64_t column_u64(const uint8_t *column, size_t i) {
+    return load_u64(column + 8 * i);
+}
 /* False, with an error that says which section is wrong. */
 bool rows_error(const struct rows *rows, struct error *error, const char *what);
 
@@ -114,7 +120,8 @@ struct order {
     uint32_t *string_ids;    /* by the tree's string: its id in `strings`, 0: none yet */
     struct numbering objects, threads, labels, series, functions, locations;
     uint32_t *nodes; /* by the tree's node: its number, twins joined */
-    VECTOR(struct node) made; /* nodes in the file's order: parents and locations by their numbers */
+    VECTOR(struct node)
+    made; /* nodes in the file's order: parents and locations by their numbers */
     VECTOR(struct cell) cells; /* likewise */
 };
 void order_init(struct order *order, const struct tree *tree);

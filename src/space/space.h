@@ -37,7 +37,8 @@ int key_compare(const struct key *a, const struct key *b);
 struct mapping {
     uint64_t start; /* [start, end): end may be UINT64_MAX */
     uint64_t end;
-    uint64_t offset; /* the file offset of `start`; for objects addressed as sampled, equal to start */
+    uint64_t
+        offset; /* the file offset of `start`; for objects addressed as sampled, equal to start */
     uint32_t object;
     bool executable;
 };
@@ -54,17 +55,18 @@ void spaces_free(struct spaces *spaces);
 void spaces_mmap(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,
                  const struct mapping *mapping);
 /* Takes [start, end) out again (KSYMBOL unregister). */
-void spaces_unmap(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid, uint64_t start,
-                  uint64_t end);
+void spaces_unmap(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,
+                  uint64_t start, uint64_t end);
 /* A thread of the same process when pid == parent_pid, else a process with a copy of the parent's mappings. The child takes over
    the parent thread's comm. A fork of itself (pid and tid its own parent's) changes nothing.
    `synthesized` (misc bit 13): the recorder made it up for a process that ran already; its mappings follow in records of
    their own, so none are copied. */
-void spaces_fork(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid, int32_t parent_pid,
-                 int32_t parent_tid, bool synthesized);
+void spaces_fork(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,
+                 int32_t parent_pid, int32_t parent_tid, bool synthesized);
 void spaces_exit(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid);
 /* `comm` is the caller's string id. perf begins every session with the comm "swapper" for (0, 0). */
-void spaces_comm(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid, uint32_t comm, bool exec);
+void spaces_comm(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,
+                 uint32_t comm, bool exec);
 /* After the last record and before the first question. */
 void spaces_seal(struct spaces *spaces);
 
@@ -93,7 +95,8 @@ const struct space_thread *spaces_thread(const struct spaces *spaces, uint32_t n
 
 /* The process and thread of a sample at a moment. */
 struct space_at {
-    uint64_t epochs; /* both in one number, the kernel's in the upper half, the process's in the lower; 0 is nothing mapped */
+    uint64_t
+        epochs; /* both in one number, the kernel's in the upper half, the process's in the lower; 0 is nothing mapped */
     uint32_t thread; /* number, or UINT32_MAX when no record ever named (pid, tid) */
     uint32_t comm;   /* 0: none was ever set; perf prints ":tid" then */
     uint32_t user;   /* roots, for space_find(); 0 is empty */

@@ -33,9 +33,10 @@ struct flame *chart_of_samples(const struct tree *tree, const struct naming *nam
 /* What flame_transform() does it by. */
 struct transform_options {
     const struct flame_options *shape; /* rules, fold_recursion and max_depth */
-    const uint32_t *names; /* by what nodes are called: the string to match, which is also how recursion is seen; NULL: they are strings */
-    const uint8_t *ends;   /* by node: stacks end there */
-    bool is_chart;         /* nothing is merged */
+    const uint32_t *
+        names; /* by what nodes are called: the string to match, which is also how recursion is seen; NULL: they are strings */
+    const uint8_t *ends; /* by node: stacks end there */
+    bool is_chart;       /* nothing is merged */
 };
 /* Return a new flame, neither weighed nor linked, of what the rules leave. moved[i]: where stacks now end that ended at node i, or
    STACK_DROPPED. NULL: a pattern met its limits. Costs three passes over the nodes, and a match a pattern and distinct name. */
@@ -50,8 +51,9 @@ struct path {
     const struct tree *tree;
     const struct naming *naming;
     const struct flame_options *shape;
-    VECTOR(uint32_t) labels; /* of the stack at hand, in the order of drawing: outermost first unless reversed */
-    VECTOR(uint32_t) nodes;  /* its tree nodes, leaf first */
+    VECTOR(uint32_t)
+    labels; /* of the stack at hand, in the order of drawing: outermost first unless reversed */
+    VECTOR(uint32_t) nodes; /* its tree nodes, leaf first */
 };
 /* Fill in the labels of a stack. False: it has no frame, and keep_empty was not asked for. */
 bool path_find(struct path *path, uint32_t series, uint32_t node);

@@ -317,7 +317,6 @@ static struct naming_entry location_entry(struct names *n, const struct location
 
 /* ---- series ------------------------------------------------------------------------------- */
 
-
 /* Text may know a thread's number and not its process's. */
 static void add_numbers(struct buffer *name, const struct thread *thread, bool with_tid) {
     if (thread->pid >= 0)

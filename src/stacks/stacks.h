@@ -40,7 +40,8 @@ struct naming {
     struct strings *strings;
     VECTOR(struct label) labels;
     VECTOR(struct naming_entry) locations; /* as many as the tree's */
-    VECTOR(struct naming_entry) alternates; /* as many, or none. Series with the same root labels agree on which. */
+    VECTOR(struct naming_entry)
+    alternates; /* as many, or none. Series with the same root labels agree on which. */
     VECTOR(struct naming_entry) series;
 };
 
@@ -48,27 +49,31 @@ struct naming {
 enum frame_unit { FRAME_FUNCTION, FRAME_LINE, FRAME_ADDRESS, FRAME_OBJECT, FRAME_MODULE };
 
 struct naming_options {
-    bool compat_inferno; /* all of inferno's rules; the fields below keep their meaning */
-    bool no_comm;        /* no comm at the root */
-    bool show_pid;       /* comm-PID */
-    bool show_tid;       /* comm-PID/TID */
-    bool show_state;     /* why it waited: [sleep], [disk], [preempted], or [on-cpu] */
-    bool mark_kernel;    /* _[k] */
-    bool mark_jit;       /* _[j] */
-    bool mark_inline;    /* _[i] */
+    bool compat_inferno;  /* all of inferno's rules; the fields below keep their meaning */
+    bool no_comm;         /* no comm at the root */
+    bool show_pid;        /* comm-PID */
+    bool show_tid;        /* comm-PID/TID */
+    bool show_state;      /* why it waited: [sleep], [disk], [preempted], or [on-cpu] */
+    bool mark_kernel;     /* _[k] */
+    bool mark_jit;        /* _[j] */
+    bool mark_inline;     /* _[i] */
     bool mark_incomplete; /* [truncated] and [broken] at the root of such stacks */
-    bool addresses;      /* unresolved frames carry their address; the tree must have been read with raw_addresses */
-    bool keep_unknown;   /* wick's own rules leave frames with neither symbol nor object out unless asked */
+    bool
+        addresses; /* unresolved frames carry their address; the tree must have been read with raw_addresses */
+    bool
+        keep_unknown; /* wick's own rules leave frames with neither symbol nor object out unless asked */
     bool source_lines;
     bool strip_templates; /* without what stands in <…> behind a name */
-    bool strip_arguments; /* wick's own rules leave the arguments of symbols out anyway; this is for names of texts */
+    bool
+        strip_arguments; /* wick's own rules leave the arguments of symbols out anyway; this is for names of texts */
     const char **skip_after; /* names; everything above such a frame is dropped */
     size_t skip_after_count;
-    enum frame_unit frames;  /* lines need a tree that was read with source_lines */
+    enum frame_unit frames; /* lines need a tree that was read with source_lines */
     /* Dimensions (dimension_add) that are root frames, in place of the comm. */
     const char *const *roots;
     size_t root_count;
-    bool is_script_text; /* no perf.data: what inferno would read of an event line was read already */
+    bool
+        is_script_text; /* no perf.data: what inferno would read of an event line was read already */
 };
 /* Costs about a microsecond for each distinct symbol; the tree must be resolved. */
 struct naming *naming_of_tree(const struct tree *tree, const struct naming_options *options);
@@ -94,9 +99,10 @@ struct flame_node {
     uint32_t name;
     uint32_t object;
     uint32_t kinds; /* all kinds that its labels had, or-ed; KIND_INLINED only if all had it */
-    uint32_t first_child; /* children are linked in order of their names, as if each were followed by ';' */
+    uint32_t
+        first_child; /* children are linked in order of their names, as if each were followed by ';' */
     uint32_t next;
-    uint32_t depth; /* the root's is 0 */
+    uint32_t depth;   /* the root's is 0 */
     uint32_t counted; /* a stack ends here, even if it weighs nothing */
     uint64_t self;
     uint64_t total;
@@ -135,21 +141,22 @@ struct stack_rules {
     pattern_list focus;  /* only stacks through one of these */
     pattern_list ignore; /* no stacks through any of these */
     pattern_list hide;   /* frames that are left out: what they call is called by their callers */
-    pattern_list root;   /* only stacks with one of these, and without what leads to its last occurrence */
-    bool kernel_only;    /* frames of other code are left out, and stacks that have no other */
-    bool user_only;      /* the same of the kernel's */
+    pattern_list
+        root; /* only stacks with one of these, and without what leads to its last occurrence */
+    bool kernel_only; /* frames of other code are left out, and stacks that have no other */
+    bool user_only;   /* the same of the kernel's */
 };
-bool stack_rules_set(const struct stack_rules *rules); /* any of them; NULL: none */
+bool stack_rules_set(const struct stack_rules *rules);   /* any of them; NULL: none */
 bool stack_rules_exact(const struct stack_rules *rules); /* they are exact names alone */
 void stack_rules_release(struct stack_rules *rules);
 
 struct flame_options {
-    bool by_samples;     /* weight is the number of samples, not the period */
-    bool reverse;        /* merged from the leaf */
-    bool fold_recursion; /* a frame directly under one of the same name is that frame */
-    bool keep_empty;     /* stacks without any frame count as their root labels alone */
-    bool keep_zero;      /* stacks that weigh nothing are nodes all the same */
-    uint32_t max_depth;  /* frames beyond are cut, their weight kept; 0: all */
+    bool by_samples;                 /* weight is the number of samples, not the period */
+    bool reverse;                    /* merged from the leaf */
+    bool fold_recursion;             /* a frame directly under one of the same name is that frame */
+    bool keep_empty;                 /* stacks without any frame count as their root labels alone */
+    bool keep_zero;                  /* stacks that weigh nothing are nodes all the same */
+    uint32_t max_depth;              /* frames beyond are cut, their weight kept; 0: all */
     const struct stack_rules *rules; /* NULL: none */
 };
 
@@ -175,8 +182,8 @@ struct flame *flame_chart_of_tree(const struct tree *tree, const struct naming *
                                   const struct flame_options *options, struct error *error);
 /* Return the callers of a function, merged from its outermost frames, or its callees below them; it is the root's only child, or there is none.
    *self: what it spends itself, in all of its frames. NULL: on overflow. Costs, of callers, the depth of each outermost frame. */
-struct flame *flame_around(const struct flame *flame, struct text function, bool callers, uint64_t *self,
-                           struct error *error);
+struct flame *flame_around(const struct flame *flame, struct text function, bool callers,
+                           uint64_t *self, struct error *error);
 /* What is counted on the nodes of one key: total once a stack, however often the key recurs in it. */
 struct key_sum {
     uint64_t self, total;
@@ -184,7 +191,8 @@ struct key_sum {
 };
 #define NO_KEY UINT32_MAX
 /* Add up the rows of a table: keys[node], less than KEY_COUNT or NO_KEY, says which row a node belongs to. The caller zeroes SUMS. */
-void flame_sum(const struct flame *flame, const uint32_t *keys, size_t key_count, struct key_sum *sums);
+void flame_sum(const struct flame *flame, const uint32_t *keys, size_t key_count,
+               struct key_sum *sums);
 /* The node after `at`, depth first: what it calls, else what stands beside it or beside one of its callers. 0: that was the last. */
 static inline uint32_t flame_next(const struct flame *flame, uint32_t at) {
     const struct flame_node *nodes = flame->nodes.items;
@@ -216,7 +224,7 @@ struct walker {
     struct walker_root {
         uint32_t node;   /* where in the flame its frames begin */
         uint32_t *nodes; /* by tree node: where in the flame the stack ends; 0: at no frame */
-    } *roots;
+    } * roots;
     size_t root_count;
 };
 /* NULL: a pattern met its limits. */
@@ -273,7 +281,8 @@ struct placed {
 };
 /* NULL: a pattern met its limits. */
 struct placed *placed_new(const struct tree *tree, const struct naming *naming,
-                          const struct flame_options *shape, enum detail detail, struct error *error);
+                          const struct flame_options *shape, enum detail detail,
+                          struct error *error);
 void placed_free(struct placed *placed);
 /* Return the node where a stack of the series ends; 0: the series was skipped or has no cells; or STACK_DROPPED. */
 static inline uint32_t placed_find(const struct placed *placed, uint32_t series, uint32_t node) {

@@ -10,7 +10,7 @@
 
 struct classified {
     enum control control;
-    uint64_t target; /* of a direct one, else NO_ADDRESS */
+    uint64_t target;         /* of a direct one, else NO_ADDRESS */
     uint32_t loaded, stored; /* bytes; UINT32_MAX: not known */
     uint32_t size;
 };
@@ -20,6 +20,7 @@ struct classifier;
 struct classifier *classifier_new(const char *machine);
 /* The eight bytes before an address end in a call or a system call, or look so: what is called there returns to it. */
 bool classify_follows_call(const struct classifier *classifier, const uint8_t before[8]);
-struct classified classify(struct classifier *classifier, const uint8_t *bytes, size_t size, uint64_t pc);
+struct classified classify(struct classifier *classifier, const uint8_t *bytes, size_t size,
+                           uint64_t pc);
 
 #endif

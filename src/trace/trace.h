@@ -25,7 +25,13 @@ struct flame;
 #define NO_ADDRESS UINT64_MAX /* also: no stack pointer known */
 
 /* What is counted. All but instructions only where the engine knows it. */
-enum trace_weight { WEIGHT_INSTRUCTIONS, WEIGHT_ACCESSES, WEIGHT_BRANCHES, WEIGHT_LOADED, WEIGHT_STORED };
+enum trace_weight {
+    WEIGHT_INSTRUCTIONS,
+    WEIGHT_ACCESSES,
+    WEIGHT_BRANCHES,
+    WEIGHT_LOADED,
+    WEIGHT_STORED
+};
 const char *trace_unit(enum trace_weight weight); /* "instructions" … */
 /* Of one instruction, which loads and stores so many bytes. */
 uint64_t trace_weigh(enum trace_weight weight, bool is_branch, uint32_t loaded, uint32_t stored);
@@ -50,12 +56,16 @@ void functions_add(struct functions *functions, struct text name, uint64_t start
                    uint64_t section_end, bool is_function, unsigned rank);
 /* The symbols of an ELF image and the slots of its PLT, each moved by `bias`. Broken or missing tables
    add nothing and are no error. Returns how many were added. Ids given before stay valid. */
-size_t functions_add_elf(struct functions *functions, const void *image, size_t size, uint64_t bias);
+size_t functions_add_elf(struct functions *functions, const void *image, size_t size,
+                         uint64_t bias);
 /* The piece of a function around the address, or the hole. Looks up after new symbols cost a sort. */
 struct function_range functions_find(struct functions *functions, uint64_t address);
-struct text functions_name(const struct functions *functions, uint32_t function); /* as in the file */
+struct text functions_name(const struct functions *functions,
+                           uint32_t function); /* as in the file */
 uint64_t functions_start(struct functions *functions, uint32_t function);
-bool functions_is_stub(struct functions *functions, uint32_t function); /* a slot of a PLT: it jumps on to the function it stands for */
+bool functions_is_stub(
+    struct functions *functions,
+    uint32_t function); /* a slot of a PLT: it jumps on to the function it stands for */
 
 /* ---- trie --------------------------------------------------------------------------------- */
 
@@ -135,9 +145,11 @@ static inline void flow_count(struct flow *flow, uint64_t count) {
 }
 
 /* The common cases of a call and a return, without a call of our own in them. False: nothing was done, take the long way. */
-static inline bool flow_call_quick(struct flow *flow, uint64_t target, uint64_t return_address, uint64_t sp) {
+static inline bool flow_call_quick(struct flow *flow, uint64_t target, uint64_t return_address,
+                                   uint64_t sp) {
     uint32_t child = flow->nodes[flow->node].last_child;
-    if (__builtin_expect((flow->depth == flow->capacity) | (flow->nodes[child].address != target), 0))
+    if (__builtin_expect((flow->depth == flow->capacity) | (flow->nodes[child].address != target),
+                         0))
         return false;
     flow->entries[flow->depth++] = (struct flow_entry){return_address, sp, flow->node};
     flow->node = child;
@@ -146,14 +158,16 @@ static inline bool flow_call_quick(struct flow *flow, uint64_t target, uint64_t 
 
 static inline bool flow_return_quick(struct flow *flow, uint64_t target) {
     uint64_t depth = flow->depth;
-    if (__builtin_expect(!depth || flow->entries[depth - 1].return_address != target || flow->beyond, 0))
+    if (__builtin_expect(
+            !depth || flow->entries[depth - 1].return_address != target || flow->beyond, 0))
         return false;
     flow->node = flow->entries[depth - 1].node;
     flow->depth = depth - 1;
     return true;
 }
 
-static inline void flow_call(struct flow *flow, uint64_t target, uint64_t return_address, uint64_t sp) {
+static inline void flow_call(struct flow *flow, uint64_t target, uint64_t return_address,
+                             uint64_t sp) {
     if (!flow_call_quick(flow, target, return_address, sp))
         flow_call_slow(flow, target, return_address, sp);
 }
@@ -177,7 +191,11 @@ void flow_count_leaf(struct flow *flow, uint64_t address, uint64_t count);
 /* ---- engines ------------------------------------------------------------------------------ */
 
 enum trace_abi { ABI_LINUX, ABI_PROVER };
-enum trace_misaligned { MISALIGNED_AS_EVER, MISALIGNED_FAULT, MISALIGNED_ALLOW }; /* loads and stores; faults unless told */
+enum trace_misaligned {
+    MISALIGNED_AS_EVER,
+    MISALIGNED_FAULT,
+    MISALIGNED_ALLOW
+}; /* loads and stores; faults unless told */
 enum trace_engine { ENGINE_AUTO, ENGINE_BUILTIN, ENGINE_QEMU, ENGINE_STREAM };
 
 struct trace_file {
@@ -190,7 +208,7 @@ struct trace_options {
     enum trace_engine engine;
     enum trace_abi abi;
     enum trace_weight weight;
-    const char *path;             /* the guest; for a stream the ELF file with its symbols, or NULL */
+    const char *path; /* the guest; for a stream the ELF file with its symbols, or NULL */
     const char *const *arguments; /* with argument 0 */
     size_t argument_count;
     const char *const *environment;
@@ -198,17 +216,19 @@ struct trace_options {
     const struct trace_file *files;
     size_t file_count;
     const char *private_input;
-    const char *stream;   /* what to read, "-" for standard input */
-    const char *plugin;   /* libwick-qemu.so; NULL: beside wick, or installed */
-    uint64_t budget;      /* 0: none */
-    uint64_t checkpoint;  /* 0: none */
-    uint64_t stack_size;  /* 0: 1 GiB, of which only what is used costs memory; with QEMU what the host allows */
-    uint64_t memory_size; /* 0: 4 GiB */
+    const char *stream;  /* what to read, "-" for standard input */
+    const char *plugin;  /* libwick-qemu.so; NULL: beside wick, or installed */
+    uint64_t budget;     /* 0: none */
+    uint64_t checkpoint; /* 0: none */
+    uint64_t
+        stack_size; /* 0: 1 GiB, of which only what is used costs memory; with QEMU what the host allows */
+    uint64_t memory_size;            /* 0: 4 GiB */
     int input, output, error_output; /* descriptors that the guest's 0, 1 and 2 are */
     bool ecall_frames;
-    bool parallel; /* QEMU: threads run side by side, and what they do to each other is the host's affair */
+    bool
+        parallel; /* QEMU: threads run side by side, and what they do to each other is the host's affair */
     enum trace_misaligned misaligned;
-    bool no_stacks;  /* execute and count instructions only */
+    bool no_stacks; /* execute and count instructions only */
 };
 
 enum trace_end {
@@ -232,15 +252,16 @@ struct trace {
     struct notes notes;
     enum trace_abi abi;
     enum trace_weight weight;
-    bool is_partial; /* a fault, a kill, an interrupt, or a checkpoint: there would have been more */
+    bool
+        is_partial; /* a fault, a kill, an interrupt, or a checkpoint: there would have been more */
 };
 
 /* Called at each checkpoint with what was counted so far. */
 typedef void trace_checkpoint(void *context, const struct trace *trace);
 
 /* Fails only if nothing could be run. `checkpoint` may be NULL. */
-bool trace_run(struct trace *trace, const struct trace_options *options, trace_checkpoint *checkpoint, void *context,
-               struct error *error);
+bool trace_run(struct trace *trace, const struct trace_options *options,
+               trace_checkpoint *checkpoint, void *context, struct error *error);
 void trace_release(struct trace *trace);
 
 /* The counts as a tree of names (demangled unless told not to), or of addresses when `raw`. */
@@ -248,7 +269,7 @@ struct tree *trace_tree(const struct trace *trace, bool raw, bool no_demangle);
 
 /* Folded text of addresses (`--raw`) as a flame of the functions there, with what is inlined into them and `file:line`. `path` is for
    notes. NULL: the ELF file can't be read. */
-struct flame *trace_enrich(struct text raw, const char *path, const char *elf, const struct context *context,
-                           struct notes *notes, struct error *error);
+struct flame *trace_enrich(struct text raw, const char *path, const char *elf,
+                           const struct context *context, struct notes *notes, struct error *error);
 
 #endif

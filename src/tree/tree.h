@@ -87,11 +87,12 @@ enum frame_kind {
     KIND_KERNEL = 1,
     KIND_JIT = 2,
     KIND_INLINED = 4,
-    KIND_LIBRARY = 8, /* a shared object, not the program itself */
+    KIND_LIBRARY = 8,  /* a shared object, not the program itself */
     KIND_UNKNOWN = 16, /* no symbol */
     KIND_WAKER = 32,
     KIND_ROOT = 128, /* of labels only: a root frame of the series (comm, pid, …), no function */
-    KIND_SCRIPT = 64, /* of locations only: the name is as perf script prints it, not yet as it is shown */
+    KIND_SCRIPT =
+        64, /* of locations only: the name is as perf script prints it, not yet as it is shown */
 };
 
 /*
@@ -118,8 +119,9 @@ struct function {
  */
 struct location {
     uint64_t address;
-    uint64_t raw;      /* the address as sampled, when it joins the key (script text, --addrs), else 0 */
-    uint32_t object;   /* 0: nothing was mapped there, and `address` is as sampled; of named ones: it is not known */
+    uint64_t raw; /* the address as sampled, when it joins the key (script text, --addrs), else 0 */
+    uint32_t
+        object; /* 0: nothing was mapped there, and `address` is as sampled; of named ones: it is not known */
     uint32_t function; /* of named ones, else 0 */
     uint32_t line;     /* of named ones: where in the function, 0: it is not known */
     uint8_t mode;
@@ -202,10 +204,12 @@ struct tree {
     VECTOR(struct label_pair) label_pairs;
     VECTOR(struct label_set) label_sets;
     VECTOR(struct function) functions;
-    VECTOR(uint32_t) functions_of_names; /* by string: the function that is nothing but this name, or 0 */
+    VECTOR(uint32_t)
+    functions_of_names; /* by string: the function that is nothing but this name, or 0 */
     VECTOR(struct location) locations;
     VECTOR(struct node) nodes;
-    VECTOR(struct node_link) links; /* one for each node; of appended ones, when they are first looked for */
+    VECTOR(struct node_link)
+    links;                 /* one for each node; of appended ones, when they are first looked for */
     VECTOR(uint32_t) ends; /* of the parts that it was joined of: where in `nodes` each ends */
     VECTOR(struct cell) cells;
     VECTOR(struct sample) samples; /* beyond a limit in an unlinked temporary file */
@@ -215,11 +219,13 @@ struct tree {
     struct arena attached; /* for the bytes of both */
     struct notes notes;
     bool keep_samples;
-    bool recorded; /* all of it is one recording's, read from a perf.data or saved from one: every sample has a thread */
-    uint32_t chosen; /* the event whose value was chosen; 0: none was */
-    bool overflow; /* a weight passed 2^64: no view may be made */
+    bool
+        recorded; /* all of it is one recording's, read from a perf.data or saved from one: every sample has a thread */
+    uint32_t chosen;          /* the event whose value was chosen; 0: none was */
+    bool overflow;            /* a weight passed 2^64: no view may be made */
     const struct tree *whole; /* a part's whole; NULL otherwise */
-    struct index thread_index, series_index, label_index, function_index, location_index, node_index, cell_index;
+    struct index thread_index, series_index, label_index, function_index, location_index,
+        node_index, cell_index;
     int samples_descriptor;
     /* What the input may cost, or NULL; `held` of its memory are taken, `steps` are not yet. */
     struct budget *budget;
@@ -243,7 +249,8 @@ static inline void tree_take_steps(struct tree *tree, uint64_t steps) {
         tree_settle(tree);
 }
 
-uint32_t tree_add_event(struct tree *tree, struct text name, struct text unit, enum event_kind kind);
+uint32_t tree_add_event(struct tree *tree, struct text name, struct text unit,
+                        enum event_kind kind);
 uint32_t tree_add_thread(struct tree *tree, const struct thread *thread); /* always a new one */
 /* Finds or adds the thread that no record told of and only samples name. In a part, too. */
 uint32_t tree_find_thread(struct tree *tree, int32_t pid, int32_t tid);
@@ -260,8 +267,10 @@ static inline uint32_t tree_append_node(struct tree *tree, uint32_t parent, uint
     return (uint32_t)tree->nodes.count - 1;
 }
 /* Adds to the cell (node, series). Returns its id, for tree_count_again(). */
-uint32_t tree_count(struct tree *tree, uint32_t node, uint32_t series, uint64_t samples, uint64_t weight);
-static inline void tree_count_again(struct tree *tree, uint32_t cell, uint64_t samples, uint64_t weight) {
+uint32_t tree_count(struct tree *tree, uint32_t node, uint32_t series, uint64_t samples,
+                    uint64_t weight);
+static inline void tree_count_again(struct tree *tree, uint32_t cell, uint64_t samples,
+                                    uint64_t weight) {
     struct cell *c = &tree->cells.items[cell];
     c->samples += samples;
     tree->overflow |= __builtin_add_overflow(c->weight, weight, &c->weight);
@@ -271,7 +280,8 @@ static inline uint32_t tree_append_cell(struct tree *tree, const struct cell *ce
     vector_push(&tree->cells, *cell);
     return (uint32_t)tree->cells.count - 1;
 }
-void tree_keep_sample(struct tree *tree, const struct sample *sample); /* nothing unless keep_samples */
+void tree_keep_sample(struct tree *tree,
+                      const struct sample *sample); /* nothing unless keep_samples */
 /* Puts the part's nodes behind the tree's own without looking for equal ones: views add up twins. Returns what a node's number grows by. */
 uint32_t tree_append_nodes(struct tree *tree, const struct tree *part);
 /* Only the part's series (and the threads that only its samples named): series[i] becomes what its series i is in the tree. */
@@ -289,7 +299,8 @@ static inline uint32_t location_name(const struct tree *tree, const struct locat
 static inline uint32_t location_frame_count(const struct location *location) {
     return location->function ? 1 : location->frame_count;
 }
-static inline struct frame location_frame(const struct tree *tree, const struct location *location, uint32_t i) {
+static inline struct frame location_frame(const struct tree *tree, const struct location *location,
+                                          uint32_t i) {
     if (!location->function)
         return tree->frames.items[location->first_frame + i];
     const struct function *function = &tree->functions.items[location->function];
@@ -316,7 +327,8 @@ uint32_t tree_set_label(struct tree *tree, uint32_t labels, struct text key, str
 const struct label_pair *tree_labels(const struct tree *tree, uint32_t labels, size_t *count);
 /* Append the series' value of `key` to *value; false if it has none. Keys are event, pid, tid, comm, state (on-cpu, sleep, disk, preempted),
    ending (complete, truncated, broken), and those of its set. Costs a few comparisons: meant for each series, not for each sample. */
-bool series_label(const struct tree *tree, const struct series *series, struct text key, struct buffer *value);
+bool series_label(const struct tree *tree, const struct series *series, struct text key,
+                  struct buffer *value);
 /* Whether `key` is a field of every series, so that no set may hold it. */
 bool label_is_fixed(struct text key);
 
@@ -334,7 +346,8 @@ struct label_filter {
 
 /* The grammar's filters. Zero-initialised lets everything through. Texts and arrays are the caller's. */
 struct filter {
-    const char **events; /* names or patterns (text_matches); "all" adds every one; none: the first attribute's (sources decide) */
+    const char **
+        events; /* names or patterns (text_matches); "all" adds every one; none: the first attribute's (sources decide) */
     size_t event_count;
     const char **comms; /* names or patterns */
     size_t comm_count;
@@ -350,18 +363,21 @@ struct filter {
     const struct label_filter *labels;
     size_t label_count;
 };
-bool filter_event(const struct filter *filter, struct text name); /* of named events only: see event_count */
+bool filter_event(const struct filter *filter,
+                  struct text name); /* of named events only: see event_count */
 /* Whether two names are of one event. perf opens it once for each kind of core that a CPU has: cpu_core/cycles/, cpu_atom/cycles/. */
 bool event_same(struct text a, struct text b);
-static inline bool filter_is_set(const struct filter *f) { /* any but the filters of events and labels */
+static inline bool
+filter_is_set(const struct filter *f) { /* any but the filters of events and labels */
     return f->comm_count || f->pid_count || f->tid_count || f->cpu_count || f->has_time;
 }
 /* Whether a sample passes all but the filters of events and labels. `cpu` is UINT32_MAX and time 0 where the source has none. */
-bool filter_sample(const struct filter *filter, int32_t pid, int32_t tid, struct text comm, uint32_t cpu,
-                   uint64_t time);
+bool filter_sample(const struct filter *filter, int32_t pid, int32_t tid, struct text comm,
+                   uint32_t cpu, uint64_t time);
 
 /* Whether a series passes the label filters; a key that it lacks reads as the empty text. */
-bool filter_series(const struct filter *filter, const struct tree *tree, const struct series *series);
+bool filter_series(const struct filter *filter, const struct tree *tree,
+                   const struct series *series);
 /* Drop the cells and samples of series that do not pass, with a note of how many; nothing where no label is filtered. Labels are known when
    everything has been read, so this comes last. */
 void tree_filter_labels(struct tree *tree, const struct filter *filter);
@@ -380,7 +396,8 @@ struct value {
 };
 size_t tree_value_count(const struct tree *tree);
 struct value tree_value(const struct tree *tree, size_t number);
-void tree_add_values(const struct tree *tree, struct buffer *names); /* "samples/count, cpu/nanoseconds" */
+void tree_add_values(const struct tree *tree,
+                     struct buffer *names); /* "samples/count, cpu/nanoseconds" */
 /* What an event's value is called, and its unit: nanoseconds, bytes and the like, or else count. */
 struct text value_name(struct text event, struct text unit);
 struct text value_unit(struct text unit);

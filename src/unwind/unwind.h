@@ -45,9 +45,10 @@ struct unwind_sample {
 };
 
 struct unwind_frame {
-    uint64_t address;              /* of the instruction, or the return address */
-    const struct mapping *mapping; /* of address - call; NULL: there is none, or it was not looked for */
-    bool call; /* a return address: what it belongs to is found one byte earlier */
+    uint64_t address; /* of the instruction, or the return address */
+    const struct mapping
+        *mapping; /* of address - call; NULL: there is none, or it was not looked for */
+    bool call;    /* a return address: what it belongs to is found one byte earlier */
 };
 
 struct unwind_stack {
@@ -65,7 +66,8 @@ void unwinder_run(struct unwinder *unwinder, const struct unwind_sample *sample,
 /* The caller of a leaf at `pc`, for samples that carry the link register alone (`perf record -g` on aarch64): where the rules say that it is
    still there. perf takes it wherever it has nothing better, also when it is stale; compat_perf does so. */
 #define UNWIND_LINK_REGISTER_ONLY (1ull << 30)
-bool unwinder_leaf_caller(struct unwinder *unwinder, const struct unwind_sample *sample, uint64_t pc, struct unwind_frame *caller);
+bool unwinder_leaf_caller(struct unwinder *unwinder, const struct unwind_sample *sample,
+                          uint64_t pc, struct unwind_frame *caller);
 /* What could not be unwound and why, counted over all samples so far. */
 void unwinder_notes(const struct unwinder *unwinder, struct notes *notes);
 

@@ -227,8 +227,7 @@ static void add_dimensions(const struct tree *tree, const struct series *series,
 
 struct report *report_of_dimensions(const struct tree *tree, const char *const *dimensions,
                                     size_t count, bool by_samples) {
-    struct text unit =
-        flame_unit(tree, &(struct flame_options){.by_samples = by_samples});
+    struct text unit = flame_unit(tree, &(struct flame_options){.by_samples = by_samples});
     struct buffer title = {0};
     for (size_t i = 0; i < count; i++)
         buffer_printf(&title, "%s%s", i ? ";" : "", dimensions[i]);

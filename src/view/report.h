@@ -5,7 +5,6 @@
 #include "view/numbers.h"
 #include "view/view.h"
 
-
 /* A category as a CSV field. */
 void report_add_category(struct buffer *line, struct text category);
 /* Cut to `columns` characters. */

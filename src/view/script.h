@@ -51,9 +51,9 @@ struct script {
     bool source_lines;
     bool mark_incomplete;
     struct script_layout *events; /* as many as the perfdata's */
-    struct text *comms;          /* of each series */
-    struct script_line *lines;   /* of each location */
-    uint32_t *event_places;      /* of the tree's events in the file */
+    struct text *comms;           /* of each series */
+    struct script_line *lines;    /* of each location */
+    uint32_t *event_places;       /* of the tree's events in the file */
     struct arena arena;
     /* NULL unless an event prints its payload and the file says how. */
     struct script_traces *traces;

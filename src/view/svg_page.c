@@ -131,12 +131,14 @@ static void add_style(struct buffer *buffer, const struct svg_options *o, uint32
     if (o->background && gradient_find(o->background) >= 0)
         buffer_add(buffer, TEXT("#back{fill:url(#gradient)}\n#bar,#foot{--back:#eee}\n"));
     else if (o->background)
-        buffer_printf(buffer, "#back{fill:%s}\n#bar,#foot{--back:%s}\n", o->background, o->background);
+        buffer_printf(buffer, "#back{fill:%s}\n#bar,#foot{--back:%s}\n", o->background,
+                      o->background);
     if (o->ui_colour || o->background)
-        buffer_printf(buffer, "text,#bar,#foot{fill:%s;--ink:%s}\n", o->ui_colour ? o->ui_colour : "#000",
-                      o->ui_colour ? o->ui_colour : "#000");
+        buffer_printf(buffer, "text,#bar,#foot{fill:%s;--ink:%s}\n",
+                      o->ui_colour ? o->ui_colour : "#000", o->ui_colour ? o->ui_colour : "#000");
     if (o->background) /* which is light in the dark, too */
-        buffer_add(buffer, TEXT("svg:root{background:#fff}\n#subtitle,#frames .p text{fill:#000}\n#frames .p rect{opacity:.45}\n"));
+        buffer_add(buffer, TEXT("svg:root{background:#fff}\n#subtitle,#frames .p "
+                                "text{fill:#000}\n#frames .p rect{opacity:.45}\n"));
     if (o->search_colour)
         buffer_printf(buffer, "#frames .m rect{fill:%s}\n", o->search_colour);
     if (o->stroke_colour)
@@ -226,7 +228,8 @@ void svg_write_head(struct out *out, const struct flame *flame, const struct svg
     add_provenance(&buffer, options->notes);
     add_root(&buffer, title, layout);
     add_style(&buffer, options, layout->font_size, flame->is_diff);
-    if (layout->rows > SVG_TALL && !options->no_script) /* before the frames: they are not laid out then */
+    if (layout->rows > SVG_TALL &&
+        !options->no_script) /* before the frames: they are not laid out then */
         buffer_add(&buffer, TEXT("<script>(document.currentScript?.ownerSVGElement ?? "
                                  "document.documentElement).classList.add(\"t\")</script>\n"));
     add_gradient(&buffer, options->background);

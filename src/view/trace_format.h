@@ -19,7 +19,7 @@ enum trace_field_flag {
     TRACE_FIELD_POINTER = 1 << 1,
     TRACE_FIELD_SIGNED = 1 << 2,
     TRACE_FIELD_STRING = 1 << 3,
-    TRACE_FIELD_DYNAMIC = 1 << 4, /* the field holds where its data is, and how much */
+    TRACE_FIELD_DYNAMIC = 1 << 4,  /* the field holds where its data is, and how much */
     TRACE_FIELD_RELATIVE = 1 << 5, /* counted from the end of the field */
     TRACE_FIELD_LONG = 1 << 6,
 };
@@ -28,7 +28,8 @@ struct trace_field {
     struct text name;
     uint32_t flags;
     uint32_t offset, size, element_size;
-    bool *never_string; /* of a string, with compat_perf: whether it once held bytes; NULL: nobody remembers */
+    bool *
+        never_string; /* of a string, with compat_perf: whether it once held bytes; NULL: nobody remembers */
     struct trace_field *next;
 };
 
@@ -60,9 +61,9 @@ struct trace_choice {
 
 struct trace_node {
     enum trace_kind kind;
-    int priority;                    /* of an operator */
-    struct text text;                /* of an atom, operator or cast; of flags what separates them */
-    uint64_t number;                 /* of an atom */
+    int priority;     /* of an operator */
+    struct text text; /* of an atom, operator or cast; of flags what separates them */
+    uint64_t number;  /* of an atom */
     const struct trace_field *field; /* NULL where the format has none of that name */
     struct trace_node *left, *right; /* operands; the data and the count of arrays */
     struct trace_node *width;        /* bytes an item of an array has */
@@ -72,8 +73,8 @@ struct trace_node {
 
 /* A piece of the output: literal text when there is no argument. */
 struct trace_piece {
-    struct text text; /* or what follows "%p" */
-    char conversion;  /* 'p', 's' or one of a number */
+    struct text text;                /* or what follows "%p" */
+    char conversion;                 /* 'p', 's' or one of a number */
     bool left, zero, alternate, odd; /* odd: printf would print the conversion as it stands */
     bool has_size;                   /* "%zu" */
     int width, precision;            /* -1: none */
@@ -90,8 +91,8 @@ struct trace_string {
 
 /* What the formats of a recording share. */
 struct trace_setting {
-    bool compat_perf;            /* fail where perf 6.1 fails */
-    uint32_t long_size;          /* of the recorded machine */
+    bool compat_perf;             /* fail where perf 6.1 fails */
+    uint32_t long_size;           /* of the recorded machine */
     struct trace_string *strings; /* of the kernel that events point to, by address */
     size_t string_count;
 };
@@ -100,8 +101,8 @@ struct trace_format {
     const struct trace_setting *setting;
     struct arena arena;
     uint64_t id;
-    size_t size;        /* of its text */
-    bool failed;        /* to be printed field by field */
+    size_t size; /* of its text */
+    bool failed; /* to be printed field by field */
     struct trace_field *common, *fields;
     struct trace_node *arguments;
     struct trace_piece *pieces;

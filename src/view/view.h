@@ -18,7 +18,8 @@
 
 struct fold_options {
     const struct context *context; /* or NULL */
-    bool compat_inferno; /* sorted by stack instead of by line; stacks that weigh nothing are shown */
+    bool
+        compat_inferno; /* sorted by stack instead of by line; stacks that weigh nothing are shown */
 };
 /* `a;b;c 12`, one line a stack, sorted bytewise; of a diff `a;b;c 10 12`, before and after. */
 void fold_write(struct out *out, const struct flame *flame, const struct fold_options *options);
@@ -68,10 +69,11 @@ struct colour {
 };
 struct colouring {
     enum palette palette;
-    bool by_hash; /* weigh the name's first letters most, so that alike names look alike; not for PALETTE_WICK and PALETTE_WAITS */
+    bool
+        by_hash; /* weigh the name's first letters most, so that alike names look alike; not for PALETTE_WICK and PALETTE_WAITS */
 };
-struct colour colour_of_frame(const struct colouring *colouring, struct text name, struct text object,
-                              uint32_t kinds);
+struct colour colour_of_frame(const struct colouring *colouring, struct text name,
+                              struct text object, uint32_t kinds);
 /* The same palette, but frame `number` of a picture gets what has nothing to do with its name; by a fixed sequence, so that the picture
    is the same again. */
 struct colour colour_at_random(const struct colouring *colouring, struct text name, uint32_t kinds,
@@ -114,35 +116,39 @@ enum diff_shape {
 #define SVG_MIN_WIDTH 0.01
 struct svg_options {
     const struct context *context; /* or NULL */
-    const char *title;      /* NULL: "Flame Graph", or what the fields below make of it */
-    const char *subtitle;   /* NULL: none */
-    const char *notes;      /* the provenance comment after wick's own line; NULL: none */
-    const char *count_name; /* NULL: the flame's unit */
-    const char *name_type;  /* before the name in the line that tells of a frame; NULL: "Function:" */
-    const char *root_name;  /* NULL: "all" */
-    uint32_t width;         /* pixels; 0: 1,200, and as wide as the window where scripts run */
-    uint32_t frame_height;  /* pixels; 0: 16 */
-    double min_width;       /* per cent of the total; frames narrower are left out */
-    const char *font;       /* CSS families; NULL: "monospace" */
-    uint32_t font_size;     /* pixels; 0: 12 */
-    double font_width;      /* of a letter, in font sizes, to see which labels fit; 0: 0.59 */
+    const char *title;             /* NULL: "Flame Graph", or what the fields below make of it */
+    const char *subtitle;          /* NULL: none */
+    const char *notes;             /* the provenance comment after wick's own line; NULL: none */
+    const char *count_name;        /* NULL: the flame's unit */
+    const char
+        *name_type; /* before the name in the line that tells of a frame; NULL: "Function:" */
+    const char *root_name; /* NULL: "all" */
+    uint32_t width;        /* pixels; 0: 1,200, and as wide as the window where scripts run */
+    uint32_t frame_height; /* pixels; 0: 16 */
+    double min_width;      /* per cent of the total; frames narrower are left out */
+    const char *font;      /* CSS families; NULL: "monospace" */
+    uint32_t font_size;    /* pixels; 0: 12 */
+    double font_width;     /* of a letter, in font sizes, to see which labels fit; 0: 0.59 */
     struct colouring colouring;
-    bool random;           /* frames of one name need not look alike; not for PALETTE_WICK and PALETTE_WAITS */
+    bool
+        random; /* frames of one name need not look alike; not for PALETTE_WICK and PALETTE_WAITS */
     bool diffusion;        /* the wider the redder, whatever the name */
     bool negate;           /* swap what red and blue mean in a diff */
     enum diff_shape shape; /* of a diff */
-    const char *background;     /* yellow, blue, green, grey or #rrggbb; NULL: plain, dark where the reader likes it dark */
-    const char *search_colour;  /* #rrggbb; NULL: #e600e6 */
-    const char *ui_colour;      /* #rrggbb, titles and buttons; NULL: black, or near-white in the dark */
-    const char *stroke_colour;  /* #rrggbb, an outline for every frame; NULL: none */
-    double factor;              /* counts are shown times this; 0: 1 */
-    uint64_t total;             /* what 100 % is, when more than was counted; 0: what was counted */
-    bool inverted;              /* root at the top */
-    bool is_chart;              /* the flame's order is time's: changes the title */
-    bool is_reversed;           /* the flame was merged from the leaf: said in the file, for who reads it back */
-    bool truncate_left;         /* labels that don't fit lose their beginning */
+    const char *
+        background; /* yellow, blue, green, grey or #rrggbb; NULL: plain, dark where the reader likes it dark */
+    const char *search_colour; /* #rrggbb; NULL: #e600e6 */
+    const char *ui_colour; /* #rrggbb, titles and buttons; NULL: black, or near-white in the dark */
+    const char *stroke_colour; /* #rrggbb, an outline for every frame; NULL: none */
+    double factor;             /* counts are shown times this; 0: 1 */
+    uint64_t total;            /* what 100 % is, when more than was counted; 0: what was counted */
+    bool inverted;             /* root at the top */
+    bool is_chart;             /* the flame's order is time's: changes the title */
+    bool
+        is_reversed; /* the flame was merged from the leaf: said in the file, for who reads it back */
+    bool truncate_left; /* labels that don't fit lose their beginning */
     bool no_script;
-    struct palette_map *map;    /* NULL: none. Extended by what is drawn */
+    struct palette_map *map;                  /* NULL: none. Extended by what is drawn */
     const struct name_attributes *attributes; /* NULL: none */
 };
 /* Colours, font and numbers: false with a usage error if one makes no sense. svg_write() takes only what passed. */
@@ -162,8 +168,8 @@ struct categories *categories_new(const char *path, const struct context *contex
                                   struct error *error);
 void categories_free(struct categories *categories);
 /* The category of a frame; the text lives as long as the categories. */
-struct text categories_of(const struct categories *categories, struct text function, struct text object,
-                          uint32_t kinds);
+struct text categories_of(const struct categories *categories, struct text function,
+                          struct text object, uint32_t kinds);
 
 enum report_by { BY_FUNCTION, BY_OBJECT, BY_CATEGORY, BY_NAME };
 enum report_format { REPORT_TEXT, REPORT_CSV, REPORT_JSON };
@@ -190,15 +196,16 @@ struct report {
 };
 
 /* Functions, objects or categories. Root frames are no rows. */
-struct report *report_of_flame(const struct flame *flame, const struct categories *categories, enum report_by by);
+struct report *report_of_flame(const struct flame *flame, const struct categories *categories,
+                               enum report_by by);
 /* Whatever the flame's frames are, which is `title` (BY_NAME). */
 struct report *report_of_names(const struct flame *flame, const char *title);
 /* Any of these, but a row's name begins with the root frames above it, each followed by ';'. `title` is what rows are called. */
-struct report *report_of_roots(const struct flame *flame, const struct categories *categories, enum report_by by,
-                               const char *title);
+struct report *report_of_roots(const struct flame *flame, const struct categories *categories,
+                               enum report_by by, const char *title);
 /* A row for each combination of what series say of these dimensions (dimension_add), divided by ';'. */
-struct report *report_of_dimensions(const struct tree *tree, const char *const *dimensions, size_t count,
-                                    bool by_samples);
+struct report *report_of_dimensions(const struct tree *tree, const char *const *dimensions,
+                                    size_t count, bool by_samples);
 /* What spent most itself first, or what most was spent in. By itself a report is by total, of categories by self, of a diff by change. */
 void report_sort_by(struct report *report, bool self);
 void report_free(struct report *report);
@@ -206,19 +213,20 @@ void report_free(struct report *report);
 struct report_options {
     const char *counted; /* what the weights are, for the header of CSV: "ns"; NULL: samples */
     enum report_format format;
-    size_t limit;    /* rows of text; 0: all */
-    unsigned width;  /* columns of the terminal; 0: no limit */
+    size_t limit;   /* rows of text; 0: all */
+    unsigned width; /* columns of the terminal; 0: no limit */
     bool colours;
 };
-void report_write(struct out *out, const struct report *report, const struct report_options *options);
+void report_write(struct out *out, const struct report *report,
+                  const struct report_options *options);
 
 /* ---- one function, line by line -------------------------------------------------------------- */
 
 struct annotate_options {
-    struct text function; /* as views call it */
+    struct text function;              /* as views call it */
     const struct flame_options *shape; /* which stacks, and what they weigh */
-    bool no_code;   /* source lines alone */
-    bool no_source; /* instructions alone */
+    bool no_code;                      /* source lines alone */
+    bool no_source;                    /* instructions alone */
     bool colours;
 };
 /* Write the function's source lines and machine code with their shares: what was spent on a line itself, and what was spent in what it calls. Text and
@@ -231,16 +239,18 @@ bool annotate_write(struct out *out, const struct tree *tree, const struct namin
 
 struct tree_table_options {
     enum report_format format;
-    double threshold;   /* per cent of the whole: lighter frames are left out, with all below them */
+    double threshold; /* per cent of the whole: lighter frames are left out, with all below them */
     uint32_t max_depth; /* 0: all */
     uint64_t whole;     /* what shares are of */
-    bool is_around;     /* it is about the function at the root (flame_around()), which spends `self` itself */
+    bool
+        is_around; /* it is about the function at the root (flame_around()), which spends `self` itself */
     uint64_t self;
     bool is_callers; /* other frames have no self */
     unsigned width;  /* columns of the terminal; 0: no limit */
 };
 /* Write a row a frame, indented by depth (CSV and JSON have it in a column), siblings by weight. Return how many frames were left out. */
-size_t tree_table_write(struct out *out, const struct flame *flame, const struct tree_table_options *options);
+size_t tree_table_write(struct out *out, const struct flame *flame,
+                        const struct tree_table_options *options);
 
 /* ---- the page ----------------------------------------------------------------------------- */
 
@@ -249,8 +259,8 @@ struct html_options {
     const char *title;    /* NULL: "Flame Graph" */
     const char *subtitle; /* NULL: none */
     struct colouring colouring;
-    bool together; /* the page opens with all events added up, not with the first */
-    uint32_t max_depth;                  /* 0: all */
+    bool together;      /* the page opens with all events added up, not with the first */
+    uint32_t max_depth; /* 0: all */
     const struct stack_rules *rules;     /* NULL: none */
     const struct categories *categories; /* must be given */
     const struct notes *notes;           /* shown in the page; NULL: none */
@@ -263,13 +273,14 @@ bool html_write(struct out *out, const struct tree *tree, const struct naming *n
 
 struct script_options {
     const struct context *context; /* or NULL */
-    bool source_lines; /* file:line below each frame that has one */
+    bool source_lines;             /* file:line below each frame that has one */
     bool mark_incomplete; /* stacks without their root end in a frame [truncated] or [broken] */
-    bool compat_perf; /* perf's bugs, too: of what was written to a pipe, tracepoints' frames are names alone; formats that perf can't parse fail */
+    bool
+        compat_perf; /* perf's bugs, too: of what was written to a pipe, tracepoints' frames are names alone; formats that perf can't parse fail */
 };
 /* What perf 6.1's `perf script` prints. The profile must have been read with keep_samples; the addresses that perf prints are the
    locations' own, so raw_addresses would only make more of them. */
-bool script_write(struct out *out, const struct profile *profile, const struct script_options *options,
-                  struct error *error);
+bool script_write(struct out *out, const struct profile *profile,
+                  const struct script_options *options, struct error *error);
 
 #endif

@@ -392,13 +392,24 @@ static void patterns_match(void **state) {
         const char *text, *pattern;
         bool matches;
     } cases[] = {
-        {"", "", true},          {"", "*", true},           {"", "?", false},
-        {"worker-12", "worker-*", true},                    {"worker-12", "worker", false},
-        {"worker-12", "*-?2", true},                        {"aXbXc", "a*X*c", true},
-        {"aXbXc", "a*X*d", false},                          {"b", "[a-c]", true},
-        {"d", "[a-c]", false},   {"d", "[!a-c]", true},     {"]", "[]]", true},
-        {"-", "[a-]", true},     {"[x", "[x", true},        {"a*", "a\\*", true},
-        {"ab", "a\\*", false},   {"\\", "\\", true},       {"abc", "abc**", true},
+        {"", "", true},
+        {"", "*", true},
+        {"", "?", false},
+        {"worker-12", "worker-*", true},
+        {"worker-12", "worker", false},
+        {"worker-12", "*-?2", true},
+        {"aXbXc", "a*X*c", true},
+        {"aXbXc", "a*X*d", false},
+        {"b", "[a-c]", true},
+        {"d", "[a-c]", false},
+        {"d", "[!a-c]", true},
+        {"]", "[]]", true},
+        {"-", "[a-]", true},
+        {"[x", "[x", true},
+        {"a*", "a\\*", true},
+        {"ab", "a\\*", false},
+        {"\\", "\\", true},
+        {"abc", "abc**", true},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         if (text_matches(text_of(cases[i].text), text_of(cases[i].pattern)) != cases[i].matches)

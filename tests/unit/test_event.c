@@ -51,8 +51,14 @@ static void spellings(void **state) {
 }
 
 static void nonsense(void **state) {
-    static const char *const names[] = {"",         "no-such-event", "r",       "rxyz",
-                                        "cycles:x", "L1-dcache-xyz", "../x/y/", "software/nothing=1/",
+    static const char *const names[] = {"",
+                                        "no-such-event",
+                                        "r",
+                                        "rxyz",
+                                        "cycles:x",
+                                        "L1-dcache-xyz",
+                                        "../x/y/",
+                                        "software/nothing=1/",
                                         "nosuchpmu/config=1/"};
     (void)state;
     for (size_t i = 0; i < COUNT_OF(names); i++) {

@@ -195,9 +195,9 @@ static void test_chrome(void **state) {
         "main;outer 59500\nmain;outer;b 10000\nmain;outer;inner 30500\n");
     expect_fold("chrome", "[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"cut\"},\n", "cut 2000\n");
     /* all begin together: what follows a "B" in the file does not come before it, whatever follows that */
-#define TOGETHER                                             \
-    "[{\"ph\":\"X\",\"ts\":1,\"dur\":4,\"name\":\"short\"}," \
-    "{\"ph\":\"B\",\"ts\":1,\"name\":\"b\"},"                 \
+#define TOGETHER                                                                                   \
+    "[{\"ph\":\"X\",\"ts\":1,\"dur\":4,\"name\":\"short\"},"                                       \
+    "{\"ph\":\"B\",\"ts\":1,\"name\":\"b\"},"                                                      \
     "{\"ph\":\"X\",\"ts\":1,\"dur\":9,\"name\":\"long\"}"
     expect_fold("chrome", TOGETHER "]", "short;b;long 4000\n");
     expect_fold("chrome", TOGETHER ",{\"ph\":\"X\",\"ts\":1,\"dur\":4,\"name\":\"last\"}]",
@@ -294,15 +294,16 @@ static const struct naming_options with_lines = {.source_lines = true};
 
 /* What a text says of files and lines is shown as debug information's is. */
 static void test_source_lines(void **state) {
-    expect_fold_with("go",
-                     "PeriodType: cpu nanoseconds\nSamples:\ncpu/nanoseconds\n 20: 1 2 \n 10: 3 2 \n"
-                     "Locations\n     1: 0x41fc95 M=1 inner /a/x.go:259:0 s=258\n"
-                     "             outer /a/x.go:573:0 s=570\n"
-                     "     2: 0x41dc0b M=1 main.main /a/y.go:709:0 s=705\n"
-                     "     3: 0x41fc99 M=1 inner /a/x.go:260:0 s=258\nMappings\n",
-                     "main.main:y.go:709;inner:x.go:260 10\n"
-                     "main.main:y.go:709;outer:x.go:573;inner:x.go:259 20\n",
-                     (struct import_options){0}, with_lines);
+    expect_fold_with(
+        "go",
+        "PeriodType: cpu nanoseconds\nSamples:\ncpu/nanoseconds\n 20: 1 2 \n 10: 3 2 \n"
+        "Locations\n     1: 0x41fc95 M=1 inner /a/x.go:259:0 s=258\n"
+        "             outer /a/x.go:573:0 s=570\n"
+        "     2: 0x41dc0b M=1 main.main /a/y.go:709:0 s=705\n"
+        "     3: 0x41fc99 M=1 inner /a/x.go:260:0 s=258\nMappings\n",
+        "main.main:y.go:709;inner:x.go:260 10\n"
+        "main.main:y.go:709;outer:x.go:573;inner:x.go:259 20\n",
+        (struct import_options){0}, with_lines);
     expect_fold_with("jstack",
                      "\"w-1\" #1\n   java.lang.Thread.State: RUNNABLE\n"
                      "\tat a.B.c(B.java:12)\n\tat a.D.run(Native Method)\n\n",
@@ -311,10 +312,11 @@ static void test_source_lines(void **state) {
                      "#0  0x7f1 in poll () from /lib/libc.so.6\n#1  0x7f2 in f (a=1) at /s/f.c:7\n"
                      "#2  main (argc=1) at m.c:70\n",
                      "main:m.c:70;f:f.c:7;poll 1\n", (struct import_options){0}, with_lines);
-    expect_fold_with("eu-stack",
-                     "PID 7 - process\nTID 7:\n#0  0x7f1 f - /x\n    /s/f.c:7:3\n#1  0x7f2 - 1 main - /x\n"
-                     "    /s/m.c:70\n",
-                     "main:m.c:70;f:f.c:7 1\n", (struct import_options){0}, with_lines);
+    expect_fold_with(
+        "eu-stack",
+        "PID 7 - process\nTID 7:\n#0  0x7f1 f - /x\n    /s/f.c:7:3\n#1  0x7f2 - 1 main - /x\n"
+        "    /s/m.c:70\n",
+        "main:m.c:70;f:f.c:7 1\n", (struct import_options){0}, with_lines);
 }
 
 /* Two lines of one function are one frame where nobody asks for lines. */
@@ -362,9 +364,8 @@ static void test_named_locations_are_kept(void **state) {
     struct tree *python = read_text(
         "faulthandler",
         TEXT("Thread 0x01 (most recent call first):\n  File \"/a.py\", line 3 in f\n"), &options);
-    struct tree *java = read_text("java-exceptions",
-                                  TEXT("a.B: x\n\tat a.B.c(B.java:12)\n\tat a.D.run(D.java)\n"),
-                                  &options);
+    struct tree *java = read_text(
+        "java-exceptions", TEXT("a.B: x\n\tat a.B.c(B.java:12)\n\tat a.D.run(D.java)\n"), &options);
     assert_python(python);
     tree_join(java, python);
     assert_python(java);
@@ -388,17 +389,29 @@ static void test_named_locations_are_kept(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dtrace),       cmocka_unit_test(test_bpftrace),
-        cmocka_unit_test(test_go),           cmocka_unit_test(test_go_grows),
-        cmocka_unit_test(test_svg_turned),   cmocka_unit_test(test_gdb),
-        cmocka_unit_test(test_eu_stack),     cmocka_unit_test(test_stap),
-        cmocka_unit_test(test_pmcstat),      cmocka_unit_test(test_pmcstat_events),
-        cmocka_unit_test(test_jstack),       cmocka_unit_test(test_java_exceptions),
-        cmocka_unit_test(test_source_lines), cmocka_unit_test(test_lines_add_up),
-        cmocka_unit_test(test_named_locations_are_kept), cmocka_unit_test(test_faulthandler), cmocka_unit_test(test_chrome),
-        cmocka_unit_test(test_perf_sched),   cmocka_unit_test(test_offcputime),
-        cmocka_unit_test(test_recursive),    cmocka_unit_test(test_xctrace),
-        cmocka_unit_test(test_bad_lines),    cmocka_unit_test(test_guesses),
+        cmocka_unit_test(test_dtrace),
+        cmocka_unit_test(test_bpftrace),
+        cmocka_unit_test(test_go),
+        cmocka_unit_test(test_go_grows),
+        cmocka_unit_test(test_svg_turned),
+        cmocka_unit_test(test_gdb),
+        cmocka_unit_test(test_eu_stack),
+        cmocka_unit_test(test_stap),
+        cmocka_unit_test(test_pmcstat),
+        cmocka_unit_test(test_pmcstat_events),
+        cmocka_unit_test(test_jstack),
+        cmocka_unit_test(test_java_exceptions),
+        cmocka_unit_test(test_source_lines),
+        cmocka_unit_test(test_lines_add_up),
+        cmocka_unit_test(test_named_locations_are_kept),
+        cmocka_unit_test(test_faulthandler),
+        cmocka_unit_test(test_chrome),
+        cmocka_unit_test(test_perf_sched),
+        cmocka_unit_test(test_offcputime),
+        cmocka_unit_test(test_recursive),
+        cmocka_unit_test(test_xctrace),
+        cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_guesses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,7 +117,9 @@ static void test_threads_agree(void **state) {
     for (int inferno = 0; inferno < 2; inferno++) {
         char *first = NULL;
         for (unsigned threads = 1; threads < 6; threads += 2) {
-            struct import_options options = {.profile.context = &(struct context){.threads = threads}, .compat_inferno = inferno};
+            struct import_options options = {.profile.context =
+                                                 &(struct context){.threads = threads},
+                                             .compat_inferno = inferno};
             struct naming_options names = {.compat_inferno = inferno, .is_script_text = true};
             struct tree *tree = read_text("perf", buffer_text(&text), &options);
             char *got = folded_tree(tree, &names, &(struct flame_options){0});
@@ -272,7 +274,8 @@ int main(void) {
         cmocka_unit_test(test_folded_torn),
         cmocka_unit_test(test_folded_overflow),
         cmocka_unit_test(test_guess),
-        cmocka_unit_test(test_join), cmocka_unit_test(test_join_labels),
+        cmocka_unit_test(test_join),
+        cmocka_unit_test(test_join_labels),
         cmocka_unit_test(test_trim),
         cmocka_unit_test(test_lossy),
         cmocka_unit_test(test_rust_repair),

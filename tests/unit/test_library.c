@@ -53,7 +53,11 @@ static void test_frames(void **state) {
         const char *name;
         size_t parent, depth;
         uint64_t self, total;
-    } expected[] = {{"", 0, 0, 0, 10}, {"a", 0, 1, 1, 6}, {"b", 1, 2, 2, 5}, {"c", 2, 3, 3, 3}, {"z", 0, 1, 4, 4}};
+    } expected[] = {{"", 0, 0, 0, 10},
+                    {"a", 0, 1, 1, 6},
+                    {"b", 1, 2, 2, 5},
+                    {"c", 2, 3, 3, 3},
+                    {"z", 0, 1, 4, 4}};
     struct wick *wick = opened("z 4\na;b;c 3\na 1\na;b 2\n", NULL);
     assert_int_equal(wick_frame_count(wick), 5);
     assert_true(uselocale((locale_t)0) == LC_GLOBAL_LOCALE); /* the caller's is left as it was */
@@ -91,12 +95,18 @@ static void test_formats(void **state) {
     struct wick *wick = opened("b 2\na;x 1\n", NULL);
     assert_true(wick_write_format(wick, "callgrind", output, "mine", &error));
     char expected[1000];
-    snprintf(expected, sizeof expected, "# callgrind format\nversion: 1\ncreator: wick %s\ncmd: mine\npositions: line\nevents: samples\nsummary: 3\n\n"
-               "ob=(1) ???\nfl=(1) ???\nfn=(1) (all)\ncob=(1)\ncfi=(1)\ncfn=(2) a\ncalls=1 0\n0 1\ncob=(1)\ncfi=(1)\ncfn=(3) b\n"
-               "calls=2 0\n0 2\n\nob=(1)\nfl=(1)\nfn=(2)\ncob=(1)\ncfi=(1)\ncfn=(4) x\ncalls=1 0\n0 1\n\n"
-               "ob=(1)\nfl=(1)\nfn=(3)\n0 2\n\nob=(1)\nfl=(1)\nfn=(4)\n0 1\n\ntotals: 3\n", wick_version());
+    snprintf(
+        expected, sizeof expected,
+        "# callgrind format\nversion: 1\ncreator: wick %s\ncmd: mine\npositions: line\nevents: "
+        "samples\nsummary: 3\n\n"
+        "ob=(1) ???\nfl=(1) ???\nfn=(1) (all)\ncob=(1)\ncfi=(1)\ncfn=(2) a\ncalls=1 0\n0 "
+        "1\ncob=(1)\ncfi=(1)\ncfn=(3) b\n"
+        "calls=2 0\n0 2\n\nob=(1)\nfl=(1)\nfn=(2)\ncob=(1)\ncfi=(1)\ncfn=(4) x\ncalls=1 0\n0 1\n\n"
+        "ob=(1)\nfl=(1)\nfn=(3)\n0 2\n\nob=(1)\nfl=(1)\nfn=(4)\n0 1\n\ntotals: 3\n",
+        wick_version());
     written_is(expected);
-    assert_false(wick_write_format(wick, NULL, output, NULL, &error)); /* no format's files end so */
+    assert_false(
+        wick_write_format(wick, NULL, output, NULL, &error)); /* no format's files end so */
     assert_int_equal(error.kind, WICK_ERROR_USAGE);
     assert_false(wick_write_format(wick, "nonsense", "-", NULL, &error));
     assert_non_null(strstr(error.message, "speedscope, pprof"));
@@ -121,14 +131,16 @@ static void test_errors(void **state) {
     assert_null(wick_open(paths, 1, &(struct wick_options){.from = "nonsense"}, &error));
     assert_int_equal(error.kind, WICK_ERROR_USAGE);
     wick_close(opened("a 1\n", NULL));
-    assert_null(wick_open(paths, 1, &(struct wick_options){.off_cpu = true}, &error)); /* folded text has no waits */
+    assert_null(wick_open(paths, 1, &(struct wick_options){.off_cpu = true},
+                          &error)); /* folded text has no waits */
     assert_non_null(strstr(error.message, "one kind of time"));
     wick_close(NULL);
 }
 
 /* Two events: each has a value, and samples are one, too. */
 static void test_values(void **state) {
-    const char text[] = "a 1/1 [000] 1.0: 7 cycles:\n\t10 f (/x)\n\na 1/1 [000] 2.0: 9 instructions:\n\t10 f (/x)\n\n";
+    const char text[] = "a 1/1 [000] 1.0: 7 cycles:\n\t10 f (/x)\n\na 1/1 [000] 2.0: 9 "
+                        "instructions:\n\t10 f (/x)\n\n";
     struct wick *wick = opened(text, &(struct wick_options){.value = "instructions"});
     assert_int_equal(wick_frame_at(wick, 0).total, 9);
     assert_int_equal(wick_value_count(wick), 3);
@@ -143,7 +155,8 @@ static void test_values(void **state) {
     struct wick_error error;
     const char *paths[] = {path};
     assert_null(wick_open(paths, 1, &(struct wick_options){.value = "bytes"}, &error));
-    assert_string_equal(error.message, "--value bytes: there is none so called, but samples/count, cycles/count, instructions/count");
+    assert_string_equal(error.message, "--value bytes: there is none so called, but samples/count, "
+                                       "cycles/count, instructions/count");
 }
 
 static bool refuse(void *user, const char *what, uint64_t done, uint64_t total) {
@@ -188,12 +201,9 @@ static void test_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_writing),
-        cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_cancelling),
+        cmocka_unit_test(test_frames),  cmocka_unit_test(test_writing),
+        cmocka_unit_test(test_formats), cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_values),  cmocka_unit_test(test_cancelling),
         cmocka_unit_test(test_nothing),
     };
     return cmocka_run_group_tests(tests, begin, end);

@@ -302,7 +302,8 @@ static void test_mmap(void **state) {
         uint64_t asked = i % 2 ? 1ull << 34 : 0;
         bool good = asked ? size > 0 && size <= 20 : size == 20;
         middle.items[0] = (char)size;
-        m = one_mmap_of(asked, PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID, &middle, "/bin/b");
+        m = one_mmap_of(asked, PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID, &middle,
+                        "/bin/b");
         assert_int_equal(m.build_id.size, good ? size : 0);
         assert_memory_equal(m.build_id.bytes, middle.items + 4, m.build_id.size);
         assert_int_equal(m.major, good ? 0 : size);
@@ -379,11 +380,15 @@ static void test_deferred(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),       cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_payloads),    
-        cmocka_unit_test(test_least_sizes), cmocka_unit_test(test_unknown_types),
-        cmocka_unit_test(test_trailers),    cmocka_unit_test(test_trailer_by_id),
-        cmocka_unit_test(test_mmap),        cmocka_unit_test(test_task_and_ksymbol),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_payloads),
+        cmocka_unit_test(test_least_sizes),
+        cmocka_unit_test(test_unknown_types),
+        cmocka_unit_test(test_trailers),
+        cmocka_unit_test(test_trailer_by_id),
+        cmocka_unit_test(test_mmap),
+        cmocka_unit_test(test_task_and_ksymbol),
         cmocka_unit_test(test_deferred),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

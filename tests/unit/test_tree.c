@@ -11,7 +11,8 @@
 
 /* A tree of bare names, and the naming that shows each as it is. */
 static uint32_t named(struct tree *tree, const char *name) {
-    struct tree *whole = tree->whole ? (struct tree *)(uintptr_t)tree->whole : tree; /* has the functions */
+    struct tree *whole =
+        tree->whole ? (struct tree *)(uintptr_t)tree->whole : tree; /* has the functions */
     struct location location = {.function = tree_name_function(whole, text_of(name))};
     return tree_add_location(tree, &location);
 }
@@ -39,16 +40,20 @@ static void naming_as_is(const struct tree *tree, struct naming *naming) {
     *naming = (struct naming){.strings = strings_new()};
     for (size_t i = 0; i < tree->locations.count; i++) {
         struct label label = {
-            .name = strings_add(naming->strings, strings_get(tree->strings, location_name(tree, &tree->locations.items[i])))};
-        vector_push(&naming->locations,
-                    ((struct naming_entry){.first = (uint32_t)naming->labels.count, .count = i > 0}));
+            .name = strings_add(
+                naming->strings,
+                strings_get(tree->strings, location_name(tree, &tree->locations.items[i])))};
+        vector_push(
+            &naming->locations,
+            ((struct naming_entry){.first = (uint32_t)naming->labels.count, .count = i > 0}));
         vector_push(&naming->labels, label);
     }
     for (size_t i = 0; i < tree->series.count; i++) {
         struct label label = {
-            .name = strings_add(naming->strings, strings_get(tree->strings, tree->series.items[i].comm))};
-        vector_push(&naming->series,
-                    ((struct naming_entry){.first = (uint32_t)naming->labels.count, .count = i > 0}));
+            .name = strings_add(naming->strings,
+                                strings_get(tree->strings, tree->series.items[i].comm))};
+        vector_push(&naming->series, ((struct naming_entry){.first = (uint32_t)naming->labels.count,
+                                                            .count = i > 0}));
         vector_push(&naming->labels, label);
     }
 }
@@ -65,12 +70,14 @@ static void walk(const struct flame *flame, struct buffer *buffer) {
     uint32_t at = 0;
     do {
         const struct flame_node *node = &flame->nodes.items[at];
-        buffer_printf(buffer, "%.*s:%d/%d ", TEXT_ARGS(flame_name(flame, at)), (int)node->self, (int)node->total);
+        buffer_printf(buffer, "%.*s:%d/%d ", TEXT_ARGS(flame_name(flame, at)), (int)node->self,
+                      (int)node->total);
         at = flame_next(flame, at);
     } while (at);
 }
 
-static void expect_flame(const struct tree *tree, struct flame_options options, const char *expected) {
+static void expect_flame(const struct tree *tree, struct flame_options options,
+                         const char *expected) {
     struct naming naming;
     struct error error;
     naming_as_is(tree, &naming);
@@ -149,7 +156,8 @@ static void joined_parts_are_the_whole(void **state) {
     assert_true(text_equal(buffer_text(&comm), TEXT(":34")));
     buffer_release(&comm);
     expect_flame(tree, (struct flame_options){0},
-                 ":0/118 :0/1 main:1/1 app:0/110 main:100/110 f!:2/2 f:3/8 f:0/5 g:5/5 idle:0/7 main:0/7 f:7/7 ");
+                 ":0/118 :0/1 main:1/1 app:0/110 main:100/110 f!:2/2 f:3/8 f:0/5 g:5/5 idle:0/7 "
+                 "main:0/7 f:7/7 ");
     tree_free(tree);
 }
 
@@ -200,7 +208,9 @@ static void samples_come_out_in_key_order(void **state) {
     uint64_t seed = 1;
     for (int i = 0; i < 3000; i++) {
         seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-        struct sample sample = {.time = seed >> 60, .offset = seed >> 20 & 0xffff, .file = seed >> 50 & 1,
+        struct sample sample = {.time = seed >> 60,
+                                .offset = seed >> 20 & 0xffff,
+                                .file = seed >> 50 & 1,
                                 .round = seed >> 40 & 1};
         tree_keep_sample(tree, &sample);
     }
@@ -208,10 +218,10 @@ static void samples_come_out_in_key_order(void **state) {
     assert_int_equal(tree->samples.count, 3000);
     for (size_t i = 1; i < tree->samples.count; i++) {
         const struct sample *x = &tree->samples.items[i - 1], *y = &tree->samples.items[i];
-        bool ordered = x->round != y->round  ? x->round < y->round
-                       : x->time != y->time  ? x->time < y->time
-                       : x->file != y->file  ? x->file < y->file
-                                             : x->offset <= y->offset;
+        bool ordered = x->round != y->round ? x->round < y->round
+                       : x->time != y->time ? x->time < y->time
+                       : x->file != y->file ? x->file < y->file
+                                            : x->offset <= y->offset;
         assert_true(ordered);
     }
     tree_free(tree);
@@ -238,8 +248,15 @@ static void depth_is_no_danger(void **state) {
 static void filters_let_through_what_they_say(void **state) {
     const char *events[] = {"cycles"}, *comms[] = {"a b"};
     int32_t pids[] = {1, 2};
-    struct filter filter = {.events = events, .event_count = 1, .comms = comms, .comm_count = 1,
-                            .pids = pids, .pid_count = 2, .has_time = true, .time_from = 5, .time_to = 9};
+    struct filter filter = {.events = events,
+                            .event_count = 1,
+                            .comms = comms,
+                            .comm_count = 1,
+                            .pids = pids,
+                            .pid_count = 2,
+                            .has_time = true,
+                            .time_from = 5,
+                            .time_to = 9};
     assert_true(filter_event(&filter, TEXT("cycles")));
     assert_false(filter_event(&filter, TEXT("cycles:u")));
     assert_true(filter_sample(&filter, 2, 7, TEXT("a b"), 0, 9));
@@ -274,7 +291,8 @@ static void label_sets_are_interned(void **state) {
     uint32_t set = labels_of(tree, (const char *[]){"service", "api", "host", "a"}, 2);
     size_t count;
     assert_int_equal(labels_of(tree, (const char *[]){"host", "a", "service", "api"}, 2), set);
-    assert_int_equal(labels_of(tree, (const char *[]){"host", "b", "host", "a", "service", "api"}, 3), set);
+    assert_int_equal(
+        labels_of(tree, (const char *[]){"host", "b", "host", "a", "service", "api"}, 3), set);
     assert_int_not_equal(labels_of(tree, (const char *[]){"host", "a"}, 1), set);
     assert_int_equal(tree_add_labels(tree, NULL, 0), 0);
     const struct label_pair *pairs = tree_labels(tree, set, &count);
@@ -284,7 +302,8 @@ static void label_sets_are_interned(void **state) {
     assert_int_not_equal(more, set);
     assert_int_equal(tree_set_label(tree, more, TEXT("host"), TEXT("a")), set);
     assert_int_equal(tree_set_label(tree, tree_set_label(tree, set, TEXT("host"), TEXT("")),
-                                    TEXT("service"), TEXT("")), 0);
+                                    TEXT("service"), TEXT("")),
+                     0);
     tree_free(tree);
 }
 
@@ -318,8 +337,8 @@ static void labels_filter_cells(void **state) {
     uint32_t event = tree_add_event(tree, TEXT("cycles"), TEXT("cycles"), EVENT_HARDWARE);
     const char *services[] = {"api-1", "api-2", "db"};
     for (size_t i = 0; i < COUNT_OF(services); i++) {
-        struct series series = {.event = event,
-                                .labels = labels_of(tree, (const char *[]){"service", services[i]}, 1)};
+        struct series series = {
+            .event = event, .labels = labels_of(tree, (const char *[]){"service", services[i]}, 1)};
         tree_count(tree, 0, tree_add_series(tree, &series), 1, 10 << i);
     }
     tree_count(tree, 0, tree_add_series(tree, &(struct series){.event = event}), 1, 1);

@@ -410,8 +410,7 @@ int main(void) {
         cmocka_unit_test(test_wall_adds_up),    cmocka_unit_test(test_what_is_missing),
         cmocka_unit_test(test_without_records), cmocka_unit_test(test_lives),
         cmocka_unit_test(test_no_leak),         cmocka_unit_test(test_nothing_known),
-        cmocka_unit_test(test_perf_sums),
-        cmocka_unit_test(test_a_waker_is_taken_once),
+        cmocka_unit_test(test_perf_sums),       cmocka_unit_test(test_a_waker_is_taken_once),
 
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

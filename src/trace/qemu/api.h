@@ -34,17 +34,20 @@ typedef void qemu_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block);
 typedef void qemu_executed(unsigned cpu, void *data);
 typedef void qemu_accessed(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void *data);
 typedef void qemu_cpu(qemu_plugin_id_t id, unsigned cpu);
-typedef void qemu_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t a1, uint64_t a2,
-                          uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8);
+typedef void qemu_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t a1,
+                          uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6,
+                          uint64_t a7, uint64_t a8);
 typedef void qemu_syscall_return(qemu_plugin_id_t id, unsigned cpu, int64_t number, int64_t result);
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_translated *callback);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *block, qemu_executed *callback,
                                           enum qemu_plugin_cb_flags flags, void *data);
 /* An addition in the code itself, without a call. It is not atomic. */
-void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *block, enum qemu_plugin_op op, void *counter, uint64_t add);
+void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *block, enum qemu_plugin_op op,
+                                              void *counter, uint64_t add);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instruction, qemu_accessed *callback,
-                                      enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw which, void *data);
+                                      enum qemu_plugin_cb_flags flags,
+                                      enum qemu_plugin_mem_rw which, void *data);
 bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
 void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t id, qemu_syscall *callback);
 void qemu_plugin_register_vcpu_syscall_ret_cb(qemu_plugin_id_t id, qemu_syscall_return *callback);

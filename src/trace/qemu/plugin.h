@@ -15,7 +15,8 @@
 /* A translated block. What is looked at whenever it is executed comes first, in one line of the cache. */
 struct code {
     uint64_t pc;
-    uint64_t quiet[2]; /* the next block's address if the stack stays as it is: straight on, or a jump in the function */
+    uint64_t quiet
+        [2]; /* the next block's address if the stack stays as it is: straight on, or a jump in the function */
     uint64_t count;
     uint64_t next;               /* behind its last instruction */
     uint64_t target;             /* of its last instruction, if direct */
@@ -55,8 +56,9 @@ struct follower {
     struct flow flow;
     VECTOR(struct signal_frame) signals;
     VECTOR(struct setjmp_frame) setjmps;
-    struct setjmp_frame landing; /* where what is under way will come out, a longjmp or an exception; no return address: none is */
-    size_t unwound;              /* the call whose frame the unwinder looked at last */
+    struct setjmp_frame
+        landing; /* where what is under way will come out, a longjmp or an exception; no return address: none is */
+    size_t unwound; /* the call whose frame the unwinder looked at last */
 };
 
 struct plugin {
@@ -89,9 +91,11 @@ void step_flush(struct follower *follower, struct shared_thread *thread, uint64_
 
 /* True if the guest can't have come from `before` to `code` by itself: a signal. */
 bool leap_is_signal(struct follower *follower, const struct code *before, const struct code *code);
-void leap_enter(struct follower *follower, const struct code *before, bool adjacent, uint64_t handler);
+void leap_enter(struct follower *follower, const struct code *before, bool adjacent,
+                uint64_t handler);
 /* A handler returns, not to its caller but to what the kernel made of it. */
-bool leap_leaves_handler(struct follower *follower, const struct code *before, const struct code *code);
+bool leap_leaves_handler(struct follower *follower, const struct code *before,
+                         const struct code *code);
 /* True, and popped, if a longjmp or an exception comes out here; or in this function, if the block is not known. */
 bool leap_lands(struct follower *follower, const struct code *code);
 bool leap_lands_in(struct follower *follower, uint32_t function);
@@ -116,7 +120,9 @@ enum call_kind {
     CALL_MAKE, /* a thread */
     CALL_EXIT, /* of a thread */
     CALL_STOP, /* QEMU stops all threads: to fork, or to end */
-    CALL_FUTEX, CALL_READ, CALL_FCNTL, /* their arguments tell: never the answer */
+    CALL_FUTEX,
+    CALL_READ,
+    CALL_FCNTL, /* their arguments tell: never the answer */
 };
 /* Of a sleep also how long, in nanoseconds. */
 enum call_kind call_kind(int64_t number, const uint64_t *arguments, uint64_t *sleeps);

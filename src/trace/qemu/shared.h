@@ -18,12 +18,14 @@
 /* One for each of QEMU's cpus, which are the guest's threads; written by it alone. What each block touches is in one line of the
    cache. */
 struct shared_thread {
-    uint64_t count;     /* instructions executed */
-    uint64_t expected;  /* `count` as the block `before` left it: is it still that, nothing was executed in between */
+    uint64_t count; /* instructions executed */
+    uint64_t
+        expected; /* `count` as the block `before` left it: is it still that, nothing was executed in between */
     const void *before; /* the plugin's own: the last block that it was told of */
     uint64_t weight;    /* where that is another than instructions; else unused */
     uint64_t expected_weight;
-    uint64_t flushed; /* of the weight, or of the instructions: is in the trie. The rest belongs to `node` */
+    uint64_t
+        flushed; /* of the weight, or of the instructions: is in the trie. The rest belongs to `node` */
     uint32_t node;
     uint32_t unused;
     uint64_t until; /* the plugin's own: the count at which its turn is over */
@@ -42,19 +44,19 @@ struct shared_object {
 struct shared {
     uint64_t magic;
     uint64_t budget;
-    uint32_t weight;        /* enum trace_weight */
-    int32_t wick;           /* its process: without it, nobody counts */
-    uint32_t node_count;    /* the trie's */
-    uint32_t started; /* something was executed */
+    uint32_t weight;     /* enum trace_weight */
+    int32_t wick;        /* its process: without it, nobody counts */
+    uint32_t node_count; /* the trie's */
+    uint32_t started;    /* something was executed */
     uint32_t object_count;
-    uint64_t spent;         /* instructions of all threads; kept only with a budget */
-    uint32_t over_budget;   /* it was that */
+    uint64_t spent;          /* instructions of all threads; kept only with a budget */
+    uint32_t over_budget;    /* it was that */
     uint32_t unknown_target; /* the plugin can't tell calls from jumps on that machine */
-    uint32_t thread_count; /* numbers that were used */
-    uint32_t uncounted;    /* threads whose numbers were too high */
-    uint32_t parallel;     /* threads run side by side */
-    uint32_t is_free;      /* they do, though they should not: no order was found */
-    uint64_t unordered;    /* waits of threads that ended when the host, not their order, said so */
+    uint32_t thread_count;   /* numbers that were used */
+    uint32_t uncounted;      /* threads whose numbers were too high */
+    uint32_t parallel;       /* threads run side by side */
+    uint32_t is_free;        /* they do, though they should not: no order was found */
+    uint64_t unordered; /* waits of threads that ended when the host, not their order, said so */
     struct shared_thread threads[SHARED_THREADS];
     struct shared_object objects[SHARED_OBJECTS];
     struct trie_node nodes[];
@@ -63,7 +65,8 @@ struct shared {
 #define SHARED_SIZE (sizeof(struct shared) + (size_t)SHARED_NODES * sizeof(struct trie_node))
 
 /* What a thread weighs, whichever way. */
-static inline uint64_t shared_weight(const struct shared *shared, const struct shared_thread *thread) {
+static inline uint64_t shared_weight(const struct shared *shared,
+                                     const struct shared_thread *thread) {
     return shared->weight == WEIGHT_INSTRUCTIONS ? thread->count : thread->weight;
 }
 

@@ -42,10 +42,10 @@ struct turn {
     bool is_signaled; /* a signal was sent: those that wait for the turn have to take it first */
     uint32_t holder, last;
     uint32_t keeper; /* who had it, and will have it */
-    uint32_t limit; /* members that were used */
-    uint32_t count; /* that are there */
-    uint64_t now;   /* in instructions of all */
-    uint64_t calls; /* that may have woken somebody */
+    uint32_t limit;  /* members that were used */
+    uint32_t count;  /* that are there */
+    uint64_t now;    /* in instructions of all */
+    uint64_t calls;  /* that may have woken somebody */
     uint64_t calls_at_grant;
     uint64_t grants;
     struct member members[SHARED_THREADS];

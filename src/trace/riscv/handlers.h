@@ -25,8 +25,9 @@
     }
 
 /* After a store: a fault, or on to the next instruction, by way of a flush if code was overwritten. `done` is machine_store_slow's. */
-static inline const struct op *machine_stored(struct machine *m, const struct op *op, uint8_t *memory,
-                                              int64_t left, uint64_t address, int done) {
+static inline const struct op *machine_stored(struct machine *m, const struct op *op,
+                                              uint8_t *memory, int64_t left, uint64_t address,
+                                              int done) {
     if (!done)
         return machine_fault(m, op, m->fault, address, left);
     if (done == 2) {

@@ -29,9 +29,9 @@ enum page_right {
 /* ---- memory ------------------------------------------------------------------------------- */
 
 struct guest_memory {
-    uint8_t *base;   /* address 0; the rights are in front of it */
-    uint8_t *rights; /* by page */
-    uint8_t *code;   /* a bit for each 64 bytes that were translated */
+    uint8_t *base;               /* address 0; the rights are in front of it */
+    uint8_t *rights;             /* by page */
+    uint8_t *code;               /* a bit for each 64 bytes that were translated */
     VECTOR(uint32_t) code_pages; /* that have such bits */
     uint64_t mapped_pages;
     uint64_t max_pages;
@@ -46,7 +46,8 @@ bool memory_is_free(const struct guest_memory *memory, uint64_t address, uint64_
 /* The lowest or highest run of free pages in [low, high); 0 if there is none. */
 uint64_t memory_find(const struct guest_memory *memory, uint64_t size, uint64_t low, uint64_t high);
 /* Where the guest's [address, +size) is, if it has these rights throughout, else NULL. */
-uint8_t *memory_at(const struct guest_memory *memory, uint64_t address, uint64_t size, unsigned rights);
+uint8_t *memory_at(const struct guest_memory *memory, uint64_t address, uint64_t size,
+                   unsigned rights);
 /* Whether translated code lies in the range. */
 bool memory_has_code(const struct guest_memory *memory, uint64_t address, uint64_t size);
 void memory_mark_code(struct guest_memory *memory, uint64_t address, uint64_t size);
@@ -56,7 +57,8 @@ void memory_forget_code(struct guest_memory *memory);
 
 struct machine;
 struct op;
-typedef const struct op *handler(struct machine *m, const struct op *op, uint8_t *memory, int64_t left);
+typedef const struct op *handler(struct machine *m, const struct op *op, uint8_t *memory,
+                                 int64_t left);
 
 struct op {
     handler *run;
@@ -103,12 +105,12 @@ struct machine {
     uint64_t x[33];
     uint64_t f[32];
     struct flow flow;
-    uint64_t limit;    /* `left` was this when it was 0 instructions */
-    uint64_t counted;  /* of the weight, already in the trie */
-    uint64_t weighed;  /* the weight, unless that is instructions */
-    bool weighs;       /* it is not */
-    bool counts;       /* stacks are followed at all */
-    bool misaligned;   /* is allowed */
+    uint64_t limit;   /* `left` was this when it was 0 instructions */
+    uint64_t counted; /* of the weight, already in the trie */
+    uint64_t weighed; /* the weight, unless that is instructions */
+    bool weighs;      /* it is not */
+    bool counts;      /* stacks are followed at all */
+    bool misaligned;  /* is allowed */
     uint8_t frm;
     struct float_context floats; /* its flags are fflags */
     uint64_t loaded;
@@ -150,8 +152,9 @@ uint64_t machine_weight_of(const struct machine *m, const struct instruction *in
 /* The instruction at pc; false if it can't be fetched. */
 bool machine_fetch(const struct machine *m, uint64_t pc, struct instruction *instruction);
 
-#define HANDLER(name)                                                                                    \
-    const struct op *do_##name(struct machine *m, const struct op *op, uint8_t *memory, int64_t left)
+#define HANDLER(name)                                                                              \
+    const struct op *do_##name(struct machine *m, const struct op *op, uint8_t *memory,            \
+                               int64_t left)
 #define X(name) HANDLER(name);
 RISCV_ALL(X)
 #undef X
@@ -165,14 +168,14 @@ extern handler *const machine_atomic_narrow[11];
 HANDLER(mulh_narrow);
 HANDLER(mulhsu_narrow);
 HANDLER(mulhu_narrow);
-HANDLER(li);      /* rd = imm, sign-extended */
+HANDLER(li); /* rd = imm, sign-extended */
 HANDLER(li_unsigned);
 HANDLER(li_wide); /* rd = the next slot */
 HANDLER(mv);
 HANDLER(nop);
-HANDLER(weigh);   /* m->weighed += imm */
-HANDLER(go);      /* to links.taken */
-HANDLER(tail);    /* tail call of links.taken_pc, then go */
+HANDLER(weigh); /* m->weighed += imm */
+HANDLER(go);    /* to links.taken */
+HANDLER(tail);  /* tail call of links.taken_pc, then go */
 HANDLER(call_plain);
 HANDLER(call);
 HANDLER(jalr_plain);
@@ -189,17 +192,17 @@ HANDLER(stop); /* leaves with LEAVE_BUDGET at links.taken_pc */
 /* gcc makes calls at the end jumps when told to (the pragma in run_*.c). In other builds each op returns the next to machine_run's loop. */
 #if defined(__OPTIMIZE__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #define MACHINE_THREADED 1
-#define GO(target)                                                                                     \
-    do {                                                                                               \
-        const struct op *go_ = (target);                                                               \
-        return go_->run(m, go_, memory, left);                                                         \
+#define GO(target)                                                                                 \
+    do {                                                                                           \
+        const struct op *go_ = (target);                                                           \
+        return go_->run(m, go_, memory, left);                                                     \
     } while (0)
 #else
 #define MACHINE_THREADED 0
-#define GO(target)                                                                                     \
-    do {                                                                                               \
-        m->left = left;                                                                                \
-        return (target);                                                                               \
+#define GO(target)                                                                                 \
+    do {                                                                                           \
+        m->left = left;                                                                            \
+        return (target);                                                                           \
     } while (0)
 #endif
 #define NEXT GO(op + 1)
@@ -210,20 +213,21 @@ HANDLER(stop); /* leaves with LEAVE_BUDGET at links.taken_pc */
 
 const struct op *machine_leave(struct machine *m, enum leave why, uint64_t pc, int64_t left);
 /* At `op`, which has not been done. */
-const struct op *machine_fault(struct machine *m, const struct op *op, enum fault fault, uint64_t address,
-                               int64_t left);
+const struct op *machine_fault(struct machine *m, const struct op *op, enum fault fault,
+                               uint64_t address, int64_t left);
 
-#define ENTER(block_)                                                                                  \
-    do {                                                                                               \
-        const struct block *enter_ = (block_);                                                         \
-        left -= enter_->count;                                                                         \
-        if (UNLIKELY(left < 0))                                                                        \
-            return machine_leave(m, LEAVE_BUDGET, enter_->pc, left + enter_->count);                   \
-        GO(enter_->ops);                                                                               \
+#define ENTER(block_)                                                                              \
+    do {                                                                                           \
+        const struct block *enter_ = (block_);                                                     \
+        left -= enter_->count;                                                                     \
+        if (UNLIKELY(left < 0))                                                                    \
+            return machine_leave(m, LEAVE_BUDGET, enter_->pc, left + enter_->count);               \
+        GO(enter_->ops);                                                                           \
     } while (0)
 
 /* Aligned, below 4 GiB, and the page has the right. */
-static inline bool machine_may(const uint8_t *memory, uint64_t address, unsigned size, unsigned right) {
+static inline bool machine_may(const uint8_t *memory, uint64_t address, unsigned size,
+                               unsigned right) {
     return LIKELY(!(address & (0xffffffff00000000ull | (size - 1)))) &&
            LIKELY(memory[(int64_t)(address / PAGE_SIZE) - (int64_t)PAGE_COUNT] & right);
 }

@@ -50,15 +50,26 @@ struct instruction {
     uint8_t length; /* in bytes: 2 or 4, of an illegal one too */
     uint8_t rd, rs1, rs2, rs3;
     uint8_t rounding; /* 0 … 4, 7: as fcsr says */
-    int32_t imm;      /* jumps and branches: from this instruction; csr: number, in `rs2` 1 if rs1 is a constant */
+    int32_t
+        imm; /* jumps and branches: from this instruction; csr: number, in `rs2` 1 if rs1 is a constant */
 };
 
 /* `bits` are the four bytes at the instruction, or two of them when it is compressed. `xlen` is 32 or 64; floats only with 64. */
 struct instruction riscv_decode(uint32_t bits, unsigned xlen);
-static inline bool riscv_is_short(uint16_t bits) { return (bits & 3) != 3; }
+static inline bool riscv_is_short(uint16_t bits) {
+    return (bits & 3) != 3;
+}
 
 /* What a program's control flow does at an instruction, by the convention of the calls. */
-enum control { CONTROL_NONE, CONTROL_BRANCH, CONTROL_JUMP, CONTROL_CALL, CONTROL_RETURN, CONTROL_SWAP, CONTROL_SYSTEM };
+enum control {
+    CONTROL_NONE,
+    CONTROL_BRANCH,
+    CONTROL_JUMP,
+    CONTROL_CALL,
+    CONTROL_RETURN,
+    CONTROL_SWAP,
+    CONTROL_SYSTEM
+};
 enum control riscv_control(const struct instruction *instruction);
 /* How many bytes it loads and stores. */
 void riscv_access(const struct instruction *instruction, unsigned *loaded, unsigned *stored);
