@@ -497,6 +497,59 @@ def quiet():
     assert "bad line" in call("flame", "-o", "-", "-", data=bad)[1]
 
 
+def by():
+    names = script("--by", "pid,comm").names
+    assert {"10", "20", "web", "db"} <= names and "web" not in script("--by", "tid").names
+    assert "/bin/web" in script("--by", "object").names and "serve" not in script("--by", "object").names
+
+
+def label():
+    assert script("--label", "comm=d*")["all"].width == 400
+    assert script("--label", "comm=d*", "--label", "comm=web")["all"].width == 700
+
+
+def set_label():
+    assert "shop" in script("--set-label", "service=shop", "--by", "service").names and "shop" not in script("--set-label", "service=shop").names
+
+
+def value():
+    assert script("--value", "samples")["all"].width == 3 and script("--value", "page-faults")["all"].width == 800
+
+
+def focus():
+    assert script("--focus", "^ser.e$")["all"].width == 100 and script("--focus", "^(serve|rec)$")["all"].width == 300
+
+
+def ignore():
+    assert script("--ignore", "^ser.e$")["all"].width == 600
+
+
+def hide():
+    picture = script("--hide", "^rec$")
+    assert "rec" not in picture.names and "jitted" in picture.names and picture["all"].width == 700
+
+
+def root():
+    picture = script("--root", "^serve$")
+    assert "main" not in picture.names and picture["serve"].width == 100
+
+
+def kernel_only():
+    assert "serve" not in script("--kernel-only").names and "do_sys" in script("--kernel-only").names
+
+
+def user_only():
+    assert "serve" in script("--user-only").names and "do_sys" not in script("--user-only").names
+
+
+def strip_templates():
+    assert "f" in {name[:1] for name in draw("--strip-templates", data=b"main;f<int> 3\n").names} and "f<int>" not in draw("--strip-templates", data=b"main;f<int> 3\n").names
+
+
+def strip_arguments():
+    assert "f(int)" not in draw("--strip-arguments", data=b"main;f(int) 3\n").names and "f(int)" in draw(data=b"main;f(int) 3\n").names
+
+
 def verbose():
     for option in ("--verbose", "-v"):
         assert len(call("flame", option, "-o", os.devnull, fixtures.unpacked("c", "perf.data"))[1]) > len(call("flame", "-o", os.devnull, fixtures.unpacked("c", "perf.data"))[1])
@@ -514,7 +567,7 @@ CASES.update({function.__name__.replace("_", "-"): function for function in (
     colordiffusion, cp, palette_file, bgcolors, search_color, uicolor, stroke_color, width, height, fonttype, fontsize, fontwidth, truncate_text_left, encoding, nameattr,
     no_javascript, no_comm, show_pid, show_tid, show_state, event, comm, pid, tid, cpu, time, off_cpu, off_cpu_diff, wall, srcline, mark_kernel, mark_jit, mark_inline,
     mark_all, addrs, skip_after, without, keep_unknown, weight, fold_recursion, max_depth, symfs, kallsyms, no_demangle, no_inline, comm_first, no_modules, keep_offsets, ghc,
-    output, jobs, strict, compat, quiet, verbose, spare)})
+    output, jobs, strict, compat, quiet, verbose, spare, by, label, set_label, value, focus, ignore, hide, root, kernel_only, user_only, strip_templates, strip_arguments)})
 
 
 def run_all(report):
