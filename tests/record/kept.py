@@ -231,10 +231,11 @@ def containers():
             process.wait()
             named = share("inside.data", STACK, "--comm", "program")
             say(named >= 0.99, name + ", after it ended", f"{named}")
-    many = wick("record", "-o", "many.data", "--", *start, "for i in 1 2 3 4 5 6; do ./program 0.05; done")
+    # The container lives long enough to be seen by a recorder that has to wait for a CPU; its programs do not.
+    many = wick("record", "-o", "many.data", "--", *start, "sleep 1; for i in 1 2 3 4 5 6; do ./program 0.05; done; sleep 1")
     named = share("many.data", STACK, "--comm", "program")
     say(named >= 0.95, "a container's short-lived programs", f"{named} {many.stderr}")
-    done = wick("record", "-g", "fp", "-o", "inside.data", "--", *start, "./jit 0.4")
+    done = wick("record", "-g", "fp", "-o", "inside.data", "--", *start, "./jit 2")
     named = share("inside.data", "jitted_loop", "--comm", "jit")
     say(named >= 0.9, "a container's perf map, by its own pid", f"{named} {done.stdout} {maps_in('inside.data')} {done.stderr}")
 
