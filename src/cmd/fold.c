@@ -41,15 +41,21 @@ static bool set_ghc_time(void *command, const char *value, struct error *error) 
     request->import.ghc_column = 0;
     return true;
 }
-static bool set_ghc_ticks(void *command, const char *value, struct error *error) {
-    struct request *request = command;
-    request->import.ghc_column = 1;
+
+/* As in inferno, --ticks and --bytes exclude each other. */
+static bool set_ghc(struct request *request, int column, struct error *error) {
+    if (request->import.ghc_column && request->import.ghc_column != column)
+        return error_set(error, ERROR_USAGE, "--ticks and --bytes exclude each other");
+    request->import.ghc_column = column;
     return true;
 }
+
+static bool set_ghc_ticks(void *command, const char *value, struct error *error) {
+    return set_ghc(command, 1, error);
+}
+
 static bool set_ghc_bytes(void *command, const char *value, struct error *error) {
-    struct request *request = command;
-    request->import.ghc_column = 2;
-    return true;
+    return set_ghc(command, 2, error);
 }
 
 static const struct option options_inferno[] = {
