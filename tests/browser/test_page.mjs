@@ -296,8 +296,7 @@ test("patterns", async page => {
   await settle(page);
   assert.equal(await page.locator("#rule-root").getAttribute("aria-invalid"), "true");
   assert.deepEqual(await names(page), ["all 40", "-app 40", "--main 40", "---run 40", "----add 40"]);
-  await page.goto(url);
-  await page.reload();
+  await page.goto("about:blank"); // in Firefox, no more than a new hash loads nothing
   await open(page, url);
   assert.deepEqual(await names(page), ["all 40", "-main 40", "--run 40", "---add 40"], "the URL has them");
   for (let left = 4; left > 0; left--) await page.locator("#filters button").first().click();
