@@ -273,11 +273,28 @@ static void prefetch_way(const struct builder *b, const struct path *path, size_
         __builtin_prefetch(memo_slot(&b->ways, path->ways.items[path->count - back].hash), 1);
 }
 
+static uint32_t ends_of_path(struct builder *b, const struct stack *stack,
+                             const struct path *path) {
+    if (path->count == 0)
+        return 0;
+    struct chain_ends ends = {.last = location_of(b, stack, path_frame(path, 0))};
+    if (path->count > 1)
+        ends.before = location_of(b, stack, path_frame(path, 1));
+    uint64_t hash = hash_mix(ends.last, ends.before);
+    uint32_t id;
+    for (struct probe p = index_probe(&b->ends_index, hash); (id = index_next(&b->ends_index, &p));)
+        if (b->ends.items[id].last == ends.last && b->ends.items[id].before == ends.before)
+            return id;
+    id = (uint32_t)b->ends.count;
+    vector_push(&b->ends, ends);
+    index_add(&b->ends_index, hash, id);
+    return id;
+}
+
 static void add_stack(struct builder *b, struct stack *stack, const struct path *path) {
-    uint32_t node = node_of_path(b, stack, path);
-    uint32_t root = path->count ? location_of(b, stack, path_frame(path, 0)) : 0;
+    uint32_t node = node_of_path(b, stack, path), ends = ends_of_path(b, stack, path);
     stack->node = node;
-    stack->root = root;
+    stack->ends = ends;
     stack->is_deep = path->count >= PERF_DEPTH;
     uint32_t id = (uint32_t)(stack - b->all->workers[stack->worker].stacks.items);
     memo_add(&b->stacks, &(struct memo){stack->hash, id, stack->worker});
@@ -309,7 +326,7 @@ static bool is_built(const struct builder *b, struct stack *stack, struct memo *
         if (!stack_is_twin(built, stack))
             continue;
         stack->node = built->node;
-        stack->root = built->root;
+        stack->ends = built->ends;
         stack->is_deep = built->is_deep;
         return true;
     }
@@ -339,6 +356,7 @@ void builder_add(struct builder *b, struct stack *const *stacks, size_t count) {
 
 void builder_init(struct builder *b, struct building *all, struct tree *tree) {
     *b = (struct builder){.all = all, .tree = tree};
+    vector_push(&b->ends, ((struct chain_ends){0}));
     b->cache = memory_table(LOCATION_CACHE, sizeof *b->cache);
     memos_resize(&b->ways, MEMOS_AT_FIRST);
     memos_resize(&b->stacks, MEMOS_AT_FIRST);
@@ -359,6 +377,8 @@ void builder_release(struct builder *b) {
         vector_release(&b->paths[i].decoded);
         vector_release(&b->paths[i].ways);
     }
+    vector_release(&b->ends);
+    index_release(&b->ends_index);
     free(b->starts);
     free(b->cache);
     free(b->ways.slots);

@@ -37,6 +37,11 @@ struct memos {
     size_t used;
 };
 
+/* The locations of a chain's last frame, next to the root, and of the one before it, which tell how it ends; 0: there is none. */
+struct chain_ends {
+    uint32_t last, before;
+};
+
 struct builder {
     struct building *all;
     struct tree *tree;
@@ -47,6 +52,8 @@ struct builder {
     uint64_t main_epochs;  /* nodes of these are not looked for in the tree */
     unsigned main_changes; /* how often others took their place … */
     size_t main_nodes;     /* … and what was made of them since */
+    VECTOR(struct chain_ends) ends; /* few, as few functions begin a thread; [0] is of no frames */
+    struct index ends_index;
     uint8_t *starts;       /* by location: enum start, of those that a stack ends in */
     uint32_t nodes_before; /* what its nodes' numbers grow by when it is joined */
     APART;

@@ -91,15 +91,9 @@ static bool ends_in_kernel(const struct stack *stack, enum start start) {
            (stack->flags & STACK_NO_SPACE && start == START_NAMELESS);
 }
 
-/* A C library without debug symbols has no name for what calls main(). Costs a walk to the root. */
-static bool ends_behind_main(struct builder *b, const struct stack *stack, enum start start) {
-    const struct node *nodes = b->tree->nodes.items;
-    uint32_t node = stack->node;
-    if (start != START_NAMELESS || !nodes[node].parent)
-        return false;
-    while (nodes[nodes[node].parent].parent)
-        node = nodes[node].parent;
-    return start_of(b, nodes[node].location) == START_MAIN;
+/* A C library without debug symbols has no name for what calls main(). */
+static bool ends_behind_main(struct builder *b, const struct chain_ends *ends, enum start start) {
+    return start == START_NAMELESS && ends->before && start_of(b, ends->before) == START_MAIN;
 }
 
 static uint8_t ending_of_stack(struct builder *b, const struct stack *stack) {
@@ -107,12 +101,13 @@ static uint8_t ending_of_stack(struct builder *b, const struct stack *stack) {
         return stack->ending;
     if (b->all->reading->options->no_names || stack->flags & STACK_ALONE)
         return ENDING_UNKNOWN;
-    if (!stack->root)
+    if (!stack->ends)
         return ENDING_BROKEN;
-    enum start start = start_of(b, stack->root);
-    bool kernel = b->tree->locations.items[stack->root].mode == MODE_KERNEL;
+    const struct chain_ends *ends = &b->ends.items[stack->ends];
+    enum start start = start_of(b, ends->last);
+    bool kernel = b->tree->locations.items[ends->last].mode == MODE_KERNEL;
     if (start == START_YES || (kernel && ends_in_kernel(stack, start)) ||
-        ends_behind_main(b, stack, start))
+        ends_behind_main(b, ends, start))
         return ENDING_COMPLETE;
     /* The processor keeps 32 at most. */
     return stack->is_deep || stack->flags & STACK_LBR ? ENDING_TRUNCATED : ENDING_BROKEN;

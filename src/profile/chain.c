@@ -49,23 +49,28 @@ static void add_marker(struct chain_decoder *decoder, uint64_t marker) {
         decoder->compat_perf && (mode < 0 || mode == MODE_GUEST_KERNEL || mode == MODE_GUEST_USER);
     if (mode >= 0)
         decoder->mode = (uint8_t)mode;
-    decoder->is_call = false;
 }
 
+/* Once for each distinct chain: what the loop needs is in registers, as stores to frames could change anything else. */
 void chain_add_words(struct chain_decoder *decoder, const uint8_t *words, uint64_t count) {
     struct chain_frames *frames = decoder->frames;
-    size_t limit = decoder->compat_perf ? PERF_DEPTH : SIZE_MAX;
-    vector_reserve(frames, frames->count + count);
-    for (uint64_t i = 0; i < count && frames->count < limit; i++) {
-        uint64_t word = load_u64(words + 8 * i);
-        if (word >= CONTEXT_MARKERS_FROM) {
-            add_marker(decoder, word);
-            continue;
+    size_t limit = decoder->compat_perf ? PERF_DEPTH : SIZE_MAX, at = frames->count;
+    vector_reserve(frames, at + count);
+    struct chain_frame *items = frames->items;
+    struct chain_frame next = {.mode = decoder->mode, .is_call = decoder->is_call};
+    for (uint64_t i = 0; i < count && at < limit; i++) {
+        next.address = load_u64(words + 8 * i);
+        if (next.address < CONTEXT_MARKERS_FROM) {
+            items[at++] = next;
+            next.is_call = true;
+        } else {
+            add_marker(decoder, next.address);
+            next.mode = decoder->mode;
+            next.is_call = false;
         }
-        frames->items[frames->count++] = (struct chain_frame){
-            .address = word, .mode = decoder->mode, .is_call = decoder->is_call};
-        decoder->is_call = true;
     }
+    decoder->is_call = next.is_call;
+    frames->count = at;
 }
 
 void chain_end(const struct chain_decoder *decoder) {

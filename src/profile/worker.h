@@ -34,7 +34,7 @@ struct stack {
     };
     union {
         uint32_t kernel;
-        uint32_t root; /* the location next to the root */
+        uint32_t ends; /* its last two frames, by number: in its builder's list */
     };
     uint16_t chain_count; /* words or frames: a record has at most 64 KB */
     uint16_t worker;
