@@ -49,9 +49,9 @@ struct builder {
     struct memos ways;   /* to all nodes but leaves */
     struct memos stacks; /* that were built before, under whatever series */
     struct path paths[BUILD_GROUP];
-    uint64_t main_epochs;  /* nodes of these are not looked for in the tree */
-    unsigned main_changes; /* how often others took their place … */
-    size_t main_nodes;     /* … and what was made of them since */
+    uint64_t main_epochs;           /* nodes of these are not looked for in the tree */
+    unsigned main_changes;          /* how often others took their place … */
+    size_t main_nodes;              /* … and what was made of them since */
     VECTOR(struct chain_ends) ends; /* few, as few functions begin a thread; [0] is of no frames */
     struct index ends_index;
     uint8_t *starts;       /* by location: enum start, of those that a stack ends in */
