@@ -127,6 +127,7 @@ static bool look_at_process(struct keeper *k, struct kept_process *process, cons
     }
     if (mount)
         process->mount = mount;
+    mount_hold(k, process);
     read_cgroup(process->pid, &cgroup);
     uint32_t name = cgroup.count ? strings_add(k->cgroups, buffer_text(&cgroup)) : 0;
     if (fine && name && name != process->cgroup) {
@@ -388,6 +389,21 @@ static bool see_to_file(struct keeper *k, struct error *error) {
     return true;
 }
 
+/* Each CPU has a buffer of its own: a mapping may come before the fork that made its process, which tells its namespace. */
+static int order_wishes(const void *a, const void *b) {
+    const struct wish *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static void sort_wishes(struct keeper *k) {
+    for (size_t i = 0; i < k->wishes.count; i++)
+        k->wishes.items[i].number = (uint32_t)i;
+    if (k->wishes.count > 1)
+        qsort(k->wishes.items, k->wishes.count, sizeof *k->wishes.items, order_wishes);
+}
+
 bool keeper_turn(struct keeper *k, struct error *error) {
     bool fine = true;
     if (!k || !k->sink->writer || k->sink->only_names)
@@ -396,6 +412,8 @@ bool keeper_turn(struct keeper *k, struct error *error) {
         k->begun = true;
         fine = write_mount(k, error) && write_vdso(k, error);
     }
+    k->searches = 0;
+    sort_wishes(k);
     for (size_t i = 0; fine && i < k->wishes.count; i++) {
         struct wish wish = k->wishes.items[i]; /* to grant one may add to the list */
         fine = grant(k, &wish, error);

@@ -49,6 +49,7 @@ struct kept_mount {
 struct wish {
     enum { WISH_PROCESS, WISH_FORK, WISH_EXIT, WISH_MOUNT, WISH_MAP, WISH_FILE } kind;
     pid_t pid, parent;
+    uint32_t number; /* in the order in which they came, within a turn */
     uint64_t time;
     uint64_t start, end; /* of a mapping; WISH_MOUNT: start is the namespace */
     uint64_t inode;      /* of a mapping that tells no build id */
@@ -74,6 +75,7 @@ struct keeper {
     })
     decided;
     VECTOR(struct kept_mount) mounts;
+    unsigned searches;      /* for one of its processes, in this turn */
     size_t held, held_most; /* descriptors of files */
     struct strings *paths, *cgroups;
     struct buffer bytes;
@@ -81,6 +83,8 @@ struct keeper {
 
 /* keep_files.c: how many descriptors may be held for files. */
 size_t files_allowed(void);
+/* Hold the process's mount namespace, unless it is ours: its programs may end before their files are asked for. */
+void mount_hold(struct keeper *k, const struct kept_process *process);
 /* Fills in whose it is, and its own idea of its pid. */
 void process_owner(struct kept_process *process);
 /* Opens its perf map, if there is one that belongs to its user or to root. */

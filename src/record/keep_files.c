@@ -5,6 +5,7 @@
  */
 #include "record/keep.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -99,33 +100,60 @@ static void mount_drop_first(struct keeper *k) {
     memmove(k->mounts.items, k->mounts.items + 1, --k->mounts.count * sizeof *k->mounts.items);
 }
 
+/* Open a process's mount namespace, and its root in it. False: the process is gone, or in another one. */
+static bool mount_open(struct kept_mount *mount, pid_t pid, uint64_t inode) {
+    char path[64];
+    struct stat status;
+    snprintf(path, sizeof path, "/proc/%d/ns/mnt", pid);
+    *mount = (struct kept_mount){.inode = inode, .space = open(path, O_RDONLY | O_CLOEXEC)};
+    snprintf(path, sizeof path, "/proc/%d/root", pid);
+    mount->root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (mount->space >= 0 && mount->root >= 0 && fstat(mount->space, &status) == 0 &&
+        status.st_ino == inode)
+        return true;
+    if (mount->space >= 0)
+        close(mount->space);
+    if (mount->root >= 0)
+        close(mount->root);
+    return false;
+}
+
+/* The process has ended, but another may live there: the shell of a container, say, of which a buffer that was not read yet tells. */
+static bool mount_open_elsewhere(struct kept_mount *mount, uint64_t inode) {
+    DIR *directory = opendir("/proc");
+    bool found = false;
+    for (struct dirent *entry; directory && !found && (entry = readdir(directory));) {
+        pid_t pid = atoi(entry->d_name);
+        found = pid > 0 && mount_of(pid) == inode && mount_open(mount, pid, inode);
+    }
+    if (directory)
+        closedir(directory);
+    return found;
+}
+
+/* Costs a look at all processes where the one in question is gone: for so many a turn. */
 static int mount_root(struct keeper *k, pid_t pid, uint64_t inode) {
+    enum { SEARCHES = 8 };
+    struct kept_mount mount;
     for (size_t i = 0; i < k->mounts.count; i++)
         if (k->mounts.items[i].inode == inode)
             return k->mounts.items[i].root;
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/ns/mnt", pid);
-    struct kept_mount mount = {.inode = inode, .space = open(path, O_RDONLY | O_CLOEXEC)};
-    snprintf(path, sizeof path, "/proc/%d/root", pid);
-    mount.root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    struct stat status;
-    bool fine = mount.space >= 0 && mount.root >= 0 && fstat(mount.space, &status) == 0 &&
-                status.st_ino == inode;
-    if (fine) {
-        if (k->mounts.count == MOUNTS_MOST)
-            mount_drop_first(k);
-        vector_push(&k->mounts, mount);
-        return mount.root;
-    }
-    if (mount.space >= 0)
-        close(mount.space);
-    if (mount.root >= 0)
-        close(mount.root);
-    return -1;
+    if (!mount_open(&mount, pid, inode) &&
+        (k->searches++ >= SEARCHES || !mount_open_elsewhere(&mount, inode)))
+        return -1;
+    if (k->mounts.count == MOUNTS_MOST)
+        mount_drop_first(k);
+    vector_push(&k->mounts, mount);
+    return mount.root;
 }
 
 static bool is_foreign(const struct keeper *k, uint64_t mount) {
     return mount && k->own_mount && mount != k->own_mount;
+}
+
+void mount_hold(struct keeper *k, const struct kept_process *process) {
+    if (is_foreign(k, process->mount))
+        mount_root(k, process->pid, process->mount);
 }
 
 /* ---- perf maps ---- */
@@ -166,20 +194,27 @@ static struct text without_deleted(struct text path, bool *deleted) {
     return *deleted ? text_upto(path, path.length - suffix.length) : path;
 }
 
+static uint64_t identity_hash(const struct file_identity *identity) {
+    return hash_mix(hash_mix(identity->mount, identity->path),
+                    hash_bytes(identity->id.bytes, identity->id.size));
+}
+
 /* One mapping of each file is enough. */
-static bool decided_before(struct keeper *k, const struct file_identity *wanted) {
-    uint64_t hash = hash_mix(hash_mix(wanted->mount, wanted->path),
-                             hash_bytes(wanted->id.bytes, wanted->id.size));
+static bool decided_before(const struct keeper *k, const struct file_identity *wanted) {
     uint32_t number;
-    for (struct probe p = index_probe(&k->by_file, hash); (number = index_next(&k->by_file, &p));) {
+    for (struct probe p = index_probe(&k->by_file, identity_hash(wanted));
+         (number = index_next(&k->by_file, &p));) {
         const struct file_identity *known = &k->decided.items[number - 1];
         if (known->mount == wanted->mount && known->path == wanted->path &&
             memcmp(&known->id, &wanted->id, sizeof known->id) == 0)
             return true;
     }
-    vector_push(&k->decided, *wanted);
-    index_add(&k->by_file, hash, (uint32_t)k->decided.count);
     return false;
+}
+
+static void decide(struct keeper *k, const struct file_identity *identity) {
+    vector_push(&k->decided, *identity);
+    index_add(&k->by_file, identity_hash(identity), (uint32_t)k->decided.count);
 }
 
 static bool same_id(const struct build_id *a, const struct build_id *b) {
@@ -230,6 +265,8 @@ void file_want(struct keeper *k, const struct kept_process *process, const struc
         k->held < (needed ? 2 * k->held_most : k->held_most); /* what is needed comes first */
     if (room && (needed || (!foreign && !deleted)))
         descriptor = open_file(k, process, wish, path, needed);
+    if (!needed || descriptor >= 0 || !room) /* else another process may still have it */
+        decide(k, &identity);
     struct stat status;
     if (descriptor >= 0 && fstat(descriptor, &status) == 0) {
         struct kept_file file = {.descriptor = descriptor,

@@ -162,7 +162,7 @@ def killed():
     """What was written before the recorder was killed is there."""
     target = subprocess.Popen(["./jit", "20"], cwd=WORK, stdout=subprocess.PIPE, text=True)
     pid = int(target.stdout.readline())
-    short = subprocess.Popen(["sh", "-c", "while :; do ./jit 0.05 remove; done"], cwd=WORK, stdout=subprocess.PIPE, text=True)
+    short = subprocess.Popen(["sh", "-c", "while :; do ./jit 0.4 remove; done"], cwd=WORK, stdout=subprocess.PIPE, text=True)
     recorder = subprocess.Popen([WICK, "record", "-q", "-g", "fp", "-o", "kept-killed.data", "-p", str(short.pid)], cwd=WORK, stderr=subprocess.PIPE)
     wait_for_bytes("kept-killed.data", 300000, recorder)
     recorder.send_signal(signal.SIGKILL)
