@@ -61,6 +61,12 @@ struct object {
     uint32_t kept_item;
 };
 
+/* The text of a perf map or of kallsyms. */
+static inline struct text object_list(const struct object *object) {
+    return object->symbol_file.size ? file_text(&object->symbol_file)
+                                    : buffer_text(&object->symbol_text);
+}
+
 struct objects {
     struct objects_options options; /* strings are copies */
     char *buildid_cache;            /* never NULL */
@@ -80,24 +86,7 @@ void object_prefetch_inlines(struct objects *objects, struct object *object, uin
 /* inline.c: whether a file that was opened for them shrank. With the object's lock held. */
 bool object_inlines_changed(const struct object *object, struct error *error);
 
-/* ---- finding files: find.c ---- */
-
-/* Where a file of an object may be, in the order in which perf looks for symbols. */
-enum file_place {
-    PLACE_DEBUGLINK,     /* what .gnu_debuglink names, in the usual directories */
-    PLACE_CACHE,         /* ~/.debug/.build-id/xx/…/elf */
-    PLACE_CACHE_DEBUG,   /* ~/.debug/.build-id/xx/…/debug */
-    PLACE_SYSTEM_SUFFIX, /* /usr/lib/debug/PATH.debug */
-    PLACE_SYSTEM,        /* /usr/lib/debug/PATH */
-    PLACE_BUILD_ID,      /* /usr/lib/debug/.build-id/xx/….debug */
-    PLACE_PATH,          /* where it was recorded */
-    PLACE_BESIDE,        /* DIRECTORY/.debug/NAME */
-    PLACE_SYSTEM_MERGED, /* /usr/lib/debug/lib/… for /usr/lib/… */
-    PLACE_COUNT,
-};
-/* The file at that place, or NULL; a wrong build id is remembered as trouble. `id` is the object's, or what its file said. */
-struct elf_image *object_open_at(struct objects *objects, struct object *object,
-                                 enum file_place place, const struct build_id *id);
+/* ---- finding files: find.c, source.c ---- */
 
 /* --symfs without slashes at its end, or nothing. */
 struct text symfs_of(const struct objects *objects);
@@ -106,6 +95,9 @@ void path_set_below(struct buffer *path, struct text root, struct text rest);
 
 /* Opens a file of an object's, which has to have that build id, if one is given. NULL: there is none, or it is another. */
 struct elf_image *object_open(struct object *object, const char *path, const struct build_id *id);
+
+/* source_debuglink.c: whether the checksum in the image's .gnu_debuglink is the debug file's; costs reading all of that. */
+bool debuglink_proves(const struct elf_image *image, const struct elf_image *debug);
 
 /* cfi.c: whether the unwinding rules of a file that was asked were not used, being absurd. */
 bool object_cfi_refused(const struct object *object);
@@ -164,6 +156,9 @@ bool symbols_symbol(struct object *object, struct symbols *symbols, uint32_t num
                     struct symbol *symbol);
 bool kernel_symbol(struct objects *objects, struct object *object, uint64_t address,
                    struct symbol *symbol);
+bool kernel_is_running(const struct build_id *id);
+/* Reads or maps a list of the kernel's symbols; false, and the object's trouble set, if it hides their addresses. */
+bool kernel_list_read(struct object *kernel, const char *path);
 /* With the kernel object's lock held. */
 void kernel_load(struct objects *objects, struct object *kernel, struct symbols *symbols);
 

@@ -1,29 +1,28 @@
 /*
  * Symbols of an object: loaded at the first question, under its lock; asked without one.
  */
-#include "object/internal.h"
+#include "object/source.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- files ---- */
 
 /* perf's choice: the first file with .symtab for the symbols, the first with .dynsym for the rest. */
 static void find_perf_images(struct objects *objects, struct object *object,
                              struct elf_image **tables, struct elf_image **runtime) {
-    struct build_id id = object->identity.build_id;
+    static const struct source *const sources[] = {
+        &source_debuglink, &source_cache, &source_cache_debug, &source_suffix, &source_mirrored,
+        &source_build_id,  &source_path,  &source_beside,      &source_merged};
+    struct search search = {objects, object, object->identity.build_id};
     size_t kept = 0;
     *tables = *runtime = NULL;
-    if (!id.size) {
-        struct elf_image *own = object_open_at(objects, object, PLACE_PATH, &id);
-        id = own ? own->build_id : id;
+    if (!search.id.size) {
+        struct elf_image *own = source_path.open(&search);
+        search.id = own ? own->build_id : search.id;
         elf_image_free(own);
     }
-    for (enum file_place place = 0; place < PLACE_COUNT && !(*tables && *runtime); place++) {
-        struct elf_image *image = object_open_at(objects, object, place, &id);
+    for (size_t i = 0; i < COUNT_OF(sources) && !(*tables && *runtime); i++) {
+        struct elf_image *image = sources[i]->open(&search);
         struct symbol_section section;
         if (!image)
             continue;
@@ -63,55 +62,14 @@ static void load_file(struct objects *objects, struct object *object, struct sym
 
 /* ---- perf maps ---- */
 
-/* Anybody may put a file into /tmp. A link is not followed, and another user's file is not believed, not by root either: whose program
-   it was that ran as this process, a recording does not say. */
-static int perfmap_open(struct object *object, const char *path) {
-    struct stat status;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (descriptor < 0) {
-        object->trouble = errno == ELOOP ? FILE_REFUSED : FILE_ABSENT;
-        return -1;
-    }
-    bool fine = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
-                user_is_trusted(status.st_uid);
-    if (fine)
-        return descriptor;
-    object->trouble = FILE_REFUSED;
-    close(descriptor);
-    return -1;
-}
-
-static int perfmap_open_below(struct object *object, const char *root, struct buffer *path) {
-    path->count = 0;
-    buffer_printf(path, "%s/tmp/perf-%d.map", root ? root : "", object->identity.pid);
-    buffer_add_char(path, 0);
-    return perfmap_open(object, path->items);
-}
-
-static bool load_kept_perfmap(struct object *object, struct symbols *symbols) {
-    if (!object->kept ||
-        !object->kept(object->kept_context, object->kept_item, &object->symbol_text))
-        return false;
-    perfmap_load(symbols, buffer_text(&object->symbol_text));
-    return true;
-}
-
 /* perf reads the map in /tmp whatever --symfs says; wick looks below it first, and then there only to do as perf does. */
 static void load_perfmap(struct objects *objects, struct object *object, struct symbols *symbols) {
-    struct buffer path = {0};
-    if (load_kept_perfmap(object, symbols))
-        return;
-    int descriptor = perfmap_open_below(object, objects->options.symfs, &path);
-    if (descriptor < 0 && objects->options.symfs && objects->options.compat_perf)
-        descriptor = perfmap_open_below(object, NULL, &path);
-    if (descriptor >= 0) {
-        object->trouble = FILE_FINE;
-        if (file_open_descriptor(&object->symbol_file, descriptor, path.items,
-                                 objects->options.context, NULL))
-            perfmap_load(symbols, file_text(&object->symbol_file));
-        close(descriptor);
-    }
-    buffer_release(&path);
+    static const struct source *const ours[] = {&source_kept, &source_perfmap, NULL};
+    static const struct source *const perfs[] = {&source_kept, &source_perfmap,
+                                                 &source_perfmap_host, NULL};
+    struct search search = {.objects = objects, .object = object};
+    if (sources_read(&search, objects->options.compat_perf ? perfs : ours))
+        perfmap_load(symbols, object_list(object));
 }
 
 /* ---- modules ---- */
@@ -119,9 +77,9 @@ static void load_perfmap(struct objects *objects, struct object *object, struct 
 /* From the module's own file, in addresses from where it was loaded to: for a list of symbols that does not have it, or is of another
    boot. */
 static void load_module(struct objects *objects, struct object *module, struct symbols *symbols) {
-    static const enum file_place places[] = {PLACE_CACHE, PLACE_PATH};
-    for (size_t i = 0; i < COUNT_OF(places) && !module->image; i++)
-        module->image = object_open_at(objects, module, places[i], &module->identity.build_id);
+    static const struct source *const sources[] = {&source_cache, &source_path, NULL};
+    struct search search = {objects, module, module->identity.build_id};
+    module->image = sources_open(&search, sources);
     if (module->image)
         elf_symbols_load(symbols, module->image, NULL);
 }

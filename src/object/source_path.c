@@ -1,0 +1,59 @@
+/*
+ * A file where it was recorded, below --symfs if that is given, and the vdso, which is in no file.
+ */
+#include "object/source.h"
+
+#include <sys/auxv.h>
+
+/* The section headers come last in what the kernel maps. */
+struct text object_vdso(void) {
+    const uint8_t *own = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+    if (!own)
+        return (struct text){0};
+    Elf64_Ehdr header;
+    memcpy(&header, own, sizeof header);
+    return (struct text){(const char *)own,
+                         header.e_shoff + (size_t)header.e_shnum * header.e_shentsize};
+}
+
+static struct elf_image *vdso_open(void) {
+    struct text own = object_vdso();
+    return own.length ? elf_image_copy(own.data, own.length, "[vdso]", NULL) : NULL;
+}
+
+/* May this process's vdso stand for the recorded one? A build id proves it; without one only on the machine that recorded,
+   which --symfs denies. perf takes its own only where none was recorded. */
+static bool vdso_is_ours(const struct objects *objects, const struct object *object) {
+    if (!text_equal(object->identity.path, TEXT("[vdso]")))
+        return false; /* a 32-bit process's */
+    return object->identity.build_id.size ? !objects->options.compat_perf : !objects->options.symfs;
+}
+
+static struct elf_image *open_recorded(const struct search *search) {
+    if (search->object->identity.kind == OBJECT_VDSO)
+        return vdso_is_ours(search->objects, search->object) ? search_check(search, vdso_open())
+                                                             : NULL;
+    return search_open_below(search, search->object->identity.path, TEXT(""), TEXT(""));
+}
+
+const struct source source_path = {.name = "recorded path", .open = open_recorded};
+
+/* A file that was replaced while it ran was recorded as "PATH (deleted)". What is at PATH now may be the same again: after
+   a rename, or seen from another mount. Only a build id can tell. */
+static struct elf_image *open_undeleted(const struct search *search) {
+    static const struct text suffix = TEXT(" (deleted)");
+    struct text path = search->object->identity.path;
+    if (!search->id.size || !text_ends(path, suffix))
+        return NULL;
+    path = text_upto(path, path.length - suffix.length);
+    return search_open_below(search, path, TEXT(""), TEXT(""));
+}
+
+const struct source source_undeleted = {.name = "recorded path", .open = open_undeleted};
+
+bool object_vdso_build_id(struct build_id *id) {
+    struct elf_image *image = vdso_open();
+    *id = image ? image->build_id : (struct build_id){0};
+    elf_image_free(image);
+    return id->size > 0;
+}
