@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct text name = {(const char *)data, size};
     for (int compat = 0; compat < 2; compat++) {
-        struct objects_options options = {.compat_perf = compat};
+        struct objects_options options = {.quirks = compat ? quirks_perf : quirks_none};
         struct buffer buffer = {0};
         buffer_add(&buffer, TEXT("before"));
         bool fine = demangle(&options, name, &buffer, NULL);

@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (elf_offset_to_address(image, offset, &there))
             elf_address_to_offset(image, there, &back);
     for (int compat = 0; compat < 2; compat++) {
-        struct objects_options options = {.compat_perf = compat};
+        struct objects_options options = {.quirks = compat ? quirks_perf : quirks_none};
         struct symbols symbols;
         symbols_init(&symbols, &options);
         if (compat)

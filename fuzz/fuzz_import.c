@@ -10,12 +10,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     while (import_formats[formats])
         formats++;
     uint8_t bits = data[1];
-    struct import_options import = {.compat_inferno = bits & 1,
+    struct import_options import = {.profile.quirks = bits & 1 ? quirks_inferno : quirks_none,
                                     .no_modules = bits & 2,
                                     .include_offset = bits & 4,
                                     .ghc_column = (bits >> 3) % 3,
                                     .profile.context = &(struct context){.threads = 1}};
-    struct naming_options names = {.compat_inferno = bits & 1, .is_script_text = true};
+    struct naming_options names = {.quirks = bits & 1 ? quirks_inferno : quirks_none,
+                                   .is_script_text = true};
     struct text content = {(const char *)data + 2, size - 2};
     import_guess(content);
     read_and_check(import_formats[data[0] % formats], content, &import, &names);

@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     uint8_t bits = data[0];
     const char *all = "all", *skip = "main";
-    struct naming_options names = {.compat_inferno = bits & 1,
+    struct naming_options names = {.quirks = bits & 1 ? quirks_inferno : quirks_none,
                                    .addresses = bits & 2,
                                    .show_tid = bits & 4,
                                    .mark_kernel = bits & 8,
@@ -18,9 +18,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                    .is_script_text = true,
                                    .skip_after = &skip,
                                    .skip_after_count = bits & 32 ? 1 : 0};
-    struct import_options import = {
-        .compat_inferno = bits & 1,
-        .profile = {.context = &(struct context){.threads = 1}, .raw_addresses = bits & 2}};
+    struct import_options import = {.profile = {.quirks = bits & 1 ? quirks_inferno : quirks_none,
+                                                .context = &(struct context){.threads = 1},
+                                                .raw_addresses = bits & 2}};
     if (bits & 64)
         import.profile.filter = (struct filter){.events = &all, .event_count = 1};
     struct text content = {(const char *)data + 1, size - 1};

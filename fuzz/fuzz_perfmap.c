@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int compat = 0; compat < 2; compat++) {
-        struct objects_options options = {.compat_perf = compat};
+        struct objects_options options = {.quirks = compat ? quirks_perf : quirks_none};
         struct symbols symbols;
         struct buffer name = {0};
         symbols_init(&symbols, &options);

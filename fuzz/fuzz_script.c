@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
                                       .keep_samples = true,
                                       .all_events = true,
                                       .no_names = true,
-                                      .compat_perf = size % 2,
+                                      .quirks = size % 2 ? quirks_perf : quirks_none,
                                       .times = size / 2 % 3,
                                       .wakers = size / 6 % 2,
                                       .objects.kallsyms = "/dev/null"};
@@ -23,7 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     struct out out;
     if (out_open(&out, "/dev/null", &error)) {
         script_write(&out, profile,
-                     &(struct script_options){.context = options.context, .compat_perf = size % 2},
+                     &(struct script_options){.context = options.context,
+                                              .quirks = size % 2 ? quirks_perf : quirks_none},
                      &error);
         out_commit(&out, &error);
     }

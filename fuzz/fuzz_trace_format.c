@@ -215,7 +215,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static struct trace_string strings[] = {{0, TEXT("zero")}, {7, TEXT("%s\\n")}};
     if (!size)
         return 0;
-    struct trace_setting setting = {.compat_perf = data[0] & 1,
+    struct trace_setting setting = {.quirks = data[0] & 1 ? quirks_perf : quirks_none,
                                     .long_size = data[0] & 2 ? 4 : 8,
                                     .strings = strings,
                                     .string_count = COUNT_OF(strings)};

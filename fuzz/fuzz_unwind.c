@@ -27,7 +27,7 @@ static void draw_registers(const uint8_t *bytes, size_t elf_size, uint64_t *regi
 static void run(struct elf_bytes *elf, size_t elf_size, const uint8_t *head, const uint8_t *rest,
                 size_t rest_size) {
     uint64_t registers[REGISTERS];
-    struct spaces *spaces = spaces_new(false);
+    struct spaces *spaces = spaces_new(NULL);
     struct key key = {0};
     struct mapping mapping = {CODE, CODE + elf_size + 1, 0, elf->object, true};
     draw_registers(rest, elf_size, registers);
@@ -37,7 +37,8 @@ static void run(struct elf_bytes *elf, size_t elf_size, const uint8_t *head, con
     struct space_at at;
     struct space_cursor cursor = {0};
     spaces_at(spaces, &cursor, 1, 1, &key, &at);
-    struct unwind_options options = {.arch = head[0] % 3, .compat_perf = head[0] & 16};
+    struct unwind_options options = {.arch = head[0] % 3,
+                                     .quirks = head[0] & 16 ? quirks_perf : quirks_none};
     struct unwinder *unwinder = unwinder_new(elf->objects, spaces, &options);
     struct unwind_sample sample = {.abi = 1 + (head[1] & 1),
                                    .register_mask = (head[1] & 2) ? 0x1ffffffffull : 0xff0fffull,
@@ -50,7 +51,7 @@ static void run(struct elf_bytes *elf, size_t elf_size, const uint8_t *head, con
     struct unwind_stack stack;
     for (int round = 0; round < 2; round++) {
         unwinder_run(unwinder, &sample, &stack);
-        assert(stack.count <= (options.compat_perf ? 127 : 1024));
+        assert(stack.count <= (options.quirks.unwound_limit ? 127 : 1024));
         for (uint32_t i = 1; i < stack.count; i++)
             assert(stack.frames[i].mapping);
     }

@@ -33,7 +33,8 @@ static inline void read_and_check(const struct import_format *format, struct tex
         struct naming *naming = naming_of_tree(tree, names);
         naming_notes(tree, naming, &tree->notes);
         struct flame *flame = flame_of_tree(
-            tree, naming, &(struct flame_options){.keep_zero = names->compat_inferno}, &error);
+            tree, naming, &(struct flame_options){.keep_zero = names->quirks.keeps_weightless},
+            &error);
         if (flame)
             check_flame(flame);
         flame_free(flame);

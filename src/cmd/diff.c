@@ -202,8 +202,9 @@ static int run(void *command, int argc, char **argv) {
     bool is_picture = !(c->as_text || c->as_table || c->as_csv || c->as_json || c->as_page);
     if (is_picture && !picture_prepare(&c->p, &error))
         return fail(&error);
-    bool fine = request->import.compat_inferno && c->as_text ? write_inferno(c, &notes, &error)
-                                                             : write_own(c, &notes, &error);
+    bool fine = request->import.profile.quirks.diffs_texts && c->as_text
+                    ? write_inferno(c, &notes, &error)
+                    : write_own(c, &notes, &error);
     status = fine ? 0 : fail(&error);
     print_notes(request, &notes);
     notes_release(&notes);

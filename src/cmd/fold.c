@@ -103,7 +103,7 @@ static int run(void *command, int argc, char **argv) {
     int status = 0;
     if (!request_find_compat(request, argc, argv, &status))
         return status;
-    bool inferno = request->compat && strcmp(request->compat, "inferno") == 0;
+    bool inferno = request->import.profile.quirks.collapse_options;
     if (!request_parse(request, inferno ? &syntax_inferno : &syntax, argc, argv, &status))
         return status;
     struct error error;

@@ -363,15 +363,15 @@ bool request_find_compat(struct request *request, int argc, char **argv, int *st
         else if (strcmp(argv[i], "--compat") == 0 && i + 1 < argc)
             request->compat = argv[i + 1];
     }
-    if (!request->compat || strcmp(request->compat, "inferno") == 0 ||
-        strcmp(request->compat, "perf") == 0)
+    if (!request->compat)
         return true;
+    const struct quirks *quirks = quirks_named(request->compat);
+    if (quirks) {
+        request->import.profile.quirks = *quirks;
+        return true;
+    }
     *status = fail_usage(argv[0], "--compat %s: only inferno and perf are known", request->compat);
     return false;
-}
-
-static bool compat_is(const struct request *request, const char *peer) {
-    return request->compat && strcmp(request->compat, peer) == 0;
 }
 
 /* What waits are asked for in a way that makes no sense, and then *status. */
@@ -393,11 +393,10 @@ static bool waits_are_wrong(const struct request *request, int *status) {
 
 static bool print_script(struct out *out, const struct profile *profile,
                          const struct context *context, struct error *error) {
-    struct script_options options = {.context = context, .compat_perf = true};
+    struct script_options options = {.context = context, .quirks = quirks_perf};
     return script_write(out, profile, &options, error);
 }
 
-/* inferno reads what perf prints, so its mode has perf's names and lookups, too. */
 void request_settle(struct request *request) {
     struct profile_options *profile = &request->import.profile;
     struct filter *filter = &profile->filter;
@@ -419,11 +418,10 @@ void request_settle(struct request *request) {
     filter->labels = request->labels.items;
     filter->label_count = request->labels.count;
     profile->context = &request->context;
-    profile->compat_inferno = request->import.compat_inferno = request->naming.compat_inferno =
-        request->flame.keep_zero = compat_is(request, "inferno");
+    profile->objects.quirks = request->naming.quirks = profile->quirks;
+    request->flame.keep_zero = profile->quirks.keeps_weightless;
     request->flame.keep_empty =
-        !compat_is(request, "inferno"); /* what was measured is shown, stack or none */
-    profile->compat_perf = profile->objects.compat_perf = request->compat != NULL;
+        !profile->quirks.samples_need_frames; /* what was measured is shown, stack or none */
     profile->raw_addresses |= request->naming.addresses;
     request->import.print = print_script;
     request->flame.rules = &request->rules;

@@ -49,7 +49,7 @@ static int write_script(struct request *request, const struct profile *profile) 
         .context = &request->context,
         .source_lines = request->naming.source_lines,
         .mark_incomplete = request->naming.mark_incomplete,
-        .compat_perf = request->import.profile.compat_perf,
+        .quirks = request->import.profile.quirks,
     };
     if (!output_open(request, &out, &error))
         return fail(&error);

@@ -231,7 +231,7 @@ struct flame *make_chart(struct request *request, const struct source *source, s
 
 bool fold_fits(const struct request *request, const struct flame *flame, struct error *error) {
     uint64_t size = fold_size(flame), most = 4ull << 30;
-    if (request->force || size <= most || request->import.compat_inferno)
+    if (request->force || size <= most || request->import.profile.quirks.folds_any_size)
         return true;
     return error_set(
         error, ERROR_INPUT,
@@ -242,8 +242,7 @@ bool fold_fits(const struct request *request, const struct flame *flame, struct 
 
 bool folded_write(struct request *request, const struct flame *flame, struct error *error) {
     struct out out;
-    struct fold_options options = {.context = &request->context,
-                                   .compat_inferno = request->naming.compat_inferno};
+    struct fold_options options = {.context = &request->context, .quirks = request->naming.quirks};
     if (!output_open(request, &out, error))
         return false;
     fold_write(&out, flame, &options);

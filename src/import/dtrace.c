@@ -75,7 +75,7 @@ static void push_pieces(struct reader *r, struct text frame) {
 
 static bool has_arrow(const struct reader *r, struct text line) {
     size_t arrow = text_search(line, TEXT("->"));
-    if (arrow == SIZE_MAX || r->options->compat_inferno)
+    if (arrow == SIZE_MAX || r->options->profile.quirks.every_arrow_splits)
         return arrow != SIZE_MAX;
     return text_search(line, TEXT("operator->")) == SIZE_MAX;
 }

@@ -241,7 +241,8 @@ static bool folded_read(struct text content, const char *path, const struct impo
                        .comm_first = options->comm_first,
                        .timed_only = options->timed_only,
                        .filter = &options->profile.filter,
-                       .threads_first = !options->compat_inferno && has_thread(content)};
+                       .threads_first =
+                           !options->profile.quirks.threads_are_frames && has_thread(content)};
     struct text unit = unit_of(content);
     struct series series = {.event = event_named(tree, unit, unit, EVENT_OTHER),
                             .ending = ENDING_UNKNOWN};

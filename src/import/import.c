@@ -104,7 +104,7 @@ static bool parse_text(struct source *source, struct file *file, struct tree *tr
         notes_add(&tree->notes, &note_empty, 1, 0, "%s", file->path);
         return true;
     }
-    if (options->compat_inferno && is_guess(options)) {
+    if (options->profile.quirks.formats_are_asked && is_guess(options)) {
         format = guess_as_inferno(content);
         if (!format) { /* said, but no error: so does inferno */
             notes_add(&tree->notes, &note_no_format, 1, 0, NULL);
@@ -141,7 +141,8 @@ static bool print_perf_data(struct file *file, const struct import_options *opti
     struct spool spool = {0};
     struct out out;
     struct file text;
-    all.compat_inferno = all.raw_addresses = false;
+    all.quirks = quirks_perf;
+    all.raw_addresses = false;
     all.keep_samples = all.all_events = true;
     all.filter = (struct filter){0};
     struct profile *profile = profile_read(file, &all, error);

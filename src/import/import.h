@@ -15,14 +15,13 @@
 #include "tree/tree.h"
 
 struct import_options {
-    struct profile_options profile; /* filter and context count for text too */
+    struct profile_options profile; /* filter, context and quirks count for text too */
     const char *from;               /* a format's name, "guess" or NULL: look */
-    bool compat_inferno;            /* inferno's rules and bugs, where a format has them */
     bool no_modules;                /* sample, vtune: names without their module */
     bool include_offset;            /* dtrace: keep +0x… */
     bool comm_first;                /* folded: the first frame is the comm, no function */
     bool timed_only;                /* of keep_samples: not those that have an order but no time */
-    /* compat_inferno: how a recording is printed as script text, which is a room's below. */
+    /* For quirks.lines_decide: how a recording is printed as script text, which is a room's below. */
     bool (*print)(struct out *out, const struct profile *profile, const struct context *context,
                   struct error *error);
     int ghc_column; /* ghcprof: 0 %time, 1 ticks, 2 bytes */
@@ -69,7 +68,7 @@ void tree_join(struct tree *tree, const struct tree *from);
 /* ---- perf script's lines ------------------------------------------------------------------ */
 
 /*
- * The text reader parses them, and so does naming under compat_inferno, which writes a location of a perf.data down as the line
+ * The text reader parses them, and so does naming with quirks.names_through_text, which writes a location of a perf.data down as the line
  * that perf script would print and reads it as inferno would. All texts point into the line.
  */
 struct script_event {

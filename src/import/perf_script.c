@@ -30,7 +30,7 @@ static struct text worker_read(struct script_worker *w, struct text piece, bool 
 
 /* The first event named in the text is the one that counts. inferno's rules need the samples before it read to find it. */
 static struct text find_first_event(struct script_worker *w, struct text content) {
-    if (w->options->compat_inferno)
+    if (w->options->profile.quirks.script_state_machine)
         return worker_read(w, content, true);
     struct lines lines = {.rest = content};
     struct text line;
@@ -45,7 +45,7 @@ static struct text find_first_event(struct script_worker *w, struct text content
 
 /* Where a sample surely begins, behind `from` and not behind `limit`: behind a blank line or, by wick's rules, at an event line. SIZE_MAX if
    nowhere. */
-static size_t cut_between(struct text text, size_t from, size_t limit, bool inferno) {
+static size_t cut_between(struct text text, size_t from, size_t limit, bool blank_only) {
     while (from < limit) {
         size_t end = text_find(text_from(text, from), '\n');
         if (end == SIZE_MAX || from + end >= limit)
@@ -57,8 +57,8 @@ static size_t cut_between(struct text text, size_t from, size_t limit, bool infe
         if (length != SIZE_MAX && line.length == 0)
             return start + 1;
         struct script_event event;
-        if (!inferno && line.length && line.data[0] != '\t' && script_event_parse(line, &event) &&
-            event.name.data && event.time)
+        if (!blank_only && line.length && line.data[0] != '\t' &&
+            script_event_parse(line, &event) && event.name.data && event.time)
             return start;
         from = start;
     }
@@ -76,7 +76,8 @@ static size_t chunk_cut(const struct script_job *job, size_t number) {
     if (number == 0)
         return 0;
     size_t limit = job->text.length - from < CHUNK ? job->text.length : from + CHUNK;
-    return cut_between(job->text, from, limit, job->workers[0].options->compat_inferno);
+    return cut_between(job->text, from, limit,
+                       job->workers[0].options->profile.quirks.script_state_machine);
 }
 
 /* From the cut in a chunk to the next there is, which costs no more than reading what is between. */

@@ -237,7 +237,7 @@ bool reader_next(struct reader *reader) {
         !lines_next(&reader->lines, &reader->line))
         return false;
     lines_give_back(&reader->lines, reader->options, reader->content);
-    if (reader->options->compat_inferno)
+    if (reader->options->profile.quirks.text_is_lossy)
         reader->line = text_lossy(reader->line, &reader->lossy);
     reader->line = text_trim_end(reader->line);
     return true;
@@ -245,7 +245,7 @@ bool reader_next(struct reader *reader) {
 
 bool reader_bad(struct reader *reader, const char *what) {
     int shown = reader->line.length < 100 ? (int)reader->line.length : 100;
-    if (reader->options->compat_inferno)
+    if (reader->options->profile.quirks.bad_line_fails)
         return error_set(reader->error, ERROR_INPUT, "%s: %s %llu: %.*s", reader->path, what,
                          (unsigned long long)reader->lines.number, shown, reader->line.data);
     note_torn_line(reader->tree, reader->path, reader->lines.number, reader->line);

@@ -85,7 +85,7 @@ struct reader {
     struct error *error;
     struct text content;
     struct lines lines;
-    struct text line; /* the one being read; valid UTF-8 under compat_inferno */
+    struct text line; /* the one being read; valid UTF-8 with quirks.text_is_lossy */
     struct stack stack;
     struct buffer scratch, lossy;
 };

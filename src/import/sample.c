@@ -28,9 +28,10 @@ struct sample_reader {
 };
 
 static void count_leaf(struct sample_reader *s) {
-    if (s->waits || (s->r.stack.locations.count == 0 && !s->r.options->compat_inferno))
+    if (s->waits ||
+        (s->r.stack.locations.count == 0 && !s->r.options->profile.quirks.empty_stack_counts))
         return;
-    if (s->r.options->compat_inferno)
+    if (s->r.options->profile.quirks.last_count_wins)
         stack_replace(&s->r.stack, s->samples, s->samples);
     else
         stack_count(&s->r.stack, s->samples, s->samples);

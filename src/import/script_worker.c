@@ -111,10 +111,10 @@ static bool is_canonical(struct text address, uint64_t *value) {
 }
 
 static uint32_t worker_location(struct script_worker *w, const struct script_frame *frame) {
-    bool inferno = w->options->compat_inferno;
+    bool by_prefix = w->options->profile.quirks.object_kinds_by_prefix;
     struct text object = frame->object.data ? frame->object : TEXT("[unknown]");
-    struct location location = {.kinds =
-                                    (uint8_t)(script_object_kinds(object, inferno) | KIND_SCRIPT)};
+    struct location location = {
+        .kinds = (uint8_t)(script_object_kinds(object, by_prefix) | KIND_SCRIPT)};
     struct text symbol = frame->symbol;
     if (text_equal(symbol, TEXT("[unknown]"))) {
         location.kinds |= KIND_UNKNOWN;
@@ -204,7 +204,8 @@ static void worker_count(struct script_worker *w) {
 
 /* Ends the sample, if there is one, and is then ready for the next. inferno drops those without frames. */
 void worker_end(struct script_worker *w) {
-    bool counts = w->options->compat_inferno ? w->stack.count > 0 : w->in_sample && !w->skip;
+    bool counts = w->options->profile.quirks.samples_need_frames ? w->stack.count > 0
+                                                                 : w->in_sample && !w->skip;
     if (counts)
         worker_count(w);
     w->stack.count = 0;
@@ -220,7 +221,8 @@ bool worker_wants(struct script_worker *w, struct text name) {
         return filter_event(filter, name);
     if (!w->only.data) /* copied: the line may be in the scratch buffer */
         w->only = strings_get(w->tree->strings, strings_add(w->tree->strings, name));
-    return w->options->compat_inferno ? text_equal(name, w->only) : event_same(name, w->only);
+    return w->options->profile.quirks.events_are_exact ? text_equal(name, w->only)
+                                                       : event_same(name, w->only);
 }
 
 static void worker_other_event(struct script_worker *w, struct text line, struct text name) {
@@ -385,7 +387,7 @@ static void wick_line(struct script_worker *w, struct text line) {
 /* ---- lines ------------------------------------------------------------------------------- */
 
 void worker_line(struct script_worker *w, struct text line) {
-    if (w->options->compat_inferno) {
+    if (w->options->profile.quirks.script_state_machine) {
         inferno_line(w, line);
         return;
     }

@@ -71,7 +71,7 @@ static void count_stack(struct vsprof *v) {
     uint64_t calls = v->calls.count ? v->calls.items[v->calls.count - 1] : 0;
     if (!calls)
         return;
-    if (v->r.options->compat_inferno)
+    if (v->r.options->profile.quirks.last_count_wins)
         stack_replace(&v->r.stack, calls, calls);
     else
         stack_count(&v->r.stack, calls, calls);
@@ -134,7 +134,7 @@ static bool vsprof_lines(struct vsprof *v) {
     while (reader_next(&v->r))
         if (v->r.line.length && !vsprof_line(v))
             return false;
-    if (v->r.options->compat_inferno)
+    if (v->r.options->profile.quirks.last_count_wins)
         count_stack(v); /* what is left on the stack above it is lost */
     else
         climb(v, 0);

@@ -57,7 +57,7 @@ static bool vtune_line(struct reader *r) {
     buffer_add(&r->scratch, parts.function);
     stack_push(&r->stack, buffer_text(&r->scratch));
     uint64_t weight = double_to_u64(round(seconds * 1000));
-    if (weight && r->options->compat_inferno)
+    if (weight && r->options->profile.quirks.last_count_wins)
         stack_replace(&r->stack, 1, weight);
     else if (weight)
         stack_count(&r->stack, 1, weight);

@@ -15,7 +15,7 @@ static bool is_empty(const struct tree *tree) {
 
 static bool wick_read(struct text content, const char *path, const struct import_options *options,
                       struct tree *tree, struct error *error) {
-    if (options->compat_inferno || options->profile.compat_perf)
+    if (options->profile.quirks.saved_is_refused)
         return error_set(error, ERROR_USAGE,
                          "%s: is saved with wick's own names; --compat needs the recording itself",
                          path);

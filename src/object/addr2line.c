@@ -1,7 +1,7 @@
 /*
  * The symbol that binutils 2.40's addr2line would name for an address without debug information: of those that begin last before it, the first
  * in the table that covers it, functions before labels, short before long. perf 6.1 prints it where it differs from its own choice, so
- * compat_perf has to know it. A scan of the whole table, asked for once a function.
+ * quirks.addr2line_names has to know it. A scan of the whole table, asked for once a function.
  */
 #include "object/demangle.h"
 #include "object/internal.h"

@@ -263,7 +263,7 @@ static bool java_name(const char *name, struct buffer *buffer) {
 static bool demangle_string(const struct objects_options *options, const char *name, size_t length,
                             struct buffer *buffer, bool *costly) {
     size_t before = buffer->count;
-    if (options->compat_perf) {
+    if (options->quirks.names_without_arguments) {
         if (libiberty_demangle(name, length, DMGL_NO_OPTS, buffer, costly)) {
             perf_rust(buffer, before);
             return true;

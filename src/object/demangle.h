@@ -2,7 +2,7 @@
  * demangle: a symbol's name as its source spells it.
  *
  * C++, Rust (legacy and v0) and D through libiberty; OCaml and Java by a few lines of our own. With arguments and without the return
- * type, so that overloads stay apart and names begin with what people look for; `compat_perf` leaves the arguments out, as perf 6.1 does.
+ * type, so that overloads stay apart and names begin with what people look for; `quirks.names_without_arguments` leaves the arguments out, as perf 6.1 does.
  */
 #ifndef WICK_OBJECT_DEMANGLE_H
 #define WICK_OBJECT_DEMANGLE_H

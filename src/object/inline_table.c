@@ -3,7 +3,7 @@
  *
  * The unit's DIEs are walked once, without recursion: functions may hide in namespaces, types and blocks. Every function and every
  * inlined call becomes an entry, with its parent; their ranges are then laid flat, the innermost on top, so that an address is
- * found by one binary search. addr2line takes the one with the shortest range for the innermost, which is not always so; compat_perf does the
+ * found by one binary search. addr2line takes the one with the shortest range for the innermost, which is not always so; quirks.shortest_inline does the
  * same. A function inside another one is a function of its own, not an inlined one.
  */
 #include "object/inline.h"
@@ -19,7 +19,7 @@
 struct interval {
     uint64_t start;
     uint64_t end;
-    uint64_t size; /* compat_perf only, else 0 */
+    uint64_t size; /* quirks.shortest_inline only, else 0 */
     uint32_t entry;
 };
 
@@ -252,7 +252,7 @@ struct inline_table *unit_table(struct units *units, struct unit *unit,
         return unit->table;
     struct building *b = memory_zero(1, sizeof *b);
     struct inline_table *table = memory_zero(1, sizeof *table);
-    b->by_size = units->objects->options.compat_perf;
+    b->by_size = units->objects->options.quirks.shortest_inline;
     Dwarf_Die unit_die, code_die;
     b->budget = units->image->budget;
     if (unit_dies(units, unit, handle, &unit_die, &code_die)) {

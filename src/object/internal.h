@@ -46,7 +46,7 @@ struct object {
 
     /* Symbols: published whole, then read by everybody. */
     _Atomic(struct symbols *) symbols;
-    /* compat_perf: where perf would take the symbols and the PLT from. */
+    /* quirks.symbols_by_arrival: where perf would take the symbols and the PLT from. */
     struct elf_image *symbol_images[2];
     struct file symbol_file;   /* the text of a perf map */
     struct buffer symbol_text; /* the text of kallsyms: files of /proc can't be mapped */

@@ -245,8 +245,8 @@ void kallsyms_load(struct symbols *symbols, struct text text) {
     if (text.length > UINT32_MAX)
         text = text_upto(text, UINT32_MAX);
     symbols->sources[0] = (struct symbols_source){.bytes = text, .terminator = '\n', .tabs = true};
-    symbols->keep_names = symbols->options->compat_perf;
-    if (symbols->options->compat_perf)
+    symbols->keep_names = symbols->options->quirks.lists_stay_mangled;
+    if (symbols->options->quirks.symbols_by_arrival)
         load_perf(symbols, text);
     else
         load_plain(symbols, text);

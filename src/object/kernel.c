@@ -22,8 +22,8 @@ static const struct source *const *list_sources(const struct objects_options *op
     if (options->kallsyms)
         return given;
     if (options->symfs)
-        return options->compat_perf ? nothing : below;
-    if (options->compat_perf)
+        return options->quirks.symfs_hides_kernel ? nothing : below;
+    if (options->quirks.running_kernel_first)
         return !id->size || kernel_is_running(id) ? running : cached;
     return ours;
 }
@@ -104,7 +104,8 @@ bool kernel_symbol(struct objects *objects, struct object *object, uint64_t addr
         return false;
     struct text owner = kallsyms_module(symbols, &symbols->entries.items[number]);
     /* What the kernel lists as [bpf] or [__builtin__ftrace] is in no module. perf knows no names there. */
-    if (module ? !module_is(owner, object) : owner.length && objects->options.compat_perf)
+    if (module ? !module_is(owner, object)
+               : owner.length && objects->options.quirks.no_names_outside_modules)
         return false;
     return symbols_symbol(kernel, symbols, number, kernel->shift, symbol);
 }

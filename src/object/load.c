@@ -43,7 +43,7 @@ static void find_perf_images(struct objects *objects, struct object *object,
 }
 
 static void load_file(struct objects *objects, struct object *object, struct symbols *symbols) {
-    if (objects->options.compat_perf) {
+    if (objects->options.quirks.symbols_by_arrival) {
         struct elf_image *tables, *runtime;
         find_perf_images(objects, object, &tables, &runtime);
         if (tables)
@@ -68,7 +68,7 @@ static void load_perfmap(struct objects *objects, struct object *object, struct 
     static const struct source *const perfs[] = {&source_kept, &source_perfmap,
                                                  &source_perfmap_host, NULL};
     struct search search = {.objects = objects, .object = object};
-    if (sources_read(&search, objects->options.compat_perf ? perfs : ours))
+    if (sources_read(&search, objects->options.quirks.map_beyond_symfs ? perfs : ours))
         perfmap_load(symbols, object_list(object));
 }
 
@@ -209,7 +209,7 @@ static bool symbol_in_file(struct objects *objects, struct object *object, uint6
     uint64_t own;
     if (!symbols->entries.count)
         return false;
-    if (objects->options.compat_perf)
+    if (objects->options.quirks.addresses_are_offsets)
         return symbol_in(object, symbols, address, 0, symbol);
     return address_of_offset(object, address, &own) &&
            symbol_in(object, symbols, address, own - address, symbol);

@@ -14,6 +14,7 @@
 #define WICK_OBJECT_H
 
 #include "base/base.h"
+#include "compat/compat.h"
 
 enum object_kind {
     OBJECT_NONE,    /* anonymous memory, //anon, [heap], [stack], 32-bit vdsos: never has symbols */
@@ -53,7 +54,7 @@ struct objects_options {
     const char *symfs;         /* or NULL */
     const char *kallsyms;      /* a file to use instead of the running kernel's, or NULL */
     const char *buildid_cache; /* or NULL: $HOME/.debug */
-    bool compat_perf;          /* perf 6.1's choice and spelling of names, and its lookup rules */
+    struct quirks quirks;
     bool no_demangle;
     const struct context *context; /* or NULL */
     bool
@@ -138,7 +139,7 @@ struct inline_chain {
    chain: nothing is known of that address. */
 bool objects_inlines(struct objects *objects, uint32_t id, uint64_t address, bool lines,
                      struct inline_chain *chain);
-/* compat_perf: appends the symbol that addr2line would name there if it had no debug information. */
+/* For quirks.addr2line_names: appends the symbol that addr2line would name there if it had no debug information. */
 bool objects_addr2line_symbol(struct objects *objects, uint32_t id, uint64_t address,
                               struct buffer *name);
 /* What was missing for it. */

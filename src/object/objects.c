@@ -13,7 +13,7 @@ static char *copy_or_null(const char *string) {
 static char *default_cache(const struct objects_options *options) {
     const char *home = getenv("HOME");
     struct buffer path = {0};
-    if (options->compat_perf && options->symfs && *options->symfs)
+    if (options->quirks.symfs_has_cache && options->symfs && *options->symfs)
         home = options->symfs;
     buffer_printf(&path, "%s/.debug", home ? home : "");
     buffer_add_char(&path, 0);

@@ -49,7 +49,7 @@ static bool line_parse(struct text line, struct map_line *parsed) {
 }
 
 /* perf steps over one byte after each number, whatever it is, and skips names of less than three bytes. */
-static bool line_parse_perf(struct text line, struct map_line *parsed) {
+static bool line_parse_loose(struct text line, struct map_line *parsed) {
     size_t at = hex_read(line, &parsed->start) + 1;
     if (at + 2 >= line.length)
         return false;
@@ -60,12 +60,12 @@ static bool line_parse_perf(struct text line, struct map_line *parsed) {
     return true;
 }
 
-static bool line_entry(struct text text, size_t from, size_t to, bool perf, struct entry *entry) {
+static bool line_entry(struct text text, size_t from, size_t to, bool loose, struct entry *entry) {
     struct text line = text_upto(text_from(text, from), to - from);
     struct map_line parsed;
-    if (perf ? !line_parse_perf(line, &parsed) : !line_parse(line, &parsed))
+    if (loose ? !line_parse_loose(line, &parsed) : !line_parse(line, &parsed))
         return false;
-    uint64_t size = parsed.size || perf ? parsed.size : 1;
+    uint64_t size = parsed.size || loose ? parsed.size : 1;
     *entry = (struct entry){.start = parsed.start,
                             .end = saturating_add(parsed.start, size),
                             .name = (uint32_t)(from + parsed.name),
@@ -74,29 +74,30 @@ static bool line_entry(struct text text, size_t from, size_t to, bool perf, stru
 }
 
 void perfmap_load(struct symbols *symbols, struct text text) {
-    bool perf = symbols->options->compat_perf;
+    const struct quirks *quirks = &symbols->options->quirks;
+    bool rounds_choose = quirks->symbols_by_arrival, loose = quirks->loose_map_lines;
     if (text.length > UINT32_MAX)
         text = text_upto(text, UINT32_MAX);
     /* perf takes the last byte of a line for its end, also where the file ends without one. */
-    if (perf && text.length && text.data[text.length - 1] != '\n')
+    if (loose && text.length && text.data[text.length - 1] != '\n')
         text.length--;
     symbols->sources[0] = (struct symbols_source){.bytes = text, .terminator = '\n'};
-    symbols->keep_names = perf;
+    symbols->keep_names = quirks->lists_stay_mangled;
     struct perf_rounds rounds;
     struct entry entry;
-    if (perf)
+    if (rounds_choose)
         perf_rounds_init(&rounds, symbols);
     for (size_t at = 0, end; at < text.length; at = end + 1) {
         end = text_find(text_from(text, at), '\n');
         end = end == SIZE_MAX ? text.length : at + end;
-        if (!line_entry(text, at, end, perf, &entry))
+        if (!line_entry(text, at, end, loose, &entry))
             continue;
-        if (perf)
+        if (rounds_choose)
             perf_rounds_add(&rounds, &entry);
         else
             symbols_add(symbols, &entry);
     }
-    if (perf)
+    if (rounds_choose)
         perf_rounds_seal(&rounds);
     else
         symbols_seal_newest(symbols);

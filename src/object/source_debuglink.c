@@ -37,7 +37,8 @@ static bool path_of_debuglink(struct buffer *path, const struct objects *objects
         const struct text roots[] = {root, root, system};
         const struct text between[] = {TEXT("/"), TEXT("/.debug/"), TEXT("/")};
         if (name.data[0] == '/') { /* perf opens it wherever it is */
-            path_set(path, objects->options.compat_perf ? none : root, name, none, none);
+            path_set(path, objects->options.quirks.debuglink_beyond_symfs ? none : root, name, none,
+                     none);
             found = is_regular(path->items);
         }
         for (size_t i = 0; i < COUNT_OF(roots) && !found; i++) {

@@ -26,7 +26,8 @@ static struct elf_image *vdso_open(void) {
 static bool vdso_is_ours(const struct objects *objects, const struct object *object) {
     if (!text_equal(object->identity.path, TEXT("[vdso]")))
         return false; /* a 32-bit process's */
-    return object->identity.build_id.size ? !objects->options.compat_perf : !objects->options.symfs;
+    return object->identity.build_id.size ? !objects->options.quirks.vdso_only_unrecorded
+                                          : !objects->options.symfs;
 }
 
 static struct elf_image *open_recorded(const struct search *search) {

@@ -63,7 +63,7 @@ static struct text without_version(struct text name) {
 void symbols_print_name(const struct symbols *symbols, const struct entry *entry,
                         struct buffer *buffer, bool *costly) {
     struct text raw = symbols_raw_name(symbols, entry);
-    if (!symbols->options->compat_perf && !symbols->options->no_demangle)
+    if (!symbols->options->quirks.versions_stay && !symbols->options->no_demangle)
         raw = without_version(raw);
     size_t before = buffer->count;
     if (symbols->keep_names || !demangle(symbols->options, raw, buffer, costly))
@@ -71,9 +71,9 @@ void symbols_print_name(const struct symbols *symbols, const struct entry *entry
     if (!(entry->flags & ENTRY_PLT))
         return;
     buffer_add(buffer, TEXT("@plt"));
-    /* perf prints PLT names into 1024 bytes. */
-    if (symbols->options->compat_perf && buffer->count - before > 1023)
-        buffer->count = before + 1023;
+    size_t limit = symbols->options->quirks.plt_name_limit;
+    if (limit && buffer->count - before > limit)
+        buffer->count = before + limit;
 }
 
 /* ---- sorting ---- */

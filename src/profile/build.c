@@ -38,14 +38,15 @@ static const struct mapping *mapping_of(const struct reading *reading, const str
                                         unsigned mode, uint64_t address) {
     const struct mapping *mapping =
         space_find(reading->profile->spaces, root_of(stack, mode), address);
-    return mapping && (mapping->executable || reading->options->compat_perf) ? mapping : NULL;
+    return mapping && (mapping->executable || reading->options->quirks.data_holds_code) ? mapping
+                                                                                        : NULL;
 }
 
 /* perf takes an address beyond the kernel's mapping for the kernel's where that has a symbol, but only if the kernel was mapped when the
-   sample was taken. Without compat_perf this waits until everything is read: see reading_find_kernel(). */
+   sample was taken. Without quirks.kernel_while_mapped this waits until everything is read: see reading_find_kernel(). */
 static uint32_t kernel_beyond(const struct reading *reading, const struct stack *stack,
                               unsigned mode, uint64_t address) {
-    return reading->options->compat_perf && stack->kernel && mode == MODE_KERNEL &&
+    return reading->options->quirks.kernel_while_mapped && stack->kernel && mode == MODE_KERNEL &&
                    reading_is_kernel(reading, address)
                ? reading->kernel_object
                : 0;
@@ -73,7 +74,7 @@ void building_prefetch(const struct building *all, const struct stack *stack) {
 static uint32_t location_find(struct builder *b, const struct stack *stack,
                               const struct chain_frame *frame) {
     const struct reading *reading = b->all->reading;
-    bool back = frame->is_call && !reading->options->compat_perf && frame->address > 0;
+    bool back = frame->is_call && !reading->options->quirks.returns_stay && frame->address > 0;
     uint64_t within = frame->address - back;
     const struct mapping *mapping = frame->mapping
                                         ? space_mapping(reading->profile->spaces, frame->mapping)
@@ -117,7 +118,7 @@ static void path_of_stack(const struct reading *reading, const struct stack *sta
         path->count = stack->chain_count;
         return;
     }
-    chain_begin(&decoder, &path->decoded, reading->options->compat_perf, stack->mode, false);
+    chain_begin(&decoder, &path->decoded, &reading->options->quirks, stack->mode, false);
     chain_add_words(&decoder, stack->chain, stack->chain_count);
     chain_end(&decoder);
     path->frames = path->decoded.items;

@@ -2,7 +2,7 @@
  * What the recording itself keeps of the things it was made of, by the carrier (docs/carrier.md): perf maps, files that may be gone, the
  * vdso. Objects are told that they can have their bytes from there; these are read when an object is first asked for a name.
  *
- * perf knows nothing of all this, so under compat_perf none of it is used.
+ * perf knows nothing of all this: with quirks.carrier_is_unknown none of it is used.
  */
 #include <stdlib.h>
 

@@ -34,19 +34,19 @@ static int mode_of_marker(uint64_t marker) {
     }
 }
 
-void chain_begin(struct chain_decoder *decoder, struct chain_frames *frames, bool compat_perf,
-                 unsigned misc, bool is_alone) {
-    *decoder =
-        (struct chain_decoder){.frames = frames,
-                               .compat_perf = compat_perf,
-                               .mode = compat_perf && !is_alone ? MODE_USER : mode_of_misc(misc)};
+void chain_begin(struct chain_decoder *decoder, struct chain_frames *frames,
+                 const struct quirks *quirks, unsigned misc, bool is_alone) {
+    *decoder = (struct chain_decoder){
+        .frames = frames,
+        .quirks = quirks,
+        .mode = quirks->user_before_markers && !is_alone ? MODE_USER : mode_of_misc(misc)};
     frames->count = 0;
 }
 
 static void add_marker(struct chain_decoder *decoder, uint64_t marker) {
     int mode = mode_of_marker(marker);
-    decoder->is_forgotten |=
-        decoder->compat_perf && (mode < 0 || mode == MODE_GUEST_KERNEL || mode == MODE_GUEST_USER);
+    decoder->is_forgotten |= decoder->quirks->strange_markers_forget &&
+                             (mode < 0 || mode == MODE_GUEST_KERNEL || mode == MODE_GUEST_USER);
     if (mode >= 0)
         decoder->mode = (uint8_t)mode;
 }
@@ -54,7 +54,8 @@ static void add_marker(struct chain_decoder *decoder, uint64_t marker) {
 /* Once for each distinct chain: what the loop needs is in registers, as stores to frames could change anything else. */
 void chain_add_words(struct chain_decoder *decoder, const uint8_t *words, uint64_t count) {
     struct chain_frames *frames = decoder->frames;
-    size_t limit = decoder->compat_perf ? PERF_DEPTH : SIZE_MAX, at = frames->count;
+    size_t limit = decoder->quirks->chain_limit ? decoder->quirks->chain_limit : SIZE_MAX,
+           at = frames->count;
     vector_reserve(frames, at + count);
     struct chain_frame *items = frames->items;
     struct chain_frame next = {.mode = decoder->mode, .is_call = decoder->is_call};

@@ -28,7 +28,7 @@ struct chain_frames {
     size_t capacity;
 };
 
-/* How deep perf looks into a recorded chain. */
+/* How deep a kernel records a chain, unless its administrator says otherwise. */
 enum { PERF_DEPTH = 127 };
 
 /*
@@ -38,15 +38,15 @@ enum { PERF_DEPTH = 127 };
  */
 struct chain_decoder {
     struct chain_frames *frames;
-    bool compat_perf;
+    const struct quirks *quirks;
     bool is_forgotten;
     uint8_t mode;
     bool is_call;
 };
 
 /* Begin with no frames. `misc` is the sample's mode, PERF_RECORD_MISC_…; `is_alone`: the only address is the sample's own. */
-void chain_begin(struct chain_decoder *decoder, struct chain_frames *frames, bool compat_perf,
-                 unsigned misc, bool is_alone);
+void chain_begin(struct chain_decoder *decoder, struct chain_frames *frames,
+                 const struct quirks *quirks, unsigned misc, bool is_alone);
 /* Add `count` recorded words, 8 unaligned bytes each. */
 void chain_add_words(struct chain_decoder *decoder, const uint8_t *words, uint64_t count);
 static inline void chain_add_word(struct chain_decoder *decoder, uint64_t word) {

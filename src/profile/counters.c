@@ -17,7 +17,7 @@ bool counters_are_read(const struct reading *reading, uint32_t event) {
     if (reading->waits || !(attribute->sample_type & PERF_SAMPLE_READ))
         return false;
     /* Without ids nobody knows whose the values are. perf then leaves the samples out. */
-    return attribute->read_format & PERF_FORMAT_ID || reading->options->compat_perf;
+    return attribute->read_format & PERF_FORMAT_ID || reading->options->quirks.reads_need_ids;
 }
 
 static void counter_add(struct reading *reading, const struct key *key, uint64_t id,

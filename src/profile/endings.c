@@ -65,10 +65,10 @@ static void note_endings(struct notes *notes, const struct note_kind *kind,
     buffer_release(&text);
 }
 
-static void note_unwound(struct notes *notes, const struct endings *unwound, bool compat_perf) {
+static void note_unwound(struct notes *notes, const struct endings *unwound, uint32_t limit) {
     struct buffer cut = {0};
     uint32_t size = unwound->stack_size;
-    buffer_printf(&cut, "cut at %u bytes or %u frames", size, compat_perf ? 127 : 1024);
+    buffer_printf(&cut, "cut at %u bytes or %u frames", size, limit ? limit : 1024);
     if (size && size < STACK_SIZE_MAX)
         buffer_printf(&cut, ": record with -g dwarf,%u",
                       size < STACK_SIZE_MAX / 2 ? 2 * size : STACK_SIZE_MAX);
@@ -94,7 +94,7 @@ void reading_note_endings(struct reading *reading) {
     }
     free(events);
     if (unwound.all)
-        note_unwound(&tree->notes, &unwound, reading->options->compat_perf);
+        note_unwound(&tree->notes, &unwound, reading->options->quirks.unwound_limit);
     if (recorded.counts[ENDING_COMPLETE] < recorded.all)
         note_endings(&tree->notes, &note_chains, &recorded,
                      "cut at the recorder's limit, kernel.perf_event_max_stack",

@@ -6,7 +6,7 @@
  * A recording that holds both where threads ran and where they waited shows the first unless the second is asked for.
  *
  * inferno knows an event by its name up to the first ':' (cycles:u and cycles:k are one) and takes the one that the first
- * sample in time has; under compat_inferno so does wick. It reads the number one space before the name as the period, and none where
+ * sample in time has; quirks.first_sample_chooses does so. It reads the number one space before the name as the period, and none where
  * perf pads the name because another event's is longer. What it makes of lines that are no samples only the text itself can tell.
  */
 #include "profile/waits.h"
@@ -205,8 +205,7 @@ static bool events_choose_times(struct reading *reading, struct error *error) {
 
 /* Who names events, or asks for what another program makes of them, knows what is counted. */
 static bool is_named(const struct profile_options *options) {
-    return options->all_events || options->compat_perf || options->compat_inferno ||
-           options->filter.event_count;
+    return options->all_events || options->quirks.events_as_recorded || options->filter.event_count;
 }
 
 static void events_add(struct reading *reading) {
@@ -244,7 +243,7 @@ bool reading_choose_events(struct reading *reading, struct error *error) {
     if (reading->options->all_events && !reading->options->filter.event_count) {
         for (size_t i = 0; i < reading->events.count; i++)
             reading->events.items[i].wanted = true;
-    } else if (reading->options->compat_inferno) {
+    } else if (reading->options->quirks.first_sample_chooses) {
         events_choose_inferno(reading);
         reading->profile->needs_text = events_need_text(reading);
     } else if (reading->options->filter.event_count) {

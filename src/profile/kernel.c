@@ -13,7 +13,8 @@ bool reading_is_kernel(const struct reading *reading, uint64_t address) {
 /* Once for each location that nothing was mapped at. */
 void reading_find_kernel(struct reading *reading) {
     struct tree *tree = reading->profile->tree;
-    for (size_t i = 1; i < tree->locations.count && !reading->options->compat_perf; i++) {
+    for (size_t i = 1; i < tree->locations.count && !reading->options->quirks.kernel_while_mapped;
+         i++) {
         struct location *location = &tree->locations.items[i];
         if (location->mode == MODE_KERNEL && !location->object && !location->function &&
             reading_is_kernel(reading, location_within(location)))

@@ -6,7 +6,7 @@
  *
  * perf writes its buffers one after the other in rounds, so records are out of order within a round, and a FINISHED_ROUND says that
  * nothing older than the end of the *previous* round will follow. Sorting by time is therefore perf's own order, unless a
- * record is older than what had been flushed before it; those are counted, and `compat_perf` then sorts by
+ * record is older than what had been flushed before it; those are counted, and `quirks.rounds_order` then sorts by
  * (the round that delivered it, time, offset), which is exactly what perf does with them.
  */
 #include <stdlib.h>
@@ -105,7 +105,7 @@ static bool walk_sample(struct walk *walk, const struct perfdata_record *record,
     walk->reading->profile->sample_count++;
     if ((record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
         walk->reading->kernel_seen = true;
-    if (walk->reading->options->compat_inferno && !walk_nobody(walk, record, event, error))
+    if (walk->reading->options->quirks.lines_decide && !walk_nobody(walk, record, event, error))
         return false;
     if (counters_are_read(walk->reading, event))
         return counters_walk(walk->reading, record, &key, error);
@@ -239,7 +239,7 @@ static int deferred_order(const void *a, const void *b) {
 static bool walk_apply(struct walk *walk, struct error *error) {
     struct reading *reading = walk->reading;
     reading_index_build_ids(reading);
-    if (!reading->options->compat_perf)
+    if (!reading->options->quirks.carrier_is_unknown)
         reading->profile->carried = carried_new(reading->profile->data);
     if (reading->is_ongoing)
         carried_offer_all(reading->profile->carried, reading->profile->objects);
@@ -276,7 +276,7 @@ bool reading_pass1(struct reading *reading, struct error *error) {
     if (fine && reading->waits)
         waits_lasted(reading->waits, walk.newest);
     if (fine) {
-        reading->imitate_rounds = reading->options->compat_perf && reading->disordered;
+        reading->imitate_rounds = reading->options->quirks.rounds_order && reading->disordered;
         if (reading->disordered && !reading->imitate_rounds)
             notes_add(&reading->profile->tree->notes, &note_disordered, reading->disordered, 0,
                       NULL);

@@ -30,7 +30,7 @@ struct pass {
 /* ---- samples ---- */
 
 uint64_t reading_weight(const struct reading *reading, const struct perfdata_sample *sample) {
-    if (reading->options->compat_inferno)
+    if (reading->options->quirks.period_as_printed)
         return reading->events.items[sample->event].inferno_reads_period ? sample->period : 1;
     const struct perfdata_event *event = &reading->profile->data->events.items[sample->event];
     bool is_frequency = event->flags >> ATTRIBUTE_FREQUENCY & 1;
@@ -160,8 +160,9 @@ static void count_pending(struct worker *w) {
 
 /* perf knows nothing of a guest's programs unless told, and prints none of its samples. */
 static bool is_left_out(const struct worker *w, const struct perfdata_sample *sample) {
-    return w->reading->options->compat_perf && (sample->mode == PERF_RECORD_MISC_GUEST_KERNEL ||
-                                                sample->mode == PERF_RECORD_MISC_GUEST_USER);
+    return w->reading->options->quirks.guests_are_dropped &&
+           (sample->mode == PERF_RECORD_MISC_GUEST_KERNEL ||
+            sample->mode == PERF_RECORD_MISC_GUEST_USER);
 }
 
 static bool excludes_user_chains(const struct reading *reading,
@@ -228,7 +229,7 @@ static bool add_counted(struct worker *w, const struct perfdata_record *record,
         struct perfdata_sample part = sample;
         part.event = counted[i].event;
         part.period = counted[i].moved;
-        bool imitate = w->reading->options->compat_inferno;
+        bool imitate = w->reading->options->quirks.period_as_printed;
         struct cost cost = {.weight = imitate ? reading_weight(w->reading, &part) : part.period,
                             .state = STATE_ON};
         if (w->reading->events.items[part.event].wanted)

@@ -78,7 +78,7 @@ static bool profile_passes(struct reading *reading, struct error *error) {
         tree_sort_samples(profile->tree);
     if (!reading->options->no_names)
         profile_resolve(profile->tree, profile->objects, reading->options);
-    profile->needs_text = reading->options->compat_inferno && breaks_lines(profile);
+    profile->needs_text = reading->options->quirks.lines_decide && breaks_lines(profile);
     notes_merge(&profile->tree->notes, &profile->data->notes);
     return !perfdata_changed(profile->data, error) && !objects_changed(profile->objects, error);
 }
@@ -117,11 +117,12 @@ static bool read_data(struct profile *profile, const struct profile_options *opt
                       struct ongoing *state, struct error *error) {
     struct objects_options object_options = profile_object_options(options);
     struct reading reading = {.profile = profile, .options = options, .is_ongoing = state != NULL};
-    profile->tree->keep_samples |= options->compat_inferno && names_follow_samples(profile->data);
+    profile->tree->keep_samples |=
+        options->quirks.lines_decide && names_follow_samples(profile->data);
     profile->is_window = state != NULL;
     profile->objects = state ? state->objects : objects_new(&object_options);
     profile->tree->objects = profile->objects;
-    profile->spaces = state ? state->spaces : spaces_new(options->compat_perf);
+    profile->spaces = state ? state->spaces : spaces_new(&options->quirks);
     reading.swapper = strings_add(profile->tree->strings, TEXT("swapper"));
     if (state)
         ongoing_begin(state, &reading);

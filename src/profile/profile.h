@@ -30,12 +30,10 @@ struct profile_options {
     struct objects_options objects;
     const struct context *context; /* or NULL */
     bool strict;                   /* a cut file is an error */
-    bool
-        compat_perf; /* perf's rules and bugs: lookups without the minus one, maps kept at exec, … */
-    bool compat_inferno; /* inferno's events and weights: see profile/events.c */
-    bool keep_samples;   /* in key order, for script text and timelines */
-    bool raw_addresses;  /* the address as sampled joins a location's key */
-    bool all_events;     /* unless the filter names some: script text prints them all */
+    struct quirks quirks;
+    bool keep_samples;  /* in key order, for script text and timelines */
+    bool raw_addresses; /* the address as sampled joins a location's key */
+    bool all_events;    /* unless the filter names some: script text prints them all */
     bool no_inline;
     bool source_lines;
     bool no_names; /* leave locations unresolved */
@@ -57,7 +55,7 @@ struct profile {
     uint64_t sample_count;   /* all in the file, before filters */
     char *event_names;       /* what was counted, for titles: "cycles", "cycles, instructions" */
     bool
-        needs_text; /* compat_inferno: what inferno makes of perf's text can't be told from the samples. The tree is then of no use: print them
+        needs_text; /* quirks.lines_decide: what inferno makes of perf's text can't be told from the samples. The tree is then of no use: print them
                         all, and read that */
 };
 
@@ -71,7 +69,7 @@ void profile_free(struct profile *profile);
 /*
  * A recording that goes on, read in windows (record.h, record_window), each a perf.data of its own: address spaces, opened objects and labels are kept from
  * one to the next, and memory follows what lives. What is added up over all windows is what one file of the same records
- * would give. Only time on the CPU: waits that begin in one window and end in another are not put together. No compat modes.
+ * would give. Only time on the CPU: waits that begin in one window and end in another are not put together. No quirks.
  */
 struct profile_stream;
 struct profile_stream *profile_stream_new(const struct profile_options *options);

@@ -50,7 +50,7 @@ static bool wants_inlines(const struct resolve *r, const struct location *locati
     if ((kind != OBJECT_FILE && kind != OBJECT_VDSO) ||
         (r->options->no_inline && !r->options->source_lines))
         return false;
-    return !r->options->compat_perf || (location->unwound && symbol->name.data);
+    return !r->options->quirks.inlines_need_symbol || (location->unwound && symbol->name.data);
 }
 
 /* Without inlined functions, but with lines: the function stands where its innermost inlined one does. */
@@ -86,7 +86,7 @@ static void find_inlines(struct resolve *r, struct slice *slice, struct inline_c
         return;
     if (!objects_inlines(r->objects, location->object, location_within(location),
                          r->options->source_lines, chain) &&
-        r->options->compat_perf)
+        r->options->quirks.addr2line_names)
         find_alias(r, slice, location, &r->symbols[i], chain);
     if (chain->count == 0)
         return;
@@ -135,16 +135,16 @@ static void add_frames(struct resolve *r, struct interner *names, struct interne
                        struct location *location, const struct symbol *symbol,
                        const struct inline_frame *inlines, uint32_t count) {
     struct tree *tree = r->tree;
-    bool compat = r->options->compat_perf;
+    bool debug_first = r->options->quirks.debug_name_over_symbol;
     location->first_frame = (uint32_t)tree->frames.count;
     location->frame_count = count ? count : 1;
     for (uint32_t k = 0; k < location->frame_count; k++) {
         const struct inline_frame *inlined = count ? &inlines[k] : NULL;
         struct text name = symbol->name;
         struct frame frame = {.inlined = k > 0};
-        if (inlined && inlined->name.length && (k > 0 || !name.data || compat))
+        if (inlined && inlined->name.length && (k > 0 || !name.data || debug_first))
             name = inlined->name;
-        if (compat && inlined)
+        if (debug_first && inlined)
             frame.inlined = !text_equal(name, symbol->name);
         frame.name = name.data ? intern(names, name) : 0;
         if (symbol->name.data)
@@ -177,7 +177,7 @@ static struct addr2line_place *find_places(struct resolve *r) {
 static void resolve_intern(struct resolve *r) {
     struct interner names = {.strings = r->tree->strings}, files = {.strings = r->tree->strings};
     struct addr2line_place *places = find_places(r);
-    if (r->options->compat_perf)
+    if (r->options->quirks.addr2line_names)
         addr2line_rename(r->tree, places, r->wanted.count);
     for (size_t i = 0; i < r->wanted.count; i++)
         add_frames(r, &names, &files, &r->tree->locations.items[r->wanted.items[i]], &r->symbols[i],

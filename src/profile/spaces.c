@@ -106,8 +106,9 @@ static struct object_identity identity_of_vdso(const struct reading *reading,
                                                const struct perfdata_mmap *mmap) {
     struct object_identity identity = {
         .path = mmap->path, .kind = OBJECT_VDSO, .build_id = mmap->build_id};
-    bool is_narrow = mmap->start < 1ull << 32, compat = reading->options->compat_perf;
-    if (!is_narrow || compat)
+    bool is_narrow = mmap->start < 1ull << 32,
+         by_name = reading->options->quirks.narrow_vdso_by_name;
+    if (!is_narrow || by_name)
         identity.build_id = build_id_of(reading, mmap->path, identity.build_id);
     if (is_narrow) {
         identity.path = TEXT("[vdso32]");
@@ -115,7 +116,7 @@ static struct object_identity identity_of_vdso(const struct reading *reading,
     }
     if (!is_narrow && !identity.build_id.size)
         identity.build_id = carried_vdso(reading->profile->carried);
-    if (is_narrow && !compat && !identity.build_id.size)
+    if (is_narrow && !by_name && !identity.build_id.size)
         identity = (struct object_identity){.path = mmap->path, .kind = OBJECT_NONE};
     return identity;
 }

@@ -17,7 +17,7 @@ struct profile_stream {
 };
 
 struct profile_stream *profile_stream_new(const struct profile_options *options) {
-    assert(!options->compat_perf && !options->compat_inferno);
+    assert(!options->quirks.threads_by_tid && !options->quirks.lines_decide);
     struct profile_stream *stream = memory_zero(1, sizeof *stream);
     stream->options = *options;
     stream->object_options = profile_object_options(options);
@@ -163,7 +163,7 @@ struct profile *profile_stream_next(struct profile_stream *stream, const struct 
     if (state->spaces)
         pass_on(stream, tree);
     else
-        state->spaces = spaces_new(false);
+        state->spaces = spaces_new(NULL);
     struct profile *profile = profile_read_ongoing(file, &stream->options, state, tree, error);
     if (profile) {
         objects_detach(state->objects);

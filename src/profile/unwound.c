@@ -15,13 +15,13 @@ static bool chain_is_unwindable(const struct worker *w, const struct perfdata_sa
     const struct perfdata_event *event = &w->reading->profile->data->events.items[sample->event];
     /* A stack that could not be copied (it was just growing) still leaves the registers. */
     return (event->sample_type & needed) == needed && sample->regs_user &&
-           (sample->stack_size > 0 || !w->reading->options->compat_perf);
+           (sample->stack_size > 0 || !w->reading->options->quirks.unwinding_needs_stack);
 }
 
 static struct unwinder *unwinder_of(struct worker *w) {
     const struct profile *profile = w->reading->profile;
     struct unwind_options options = {.arch = unwind_arch_of(profile->data->arch),
-                                     .compat_perf = w->reading->options->compat_perf};
+                                     .quirks = w->reading->options->quirks};
     if (!w->unwinder)
         w->unwinder = unwinder_new(profile->objects, profile->spaces, &options);
     return w->unwinder;
@@ -46,14 +46,13 @@ static struct unwind_sample sample_for_unwinding(const struct worker *w,
 /* Begin with the first `count` words of the recorded one. */
 static void frames_begin(struct worker *w, struct chain_decoder *decoder,
                          const struct perfdata_sample *sample, uint64_t count) {
-    chain_begin(decoder, &w->frames, w->reading->options->compat_perf, sample->mode,
-                !sample->chain);
+    chain_begin(decoder, &w->frames, &w->reading->options->quirks, sample->mode, !sample->chain);
     chain_add_words(decoder, sample->chain, count);
 }
 
 /* What the unwinder found. perf shows a return address that it unwound one lower, and looks it up there. */
 static void frames_add_unwound(struct worker *w, const struct unwind_frame *frame) {
-    bool lower = w->reading->options->compat_perf && frame->call;
+    bool lower = w->reading->options->quirks.unwound_are_lowered && frame->call;
     struct chain_frame typed = {
         .address = frame->address - lower,
         .mapping = space_mapping_number(w->reading->profile->spaces, frame->mapping),
@@ -79,12 +78,12 @@ static uint8_t chain_unwind(struct worker *w, const struct perfdata_sample *samp
     static const uint8_t endings[] = {[UNWIND_COMPLETE] = ENDING_COMPLETE,
                                       [UNWIND_TRUNCATED] = ENDING_TRUNCATED,
                                       [UNWIND_BROKEN] = ENDING_BROKEN};
-    bool compat = w->reading->options->compat_perf;
+    bool keeps_user = w->reading->options->quirks.keeps_recorded_user;
     struct unwind_sample what = sample_for_unwinding(w, sample, at);
     struct unwind_stack stack;
     struct chain_decoder decoder;
     unwinder_run(unwinder_of(w), &what, &stack);
-    frames_begin(w, &decoder, sample, compat ? sample->chain_count : kernel_part(sample));
+    frames_begin(w, &decoder, sample, keeps_user ? sample->chain_count : kernel_part(sample));
     for (uint32_t i = 0; i < stack.count; i++)
         frames_add_unwound(w, &stack.frames[i]);
     chain_end(&decoder);
@@ -112,7 +111,7 @@ static uint8_t chain_from_lbr(struct worker *w, const struct perfdata_sample *sa
     uint64_t user = user_part(sample);
     uint64_t leaf = load_u64(sample->branches + 8);
     struct chain_decoder decoder;
-    if (!w->reading->options->compat_perf && user < sample->chain_count)
+    if (!w->reading->options->quirks.branches_begin_at_target && user < sample->chain_count)
         leaf = load_u64(sample->chain + 8 * user);
     frames_begin(w, &decoder, sample, user);
     chain_add_word(&decoder, leaf);
@@ -137,15 +136,15 @@ static bool chain_has_link_register(const struct worker *w, const struct perfdat
 /* The caller goes between the leaf and what its frame record says, unless that is the same. perf adds none behind the last. */
 static uint8_t chain_add_leaf_caller(struct worker *w, const struct perfdata_sample *sample,
                                      const struct space_at *at) {
-    bool compat = w->reading->options->compat_perf;
+    const struct quirks *quirks = &w->reading->options->quirks;
     uint64_t next = user_part(sample) + 1, leaf = load_u64(sample->chain + 8 * (next - 1));
     struct unwind_sample what = sample_for_unwinding(w, sample, at);
     struct unwind_frame caller;
-    if (compat && next == sample->chain_count)
+    if (quirks->no_last_leaf_caller && next == sample->chain_count)
         return 0;
     if (!unwinder_leaf_caller(unwinder_of(w), &what, leaf, &caller))
         return 0;
-    uint64_t address = caller.address - (compat && caller.call);
+    uint64_t address = caller.address - (quirks->unwound_are_lowered && caller.call);
     if (next < sample->chain_count && load_u64(sample->chain + 8 * next) == address)
         return 0;
     struct chain_decoder decoder;

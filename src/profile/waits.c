@@ -110,8 +110,8 @@ bool waits_begin(struct reading *reading, struct error *error) {
     struct found found = roles_find(reading);
     reading->times = options->times;
     reading->filter = options->filter;
-    bool as_it_is = options->all_events || options->compat_perf || options->compat_inferno ||
-                    options->filter.event_count;
+    bool as_it_is =
+        options->all_events || options->quirks.events_as_recorded || options->filter.event_count;
     bool tells_waits = found.switches ? found.records : found.waits;
     if (options->times == TIMES_RUNNING && tells_waits && !found.running && !as_it_is) {
         reading->times = TIMES_WAITING; /* there is nothing else to see */

@@ -113,7 +113,7 @@ static bool fits(const struct spaces *spaces, uint32_t life, uint32_t leader, in
     const struct space_thread *thread = &spaces->threads.items[life];
     if (thread->pid == -1)
         return pid == thread->tid;
-    return spaces->compat_perf ||
+    return spaces->quirks.threads_by_tid ||
            (thread->pid == pid && spaces->lives.items[life].leader == leader);
 }
 

@@ -86,8 +86,8 @@ static uint32_t copy_life(struct continuation *c, uint32_t from) {
 
 struct spaces *spaces_continue(const struct spaces *old, uint64_t since,
                                const struct space_translation *translation) {
-    assert(old->sealed && !old->compat_perf);
-    struct spaces *spaces = spaces_new(false);
+    assert(old->sealed && !old->quirks.threads_by_tid);
+    struct spaces *spaces = spaces_new(NULL);
     struct continuation c = {.old = old, .spaces = spaces, .translation = translation};
     c.lives = memory_resize(NULL, old->lives.count + 1, sizeof *c.lives);
     c.space_numbers = memory_resize(NULL, old->spaces.count, sizeof *c.space_numbers);

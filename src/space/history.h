@@ -37,7 +37,7 @@ struct space_now {
 };
 
 struct spaces {
-    bool compat_perf;
+    struct quirks quirks;
     bool sealed;
     bool numbered;           /* the present record's key has its ordinal */
     struct key key;          /* the present record's */

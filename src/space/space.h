@@ -6,7 +6,7 @@
  * process at this key?
  *
  * An address space is a persistent balanced tree: a change copies one path and leaves the older version whole, fork
- * shares the root, exec starts empty (perf keeps the old maps; `compat_perf` does too). So a million mmaps over
+ * shares the root, exec starts empty (perf keeps the old maps; `quirks.maps_survive_exec` does too). So a million mmaps over
  * ten thousand forked processes cost O(log n) each, in time and memory.
  *
  * An *epoch* names a set of executable mappings. A version whose executable mappings do not differ from the last
@@ -16,12 +16,13 @@
  *
  * Which process and thread? A tid names one thread at a time. A record or sample whose pid is not the one that the tid was last seen
  * with means that a fork was lost: the thread is then a new one. perf goes by the tid alone, keeps the old pid and its
- * maps, and so does `compat_perf`. A thread outlives its exit record until its tid is forked again, for samples come late.
+ * maps, and so does `quirks.threads_by_tid`. A thread outlives its exit record until its tid is forked again, for samples come late.
  */
 #ifndef WICK_SPACE_H
 #define WICK_SPACE_H
 
 #include "base/base.h"
+#include "compat/compat.h"
 
 #define SPACE_KERNEL_PID (-1)
 
@@ -45,7 +46,8 @@ struct mapping {
 
 struct spaces;
 
-struct spaces *spaces_new(bool compat_perf);
+/* `quirks` is copied; NULL: none. */
+struct spaces *spaces_new(const struct quirks *quirks);
 void spaces_free(struct spaces *spaces);
 
 /* ---- building: in key order, one thread; a key before the last one counts as the last ------- */
@@ -77,7 +79,7 @@ struct space_translation {
     void *context;
 };
 /* A new history, to be built on, that begins with what `old`, which is sealed, ends with. Threads that ended before `since` are forgotten, and
-   so is everything that no thread has mapped any more: it takes as much memory as what lives. Not for compat_perf. */
+   so is everything that no thread has mapped any more: it takes as much memory as what lives. Not for quirks. */
 struct spaces *spaces_continue(const struct spaces *old, uint64_t since,
                                const struct space_translation *translation);
 
@@ -111,7 +113,7 @@ void spaces_at(const struct spaces *spaces, struct space_cursor *cursor, int32_t
                const struct key *key, struct space_at *at);
 
 /* The mapping that holds `address`, or NULL. O(log n). Includes mappings that are not executable; these do not belong to the
-   epoch (under compat_perf they do): what is remembered by epoch must not depend on them. */
+   epoch (with quirks.data_holds_code they do): what is remembered by epoch must not depend on them. */
 const struct mapping *space_find(const struct spaces *spaces, uint32_t root, uint64_t address);
 /* A mapping by a number of 32 bits, 0 for NULL, for those who keep many. */
 uint32_t space_mapping_number(const struct spaces *spaces, const struct mapping *mapping);

@@ -1,7 +1,7 @@
 /*
  * Building the history: which record makes which process, thread and space.
  *
- * Two sets of rules, told apart by `compat_perf`. perf 6.1 finds a thread by its tid alone and lets a thread that it meets under
+ * Two sets of rules, told apart by quirks. perf 6.1 finds a thread by its tid alone and lets a thread that it meets under
  * another pid keep its old pid and maps; at exec it keeps the maps; an exit changes nothing; a fork onto a living tid
  * replaces it. The right rules differ in three places: a known tid under another pid, or of a process that has been
  * replaced, is a new thread; exec empties the space; a fork of itself is ignored.
@@ -15,9 +15,9 @@
 
 enum { NO_LIFE = UINT32_MAX };
 
-struct spaces *spaces_new(bool compat_perf) {
+struct spaces *spaces_new(const struct quirks *quirks) {
     struct spaces *spaces = memory_zero(1, sizeof *spaces);
-    spaces->compat_perf = compat_perf;
+    spaces->quirks = quirks ? *quirks : quirks_none;
     spaces->user_epochs = spaces->kernel_epochs = 1;
     vector_push(&spaces->keys, (struct key){0});
     vector_push(&spaces->spaces, (struct space_now){0});
@@ -80,7 +80,7 @@ static void space_advance(struct spaces *spaces, uint32_t space, uint32_t root, 
     if (root == now.root)
         return;
     uint32_t *epochs = space ? &spaces->user_epochs : &spaces->kernel_epochs;
-    if (executable || spaces->compat_perf)
+    if (executable || spaces->quirks.data_holds_code)
         now.epoch = root ? (*epochs)++ : 0;
     space_set(spaces, space, root, now.epoch);
 }
@@ -153,7 +153,7 @@ static uint32_t life_join(struct spaces *spaces, uint32_t life, int32_t pid) {
 
 /* True if `life` is what (pid, tid) names now. */
 static bool life_fits(const struct spaces *spaces, uint32_t life, int32_t pid) {
-    if (spaces->compat_perf || pid == -1)
+    if (spaces->quirks.threads_by_tid || pid == -1)
         return true;
     uint32_t leader = spaces->lives.items[life].leader;
     return spaces->threads.items[life].pid == pid &&
@@ -180,7 +180,7 @@ static uint32_t life_find_or_new(struct spaces *spaces, int32_t pid, int32_t tid
 static uint32_t space_of(struct spaces *spaces, int32_t pid, int32_t tid) {
     if (pid == SPACE_KERNEL_PID)
         return 0;
-    uint32_t life = life_find_or_new(spaces, pid, spaces->compat_perf ? tid : pid);
+    uint32_t life = life_find_or_new(spaces, pid, spaces->quirks.threads_by_tid ? tid : pid);
     return spaces->lives.items[life].space;
 }
 
@@ -219,16 +219,16 @@ static void share_mappings(struct spaces *spaces, uint32_t child, uint32_t paren
 void spaces_fork(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,
                  int32_t parent_pid, int32_t parent_tid, bool synthesized) {
     begin(spaces, key);
-    bool compat = spaces->compat_perf;
-    bool known = compat && life_find(spaces, pid, tid) != NO_LIFE;
+    bool replaces = spaces->quirks.forks_replace;
+    bool known = replaces && life_find(spaces, pid, tid) != NO_LIFE;
     uint32_t parent = life_find_or_new(spaces, parent_pid, parent_tid);
-    if (pid == parent_pid && tid == parent_tid && !compat)
+    if (pid == parent_pid && tid == parent_tid && !replaces)
         return;
-    if (compat && spaces->threads.items[parent].pid != parent_pid)
+    if (replaces && spaces->threads.items[parent].pid != parent_pid)
         parent = life_new(spaces, parent_pid, parent_tid);
     /* perf replaces a child that it knew, but finds one that it made just now, as the parent's leader, or as the parent. */
     uint32_t child =
-        compat && !known ? life_find_or_new(spaces, pid, tid) : life_new(spaces, pid, tid);
+        replaces && !known ? life_find_or_new(spaces, pid, tid) : life_new(spaces, pid, tid);
     spaces->threads.items[child].start = synthesized ? 0 : key->time;
     if (spaces->lives.items[parent].comm)
         life_set(spaces, child, spaces->lives.items[parent].comm, spaces->lives.items[child].space);
@@ -250,7 +250,7 @@ void spaces_comm(struct spaces *spaces, const struct key *key, int32_t pid, int3
     uint32_t space = spaces->lives.items[life].space;
     if (spaces->lives.items[life].comm != comm)
         life_set(spaces, life, comm, space);
-    if (exec && !spaces->compat_perf && spaces->spaces.items[space].root)
+    if (exec && !spaces->quirks.maps_survive_exec && spaces->spaces.items[space].root)
         space_set(spaces, space, 0, 0);
 }
 

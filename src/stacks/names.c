@@ -154,7 +154,7 @@ static void frame_name(struct names *n, struct known_frame *key, bool is_text) {
         buffer_add_hex(&n->address, key->address);
     frame.address = buffer_text(&n->address);
     n->namer.cut = false;
-    if (!n->namer.options->compat_inferno)
+    if (!n->namer.options->quirks.names_through_text)
         names_wick(&n->namer, &frame);
     else if (is_text || frame_through_script(n, &frame, key))
         names_inferno(&n->namer, &frame, n->java);
@@ -207,12 +207,13 @@ static struct naming_entry location_plain(struct names *n, const struct location
     key_add_source(n, &key, &frame);
     bool cut = namer_skips_after(&n->namer, rest);
     for (bool more = true; more;) {
-        size_t end = n->namer.options->compat_inferno ? text_find(rest, ';') : SIZE_MAX;
+        size_t end = n->namer.options->quirks.names_keep_divider ? text_find(rest, ';') : SIZE_MAX;
         more = end != SIZE_MAX;
         n->namer.name.count = 0;
         buffer_add_frame_name(&n->namer.name, more ? text_upto(rest, end) : rest);
         namer_add_source(&n->namer, strings_get(n->tree->strings, frame.file), frame.line);
-        if (!n->namer.options->compat_inferno && name_unmarked(rest).length == rest.length)
+        if (!n->namer.options->quirks.names_through_text &&
+            name_unmarked(rest).length == rest.length)
             namer_mark(&n->namer, location->kinds); /* the text may have marked it already */
         namer_push(&n->namer, object, location->kinds);
         rest = more ? text_from(rest, end + 1) : rest;
@@ -236,7 +237,7 @@ static struct naming_entry location_script(struct names *n, const struct locatio
 
 /* The offset is part of the name only where inferno fails to see it: behind an object with a space in its path. */
 static bool offset_shows(const struct names *n, uint32_t object) {
-    return n->namer.options->compat_inferno && object &&
+    return n->namer.options->quirks.names_through_text && object &&
            text_find(objects_shown(n->tree->objects, object), ' ') != SIZE_MAX;
 }
 
@@ -306,8 +307,8 @@ static struct naming_entry location_entry(struct names *n, const struct location
     if (location->function)
         return location->kinds & KIND_SCRIPT ? location_script(n, location)
                                              : location_plain(n, location);
-    bool one =
-        location->frame_count <= 1 || (n->namer.options->compat_inferno && !location->unwound);
+    bool one = location->frame_count <= 1 ||
+               (n->namer.options->quirks.inlines_of_unwound && !location->unwound);
     if (!one)
         return location_frames(n, location);
     struct known_frame key = location_key(
@@ -357,9 +358,9 @@ static void push_root(struct names *n) {
     namer_push(&n->namer, TEXT("[unknown]"), KIND_ROOT);
 }
 
-static void add_comm_part(struct buffer *out, struct text comm, bool inferno) {
+static void add_comm_part(struct buffer *out, struct text comm, bool as_is) {
     size_t start = out->count;
-    if (inferno)
+    if (as_is)
         buffer_add(out, comm);
     else
         buffer_add_frame_name(out, comm);
@@ -370,15 +371,15 @@ static void add_comm_part(struct buffer *out, struct text comm, bool inferno) {
 
 /* Spaces become underscores, as in everybody's folded text, so that comms compare. */
 static void add_comm(struct names *n, struct text comm) {
-    bool inferno = n->namer.options->compat_inferno;
-    for (size_t end; inferno && (end = text_find(comm, ';')) != SIZE_MAX;) {
+    bool divides = n->namer.options->quirks.names_keep_divider;
+    for (size_t end; divides && (end = text_find(comm, ';')) != SIZE_MAX;) {
         n->namer.name.count = 0; /* inferno leaves it, so that it divides frames */
         add_comm_part(&n->namer.name, text_upto(comm, end), true);
         push_root(n);
         comm = text_from(comm, end + 1);
     }
     n->namer.name.count = 0;
-    add_comm_part(&n->namer.name, comm, inferno);
+    add_comm_part(&n->namer.name, comm, divides);
 }
 
 static void add_ids(struct buffer *out, const struct naming_options *options, int32_t pid,
@@ -444,7 +445,7 @@ static struct naming_entry series_entry(struct names *n, const struct series *se
     if (has_comm)
         tree_add_comm(n->tree, series, &n->comm);
     struct text comm = buffer_text(&n->comm);
-    if (options->compat_inferno && !options->is_script_text && has_comm &&
+    if (options->quirks.names_through_text && !options->is_script_text && has_comm &&
         !series_through_script(n, series, &comm, &pid, &tid))
         return (struct naming_entry){.skip = true};
     for (size_t i = 0; i < options->root_count; i++) {
@@ -463,7 +464,8 @@ static struct naming_entry series_entry(struct names *n, const struct series *se
     if (options->mark_incomplete)
         push_ending(n, series);
     struct naming_entry entry = entry_from(n->namer.naming, first);
-    entry.alternate = options->compat_inferno && has_comm && text_starts(comm, TEXT("java"));
+    entry.alternate =
+        options->quirks.names_follow_comm && has_comm && text_starts(comm, TEXT("java"));
     entry.before = n->tree->events.items[series->event].kind == EVENT_BEFORE;
     return entry;
 }
@@ -495,7 +497,8 @@ struct naming *naming_of_tree(const struct tree *tree, const struct naming_optio
     struct naming *naming = memory_zero(1, sizeof *naming);
     naming->strings = strings_new();
     struct names n = {.tree = tree, .namer = {.options = options, .naming = naming}};
-    n.sampled_addresses = options->compat_inferno && !options->is_script_text && !has_chains(tree);
+    n.sampled_addresses =
+        options->quirks.names_through_text && !options->is_script_text && !has_chains(tree);
     vector_push(&n.known, ((struct known_frame){0}));
     vector_push(&naming->locations, ((struct naming_entry){0}));
     vector_push(&naming->series, ((struct naming_entry){0}));

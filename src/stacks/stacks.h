@@ -1,7 +1,7 @@
 /*
  * stacks: what a profile looks like by name. Naming, flames, charts, parts of flames, two flames compared.
  *
- * naming_of_tree() works out what each location and each series is called, once, by wick's rules or, under compat_inferno, by
+ * naming_of_tree() works out what each location and each series is called, once, by wick's rules or, with quirks.names_through_text, by
  * exactly those of `perf script | inferno-collapse-perf`. flame_of_tree() then makes a flame: a second and much smaller tree, keyed by
  * what a frame is called. Views and exporters render what this room gives them; they do not walk the tree of locations.
  *
@@ -11,6 +11,7 @@
 #define WICK_STACKS_H
 
 #include "base/base.h"
+#include "compat/compat.h"
 #include "tree/tree.h"
 
 /* ---- names -------------------------------------------------------------------------------- */
@@ -49,7 +50,7 @@ struct naming {
 enum frame_unit { FRAME_FUNCTION, FRAME_LINE, FRAME_ADDRESS, FRAME_OBJECT, FRAME_MODULE };
 
 struct naming_options {
-    bool compat_inferno;  /* all of inferno's rules; the fields below keep their meaning */
+    struct quirks quirks; /* the fields below keep their meaning */
     bool no_comm;         /* no comm at the root */
     bool show_pid;        /* comm-PID */
     bool show_tid;        /* comm-PID/TID */

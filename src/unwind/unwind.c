@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #define FRAMES_MAX 1024
-#define FRAMES_MAX_PERF 127 /* PERF_MAX_STACK_DEPTH */
 /* Entries of 32 bytes: a megabyte, which a second-level cache holds. */
 #define CACHE_SIZE 32768
 /* A return address further than this beyond the slice is no stack that was cut, but a register that was no frame pointer. */
@@ -68,7 +67,8 @@ struct unwinder *unwinder_new(struct objects *objects, const struct spaces *spac
     unwinder->objects = objects;
     unwinder->spaces = spaces;
     unwinder->options = *options;
-    unwinder->max_frames = options->compat_perf ? FRAMES_MAX_PERF : FRAMES_MAX;
+    unwinder->max_frames =
+        options->quirks.unwound_limit ? options->quirks.unwound_limit : FRAMES_MAX;
     return unwinder;
 }
 
@@ -227,7 +227,7 @@ static bool state_load(struct unwinder *unwinder, struct state *state,
         .objects = unwinder->objects,
     };
     /* perf takes a word that ends where the slice ends for one outside it. */
-    if (unwinder->options.compat_perf && state->memory.size)
+    if (unwinder->options.quirks.slice_is_shorter && state->memory.size)
         state->memory.size--;
     return true;
 }
@@ -332,13 +332,13 @@ static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
         if (!entry->mapping && machine->signed_pointers && state->pc >> 36)
             entry = entry_unsigned(unwinder, state, machine, sample->epoch, call);
         if (!entry->mapping && stack->count == 1 && machine->mend &&
-            !unwinder->options.compat_perf && machine->mend(state))
+            !unwinder->options.quirks.no_mending && machine->mend(state))
             entry = entry_find(unwinder, state, machine, sample->epoch, state->pc - call);
         if (!entry->mapping && stack->count > 0)
             return UNWIND_BROKEN;
         bool is_trampoline = entry->flags & ENTRY_TRAMPOLINE;
         bool lowered =
-            unwinder->options.compat_perf
+            unwinder->options.quirks.lowers_like_libunwind
                 ? perf_lowers(machine, stack->count == 0, is_running && !landed, is_trampoline)
                 : call && !is_trampoline;
         unwinder->frames[stack->count++] =
@@ -359,7 +359,7 @@ static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
             is_running && state->value[machine->stack] - state->memory.base > state->memory.size;
         landed = throws && entry->row->landing;
         is_running |= landed;
-        if (throws && !is_running && !unwinder->options.compat_perf &&
+        if (throws && !is_running && !unwinder->options.quirks.no_handlers &&
             walk_to_handler(unwinder, state, way, machine, sample, stack, last))
             return UNWIND_COMPLETE;
     }
@@ -392,7 +392,7 @@ void unwinder_run(struct unwinder *unwinder, const struct unwind_sample *sample,
 bool unwinder_leaf_caller(struct unwinder *unwinder, const struct unwind_sample *sample,
                           uint64_t pc, struct unwind_frame *caller) {
     const struct machine *machine = &machine_aarch64;
-    bool compat = unwinder->options.compat_perf;
+    bool may_be_stale = unwinder->options.quirks.stale_link_register;
     struct state state = {.pc = pc};
     uint64_t link;
     if (!sample->registers || !perf_register(sample->register_mask, sample->registers, 30, &link))
@@ -405,7 +405,7 @@ bool unwinder_leaf_caller(struct unwinder *unwinder, const struct unwind_sample 
                                    .objects = unwinder->objects};
     struct entry *entry = entry_find(unwinder, &state, machine, sample->epoch, pc);
     if (!(entry->row && has_caller(entry) && step_by_row(&state, machine, entry->row, true))) {
-        if (!compat || (entry->row && entry->row->cfa_register == machine->stack))
+        if (!may_be_stale || (entry->row && entry->row->cfa_register == machine->stack))
             return false;
         state.pc = link;
     }
@@ -415,5 +415,5 @@ bool unwinder_leaf_caller(struct unwinder *unwinder, const struct unwind_sample 
     if (!found->mapping && state.pc >> 36)
         found = entry_unsigned(unwinder, &state, machine, sample->epoch, 1);
     *caller = (struct unwind_frame){state.pc, found->mapping, !(found->flags & ENTRY_TRAMPOLINE)};
-    return found->mapping || compat;
+    return found->mapping || may_be_stale;
 }

@@ -27,8 +27,7 @@ enum unwind_arch unwind_arch_of(struct text arch);
 
 struct unwind_options {
     enum unwind_arch arch;
-    /* At most 127 frames; minus one where libunwind does it around signals; the slice's last word is lost. */
-    bool compat_perf;
+    struct quirks quirks;
 };
 
 /* What a sample has to offer. All pointers stay the caller's. */
@@ -64,7 +63,7 @@ void unwinder_free(struct unwinder *unwinder);
 void unwinder_run(struct unwinder *unwinder, const struct unwind_sample *sample,
                   struct unwind_stack *stack);
 /* The caller of a leaf at `pc`, for samples that carry the link register alone (`perf record -g` on aarch64): where the rules say that it is
-   still there. perf takes it wherever it has nothing better, also when it is stale; compat_perf does so. */
+   still there. perf takes it wherever it has nothing better, also when it is stale; quirks.stale_link_register does so. */
 #define UNWIND_LINK_REGISTER_ONLY (1ull << 30)
 bool unwinder_leaf_caller(struct unwinder *unwinder, const struct unwind_sample *sample,
                           uint64_t pc, struct unwind_frame *caller);

@@ -28,7 +28,8 @@ struct fold {
 };
 
 static bool has_line(const struct fold *f, const struct flame_node *node) {
-    return node->self || node->self_before || (f->options->compat_inferno && node->counted);
+    return node->self || node->self_before ||
+           (f->options->quirks.keeps_weightless && node->counted);
 }
 
 /* What follows the name in an item: ";" or " 12", which is at most two numbers of twenty digits. */
@@ -64,9 +65,9 @@ static int item_order(const void *a, const void *b, void *context) {
     struct text x_tail = {x_space, item_tail(f, *x, x_space)},
                 y_tail = {y_space, item_tail(f, *y, y_space)};
     /* inferno sorts by the stack alone; a stack is shorter than those below it. */
-    if (f->options->compat_inferno && !x->below)
+    if (f->options->quirks.sorts_by_stack && !x->below)
         x_tail.length = 0;
-    if (f->options->compat_inferno && !y->below)
+    if (f->options->quirks.sorts_by_stack && !y->below)
         y_tail.length = 0;
     for (;; at++) {
         int x_byte = item_byte(x_name, x_tail, at), y_byte = item_byte(y_name, y_tail, at);

@@ -141,8 +141,8 @@ bool script_write(struct out *out, const struct profile *profile,
                             .mark_incomplete = options->mark_incomplete};
     struct arena *arenas = memory_zero(threads, sizeof *arenas);
     struct buffer_apart *buffers = memory_zero(threads, sizeof *buffers);
-    script_events_init(&script, options->compat_perf);
-    script_traces_init(&script, options->compat_perf);
+    script_events_init(&script, &options->quirks);
+    script_traces_init(&script, &options->quirks);
     event_places_make(&script);
     comms_make(&script);
     lines_make(&script, arenas, buffers, threads);

@@ -67,12 +67,12 @@ size_t script_add_lines(const struct script *script, struct buffer *buffer, uint
                         bool brief);
 
 /* script_columns.c */
-void script_events_init(struct script *script, bool compat_perf);
+void script_events_init(struct script *script, const struct quirks *quirks);
 /* One row, with the blank line after it. False: the sample's record can't be decoded. */
 bool script_print(struct script *script, struct buffer *buffer, size_t row, struct error *error);
 
 /* script_trace.c */
-void script_traces_init(struct script *script, bool compat_perf); /* after the events */
+void script_traces_init(struct script *script, const struct quirks *quirks); /* after the events */
 /* Also adds a note about samples that were cut short. */
 void script_traces_free(struct script *script);
 void script_add_trace(struct script *script, struct buffer *buffer, uint32_t event,

@@ -85,7 +85,7 @@ static void types_init(const struct perfdata *data, uint32_t columns[TYPES]) {
     }
 }
 
-void script_events_init(struct script *script, bool compat_perf) {
+void script_events_init(struct script *script, const struct quirks *quirks) {
     const struct perfdata *data = script->profile->data;
     uint32_t columns[TYPES];
     size_t width = 0;
@@ -104,7 +104,8 @@ void script_events_init(struct script *script, bool compat_perf) {
         script->events[i] = (struct script_layout){
             .columns = columns[type_of(event)],
             .has_chain = event->sample_type & PERF_SAMPLE_CALLCHAIN,
-            .brief = compat_perf && data->is_stream && event->type == PERF_TYPE_TRACEPOINT,
+            .brief = quirks->brief_stream_points && data->is_stream &&
+                     event->type == PERF_TYPE_TRACEPOINT,
             .name = arena_copy(&script->arena, buffer_text(&name)),
         };
         script->in_order |= script->events[i].columns & COLUMN_DATA_SOURCE;

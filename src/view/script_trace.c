@@ -165,11 +165,12 @@ static struct trace_format *find_format(const struct script_traces *traces, uint
     return NULL;
 }
 
-static struct script_traces *traces_new(const struct profile *profile, bool compat_perf) {
+static struct script_traces *traces_new(const struct profile *profile,
+                                        const struct quirks *quirks) {
     const struct perfdata *data = profile->data;
     struct script_traces *traces = memory_zero(1, sizeof *traces);
     traces->profile = profile;
-    traces->setting.compat_perf = compat_perf;
+    traces->setting.quirks = *quirks;
     traces->events = memory_zero(data->events.count, sizeof *traces->events);
     if (!section_read(traces, data->features[FEATURE_TRACING_DATA]))
         return traces;
@@ -218,21 +219,21 @@ void script_add_trace(struct script *script, struct buffer *buffer, uint32_t eve
         __atomic_fetch_add(&traces->cut, 1, __ATOMIC_RELAXED);
 }
 
-void script_traces_init(struct script *script, bool compat_perf) {
+void script_traces_init(struct script *script, const struct quirks *quirks) {
     const struct perfdata *data = script->profile->data;
     bool any = false;
     for (size_t i = 0; i < data->events.count; i++)
         any |= script->events[i].columns & COLUMN_TRACE;
     if (!any)
         return;
-    script->traces = traces_new(script->profile, compat_perf);
+    script->traces = traces_new(script->profile, quirks);
     for (size_t i = 0; i < data->events.count; i++) {
         const struct trace_format *format = script->traces->events[i];
         if (script->events[i].columns & COLUMN_TRACE && !format)
             notes_add(&script->profile->tree->notes, &note_no_fields, 1, i, "%.*s",
                       TEXT_ARGS(data->events.items[i].name));
         /* Whether perf takes a field for a string depends on the samples before. */
-        script->in_order |= compat_perf && format && format->failed;
+        script->in_order |= quirks->old_trace_formats && format && format->failed;
     }
 }
 

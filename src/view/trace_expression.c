@@ -181,7 +181,7 @@ static bool parse_argument(struct trace_parser *parser, struct trace_node **node
                            const char *delimiter) {
     *node = node_new(parser);
     struct trace_token token = parse_next(parser, *node);
-    if (token.type == TOKEN_OPERATOR && !parser->format->setting->compat_perf)
+    if (token.type == TOKEN_OPERATOR && !parser->format->setting->quirks.old_trace_formats)
         token = parse_operators(parser, *node, token);
     return trace_token_is(token, TOKEN_DELIMITER, delimiter);
 }
@@ -373,7 +373,7 @@ static struct trace_token parse_function(struct trace_parser *parser, struct tra
                      {"sizeof", TRACE_ATOM, parse_sizeof, true}};
     for (size_t i = 0; i < COUNT_OF(functions); i++)
         if (text_equal(name, text_of(functions[i].name)) &&
-            !(functions[i].unknown_to_perf && parser->format->setting->compat_perf)) {
+            !(functions[i].unknown_to_perf && parser->format->setting->quirks.old_trace_formats)) {
             node->kind = functions[i].kind;
             return functions[i].parse(parser, node);
         }
@@ -418,8 +418,8 @@ static struct trace_token parse_words(struct trace_parser *parser, struct trace_
 /* Behind "(": "REC)->NAME", which perf does not know */
 static bool is_bracketed_record(struct trace_parser *parser) {
     struct text left = parser->left;
-    if (!parser->format->setting->compat_perf && trace_expect(parser, TOKEN_WORD, "REC") &&
-        trace_expect(parser, TOKEN_DELIMITER, ")"))
+    if (!parser->format->setting->quirks.old_trace_formats &&
+        trace_expect(parser, TOKEN_WORD, "REC") && trace_expect(parser, TOKEN_DELIMITER, ")"))
         return true;
     parser->left = left;
     return false;

@@ -99,14 +99,14 @@ static struct trace_token read_brackets(struct trace_parser *parser, struct trac
     return trace_next(parser);
 }
 
-static void field_set_flags(struct trace_field *field, struct text type, bool compat_perf) {
+static void field_set_flags(struct trace_field *field, struct text type, bool is_old) {
     static const struct text small[] = {{"char", 4}, {"u8", 2}, {"s8", 2}};
     for (size_t i = 0; i < COUNT_OF(small) && field->flags & TRACE_FIELD_ARRAY; i++)
         if (text_search(type, small[i]) != SIZE_MAX)
             field->flags |= TRACE_FIELD_STRING;
     if (text_starts(type, TEXT("__data_loc")))
         field->flags |= TRACE_FIELD_DYNAMIC;
-    if (text_starts(type, TEXT("__rel_loc")) && !compat_perf)
+    if (text_starts(type, TEXT("__rel_loc")) && !is_old)
         field->flags |= TRACE_FIELD_DYNAMIC | TRACE_FIELD_RELATIVE;
     if (text_search(type, TEXT("long")) != SIZE_MAX)
         field->flags |= TRACE_FIELD_LONG;
@@ -137,7 +137,7 @@ static bool read_field(struct trace_parser *parser, struct trace_field *field,
         field->flags |= TRACE_FIELD_ARRAY;
         token = read_brackets(parser, field, type, &count, &dynamic_size);
     }
-    field_set_flags(field, buffer_text(type), setting->compat_perf);
+    field_set_flags(field, buffer_text(type), setting->quirks.old_trace_formats);
     if (!trace_token_is(token, TOKEN_OPERATOR, ";") ||
         !read_number(parser, "offset", &field->offset) ||
         !read_number(parser, "size", &field->size))
@@ -149,7 +149,7 @@ static bool read_field(struct trace_parser *parser, struct trace_field *field,
             return false;
         field->flags |= is_signed ? TRACE_FIELD_SIGNED : 0;
     }
-    if (field->flags & TRACE_FIELD_STRING && setting->compat_perf) {
+    if (field->flags & TRACE_FIELD_STRING && setting->quirks.old_trace_formats) {
         field->never_string = arena_alloc(&parser->format->arena, sizeof(bool));
         *field->never_string = false;
     }

@@ -13,6 +13,7 @@
 #define WICK_VIEW_TRACE_FORMAT_H
 
 #include "base/base.h"
+#include "compat/compat.h"
 
 enum trace_field_flag {
     TRACE_FIELD_ARRAY = 1 << 0,
@@ -29,7 +30,7 @@ struct trace_field {
     uint32_t flags;
     uint32_t offset, size, element_size;
     bool *
-        never_string; /* of a string, with compat_perf: whether it once held bytes; NULL: nobody remembers */
+        never_string; /* of a string, with quirks.old_trace_formats: whether it once held bytes; NULL: nobody remembers */
     struct trace_field *next;
 };
 
@@ -91,7 +92,7 @@ struct trace_string {
 
 /* What the formats of a recording share. */
 struct trace_setting {
-    bool compat_perf;             /* fail where perf 6.1 fails */
+    struct quirks quirks;
     uint32_t long_size;           /* of the recorded machine */
     struct trace_string *strings; /* of the kernel that events point to, by address */
     size_t string_count;

@@ -104,14 +104,14 @@ static void piece_read(struct trace_piece *piece, struct text text) {
     piece->odd = i < text.length;
 }
 
-static int piece_length(struct text text, bool compat_perf) {
+static int piece_length(struct text text, bool is_old) {
     int length = 0;
     for (size_t i = 0; i < text.length; i++)
-        length = text.data[i] == 'h'                                            ? length - 1
-                 : text.data[i] == 'l'                                          ? length + 1
-                 : text.data[i] == 'L'                                          ? 2
-                 : (text.data[i] == 'z' || text.data[i] == 'Z') && !compat_perf ? 1
-                                                                                : length;
+        length = text.data[i] == 'h'                                       ? length - 1
+                 : text.data[i] == 'l'                                     ? length + 1
+                 : text.data[i] == 'L'                                     ? 2
+                 : (text.data[i] == 'z' || text.data[i] == 'Z') && !is_old ? 1
+                                                                           : length;
     return length;
 }
 
@@ -137,7 +137,7 @@ static size_t parse_conversion(struct trace_parser *parser, struct text string,
     }
     struct text between = text_from(text_upto(string, end), 1);
     size_t after = letter == 'p' ? pointer_length(text_from(string, end + 1)) : 0;
-    piece->length = piece_length(between, parser->format->setting->compat_perf);
+    piece->length = piece_length(between, parser->format->setting->quirks.old_trace_formats);
     if (!*argument || end + 1 + after > CONVERSION_LIMIT ||
         (is_one_of(letter, "duixXo") && (piece->length < -2 || piece->length > 2)))
         return 0;

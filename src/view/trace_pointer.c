@@ -8,7 +8,7 @@ static char letter(struct text how, size_t place) {
 /* Casts around a field do not matter, except to perf. */
 static const struct trace_node *uncast(const struct trace_record *record,
                                        const struct trace_node *node) {
-    while (node->kind == TRACE_CAST && !record->format->setting->compat_perf)
+    while (node->kind == TRACE_CAST && !record->format->setting->quirks.old_trace_formats)
         node = node->left;
     return node;
 }
@@ -114,7 +114,7 @@ static bool sockaddr_bytes(struct trace_record *record, const struct trace_node 
                            struct text *bytes) {
     if (node->kind == TRACE_FIELD && node->field) {
         *bytes = trace_bytes(record, node->field->offset, node->field->size);
-    } else if (node->kind == TRACE_DYNAMIC && !record->format->setting->compat_perf) {
+    } else if (node->kind == TRACE_DYNAMIC && !record->format->setting->quirks.old_trace_formats) {
         *bytes = trace_dynamic(record, node->field);
     } else {
         if (node->kind != TRACE_FIELD)

@@ -191,7 +191,7 @@ static void add_dynamic_string(struct trace_record *record, const struct trace_p
     if (!field)
         return;
     struct text string = trace_dynamic(record, field);
-    if (!string.length && !record->format->setting->compat_perf)
+    if (!string.length && !record->format->setting->quirks.old_trace_formats)
         return;
     add_text(record, piece, star, array_bytes(record, TRACE_DYNAMIC, field));
 }

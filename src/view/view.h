@@ -18,8 +18,7 @@
 
 struct fold_options {
     const struct context *context; /* or NULL */
-    bool
-        compat_inferno; /* sorted by stack instead of by line; stacks that weigh nothing are shown */
+    struct quirks quirks;
 };
 /* `a;b;c 12`, one line a stack, sorted bytewise; of a diff `a;b;c 10 12`, before and after. */
 void fold_write(struct out *out, const struct flame *flame, const struct fold_options *options);
@@ -275,8 +274,7 @@ struct script_options {
     const struct context *context; /* or NULL */
     bool source_lines;             /* file:line below each frame that has one */
     bool mark_incomplete; /* stacks without their root end in a frame [truncated] or [broken] */
-    bool
-        compat_perf; /* perf's bugs, too: of what was written to a pipe, tracepoints' frames are names alone; formats that perf can't parse fail */
+    struct quirks quirks;
 };
 /* What perf 6.1's `perf script` prints. The profile must have been read with keep_samples; the addresses that perf prints are the
    locations' own, so raw_addresses would only make more of them. */

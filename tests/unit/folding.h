@@ -20,7 +20,8 @@
 static inline char *folded_flame(const struct flame *flame, bool inferno) {
     struct written written;
     written_begin(&written);
-    fold_write(&written.out, flame, &(struct fold_options){.compat_inferno = inferno});
+    fold_write(&written.out, flame,
+               &(struct fold_options){.quirks = inferno ? quirks_inferno : quirks_none});
     return written_end(&written, NULL);
 }
 
@@ -30,7 +31,7 @@ static inline char *folded_tree(const struct tree *tree, const struct naming_opt
     struct naming *names = naming_of_tree(tree, naming);
     struct flame *flame = flame_of_tree(tree, names, shape, &error);
     assert_non_null(flame);
-    char *text = folded_flame(flame, naming->compat_inferno);
+    char *text = folded_flame(flame, naming->quirks.sorts_by_stack);
     flame_free(flame);
     naming_free(names);
     return text;
@@ -58,11 +59,11 @@ static inline void expect_fold_with(const char *format, const char *content, con
     const struct context one = {.threads = 1};
     import.profile.context = import.profile.context ? import.profile.context : &one;
     import.profile.raw_addresses = naming.addresses;
-    import.compat_inferno = naming.compat_inferno;
+    import.profile.quirks = naming.quirks;
     naming.is_script_text = true;
     struct tree *tree = read_text(format, text_of(content), &import);
-    char *got =
-        folded_tree(tree, &naming, &(struct flame_options){.keep_zero = naming.compat_inferno});
+    char *got = folded_tree(tree, &naming,
+                            &(struct flame_options){.keep_zero = naming.quirks.keeps_weightless});
     assert_string_equal(got, expected);
     free(got);
     tree_done(tree);
@@ -75,7 +76,7 @@ static inline void expect_fold(const char *format, const char *content, const ch
 
 static inline void expect_inferno(const char *format, const char *content, const char *expected) {
     expect_fold_with(format, content, expected, (struct import_options){0},
-                     (struct naming_options){.compat_inferno = true});
+                     (struct naming_options){.quirks = quirks_inferno});
 }
 
 #endif

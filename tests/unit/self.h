@@ -41,7 +41,7 @@ static inline void self_open(struct self *self) {
     size_t size = 0;
     FILE *maps = fopen("/proc/self/maps", "r");
     self->objects = objects_new(&options);
-    self->spaces = spaces_new(false);
+    self->spaces = spaces_new(NULL);
     while (maps && getline(&line, &size, maps) > 0)
         self_map(self, line);
     free(line);

@@ -409,7 +409,7 @@ static void model_run(const uint8_t *data, size_t size) {
         ops[count] = model_decode(&bytes, &time, 16 + 16 * count);
     run->model.compat = compat;
     run->model.space_count = 1;
-    run->spaces = spaces_new(compat);
+    run->spaces = spaces_new(compat ? &quirks_perf : NULL);
     for (size_t i = 0; i < count; i++)
         model_apply_real(run->spaces, &ops[i]);
     spaces_seal(run->spaces);

@@ -255,7 +255,7 @@ static void test_bad_lines(void **state) {
     assert_int_equal(tree->notes.items[0].count, 2);
     tree_done(tree);
     expect_fold("vtune", text, "a.exe`main 500\n");
-    options.compat_inferno = true;
+    options.profile.quirks = quirks_inferno;
     struct error error;
     tree = tree_new();
     assert_false(

@@ -59,10 +59,10 @@ static void test_both_kinds_of_cores_count(void **state) {
                        "p 9 1.1:  50 cpu_atom/cycles/P: \n\t 1 g+0x1 (/x)\n\n"
                        "p 9 1.2:  7 cpu_atom/instructions/P: \n\t 1 h+0x1 (/x)\n\n"
                        "p 9 1.3:  7 cycles: \n\t 1 i+0x1 (/x)\n\n";
-    struct naming_options names = {0}, inferno = {.compat_inferno = true, .is_script_text = true};
+    struct naming_options names = {0}, inferno = {.quirks = quirks_inferno, .is_script_text = true};
     expect_fold_with("perf", text, "p;f 100\np;g 50\n", (struct import_options){0}, names);
-    expect_fold_with("perf", text, "p;f 100\n", (struct import_options){.compat_inferno = true},
-                     inferno);
+    expect_fold_with("perf", text, "p;f 100\n",
+                     (struct import_options){.profile.quirks = quirks_inferno}, inferno);
 }
 
 static void test_first_event_counts(void **state) {
@@ -117,10 +117,11 @@ static void test_threads_agree(void **state) {
     for (int inferno = 0; inferno < 2; inferno++) {
         char *first = NULL;
         for (unsigned threads = 1; threads < 6; threads += 2) {
-            struct import_options options = {.profile.context =
-                                                 &(struct context){.threads = threads},
-                                             .compat_inferno = inferno};
-            struct naming_options names = {.compat_inferno = inferno, .is_script_text = true};
+            struct import_options options = {
+                .profile.context = &(struct context){.threads = threads},
+                .profile.quirks = inferno ? quirks_inferno : quirks_none};
+            struct naming_options names = {.quirks = inferno ? quirks_inferno : quirks_none,
+                                           .is_script_text = true};
             struct tree *tree = read_text("perf", buffer_text(&text), &options);
             char *got = folded_tree(tree, &names, &(struct flame_options){0});
             if (first)

@@ -61,7 +61,7 @@ static void put_sample(struct build *build, const struct recording *what) {
 static struct profile *read_profile(struct file *file, const struct recording *what) {
     struct build build = {0};
     struct profile_options options = {.context = &(struct context){.threads = 1},
-                                      .compat_perf = what->compat};
+                                      .quirks = what->compat ? quirks_perf : quirks_none};
     struct error error;
     struct build_event event = {.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID |
                                                PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_BRANCH_STACK,

@@ -303,7 +303,7 @@ static void costly_names_are_left_as_they_are(void **state) {
                  {name_of_arrays, 10, 32}};
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         for (int compat = 0; compat < 2; compat++) {
-            struct objects_options options = {.compat_perf = compat};
+            struct objects_options options = {.quirks = compat ? quirks_perf : quirks_none};
             struct buffer name = {0}, result = {0};
             bool costly;
             cases[i].make(&name, cases[i].cheap);

@@ -7,7 +7,7 @@ static void expect_names(const char *frame, const char *wick, const char *infern
     snprintf(text, sizeof text, "c 7 1.5: 1 cycles: \n\t%s\n\t1 x (/x)\n\n", frame);
     snprintf(wanted, sizeof wanted, "c;x%s 1\n", wick);
     expect_fold_with("perf", text, wanted, (struct import_options){0}, options);
-    options.compat_inferno = true;
+    options.quirks = quirks_inferno;
     snprintf(wanted, sizeof wanted, "c;x%s 1\n", inferno);
     expect_fold_with("perf", text, wanted, (struct import_options){0}, options);
 }
@@ -100,7 +100,7 @@ static void test_roots(void **state) {
     expect_fold_with("perf", text, "f 1\n", import, (struct naming_options){.no_comm = true});
     const char *one_id = "c 7 1.5: 1 cycles: \n\t1 f (/a)\n\n";
     expect_fold_with("perf", one_id, "c-?/7;f 1\n", import,
-                     (struct naming_options){.show_tid = true, .compat_inferno = true});
+                     (struct naming_options){.show_tid = true, .quirks = quirks_inferno});
 }
 
 static void test_skip_after(void **state) {
@@ -108,7 +108,7 @@ static void test_skip_after(void **state) {
     const char *names[] = {"middle"};
     struct naming_options options = {.skip_after = names, .skip_after_count = 1};
     expect_fold_with("perf", text, "middle;leaf 1\n", (struct import_options){0}, options);
-    options.compat_inferno = true;
+    options.quirks = quirks_inferno;
     expect_fold_with("perf", text, "middle;leaf 1\n", (struct import_options){0}, options);
 }
 
@@ -153,7 +153,7 @@ static void test_resolved_locations(void **state) {
     char *got = folded_tree(tree, &(struct naming_options){0}, &(struct flame_options){0});
     assert_string_equal(got, "x_12_y;outer;inner 10\n");
     free(got);
-    got = folded_tree(tree, &(struct naming_options){.compat_inferno = true, .show_tid = true},
+    got = folded_tree(tree, &(struct naming_options){.quirks = quirks_inferno, .show_tid = true},
                       &(struct flame_options){0});
     assert_string_equal(got, "x-?/12;inner 10\n"); /* the object's space loses the outer frame */
     free(got);

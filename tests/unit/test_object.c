@@ -19,9 +19,9 @@
 /* A pid that no process has: above the kernel's highest. */
 enum { NOBODY = 5000000 };
 
-static struct objects *objects_with(bool compat_perf) {
-    return objects_new(
-        &(struct objects_options){.compat_perf = compat_perf, .buildid_cache = "/nonexistent"});
+static struct objects *objects_with(bool compat) {
+    return objects_new(&(struct objects_options){.quirks = compat ? quirks_perf : quirks_none,
+                                                 .buildid_cache = "/nonexistent"});
 }
 
 static uint32_t add_file(struct objects *objects, const char *path) {
@@ -77,7 +77,7 @@ static void golden_elf(void **state) {
 
 static void golden_kallsyms(void **state) {
     struct objects *objects = objects_new(
-        &(struct objects_options){.compat_perf = true, .kallsyms = DATA "small.kallsyms"});
+        &(struct objects_options){.quirks = quirks_perf, .kallsyms = DATA "small.kallsyms"});
     uint32_t id =
         objects_add(objects, &(struct object_identity){.kind = OBJECT_KERNEL,
                                                        .path = TEXT("[kernel.kallsyms]_text")});
@@ -256,8 +256,8 @@ static void found_in_the_cache(void **state) {
     snprintf(path, sizeof path, ".build-id/%.2s/%s/elf", hex, hex + 2);
     place_link(&place, path);
     for (int compat = 0; compat < 2; compat++) {
-        struct objects *objects = objects_new(
-            &(struct objects_options){.buildid_cache = place.root, .compat_perf = compat});
+        struct objects *objects = objects_new(&(struct objects_options){
+            .buildid_cache = place.root, .quirks = compat ? quirks_perf : quirks_none});
         uint32_t id = objects_add(objects, &(struct object_identity){.kind = OBJECT_FILE,
                                                                      .path = TEXT("/ (deleted)"),
                                                                      .build_id = place.id});
@@ -312,8 +312,8 @@ static void found_below_symfs(void **state) {
     place_init(&place);
     place_link(&place, "some/where/prog");
     for (int compat = 0; compat < 2; compat++) {
-        struct objects *objects =
-            objects_new(&(struct objects_options){.symfs = place.root, .compat_perf = compat});
+        struct objects *objects = objects_new(&(struct objects_options){
+            .symfs = place.root, .quirks = compat ? quirks_perf : quirks_none});
         assert_symbol(objects, add_file(objects, "/some/where/prog"), place.offset,
                       "own_functions+0x0");
         assert_symbol(objects, add_file(objects, place.own), place.offset, "[unknown]");
@@ -424,8 +424,8 @@ static void kernel_names(void **state) {
 
 static void kernel_moved(void **state) {
     for (int compat = 0; compat < 2; compat++) {
-        struct objects *objects = objects_new(
-            &(struct objects_options){.kallsyms = DATA "small.kallsyms", .compat_perf = compat});
+        struct objects *objects = objects_new(&(struct objects_options){
+            .kallsyms = DATA "small.kallsyms", .quirks = compat ? quirks_perf : quirks_none});
         uint32_t id = objects_add(
             objects, &(struct object_identity){.kind = OBJECT_KERNEL,
                                                .path = TEXT("[kernel.kallsyms]_stext")});
@@ -513,8 +513,8 @@ static void links_are_refused(void **state) {
 
 /* ---- names ---- */
 
-static void check_demangled(bool compat_perf, const char *name, const char *expected) {
-    struct objects_options options = {.compat_perf = compat_perf};
+static void check_demangled(bool compat, const char *name, const char *expected) {
+    struct objects_options options = {.quirks = compat ? quirks_perf : quirks_none};
     struct buffer buffer = {0};
     bool fine = demangle(&options, text_of(name), &buffer, NULL);
     buffer_add_char(&buffer, 0);

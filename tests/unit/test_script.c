@@ -20,12 +20,12 @@ static struct profile *read_profile(struct file *file, const char *name, unsigne
     const struct profile_options options = {.context = &(struct context){.threads = threads},
                                             .keep_samples = true,
                                             .all_events = true,
-                                            .compat_perf = true,
+                                            .quirks = quirks_perf,
                                             .no_names = true,
                                             .objects = {.kallsyms = "/dev/null",
                                                         .symfs = "/nonexistent",
                                                         .buildid_cache = "/nonexistent",
-                                                        .compat_perf = true}};
+                                                        .quirks = quirks_perf}};
     struct profile *profile = profile_read(file, &options, &error);
     if (!profile)
         fail_msg("%s", error.message);
@@ -43,7 +43,7 @@ static struct text print_script(const char *name, unsigned threads) {
     assert_true(
         script_write(&written.out, profile,
                      &(struct script_options){.context = &(struct context){.threads = threads},
-                                              .compat_perf = true},
+                                              .quirks = quirks_perf},
                      &error));
     text.data = written_end(&written, &text.length);
     profile_free(profile);

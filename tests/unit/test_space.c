@@ -106,7 +106,7 @@ static void test_continue(void **state) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
             bytes[i] = (uint8_t)(seed >> 56);
         }
-        struct spaces *whole = spaces_new(false), *part = spaces_new(false);
+        struct spaces *whole = spaces_new(NULL), *part = spaces_new(NULL);
         uint32_t shift = 0;
         size_t first = 0;
         for (size_t i = 0; i < COUNT; i++) {
@@ -139,7 +139,7 @@ static void test_continue(void **state) {
 
 /* However long it goes on, it takes what lives. */
 static void test_continue_is_bounded(void **state) {
-    struct spaces *spaces = spaces_new(false);
+    struct spaces *spaces = spaces_new(NULL);
     uint64_t time = 1;
     map(spaces, time, 1, 0x1000, 0x2000, 1);
     for (unsigned window = 0; window < 50; window++) {
@@ -172,7 +172,7 @@ static void test_key_order(void **state) {
 }
 
 static void test_split(void **state) {
-    struct spaces *spaces = spaces_new(false);
+    struct spaces *spaces = spaces_new(NULL);
     struct key key = at(1);
     struct mapping whole = {0x1000, 0x9000, 0x100, 1, true};
     struct mapping inner = {0x3000, 0x4000, 0, 2, true};
@@ -190,7 +190,7 @@ static void test_split(void **state) {
 }
 
 static void test_epochs(void **state) {
-    struct spaces *spaces = spaces_new(false);
+    struct spaces *spaces = spaces_new(NULL);
     struct key key = at(2);
     struct mapping data = {0x8000, 0x9000, 0, 5, false};
     map(spaces, 1, 7, 0x1000, 0x2000, 1);
@@ -219,7 +219,7 @@ static void test_epochs(void **state) {
 }
 
 static void check_exec(bool compat) {
-    struct spaces *spaces = spaces_new(compat);
+    struct spaces *spaces = spaces_new(compat ? &quirks_perf : NULL);
     map(spaces, 1, 7, 0x1000, 0x2000, 1);
     name(spaces, 1, 7, 7, 11, false);
     fork_process(spaces, 2, 8, 7);
@@ -243,7 +243,7 @@ static void test_exec(void **state) {
 }
 
 static void test_synthesized_fork(void **state) {
-    struct spaces *spaces = spaces_new(true);
+    struct spaces *spaces = spaces_new(&quirks_perf);
     struct key key = at(2);
     map(spaces, 1, 7, 0x1000, 0x2000, 1);
     name(spaces, 1, 7, 7, 11, false);
@@ -256,7 +256,7 @@ static void test_synthesized_fork(void **state) {
 
 /* tid 9 was a thread of 7; its next fork was lost, and 20 has it now. */
 static void check_lost_fork(bool compat) {
-    struct spaces *spaces = spaces_new(compat);
+    struct spaces *spaces = spaces_new(compat ? &quirks_perf : NULL);
     struct key key = at(1);
     spaces_fork(spaces, &key, 7, 9, 7, 7, false);
     map(spaces, 1, 7, 0x1000, 0x2000, 1);
@@ -275,7 +275,7 @@ static void test_lost_fork(void **state) {
 }
 
 static void test_exit_and_reuse(void **state) {
-    struct spaces *spaces = spaces_new(false);
+    struct spaces *spaces = spaces_new(NULL);
     struct key exit = at(3);
     fork_process(spaces, 1, 7, 1);
     map(spaces, 2, 7, 0x1000, 0x2000, 1);
@@ -294,7 +294,7 @@ static void test_exit_and_reuse(void **state) {
 }
 
 static void test_unknown(void **state) {
-    struct spaces *spaces = spaces_new(true);
+    struct spaces *spaces = spaces_new(&quirks_perf);
     map(spaces, 1, 7, 0x1000, 0x2000, 1);
     spaces_seal(spaces);
     assert_int_equal(ask(spaces, 2, -1, -1).thread, UINT32_MAX);
@@ -305,14 +305,14 @@ static void test_unknown(void **state) {
     assert_int_equal(space_find(spaces, thread.user, 0x1fff)->object, 1);
     assert_int_equal(ask(spaces, 0, 7, 7).thread, UINT32_MAX);
     spaces_free(spaces);
-    spaces = spaces_new(false);
+    spaces = spaces_new(NULL);
     spaces_seal(spaces);
     assert_int_equal(ask(spaces, 5, 7, 7).epochs, 0);
     spaces_free(spaces);
 }
 
 static void test_late_record(void **state) {
-    struct spaces *spaces = spaces_new(false);
+    struct spaces *spaces = spaces_new(NULL);
     map(spaces, 5, 7, 0x1000, 0x2000, 1);
     map(spaces, 3, 7, 0x3000, 0x4000, 2);
     spaces_seal(spaces);
@@ -324,7 +324,7 @@ static void test_late_record(void **state) {
 /* A hundred mappings in one process, ten thousand children that fork each other, a hundred mmaps in each. */
 static void test_million(void **state) {
     enum { PROCESSES = 10000, MAPS = 100 };
-    struct spaces *spaces = spaces_new(false);
+    struct spaces *spaces = spaces_new(NULL);
     for (uint64_t i = 0; i < MAPS; i++)
         map(spaces, 1, 1, 0x10000 * i, 0x10000 * i + 0x8000, 1);
     uint64_t before = spaces_statistics(spaces).nodes;
@@ -399,7 +399,7 @@ static void test_balance_after_cuts(void **state) {
 /* Each of ten thousand children covers the whole address space of a parent with ten thousand mappings. */
 static void test_cover_all(void **state) {
     enum { MAPS = 10000 };
-    struct spaces *spaces = spaces_new(false);
+    struct spaces *spaces = spaces_new(NULL);
     for (uint64_t i = 0; i < MAPS; i++)
         map(spaces, 1, 1, 0x1000 * i, 0x1000 * i + 0xfff, 1);
     uint64_t before = spaces_statistics(spaces).nodes;
@@ -416,7 +416,7 @@ static void test_cover_all(void **state) {
 }
 
 static void check_cyclic(bool compat) {
-    struct spaces *spaces = spaces_new(compat);
+    struct spaces *spaces = spaces_new(compat ? &quirks_perf : NULL);
     map(spaces, 1, 7, 0x1000, 0x2000, 1);
     for (uint64_t i = 0; i < 100000; i++) {
         fork_process(spaces, 2 + i, 8, 7);

@@ -28,9 +28,9 @@ struct printed {
 };
 
 /* The payload stands in memory of just its size, so that AddressSanitizer sees what goes beyond. */
-static struct printed print_of(const char *format_text, bool compat_perf, size_t size) {
+static struct printed print_of(const char *format_text, bool compat, size_t size) {
     static struct printed printed;
-    struct trace_setting setting = {.compat_perf = compat_perf, .long_size = 8};
+    struct trace_setting setting = {.quirks = compat ? quirks_perf : quirks_none, .long_size = 8};
     struct buffer text = {0}, out = {0};
     buffer_add(&text, text_of(head));
     buffer_add(&text, text_of(format_text));

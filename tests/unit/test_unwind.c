@@ -104,14 +104,14 @@ static void bench_open_file(struct bench *b, struct text code, enum object_kind 
     struct space_at at;
     memset(b, 0, sizeof *b);
     b->objects = objects_new(&none);
-    b->spaces = spaces_new(false);
+    b->spaces = spaces_new(NULL);
     uint64_t offset = kind == OBJECT_FILE ? 0 : CODE;
     struct mapping mapping = {CODE, CODE + 0x1000, offset, objects_add(b->objects, &identity),
                               true};
     spaces_mmap(b->spaces, &key, 1, 1, &mapping);
     spaces_seal(b->spaces);
     spaces_at(b->spaces, &cursor, 1, 1, &key, &at);
-    struct unwind_options options = {arch, compat};
+    struct unwind_options options = {.arch = arch, .quirks = compat ? quirks_perf : quirks_none};
     b->unwinder = unwinder_new(b->objects, b->spaces, &options);
     b->sample = (struct unwind_sample){.abi = PERF_SAMPLE_REGS_ABI_64,
                                        .register_mask =
