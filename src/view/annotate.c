@@ -41,6 +41,8 @@ struct annotation {
     VECTOR(struct line_cost) lines;
     struct index line_index; /* of `lines`, by number + 1 */
     VECTOR(struct instruction_cost) instructions;
+    const struct attached_source **sources; /* the tree's, by file */
+    const struct attached_code **codes;     /* the tree's, by object and start */
     uint64_t self, total, all;
 };
 
@@ -181,11 +183,15 @@ static void print_share(struct buffer *line, uint64_t part, uint64_t whole) {
     buffer_release(&number);
 }
 
-static struct text source_of(const struct tree *tree, struct text file) {
-    for (size_t i = 0; i < tree->sources.count; i++)
-        if (text_equal(strings_get(tree->strings, tree->sources.items[i].file), file))
-            return tree->sources.items[i].text;
-    return TEXT("");
+static struct text file_of(const struct annotation *a, const struct attached_source *source) {
+    return strings_get(a->tree->strings, source->file);
+}
+
+static struct text source_of(const struct annotation *a, struct text file) {
+    size_t count = a->tree->sources.count;
+    size_t at = search_first(i, 0, count, text_compare(file_of(a, a->sources[i]), file) < 0);
+    return at < count && text_equal(file_of(a, a->sources[at]), file) ? a->sources[at]->text
+                                                                      : TEXT("");
 }
 
 static void print_line(struct out *out, const struct annotation *a, uint32_t number,
@@ -204,7 +210,7 @@ static void print_line(struct out *out, const struct annotation *a, uint32_t num
 static void print_file(struct out *out, const struct annotation *a, const struct line_cost *costs,
                        size_t count) {
     enum { AROUND = 3 };
-    struct text rest = source_of(a->tree, costs[0].file);
+    struct text rest = source_of(a, costs[0].file);
     uint32_t number = 0, next = 0;
     bool skipped = false;
     out_printf(out, "\n");
@@ -295,22 +301,23 @@ static bool print_function(struct out *out, const struct annotation *a,
 }
 #endif
 
-static const struct attached_code *code_at(const struct tree *tree,
+static const struct attached_code *code_at(const struct annotation *a,
                                            const struct instruction_cost *cost) {
-    for (size_t i = 0; i < tree->codes.count; i++) {
-        const struct attached_code *code = &tree->codes.items[i];
-        if (code->object == cost->object && cost->address >= code->start &&
-            cost->address - code->start < code->bytes.length)
-            return code;
-    }
-    return NULL;
+    size_t after =
+        search_first(i, 0, a->tree->codes.count,
+                     a->codes[i]->object < cost->object || (a->codes[i]->object == cost->object &&
+                                                            a->codes[i]->start <= cost->address));
+    const struct attached_code *code = after ? a->codes[after - 1] : NULL;
+    return code && code->object == cost->object && cost->address - code->start < code->bytes.length
+               ? code
+               : NULL;
 }
 
 /* Function by function: one name may be that of several, in several objects. Addresses without code are shown alone. */
 static void print_code(struct out *out, const struct annotation *a) {
     const struct instruction_cost *costs = a->instructions.items;
     for (size_t i = 0, end; i < a->instructions.count; i = end) {
-        const struct attached_code *code = code_at(a->tree, &costs[i]);
+        const struct attached_code *code = code_at(a, &costs[i]);
         for (end = i + 1; end < a->instructions.count && costs[end].object == costs[i].object &&
                           (!code || costs[end].address - code->start < code->bytes.length);)
             end++;
@@ -326,6 +333,36 @@ static void print_code(struct out *out, const struct annotation *a) {
 }
 
 /* ---- all of it ---- */
+
+/* Of several for the same file, the first in the tree comes first. */
+static int compare_sources(const void *x, const void *y, void *context) {
+    const struct attached_source *const *one = x, *const *other = y;
+    const struct annotation *a = context;
+    int order = text_compare(file_of(a, *one), file_of(a, *other));
+    return order ? order : (*one > *other) - (*one < *other);
+}
+
+static int compare_codes(const void *x, const void *y) {
+    const struct attached_code *one = *(const struct attached_code *const *)x;
+    const struct attached_code *other = *(const struct attached_code *const *)y;
+    if (one->object != other->object)
+        return one->object < other->object ? -1 : 1;
+    if (one->start != other->start)
+        return one->start < other->start ? -1 : 1;
+    return (one < other) - (one > other);
+}
+
+static void sort_attached(struct annotation *a) {
+    const struct tree *tree = a->tree;
+    a->sources = memory_zero(tree->sources.count + 1, sizeof *a->sources);
+    a->codes = memory_zero(tree->codes.count + 1, sizeof *a->codes);
+    for (size_t i = 0; i < tree->sources.count; i++)
+        a->sources[i] = &tree->sources.items[i];
+    for (size_t i = 0; i < tree->codes.count; i++)
+        a->codes[i] = &tree->codes.items[i];
+    qsort_r(a->sources, tree->sources.count, sizeof *a->sources, compare_sources, a);
+    qsort(a->codes, tree->codes.count, sizeof *a->codes, compare_codes);
+}
 
 static void print_head(struct out *out, const struct annotation *a) {
     struct buffer line = {0};
@@ -369,6 +406,7 @@ bool annotate_write(struct out *out, const struct tree *tree, const struct namin
     find_lines(&a);
     walk(&a);
     sort_costs(&a);
+    sort_attached(&a);
     bool found = a.lines.count > 0;
     if (found) {
         print_head(out, &a);
@@ -386,5 +424,7 @@ bool annotate_write(struct out *out, const struct tree *tree, const struct namin
     vector_release(&a.lines);
     index_release(&a.line_index);
     vector_release(&a.instructions);
+    free(a.sources);
+    free(a.codes);
     return found;
 }
