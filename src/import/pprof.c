@@ -8,45 +8,11 @@
  *
  * protobuf-c would need a generated copy of every message in memory; walking takes none, and bounds are checked in one place (proto.h).
  */
+#include "import/pprof_fields.h"
 #include "import/proto.h"
 #include "import/reader.h"
 
 #include <stdlib.h>
-
-/* Field numbers of profile.proto. */
-enum {
-    PROFILE_SAMPLE_TYPE = 1,
-    PROFILE_SAMPLE = 2,
-    PROFILE_MAPPING = 3,
-    PROFILE_LOCATION = 4,
-    PROFILE_FUNCTION = 5,
-    PROFILE_STRING = 6,
-    PROFILE_PERIOD_TYPE = 11,
-    PROFILE_COMMENT = 13,
-    PROFILE_DEFAULT_TYPE = 14,
-    VALUE_TYPE = 1,
-    VALUE_UNIT = 2,
-    SAMPLE_LOCATION = 1,
-    SAMPLE_VALUE = 2,
-    SAMPLE_LABEL = 3,
-    LABEL_KEY = 1,
-    LABEL_STRING = 2,
-    LABEL_NUMBER = 3,
-    MAPPING_START = 2,
-    MAPPING_OFFSET = 4,
-    MAPPING_FILE = 5,
-    MAPPING_BUILD_ID = 6,
-    LOCATION_MAPPING = 2,
-    LOCATION_ADDRESS = 3,
-    LOCATION_LINE = 4,
-    LINE_FUNCTION = 1,
-    LINE_LINE = 2,
-    LINE_COLUMN = 3,
-    FUNCTION_NAME = 2,
-    FUNCTION_SYSTEM_NAME = 3,
-    FUNCTION_FILE = 4,
-    ANY_ID = 1, /* of mappings, locations and functions */
-};
 
 /* What samples name, by id. `message` is looked into when it is first used. */
 struct known {
