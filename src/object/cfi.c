@@ -51,6 +51,7 @@ struct object_cfi {
     bool refused;                              /* a file's rules are not fit to be run */
     uint16_t machine;                          /* 0: there is no file */
     const struct machine_registers *registers; /* NULL: none of the machines that we know */
+    const struct made *made;                   /* OBJECT_MADE: what has the rules */
 };
 
 /* Which registers of a machine are worth keeping, and its stack pointer. */
@@ -58,11 +59,13 @@ struct machine_registers {
     uint16_t machine;
     uint8_t count;
     uint8_t stack;
+    uint8_t frame_pointer;
+    uint8_t return_address;
 };
 static const struct machine_registers machines[] = {
-    {EM_X86_64, 17, 7},
-    {EM_386, 9, 4},
-    {EM_AARCH64, 32, 31},
+    {EM_X86_64, 17, 7, 6, 16},
+    {EM_386, 9, 4, 5, 8},
+    {EM_AARCH64, 32, 31, 29, 30},
 };
 
 /* Stands for "no rule" in the table. */
@@ -407,6 +410,11 @@ static struct object_cfi *cfi_new(struct objects *objects, struct object *object
     lock_init_brief(&cfi->lock);
     cfi->table = table_new(64, NULL);
     vector_push(&cfi->pages, NULL);
+    if (object->made) {
+        cfi->made = object->made;
+        cfi->machine = made_machine(object->made);
+        cfi->registers = machine_find(cfi->machine);
+    }
     if (!image)
         return cfi;
     cfi->image = image;
@@ -439,17 +447,111 @@ static struct object_cfi *cfi_of(struct objects *objects, struct object *object)
     return cfi;
 }
 
+/* ---- code that a process made ---- */
+
+/* An ELF file with nothing but .eh_frame, for libdw: as far behind the code as its writer had it. */
+static void eh_frame_image(const struct object_cfi *cfi, const struct made_rule *rule,
+                           struct buffer *image) {
+    static const char names[] = "\0.eh_frame\0.shstrtab";
+    struct {
+        Elf64_Ehdr header;
+        Elf64_Shdr sections[3];
+    } head = {0};
+    uint64_t at = sizeof head;
+    head.header = (Elf64_Ehdr){.e_type = ET_DYN,
+                               .e_machine = cfi->machine,
+                               .e_version = EV_CURRENT,
+                               .e_shoff = sizeof head.header,
+                               .e_ehsize = sizeof head.header,
+                               .e_shentsize = sizeof head.sections[0],
+                               .e_shnum = COUNT_OF(head.sections),
+                               .e_shstrndx = 2};
+    memcpy(head.header.e_ident, ELFMAG, SELFMAG);
+    head.header.e_ident[EI_CLASS] = ELFCLASS64;
+    head.header.e_ident[EI_DATA] = ELFDATA2LSB;
+    head.header.e_ident[EI_VERSION] = EV_CURRENT;
+    head.sections[1] = (Elf64_Shdr){.sh_name = 1,
+                                    .sh_type = SHT_PROGBITS,
+                                    .sh_flags = SHF_ALLOC,
+                                    .sh_addr = rule->place + (rule->size + 7) / 8 * 8,
+                                    .sh_offset = at,
+                                    .sh_size = rule->eh_frame.length,
+                                    .sh_addralign = 1};
+    head.sections[2] = (Elf64_Shdr){.sh_name = 11,
+                                    .sh_type = SHT_STRTAB,
+                                    .sh_offset = at + rule->eh_frame.length,
+                                    .sh_size = sizeof names,
+                                    .sh_addralign = 1};
+    buffer_add(image, (struct text){(const char *)&head, sizeof head});
+    buffer_add(image, rule->eh_frame);
+    buffer_add(image, (struct text){names, sizeof names});
+}
+
+/* Opens the piece's rules for one question: the row is kept, and asked for once. */
+static struct cfi_row *row_from_eh_frame(struct object_cfi *cfi, const struct made_rule *rule,
+                                         uint64_t address) {
+    struct buffer bytes = {0};
+    struct cfi_row *row = NULL;
+    if (cfi->machine == EM_386)
+        return NULL;
+    eh_frame_image(cfi, rule, &bytes);
+    struct elf_image *image = elf_image_borrow(bytes.items, bytes.count, "made code", NULL);
+    bool is_sane = image && cfi_eh_frame_is_sane(image);
+    Dwarf_CFI *source = is_sane ? dwarf_getcfi_elf(image->elf) : NULL;
+    if (source) {
+        row = row_from(cfi, source, address);
+        dwarf_cfi_end(source);
+    }
+    cfi->refused |= !is_sane;
+    elf_image_free(image);
+    buffer_release(&bytes);
+    return row;
+}
+
+static struct cfi_row *row_from_made(struct object_cfi *cfi, const struct made_rule *rule) {
+    const struct machine_registers *registers = cfi->registers;
+    const struct made_row *made = rule->row;
+    struct draft draft = {.row = {.start = rule->start,
+                                  .end = rule->end,
+                                  .cfa_register = made->cfa_register,
+                                  .cfa_offset = made->cfa_offset,
+                                  .machine = cfi->machine,
+                                  .return_register = registers->return_address,
+                                  .simple = true}};
+    if (made->cfa_register >= registers->count)
+        return NULL;
+    draft.row.kept = 1ull << registers->stack | 1ull << registers->frame_pointer;
+    for (uint8_t i = 0; i < made->rule_count; i++) {
+        const struct cfi_rule *own = &made->rules[i];
+        bool by_register = own->kind == CFI_IN_REGISTER;
+        if (own->reg >= registers->count || own->kind > CFI_IN_REGISTER ||
+            (by_register && (own->offset < 0 || own->offset >= registers->count)))
+            return NULL;
+        draft_rule(&draft, own->reg, own->kind, own->offset, 0, registers->stack);
+    }
+    if (made->is_end)
+        draft.row.kept &= ~(1ull << registers->return_address);
+    return draft_keep(cfi, &draft);
+}
+
+static struct cfi_row *row_of_made(struct object_cfi *cfi, uint64_t address) {
+    struct made_rule rule;
+    if (!made_row_at(cfi->made, address, &rule))
+        return NULL;
+    return rule.row ? row_from_made(cfi, &rule) : row_from_eh_frame(cfi, &rule, address);
+}
+
 /* ---- asking ---- */
 
 static const struct cfi_row *find_row(struct object_cfi *cfi, uint64_t address) {
-    uint64_t at;
-    if (!cfi->registers || !elf_offset_to_address(cfi->image, address, &at))
+    uint64_t at = address;
+    if (!cfi->registers || (!cfi->made && !elf_offset_to_address(cfi->image, address, &at)))
         return &no_row;
     const struct cfi_row *known = known_find(cfi, at);
     if (known)
         return known;
-    struct cfi_row *row = row_from(cfi, cfi->eh_frame, at);
-    if (!row)
+    struct cfi_row *row = cfi->made ? row_of_made(cfi, at) : row_from(cfi, cfi->eh_frame, at);
+    if (!row && !cfi->made)
         row = row_from(cfi, cfi->debug_frame, at);
     if (!row)
         return &no_row;

@@ -118,6 +118,8 @@ struct text objects_code(struct objects *objects, uint32_t id, uint64_t start, u
     struct object *object = objects_object(objects, id);
     struct text bytes = TEXT("");
     bool has_file = object->identity.kind == OBJECT_FILE || object->identity.kind == OBJECT_VDSO;
+    if (object->identity.kind == OBJECT_MADE)
+        return made_code(object->made, start, end, machine);
     pthread_mutex_lock(&object->lock);
     const struct elf_image *image = has_file ? object_image(objects, object) : NULL;
     if (image && start < end && end <= image->size) {

@@ -234,9 +234,11 @@ static void ask_units(const struct question *q) {
 bool objects_inlines(struct objects *objects, uint32_t id, uint64_t address, bool lines,
                      struct inline_chain *chain) {
     struct object *object = objects_object(objects, id);
-    struct units *units = units_of(objects, object);
     uint64_t at;
     chain->count = 0;
+    if (object->identity.kind == OBJECT_MADE)
+        return made_inlines(object->made, address, chain);
+    struct units *units = units_of(objects, object);
     if (!units->image || !elf_offset_to_address(units->code, address, &at))
         return false;
     struct question question = {units, at, at - address, lines, chain};

@@ -9,6 +9,7 @@
 #define WICK_OBJECT_INTERNAL_H
 
 #include "object/elf.h"
+#include "object/made.h"
 #include "object/symbols.h"
 
 #include <pthread.h>
@@ -59,6 +60,7 @@ struct object {
     object_bytes *kept;
     void *kept_context;
     uint32_t kept_item;
+    struct made *made; /* OBJECT_MADE: set with objects_set_made */
 };
 
 /* The text of a perf map or of kallsyms. */
@@ -146,6 +148,21 @@ bool kallsyms_find(struct text text, struct text name, uint64_t *address);
 /* The module of an entry, as `[name]`; empty for the kernel's own. */
 struct text kallsyms_module(const struct symbols *symbols, const struct entry *entry);
 void perfmap_load(struct symbols *symbols, struct text text);
+
+/* ---- code that a process made: made.c; a NULL list has nothing ---- */
+
+bool made_symbol(const struct made *made, uint64_t address, struct symbol *symbol);
+bool made_inlines(const struct made *made, uint64_t address, struct inline_chain *chain);
+struct text made_code(const struct made *made, uint64_t start, uint64_t end, uint32_t *machine);
+uint16_t made_machine(const struct made *made);
+/* How to unwind at an address: by a row that holds in [start, end), else by the piece's .eh_frame. False: neither is there. */
+struct made_rule {
+    const struct made_row *row;
+    uint64_t start, end;
+    struct text eh_frame;
+    uint64_t place, size; /* of the piece */
+};
+bool made_row_at(const struct made *made, uint64_t address, struct made_rule *rule);
 
 /* ---- loading: load.c, kernel.c ---- */
 

@@ -221,7 +221,8 @@ static bool symbol_of_program(const struct object *object, uint64_t address,
     if (!object->name.length || address < identity->start ||
         address - identity->start >= identity->size)
         return false;
-    *symbol = (struct symbol){object->name, identity->start, identity->start + identity->size};
+    *symbol = (struct symbol){
+        .name = object->name, .start = identity->start, .end = identity->start + identity->size};
     return true;
 }
 
@@ -241,8 +242,9 @@ bool objects_symbol(struct objects *objects, uint32_t id, uint64_t address, stru
                 symbol_in(object, object_symbols(objects, object), address, -object->identity.start,
                           symbol));
     case OBJECT_BPF:
-    case OBJECT_JITDUMP:
         return symbol_of_program(object, address, symbol);
+    case OBJECT_MADE:
+        return made_symbol(object->made, address, symbol);
     case OBJECT_NONE:
     case OBJECT_NAME:
         break;

@@ -2,7 +2,7 @@
  * object: what an address means inside one file, or inside whatever else holds code.
  *
  * An object is something that code was mapped from: an ELF file, the kernel, a kernel module, the vdso, a BPF program, the
- * perf map of a process, one load of a jitdump. It is known by path, build id and kind from the moment it is seen in a
+ * perf map of a process, what it says itself of the code that it made (made.h). It is known by path, build id and kind from the moment it is seen in a
  * recording; its file is found, checked and read only when a location in it has to be resolved, once, under its own
  * lock. Code that changes at an address is a new object.
  *
@@ -24,8 +24,8 @@ enum object_kind {
     OBJECT_MODULE,  /* a kernel module; address: as sampled */
     OBJECT_BPF,     /* one BPF program or other KSYMBOL; address: as sampled */
     OBJECT_PERFMAP, /* anonymous code of a process with /tmp/perf-PID.map; address: as sampled */
-    OBJECT_JITDUMP, /* one jitdump load; address: as sampled */
-    OBJECT_NAME,    /* a text source's object: only a path */
+    OBJECT_MADE, /* code that a process made, as its runtime describes it; address: a place (made.h) */
+    OBJECT_NAME, /* a text source's object: only a path */
 };
 
 #define BUILD_ID_MAX 20
@@ -40,7 +40,7 @@ struct object_identity {
     struct text path;
     struct build_id build_id;
     enum object_kind kind;
-    int32_t pid;    /* OBJECT_PERFMAP: whose map; else 0 */
+    int32_t pid;    /* OBJECT_PERFMAP, OBJECT_MADE: whose; else 0 */
     uint64_t start; /* OBJECT_MODULE, OBJECT_BPF: where it was loaded; else 0 */
     uint64_t size;  /* OBJECT_BPF: how long it is; else 0 */
     uint64_t
@@ -97,6 +97,7 @@ struct symbol {
     struct text name; /* demangled unless asked not to; lives as long as the objects */
     uint64_t start;   /* in the same terms as the address that was asked for */
     uint64_t end;
+    struct text language; /* OBJECT_MADE: "javascript", …, or empty */
 };
 
 /* Loads what is needed at the first call for an object, under its lock. False: no symbol there. */
@@ -125,7 +126,8 @@ struct inline_frame {
     uint32_t column;
     uint64_t start; /* where its code begins, in the same terms as the address that was asked for */
     uint64_t id;    /* of the function, or of this inlining of it, within the object */
-    bool is_linkage; /* the name is what the linker knows it by */
+    bool is_linkage;      /* the name is what the linker knows it by */
+    struct text language; /* OBJECT_MADE: as in a symbol */
 };
 /* The function, then what is inlined into it, to the innermost. Reused from call to call; vector_release() it. */
 struct inline_chain {
@@ -134,7 +136,7 @@ struct inline_chain {
     size_t capacity;
 };
 
-/* From DWARF 4 and 5, in the file or its debug file, with .dwo and dwz. Only units that hold an address that was asked for
+/* Of made code, as its runtime says. Else from DWARF 4 and 5, in the file or its debug file, with .dwo and dwz. Only units that hold an address that was asked for
    are read, each once. `lines` reads their line tables as well. Texts live as long as the objects. False, and an empty
    chain: nothing is known of that address. */
 bool objects_inlines(struct objects *objects, uint32_t id, uint64_t address, bool lines,

@@ -48,6 +48,7 @@ static void object_free(struct object *object) {
     buffer_release(&object->symbol_text);
     elf_image_free(object->image);
     elf_image_free(object->debug);
+    made_free(object->made);
     free(object->changed);
     pthread_mutex_destroy(&object->lock);
     free(object);
@@ -209,6 +210,8 @@ uint32_t objects_copy(struct objects *to, const struct objects *from, uint32_t i
         objects_set_kernel_reference(to, copy, object->reference, object->reference_address);
     if (object->name.length)
         objects_set_name(to, copy, object->name);
+    if (object->made)
+        objects_set_made(to, copy, made_share(object->made));
     return copy;
 }
 

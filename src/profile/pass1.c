@@ -250,16 +250,19 @@ static bool walk_apply(struct walk *walk, struct error *error) {
     }
     if (walk->sides.count)
         qsort(walk->sides.items, walk->sides.count, sizeof *walk->sides.items, key_order);
+    made_sort(&reading->made);
     for (size_t i = 0; i < walk->sides.count; i++) {
         const struct key *key = &walk->sides.items[i];
         uint64_t offset = key->offset;
         struct perfdata_record record;
         labels_apply(&reading->labels, key->time);
+        made_apply(reading, key->time);
         if (!perfdata_next(reading->profile->data, &offset, &record, error) ||
             !reading_apply(reading, &record, key, error))
             return false;
     }
     labels_apply(&reading->labels, UINT64_MAX);
+    made_apply(reading, UINT64_MAX);
     spaces_seal(reading->profile->spaces);
     return true;
 }

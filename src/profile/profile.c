@@ -111,6 +111,7 @@ static void reading_release(struct reading *reading) {
     index_release(&reading->build_ids);
     labels_release(&reading->labels);
     mounts_release(&reading->mounts);
+    made_release(&reading->made);
 }
 
 static bool read_data(struct profile *profile, const struct profile_options *options,

@@ -5,6 +5,7 @@
 #define WICK_PROFILE_READING_H
 
 #include "profile/labels.h"
+#include "profile/made.h"
 #include "profile/profile.h"
 
 /* A stretch of records for one worker to read, from the offset of a record to that of another. */
@@ -90,6 +91,7 @@ struct reading {
     uint32_t kernel_object; /* the first kernel mapped, 0: none */
     struct index build_ids; /* by path: ids are their places + 1 */
     struct mounts mounts;
+    struct made_moments made;
     bool is_ongoing;      /* a window: objects are there that earlier ones have met */
     uint64_t newest;      /* the latest time in the file */
     struct labels labels; /* of processes */

@@ -47,7 +47,7 @@ struct resolve {
 static bool wants_inlines(const struct resolve *r, const struct location *location,
                           const struct symbol *symbol) {
     enum object_kind kind = objects_get(r->objects, location->object)->kind;
-    if ((kind != OBJECT_FILE && kind != OBJECT_VDSO) ||
+    if ((kind != OBJECT_FILE && kind != OBJECT_VDSO && kind != OBJECT_MADE) ||
         (r->options->no_inline && !r->options->source_lines))
         return false;
     return !r->options->quirks.inlines_need_symbol || (location->unwound && symbol->name.data);
@@ -132,8 +132,9 @@ static uint32_t intern(struct interner *in, struct text text) {
 /* The function goes by its symbol, as debug information knows neither aliases nor clones; perf takes the debug information's word, and
    calls inlined whatever is not called like the symbol. */
 static void add_frames(struct resolve *r, struct interner *names, struct interner *files,
-                       struct location *location, const struct symbol *symbol,
-                       const struct inline_frame *inlines, uint32_t count) {
+                       struct interner *languages, struct location *location,
+                       const struct symbol *symbol, const struct inline_frame *inlines,
+                       uint32_t count) {
     struct tree *tree = r->tree;
     bool debug_first = r->options->quirks.debug_name_over_symbol;
     location->first_frame = (uint32_t)tree->frames.count;
@@ -147,6 +148,7 @@ static void add_frames(struct resolve *r, struct interner *names, struct interne
         if (debug_first && inlined)
             frame.inlined = !text_equal(name, symbol->name);
         frame.name = name.data ? intern(names, name) : 0;
+        frame.language = intern(languages, inlined ? inlined->language : symbol->language);
         if (symbol->name.data)
             frame.offset = location->address - symbol->start;
         if (inlined && r->options->source_lines) {
@@ -175,13 +177,13 @@ static struct addr2line_place *find_places(struct resolve *r) {
 }
 
 static void resolve_intern(struct resolve *r) {
-    struct interner names = {.strings = r->tree->strings}, files = {.strings = r->tree->strings};
+    struct interner names = {.strings = r->tree->strings}, files = names, languages = names;
     struct addr2line_place *places = find_places(r);
     if (r->options->quirks.addr2line_names)
         addr2line_rename(r->tree, places, r->wanted.count);
     for (size_t i = 0; i < r->wanted.count; i++)
-        add_frames(r, &names, &files, &r->tree->locations.items[r->wanted.items[i]], &r->symbols[i],
-                   places[i].inlines, (uint32_t)places[i].count);
+        add_frames(r, &names, &files, &languages, &r->tree->locations.items[r->wanted.items[i]],
+                   &r->symbols[i], places[i].inlines, (uint32_t)places[i].count);
     free(places);
 }
 

@@ -198,6 +198,12 @@ static struct object_identity identity_of_user(const struct reading *reading,
     return identity;
 }
 
+/* Whoever makes code changes what may be done with the memory that holds it, and each change is told as a new mapping: what is known of the
+   code outlives it. */
+static bool object_is_made(void *objects, uint32_t object) {
+    return object && objects_get(objects, object)->kind == OBJECT_MADE;
+}
+
 static void apply_user_mmap(struct reading *reading, const struct perfdata_mmap *mmap,
                             const struct key *key) {
     char buffer[40];
@@ -213,7 +219,11 @@ static void apply_user_mmap(struct reading *reading, const struct perfdata_mmap 
         .executable = mmap->executable,
     };
     carried_offer(reading->profile->carried, reading->profile->objects, mapping.object);
-    spaces_mmap(reading->profile->spaces, key, mmap->pid, mmap->tid, &mapping);
+    if (identity.kind == OBJECT_PERFMAP && made_has(&reading->made, mmap->pid))
+        spaces_mmap_around(reading->profile->spaces, key, mmap->pid, mmap->tid, &mapping,
+                           object_is_made, reading->profile->objects);
+    else
+        spaces_mmap(reading->profile->spaces, key, mmap->pid, mmap->tid, &mapping);
 }
 
 static bool apply_mmap(struct reading *reading, const struct perfdata_record *record,

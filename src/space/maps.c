@@ -261,6 +261,18 @@ const struct mapping *maps_find(const struct maps *maps, uint32_t root, uint64_t
     return NULL;
 }
 
+const struct mapping *maps_find_from(const struct maps *maps, uint32_t root, uint64_t address) {
+    const struct mapping *found = NULL;
+    for (uint32_t tree = root; tree;) {
+        const struct maps_node *node = &maps->nodes.items[tree];
+        const struct mapping *mapping = &maps->mappings.items[node->mapping];
+        if (address < mapping->end)
+            found = mapping;
+        tree = address < mapping->end ? node->left : node->right;
+    }
+    return found;
+}
+
 void maps_each(const struct maps *maps, uint32_t root, void (*each)(void *, const struct mapping *),
                void *context) {
     uint32_t path[64];

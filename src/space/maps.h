@@ -31,6 +31,8 @@ uint32_t maps_copy(struct maps *to, const struct maps *from, uint32_t root,
                    uint32_t (*object)(void *context, uint32_t object), void *context);
 
 const struct mapping *maps_find(const struct maps *maps, uint32_t root, uint64_t address);
+/* The first mapping, by address, that ends after `address`, or NULL. */
+const struct mapping *maps_find_from(const struct maps *maps, uint32_t root, uint64_t address);
 void maps_each(const struct maps *maps, uint32_t root, void (*each)(void *, const struct mapping *),
                void *context);
 

@@ -56,6 +56,11 @@ void spaces_free(struct spaces *spaces);
    so is one that says what is known already. `tid` is the thread that mapped; only perf's rules look at it. */
 void spaces_mmap(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,
                  const struct mapping *mapping);
+/* The same, but mappings for which stays(context, object) is true stay, and the new one fills what is between them. Where more than 1024 of them
+   are in the way, the new one is ignored. */
+void spaces_mmap_around(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,
+                        const struct mapping *mapping,
+                        bool (*stays)(void *context, uint32_t object), void *context);
 /* Takes [start, end) out again (KSYMBOL unregister). */
 void spaces_unmap(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,
                   uint64_t start, uint64_t end);

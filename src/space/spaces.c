@@ -195,6 +195,47 @@ void spaces_mmap(struct spaces *spaces, const struct key *key, int32_t pid, int3
     space_advance(spaces, space, root, executable);
 }
 
+enum { STAY_MOST = 1024 };
+
+/* The mappings in the way that stay; by number; false: they are too many. */
+static bool find_staying(const struct spaces *spaces, uint32_t root, const struct mapping *mapping,
+                         bool (*stays)(void *context, uint32_t object), void *context,
+                         uint32_t numbers[STAY_MOST], size_t *count) {
+    uint64_t at = mapping->start;
+    const struct mapping *next;
+    *count = 0;
+    while ((next = maps_find_from(&spaces->maps, root, at)) && next->start < mapping->end) {
+        if (stays(context, next->object)) {
+            if (*count == STAY_MOST)
+                return false;
+            numbers[(*count)++] = (uint32_t)(next - spaces->maps.mappings.items);
+        }
+        at = next->end;
+    }
+    return true;
+}
+
+void spaces_mmap_around(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,
+                        const struct mapping *mapping,
+                        bool (*stays)(void *context, uint32_t object), void *context) {
+    uint32_t numbers[STAY_MOST];
+    size_t count;
+    bool executable, changed = false;
+    begin(spaces, key);
+    uint32_t space = space_of(spaces, pid, tid), root = spaces->spaces.items[space].root;
+    if (mapping->start >= mapping->end ||
+        !find_staying(spaces, root, mapping, stays, context, numbers, &count))
+        return;
+    /* What stays may begin before the new one, or end behind it; putting it again makes it whole. */
+    root = maps_put(&spaces->maps, root, mapping, &changed);
+    for (size_t i = 0; i < count; i++) {
+        struct mapping again = spaces->maps.mappings.items[numbers[i]];
+        root = maps_put(&spaces->maps, root, &again, &executable);
+        changed |= executable;
+    }
+    space_advance(spaces, space, root, changed);
+}
+
 void spaces_unmap(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,
                   uint64_t start, uint64_t end) {
     begin(spaces, key);

@@ -68,7 +68,7 @@ static uint32_t kinds_of_object(const struct objects *objects, uint32_t id) {
     case OBJECT_BPF:
         return KIND_KERNEL;
     case OBJECT_PERFMAP:
-    case OBJECT_JITDUMP:
+    case OBJECT_MADE:
         return KIND_JIT;
     case OBJECT_VDSO:
         return KIND_LIBRARY;

@@ -143,8 +143,9 @@ struct frame {
     uint32_t file; /* string, 0 unless source lines were asked for and found */
     uint32_t line;
     uint32_t column;
-    uint64_t offset; /* from the symbol's start; the same for all frames of a location */
-    bool inlined;    /* into the frame before it */
+    uint64_t offset;   /* from the symbol's start; the same for all frames of a location */
+    bool inlined;      /* into the frame before it */
+    uint32_t language; /* string: "javascript", …; 0 where machine code does not say */
 };
 
 struct node {
