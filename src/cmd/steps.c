@@ -139,6 +139,8 @@ static bool lookups_are_there(const struct request *request, struct error *error
     if (objects->kallsyms && access(objects->kallsyms, R_OK) != 0)
         return error_set(error, ERROR_INPUT, "--kallsyms %s: %s", objects->kallsyms,
                          strerror(errno));
+    if (objects->vmlinux && access(objects->vmlinux, R_OK) != 0)
+        return error_set(error, ERROR_INPUT, "--vmlinux %s: %s", objects->vmlinux, strerror(errno));
     return true;
 }
 

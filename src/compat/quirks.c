@@ -12,6 +12,7 @@
     .versions_stay = true, .loose_map_lines = true, .addresses_are_offsets = true,                 \
     .no_names_outside_modules = true, .running_kernel_first = true, .symfs_hides_kernel = true,    \
     .symfs_has_cache = true, .map_beyond_symfs = true, .debuglink_beyond_symfs = true,             \
+    .symfs_has_cache = true, .map_beyond_symfs = true, .no_packed_symbols = true,                  \
     .vdso_only_unrecorded = true, .plt_name_limit = 1023, .shortest_inline = true,                 \
     .inlines_need_symbol = true, .addr2line_names = true, .debug_name_over_symbol = true,          \
     .threads_by_tid = true, .forks_replace = true, .maps_survive_exec = true,                      \

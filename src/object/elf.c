@@ -292,7 +292,12 @@ static struct elf_image *image_of(const void *data, size_t size, uint8_t *copy, 
 
 struct elf_image *elf_image_copy(const void *data, size_t size, const char *path,
                                  struct error *error) {
-    return image_of(data, size, (uint8_t *)memory_copy(data, size), path, error);
+    return elf_image_take((uint8_t *)memory_copy(data, size), size, path, error);
+}
+
+struct elf_image *elf_image_take(uint8_t *bytes, size_t size, const char *path,
+                                 struct error *error) {
+    return image_of(bytes, size, bytes, path, error);
 }
 
 struct elf_image *elf_image_borrow(const void *data, size_t size, const char *path,

@@ -51,6 +51,9 @@ struct elf_image *elf_image_open_watched(const char *path, bool is_module, bool 
 /* The same of bytes in memory, which are copied. `path` is for messages. */
 struct elf_image *elf_image_copy(const void *data, size_t size, const char *path,
                                  struct error *error);
+/* The same, of bytes that malloc() gave and that become the image's, also when this fails. */
+struct elf_image *elf_image_take(uint8_t *bytes, size_t size, const char *path,
+                                 struct error *error);
 /* The same without a copy: the bytes outlive the image. */
 struct elf_image *elf_image_borrow(const void *data, size_t size, const char *path,
                                    struct error *error);

@@ -43,15 +43,15 @@ static bool has_section(const struct elf_image *image, const char *name) {
 static void find_debug(struct objects *objects, struct object *object) {
     static const struct source *const sources[] = {
         &source_cache_debug, &source_build_id, &source_debuglink, &source_suffix,
-        &source_mirrored,    &source_beside,   &source_merged};
+        &source_mirrored,    &source_beside,   &source_merged,    &source_minidebug};
     struct search search = {objects, object, object->identity.build_id};
     if (object->image && object->image->build_id.size)
         search.id = object->image->build_id;
     enum file_trouble trouble = object->trouble;
     for (size_t i = 0; i < COUNT_OF(sources) && !object->debug; i++) {
         struct elf_image *debug = sources[i]->open(&search);
-        bool proven =
-            debug && (search.id.size || (object->image && debuglink_proves(object->image, debug)));
+        bool proven = debug && (search.id.size || sources[i] == &source_minidebug ||
+                                (object->image && debuglink_proves(object->image, debug)));
         bool useful = debug && (has_section(debug, ".debug_info") || has_section(debug, ".symtab"));
         if (proven && useful)
             object->debug = debug;

@@ -5,6 +5,7 @@
  * itself, so such a file gets only one.
  */
 #include "object/inline.h"
+#include "object/source.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -118,6 +119,8 @@ static struct elf_image *alternate_find(const struct units *units, struct text n
     alternate_path(units, name, &path);
     enum file_trouble trouble = units->object->trouble;
     struct elf_image *image = object_open(units->object, path.items, id);
+    if (!image)
+        image = source_build_id.open(&(struct search){units->objects, units->object, *id});
     if (!image && id->size > 1) {
         char hex[2 * BUILD_ID_MAX + 1];
         build_id_print(id, hex);

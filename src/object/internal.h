@@ -42,7 +42,8 @@ struct object {
     enum file_trouble trouble;
     char *changed; /* a file that shrank and was let go, or NULL */
     struct object_extra extras[SLOT_COUNT];
-    bool prefetched; /* atomic: it was wished for */
+    bool prefetched;      /* atomic: it was wished for */
+    bool vmlinux_refused; /* OBJECT_KERNEL: --vmlinux is another kernel's, or no ELF file */
     bool asked; /* atomic: OBJECT_KERNEL, which is read ahead though nobody may ask it for a name */
 
     /* Symbols: published whole, then read by everybody. */

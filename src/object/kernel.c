@@ -47,37 +47,55 @@ static bool find_in_elf(const struct elf_image *image, struct text name, uint64_
     return false;
 }
 
+static void use_elf(struct object *kernel, struct symbols *symbols) {
+    uint64_t listed;
+    if (kernel->reference.length && find_in_elf(kernel->image, kernel->reference, &listed))
+        kernel->shift = listed - kernel->reference_address;
+    elf_symbols_load(symbols, kernel->image, NULL);
+    kernel->trouble = FILE_FINE;
+}
+
+/* What was given by name is used instead of any list, unless it is another kernel's, which is a note. */
+static bool load_given_elf(struct objects *objects, struct object *kernel,
+                           struct symbols *symbols) {
+    struct search search = {objects, kernel, kernel->identity.build_id};
+    kernel->image = source_vmlinux.open(&search);
+    kernel->vmlinux_refused = objects->options.vmlinux && !kernel->image;
+    kernel->trouble = FILE_FINE;
+    if (kernel->image)
+        use_elf(kernel, symbols);
+    return kernel->image != NULL;
+}
+
 /* Only one whose build id is the recorded one. */
 static bool load_elf(struct objects *objects, struct object *kernel, struct symbols *symbols) {
     static const struct source *const sources[] = {&source_cache, &source_cache_debug,
                                                    &source_build_id, NULL};
     struct search search = {objects, kernel, kernel->identity.build_id};
-    uint64_t listed;
-    if (search.id.size)
+    if (search.id.size && !objects->options.kallsyms)
         kernel->image = sources_open(&search, sources);
-    if (!kernel->image)
-        return false;
-    if (kernel->reference.length && find_in_elf(kernel->image, kernel->reference, &listed))
+    if (kernel->image)
+        use_elf(kernel, symbols);
+    return kernel->image != NULL;
+}
+
+static void use_list(struct object *kernel, struct symbols *symbols) {
+    struct text text = object_list(kernel);
+    uint64_t listed;
+    if (kernel->reference.length && kallsyms_find(text, kernel->reference, &listed))
         kernel->shift = listed - kernel->reference_address;
-    elf_symbols_load(symbols, kernel->image, NULL);
-    return true;
+    kallsyms_load(symbols, text);
+    kernel->trouble = FILE_FINE;
 }
 
 void kernel_load(struct objects *objects, struct object *kernel, struct symbols *symbols) {
     struct search search = {objects, kernel, kernel->identity.build_id};
-    uint64_t listed;
-    if (!sources_read(&search, list_sources(&objects->options, &search.id))) {
-        if (!objects->options.kallsyms && load_elf(objects, kernel, symbols))
-            kernel->trouble = FILE_FINE;
-        else if (kernel->trouble == FILE_FINE)
-            kernel->trouble = FILE_ABSENT;
+    if (load_given_elf(objects, kernel, symbols))
         return;
-    }
-    kernel->trouble = FILE_FINE;
-    struct text text = object_list(kernel);
-    if (kernel->reference.length && kallsyms_find(text, kernel->reference, &listed))
-        kernel->shift = listed - kernel->reference_address;
-    kallsyms_load(symbols, text);
+    if (sources_read(&search, list_sources(&objects->options, &search.id)))
+        use_list(kernel, symbols);
+    else if (!load_elf(objects, kernel, symbols) && kernel->trouble == FILE_FINE)
+        kernel->trouble = FILE_ABSENT;
 }
 
 /* ---- asking ---- */

@@ -20,6 +20,9 @@ static const struct note_kind note_no_kernel = {
     "kernel-symbols-missing",
     "no list of the recorded kernel's symbols was found: give one with --kallsyms FILE"};
 
+static const struct note_kind note_vmlinux = {
+    "vmlinux-differs", "--vmlinux is no ELF file of the recorded kernel, and was not used"};
+
 static const struct note_kind note_rules = {
     "unwind-rules-refused",
     "# file{ has|s have} unwinding rules that name registers which no "
@@ -61,6 +64,8 @@ void objects_notes(struct objects *objects, struct notes *notes) {
         const struct object *object = objects->items.items[i];
         const struct symbols *symbols = atomic_load(&object->symbols);
         note_object(object, notes);
+        if (object->vmlinux_refused && object->asked)
+            notes_add(notes, &note_vmlinux, 1, i, NULL);
         if (object_cfi_refused(object))
             notes_add(notes, &note_rules, 1, i, "%.*s", TEXT_ARGS(object->shown));
         if (symbols && symbols->costly_names)

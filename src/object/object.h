@@ -51,8 +51,11 @@ struct object_identity {
 struct objects;
 
 struct objects_options {
-    const char *symfs;         /* or NULL */
-    const char *kallsyms;      /* a file to use instead of the running kernel's, or NULL */
+    const char *symfs;    /* or NULL */
+    const char *kallsyms; /* a file to use instead of the running kernel's, or NULL */
+    const char *vmlinux;  /* the kernel's ELF file, or NULL */
+    const char
+        *debug_directories; /* to look into before /usr/lib/debug, with colons between, or NULL */
     const char *buildid_cache; /* or NULL: $HOME/.debug */
     struct quirks quirks;
     bool no_demangle;

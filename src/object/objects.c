@@ -26,6 +26,8 @@ struct objects *objects_new(const struct objects_options *options) {
     objects->options = *options;
     objects->options.symfs = copy_or_null(symfs);
     objects->options.kallsyms = copy_or_null(options->kallsyms);
+    objects->options.vmlinux = copy_or_null(options->vmlinux);
+    objects->options.debug_directories = copy_or_null(options->debug_directories);
     objects->buildid_cache =
         options->buildid_cache ? copy_or_null(options->buildid_cache) : default_cache(options);
     objects->options.buildid_cache = objects->buildid_cache;
@@ -65,6 +67,8 @@ void objects_free(struct objects *objects) {
     arena_release(&objects->arena);
     free((char *)(uintptr_t)objects->options.symfs);
     free((char *)(uintptr_t)objects->options.kallsyms);
+    free((char *)(uintptr_t)objects->options.vmlinux);
+    free((char *)(uintptr_t)objects->options.debug_directories);
     free(objects->buildid_cache);
     free(objects);
 }

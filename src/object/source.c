@@ -39,6 +39,18 @@ struct text directory_of(struct text path) {
     return text_upto(path, slash == SIZE_MAX ? 0 : slash);
 }
 
+bool debug_directory_next(struct text *rest, struct text *directory) {
+    *directory = TEXT("");
+    while (rest->length && !directory->length) {
+        size_t end = text_find(*rest, ':');
+        *directory = end == SIZE_MAX ? *rest : text_upto(*rest, end);
+        *rest = text_from(*rest, end == SIZE_MAX ? rest->length : end + 1);
+        while (directory->length && directory->data[directory->length - 1] == '/')
+            directory->length--;
+    }
+    return directory->length > 0;
+}
+
 /* By the letters, not by what is there: a link in --symfs is its owner's and may lead out of it, a recorded path may not. */
 void path_set_below(struct buffer *path, struct text root, struct text rest) {
     path->count = 0;

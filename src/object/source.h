@@ -31,11 +31,13 @@ extern const struct source source_cache;       /* the build-id cache: the file i
 extern const struct source source_cache_debug; /* and its debug file */
 extern const struct source
     source_debuglink; /* what .gnu_debuglink names, in the usual directories */
-extern const struct source source_build_id; /* /usr/lib/debug/.build-id/xx/….debug */
-extern const struct source source_suffix;   /* /usr/lib/debug/PATH.debug */
-extern const struct source source_mirrored; /* /usr/lib/debug/PATH */
-extern const struct source source_merged;   /* /usr/lib/debug/lib/… for /usr/lib/… */
-extern const struct source source_beside;   /* DIRECTORY/.debug/NAME */
+extern const struct source source_build_id;  /* /usr/lib/debug/.build-id/xx/….debug */
+extern const struct source source_suffix;    /* /usr/lib/debug/PATH.debug */
+extern const struct source source_mirrored;  /* /usr/lib/debug/PATH */
+extern const struct source source_merged;    /* /usr/lib/debug/lib/… for /usr/lib/… */
+extern const struct source source_beside;    /* DIRECTORY/.debug/NAME */
+extern const struct source source_minidebug; /* .gnu_debugdata, inside the file with the code */
+extern const struct source source_vmlinux;   /* --vmlinux FILE */
 /* Of both. */
 extern const struct source source_kept; /* the recording's own carrier */
 /* Sources of lists: of perf maps, and of the kernel's symbols. */
@@ -55,7 +57,11 @@ bool sources_read(const struct search *search, const struct source *const *sourc
 /* Sets `path`, with a NUL, to a, b and c joined; below `root`, if that is not empty, and then no `..` leads out of it. */
 void path_set(struct buffer *path, struct text root, struct text a, struct text b, struct text c);
 struct text directory_of(struct text path);
+/* Takes the first of --debug-dir off `rest`; false at the end. */
+bool debug_directory_next(struct text *rest, struct text *directory);
 bool is_regular(const char *path);
+/* Unpacks what .gnu_debugdata holds; NULL: it is damaged, no ELF file, or unpacks to an absurd size. */
+struct elf_image *minidebug_open(struct text packed, const char *path);
 /* Opens a, b and c joined below --symfs. */
 struct elf_image *search_open_below(const struct search *search, struct text a, struct text b,
                                     struct text c);

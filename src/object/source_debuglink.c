@@ -41,6 +41,11 @@ static bool path_of_debuglink(struct buffer *path, const struct objects *objects
                      none);
             found = is_regular(path->items);
         }
+        struct text rest = text_of(objects->options.debug_directories), given;
+        while (!found && debug_directory_next(&rest, &given)) {
+            path_set(path, given, directory, TEXT("/"), name);
+            found = is_regular(path->items);
+        }
         for (size_t i = 0; i < COUNT_OF(roots) && !found; i++) {
             path_set(path, roots[i], directory, between[i], name);
             found = is_regular(path->items);

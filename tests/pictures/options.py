@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -432,6 +433,29 @@ def kallsyms():
     assert "only_this" not in known and "only_this" in recording("kernel-only", *symbols, "--kallsyms", table, symbols=False).names
 
 
+def vmlinux():
+    data = open(fixtures.unpacked("kernel-only", "perf.data"), "rb").read()
+    at = data.index(b"[kernel.kallsyms]\0", len(data) // 2)  # in the header's list of build ids, behind 20 bytes of it and its size
+    with open(os.path.join(WORK, "kernel.s"), "w", encoding="ascii") as out:
+        out.write(".globl _text, all_of_it\n_text:\n.type all_of_it,@function\nall_of_it: .skip 0x2000000\n.size all_of_it,.-all_of_it\n")
+    subprocess.run(["as", "kernel.s", "-o", "kernel.o"], cwd=WORK, check=True)
+    names = []
+    for build_id in (data[at - 24:at - 4], bytes(20)):
+        subprocess.run(["ld", "-Ttext=0xffffffff81000000", "-e", "0", "-z", "max-page-size=4096", "--build-id=0x" + build_id.hex(), "kernel.o", "-o", "vmlinux"], cwd=WORK, check=True)
+        names.append(recording("kernel-only", "--vmlinux", os.path.join(WORK, "vmlinux")).names)
+    assert "all_of_it" in names[0] and "all_of_it" not in names[1]
+
+
+def debug_dir():
+    """The C library's local functions are in its debug file alone."""
+    bare, library = os.path.join(WORK, "bare"), "/usr/lib/x86_64-linux-gnu/libc.so.6"
+    os.makedirs(bare + os.path.dirname(library), exist_ok=True)
+    shutil.copy(fixtures.SYMFS + library, bare + library)
+    folders = bare + ":" + fixtures.SYMFS + "/usr/lib/debug/"
+    without, with_ = (recording("c", "--symfs", bare, *more, symbols=False).names for more in ([], ["--debug-dir", folders]))
+    assert "__libc_start_call_main" not in without and "__libc_start_call_main" in with_
+
+
 def no_demangle():
     assert any(name and name.startswith("_Z") for name in recording("cpp", "--no-demangle").names) and not any(name and name.startswith("_Z") for name in recording("cpp").names)
 
@@ -566,7 +590,7 @@ CASES.update({function.__name__.replace("_", "-"): function for function in (
     html, categories, flamechart, base, title, subtitle, notes, inverted, reverse, minwidth, total, factor, countname, nametype, rootname, shape, negate, colors, random,
     colordiffusion, cp, palette_file, bgcolors, search_color, uicolor, stroke_color, width, height, fonttype, fontsize, fontwidth, truncate_text_left, encoding, nameattr,
     no_javascript, no_comm, show_pid, show_tid, show_state, event, comm, pid, tid, cpu, time, off_cpu, off_cpu_diff, wall, srcline, mark_kernel, mark_jit, mark_inline,
-    mark_all, addrs, skip_after, without, keep_unknown, weight, fold_recursion, max_depth, symfs, kallsyms, no_demangle, no_inline, comm_first, no_modules, keep_offsets, ghc,
+    mark_all, addrs, skip_after, without, keep_unknown, weight, fold_recursion, max_depth, symfs, kallsyms, vmlinux, debug_dir, no_demangle, no_inline, comm_first, no_modules, keep_offsets, ghc,
     output, jobs, strict, compat, quiet, verbose, spare, by, label, set_label, value, focus, ignore, hide, root, kernel_only, user_only, strip_templates, strip_arguments)})
 
 
