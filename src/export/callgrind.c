@@ -45,7 +45,7 @@ static bool sum_self(struct callgrind *c) {
     const struct outline *o = c->outline;
     bool fine = true;
     for (size_t i = 0; i < o->entries.count; i++) {
-        const struct entry *entry = &o->entries.items[i];
+        const struct track_entry *entry = &o->entries.items[i];
         uint64_t *node = &c->through[entry->node * c->columns];
         uint64_t *place = &c->self[o->stacks->nodes.items[entry->node].place * c->columns];
         uint32_t measure = o->tracks.items[entry->track].measure;

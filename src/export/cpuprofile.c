@@ -41,7 +41,7 @@ static void number_track(struct cpuprofile *c, uint32_t number) {
     c->next += has_track_frames(o);
     c->used.count = 0;
     for (size_t i = 0; i < track->entry_count; i++) {
-        const struct entry *entry = &o->entries.items[track->first_entry + i];
+        const struct track_entry *entry = &o->entries.items[track->first_entry + i];
         for (uint32_t node = entry->node; node && c->seen[node] != number + 1;
              node = o->stacks->nodes.items[node].parent) {
             c->seen[node] = number + 1;

@@ -101,7 +101,8 @@ static uint64_t stack_of(struct otlp *t, uint32_t node) {
     return t->stacks[node];
 }
 
-static void add_attributes(struct otlp *t, const struct track *track, const struct entry *entry) {
+static void add_attributes(struct otlp *t, const struct track *track,
+                           const struct track_entry *entry) {
     struct text none = {0};
     if (track->comm.length)
         buffer_add_varint(&t->sub, attribute(t, "thread.name", track->comm, 0));
@@ -127,7 +128,7 @@ static void add_attributes(struct otlp *t, const struct track *track, const stru
         put(&t->message, SAMPLE_ATTRIBUTES, &t->sub);
 }
 
-static void add_sample(struct otlp *t, const struct entry *entry) {
+static void add_sample(struct otlp *t, const struct track_entry *entry) {
     proto_u64(&t->message, SAMPLE_STACK, stack_of(t, entry->node));
     add_attributes(t, &t->outline->tracks.items[entry->track], entry);
     buffer_add_varint(&t->sub, entry_weight(t->outline, entry));

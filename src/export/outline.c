@@ -50,14 +50,14 @@ static void find_entries(struct outline *o, const uint32_t *ranks) {
         uint32_t track = o->series_tracks[cell->series];
         uint32_t node = placed_find(o->stacks, cell->series, cell->node);
         if (track != NO_TRACK && node != STACK_DROPPED)
-            vector_push(&o->entries, ((struct entry){track, node, series->state,
-                                                     ranks ? ranks[series->labels] : 0,
-                                                     cell->samples, cell->weight}));
+            vector_push(&o->entries, ((struct track_entry){track, node, series->state,
+                                                           ranks ? ranks[series->labels] : 0,
+                                                           cell->samples, cell->weight}));
     }
 }
 
 static int order_entries(const void *a, const void *b) {
-    const struct entry *x = a, *y = b;
+    const struct track_entry *x = a, *y = b;
     if (x->track != y->track)
         return x->track < y->track ? -1 : 1;
     if (x->state != y->state)
@@ -74,8 +74,8 @@ static bool merge_entries(struct outline *o) {
     if (o->entries.count)
         qsort(o->entries.items, o->entries.count, sizeof *o->entries.items, order_entries);
     for (size_t i = 0; i < o->entries.count; i++) {
-        const struct entry *entry = &o->entries.items[i];
-        struct entry *last = kept ? &o->entries.items[kept - 1] : NULL;
+        const struct track_entry *entry = &o->entries.items[i];
+        struct track_entry *last = kept ? &o->entries.items[kept - 1] : NULL;
         if (last && order_entries(last, entry) == 0) {
             fine &= checked_add(last->samples, entry->samples, &last->samples) &&
                     checked_add(last->weight, entry->weight, &last->weight);
@@ -90,7 +90,7 @@ static bool merge_entries(struct outline *o) {
 static bool sum_tracks(struct outline *o) {
     bool fine = true;
     for (size_t i = 0; i < o->entries.count; i++) {
-        const struct entry *entry = &o->entries.items[i];
+        const struct track_entry *entry = &o->entries.items[i];
         struct track *track = &o->tracks.items[entry->track];
         if (!track->entry_count++)
             track->first_entry = i;

@@ -32,7 +32,7 @@ struct track {
 };
 
 /* What was counted on one stack of one track. */
-struct entry {
+struct track_entry {
     uint32_t track;
     uint32_t node;
     uint32_t state;
@@ -49,8 +49,8 @@ struct outline {
     const struct placed *stacks; /* their places and nodes */
     VECTOR(struct measure) measures;
     VECTOR(struct track) tracks;
-    VECTOR(struct entry) entries; /* by (track, state, labels, node) */
-    VECTOR(struct entry) left;
+    VECTOR(struct track_entry) entries; /* by (track, state, labels, node) */
+    VECTOR(struct track_entry) left;
     uint32_t *samples;       /* the tree's, track by track, in order */
     uint32_t *series_tracks; /* by series: its track, or NO_TRACK */
     uint32_t *label_sets;    /* the tree's sets, in an order of content; NULL: none matters */
@@ -79,7 +79,8 @@ static inline bool label_is_number(struct text value, uint64_t *number) {
 }
 
 /* What an entry weighs, as it was asked for. */
-static inline uint64_t entry_weight(const struct outline *outline, const struct entry *entry) {
+static inline uint64_t entry_weight(const struct outline *outline,
+                                    const struct track_entry *entry) {
     return outline->options->shape->by_samples ? entry->samples : entry->weight;
 }
 
@@ -134,7 +135,7 @@ bool stretches_next(struct stretches *stretches, struct stretch *stretch);
 
 /* tracks.c: measures, tracks and which series belongs to which. */
 void tracks_find(struct outline *outline);
-/* steps.c: kept samples by track, and what is left without one; after entries are in order. */
+/* track_steps.c: kept samples by track, and what is left without one; after entries are in order. */
 void steps_find(struct outline *outline);
 
 #endif

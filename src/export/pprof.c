@@ -70,7 +70,8 @@ static bool is_fixed_key(struct text key) {
            text_equal(key, TEXT("tid")) || text_equal(key, TEXT("state"));
 }
 
-static void add_labels(struct pprof *p, const struct track *track, const struct entry *entry) {
+static void add_labels(struct pprof *p, const struct track *track,
+                       const struct track_entry *entry) {
     if (track->comm.length)
         add_label(p, "thread", track->comm, 0);
     if (track->pid >= 0)
@@ -94,7 +95,7 @@ static void add_labels(struct pprof *p, const struct track *track, const struct 
     }
 }
 
-static void write_sample(struct pprof *p, const struct entry *entry) {
+static void write_sample(struct pprof *p, const struct track_entry *entry) {
     const struct outline *o = p->outline;
     const struct track *track = &o->tracks.items[entry->track];
     locations_add_stack(&p->locations, entry->node, &p->sub);
@@ -155,7 +156,7 @@ static void write_types(struct pprof *p) {
 /* Where every sample weighs the same, that is the period. */
 static void write_period(struct pprof *p) {
     const struct outline *o = p->outline;
-    const struct entry *first = &o->entries.items[0];
+    const struct track_entry *first = &o->entries.items[0];
     uint64_t period = first->samples ? first->weight / first->samples : 0, expected;
     if (o->measures.count > 1 || counts_samples(&o->measures.items[0]))
         return;

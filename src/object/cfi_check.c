@@ -213,7 +213,7 @@ static bool begins_at(const struct frames *f, uint64_t at) {
     return at < f->bytes.length && f->begins[at / 8] >> at % 8 & 1;
 }
 
-struct entry {
+struct frame_entry {
     struct cursor body; /* behind its id */
     uint64_t next;
     uint64_t cie; /* where an FDE's is */
@@ -222,13 +222,13 @@ struct entry {
 };
 
 /* False at the end. A length of 0 is stepped over: there may be more behind it. */
-static bool entry_at(const struct frames *f, uint64_t at, struct entry *entry) {
+static bool entry_at(const struct frames *f, uint64_t at, struct frame_entry *entry) {
     const uint8_t *data = (const uint8_t *)f->bytes.data;
     uint64_t left = f->bytes.length - at, head = 4;
     if (left < 8)
         return false;
     uint64_t size = load_u32(data + at);
-    *entry = (struct entry){.is_empty = size == 0, .next = at + 4};
+    *entry = (struct frame_entry){.is_empty = size == 0, .next = at + 4};
     if (entry->is_empty)
         return !f->is_endless;
     bool is_wide = size == UINT32_MAX;
@@ -251,7 +251,7 @@ static bool entry_at(const struct frames *f, uint64_t at, struct entry *entry) {
 
 /* Files have a few, and their FDEs take turns. */
 static bool cie_enter(struct frames *f, uint64_t at) {
-    struct entry entry;
+    struct frame_entry entry;
     struct cie *recent = &f->recent[at / 4 % COUNT_OF(f->recent)];
     if (recent->at && recent->at - 1 == at) {
         f->cie = *recent;
@@ -266,7 +266,7 @@ static bool cie_enter(struct frames *f, uint64_t at) {
     return true;
 }
 
-static bool fde_is_sane(struct frames *f, const struct entry *entry) {
+static bool fde_is_sane(struct frames *f, const struct frame_entry *entry) {
     struct cursor c = entry->body;
     if (!cie_enter(f, entry->cie))
         return false;
@@ -279,7 +279,7 @@ static bool fde_is_sane(struct frames *f, const struct entry *entry) {
 
 /* A CIE stands before its FDEs. */
 static bool entries_are_sane(struct frames *f) {
-    struct entry entry;
+    struct frame_entry entry;
     for (uint64_t at = 0; entry_at(f, at, &entry); at = entry.next) {
         if (entry.is_empty)
             continue;

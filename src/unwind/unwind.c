@@ -22,7 +22,7 @@ enum {
 };
 
 /* What is known of the code at an address. */
-struct entry {
+struct code_known {
     uint64_t address;
     const struct mapping *mapping; /* executable, or NULL */
     const struct cfi_row *row;
@@ -39,7 +39,7 @@ struct unwinder {
     bool is_foreign; /* this stack goes through a file of another architecture */
     bool is_seeking; /* the frame of a handler: once is enough */
     struct unwind_frame frames[FRAMES_MAX];
-    struct entry cache[CACHE_SIZE];
+    struct code_known cache[CACHE_SIZE];
 };
 
 static const struct note_kind note_registers = {
@@ -90,7 +90,7 @@ void unwinder_notes(const struct unwinder *unwinder, struct notes *notes) {
 /* ---- what is known of an address ---- */
 
 static void entry_fill(struct unwinder *unwinder, struct state *state,
-                       const struct machine *machine, struct entry *entry) {
+                       const struct machine *machine, struct code_known *entry) {
     const struct mapping *mapping =
         space_find(state->memory.spaces, state->memory.user, entry->address);
     if (mapping && !mapping->executable)
@@ -113,11 +113,11 @@ static void entry_fill(struct unwinder *unwinder, struct state *state,
         entry->flags |= ENTRY_TRAMPOLINE;
 }
 
-static inline struct entry *entry_find(struct unwinder *unwinder, struct state *state,
-                                       const struct machine *machine, uint32_t epoch,
-                                       uint64_t address) {
+static inline struct code_known *entry_find(struct unwinder *unwinder, struct state *state,
+                                            const struct machine *machine, uint32_t epoch,
+                                            uint64_t address) {
     uint64_t hash = (address ^ (uint64_t)epoch << 40) * 0x9E3779B97F4A7C15ull;
-    struct entry *entry = &unwinder->cache[hash >> 49];
+    struct code_known *entry = &unwinder->cache[hash >> 49];
     static_assert(CACHE_SIZE == 1 << (64 - 49), "the hash's upper bits choose the entry");
     if (entry->address != address || entry->epoch != epoch || !entry->flags) {
         entry->address = address;
@@ -129,11 +129,12 @@ static inline struct entry *entry_find(struct unwinder *unwinder, struct state *
 
 /* A signed return address is none that is mapped. How many bits belong to the address depends on the kernel and is not recorded, so the
    widest that gives mapped code is taken. */
-static struct entry *entry_unsigned(struct unwinder *unwinder, struct state *state,
-                                    const struct machine *machine, uint32_t epoch, uint64_t call) {
+static struct code_known *entry_unsigned(struct unwinder *unwinder, struct state *state,
+                                         const struct machine *machine, uint32_t epoch,
+                                         uint64_t call) {
     static const uint8_t widths[] = {52, 48, 47, 42, 39, 36};
     uint64_t signed_pc = state->pc;
-    struct entry *entry = NULL;
+    struct code_known *entry = NULL;
     for (size_t i = 0; i < COUNT_OF(widths); i++) {
         state->pc = signed_pc & ((1ull << widths[i]) - 1);
         entry = entry_find(unwinder, state, machine, epoch, state->pc - call);
@@ -177,13 +178,14 @@ bool unwind_is_first_by_frame_pointer(struct text name) {
 /* In a stripped file the entry point has no name. What begins a process needs no rules for its callers, and is short. */
 #define ENTRY_CODE_MAX 256
 
-static bool is_entry_point(struct unwinder *unwinder, const struct entry *entry, uint64_t address) {
+static bool is_entry_point(struct unwinder *unwinder, const struct code_known *entry,
+                           uint64_t address) {
     uint64_t start;
     return !entry->row && objects_entry(unwinder->objects, entry->mapping->object, &start) &&
            address >= start && address - start < ENTRY_CODE_MAX;
 }
 
-static bool entry_is_start(struct unwinder *unwinder, struct entry *entry) {
+static bool entry_is_start(struct unwinder *unwinder, struct code_known *entry) {
     if (!(entry->flags & ENTRY_START_KNOWN)) {
         const struct mapping *mapping = entry->mapping;
         struct symbol symbol;
@@ -247,7 +249,7 @@ static enum unwind_ending ending_of_miss(const struct state *state,
 }
 
 /* `is_running`: whether the frame was interrupted, where it is; then, of its caller. */
-static bool step(struct state *state, const struct machine *machine, const struct entry *entry,
+static bool step(struct state *state, const struct machine *machine, const struct code_known *entry,
                  bool *is_running) {
     bool was_running = *is_running;
     *is_running = entry->flags & ENTRY_TRAMPOLINE;
@@ -260,7 +262,7 @@ static bool step(struct state *state, const struct machine *machine, const struc
     return machine->fallback(state, is_running);
 }
 
-static bool has_caller(const struct entry *entry) {
+static bool has_caller(const struct code_known *entry) {
     return !entry->row || entry->row->kept >> entry->row->return_register & 1;
 }
 
@@ -275,15 +277,16 @@ static bool perf_lowers(const struct machine *machine, bool is_first, bool is_ru
 
 static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
                                const struct machine *machine, const struct unwind_sample *sample,
-                               bool is_running, struct unwind_stack *stack, struct entry **last);
+                               bool is_running, struct unwind_stack *stack,
+                               struct code_known **last);
 
 /* On from another frame, if that leads to the start; else all is as it was. */
 static bool walk_from(struct unwinder *unwinder, const struct state *state, uint64_t pc,
                       uint64_t sp, const struct machine *machine,
                       const struct unwind_sample *sample, bool is_running,
-                      struct unwind_stack *stack, struct entry **last) {
+                      struct unwind_stack *stack, struct code_known **last) {
     struct state there = *state;
-    struct entry *before = *last;
+    struct code_known *before = *last;
     uint32_t count = stack->count;
     there.pc = pc;
     set_register(&there, machine->stack, sp);
@@ -305,7 +308,7 @@ static bool walk_from(struct unwinder *unwinder, const struct state *state, uint
  */
 static bool walk_to_handler(struct unwinder *unwinder, const struct state *state, uint64_t way,
                             const struct machine *machine, const struct unwind_sample *sample,
-                            struct unwind_stack *stack, struct entry **last) {
+                            struct unwind_stack *stack, struct code_known **last) {
     uint64_t word = machine->word, sp = state->value[machine->stack], value;
     const uint64_t slots[] = {way, sp - word + way};
     if (unwinder->is_seeking)
@@ -324,11 +327,13 @@ static bool walk_to_handler(struct unwinder *unwinder, const struct state *state
 /* The frames, from the one at hand on. Returns how it ended, with *last the outermost frame's entry. */
 static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
                                const struct machine *machine, const struct unwind_sample *sample,
-                               bool is_running, struct unwind_stack *stack, struct entry **last) {
+                               bool is_running, struct unwind_stack *stack,
+                               struct code_known **last) {
     bool left_stack = false, landed = false;
     for (;;) {
         bool call = !is_running;
-        struct entry *entry = entry_find(unwinder, state, machine, sample->epoch, state->pc - call);
+        struct code_known *entry =
+            entry_find(unwinder, state, machine, sample->epoch, state->pc - call);
         if (!entry->mapping && machine->signed_pointers && state->pc >> 36)
             entry = entry_unsigned(unwinder, state, machine, sample->epoch, call);
         if (!entry->mapping && stack->count == 1 && machine->mend &&
@@ -369,7 +374,7 @@ void unwinder_run(struct unwinder *unwinder, const struct unwind_sample *sample,
                   struct unwind_stack *stack) {
     const struct machine *machine = machine_of(unwinder, sample->abi);
     struct state state;
-    struct entry *last = NULL;
+    struct code_known *last = NULL;
     *stack = (struct unwind_stack){.frames = unwinder->frames, .ending = UNWIND_BROKEN};
     if (!machine) {
         if (unwinder->options.arch == UNWIND_OTHER)
@@ -403,7 +408,7 @@ bool unwinder_leaf_caller(struct unwinder *unwinder, const struct unwind_sample 
                                    .spaces = unwinder->spaces,
                                    .user = sample->user,
                                    .objects = unwinder->objects};
-    struct entry *entry = entry_find(unwinder, &state, machine, sample->epoch, pc);
+    struct code_known *entry = entry_find(unwinder, &state, machine, sample->epoch, pc);
     if (!(entry->row && has_caller(entry) && step_by_row(&state, machine, entry->row, true))) {
         if (!may_be_stale || (entry->row && entry->row->cfa_register == machine->stack))
             return false;
@@ -411,7 +416,7 @@ bool unwinder_leaf_caller(struct unwinder *unwinder, const struct unwind_sample 
     }
     if (state.pc == 0)
         return false;
-    struct entry *found = entry_find(unwinder, &state, machine, sample->epoch, state.pc - 1);
+    struct code_known *found = entry_find(unwinder, &state, machine, sample->epoch, state.pc - 1);
     if (!found->mapping && state.pc >> 36)
         found = entry_unsigned(unwinder, &state, machine, sample->epoch, 1);
     *caller = (struct unwind_frame){state.pc, found->mapping, !(found->flags & ENTRY_TRAMPOLINE)};

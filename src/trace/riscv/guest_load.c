@@ -153,13 +153,13 @@ bool guest_load(struct guest *g, struct error *error) {
 
 /* ---- the stack at the entry --------------------------------------------------------------- */
 
-struct stack {
+struct guest_stack {
     struct guest *g;
     uint64_t sp;
     bool full;
 };
 
-static uint64_t push_bytes(struct stack *s, const void *data, uint64_t size) {
+static uint64_t push_bytes(struct guest_stack *s, const void *data, uint64_t size) {
     if (s->full || size > s->sp - s->g->stack_low || s->sp - size - s->g->stack_low < PAGE_SIZE) {
         s->full = true;
         return 0;
@@ -169,7 +169,7 @@ static uint64_t push_bytes(struct stack *s, const void *data, uint64_t size) {
     return s->sp;
 }
 
-static void push_word(struct stack *s, uint64_t value) {
+static void push_word(struct guest_stack *s, uint64_t value) {
     push_bytes(s, &value, s->g->machine.xlen / 8);
 }
 
@@ -192,7 +192,7 @@ static bool map_stack(struct guest *g, struct error *error) {
 #define HWCAP_IMAFDC 0x112d
 #define HWCAP_IMAC 0x1105
 
-static void push_auxiliary(struct stack *s, uint64_t random, uint64_t name) {
+static void push_auxiliary(struct guest_stack *s, uint64_t random, uint64_t name) {
     struct guest *g = s->g;
     uint64_t hwcap = g->machine.xlen == 64 ? HWCAP_IMAFDC : HWCAP_IMAC;
     const uint64_t pairs[][2] = {
@@ -220,14 +220,14 @@ static void push_auxiliary(struct stack *s, uint64_t random, uint64_t name) {
     }
 }
 
-static uint64_t *push_strings(struct stack *s, const char *const *strings, size_t count) {
+static uint64_t *push_strings(struct guest_stack *s, const char *const *strings, size_t count) {
     uint64_t *addresses = memory_zero(count + 1, sizeof *addresses);
     for (size_t i = count; i-- > 0;)
         addresses[i] = push_bytes(s, strings[i], strlen(strings[i]) + 1);
     return addresses;
 }
 
-static void push_pointers(struct stack *s, const uint64_t *addresses, size_t count) {
+static void push_pointers(struct guest_stack *s, const uint64_t *addresses, size_t count) {
     push_word(s, 0);
     for (size_t i = count; i-- > 0;)
         push_word(s, addresses[i]);
@@ -241,7 +241,7 @@ bool guest_start_linux(struct guest *g, struct error *error) {
     const struct trace_options *o = g->options;
     if (!map_stack(g, error))
         return false;
-    struct stack s = {g, GUEST_STACK_TOP, false};
+    struct guest_stack s = {g, GUEST_STACK_TOP, false};
     push_word(&s, 0);
     uint64_t name = push_bytes(&s, o->path, strlen(o->path) + 1);
     uint64_t *environment = push_strings(&s, o->environment, o->environment_count);

@@ -14,8 +14,8 @@ static uint32_t sample_track(const struct outline *o, const struct sample *sampl
 }
 
 /* The entry of a kept sample, which was counted there. */
-static struct entry *entry_find(const struct outline *o, struct entry *entries,
-                                const struct track *track, uint32_t state, uint32_t node) {
+static struct track_entry *entry_find(const struct outline *o, struct track_entry *entries,
+                                      const struct track *track, uint32_t state, uint32_t node) {
     size_t end = track->first_entry + track->entry_count;
     size_t at = search_first(i, track->first_entry, end,
                              entries[i].state < state ||
@@ -25,11 +25,11 @@ static struct entry *entry_find(const struct outline *o, struct entry *entries,
 }
 
 /* Takes a kept sample off what was counted. */
-static void entry_take(const struct outline *o, struct entry *entries, const struct sample *sample,
-                       uint32_t track) {
+static void entry_take(const struct outline *o, struct track_entry *entries,
+                       const struct sample *sample, uint32_t track) {
     uint32_t node = placed_find(o->stacks, sample->series, sample->node);
     uint32_t state = o->tree->series.items[sample->series].state;
-    struct entry *entry = entry_find(o, entries, &o->tracks.items[track], state, node);
+    struct track_entry *entry = entry_find(o, entries, &o->tracks.items[track], state, node);
     if (!entry)
         return;
     entry->samples -= entry->samples > 0;
@@ -85,7 +85,7 @@ void steps_find(struct outline *o) {
     const struct tree *tree = o->tree;
     sort_samples(o);
     find_times(o);
-    struct entry *rest = memory_resize(NULL, o->entries.count, sizeof *rest);
+    struct track_entry *rest = memory_resize(NULL, o->entries.count, sizeof *rest);
     memcpy(rest, o->entries.items, o->entries.count * sizeof *rest);
     for (size_t i = 0; i < tree->samples.count; i++) {
         uint32_t track = sample_track(o, &tree->samples.items[i]);
@@ -150,7 +150,7 @@ bool walk_next(struct walk *walk, struct step *step) {
     if (walk->next < track->sample_count) {
         step_of_sample(walk, track_sample(walk), step);
     } else if (walk->next - track->sample_count < track->left_count) {
-        const struct entry *entry =
+        const struct track_entry *entry =
             &o->left.items[track->first_left + walk->next - track->sample_count];
         *step =
             (struct step){walk->end, entry_weight(o, entry), walk->time, entry->node, entry->state};
