@@ -451,7 +451,7 @@ bool budget_error(const struct budget *budget, const char *path, struct error *e
  * no hook, is never cancelled, and has the default limits.
  */
 struct context {
-    /* Called from any thread. `what` is a literal; a total of 0 is unknown. NULL: nobody wants to know. */
+    /* Called from any thread. `what` is a literal, in which # may stand for `done`; a total of 0 is unknown. NULL: nobody wants to know. */
     void (*progress)(void *user, const char *what, uint64_t done, uint64_t total);
     void *user; /* the hook's */
     /* Not 0: long loops stop with what they have; 2: a target that is to end gets no time for it. Signal handlers may set it. NULL: it can't be
@@ -585,7 +585,8 @@ struct out {
     int descriptor;
     int failed; /* errno of the first write that failed */
     bool closed;
-    struct spool *spool; /* where it goes instead, if set */
+    struct spool *spool;   /* where it goes instead, if set */
+    struct buffer *memory; /* the same */
     bool
         guarded; /* it is a terminal and what is written may hold anything: control characters but LF and TAB are shown as `?` */
 };
@@ -595,6 +596,8 @@ bool out_open_at(struct out *out, int directory, const char *path,
                  struct error *error); /* a file, also if it is called "-" */
 /* Into a spool, which stays the caller's: out_commit() leaves it open. */
 void out_open_spool(struct out *out, struct spool *spool);
+/* Into a buffer, which stays the caller's and holds all of it after out_commit(), which then cannot fail. */
+void out_open_buffer(struct out *out, struct buffer *buffer);
 void out_write(struct out *out, const void *data, size_t size);
 static inline void out_text(struct out *out, struct text t) {
     out_write(out, t.data, t.length);

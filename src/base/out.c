@@ -1,5 +1,5 @@
 /*
- * Bytes on their way out: to a file that is published whole or not at all, to standard output, or into a spool.
+ * Bytes on their way out: to a file that is published whole or not at all, to standard output, into a spool or into memory.
  */
 #include "base/base.h"
 
@@ -34,7 +34,15 @@ void out_open_spool(struct out *out, struct spool *spool) {
     *out = (struct out){.descriptor = -1, .spool = spool};
 }
 
+void out_open_buffer(struct out *out, struct buffer *buffer) {
+    *out = (struct out){.descriptor = -1, .memory = buffer};
+}
+
 static void out_raw(struct out *out, const char *data, size_t size) {
+    if (out->memory) {
+        buffer_add(out->memory, (struct text){data, size});
+        return;
+    }
     if (out->spool) {
         if (!out_closed(out) && !spool_write(out->spool, data, size, NULL))
             out->failed = ENOSPC;

@@ -248,6 +248,8 @@ struct flame *make_chart(struct request *request, const struct source *source, s
 bool fold_fits(const struct request *request, const struct flame *flame, struct error *error);
 /* Folded text to -o, or else to standard output. */
 bool folded_write(struct request *request, const struct flame *flame, struct error *error);
+/* The columns of a terminal; `otherwise` where it is none, or does not say. */
+unsigned terminal_width(int descriptor, unsigned otherwise);
 /* How a table is written: to `output`, or where that is NULL and a terminal is there, as wide as it is and coloured. */
 void report_options_settle(struct report_options *options, uint32_t limit, bool csv, bool json,
                            const char *output);

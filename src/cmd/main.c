@@ -65,6 +65,14 @@ static uint64_t milliseconds(void) {
                       (now.tv_nsec - started.tv_nsec) / 1000000);
 }
 
+/* "reading 12345", or where the text has a place for the number, "recording: 12 samples". */
+static void show_count(const char *what, uint64_t done) {
+    const char *place = strchr(what, '#');
+    int length = place ? (int)(place - what) : (int)strlen(what);
+    fprintf(stderr, "\r\033[Kwick: %.*s%s%llu%s", length, what, place ? "" : " ",
+            (unsigned long long)done, place ? place + 1 : "");
+}
+
 static void show_progress(void *user, const char *what, uint64_t done, uint64_t total) {
     uint64_t now = milliseconds(), due = next_shown;
     if (now < due || !__atomic_compare_exchange_n((uint64_t *)&next_shown, &due, now + 100, false,
@@ -75,7 +83,7 @@ static void show_progress(void *user, const char *what, uint64_t done, uint64_t 
         fprintf(stderr, "\r\033[Kwick: %s %u %%", what,
                 (unsigned)((double)done / (double)total * 100));
     else
-        fprintf(stderr, "\r\033[Kwick: %s %llu", what, (unsigned long long)done);
+        show_count(what, done);
 }
 
 bool progress_is_seen(void) {

@@ -220,6 +220,13 @@ static const char *target_kind(const struct record_options *recording) {
                                     : "threads";
 }
 
+static void tell_answer(const struct run *run, const char *path) {
+    struct buffer text = {0};
+    run_add_answer(run, path, &text);
+    fprintf(stderr, "%.*s", TEXT_ARGS(buffer_text(&text)));
+    buffer_release(&text);
+}
+
 /* The target's own failure is the first thing to know; what is wrong with the run comes after it. */
 static int end_run(const struct profile_command *c, struct run *run) {
     struct error error;
@@ -238,6 +245,8 @@ static int end_run(const struct profile_command *c, struct run *run) {
                 publish ? "published all the same in " : "kept in ", path);
     if (!publish && !status)
         status = run_has_enough(run) ? ERROR_INPUT : ERROR_FEW;
+    if (!c->r.request.quiet)
+        tell_answer(run, path);
     printf("%s\n", path);
     free(path);
     buffer_release(&why);
@@ -285,10 +294,9 @@ static int profile_run(struct profile_command *c, struct run *run, struct record
         run_discard(run);
         return fail(&error);
     }
-    int status = end_run(c, run);
     print_notes(&c->r.request, &result->notes);
     print_notes(&c->r.request, &run->notes);
-    return status;
+    return end_run(c, run);
 }
 
 static int profile(void *command, int argc, char **argv) {
@@ -314,6 +322,7 @@ static int profile(void *command, int argc, char **argv) {
                       .warmup = c->warmup,
                       .compared = c->compared,
                       .record_target = target_kind(&c->r.recording),
+                      .width = terminal_width(STDERR_FILENO, 100),
                       .min_samples = c->min_samples};
     struct error error;
     bool fine = (!c->compared || run_can_compare(&run, &error)) &&

@@ -140,30 +140,38 @@ static bool write_table(struct artifact *a, const char *file, const struct flame
     return artifact_close(a, file, &out);
 }
 
-static bool write_page(struct artifact *a, const struct view_names *names,
-                       const struct categories *categories) {
+static bool write_page(struct artifact *a, const char *file, const struct looks *looks,
+                       const struct tree *tree, const struct naming *naming, bool together) {
     struct out out;
     struct notes notes = {0};
+    struct categories *categories = categories_new(NULL, &a->request->context, a->error);
     char *subtitle = subtitle_of(a->run);
     notes_merge(&notes, &a->run->result->notes);
     notes_merge(&notes, &a->run->notes);
     notes_sort(&notes);
-    struct html_options options = {.title = times_looks[names->times].title,
+    struct html_options options = {.title = looks->title,
                                    .subtitle = subtitle,
-                                   .colouring.palette = times_looks[names->times].palette,
-                                   .together = names->times == TIMES_BOTH,
+                                   .colouring.palette = looks->palette,
+                                   .together = together,
                                    .categories = categories,
                                    .notes = &notes};
-    struct naming *naming = naming_of_tree(a->source->tree, &a->request->naming);
-    bool fine = artifact_open(a, names->html, &out);
-    if (fine && !html_write(&out, a->source->tree, naming, &options, a->error)) {
+    bool fine = categories && artifact_open(a, file, &out);
+    if (fine && !html_write(&out, tree, naming, &options, a->error)) {
         out_discard(&out);
         fine = false;
     }
-    fine = fine && artifact_close(a, names->html, &out);
-    naming_free(naming);
+    fine = fine && artifact_close(a, file, &out);
+    categories_free(categories);
     notes_release(&notes);
     free(subtitle);
+    return fine;
+}
+
+static bool write_view_page(struct artifact *a, const struct view_names *names) {
+    struct naming *naming = naming_of_tree(a->source->tree, &a->request->naming);
+    bool fine = write_page(a, names->html, &times_looks[names->times], a->source->tree, naming,
+                           names->times == TIMES_BOTH);
+    naming_free(naming);
     return fine;
 }
 
@@ -192,7 +200,7 @@ static bool write_tables_and_page(struct artifact *a, const struct flame *flame,
                                   const struct view_names *names) {
     struct categories *categories = categories_new(NULL, &a->request->context, a->error);
     bool fine =
-        categories && write_tables(a, flame, names, categories) && write_page(a, names, categories);
+        categories && write_tables(a, flame, names, categories) && write_view_page(a, names);
     categories_free(categories);
     return fine;
 }
@@ -244,6 +252,18 @@ static struct flame *earlier_flame(struct artifact *a) {
     return flame;
 }
 
+static bool write_changed_page(struct artifact *a, const struct flame *both,
+                               const struct looks *looks) {
+    struct tree *tree = tree_of_diff(both);
+    struct naming *naming = naming_of_tree(
+        tree, &(struct naming_options){.is_script_text = true, .keep_unknown = true});
+    bool fine = write_page(a, "diff.html", looks, tree, naming, false);
+    naming_free(naming);
+    objects_free(tree->objects);
+    tree_free(tree);
+    return fine;
+}
+
 /* Two runs of one command compare as they are; of what was attached to, only shares mean anything. */
 static bool write_comparison(struct artifact *a, const struct flame *flame) {
     struct run *run = a->run;
@@ -258,7 +278,10 @@ static bool write_comparison(struct artifact *a, const struct flame *flame) {
         both ? categories_new(NULL, &a->request->context, a->error) : NULL;
     bool fine = categories && write_folded(a, "diff.folded", both) &&
                 write_svg(a, "diff.svg", both, &looks, SVG_MIN_WIDTH) &&
-                write_table(a, "diff.csv", both, categories, BY_FUNCTION, NULL);
+                write_table(a, "diff.csv", both, categories, BY_FUNCTION, NULL) &&
+                write_changed_page(a, both, &looks);
+    if (fine)
+        run_answer_change(run, both);
     categories_free(categories);
     flame_free(both);
     flame_free(before);
@@ -321,20 +344,55 @@ static bool write_about(struct artifact *a, const struct flame *flame) {
     struct run *run = a->run;
     if (run->result->lost)
         notes_drop(&run->notes, "lost-samples"); /* the recorder has said so */
-    run->flame = flame;
     run->stacks = count_stacks(flame);
     count_samples(run, a->source->tree);
-    bool fine = write_comparison(a, flame) && run_describe(run, a->error);
-    run->flame = NULL;
-    return fine;
+    return write_comparison(a, flame) && run_describe(run, a->error);
+}
+
+/* Time on CPUs: what the target's own account says, or else what its samples stand for. */
+static void count_cpu_time(struct run *run, const struct tree *tree) {
+    uint64_t samples = 0, ns = 0;
+    if (run->cpu_ns || is_kind(run, "faults") || is_kind(run, "syscalls"))
+        return;
+    for (size_t i = 1; i < tree->cells.count; i++) {
+        const struct series *series = &tree->series.items[tree->cells.items[i].series];
+        bool timed = text_equal(strings_get(tree->strings, tree_event(tree, series->event)->unit),
+                                TEXT("ns"));
+        samples += series->state == STATE_ON ? tree->cells.items[i].samples : 0;
+        ns = saturating_add(ns,
+                            series->state == STATE_ON && timed ? tree->cells.items[i].weight : 0);
+    }
+    run->cpu_is_estimated = true;
+    run->cpu_ns = ns                       ? ns
+                  : run->recording->period ? 0
+                                           : samples * 1000000000u / run->recording->frequency;
+}
+
+/* Running and waiting have a table each; both in one would say it twice. */
+static void answer_view(struct artifact *a, const struct flame *flame,
+                        const struct view_names *names) {
+    struct run *run = a->run;
+    bool waits = names->times == TIMES_WAITING;
+    if (names->times == TIMES_BOTH)
+        return;
+    if (!waits)
+        count_cpu_time(run, a->source->tree);
+    run_answer_view(run, flame,
+                    waits                      ? "Waiting"
+                    : is_kind(run, "faults")   ? "Page faults"
+                    : is_kind(run, "syscalls") ? "In system calls"
+                                               : "On a CPU",
+                    waits);
 }
 
 static bool write_source(struct artifact *a, const struct view_names *names, bool about,
                          bool waits_too) {
     struct notes unused = {0}, *notes = about ? &a->run->notes : &unused;
     struct flame *flame = make_flame(a->request, a->source, notes, a->error);
-    bool fine =
-        flame && (!has_such_time(a->source->tree, names, waits_too) || write_view(a, flame, names));
+    bool has = flame && has_such_time(a->source->tree, names, waits_too);
+    if (has)
+        answer_view(a, flame, names);
+    bool fine = flame && (!has || write_view(a, flame, names));
     fine = fine && (!about || write_about(a, flame));
     flame_free(flame);
     notes_release(&unused);
@@ -346,6 +404,7 @@ bool profile_write_files(struct request *request, struct run *run, const char *d
                          struct error *error) {
     bool fine = true;
     choose_events(request, run);
+    run->cpu_ns = run->result->cpu_ns;
     for (size_t i = 0; fine && i < view_count; i++) {
         struct source source;
         struct artifact a = {.request = request, .run = run, .source = &source, .error = error};

@@ -251,14 +251,20 @@ bool folded_write(struct request *request, const struct flame *flame, struct err
     return out_commit(&out, error);
 }
 
+unsigned terminal_width(int descriptor, unsigned otherwise) {
+    struct winsize size;
+    return isatty(descriptor) && ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col
+               ? size.ws_col
+               : otherwise;
+}
+
 void report_options_settle(struct report_options *options, uint32_t limit, bool csv, bool json,
                            const char *output) {
-    struct winsize size;
     const char *no_colour = getenv("NO_COLOR"), *kind = getenv("TERM");
     bool plain = (no_colour && *no_colour) || !kind || strcmp(kind, "dumb") == 0;
     bool terminal = !output && isatty(STDOUT_FILENO);
-    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-        options->width = size.ws_col;
+    if (terminal)
+        options->width = terminal_width(STDOUT_FILENO, 0);
     options->colours = terminal && !plain;
     options->limit = limit;
     options->format = csv ? REPORT_CSV : json ? REPORT_JSON : REPORT_TEXT;

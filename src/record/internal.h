@@ -12,6 +12,8 @@
 #include "record/record.h"
 
 /* What an event is there for. */
+#define RECORDING_PROGRESS "recording (Ctrl-C to stop): # samples"
+
 enum role {
     ROLE_SAMPLE, /* asked for */
     ROLE_SIDE,   /* only for mappings, names and the like */

@@ -265,7 +265,7 @@ static void end_round(struct sampler *s) {
             maps_refresh(s, s->tracees.all.items[i]->process);
     if (!keeper_turn(s->r->sink.keeper, s->error) || !sink_round(&s->r->sink, s->error))
         sampler_fail(s);
-    context_progress(s->r->options->context, "recording; samples:", s->r->result->samples, 0);
+    context_progress(s->r->options->context, RECORDING_PROGRESS, s->r->result->samples, 0);
 }
 
 static void look(struct sampler *s) {

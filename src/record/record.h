@@ -83,6 +83,7 @@ struct record_result {
     uint64_t bytes;
     uint64_t started_ns; /* wall clock, since 1970 */
     uint64_t ended_ns;
+    uint64_t cpu_ns;    /* what a launched target used, with its children; 0: not known */
     int target_status;  /* as waitpid() gives it; -1: none was launched */
     bool target_ended;  /* by wick, when the time was up: what it ended with is not its failure */
     const char *method; /* "perf", "ptrace" or "bpf" */

@@ -273,7 +273,7 @@ static bool loop_run(struct loop *loop, struct error *error) {
         target_reap_orphans(r);
         if (!recording_drain(r, error))
             return false;
-        context_progress(r->options->context, "recording; samples:", r->result->samples, 0);
+        context_progress(r->options->context, RECORDING_PROGRESS, r->result->samples, 0);
     }
     return true;
 }
@@ -389,15 +389,27 @@ static bool open_and_record(struct recording *r, struct error *error) {
     return r->method == METHOD_PTRACE ? record_with_ptrace(r, error) : record_with_perf(r, error);
 }
 
+/* Of all children that ended and were waited for: the target, what it waited for, and what it left behind. */
+static uint64_t children_cpu_ns(void) {
+    struct rusage used;
+    if (getrusage(RUSAGE_CHILDREN, &used) != 0)
+        return 0;
+    return (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000u +
+           (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000u;
+}
+
 static bool record(struct recording *r, struct error *error) {
     if (r->sink.window && r->options->off_cpu)
         return error_set(error, ERROR_USAGE, "waits are not recorded in windows");
     if (!choose_cpus(r, error) || !choose_events(r, error) ||
         (r->options->command && !launch(r, error)))
         return false;
+    uint64_t cpu_before = children_cpu_ns();
     int priority = priority_raise(); /* the child, which was launched, has its own */
     bool fine = open_and_record(r, error);
     target_end(r);
+    if (r->options->command)
+        r->result->cpu_ns = children_cpu_ns() - cpu_before;
     setpriority(PRIO_PROCESS, 0, priority);
     r->result->ended_ns = now_ns(CLOCK_REALTIME);
     bool begun = r->sink.writer;

@@ -10,7 +10,7 @@
 
 #include "object/object.h"
 
-static bool find_program(const char *name, char *path, size_t size) {
+bool find_program(const char *name, char *path, size_t size) {
     const char *list = getenv("PATH");
     if (strchr(name, '/')) {
         snprintf(path, size, "%s", name);

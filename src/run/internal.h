@@ -28,6 +28,12 @@ void sha256_hex(const uint8_t *data, size_t size, char hex[65]);
 const char *call_graph_name(const struct record_options *recording, char *text, size_t size);
 int run_exit_status(const struct run *run); /* as shells have it; -1: there is none */
 bool run_write_text(const struct run *run, const char *file, struct text text, struct error *error);
+/* "1.02 s on a CPU in 1.05 s (1.0 of 8 cores)"; nothing where it is not known. */
+void run_add_cpu_time(const struct run *run, struct buffer *text);
+/* Why there are too few samples, and what to do about it. */
+void run_add_too_few(const struct run *run, struct buffer *why);
+/* Whether there is such a program, in PATH or by its path; its path. */
+bool find_program(const char *name, char *path, size_t size);
 bool run_write_report(struct run *run, const struct facts *facts, struct error *error);
 
 #endif

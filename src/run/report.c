@@ -8,8 +8,6 @@
 
 #include "run/internal.h"
 
-enum { TOP_STACKS = 15 };
-
 static void line(struct buffer *text, const char *what, const char *format, ...) PRINTF_LIKE(3, 4);
 static void line(struct buffer *text, const char *what, const char *format, ...) {
     va_list list;
@@ -100,6 +98,11 @@ static void report_measurement(struct buffer *text, const struct run *run) {
     line(text, "Call graph:", "%s", call_graph_name(recording, graph, sizeof graph));
     time_line(text, "Started:", result->started_ns);
     time_line(text, "Ended:", result->ended_ns);
+    struct buffer used = {0};
+    run_add_cpu_time(run, &used);
+    if (used.count)
+        line(text, "Time:", "%.*s", TEXT_ARGS(buffer_text(&used)));
+    buffer_release(&used);
 }
 
 /* What stacks were counted by: samples; waits, each of which takes two samples or is summed up in the kernel; system calls, of two. */
@@ -151,45 +154,6 @@ static void report_notes(struct buffer *text, const struct notes *notes) {
     }
 }
 
-static int top_order(const void *a, const void *b, void *context) {
-    const struct flame_node *nodes = context;
-    const struct flame_node *x = &nodes[*(const uint32_t *)a], *y = &nodes[*(const uint32_t *)b];
-    if (x->self != y->self)
-        return x->self > y->self ? -1 : 1;
-    return (*(const uint32_t *)a > *(const uint32_t *)b) -
-           (*(const uint32_t *)a < *(const uint32_t *)b);
-}
-
-static void add_stack(struct buffer *text, const struct flame *flame, uint32_t node) {
-    VECTOR(uint32_t) path = {0};
-    for (; node; node = flame->nodes.items[node].parent)
-        vector_push(&path, node);
-    for (size_t i = path.count; i-- > 0;) {
-        buffer_add_shown(text, flame_name(flame, path.items[i]));
-        if (i)
-            buffer_add_char(text, ';');
-    }
-    vector_release(&path);
-}
-
-static void report_top(struct buffer *text, const struct flame *flame) {
-    VECTOR(uint32_t) order = {0};
-    for (size_t i = 1; i < flame->nodes.count; i++)
-        if (flame->nodes.items[i].self)
-            vector_push(&order, (uint32_t)i);
-    if (order.count)
-        qsort_r(order.items, order.count, sizeof *order.items, top_order, flame->nodes.items);
-    buffer_printf(text, "\nTop %d stacks (%% of all, stack):\n", TOP_STACKS);
-    for (size_t i = 0; i < order.count && i < TOP_STACKS; i++) {
-        double share = 100.0 * (double)flame->nodes.items[order.items[i]].self /
-                       (double)flame->nodes.items[0].total;
-        buffer_printf(text, "%7.2f %%  ", share);
-        add_stack(text, flame, order.items[i]);
-        buffer_add_char(text, '\n');
-    }
-    vector_release(&order);
-}
-
 static void report_syscalls(struct buffer *text, const struct syscalls *syscalls) {
     buffer_printf(text, "\nSystem calls:\n%12s %12s %14s %12s %12s  name\n", "calls", "errors",
                   "total ms", "mean us", "worst us");
@@ -226,8 +190,7 @@ bool run_write_report(struct run *run, const struct facts *facts, struct error *
     report_lacks(&text, "What was read, and what was missing or left out:", &run->notes);
     if (run->syscalls && run->syscalls->rows.count)
         report_syscalls(&text, run->syscalls);
-    if (run->flame && run->flame->nodes.items[0].total)
-        report_top(&text, run->flame);
+    buffer_add(&text, buffer_text(&run->answer));
     bool fine = run_write_text(run, "report.txt", buffer_text(&text), error);
     buffer_release(&text);
     return fine;

@@ -5,7 +5,7 @@
  * Whoever runs this may be root, in a directory of somebody else's. So both directories are opened once and everything happens relative to
  * them, no link is followed, and a directory in which others could exchange what is there is refused.
  */
-#include "run/run.h"
+#include "run/internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -252,10 +252,8 @@ bool run_has_enough(const struct run *run) {
 }
 
 bool run_shortcoming(const struct run *run, struct buffer *why) {
-    if (!run_has_enough(run)) {
-        counted_print(why, "# sample{ is|s are} fewer than ", run->result->samples);
-        buffer_add_u64(why, run->min_samples);
-    }
+    if (!run_has_enough(run))
+        run_add_too_few(run, why);
     if (load_failed(run->load)) {
         buffer_add(why, why->count ? TEXT("; the load ") : TEXT("the load "));
         load_describe(run->load, why);
@@ -363,6 +361,8 @@ void run_release(struct run *run) {
         free(run->artifacts.items[i]);
     vector_release(&run->artifacts);
     notes_release(&run->notes);
+    buffer_release(&run->answer);
+    buffer_release(&run->told);
     free(run->base);
     free(run->name);
 }

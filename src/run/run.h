@@ -38,7 +38,11 @@ struct run {
     uint64_t waits;                       /* of them; one that nothing ended is no sample */
     uint64_t endings[ENDING_UNKNOWN + 1]; /* of their stacks */
     uint64_t stacks;                      /* distinct ones */
-    const struct flame *flame;            /* for the top stacks */
+    uint64_t cpu_ns;                      /* time on CPUs; 0: not known */
+    bool cpu_is_estimated;                /* from samples */
+    struct buffer answer;                 /* tables of what costs most, for report.txt */
+    struct buffer told;                   /* the same, as wide as the terminal */
+    unsigned width;                       /* the terminal's columns */
     struct syscalls *syscalls;            /* of such a run, else NULL */
     struct notes notes;       /* what the reading said; the recording's are in `result` */
     VECTOR(char *) artifacts; /* names of the files that are there */
@@ -61,6 +65,12 @@ bool run_shortcoming(const struct run *run, struct buffer *why);
 bool run_can_compare(const struct run *run, struct error *error);
 /* The last line of a log that is not empty, for messages. */
 void run_last_line(int log, char *line, size_t size);
+/* Add a view's table of what costs most, under a title; a second one for the terminal. */
+void run_answer_view(struct run *run, const struct flame *flame, const char *title, bool waits);
+/* The same of what changed. */
+void run_answer_change(struct run *run, const struct flame *both);
+/* Append what to say when the run is over, in a few lines: time on CPUs, what was lost, the tables, what to open in the run's directory PATH. */
+void run_add_answer(const struct run *run, const char *path, struct buffer *text);
 /* run.json and report.txt. After everything else was written. */
 bool run_describe(struct run *run, struct error *error);
 

@@ -228,11 +228,19 @@ static size_t matching_angle(struct text t) {
     return t.length;
 }
 
+/* Whether it ends in an operator whose signs are no brackets, as in `operator==`. */
+static bool ends_in_operator(struct text t) {
+    size_t end = t.length;
+    while (end && strchr("=!+-*/%&|^~,", t.data[end - 1]))
+        end--;
+    return end < t.length && text_ends(text_upto(t, end), TEXT("operator"));
+}
+
 /* Where a name ends that has template arguments behind it, as in `vector<int>`, Rust's `collect::<Vec>` or `operator<< <char>`; 0: the `<` does
    not open any, as in `<module>`. */
 static size_t before_template(struct text before, size_t after_operator) {
     size_t end = before.length;
-    if (end && is_word(before.data[end - 1]))
+    if (end && (is_word(before.data[end - 1]) || end == after_operator || ends_in_operator(before)))
         return end;
     if (end && before.data[end - 1] == ' ' && end - 1 == after_operator)
         return end - 1;
@@ -262,6 +270,77 @@ static size_t strip_templates(char *name, size_t length) {
         from += taken;
     }
     return to;
+}
+
+/* As strip_templates(), but what goes leaves a mark. */
+void name_add_folded(struct buffer *buffer, struct text name) {
+    size_t begin = buffer->count, after_operator = SIZE_MAX;
+    for (size_t from = 0; from < name.length;) {
+        struct text rest = text_from(name, from);
+        struct text before = {buffer->items + begin, buffer->count - begin};
+        bool in_word = before.length && is_word(before.data[before.length - 1]);
+        size_t taken = in_word ? 0 : operator_length(rest, 0);
+        if (taken)
+            after_operator = before.length + taken;
+        bool opens = rest.data[0] == '<' && before_template(before, after_operator);
+        size_t close = opens ? matching_angle(rest) : rest.length;
+        if (close < rest.length)
+            buffer_add(buffer, TEXT("‹…›"));
+        else
+            buffer_add(buffer, text_upto(rest, taken ? taken : 1));
+        from += close < rest.length ? close + 1 : taken ? taken : 1;
+    }
+}
+
+static size_t characters(struct text t) {
+    size_t count = 0;
+    for (size_t i = 0; i < t.length; i++)
+        count += ((unsigned char)t.data[i] & 0xc0) != 0x80;
+    return count;
+}
+
+/* Where character NUMBER begins. */
+static size_t character_start(struct text t, size_t number) {
+    size_t at = 0;
+    for (; at < t.length; at++)
+        if (((unsigned char)t.data[at] & 0xc0) != 0x80 && number-- == 0)
+            break;
+    return at;
+}
+
+/* Where the function's own name begins, behind its namespaces and types; 0: it has none of these. */
+static size_t own_name(struct text t) {
+    size_t depth = 0, own = 0;
+    for (size_t i = 0; i < t.length; i++) {
+        if (strchr("<({[", t.data[i]))
+            depth++;
+        else if (strchr(">)}]", t.data[i]) && depth)
+            depth--;
+        else if (!depth && i + 2 < t.length && t.data[i] == ':' && t.data[i + 1] == ':')
+            own = i + 2;
+    }
+    return own;
+}
+
+void name_add_short(struct buffer *buffer, struct text name, size_t columns) {
+    if (characters(name) <= columns) {
+        buffer_add(buffer, name);
+        return;
+    }
+    struct buffer folded = {0};
+    name_add_folded(&folded, name);
+    struct text t = buffer_text(&folded);
+    size_t own = own_name(t), all = characters(t), tail = characters(text_from(t, own));
+    if (!own || tail + 2 > columns)
+        tail = columns / 2;
+    if (all <= columns)
+        buffer_add(buffer, t);
+    else if (columns) {
+        buffer_add(buffer, text_upto(t, character_start(t, columns - 1 - tail)));
+        buffer_add(buffer, TEXT("…"));
+        buffer_add(buffer, text_from(t, character_start(t, all - tail)));
+    }
+    buffer_release(&folded);
 }
 
 void namer_strip(struct namer *namer) {

@@ -83,6 +83,10 @@ void naming_free(struct naming *naming);
 void naming_notes(const struct tree *tree, const struct naming *naming, struct notes *notes);
 /* Return the name without _[k], _[j], _[i] or _[w] at its end. */
 struct text name_unmarked(struct text name);
+/* Append the name with template arguments as ‹…›: `std::vector‹…›::push_back`. What stands in front, as Rust's `<T as Trait>`, stays. */
+void name_add_folded(struct buffer *buffer, struct text name);
+/* Append the name in at most so many characters: whole, else folded, else without its middle. The end survives: the function's own name. */
+void name_add_short(struct buffer *buffer, struct text name, size_t columns);
 /* Adds what a series says of a dimension: `process` (comm-PID), `thread` (comm-PID/TID) or the key of a label, also as `label:KEY`. Where it
    says nothing: "[no KEY]". */
 void dimension_add(const struct tree *tree, const struct series *series, struct text dimension,

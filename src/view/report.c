@@ -444,7 +444,8 @@ static void write_text(struct out *out, const struct report *report,
         out_text(out, buffer_text(&line));
     }
     if (limit < report->rows.count)
-        out_printf(out, "… and %zu more; --limit 0 shows all\n", report->rows.count - limit);
+        out_printf(out, "… and %zu more%s\n", report->rows.count - limit,
+                   options->no_hint ? "" : "; --limit 0 shows all");
     line.count = 0;
     add_sum(&line, report);
     buffer_add(&line, TEXT(" in all\n"));

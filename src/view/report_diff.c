@@ -174,7 +174,8 @@ void report_diff_text(struct out *out, const struct report *report,
     for (size_t i = 0; i < limit; i++)
         write_row(out, report, &report->rows.items[i], options);
     if (limit < changed)
-        out_printf(out, "… and %zu more; --limit 0 shows all\n", changed - limit);
+        out_printf(out, "… and %zu more%s\n", changed - limit,
+                   options->no_hint ? "" : "; --limit 0 shows all");
     if (changed < report->rows.count)
         out_printf(out, "%zu did not change\n", report->rows.count - changed);
     write_sum(out, report);

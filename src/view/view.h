@@ -215,9 +215,22 @@ struct report_options {
     size_t limit;   /* rows of text; 0: all */
     unsigned width; /* columns of the terminal; 0: no limit */
     bool colours;
+    bool no_hint; /* what --limit leaves out is counted, without the advice */
 };
 void report_write(struct out *out, const struct report *report,
                   const struct report_options *options);
+
+/*
+ * The answer in a few lines: the functions that most was spent in themselves, and with all that they call, side by side. A wait belongs to
+ * the function that blocked, the last one outside the kernel, with what it asked the kernel for beside it: `read [read]`.
+ */
+struct answer_options {
+    unsigned width; /* columns */
+    unsigned rows;
+    bool waits;
+};
+void answer_add(struct buffer *text, const struct flame *flame,
+                const struct answer_options *options);
 
 /* ---- one function, line by line -------------------------------------------------------------- */
 

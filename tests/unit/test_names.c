@@ -160,6 +160,30 @@ static void test_resolved_locations(void **state) {
     tree_done(tree);
 }
 
+static void expect_short(const char *name, size_t columns, const char *wanted) {
+    struct buffer text = {0};
+    name_add_short(&text, text_of(name), columns);
+    buffer_add_char(&text, 0);
+    assert_string_equal(text.items, wanted);
+    buffer_release(&text);
+}
+
+static void test_short(void **state) {
+    const char *regex = "std::__detail::_Executor<char const*, std::allocator<int>, true>::_M_dfs";
+    expect_short(regex, 200, regex);
+    expect_short(regex, 40, "std::__detail::_Executor‹…›::_M_dfs");
+    expect_short(regex, 30, "std::__detail::_Executo…_M_dfs");
+    expect_short(regex, 20, "std::__detail…_M_dfs");
+    expect_short("namespace::a_very_long_name_of_its_own", 11, "names…s_own");
+    expect_short("a::operator<<<int, int>", 20, "a::operator<<‹…›");
+    expect_short("a::operator==<int, int, int>", 20, "a::operator==‹…›");
+    expect_short("<alloc::vec::Vec<T> as core::Trait>::collect::<Vec<T>>", 50,
+                 "<alloc::vec::Vec‹…› as core::Trait>::collect::‹…›");
+    expect_short("<module>", 3, "<…>");
+    expect_short("äöüäöüäöü", 5, "äö…öü");
+    expect_short("abc", 0, "");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arguments),
@@ -175,6 +199,7 @@ int main(void) {
         cmocka_unit_test(test_skip_after),
         cmocka_unit_test(test_unknown_are_counted),
         cmocka_unit_test(test_resolved_locations),
+        cmocka_unit_test(test_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
