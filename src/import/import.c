@@ -19,7 +19,9 @@ const struct import_format *const import_formats[] = {
     &format_perf_sched,   &format_recursive,
     &format_svg,          &format_async_profiler,
     &format_offcputime,   &format_wick,
-    &format_pprof,        NULL,
+    &format_pprof,        &format_speedscope,
+    &format_cpuprofile,   &format_heapprofile,
+    &format_firefox,      NULL,
 };
 
 /* What a format may look at, up to the end of a line; stacks of C++ names make lines longer than the first number. */
@@ -241,15 +243,15 @@ static bool has_ids(const struct tree *tree, bool pids) {
 
 /* The first option that chooses by something the source does not tell; NULL: there is none. */
 static const char *unknown_filter(const struct tree *tree, const struct filter *filter,
-                                  bool has_events) {
+                                  unsigned tells) {
     bool all_events = filter->event_count && strcmp(filter->events[0], "all") == 0;
-    return filter->event_count && !has_events && !all_events ? "event"
-           : filter->cpu_count                               ? "cpu"
-           : filter->has_time                                ? "time"
-           : filter->comm_count && !has_comms(tree)          ? "comm"
-           : filter->pid_count && !has_ids(tree, true)       ? "pid"
-           : filter->tid_count && !has_ids(tree, false)      ? "tid"
-                                                             : NULL;
+    return filter->event_count && !(tells & TELLS_EVENTS) && !all_events ? "event"
+           : filter->cpu_count                                           ? "cpu"
+           : filter->has_time && !(tells & TELLS_TIMES)                  ? "time"
+           : filter->comm_count && !has_comms(tree)                      ? "comm"
+           : filter->pid_count && !has_ids(tree, true)                   ? "pid"
+           : filter->tid_count && !has_ids(tree, false)                  ? "tid"
+                                                                         : NULL;
 }
 
 /* A filter that can't be honoured is an error: everything would be counted, or nothing. A recording, its text and what was saved of it tell
@@ -257,10 +259,9 @@ static const char *unknown_filter(const struct tree *tree, const struct filter *
 static bool knows_filters(const struct source *source, const struct import_options *options,
                           struct error *error) {
     const struct import_format *format = source->format;
-    if (!format || format == &format_perf || format == &format_perf_sched || format == &format_wick)
+    if (!format || format->tells & TELLS_ALL)
         return true;
-    const char *option = unknown_filter(source->tree, &options->profile.filter,
-                                        format == &format_pmcstat || format == &format_pprof);
+    const char *option = unknown_filter(source->tree, &options->profile.filter, format->tells);
     bool comm = option && strcmp(option, "comm") == 0 && format == &format_folded;
     return !option || error_set(error, ERROR_INPUT, "%s: the format %s has no %s to filter by%s",
                                 source->files[0].path, format->name, option,

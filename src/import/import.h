@@ -32,6 +32,9 @@ struct import_options {
     struct text content;
 };
 
+/* What a format says of its stacks beyond threads, so that it can be filtered by. */
+enum import_tells { TELLS_EVENTS = 1, TELLS_TIMES = 2, TELLS_ALL = 4 };
+
 /* One format. `score` looks at the first bytes: 0 no, 100 certainly. `read` is called by import_read() alone. */
 struct import_format {
     const char *name;
@@ -39,6 +42,7 @@ struct import_format {
     int (*score)(struct text beginning);
     bool (*read)(struct text content, const char *path, const struct import_options *options,
                  struct tree *tree, struct error *error);
+    unsigned tells; /* enum import_tells */
 };
 /* Reads `content` into the tree, on a budget that its size gives. Everything that reads text comes through here, fuzzers and tests too. */
 bool import_read(const struct import_format *format, struct text content, const char *path,

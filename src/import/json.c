@@ -1,5 +1,7 @@
 #include "import/json.h"
 
+#include "import/reader.h"
+
 char json_peek(struct json *json) {
     while (json->rest.length && memchr(" \t\r\n", json->rest.data[0], 4))
         json->rest = text_from(json->rest, 1);
@@ -142,4 +144,49 @@ bool json_member(struct json *json, struct buffer *name) {
     if (json_take(json, '}'))
         return false;
     return json_string(json, name) && json_take(json, ':');
+}
+
+bool json_element(struct json *json) {
+    char c = json_peek(json);
+    if (c == ',') {
+        json->rest = text_from(json->rest, 1);
+        c = json_peek(json);
+    }
+    if (c == ']') {
+        json->rest = text_from(json->rest, 1);
+        return false;
+    }
+    return json->rest.length > 0;
+}
+
+bool json_index(struct json *json, uint32_t *index) {
+    json_peek(json);
+    uint64_t value = 0;
+    size_t length = 0;
+    for (; length < json->rest.length && length < 11; length++) {
+        unsigned digit = (unsigned char)json->rest.data[length] - '0';
+        if (digit > 9)
+            break;
+        value = value * 10 + digit;
+    }
+    bool ends = length == json->rest.length || !memchr(".eE", json->rest.data[length], 3);
+    if (length == 0 || value > UINT32_MAX || !ends)
+        return false;
+    json->rest = text_from(json->rest, length);
+    *index = (uint32_t)value;
+    return true;
+}
+
+bool json_double(struct json *json, double *value) {
+    struct json before = *json;
+    struct text number;
+    uint32_t small;
+    if (json_index(json, &small)) {
+        *value = small;
+        return true;
+    }
+    if (json_number(json, &number) && text_to_double(number, value))
+        return true;
+    *json = before;
+    return false;
 }

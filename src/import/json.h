@@ -20,5 +20,11 @@ bool json_number(struct json *json, struct text *number);
 bool json_skip(struct json *json);
 /* In an object: the next member's name, in `name`, with its value next. False at its end, which is taken, or at nonsense. */
 bool json_member(struct json *json, struct buffer *name);
+/* In an array, whose '[' was taken: whether there is one more element, which is next then. Its end is taken. */
+bool json_element(struct json *json);
+/* A whole number that is not negative and has 32 bits. False, and nothing read, of anything else. */
+bool json_index(struct json *json, uint32_t *index);
+/* Any number. False, and nothing read, of anything else. */
+bool json_double(struct json *json, double *value);
 
 #endif

@@ -190,4 +190,4 @@ static int sched_score(struct text beginning) {
 
 const struct import_format format_perf_sched = {
     "perf-sched", "off-CPU time from perf script text of sched:sched_switch", sched_score,
-    sched_read};
+    sched_read, TELLS_ALL};

@@ -216,4 +216,5 @@ static int perf_score(struct text beginning) {
     return perf_applicable(beginning) == APPLICABLE_YES ? 60 : 0;
 }
 
-const struct import_format format_perf = {"perf", "Linux perf script text", perf_score, perf_read};
+const struct import_format format_perf = {"perf", "Linux perf script text", perf_score, perf_read,
+                                          TELLS_ALL};

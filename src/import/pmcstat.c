@@ -145,4 +145,4 @@ static int pmcstat_score(struct text beginning) {
 }
 
 const struct import_format format_pmcstat = {"pmcstat", "FreeBSD's pmcstat -G", pmcstat_score,
-                                             pmcstat_read};
+                                             pmcstat_read, TELLS_EVENTS};

@@ -573,4 +573,4 @@ static int pprof_score(struct text beginning) {
 }
 
 const struct import_format format_pprof = {"pprof", "pprof's profile.proto, plain or gzip",
-                                           pprof_score, pprof_read};
+                                           pprof_score, pprof_read, TELLS_EVENTS};

@@ -67,9 +67,16 @@ void note_torn_line(struct tree *tree, const char *path, uint64_t number, struct
 
 void stack_init(struct stack *stack, struct tree *tree, struct text unit) {
     *stack = (struct stack){.tree = tree};
-    struct series series = {.event = event_named(tree, unit, unit, EVENT_OTHER),
-                            .ending = ENDING_UNKNOWN};
-    stack->series = tree_add_series(tree, &series);
+    if (unit.length)
+        stack_set_event(stack, unit, unit);
+}
+
+void stack_set_event(struct stack *stack, struct text name, struct text unit) {
+    struct series series = {.ending = ENDING_UNKNOWN};
+    if (stack->series)
+        series = stack->tree->series.items[stack->series];
+    series.event = event_named(stack->tree, name, unit, EVENT_OTHER);
+    stack->series = tree_add_series(stack->tree, &series);
 }
 
 void stack_release(struct stack *stack) {
@@ -94,7 +101,9 @@ void stack_set_thread(struct stack *stack, struct text comm, int32_t pid, int32_
     struct series series = stack->tree->series.items[stack->series];
     series.comm = comm.length ? strings_add(stack->tree->strings, comm) : 0;
     series.thread = thread_numbered(stack->tree, &stack->threads, pid, tid);
-    stack->skip = stack->filter && !filter_sample(stack->filter, pid, tid, comm, UINT32_MAX, 0);
+    struct filter filter = stack->filter ? *stack->filter : (struct filter){0};
+    filter.has_time = false; /* stack_count_at() asks */
+    stack->skip = !filter_sample(&filter, pid, tid, comm, UINT32_MAX, 0);
     stack->series = tree_add_series(stack->tree, &series);
 }
 
@@ -209,6 +218,61 @@ void stack_replace(struct stack *stack, uint64_t samples, uint64_t weight) {
     uint32_t cell = tree_count(stack->tree, stack_node(stack), stack->series, 0, 0);
     stack->tree->cells.items[cell].samples = samples;
     stack->tree->cells.items[cell].weight = weight;
+}
+
+/* ---- tracks ------------------------------------------------------------------------------- */
+
+/* The digits at the end of `t`, which are cut off with the mark before them. */
+static bool take_id(struct text *t, char mark, int32_t *id) {
+    size_t digits = 0;
+    while (digits < t->length && t->data[t->length - 1 - digits] >= '0' &&
+           t->data[t->length - 1 - digits] <= '9')
+        digits++;
+    uint64_t value;
+    if (digits == t->length || t->data[t->length - 1 - digits] != mark ||
+        !text_to_u64(text_from(*t, t->length - digits), &value) || value > INT32_MAX)
+        return false;
+    *id = (int32_t)value;
+    *t = text_upto(*t, t->length - digits - 1);
+    return true;
+}
+
+bool track_name_parse(struct text name, struct track_name *track) {
+    struct track_name found = {0};
+    size_t space = text_find_last(name, ' ');
+    struct text thread = name;
+    bool fine = take_id(&thread, '/', &found.tid) && take_id(&thread, '-', &found.pid);
+    if (!fine && space != SIZE_MAX) {
+        thread = text_upto(name, space);
+        found.event = text_from(name, space + 1);
+        fine = take_id(&thread, '/', &found.tid) && take_id(&thread, '-', &found.pid);
+    }
+    if (!fine)
+        return false;
+    found.comm = thread;
+    *track = found;
+    return true;
+}
+
+void stack_set_track(struct stack *stack, struct text name) {
+    struct track_name track = {.comm = name, .pid = -1, .tid = -1};
+    track_name_parse(name, &track);
+    stack_set_thread(stack, track.comm, track.pid, track.tid);
+}
+
+void stack_count_at(struct stack *stack, uint32_t node, uint64_t samples, uint64_t weight,
+                    uint64_t time) {
+    const struct filter *filter = stack->filter;
+    bool late = filter && filter->has_time && (time < filter->time_from || time > filter->time_to);
+    if (stack->skip || late)
+        return;
+    tree_count(stack->tree, node, stack->series, samples, weight);
+    tree_keep_sample(stack->tree, &(struct sample){.time = time,
+                                                   .offset = stack->tree->samples.count,
+                                                   .weight = weight,
+                                                   .node = node,
+                                                   .series = stack->series,
+                                                   .cpu = UINT32_MAX});
 }
 
 /* ---- a reader's state --------------------------------------------------------------------- */

@@ -42,10 +42,13 @@ struct stack {
     const struct filter *filter; /* NULL: none */
     bool skip;                   /* the filter does not want this thread: nothing is counted */
 };
+/* Counting `unit`s; nothing, if it is empty, until stack_set_event() is called. */
 void stack_init(struct stack *stack, struct tree *tree, struct text unit);
 void stack_release(struct stack *stack);
 /* Under another comm, of process `pid` and thread `tid` (-1: not known), from now on. */
 void stack_set_thread(struct stack *stack, struct text comm, int32_t pid, int32_t tid);
+/* Of this event from now on: found by its name, or added. */
+void stack_set_event(struct stack *stack, struct text name, struct text unit);
 /* With this label from now on, or without it if the value is empty. */
 void stack_set_label(struct stack *stack, struct text key, struct text value);
 void stack_push(struct stack *stack, struct text name);
@@ -75,6 +78,21 @@ void stack_count(struct stack *stack, uint64_t samples, uint64_t weight);
 void stack_end(struct stack *stack, uint64_t count);
 /* As stack_count(), but what was counted there before is forgotten, as inferno does in some formats. */
 void stack_replace(struct stack *stack, uint64_t samples, uint64_t weight);
+
+/* ---- tracks ------------------------------------------------------------------------------- */
+
+/* What `wick export` calls a track: `comm-PID/TID`, and behind a space what was measured, where there are several things. */
+struct track_name {
+    struct text comm, event; /* an empty event: it is not said */
+    int32_t pid, tid;
+};
+/* False: somebody else gave the name, and nothing is set. */
+bool track_name_parse(struct text name, struct track_name *track);
+/* Under the thread that a track's name tells of; a name that somebody else gave is the comm. */
+void stack_set_track(struct stack *stack, struct text name);
+/* Counts a stretch of time of the node, unless it is filtered out, and keeps it as a sample where samples are kept. */
+void stack_count_at(struct stack *stack, uint32_t node, uint64_t samples, uint64_t weight,
+                    uint64_t time);
 
 /* ---- a reader's state --------------------------------------------------------------------- */
 
@@ -136,6 +154,7 @@ extern const struct import_format format_perf, format_folded, format_dtrace, for
     format_vtune, format_vsprof, format_ghcprof, format_xctrace, format_bpftrace, format_offcputime,
     format_go, format_gdb, format_eu_stack, format_stap, format_pmcstat, format_jstack,
     format_java_exceptions, format_async_profiler, format_faulthandler, format_chrome,
-    format_perf_sched, format_recursive, format_svg, format_wick, format_pprof;
+    format_perf_sched, format_recursive, format_svg, format_wick, format_pprof, format_speedscope,
+    format_cpuprofile, format_heapprofile, format_firefox;
 
 #endif

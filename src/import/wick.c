@@ -34,4 +34,4 @@ static bool wick_read(struct text content, const char *path, const struct import
 }
 
 const struct import_format format_wick = {"wick", "profiles saved by wick save", wick_score,
-                                          wick_read};
+                                          wick_read, TELLS_ALL};

@@ -1,0 +1,279 @@
+/*
+ * V8's CPU profile, as Chrome's DevTools, node --cpu-prof and `wick export --to cpuprofile` write it: nodes of a call tree, and which of them
+ * was seen when. A sample lasts until the next one, the last until the profile's end. Where there are no samples, the nodes' hits count.
+ *
+ * The format knows one thread. Where `wick export` had several, each is a frame below the root that is called like a track, and becomes
+ * a thread again.
+ */
+#include "import/v8.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct v8_node {
+    uint32_t id, parent_id; /* the parent's is 0 where only its list of children tells */
+    uint32_t parent;        /* its place among the nodes + 1; 0: there is none */
+    uint32_t location;      /* 0: no frame */
+    uint32_t node, series;  /* the tree's, once it is placed */
+    uint32_t track;         /* string: the name of a track; 0: it is none */
+    double hits;
+    bool idle, skip, placed, on_way;
+};
+
+/* One entry of `children`; the node of that id may come later. */
+struct v8_child {
+    uint32_t parent; /* a place among the nodes + 1 */
+    uint32_t id;
+};
+
+struct cpuprofile {
+    struct reader r;
+    struct json json;
+    struct buffer key;
+    struct v8_frame frame;
+    VECTOR(struct v8_node) nodes;
+    VECTOR(struct v8_child) children;
+    VECTOR(uint32_t) samples; /* ids */
+    VECTOR(double) deltas;    /* microseconds */
+    VECTOR(uint32_t) way;     /* from a node up to one that is placed */
+    struct index by_id;       /* places among the nodes + 1 */
+    uint32_t series;          /* of what no track is named for */
+    double start, end;
+};
+
+static bool key_is(const struct cpuprofile *c, struct text name) {
+    return text_equal(buffer_text(&c->key), name);
+}
+
+/* ---- reading ---- */
+
+static bool read_children(struct cpuprofile *c) {
+    struct v8_child child = {.parent = (uint32_t)c->nodes.count + 1};
+    bool fine = json_take(&c->json, '[');
+    while (fine && json_element(&c->json)) {
+        fine = json_index(&c->json, &child.id);
+        if (fine)
+            vector_push(&c->children, child);
+    }
+    return fine;
+}
+
+static bool node_member(struct cpuprofile *c, struct v8_node *node) {
+    if (key_is(c, TEXT("id")))
+        return json_index(&c->json, &node->id);
+    if (key_is(c, TEXT("parent")))
+        return json_index(&c->json, &node->parent_id) || json_skip(&c->json);
+    if (key_is(c, TEXT("callFrame")))
+        return v8_frame_read(&c->json, &c->frame);
+    if (key_is(c, TEXT("hitCount")))
+        return json_double(&c->json, &node->hits) || json_skip(&c->json);
+    if (key_is(c, TEXT("children")))
+        return read_children(c);
+    return json_skip(&c->json);
+}
+
+/* V8's names for what is no function: nothing is spent in the root, and idle time is not the program's. */
+static void take_frame(struct cpuprofile *c, struct v8_node *node) {
+    struct text name = buffer_text(&c->frame.name);
+    bool is_root = text_equal(name, TEXT("(root)"));
+    struct track_name track;
+    node->idle = is_root || text_equal(name, TEXT("(idle)"));
+    if (track_name_parse(name, &track) && !c->frame.url.count)
+        node->track = strings_add(c->r.tree->strings, name);
+    if (!is_root)
+        node->location = v8_frame_location(&c->r.stack, &c->frame);
+}
+
+static bool read_node(struct cpuprofile *c) {
+    struct v8_node node = {0};
+    bool fine = json_take(&c->json, '{');
+    c->frame.name.count = c->frame.url.count = 0;
+    c->frame.line = -1;
+    while (fine && json_member(&c->json, &c->key))
+        fine = node_member(c, &node);
+    if (!fine)
+        return false;
+    take_frame(c, &node);
+    vector_push(&c->nodes, node);
+    index_add(&c->by_id, hash_mix(node.id, 1), (uint32_t)c->nodes.count);
+    return true;
+}
+
+static bool document_member(struct cpuprofile *c) {
+    double *number = key_is(c, TEXT("startTime")) ? &c->start
+                     : key_is(c, TEXT("endTime")) ? &c->end
+                                                  : NULL;
+    bool nodes = key_is(c, TEXT("nodes")), samples = key_is(c, TEXT("samples"));
+    if (number)
+        return json_double(&c->json, number) || json_skip(&c->json);
+    if ((!nodes && !samples && !key_is(c, TEXT("timeDeltas"))) || !json_take(&c->json, '['))
+        return json_skip(&c->json);
+    bool fine = true;
+    while (fine && json_element(&c->json) && !import_stops(c->r.options, c->json.rest.data)) {
+        uint32_t id = 0;
+        double delta = 0;
+        fine = nodes     ? read_node(c)
+               : samples ? json_index(&c->json, &id)
+                         : json_double(&c->json, &delta);
+        if (samples)
+            vector_push(&c->samples, id);
+        else if (!nodes)
+            vector_push(&c->deltas, delta);
+    }
+    return fine;
+}
+
+/* Some tools put the profile into an object of their own. */
+static bool read_document(struct cpuprofile *c) {
+    bool fine = json_take(&c->json, '{');
+    while (fine && json_member(&c->json, &c->key)) {
+        if (key_is(c, TEXT("profile")) && json_peek(&c->json) == '{')
+            json_take(&c->json, '{'); /* and its end is taken for the end of all */
+        else
+            fine = document_member(c);
+    }
+    return fine;
+}
+
+/* ---- placing ---- */
+
+static uint32_t find_node(const struct cpuprofile *c, uint32_t id) {
+    uint32_t at;
+    for (struct probe probe = index_probe(&c->by_id, hash_mix(id, 1));
+         (at = index_next(&c->by_id, &probe));)
+        if (c->nodes.items[at - 1].id == id)
+            return at;
+    return 0;
+}
+
+static void link_nodes(struct cpuprofile *c) {
+    for (size_t i = 0; i < c->nodes.count; i++)
+        if (c->nodes.items[i].parent_id)
+            c->nodes.items[i].parent = find_node(c, c->nodes.items[i].parent_id);
+    for (size_t i = 0; i < c->children.count; i++) {
+        uint32_t child = find_node(c, c->children.items[i].id);
+        if (child)
+            c->nodes.items[child - 1].parent = c->children.items[i].parent;
+    }
+}
+
+/* The parent is placed. A track is no frame, but the thread of all below it. */
+static void place_one(struct cpuprofile *c, struct v8_node *node) {
+    const struct v8_node *parent = node->parent ? &c->nodes.items[node->parent - 1] : NULL;
+    node->node = parent ? parent->node : 0;
+    node->series = parent ? parent->series : c->series;
+    node->skip = parent && parent->skip;
+    node->placed = true;
+    if (node->track && node->node == 0) {
+        stack_set_track(&c->r.stack, strings_get(c->r.tree->strings, node->track));
+        node->series = c->r.stack.series;
+        node->skip = c->r.stack.skip;
+    } else if (node->location) {
+        node->node = tree_add_node(c->r.tree, node->node, node->location);
+    }
+}
+
+/* False: the node is its own ancestor. */
+static bool place(struct cpuprofile *c, uint32_t at) {
+    c->way.count = 0;
+    for (; at && !c->nodes.items[at - 1].placed; at = c->nodes.items[at - 1].parent) {
+        if (c->nodes.items[at - 1].on_way)
+            return false;
+        c->nodes.items[at - 1].on_way = true;
+        vector_push(&c->way, at);
+    }
+    while (c->way.count)
+        place_one(c, &c->nodes.items[c->way.items[--c->way.count] - 1]);
+    return true;
+}
+
+static bool place_all(struct cpuprofile *c) {
+    link_nodes(c);
+    c->series = c->r.stack.series;
+    for (uint32_t at = 1; at <= c->nodes.count; at++)
+        if (!place(c, at))
+            return error_set(c->r.error, ERROR_INPUT, "%s: node %u is its own ancestor", c->r.path,
+                             c->nodes.items[at - 1].id);
+    return true;
+}
+
+/* ---- counting ---- */
+
+static void count(struct cpuprofile *c, const struct v8_node *node, uint64_t samples,
+                  uint64_t weight, uint64_t time) {
+    c->r.stack.series = node->series;
+    c->r.stack.skip = node->skip;
+    if (!node->idle && (samples || weight))
+        stack_count_at(&c->r.stack, node->node, samples, weight, time);
+}
+
+static bool count_samples(struct cpuprofile *c) {
+    double now = c->start;
+    for (size_t i = 0; i < c->samples.count; i++) {
+        uint32_t at = find_node(c, c->samples.items[i]);
+        if (!at)
+            return error_set(c->r.error, ERROR_INPUT,
+                             "%s: sample %zu is of node %u, which is not there", c->r.path, i,
+                             c->samples.items[i]);
+        now += c->deltas.items[i];
+        bool last = i + 1 == c->samples.count;
+        double length = last ? c->end - now : c->deltas.items[i + 1];
+        /* A sample is taken when its time is over, as perf does. */
+        uint64_t time = double_to_u64(round((i ? now + length : now) * 1000));
+        count(c, &c->nodes.items[at - 1], 1, double_to_u64(round(length * 1000)), time + !time);
+    }
+    return true;
+}
+
+static bool count_all(struct cpuprofile *c) {
+    if (c->samples.count != c->deltas.count)
+        return error_set(c->r.error, ERROR_INPUT,
+                         "%s: the profile has %zu samples and %zu times of them", c->r.path,
+                         c->samples.count, c->deltas.count);
+    if (c->samples.count)
+        return count_samples(c);
+    for (size_t i = 0; i < c->nodes.count; i++) {
+        uint64_t hits = double_to_u64(c->nodes.items[i].hits);
+        count(c, &c->nodes.items[i], hits, hits, 0);
+    }
+    return true;
+}
+
+static void release(struct cpuprofile *c) {
+    buffer_release(&c->key);
+    v8_frame_release(&c->frame);
+    vector_release(&c->nodes);
+    vector_release(&c->children);
+    vector_release(&c->samples);
+    vector_release(&c->deltas);
+    vector_release(&c->way);
+    index_release(&c->by_id);
+    reader_release(&c->r);
+}
+
+static bool cpuprofile_read(struct text content, const char *path,
+                            const struct import_options *options, struct tree *tree,
+                            struct error *error) {
+    struct cpuprofile c = {.json = {content}};
+    reader_init(&c.r, content, path, options, tree, TEXT(""), error);
+    bool fine =
+        read_document(&c) || error_at(error, path, (uint64_t)(c.json.rest.data - content.data),
+                                      "not a CPU profile as V8 writes it");
+    bool timed = c.samples.count > 0;
+    stack_set_event(&c.r.stack, timed ? TEXT("time") : TEXT("samples"),
+                    timed ? TEXT("ns") : TEXT("samples"));
+    fine = fine && place_all(&c) && count_all(&c);
+    release(&c);
+    return fine;
+}
+
+static int cpuprofile_score(struct text beginning) {
+    struct json json = {beginning};
+    if (json_peek(&json) != '{' || text_search(beginning, TEXT("\"callFrame\"")) == SIZE_MAX)
+        return 0;
+    bool nodes = text_search(beginning, TEXT("\"nodes\"")) != SIZE_MAX;
+    return nodes && text_search(beginning, TEXT("\"traceEvents\"")) == SIZE_MAX ? 92 : 0;
+}
+
+const struct import_format format_cpuprofile = {"cpuprofile", "V8's CPU profile, JSON",
+                                                cpuprofile_score, cpuprofile_read, TELLS_TIMES};
