@@ -238,6 +238,10 @@ void object_each_symbol(const void *image, size_t size, code_symbol_visit *visit
 /* Of a file, or of the running kernel. False: it has none, or can't be read. */
 bool object_file_build_id(const char *path, struct build_id *id);
 bool object_kernel_build_id(struct build_id *id);
+/* The addresses of exported symbols, in the file's own terms, 0 where it has none of that name; and the address of what is at `offset` in the
+   file, by which a mapping tells where the others are. False: it is no ELF file of 64 bits, or has no code there. */
+bool object_exports(const char *path, const char *const *names, size_t count, uint64_t *addresses,
+                    uint64_t offset, uint64_t *address);
 bool object_vdso_build_id(struct build_id *id);
 /* The vdso that the kernel gave this process, as an ELF file; empty: none. */
 struct text object_vdso(void);

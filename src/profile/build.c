@@ -26,7 +26,8 @@ struct cached_location {
 /* ---- locations ---- */
 
 static uint32_t what_of(const struct chain_frame *frame) {
-    return (uint32_t)frame->mode << 2 | (uint32_t)frame->is_call << 1 | frame->is_unwound;
+    return (uint32_t)frame->mode << 3 | (uint32_t)frame->is_named << 2 |
+           (uint32_t)frame->is_call << 1 | frame->is_unwound;
 }
 
 static uint32_t root_of(const struct stack *stack, unsigned mode) {
@@ -74,6 +75,12 @@ void building_prefetch(const struct building *all, const struct stack *stack) {
 static uint32_t location_find(struct builder *b, const struct stack *stack,
                               const struct chain_frame *frame) {
     const struct reading *reading = b->all->reading;
+    if (frame->is_named) {
+        struct location named = {.function = (uint32_t)frame->address,
+                                 .line = (uint32_t)(frame->address >> 32),
+                                 .mode = frame->mode};
+        return tree_add_location(b->tree, &named);
+    }
     bool back = frame->is_call && !reading->options->quirks.returns_stay && frame->address > 0;
     uint64_t within = frame->address - back;
     const struct mapping *mapping = frame->mapping

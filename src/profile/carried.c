@@ -69,7 +69,8 @@ static void add_entry(void *context, const struct carrier_entry *entry) {
     if (entry->kind == CARRIER_FACT)
         add_fact(carried, entry);
     if (entry->kind != CARRIER_PERF_MAP && entry->kind != CARRIER_FILE &&
-        entry->kind != CARRIER_LABELS)
+        entry->kind != CARRIER_LABELS && entry->kind != CARRIER_FUNCTIONS &&
+        entry->kind != CARRIER_STACKS)
         return;
     vector_push(&carried->entries, *entry);
     uint32_t number = (uint32_t)carried->entries.count;
@@ -103,6 +104,16 @@ void carried_labels(const struct carried *carried, struct tree *tree, struct lab
     }
     buffer_release(&bytes);
     labels_sort(labels);
+}
+
+bool carried_read(const struct carried *carried, uint32_t kind, uint32_t *place,
+                  struct buffer *bytes) {
+    while (carried && *place < carried->entries.count) {
+        const struct carrier_entry *entry = &carried->entries.items[(*place)++];
+        if (entry->kind == kind && carrier_read(carried->data, entry, bytes))
+            return true;
+    }
+    return false;
 }
 
 uint64_t carried_mount(const struct carried *carried) {

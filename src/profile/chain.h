@@ -18,7 +18,7 @@ struct chain_frame {
     uint8_t mode;
     uint8_t is_call; /* a return address: location_find() says what that means */
     uint8_t is_unwound;
-    uint8_t unused;
+    uint8_t is_named; /* an interpreter's: `address` is the line << 32 | the tree's function */
 };
 static_assert(sizeof(struct chain_frame) == 16, "hashed and compared as two words");
 

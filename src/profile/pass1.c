@@ -11,6 +11,7 @@
  */
 #include <stdlib.h>
 
+#include "profile/scripted.h"
 #include "profile/waits.h"
 
 enum { PIECE_SIZE = 1 << 20, PROGRESS_STEP = 4 << 20, AHEAD = 1024 };
@@ -244,6 +245,7 @@ static bool walk_apply(struct walk *walk, struct error *error) {
     if (reading->is_ongoing)
         carried_offer_all(reading->profile->carried, reading->profile->objects);
     carried_labels(reading->profile->carried, reading->profile->tree, &reading->labels);
+    reading->scripted = scripted_read(reading->profile->carried, reading->profile->tree);
     for (size_t i = 0; i < walk->sides.count; i++) {
         struct key *key = &walk->sides.items[i];
         reading_key(reading, key->offset, key->time, key);

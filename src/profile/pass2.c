@@ -194,6 +194,8 @@ static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64
         return;
     }
     uint8_t ending, flags = chain_complete(w, sample, &at, &ending);
+    if (w->reading->scripted)
+        flags = chain_merge(w, sample, &at, flags, &ending);
     bool is_made = flags & STACK_TYPED;
     flags |= excludes_user_chains(w->reading, sample) ? STACK_NO_USER : 0;
     flags |= at.user ? 0 : STACK_NO_SPACE;
@@ -326,6 +328,8 @@ static void worker_release(struct worker *w) {
     index_release(&w->index);
     arena_release(&w->arena);
     vector_release(&w->frames);
+    vector_release(&w->stack_pointers);
+    merger_free(w->merger);
     buffer_release(&w->comm);
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "profile/scripted.h"
 #include "profile/stream.h"
 #include "profile/waits.h"
 
@@ -106,6 +107,7 @@ static void reading_release(struct reading *reading) {
     vector_release(&reading->counted);
     free(reading->counter_values);
     waits_free(reading->waits);
+    scripted_free(reading->scripted);
     vector_release(&reading->round_offsets);
     vector_release(&reading->round_limits);
     index_release(&reading->build_ids);

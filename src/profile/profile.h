@@ -35,6 +35,7 @@ struct profile_options {
     bool raw_addresses; /* the address as sampled joins a location's key */
     bool all_events;    /* unless the filter names some: script text prints them all */
     bool no_inline;
+    bool native_frames; /* of interpreters: keep their own functions among those that they ran */
     bool source_lines;
     bool no_names; /* leave locations unresolved */
     enum profile_times times;

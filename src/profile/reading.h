@@ -98,6 +98,7 @@ struct reading {
     uint32_t swapper;     /* string */
     struct filter filter; /* the options', but time where intervals are cut to it */
     enum profile_times times;
+    struct scripted *scripted;      /* what interpreters ran; NULL: nothing is known of that */
     struct waits *waits;            /* NULL: samples have their own weight */
     VECTOR(struct cost) costs;      /* else: by offset */
     uint32_t waiting;               /* the event of all waits, in the tree */
@@ -158,6 +159,9 @@ bool reading_apply(struct reading *reading, const struct perfdata_record *record
 struct carried *carried_new(struct perfdata *data);
 void carried_labels(const struct carried *carried, struct tree *tree, struct labels *labels);
 void carried_free(struct carried *carried);
+/* The bytes of the next entry of that kind from *place on, which is 0 at first; false: there is none. */
+bool carried_read(const struct carried *carried, uint32_t kind, uint32_t *place,
+                  struct buffer *bytes);
 /* Tells an object that was added where the recording has its bytes, if it has; or all there are. */
 void carried_offer(struct carried *carried, struct objects *objects, uint32_t object);
 void carried_offer_all(struct carried *carried, struct objects *objects);

@@ -60,6 +60,13 @@ static void frames_add_unwound(struct worker *w, const struct unwind_frame *fram
         .is_call = frame->call && !lower,
         .is_unwound = true};
     vector_push(&w->frames, typed);
+    vector_push(&w->stack_pointers, frame->stack_pointer);
+}
+
+void chain_decode(struct worker *w, const struct perfdata_sample *sample) {
+    struct chain_decoder decoder;
+    frames_begin(w, &decoder, sample, sample->chain_count);
+    chain_end(&decoder);
 }
 
 /* ---- stacks that were copied ---- */
@@ -209,6 +216,7 @@ static uint8_t chain_of_address(struct worker *w, const struct perfdata_sample *
 uint8_t chain_complete(struct worker *w, struct perfdata_sample *sample, const struct space_at *at,
                        uint8_t *ending) {
     *ending = ENDING_UNKNOWN;
+    w->stack_pointers.count = 0;
     bool is_whole = sample->chain && !sample->regs_user && !sample->branch_count;
     if (is_whole && !chain_is_deferred(sample))
         return 0;

@@ -85,7 +85,9 @@ struct worker {
     struct arena arena;      /* chains of our own making */
     struct pending pending[BATCH];
     unsigned pending_count;
-    struct chain_frames frames; /* the chain at hand, if it is of our own making */
+    struct chain_frames frames;      /* the chain at hand, if it is of our own making */
+    VECTOR(uint64_t) stack_pointers; /* of its last frames, as many as were unwound */
+    struct merger *merger;           /* NULL until a stack of an interpreter is met */
     uint16_t number;
     struct unwinder *unwinder; /* NULL until a sample needs it */
     struct buffer comm;
@@ -102,6 +104,16 @@ struct worker {
    else it is the sample's. *ending is the unwinder's, or ENDING_UNKNOWN. */
 uint8_t chain_complete(struct worker *w, struct perfdata_sample *sample, const struct space_at *at,
                        uint8_t *ending);
+
+/* Put the recorded chain into w->frames, as it is. */
+void chain_decode(struct worker *w, const struct perfdata_sample *sample);
+
+/* ---- merge.c ---- */
+
+/* Merge what an interpreter ran at the sample with the chain, as chain_complete() left it. Returns flags, as that does. */
+uint8_t chain_merge(struct worker *w, const struct perfdata_sample *sample,
+                    const struct space_at *at, uint8_t flags, uint8_t *ending);
+void merger_free(struct merger *merger);
 
 /* ---- builders.c ---- */
 

@@ -1,7 +1,7 @@
 /*
  * In place of bpf.c where libbpf or a clang for BPF were missing when wick was built.
  */
-#include "record/internal.h"
+#include "record/interpreted.h"
 
 struct sums *sums_open(const struct record_options *options, int group, struct error *error) {
     error_set(error, ERROR_DENIED,
@@ -34,3 +34,25 @@ bool sums_copies(const struct sums *sums) {
 uint64_t sums_trouble(struct sums *sums, enum off_cpu_trouble which) {
     return 0;
 }
+
+struct walker *walker_open(struct error *error) {
+    error_set(error, ERROR_DENIED, "this wick was built without BPF");
+    return NULL;
+}
+
+/* As above. */
+void walker_close(struct walker *walker) {}
+
+int walker_program(const struct walker *walker) {
+    return -1;
+}
+
+int walker_descriptor(const struct walker *walker) {
+    return -1;
+}
+
+void walker_set(struct walker *walker, pid_t pid, const struct frame_layout *layout) {}
+
+void walker_forget(struct walker *walker, pid_t pid) {}
+
+void walker_drain(struct walker *walker, walker_visit *visit, void *context) {}

@@ -58,10 +58,11 @@ struct ring {
 /* Records on their way to the file; also what is learned from them. */
 struct sink {
     struct perfdata_writer *writer;
-    struct keeper *keeper; /* NULL: nothing is kept */
-    struct window *window; /* NULL: one file */
-    struct buffer early;   /* records from before there is a writer */
-    size_t kernel_size;    /* of them, the first: what is true whoever the target is */
+    struct keeper *keeper;           /* NULL: nothing is kept */
+    struct interpreted *interpreted; /* NULL: no stacks of interpreters */
+    struct window *window;           /* NULL: one file */
+    struct buffer early;             /* records from before there is a writer */
+    size_t kernel_size;              /* of them, the first: what is true whoever the target is */
     struct record_result *result;
     struct strings *paths; /* of files mapped as code */
     VECTOR(struct build_id)
@@ -168,6 +169,28 @@ size_t sums_stack(struct sums *sums, int stack,
 bool sums_copy(struct sums *sums, uint64_t copy, struct off_cpu_copy *result);
 bool sums_copies(const struct sums *sums); /* stacks to be unwound, rather than frame pointers */
 uint64_t sums_trouble(struct sums *sums, enum off_cpu_trouble which);
+bool in_first_pid_namespace(void);
+
+/* interpreted.c: stacks of interpreters, taken with samples. NULL takes none. */
+struct interpreted *interpreted_new(struct sink *sink);
+void interpreted_free(struct interpreted *all);
+/* Have a BPF program take them; false: *error says why that can't be. */
+bool interpreted_open(struct interpreted *all, struct error *error);
+/* The program for sampling events; -1: none. A descriptor that is readable when interpreted_look() should be called at once; -1. */
+int interpreted_program(const struct interpreted *all);
+int interpreted_descriptor(const struct interpreted *all);
+/* Names what was taken, while those who ran it are still there. */
+void interpreted_look(struct interpreted *all);
+/* A process has ended; or a record tells so, or that there may be an interpreter. */
+void interpreted_saw(struct interpreted *all, const uint8_t *record,
+                     const struct perf_event_header *header);
+/* Between two rounds: writes what was taken, if it is much. At the end: all. */
+bool interpreted_turn(struct interpreted *all, struct error *error);
+bool interpreted_finish(struct interpreted *all, struct error *error);
+/* Of a stopped thread, now. */
+void interpreted_take(struct interpreted *all, pid_t pid, pid_t tid, uint64_t thread_pointer,
+                      uint64_t time);
+bool interpreted_is_used(const struct interpreted *all); /* there is such a process */
 
 /* kernel_frames.c: of a kernel stack from its leaf, how many frames are the tracing's own; and how many are an interrupt's, 0: none. */
 struct kernel_frames *kernel_frames_new(void);

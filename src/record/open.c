@@ -388,6 +388,13 @@ static bool keep_id(struct wanted *wanted, int descriptor) {
     return true;
 }
 
+/* Have stacks of interpreters taken with the event's samples. What counts what happens elsewhere (a tracepoint) has no such program. */
+static void set_program(const struct recording *r, const struct wanted *wanted, int descriptor) {
+    int program = interpreted_program(r->sink.interpreted);
+    if (program >= 0 && wanted->role == ROLE_SAMPLE && wanted->attr.type != PERF_TYPE_TRACEPOINT)
+        ioctl(descriptor, PERF_EVENT_IOC_SET_BPF, program);
+}
+
 static bool open_one(struct recording *r, struct wanted *wanted, struct ring *ring, pid_t tid,
                      struct error *error) {
     unsigned long flags = r->group >= 0 ? PERF_FLAG_PID_CGROUP : 0;
@@ -410,6 +417,7 @@ static bool open_one(struct recording *r, struct wanted *wanted, struct ring *ri
     vector_push(&r->descriptors, descriptor);
     if (!keep_id(wanted, descriptor))
         return error_errno(error, wanted->name);
+    set_program(r, wanted, descriptor);
     if (!ring->pages) {
         ring->descriptor = descriptor;
         return ring_map(r, ring, error);
@@ -552,6 +560,9 @@ bool recording_open(struct recording *r, struct error *error) {
     }
     if (!try_events(r, error) || !tell_of_kernel(r, error))
         return false;
+    struct error unused;
+    if (r->sink.interpreted && r->events.items[0].attr.use_clockid)
+        interpreted_open(r->sink.interpreted, &unused);
     for (size_t i = 0; i < r->cpus.count; i++)
         vector_push(&r->rings, ((struct ring){.cpu = r->cpus.items[i], .descriptor = -1}));
     r->no_files = false;

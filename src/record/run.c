@@ -30,6 +30,7 @@ static const struct note_kind note_throttled = {
 
 enum { PRIORITY = -10 };
 enum { ENABLE_AGAIN = 50000000 }; /* nanoseconds */
+enum { ROUND = 100, LOOK = 10 };  /* milliseconds */
 enum {
     RESERVE = 1 << 20
 }; /* bytes of a disk that is full, for what was mapped: ten thousand mappings */
@@ -176,11 +177,13 @@ pid_t process_of(pid_t tid) {
 
 struct loop {
     struct recording *r;
-    VECTOR(struct pollfd) polled; /* rings first, then the targets' pidfds */
-    size_t alive;       /* targets that have not ended; SIZE_MAX: there are none to wait for */
-    uint64_t enable_at; /* 0: enabled already */
-    bool enabled;       /* … once */
-    uint64_t end_at;    /* UINT64_MAX: open-ended */
+    VECTOR(struct pollfd)
+    polled;              /* rings first, then the interpreters', then the targets' pidfds */
+    size_t first_target; /* of those */
+    size_t alive;        /* targets that have not ended; SIZE_MAX: there are none to wait for */
+    uint64_t enable_at;  /* 0: enabled already */
+    bool enabled;        /* … once */
+    uint64_t end_at;     /* UINT64_MAX: open-ended */
 };
 
 static void loop_watch(struct loop *loop, pid_t pid) {
@@ -200,6 +203,9 @@ static void loop_init(struct loop *loop, struct recording *r) {
     for (size_t i = 0; i < r->rings.count; i++)
         vector_push(&loop->polled,
                     ((struct pollfd){.fd = r->rings.items[i].descriptor, .events = POLLIN}));
+    vector_push(&loop->polled, ((struct pollfd){.fd = interpreted_descriptor(r->sink.interpreted),
+                                                .events = POLLIN}));
+    loop->first_target = loop->polled.count;
     if (r->child)
         loop_watch(loop, r->child);
     for (size_t i = 0; i < options->pid_count; i++)
@@ -211,7 +217,7 @@ static void loop_init(struct loop *loop, struct recording *r) {
 }
 
 static void loop_release(struct loop *loop) {
-    for (size_t i = loop->r->rings.count; i < loop->polled.count; i++)
+    for (size_t i = loop->first_target; i < loop->polled.count; i++)
         if (loop->polled.items[i].fd >= 0)
             close(loop->polled.items[i].fd);
     vector_release(&loop->polled);
@@ -221,10 +227,10 @@ static void loop_release(struct loop *loop) {
 static void loop_look(struct loop *loop) {
     for (size_t i = 0; i < loop->polled.count; i++) {
         struct pollfd *polled = &loop->polled.items[i];
-        bool is_ring = i < loop->r->rings.count;
+        bool is_ring = i < loop->r->rings.count, is_target = i >= loop->first_target;
         if (is_ring && polled->revents & (POLLHUP | POLLERR))
             polled->fd = -1;
-        if (!is_ring && polled->fd >= 0 && polled->revents & POLLIN) {
+        if (is_target && polled->fd >= 0 && polled->revents & POLLIN) {
             close(polled->fd);
             polled->fd = -1;
             loop->alive--;
@@ -238,7 +244,22 @@ static int loop_timeout(const struct loop *loop, uint64_t now) {
     if (next <= now)
         return 0;
     uint64_t ms = (next - now) / 1000000 + 1;
-    return ms < 100 ? (int)ms : 100;
+    return ms < ROUND ? (int)ms : ROUND;
+}
+
+/* Waits for a round's time, or until there is something to do. What interpreters run is named meanwhile, as they may end at any time. */
+static bool loop_wait(struct loop *loop) {
+    struct recording *r = loop->r;
+    for (int left = loop_timeout(loop, monotonic()), step;; left -= step) {
+        step = left > LOOK && interpreted_is_used(r->sink.interpreted) ? LOOK : left;
+        int ready = poll(loop->polled.items, loop->polled.count, step);
+        bool only_names = ready == 1 && loop->polled.items[r->rings.count].revents;
+        if (ready < 0)
+            return errno == EINTR;
+        interpreted_look(r->sink.interpreted);
+        if ((ready && !only_names) || left <= step)
+            return true;
+    }
 }
 
 /* Whether anybody that was made by those attached to has outlived them: its events are part of theirs. */
@@ -266,8 +287,7 @@ static bool loop_run(struct loop *loop, struct error *error) {
             break;
         if (loop->enable_at && now >= loop->enable_at)
             loop_enable(loop, now);
-        if (poll(loop->polled.items, loop->polled.count, loop_timeout(loop, now)) < 0 &&
-            errno != EINTR)
+        if (!loop_wait(loop))
             return error_errno(error, "poll");
         loop_look(loop);
         target_reap_orphans(r);
@@ -283,8 +303,9 @@ static bool loop_run(struct loop *loop, struct error *error) {
 static bool finish(struct recording *r, struct error *error) {
     if (r->sink.window)
         return window_finish(r, error);
-    if (!keeper_finish(r->sink.keeper, error) || !write_build_ids(r, error) ||
-        !write_sample_time(r, error) || !perfdata_finish(r->sink.writer, error))
+    if (!interpreted_finish(r->sink.interpreted, error) || !keeper_finish(r->sink.keeper, error) ||
+        !write_build_ids(r, error) || !write_sample_time(r, error) ||
+        !perfdata_finish(r->sink.writer, error))
         return false;
     r->result->bytes = perfdata_writer_size(r->sink.writer);
     if (r->file.path && fsync(r->file.descriptor) != 0 && errno != EINVAL)
@@ -461,6 +482,9 @@ bool record_run(const struct record_options *options, struct record_result *resu
         r.sink.keeper = keeper_new(&r.sink);
     if (options->window)
         r.sink.window = window_new(options->window);
+    if (options->keep != KEEP_NONE && !options->window && !options->kernel_only &&
+        options->call_graph != CALL_GRAPH_NONE)
+        r.sink.interpreted = interpreted_new(&r.sink);
     bool fine = record(&r, error);
     if (!fine && !result->samples)
         notes_release(&result->notes); /* how it would have been recorded is of no interest */

@@ -24,6 +24,7 @@ bool sink_introduce(struct sink *sink, pid_t pid, struct error *error) {
 
 void sink_release(struct sink *sink) {
     keeper_free(sink->keeper);
+    interpreted_free(sink->interpreted);
     window_free(sink->window);
     index_release(&sink->processes);
     buffer_release(&sink->early);
@@ -81,6 +82,7 @@ static void look_at(struct sink *sink, const uint8_t *record,
     if (sink->knows_processes)
         learn_from(sink, record, header);
     keeper_saw(sink->keeper, record, header);
+    interpreted_saw(sink->interpreted, record, header);
     switch (header->type) {
     case PERF_RECORD_SAMPLE:
         sink->result->samples++;

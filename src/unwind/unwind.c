@@ -347,7 +347,8 @@ static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
                 ? perf_lowers(machine, stack->count == 0, is_running && !landed, is_trampoline)
                 : call && !is_trampoline;
         unwinder->frames[stack->count++] =
-            (struct unwind_frame){state->pc, lowered == call ? entry->mapping : NULL, lowered};
+            (struct unwind_frame){state->pc, lowered == call ? entry->mapping : NULL, lowered,
+                                  state->value[machine->stack]};
         *last = entry;
         if (!has_caller(entry))
             return UNWIND_COMPLETE;

@@ -46,8 +46,9 @@ struct unwind_sample {
 struct unwind_frame {
     uint64_t address; /* of the instruction, or the return address */
     const struct mapping
-        *mapping; /* of address - call; NULL: there is none, or it was not looked for */
-    bool call;    /* a return address: what it belongs to is found one byte earlier */
+        *mapping;           /* of address - call; NULL: there is none, or it was not looked for */
+    bool call;              /* a return address: what it belongs to is found one byte earlier */
+    uint64_t stack_pointer; /* its local variables are from here to where its caller's begin */
 };
 
 struct unwind_stack {

@@ -1,0 +1,164 @@
+/*
+ * CPython 3.8 to 3.14: where a version keeps its threads, frames and code objects, and the walk from a thread to its frames.
+ *
+ * Until 3.10 each Python function has a frame object and an evaluation loop in C of its own. From 3.11 on one loop runs many frames, up to
+ * the one with which it was entered. From 3.12 on that entry is a frame without a function, a local variable of the loop.
+ */
+#include "interpreter/python.h"
+
+enum { KEYS_AT = 0x310, KEYS = 32 }; /* in a thread's descriptor of glibc, x86-64 */
+
+#define FRAMES_3_8 .state_frame = 24, .read = 112, .code = 32, .previous = 24, .instruction_size = 4
+#define FRAMES_3_12                                                                                \
+    .read = 80, .code = 0, .previous = 8, .instruction = 56, .instruction_size = 8,                \
+    .mark_value = 3, .has_shim = 1
+#define CODE_3_8                                                                                   \
+    .file = 104, .name = 112, .qualified = 112, .first_line = 40, .lines = 120, .bytecode = 48,    \
+    .bytecode_is_object = true, .ascii = 48, .wide = 72
+#define CODE_3_11 .file = 112, .name = 120, .qualified = 128, .lines = 136
+
+static const struct python_layout layouts[] = {
+    {.version = 0x308, .key = 1392, {FRAMES_3_8, .instruction = 104}, CODE_3_8},
+    {.version = 0x309, .key = 584, {FRAMES_3_8, .instruction = 104}, CODE_3_8},
+    {.version = 0x30a, .key = 584, {FRAMES_3_8, .instruction = 96}, CODE_3_8},
+    {.version = 0x30b,
+     .key = 592,
+     {.state_frame = 56,
+      .has_holder = 1,
+      .holder_frame = 8,
+      .read = 72,
+      .code = 32,
+      .previous = 48,
+      .instruction = 56,
+      .instruction_size = 8,
+      .mark = 68,
+      .mark_value = 1},
+     CODE_3_11,
+     .first_line = 72,
+     .bytecode = 184,
+     .ascii = 48,
+     .wide = 72},
+    {.version = 0x30c,
+     .key = 1544,
+     {.state_frame = 56, .has_holder = 1, .holder_frame = 0, FRAMES_3_12, .mark = 70},
+     CODE_3_11,
+     .first_line = 68,
+     .bytecode = 192,
+     .ascii = 40,
+     .wide = 56},
+    {.version = 0x30d,
+     .key = 2160,
+     {.state_frame = 72, FRAMES_3_12, .mark = 70},
+     CODE_3_11,
+     .first_line = 68,
+     .bytecode = 200,
+     .ascii = 40,
+     .wide = 56},
+    {.version = 0x30e,
+     .key = 2336,
+     {.state_frame = 72, FRAMES_3_12, .mark = 74},
+     CODE_3_11,
+     .first_line = 68,
+     .bytecode = 208,
+     .ascii = 40,
+     .wide = 56},
+};
+
+bool remote_word(const struct remote *remote, uint64_t address, uint64_t *word) {
+    return remote->read(remote->context, address, word, sizeof *word);
+}
+
+/* ---- which version ---- */
+
+/* From 3.13 on the runtime begins with a cookie, its version, and whether it is one without the global lock; from 3.11 on there is Py_Version.
+   Before, only the file's name tells. */
+static unsigned version_of(const struct remote *remote, const struct interpreter_symbols *symbols,
+                           bool *has_lock) {
+    struct {
+        char cookie[8];
+        uint64_t version, is_free_threaded;
+    } head;
+    uint32_t version;
+    *has_lock = true;
+    if (remote->read(remote->context, symbols->python_runtime, &head, sizeof head) &&
+        memcmp(head.cookie, "xdebugpy", sizeof head.cookie) == 0) {
+        *has_lock = !head.is_free_threaded;
+        return (unsigned)(head.version >> 16 & 0xffff);
+    }
+    if (symbols->python_version &&
+        remote->read(remote->context, symbols->python_version, &version, sizeof version))
+        return version >> 16;
+    return symbols->named_version;
+}
+
+bool python_find(const struct remote *remote, const struct interpreter_symbols *symbols,
+                 struct interpreter_process *process) {
+    bool has_lock;
+    *process = (struct interpreter_process){.runtime = symbols->python_runtime,
+                                            .code_type = symbols->python_code_type,
+                                            .version = version_of(remote, symbols, &has_lock)};
+    for (size_t i = 0; has_lock && i < COUNT_OF(layouts); i++) {
+        if (layouts[i].version != process->version)
+            continue;
+        process->python = &layouts[i];
+        process->layout = layouts[i].frames;
+        process->layout.interpreter = INTERPRETER_PYTHON;
+        process->layout.key = symbols->python_runtime + layouts[i].key;
+        return true;
+    }
+    return false;
+}
+
+/* ---- frames ---- */
+
+/* What pthread_getspecific() would give for the interpreter's key. */
+static uint64_t state_of(const struct remote *remote, const struct interpreter_process *process,
+                         uint64_t thread_pointer) {
+    uint32_t key[2];
+    uint64_t state;
+    if (!remote->read(remote->context, process->layout.key, key, sizeof key) || !key[0] ||
+        key[1] >= KEYS || !remote_word(remote, thread_pointer + KEYS_AT + 16 * key[1] + 8, &state))
+        return 0;
+    return state;
+}
+
+static uint64_t first_frame(const struct remote *remote, const struct frame_layout *layout,
+                            uint64_t state) {
+    uint64_t frame;
+    if (!state || !remote_word(remote, state + layout->state_frame, &frame))
+        return 0;
+    if (layout->has_holder &&
+        (!frame || !remote_word(remote, frame + layout->holder_frame, &frame)))
+        return 0;
+    return frame;
+}
+
+static void frame_decode(const struct frame_layout *layout, const uint8_t *bytes, uint64_t address,
+                         struct raw_frame *frame) {
+    frame->code = load_u64(bytes + layout->code) & ~(uint64_t)FRAME_BITS;
+    frame->address = address;
+    frame->instruction = layout->instruction_size == 8 ? load_u64(bytes + layout->instruction)
+                                                       : load_u32(bytes + layout->instruction);
+    if (layout->mark_value && bytes[layout->mark] == layout->mark_value)
+        frame->code |= layout->has_shim ? FRAME_ENTRY | FRAME_SHIM : FRAME_ENTRY;
+}
+
+void python_walk(const struct remote *remote, const struct interpreter_process *process,
+                 uint64_t thread_pointer, struct raw_stack *stack) {
+    const struct frame_layout *layout = &process->layout;
+    uint8_t bytes[STACK_FRAME_READ];
+    uint64_t frame = first_frame(remote, layout, state_of(remote, process, thread_pointer));
+    stack->count = 0;
+    stack->end = STACK_WHOLE;
+    while (frame) {
+        stack->end = STACK_DEEP;
+        if (stack->count == STACK_FRAMES)
+            return;
+        stack->end = STACK_UNREADABLE;
+        if (!remote->read(remote->context, frame, bytes, layout->read))
+            return;
+        frame_decode(layout, bytes, frame, &stack->frames[stack->count++]);
+        frame = load_u64(bytes + layout->previous);
+        stack->end = STACK_WHOLE;
+    }
+}

@@ -1,0 +1,33 @@
+/* Private to the room: CPython. */
+#ifndef WICK_INTERPRETER_PYTHON_H
+#define WICK_INTERPRETER_PYTHON_H
+
+#include "interpreter/interpreter.h"
+
+/* Where a version keeps what: offsets in bytes. */
+struct python_layout {
+    unsigned version; /* 0x308 */
+    unsigned key;     /* in the runtime: the pthread key of a thread's state */
+    struct frame_layout frames;
+    /* of a code object */
+    unsigned file, name, qualified, first_line, lines;
+    unsigned bytecode;
+    bool bytecode_is_object;
+    /* of a string: the characters of one that is ASCII, of others */
+    unsigned ascii, wide;
+};
+
+bool remote_word(const struct remote *remote, uint64_t address, uint64_t *word);
+
+bool python_find(const struct remote *remote, const struct interpreter_symbols *symbols,
+                 struct interpreter_process *process);
+void python_walk(const struct remote *remote, const struct interpreter_process *process,
+                 uint64_t thread_pointer, struct raw_stack *stack);
+bool python_code_identify(const struct remote *remote, const struct interpreter_process *process,
+                          uint64_t address, uint64_t identity[4]);
+bool python_code_read(const struct remote *remote, const struct interpreter_process *process,
+                      uint64_t address, struct interpreter_code *code);
+uint32_t python_code_line(const struct interpreter_process *process,
+                          const struct interpreter_code *code, uint64_t instruction);
+
+#endif

@@ -1,0 +1,345 @@
+/*
+ * What an interpreter ran, merged with the stack of C that ran it.
+ *
+ * An interpreter's function is run by its evaluation loop, a function in C. One call of the loop runs a *run* of the interpreter's frames, up to
+ * the one with which it was entered, so that runs and calls go in pairs:
+ *
+ *     Python 3.12 and later   the entry of a run is a local variable of the loop: the native frame that has its address on its stack is the
+ *                             call, whatever it is called
+ *     others                  by the loop's name, from the root; from the leaf, where the native stack does not reach the root
+ *
+ * A call is replaced by its run. What is left of native frames is the work: functions of extensions, of libraries, of the interpreter
+ * itself. Its plumbing (how calls are passed on, how a program is begun) is left out, unless native frames are asked for. Where there
+ * is one call more than runs, the innermost is just beginning or ending its work, and keeps its name.
+ */
+#include "interpreter/layout.h"
+#include "profile/scripted.h"
+#include "profile/worker.h"
+
+#include <stdlib.h>
+
+enum native {
+    NATIVE_UNKNOWN, /* not looked at yet */
+    NATIVE_WORK,
+    NATIVE_LOOP,     /* the evaluation loop */
+    NATIVE_PLUMBING, /* of the interpreter */
+    NATIVE_NAMELESS, /* in the interpreter's file, without a name */
+    NATIVE_INSIDE,   /* another function of that file */
+    NATIVE_START,    /* where threads and programs begin */
+};
+
+enum { CLASSES = 1 << 12, DEPTH_MOST = 4096 };
+
+struct native_class {
+    uint64_t address;
+    uint64_t epochs;
+    enum native native;
+};
+
+/* Frames first … last - 1 of the interpreter's, leaf first, are run by one call of its loop. */
+struct run {
+    uint32_t first, last;
+    uint64_t entry; /* the address of what is on the stack of C; 0: there is none */
+    size_t native;  /* its call, SIZE_MAX: none was found */
+};
+
+struct merger {
+    struct chain_frames merged;
+    VECTOR(struct chain_frame) frames; /* the interpreter's, leaf first */
+    VECTOR(struct run) runs;
+    VECTOR(enum native) natives; /* of the chain's frames */
+    struct native_class classes[CLASSES];
+};
+
+void merger_free(struct merger *m) {
+    if (!m)
+        return;
+    vector_release(&m->merged);
+    vector_release(&m->frames);
+    vector_release(&m->runs);
+    vector_release(&m->natives);
+    free(m);
+}
+
+/* ---- what a native frame is ---- */
+
+static bool is_one_of(struct text name, const struct text *names, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (text_equal(name, names[i]))
+            return true;
+    return false;
+}
+
+static bool starts_with_one_of(struct text name, const struct text *names, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (text_starts(name, names[i]))
+            return true;
+    return false;
+}
+
+/* How CPython passes calls on, and begins. */
+static bool is_python_plumbing(struct text name) {
+    static const struct text exact[] = {TEXT("function_code_fastcall"),
+                                        TEXT("call_function"),
+                                        TEXT("do_call_core"),
+                                        TEXT("object_vacall"),
+                                        TEXT("method_call"),
+                                        TEXT("cfunction_call"),
+                                        TEXT("call_method"),
+                                        TEXT("_PyObject_MakeTpCall"),
+                                        TEXT("gen_send_ex"),
+                                        TEXT("gen_send_ex2"),
+                                        TEXT("gen_iternext"),
+                                        TEXT("run_eval_code_obj"),
+                                        TEXT("run_mod"),
+                                        TEXT("Py_RunMain"),
+                                        TEXT("Py_BytesMain"),
+                                        TEXT("Py_Main"),
+                                        TEXT("thread_run"),
+                                        TEXT("t_bootstrap"),
+                                        TEXT("pythread_wrapper"),
+                                        TEXT("_PyVectorcall_Call"),
+                                        TEXT("PyVectorcall_Call"),
+                                        TEXT("_PyFunction_Vectorcall"),
+                                        TEXT("_PyFunction_FastCallDict")};
+    static const struct text beginnings[] = {TEXT("PyEval_Eval"),
+                                             TEXT("_PyEval_Eval"),
+                                             TEXT("_PyEval_Vector"),
+                                             TEXT("_PyEval_Frame"),
+                                             TEXT("PyObject_Call"),
+                                             TEXT("_PyObject_Call"),
+                                             TEXT("PyObject_Vectorcall"),
+                                             TEXT("_PyObject_Vectorcall"),
+                                             TEXT("_PyObject_FastCall"),
+                                             TEXT("_PyMethodDef_RawFastCall"),
+                                             TEXT("_PyCFunction_FastCall"),
+                                             TEXT("_PyMethodDescr_"),
+                                             TEXT("method_vectorcall"),
+                                             TEXT("cfunction_vectorcall"),
+                                             TEXT("vectorcall_"),
+                                             TEXT("slot_"),
+                                             TEXT("pymain_"),
+                                             TEXT("pyrun_"),
+                                             TEXT("PyRun_"),
+                                             TEXT("_PyRun_")};
+    return is_one_of(name, exact, COUNT_OF(exact)) ||
+           starts_with_one_of(name, beginnings, COUNT_OF(beginnings));
+}
+
+/* Without what a compiler (.cold, .part.0) or a version adds. */
+static struct text plain_name(struct text name) {
+    size_t end = 1;
+    while (end < name.length && name.data[end] != '.' && name.data[end] != '@')
+        end++;
+    return text_upto(name, end < name.length ? end : name.length);
+}
+
+static bool is_interpreter_file(struct text path) {
+    size_t slash = text_find_last(path, '/');
+    struct text name = slash == SIZE_MAX ? path : text_from(path, slash + 1);
+    return text_starts(name, TEXT("python")) || text_starts(name, TEXT("libpython"));
+}
+
+static enum native native_by_name(struct text name, bool is_inside) {
+    static const struct text loop = TEXT("_PyEval_EvalFrameDefault");
+    name = plain_name(name);
+    if (text_equal(name, loop))
+        return NATIVE_LOOP;
+    if (is_python_plumbing(name))
+        return NATIVE_PLUMBING;
+    if (unwind_is_first_by_frame_pointer(name))
+        return NATIVE_START;
+    return is_inside ? NATIVE_INSIDE : NATIVE_WORK;
+}
+
+static enum native native_find(const struct worker *w, const struct space_at *at,
+                               const struct chain_frame *frame) {
+    const struct profile *profile = w->reading->profile;
+    uint64_t within = frame->address - frame->is_call;
+    const struct mapping *mapping = frame->mapping ? space_mapping(profile->spaces, frame->mapping)
+                                                   : space_find(profile->spaces, at->user, within);
+    struct symbol symbol;
+    if (!mapping || !mapping->object)
+        return NATIVE_WORK;
+    struct text path = objects_get(profile->objects, mapping->object)->path;
+    bool is_inside = is_interpreter_file(path);
+    if (objects_symbol(profile->objects, mapping->object, within - mapping->start + mapping->offset,
+                       &symbol))
+        return native_by_name(symbol.name, is_inside);
+    size_t slash = text_find_last(path, '/');
+    bool is_libc = slash != SIZE_MAX && text_starts(text_from(path, slash), TEXT("/libc.so"));
+    return is_inside ? NATIVE_NAMELESS : is_libc ? NATIVE_START : NATIVE_WORK;
+}
+
+static enum native native_of(struct merger *m, const struct worker *w, const struct space_at *at,
+                             const struct chain_frame *frame) {
+    if (frame->mode != MODE_USER)
+        return NATIVE_WORK;
+    uint64_t hash = hash_mix(frame->address ^ at->epochs << 8, frame->is_call);
+    struct native_class *class = &m->classes[hash & (CLASSES - 1)];
+    if (class->address != frame->address || class->epochs != at->epochs || !class->native)
+        *class = (struct native_class){frame->address, at->epochs, native_find(w, at, frame)};
+    return class->native;
+}
+
+/* ---- runs ---- */
+
+static void run_end(struct merger *m, uint32_t *first, uint64_t entry) {
+    if (m->frames.count > *first)
+        vector_push(&m->runs, ((struct run){*first, (uint32_t)m->frames.count, entry, SIZE_MAX}));
+    *first = (uint32_t)m->frames.count;
+}
+
+static void runs_find(struct merger *m, const struct scripted *all,
+                      const struct scripted_stack *stack) {
+    uint32_t first = 0;
+    m->frames.count = 0;
+    m->runs.count = 0;
+    for (uint32_t at = stack->leaf; at && m->frames.count < DEPTH_MOST;) {
+        const struct scripted_frame *frame = &all->frames.items[at];
+        if (frame->function)
+            vector_push(&m->frames,
+                        ((struct chain_frame){.address = (uint64_t)(frame->line >> 4) << 32 |
+                                                         frame->function,
+                                              .mode = MODE_USER,
+                                              .is_named = true}));
+        if (frame->line & FRAME_ENTRY)
+            run_end(m, &first, frame->line & FRAME_SHIM ? frame->address : 0);
+        at = frame->caller;
+    }
+    run_end(m, &first, 0);
+}
+
+/* ---- pairs ---- */
+
+/* By what is on the stack of C. Native frames that were unwound are the last `count`, and their stack pointers grow towards the root. */
+static size_t pair_by_address(struct merger *m, const struct worker *w) {
+    size_t count = w->stack_pointers.count, before = w->frames.count - count, next = 0, pairs = 0;
+    const uint64_t *sp = w->stack_pointers.items;
+    for (size_t i = 0; i < m->runs.count; i++) {
+        struct run *run = &m->runs.items[i];
+        size_t at = next;
+        while (run->entry && at + 1 < count && sp[at + 1] <= run->entry)
+            at++;
+        if (!run->entry || at >= count || run->entry < sp[at] ||
+            (at + 1 == count && w->frames.count && m->natives.items[before + at] == NATIVE_START))
+            continue;
+        run->native = before + at;
+        next = at + 1;
+        pairs++;
+    }
+    return pairs;
+}
+
+static bool is_loop(const struct merger *m, size_t native) {
+    return m->natives.items[native] == NATIVE_LOOP;
+}
+
+static void pair_from_root(struct merger *m) {
+    size_t run = m->runs.count;
+    for (size_t i = m->natives.count; i-- > 0 && run > 0;)
+        if (is_loop(m, i))
+            m->runs.items[--run].native = i;
+}
+
+static void pair_from_leaf(struct merger *m) {
+    size_t run = 0;
+    for (size_t i = 0; i < m->natives.count && run < m->runs.count; i++)
+        if (is_loop(m, i))
+            m->runs.items[run++].native = i;
+}
+
+/* ---- the merged stack ---- */
+
+static void emit_runs(struct merger *m, size_t first, size_t last) {
+    for (size_t i = first; i < last; i++)
+        for (uint32_t k = m->runs.items[i].first; k < m->runs.items[i].last; k++)
+            vector_push(&m->merged, m->frames.items[k]);
+}
+
+/* Whether a native frame is left out; `inner`: no run is on its leaf's side. */
+static bool is_folded(enum native native, bool inner) {
+    return native == NATIVE_PLUMBING || (native == NATIVE_LOOP && !inner) ||
+           (native == NATIVE_NAMELESS && !inner);
+}
+
+/* What the outermost pair was called by, if that is only the interpreter and what begins programs. */
+static bool is_beginning(const struct merger *m, size_t from) {
+    for (size_t i = from; i < m->natives.count; i++)
+        if (m->natives.items[i] == NATIVE_WORK)
+            return false;
+    return true;
+}
+
+static size_t last_pair(const struct merger *m) {
+    size_t last = SIZE_MAX;
+    for (size_t i = 0; i < m->runs.count; i++)
+        if (m->runs.items[i].native != SIZE_MAX)
+            last = m->runs.items[i].native;
+    return last;
+}
+
+/* Where no call was found: native frames up to the first of the interpreter's, then all that it ran. */
+static void emit_apart(struct merger *m, const struct worker *w) {
+    size_t end = 0;
+    while (end < m->natives.count && m->natives.items[end] != NATIVE_LOOP &&
+           m->natives.items[end] != NATIVE_PLUMBING && m->natives.items[end] != NATIVE_NAMELESS &&
+           m->natives.items[end] != NATIVE_START)
+        vector_push(&m->merged, w->frames.items[end++]);
+    emit_runs(m, 0, m->runs.count);
+}
+
+static void emit_merged(struct merger *m, const struct worker *w, bool keep, size_t outermost) {
+    size_t run = 0;
+    for (size_t i = 0; i < m->natives.count; i++) {
+        size_t paired = run;
+        while (paired < m->runs.count && m->runs.items[paired].native != i)
+            paired++;
+        if (paired < m->runs.count) {
+            emit_runs(m, run, paired + 1);
+            run = paired + 1;
+            if (!keep)
+                continue;
+        } else if (!keep && is_folded(m->natives.items[i], run == 0)) {
+            continue;
+        }
+        if (!keep && i > outermost && is_beginning(m, outermost + 1))
+            break;
+        vector_push(&m->merged, w->frames.items[i]);
+    }
+    emit_runs(m, run, m->runs.count);
+}
+
+uint8_t chain_merge(struct worker *w, const struct perfdata_sample *sample,
+                    const struct space_at *at, uint8_t flags, uint8_t *ending) {
+    const struct scripted *all = w->reading->scripted;
+    const struct scripted_stack *stack = scripted_find(all, sample->tid, sample->time);
+    bool keep = w->reading->options->native_frames;
+    if (!stack || flags & STACK_ALONE)
+        return flags;
+    struct merger *m = w->merger = w->merger ? w->merger : memory_zero(1, sizeof *m);
+    if (!(flags & STACK_TYPED))
+        chain_decode(w, sample);
+    m->natives.count = m->merged.count = 0;
+    for (size_t i = 0; i < w->frames.count; i++)
+        vector_push(&m->natives, native_of(m, w, at, &w->frames.items[i]));
+    runs_find(m, all, stack);
+    bool reaches_root = *ending == ENDING_COMPLETE;
+    if (!pair_by_address(m, w)) {
+        if (reaches_root && stack->is_whole)
+            pair_from_root(m);
+        else
+            pair_from_leaf(m);
+    }
+    size_t outermost = last_pair(m);
+    if (outermost == SIZE_MAX && !keep)
+        emit_apart(m, w);
+    else
+        emit_merged(m, w, keep, outermost);
+    struct chain_frames before = w->frames;
+    w->frames = m->merged;
+    m->merged = before;
+    if (stack->is_whole)
+        *ending = ENDING_COMPLETE;
+    return flags | STACK_TYPED;
+}

@@ -1,0 +1,39 @@
+/*
+ * Private to the room: stacks of interpreters that the recording keeps (docs/carrier.md), and how they are merged with native ones.
+ */
+#ifndef WICK_PROFILE_SCRIPTED_H
+#define WICK_PROFILE_SCRIPTED_H
+
+#include "profile/chain.h"
+
+/* A frame below its caller; [0] is none. */
+struct scripted_frame {
+    uint32_t caller;
+    uint32_t function; /* in the tree; 0: only the place where the interpreter was entered */
+    uint32_t line;     /* << 4 | FRAME_… of interpreter/layout.h */
+    uint32_t language; /* string */
+    uint64_t address;  /* of the frame in memory */
+};
+
+struct scripted_stack {
+    uint64_t time;
+    uint32_t tid;
+    uint32_t leaf : 30;
+    uint32_t is_whole : 1;
+};
+
+struct scripted {
+    VECTOR(struct scripted_frame) frames;
+    VECTOR(struct scripted_stack) stacks; /* by tid, then time */
+    VECTOR(uint32_t) functions;           /* by the recording's numbers: the tree's */
+    VECTOR(uint32_t) languages;           /* the same: strings */
+    uint64_t unpaired;                    /* stacks that were damaged */
+};
+
+/* All there is in the recording, or NULL. Functions are added to the tree. */
+struct scripted *scripted_read(const struct carried *carried, struct tree *tree);
+void scripted_free(struct scripted *all);
+/* The stack that was taken with a sample; NULL: none was. */
+const struct scripted_stack *scripted_find(const struct scripted *all, int32_t tid, uint64_t time);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The frames of interpreters, taken when a sample is: the program runs on the sampling event itself, in the thread that is sampled, so that
+ * nothing moves while it looks. Only addresses are read here; names and lines are read later, once for each function (interpreted.c).
+ *
+ * A process that is not known is told of, once in a while, and userland looks whether it has an interpreter. It has one read a frame: 5
+ * frames take about 3 microseconds.
+ */
+typedef unsigned char __u8;
+typedef short __s16;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+
+#include <bpf/bpf_helpers.h>
+#include <stdbool.h>
+
+#include "../interpreter/layout.h"
+
+/* From the kernel's user interface. */
+enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_RINGBUF = 27 };
+enum { BPF_ANY = 0, BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
+
+enum { RING_SIZE = 8 << 20, LOOK_AGAIN = 2000000 /* nanoseconds */ };
+
+struct thread_struct {
+    unsigned long fsbase;
+} __attribute__((preserve_access_index));
+
+struct mm_struct;
+
+struct task_struct {
+    struct mm_struct *mm;
+    struct thread_struct thread;
+} __attribute__((preserve_access_index));
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, STACK_PROCESSES);
+    __type(key, __u32);
+    __type(value, struct frame_layout);
+} processes SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, RING_SIZE);
+} ring SEC(".maps");
+
+struct scratch {
+    struct raw_stack stack;
+    __u8 frame[STACK_FRAME_READ];
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct scratch);
+} scratches SEC(".maps");
+
+enum { STACK_HEAD = __builtin_offsetof(struct raw_stack, frames) };
+
+static __u64 read_word(__u64 address) {
+    __u64 word = 0;
+    bpf_probe_read_user(&word, sizeof word, (void *)address);
+    return word;
+}
+
+/* ---- Python ---- */
+
+/* What pthread_getspecific() would give for the interpreter's key: glibc keeps the first 32 in the thread's descriptor. */
+static __u64 python_state(const struct frame_layout *layout, struct task_struct *task) {
+    enum { FIRST_KEYS = 0x310, KEYS = 32 };
+    __u32 key[2] = {0, 0}; /* whether it is made; which it is */
+    if (bpf_probe_read_user(key, sizeof key, (void *)layout->key) != 0 || !key[0] || key[1] >= KEYS)
+        return 0;
+    return read_word(task->thread.fsbase + FIRST_KEYS + 16ull * key[1] + 8);
+}
+
+static __u64 field(const struct scratch *s, __u32 offset) {
+    return *(const __u64 *)(s->frame + (offset & (STACK_FRAME_READ - 8)));
+}
+
+/* The thread's frames, leaf first. */
+static void walk_frames(const struct frame_layout *layout, struct scratch *s, __u64 frame) {
+    struct raw_stack *stack = &s->stack;
+    __u32 read = layout->read & (STACK_FRAME_READ - 1);
+    stack->end = STACK_DEEP;
+    for (__u32 i = 0; i < STACK_FRAMES; i++) {
+        if (!frame) {
+            stack->end = STACK_WHOLE;
+            break;
+        }
+        if (bpf_probe_read_user(s->frame, read, (void *)frame) != 0) {
+            stack->end = STACK_UNREADABLE;
+            break;
+        }
+        __u64 code = field(s, layout->code) & ~(__u64)FRAME_BITS;
+        if (layout->mark_value &&
+            s->frame[layout->mark & (STACK_FRAME_READ - 1)] == layout->mark_value)
+            code |= layout->has_shim ? FRAME_ENTRY | FRAME_SHIM : FRAME_ENTRY;
+        __u64 instruction =
+            layout->instruction_size == 8
+                ? field(s, layout->instruction)
+                : *(__u32 *)(s->frame + (layout->instruction & (STACK_FRAME_READ - 4)));
+        stack->frames[i].code = code;
+        stack->frames[i].instruction = instruction;
+        stack->frames[i].address = frame;
+        stack->count = i + 1;
+        frame = field(s, layout->previous);
+    }
+}
+
+static void walk_python(const struct frame_layout *layout, struct scratch *s,
+                        struct task_struct *task) {
+    __u64 state = python_state(layout, task);
+    if (!state)
+        return; /* a thread that runs no Python */
+    __u64 frame = read_word(state + layout->state_frame);
+    if (layout->has_holder && frame)
+        frame = read_word(frame + layout->holder_frame);
+    walk_frames(layout, s, frame);
+}
+
+/* ---- samples ---- */
+
+static void tell_of_process(struct scratch *s, __u32 pid) {
+    struct frame_layout unknown = {.memory = s->stack.memory, .again = s->stack.time + LOOK_AGAIN};
+    bpf_map_update_elem(&processes, &pid, &unknown, BPF_ANY);
+    s->stack.end = STACK_UNKNOWN;
+    bpf_ringbuf_output(&ring, &s->stack, STACK_HEAD, BPF_RB_FORCE_WAKEUP);
+}
+
+/* The number is kept in one register, so that the verifier sees its limit. */
+static void hand_over(struct scratch *s) {
+    __u64 count = s->stack.count;
+    asm volatile("" : "+r"(count));
+    if (count <= STACK_FRAMES)
+        bpf_ringbuf_output(&ring, &s->stack, STACK_HEAD + count * sizeof(struct raw_frame),
+                           BPF_RB_NO_WAKEUP);
+}
+
+SEC("perf_event")
+int on_sample(void *context) {
+    struct task_struct *task = (void *)bpf_get_current_task_btf();
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 pid = id >> 32, zero = 0;
+    struct scratch *s = bpf_map_lookup_elem(&scratches, &zero);
+    __u64 memory = (__u64)task->mm;
+    if (!s || !pid || !memory)
+        return 1;
+    s->stack.time = bpf_ktime_get_ns();
+    s->stack.memory = memory;
+    s->stack.pid = pid;
+    s->stack.tid = (__u32)id;
+    s->stack.count = 0;
+    s->stack.end = STACK_WHOLE;
+    const struct frame_layout *layout = bpf_map_lookup_elem(&processes, &pid);
+    if (!layout || layout->memory != memory ||
+        (!layout->interpreter && layout->again < s->stack.time)) {
+        tell_of_process(s, pid);
+        return 1;
+    }
+    if (layout->interpreter == INTERPRETER_PYTHON)
+        walk_python(layout, s, task);
+    if (s->stack.count)
+        hand_over(s);
+    return 1; /* the sample is wanted all the same */
+}
+
+char licence_of_this[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,449 @@
+/*
+ * Stacks of interpreters, from addresses to functions and lines, and into the recording (docs/carrier.md).
+ *
+ * What was taken is looked at every few milliseconds, as a process that has ended can't be asked what its functions are called. A code object is
+ * read once; whether another has taken its place is looked at again in every turn that meets it. Lines are remembered for (code,
+ * instruction). Of a stack only what differs from the one before, of the same thread, is written.
+ */
+#include "record/interpreted.h"
+
+#include <stdlib.h>
+
+static const struct note_kind note_unnamed = {"interpreted-unnamed",
+                                              "# frame{|s} of an interpreter could not be named: "
+                                              "{its|their} process had ended, or its memory "
+                                              "made no sense"};
+static const struct note_kind note_version = {
+    "interpreter-version",
+    "# process{|es} {runs|run} an interpreter of a version that wick does not "
+    "know: only its own functions are seen, not the program's"};
+static const struct note_kind note_too_many = {
+    "interpreted-dropped",
+    "# function{|s} of interpreters {was|were} left without a name: a recording holds a million"};
+
+enum {
+    LINES_REMEMBERED = 1 << 14,
+    WRITE_FROM = 256 << 10,
+    FUNCTIONS_MOST = 1 << 20,
+    CODES_MOST = 1 << 20,
+    LOOK_SOON = 2000000,
+    LOOK_LATE =
+        2000000000, /* nanoseconds until a process without an interpreter is looked at again */
+};
+
+struct asked_process {
+    pid_t pid;
+    uint64_t memory;
+    uint64_t wait; /* before it is looked at again */
+    bool is_refused;
+    struct interpreter_process is;
+    uint32_t number; /* no two have the same, also not one after the other */
+};
+
+struct known_code {
+    uint32_t process;
+    uint32_t function;
+    uint32_t turn; /* in which it was seen to be the same */
+    uint32_t generation;
+    uint64_t address;
+    struct interpreter_code code; /* its name and file are gone */
+};
+
+struct known_line {
+    uint32_t code; /* its place + 1 */
+    uint32_t generation;
+    uint32_t line;
+    uint64_t instruction;
+};
+
+struct known_function {
+    uint32_t interpreter, name, file, line;
+};
+
+struct written_frame {
+    uint32_t function, line; /* a number; the line << 4 | FRAME_… */
+    uint64_t address;
+};
+
+struct last_stack {
+    uint32_t tid;
+    uint32_t count;
+    struct written_frame frames[STACK_FRAMES]; /* outermost first */
+};
+
+struct interpreted {
+    struct sink *sink;
+    struct walker *walker; /* NULL: stacks are taken of stopped threads */
+    struct known_files files;
+    VECTOR(struct asked_process) processes;
+    struct index by_pid; /* of them: numbers are places + 1; as many as there ever were */
+    uint32_t process_count;
+    VECTOR(struct known_code) codes;
+    struct index by_address;
+    struct known_line *lines;
+    struct strings *names;
+    VECTOR(struct known_function) functions; /* numbers are places + 1 */
+    struct index by_name;
+    struct buffer new_functions, stacks;
+    uint64_t first_time, last_time; /* of those stacks */
+    VECTOR(struct last_stack *) last;
+    struct index by_tid;
+    struct raw_stack taken;
+    uint32_t turn;
+    uint64_t unnamed;
+    bool is_used;
+};
+
+struct interpreted *interpreted_new(struct sink *sink) {
+    struct interpreted *all = memory_zero(1, sizeof *all);
+    all->sink = sink;
+    all->names = strings_new();
+    all->lines = memory_table(LINES_REMEMBERED, sizeof *all->lines);
+    return all;
+}
+
+static void forget_last(struct interpreted *all) {
+    for (size_t i = 0; i < all->last.count; i++)
+        free(all->last.items[i]);
+    all->last.count = 0;
+    index_release(&all->by_tid);
+}
+
+void interpreted_free(struct interpreted *all) {
+    if (!all)
+        return;
+    for (size_t i = 0; i < all->codes.count; i++)
+        interpreter_code_release(&all->codes.items[i].code);
+    forget_last(all);
+    vector_release(&all->last);
+    walker_close(all->walker);
+    known_files_release(&all->files);
+    vector_release(&all->processes);
+    index_release(&all->by_pid);
+    vector_release(&all->codes);
+    index_release(&all->by_address);
+    free(all->lines);
+    strings_free(all->names);
+    vector_release(&all->functions);
+    index_release(&all->by_name);
+    buffer_release(&all->new_functions);
+    buffer_release(&all->stacks);
+    free(all);
+}
+
+bool interpreted_open(struct interpreted *all, struct error *error) {
+    all->walker = walker_open(error);
+    return all->walker;
+}
+
+int interpreted_program(const struct interpreted *all) {
+    return all && all->walker ? walker_program(all->walker) : -1;
+}
+
+int interpreted_descriptor(const struct interpreted *all) {
+    return all && all->walker ? walker_descriptor(all->walker) : -1;
+}
+
+bool interpreted_is_used(const struct interpreted *all) {
+    return all && all->is_used;
+}
+
+/* ---- processes ---- */
+
+static uint64_t hash_pid(pid_t pid) {
+    return hash_mix((uint32_t)pid, 5);
+}
+
+static struct asked_process *process_find(struct interpreted *all, pid_t pid) {
+    uint32_t number;
+    for (struct probe p = index_probe(&all->by_pid, hash_pid(pid));
+         (number = index_next(&all->by_pid, &p));)
+        if (all->processes.items[number - 1].pid == pid)
+            return &all->processes.items[number - 1];
+    return NULL;
+}
+
+static struct asked_process *process_get(struct interpreted *all, pid_t pid) {
+    struct asked_process *process = process_find(all, pid);
+    if (process)
+        return process;
+    vector_push(&all->processes, ((struct asked_process){.pid = pid}));
+    index_add(&all->by_pid, hash_pid(pid), (uint32_t)all->processes.count);
+    return &all->processes.items[all->processes.count - 1];
+}
+
+/* Whether there is an interpreter in the program that the process runs now; if not, it may map one later. */
+static void process_look(struct interpreted *all, struct asked_process *process, uint64_t memory) {
+    struct interpreter_symbols symbols;
+    struct remote remote = remote_process(&process->pid);
+    if (process->memory != memory || !process->number) {
+        *process = (struct asked_process){.pid = process->pid, .memory = memory, .wait = LOOK_SOON};
+        process->number = ++all->process_count;
+    }
+    bool has = interpreter_look_for(&all->files, process->pid, &symbols);
+    if (has && interpreter_find(&remote, &symbols, &process->is)) {
+        all->is_used = true;
+    } else {
+        process->is.layout.interpreter = INTERPRETER_NONE;
+        if (has && process->is.version && !process->is_refused)
+            notes_add(&all->sink->result->notes, &note_version, 1, 0, "Python %u.%u in process %d",
+                      process->is.version >> 8, process->is.version & 255, process->pid);
+        process->is_refused |= has && process->is.version;
+    }
+    process->is.layout.memory = memory;
+    process->is.layout.again = monotonic() + process->wait;
+    process->wait = process->wait < LOOK_LATE ? 2 * process->wait : LOOK_LATE;
+    if (all->walker)
+        walker_set(all->walker, process->pid, &process->is.layout);
+}
+
+/* It has ended, and another may get its pid. */
+void interpreted_saw(struct interpreted *all, const uint8_t *record,
+                     const struct perf_event_header *header) {
+    if (!all || header->type != PERF_RECORD_EXIT || header->size < 24)
+        return;
+    pid_t pid = (pid_t)load_u32(record + 8), tid = (pid_t)load_u32(record + 16);
+    struct asked_process *process = pid == tid ? process_find(all, pid) : NULL;
+    if (!process)
+        return;
+    process->memory = 0;
+    process->number = 0;
+    process->is.layout.interpreter = INTERPRETER_NONE;
+    if (all->walker)
+        walker_forget(all->walker, pid);
+}
+
+/* ---- functions ---- */
+
+static void add_string(struct buffer *to, struct text t) {
+    buffer_add(to, t);
+    buffer_add_char(to, 0);
+}
+
+/* The number of a function; 0: there are too many. */
+static uint32_t function_add(struct interpreted *all, enum interpreter interpreter,
+                             struct text name, struct text file, uint32_t line) {
+    struct known_function function = {interpreter, strings_add(all->names, name),
+                                      strings_add(all->names, file), line};
+    uint64_t hash = hash_bytes(&function, sizeof function);
+    uint32_t number;
+    for (struct probe p = index_probe(&all->by_name, hash);
+         (number = index_next(&all->by_name, &p));)
+        if (memcmp(&all->functions.items[number - 1], &function, sizeof function) == 0)
+            return number;
+    if (all->functions.count >= FUNCTIONS_MOST) {
+        notes_add(&all->sink->result->notes, &note_too_many, 1, 0, NULL);
+        return 0;
+    }
+    vector_push(&all->functions, function);
+    number = (uint32_t)all->functions.count;
+    index_add(&all->by_name, hash, number);
+    buffer_put_u32(&all->new_functions, number);
+    buffer_put_u32(&all->new_functions, line);
+    add_string(&all->new_functions, text_of(interpreter_language(interpreter)));
+    add_string(&all->new_functions, name);
+    add_string(&all->new_functions, file);
+    add_string(&all->new_functions, TEXT(""));
+    return number;
+}
+
+static void code_name(struct interpreted *all, const struct asked_process *process,
+                      struct known_code *known) {
+    struct remote remote = remote_process(&process->pid);
+    interpreter_code_release(&known->code);
+    known->generation++;
+    enum interpreter interpreter = process->is.layout.interpreter;
+    if (interpreter_code_read(&remote, &process->is, known->address, &known->code)) {
+        known->function = function_add(all, interpreter, buffer_text(&known->code.name),
+                                       buffer_text(&known->code.file), known->code.first_line);
+        buffer_release(&known->code.name);
+        buffer_release(&known->code.file);
+    } else {
+        interpreter_code_release(&known->code);
+        known->code = (struct interpreter_code){0};
+        known->function = 0;
+    }
+}
+
+static struct known_code *code_find(struct interpreted *all, const struct asked_process *process,
+                                    uint64_t address) {
+    uint64_t hash = hash_mix(address, process->number);
+    uint32_t number;
+    for (struct probe p = index_probe(&all->by_address, hash);
+         (number = index_next(&all->by_address, &p));) {
+        struct known_code *known = &all->codes.items[number - 1];
+        if (known->address == address && known->process == process->number)
+            return known;
+    }
+    if (all->codes.count >= CODES_MOST)
+        return NULL;
+    vector_push(&all->codes, ((struct known_code){.process = process->number, .address = address}));
+    index_add(&all->by_address, hash, (uint32_t)all->codes.count);
+    return &all->codes.items[all->codes.count - 1];
+}
+
+/* The code at an address, which may be another by now than it was in the turn before. */
+static struct known_code *code_get(struct interpreted *all, const struct asked_process *process,
+                                   uint64_t address) {
+    struct known_code *known = code_find(all, process, address);
+    struct remote remote = remote_process(&process->pid);
+    uint64_t identity[4];
+    if (!known || known->turn == all->turn)
+        return known;
+    known->turn = all->turn;
+    if (known->generation && known->function &&
+        (!interpreter_code_identify(&remote, &process->is, address, identity) ||
+         memcmp(identity, known->code.identity, sizeof identity) == 0))
+        return known; /* the same; or its process is gone, and what was known of it holds */
+    code_name(all, process, known);
+    return known;
+}
+
+static uint32_t line_get(struct interpreted *all, const struct asked_process *process,
+                         const struct known_code *code, uint64_t instruction) {
+    uint32_t place = (uint32_t)(code - all->codes.items) + 1;
+    uint64_t slot = hash_mix(instruction, place) & (LINES_REMEMBERED - 1);
+    struct known_line *line = &all->lines[slot];
+    if (line->code != place || line->instruction != instruction ||
+        line->generation != code->generation)
+        *line = (struct known_line){place, code->generation,
+                                    interpreter_code_line(&process->is, &code->code, instruction),
+                                    instruction};
+    return line->line;
+}
+
+/* ---- stacks ---- */
+
+static struct last_stack *last_of(struct interpreted *all, uint32_t tid) {
+    uint64_t hash = hash_mix(tid, 6);
+    uint32_t number;
+    for (struct probe p = index_probe(&all->by_tid, hash); (number = index_next(&all->by_tid, &p));)
+        if (all->last.items[number - 1]->tid == tid)
+            return all->last.items[number - 1];
+    struct last_stack *fresh = memory_alloc(sizeof *fresh);
+    fresh->tid = tid;
+    fresh->count = 0;
+    vector_push(&all->last, fresh);
+    index_add(&all->by_tid, hash, (uint32_t)all->last.count);
+    return fresh;
+}
+
+/* A frame is a function's, or only the place on the stack of C where the interpreter was entered. */
+static struct written_frame name_frame(struct interpreted *all, const struct asked_process *process,
+                                       const struct raw_frame *raw) {
+    uint32_t flags = raw->code & FRAME_BITS;
+    struct written_frame frame = {.line = flags, .address = raw->address};
+    if (flags & FRAME_SHIM)
+        return frame;
+    if (!process->is.layout.mark_value)
+        frame.line |= FRAME_ENTRY; /* each function is run by a call of its own */
+    struct known_code *code = code_get(all, process, raw->code & ~(uint64_t)FRAME_BITS);
+    if (code && code->function) {
+        frame.function = code->function;
+        frame.line |= line_get(all, process, code, raw->instruction) << 4;
+    } else {
+        all->unnamed++;
+        frame.function =
+            function_add(all, process->is.layout.interpreter, TEXT("[unknown]"), TEXT(""), 0);
+    }
+    return frame;
+}
+
+static void write_stack(struct interpreted *all, const struct raw_stack *raw,
+                        const struct written_frame *frames) {
+    struct last_stack *last = last_of(all, raw->tid);
+    uint32_t shared = 0, count = raw->count;
+    while (shared < count && shared < last->count &&
+           memcmp(&last->frames[shared], &frames[shared], sizeof *frames) == 0)
+        shared++;
+    memcpy(last->frames, frames, count * sizeof *frames);
+    last->count = count;
+    if (!all->stacks.count)
+        all->first_time = all->last_time = raw->time;
+    all->first_time = raw->time < all->first_time ? raw->time : all->first_time;
+    all->last_time = raw->time > all->last_time ? raw->time : all->last_time;
+    buffer_put_u64(&all->stacks, raw->time);
+    buffer_put_u32(&all->stacks, raw->pid);
+    buffer_put_u32(&all->stacks, raw->tid);
+    buffer_put_u32(&all->stacks, raw->end);
+    buffer_put_u32(&all->stacks, shared << 16 | (count - shared));
+    buffer_add(&all->stacks,
+               (struct text){(const char *)&frames[shared], (count - shared) * sizeof *frames});
+}
+
+static void name_stack(struct interpreted *all, const struct asked_process *process,
+                       const struct raw_stack *raw) {
+    struct written_frame frames[STACK_FRAMES];
+    for (uint32_t i = 0; i < raw->count; i++)
+        frames[raw->count - 1 - i] = name_frame(all, process, &raw->frames[i]);
+    write_stack(all, raw, frames);
+}
+
+static void see_stack(void *context, const struct raw_stack *raw) {
+    struct interpreted *all = context;
+    struct asked_process *process = process_get(all, (pid_t)raw->pid);
+    if (raw->end == STACK_UNKNOWN)
+        process_look(all, process, raw->memory);
+    else if (process->memory == raw->memory && process->is.layout.interpreter)
+        name_stack(all, process, raw);
+}
+
+void interpreted_look(struct interpreted *all) {
+    if (!all || !all->walker)
+        return;
+    all->turn++;
+    walker_drain(all->walker, see_stack, all);
+}
+
+void interpreted_take(struct interpreted *all, pid_t pid, pid_t tid, uint64_t thread_pointer,
+                      uint64_t time) {
+    enum { ANY = 1 };
+    if (!all)
+        return;
+    struct asked_process *process = process_get(all, pid);
+    if (!process->number || (!process->is.layout.interpreter && time >= process->is.layout.again))
+        process_look(all, process, ANY);
+    if (!process->is.layout.interpreter)
+        return;
+    struct remote remote = remote_process(&process->pid);
+    all->taken.pid = (uint32_t)pid;
+    all->taken.tid = (uint32_t)tid;
+    all->taken.time = time;
+    interpreter_walk(&remote, &process->is, thread_pointer, &all->taken);
+    if (all->taken.count)
+        name_stack(all, process, &all->taken);
+}
+
+/* ---- into the recording ---- */
+
+static bool write_all(struct interpreted *all, struct error *error) {
+    uint64_t times[] = {all->first_time, all->last_time};
+    bool fine = true;
+    if (all->new_functions.count)
+        fine = carrier_write(all->sink->writer, CARRIER_FUNCTIONS, TEXT(""),
+                             buffer_text(&all->new_functions), error);
+    if (fine && all->stacks.count)
+        fine = carrier_write(all->sink->writer, CARRIER_STACKS,
+                             (struct text){(const char *)times, sizeof times},
+                             buffer_text(&all->stacks), error);
+    all->new_functions.count = 0;
+    all->stacks.count = 0;
+    forget_last(all);
+    return fine;
+}
+
+bool interpreted_turn(struct interpreted *all, struct error *error) {
+    if (!all || !all->sink->writer || all->sink->only_names)
+        return true;
+    interpreted_look(all);
+    return all->stacks.count < WRITE_FROM || write_all(all, error);
+}
+
+bool interpreted_finish(struct interpreted *all, struct error *error) {
+    if (!all || !all->sink->writer || all->sink->only_names)
+        return true;
+    interpreted_look(all);
+    if (all->unnamed)
+        notes_add(&all->sink->result->notes, &note_unnamed, all->unnamed, 0, NULL);
+    return write_all(all, error);
+}

@@ -1,0 +1,40 @@
+/*
+ * Private to the room: stacks of interpreters. interpreted.c names what was taken and writes it; interpreted_find.c finds interpreters in
+ * processes; interpreted_bpf.c has stacks taken with every sample.
+ */
+#ifndef WICK_RECORD_INTERPRETED_H
+#define WICK_RECORD_INTERPRETED_H
+
+#include "interpreter/interpreter.h"
+#include "record/internal.h"
+
+/* interpreted_find.c: what is known of files, which most processes share. */
+struct known_file {
+    uint64_t device, inode, offset;
+    bool is_interpreter;
+    uint64_t symbols[3]; /* as struct interpreter_symbols has them, but in the file's own terms */
+    uint64_t at_offset;  /* the address, in the same terms, of what is at `offset` */
+};
+struct known_files { /* a VECTOR */
+    struct known_file *items;
+    size_t count, capacity;
+};
+/* Whether the process has an interpreter; *symbols says where. */
+bool interpreter_look_for(struct known_files *known, pid_t pid,
+                          struct interpreter_symbols *symbols);
+void known_files_release(struct known_files *known);
+/* Memory of a process; `remote` lasts as long as `pid`. */
+struct remote remote_process(const pid_t *pid);
+
+/* interpreted_bpf.c: a program that takes the stacks, to be put on sampling events. NULL: *error says why not. */
+struct walker *walker_open(struct error *error);
+void walker_close(struct walker *walker);
+int walker_program(const struct walker *walker);    /* a descriptor */
+int walker_descriptor(const struct walker *walker); /* readable when a process is to be looked at */
+void walker_set(struct walker *walker, pid_t pid, const struct frame_layout *layout);
+void walker_forget(struct walker *walker, pid_t pid);
+/* Hands over all that was taken since. */
+typedef void walker_visit(void *context, const struct raw_stack *stack);
+void walker_drain(struct walker *walker, walker_visit *visit, void *context);
+
+#endif

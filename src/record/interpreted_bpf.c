@@ -1,0 +1,102 @@
+/*
+ * Loading the BPF program that takes stacks of interpreters with every sample, and reading what it took. All of it takes about 9 MB of the
+ * kernel's memory while a recording lasts.
+ */
+#include "record/interpreted.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+extern const struct text interpreted_object;
+
+struct walker {
+    struct bpf_object *object;
+    struct ring_buffer *ring;
+    int program, processes;
+    walker_visit *visit; /* while it is drained */
+    void *context;
+};
+
+static int say_nothing(enum libbpf_print_level level, const char *format, va_list arguments) {
+    return 0;
+}
+
+/* What is in the ring was written by the program, which the kernel has verified: it is as long as it says. */
+static int take(void *context, void *data, size_t size) {
+    struct walker *walker = context;
+    const struct raw_stack *stack = data;
+    if (size >= offsetof(struct raw_stack, frames) && stack->count <= STACK_FRAMES &&
+        size >= offsetof(struct raw_stack, frames) + stack->count * sizeof *stack->frames)
+        walker->visit(walker->context, stack);
+    return 0;
+}
+
+static bool load(struct walker *walker, struct error *error) {
+    LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "wick");
+    walker->object =
+        bpf_object__open_mem(interpreted_object.data, interpreted_object.length, &options);
+    int failed = walker->object ? bpf_object__load(walker->object) : -errno;
+    if (failed == -EPERM)
+        return error_set(error, ERROR_DENIED,
+                         "BPF is not permitted: it takes root, or CAP_BPF and CAP_PERFMON");
+    if (failed)
+        return error_set(error, ERROR_DENIED, "BPF: this kernel does not take the program: %s",
+                         failed == -EACCES ? "it can't prove that it is safe" : strerror(-failed));
+    struct bpf_program *program = bpf_object__find_program_by_name(walker->object, "on_sample");
+    walker->program = program ? bpf_program__fd(program) : -1;
+    walker->processes = bpf_object__find_map_fd_by_name(walker->object, "processes");
+    int ring = bpf_object__find_map_fd_by_name(walker->object, "ring");
+    walker->ring = ring >= 0 ? ring_buffer__new(ring, take, walker, NULL) : NULL;
+    return walker->ring ||
+           error_set(error, ERROR_DENIED, "BPF: no buffer for stacks: %s", strerror(errno));
+}
+
+struct walker *walker_open(struct error *error) {
+    if (!in_first_pid_namespace()) {
+        error_set(error, ERROR_DENIED, "BPF works on the host alone, not inside a container");
+        return NULL;
+    }
+    if (access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
+        error_set(error, ERROR_DENIED, "BPF: this kernel does not describe its types");
+        return NULL;
+    }
+    libbpf_set_print(say_nothing);
+    struct walker *walker = memory_zero(1, sizeof *walker);
+    if (load(walker, error))
+        return walker;
+    walker_close(walker);
+    return NULL;
+}
+
+void walker_close(struct walker *walker) {
+    if (!walker)
+        return;
+    ring_buffer__free(walker->ring);
+    bpf_object__close(walker->object);
+    free(walker);
+}
+
+int walker_program(const struct walker *walker) {
+    return walker->program;
+}
+
+int walker_descriptor(const struct walker *walker) {
+    return ring_buffer__epoll_fd(walker->ring);
+}
+
+void walker_set(struct walker *walker, pid_t pid, const struct frame_layout *layout) {
+    bpf_map_update_elem(walker->processes, &pid, layout, BPF_ANY);
+}
+
+void walker_forget(struct walker *walker, pid_t pid) {
+    bpf_map_delete_elem(walker->processes, &pid);
+}
+
+void walker_drain(struct walker *walker, walker_visit *visit, void *context) {
+    walker->visit = visit;
+    walker->context = context;
+    ring_buffer__consume(walker->ring);
+}

@@ -1,0 +1,127 @@
+/*
+ * Which interpreter a process has: by the symbols that its program, or a library that is called like an interpreter's, exports. A file is read once;
+ * most processes share theirs.
+ */
+#include "record/interpreted.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* ---- memory ---- */
+
+static bool read_process(void *context, uint64_t address, void *to, size_t size) {
+    const pid_t *pid = context;
+    struct iovec local = {to, size}, there = {(void *)(uintptr_t)address, size};
+    return process_vm_readv(*pid, &local, 1, &there, 1, 0) == (ssize_t)size;
+}
+
+struct remote remote_process(const pid_t *pid) {
+    return (struct remote){read_process, (void *)(uintptr_t)pid};
+}
+
+/* ---- files ---- */
+
+static const char *const wanted[] = {"_PyRuntime", "Py_Version", "PyCode_Type"};
+static_assert(COUNT_OF(wanted) == COUNT_OF(((struct known_file *)0)->symbols), "one each");
+
+struct mapped {
+    uint64_t start, end, offset, inode;
+    unsigned major_number, minor_number;
+    const char *path;
+};
+
+static struct text base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return text_of(slash ? slash + 1 : path);
+}
+
+/* "python3.8", "libpython3.8.so.1.0": 0x308. */
+static unsigned version_in(struct text name) {
+    size_t at = text_search(name, TEXT("python3."));
+    unsigned minor = 0;
+    if (at == SIZE_MAX)
+        return 0;
+    for (at += strlen("python3."); at < name.length && isdigit((unsigned char)name.data[at]); at++)
+        minor = minor < 100 ? minor * 10 + (unsigned)(name.data[at] - '0') : minor;
+    return minor < 256 ? 0x300 | minor : 0;
+}
+
+static const struct known_file *file_look(struct known_files *known, pid_t pid,
+                                          const struct mapped *m) {
+    uint64_t device = (uint64_t)m->major_number << 32 | m->minor_number;
+    for (size_t i = 0; i < known->count; i++) {
+        const struct known_file *file = &known->items[i];
+        if (file->device == device && file->inode == m->inode && file->offset == m->offset)
+            return file;
+    }
+    struct known_file fresh = {.device = device, .inode = m->inode, .offset = m->offset};
+    int descriptor = open_mapped(pid, m->start, m->end, m->path);
+    if (descriptor < 0)
+        return NULL; /* another time, perhaps */
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    fresh.is_interpreter = object_exports(path, wanted, COUNT_OF(wanted), fresh.symbols, m->offset,
+                                          &fresh.at_offset) &&
+                           fresh.symbols[0];
+    close(descriptor);
+    vector_push(known, fresh);
+    return &known->items[known->count - 1];
+}
+
+void known_files_release(struct known_files *known) {
+    vector_release(known);
+}
+
+/* ---- processes ---- */
+
+static uint64_t moved(uint64_t symbol, const struct known_file *file, const struct mapped *m) {
+    return symbol ? symbol - file->at_offset + m->start : 0;
+}
+
+static bool look_at_mapping(struct known_files *known, pid_t pid, const struct mapped *m,
+                            struct interpreter_symbols *symbols) {
+    const struct known_file *file = file_look(known, pid, m);
+    if (!file || !file->is_interpreter)
+        return false;
+    *symbols = (struct interpreter_symbols){.python_runtime = moved(file->symbols[0], file, m),
+                                            .python_version = moved(file->symbols[1], file, m),
+                                            .python_code_type = moved(file->symbols[2], file, m),
+                                            .named_version = version_in(base_name(m->path))};
+    return true;
+}
+
+/* Code of the program, which is mapped first, and of what is called python. */
+bool interpreter_look_for(struct known_files *known, pid_t pid,
+                          struct interpreter_symbols *symbols) {
+    char path[64], *line = NULL;
+    size_t room = 0;
+    uint64_t program = 0;
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    FILE *file = fopen(path, "re");
+    while (file && !found && getline(&line, &room, file) > 0) {
+        unsigned long long start, end, offset, inode;
+        struct mapped m = {0};
+        char protection[5];
+        int at = 0;
+        if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, protection, &offset,
+                   &m.major_number, &m.minor_number, &inode, &at) < 7 ||
+            !inode || line[at] != '/')
+            continue;
+        line[strcspn(line, "\n")] = 0;
+        m.start = start, m.end = end, m.offset = offset, m.inode = inode, m.path = line + at;
+        program = program ? program : inode;
+        if (protection[2] == 'x' &&
+            (inode == program || text_search(base_name(m.path), TEXT("python")) != SIZE_MAX))
+            found = look_at_mapping(known, pid, &m, symbols);
+    }
+    if (file)
+        fclose(file);
+    free(line);
+    return found;
+}
