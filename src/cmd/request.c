@@ -324,12 +324,13 @@ const struct option options_shape[] = {
             "pmcstat, "                                                                            \
             "jstack, java-exceptions, async-profiler, faulthandler, chrome, perf-sched, "          \
             "offcputime, "                                                                         \
-            "recursive, svg, pprof, speedscope, cpuprofile, heapprofile, firefox, "                \
+            "recursive, svg, pprof, speedscope, cpuprofile, heapprofile, firefox, otlp, "          \
             "wick (profiles saved by wick save)",                                                  \
             "perf folded dtrace sample vtune vsprof ghcprof xctrace bpftrace go gdb eu-stack "     \
             "stap "                                                                                \
             "pmcstat jstack java-exceptions async-profiler faulthandler chrome perf-sched "        \
-            "offcputime recursive svg pprof speedscope cpuprofile heapprofile firefox wick guess"  \
+            "offcputime recursive svg pprof speedscope cpuprofile heapprofile firefox otlp "       \
+            "wick guess"                                                                           \
     }
 
 const struct option options_from[] = {OPTION_FROM, {0}};

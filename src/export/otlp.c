@@ -11,52 +11,7 @@
 #include <stdlib.h>
 
 #include "import/import.h"
-
-enum {
-    DATA_RESOURCE = 1,
-    DATA_DICTIONARY = 2,
-    RESOURCE_SCOPES = 2,
-    SCOPE_SCOPE = 1,
-    SCOPE_PROFILE = 2,
-    SCOPE_NAME = 1,
-    SCOPE_VERSION = 2,
-    PROFILE_TYPE = 1,
-    PROFILE_SAMPLE = 2,
-    PROFILE_ID = 7,
-    TYPE_TYPE = 1,
-    TYPE_UNIT = 2,
-    SAMPLE_STACK = 1,
-    SAMPLE_ATTRIBUTES = 2,
-    SAMPLE_VALUES = 4,
-    TABLE_MAPPING = 1,
-    TABLE_LOCATION = 2,
-    TABLE_FUNCTION = 3,
-    TABLE_LINK = 4,
-    TABLE_STRING = 5,
-    TABLE_ATTRIBUTE = 6,
-    TABLE_STACK = 7,
-    MAPPING_START = 1,
-    MAPPING_LIMIT = 2,
-    MAPPING_OFFSET = 3,
-    MAPPING_FILE = 4,
-    MAPPING_ATTRIBUTES = 5,
-    LOCATION_MAPPING = 1,
-    LOCATION_ADDRESS = 2,
-    LOCATION_LINE = 3,
-    LOCATION_ATTRIBUTES = 4,
-    LINE_FUNCTION = 1,
-    LINE_LINE = 2,
-    LINE_COLUMN = 3,
-    FUNCTION_NAME = 1,
-    FUNCTION_FILE = 3,
-    LINK_TRACE = 1,
-    LINK_SPAN = 2,
-    STACK_LOCATIONS = 1,
-    ATTRIBUTE_KEY = 1,
-    ATTRIBUTE_VALUE = 2,
-    VALUE_STRING = 1,
-    VALUE_INTEGER = 3,
-};
+#include "import/otlp_fields.h"
 
 struct otlp {
     const struct outline *outline;

@@ -1,0 +1,417 @@
+/*
+ * OpenTelemetry's profiles, ProfilesData as protobuf: what collectors write to files and `wick export --to otlp` writes.
+ *
+ * Samples name a stack and attributes in tables that everything shares, which stand behind the samples as a rule: the message is walked
+ * for the tables first. A profile is of one type, which becomes an event; of several types the first in the file is counted unless
+ * --event names others. Attributes become labels; thread.name, thread.id, process.pid and thread.state are the thread and its state.
+ */
+#include "import/otlp_fields.h"
+#include "import/proto.h"
+#include "import/reader.h"
+
+#include <stdlib.h>
+
+enum { TABLES = TABLE_STACK + 1 };
+
+struct rows {
+    VECTOR(struct text) list;
+};
+
+struct otlp {
+    struct reader r;
+    struct rows tables[TABLES];
+    VECTOR(uint32_t) nodes; /* by stack: the tree's + 1; 0: not yet placed */
+    struct text first_type;
+    VECTOR(uint64_t) values, times;
+    VECTOR(uint64_t) attributes;
+    struct budget frames;
+    struct buffer scratch;
+    bool any; /* a profile was of a wanted type */
+};
+
+static const struct budget_limits frame_limits = {
+    .steps = 1 << 20, .steps_per_byte = 16, .memory = UINT64_MAX};
+
+static uint64_t offset_of(const struct otlp *t, const void *at) {
+    return (uint64_t)((const char *)at - t->r.content.data);
+}
+
+static bool damaged(struct otlp *t, const void *at) {
+    return error_at(t->r.error, t->r.path, offset_of(t, at), "the profile is damaged here");
+}
+
+static struct text row(const struct otlp *t, unsigned table, uint64_t number) {
+    const struct rows *rows = &t->tables[table];
+    return number < rows->list.count ? rows->list.items[number] : TEXT("");
+}
+
+static struct text string_of(const struct otlp *t, uint64_t number) {
+    return row(t, TABLE_STRING, number);
+}
+
+/* ---- tables ---- */
+
+static bool read_tables(struct otlp *t) {
+    struct proto data = proto_begin(t->r.content);
+    struct proto_field part, field;
+    while (proto_next(&data, &part)) {
+        if (part.number != DATA_DICTIONARY || part.wire != WIRE_TEXT)
+            continue;
+        struct proto tables = proto_begin(part.text);
+        while (proto_next(&tables, &field))
+            if (field.number >= TABLE_MAPPING && field.number <= TABLE_STACK &&
+                field.wire == WIRE_TEXT)
+                vector_push(&t->tables[field.number].list, field.text);
+        if (tables.damaged)
+            return damaged(t, tables.at);
+    }
+    return !data.damaged || damaged(t, data.at);
+}
+
+/* ---- stacks ---- */
+
+static struct text path_of(const struct otlp *t, uint64_t mapping) {
+    struct proto m = proto_begin(row(t, TABLE_MAPPING, mapping));
+    struct proto_field field;
+    struct text path = TEXT("");
+    while (proto_next(&m, &field))
+        if (field.number == MAPPING_FILE)
+            path = string_of(t, field.value);
+    return path;
+}
+
+static uint32_t small(uint64_t number) {
+    return number <= UINT32_MAX ? (uint32_t)number : 0;
+}
+
+static void push_line(struct otlp *t, struct text line, struct text path, bool inlined) {
+    struct proto m = proto_begin(line);
+    struct proto_field field;
+    struct text_frame frame = {.object = path};
+    uint64_t function = 0;
+    while (proto_next(&m, &field)) {
+        if (field.number == LINE_FUNCTION)
+            function = field.value;
+        else if (field.number == LINE_LINE)
+            frame.line = small(field.value);
+    }
+    struct text system = TEXT("");
+    m = proto_begin(row(t, TABLE_FUNCTION, function));
+    while (proto_next(&m, &field)) {
+        if (field.number == FUNCTION_NAME)
+            frame.name = string_of(t, field.value);
+        else if (field.number == FUNCTION_SYSTEM_NAME)
+            system = string_of(t, field.value);
+        else if (field.number == FUNCTION_FILE)
+            frame.file = string_of(t, field.value);
+        else if (field.number == FUNCTION_LINE)
+            frame.first_line = small(field.value);
+    }
+    if (!frame.name.length)
+        frame.name = system;
+    frame.kinds = script_object_kinds(path, false) | (inlined ? (uint32_t)KIND_INLINED : 0);
+    stack_push_frame(&t->r.stack, &frame);
+}
+
+/* Innermost lines come first, as do stacks' leaves: everything is turned round at the end. */
+static void push_location(struct otlp *t, uint64_t number) {
+    struct proto m = proto_begin(row(t, TABLE_LOCATION, number));
+    struct proto_field field;
+    struct text path = TEXT("");
+    size_t lines = 0, pushed = 0;
+    while (proto_next(&m, &field)) {
+        if (field.number == LOCATION_MAPPING)
+            path = path_of(t, field.value);
+        lines += field.number == LOCATION_LINE && field.wire == WIRE_TEXT;
+    }
+    m = proto_begin(row(t, TABLE_LOCATION, number));
+    while (proto_next(&m, &field))
+        if (field.number == LOCATION_LINE && field.wire == WIRE_TEXT)
+            push_line(t, field.text, path, ++pushed < lines);
+    if (!lines)
+        push_line(t, TEXT(""), path, false);
+}
+
+static bool node_of(struct otlp *t, uint64_t stack, const void *at, uint32_t *node) {
+    if (stack >= t->nodes.count)
+        return error_at(t->r.error, t->r.path, offset_of(t, at),
+                        "a sample names stack %llu, which is not there", (unsigned long long)stack);
+    if (!t->nodes.items[stack]) {
+        struct proto m = proto_begin(row(t, TABLE_STACK, stack));
+        struct proto_field field;
+        uint64_t location;
+        bool bad = false;
+        t->r.stack.locations.count = 0;
+        while (proto_next(&m, &field))
+            while (field.number == STACK_LOCATIONS && proto_repeated(&field, &location, &bad)) {
+                if (!budget_take_steps(&t->frames, 1, offset_of(t, at)))
+                    return budget_error(&t->frames, t->r.path, t->r.error);
+                push_location(t, location);
+            }
+        if (m.damaged || bad)
+            return damaged(t, row(t, TABLE_STACK, stack).data);
+        stack_reverse(&t->r.stack);
+        t->nodes.items[stack] = stack_node(&t->r.stack) + 1;
+    }
+    *node = t->nodes.items[stack] - 1;
+    return true;
+}
+
+/* ---- attributes ---- */
+
+/* A value as text; what is no string, number or truth has none. `scratch` holds what has to be written down. */
+static struct text value_of(struct otlp *t, struct text message) {
+    struct proto m = proto_begin(message);
+    struct proto_field field;
+    struct text value = TEXT("");
+    while (proto_next(&m, &field)) {
+        t->scratch.count = 0;
+        if (field.number == VALUE_STRING && field.wire == WIRE_TEXT)
+            value = field.text;
+        else if (field.number == VALUE_STRING_NUMBER)
+            value = string_of(t, field.value);
+        else if (field.number == VALUE_BOOL)
+            value = field.value ? TEXT("true") : TEXT("false");
+        else if (field.number == VALUE_INTEGER) {
+            buffer_printf(&t->scratch, "%lld", (long long)field.value);
+            value = buffer_text(&t->scratch);
+        }
+    }
+    return value;
+}
+
+struct whose {
+    struct text thread;
+    int32_t pid, tid;
+    uint8_t state;
+    struct label_pair pairs[64];
+    size_t count;
+};
+
+static int32_t id_of(struct text value) {
+    uint64_t number;
+    return text_to_u64(value, &number) && number <= INT32_MAX ? (int32_t)number : -1;
+}
+
+static void add_attribute(struct otlp *t, struct whose *whose, struct text key, struct text value) {
+    if (text_equal(key, TEXT("thread.name")))
+        whose->thread = strings_get(t->r.tree->strings, strings_add(t->r.tree->strings, value));
+    else if (text_equal(key, TEXT("thread.id")))
+        whose->tid = id_of(value);
+    else if (text_equal(key, TEXT("process.pid")))
+        whose->pid = id_of(value);
+    else if (text_equal(key, TEXT("thread.state"))) {
+        for (uint8_t state = STATE_ON; state <= STATE_PREEMPTED; state++)
+            if (text_equal(state_name(state), value))
+                whose->state = state;
+    } else if (key.length && value.length && !label_is_fixed(key) &&
+               whose->count < COUNT_OF(whose->pairs))
+        whose->pairs[whose->count++] = (struct label_pair){strings_add(t->r.tree->strings, key),
+                                                           strings_add(t->r.tree->strings, value)};
+}
+
+/* Of a sample: a row of the table, whose key is a number. Of a resource: a pair whose key is a text. */
+static void take_attribute(struct otlp *t, struct whose *whose, struct text message) {
+    struct proto m = proto_begin(message);
+    struct proto_field field;
+    struct text key = TEXT(""), value = TEXT("");
+    while (proto_next(&m, &field)) {
+        if (field.number == ATTRIBUTE_KEY)
+            key = field.wire == WIRE_TEXT ? field.text : string_of(t, field.value);
+        else if (field.number == ATTRIBUTE_VALUE && field.wire == WIRE_TEXT)
+            value = value_of(t, field.text);
+    }
+    add_attribute(t, whose, key, value);
+}
+
+static void choose_series(struct otlp *t, struct text resource) {
+    struct whose whose = {.pid = -1, .tid = -1};
+    struct proto m = proto_begin(resource);
+    struct proto_field field;
+    while (proto_next(&m, &field))
+        if (field.number == ATTRIBUTES && field.wire == WIRE_TEXT)
+            take_attribute(t, &whose, field.text);
+    for (size_t i = 0; i < t->attributes.count; i++)
+        take_attribute(t, &whose, row(t, TABLE_ATTRIBUTE, t->attributes.items[i]));
+    stack_set_thread(&t->r.stack, whose.thread, whose.pid, whose.tid);
+    struct series series = t->r.tree->series.items[t->r.stack.series];
+    series.state = whose.state;
+    series.labels = tree_add_labels(t->r.tree, whose.pairs, whose.count);
+    t->r.stack.series = tree_add_series(t->r.tree, &series);
+}
+
+/* ---- samples ---- */
+
+static bool read_fields(struct otlp *t, struct text message, uint64_t *stack) {
+    struct proto m = proto_begin(message);
+    struct proto_field field;
+    uint64_t value;
+    bool bad = false;
+    t->values.count = t->times.count = t->attributes.count = 0;
+    *stack = 0;
+    while (proto_next(&m, &field)) {
+        if (field.number == SAMPLE_STACK) {
+            *stack = field.value;
+        } else if (field.number == SAMPLE_ATTRIBUTES) {
+            while (proto_repeated(&field, &value, &bad))
+                vector_push(&t->attributes, value);
+        } else if (field.number == SAMPLE_VALUES) {
+            while (proto_repeated(&field, &value, &bad))
+                vector_push(&t->values, value);
+        } else if (field.number == SAMPLE_TIMES && field.wire == WIRE_EIGHT) {
+            vector_push(&t->times, field.value);
+        } else if (field.number == SAMPLE_TIMES && field.wire == WIRE_TEXT) {
+            for (size_t i = 0; i + 8 <= field.text.length; i += 8)
+                vector_push(&t->times, load_u64(field.text.data + i));
+        }
+    }
+    return (!m.damaged && !bad) || damaged(t, message.data);
+}
+
+/* One value for all, a time for each of 1, or a value and a time for each. */
+static bool read_sample(struct otlp *t, struct text message, struct text resource, bool counts) {
+    uint64_t stack;
+    uint32_t node = 0;
+    if (!read_fields(t, message, &stack) || !node_of(t, stack, message.data, &node))
+        return false;
+    choose_series(t, resource);
+    size_t rows = t->values.count > t->times.count ? t->values.count : t->times.count;
+    for (size_t i = 0; i < rows; i++) {
+        uint64_t value = i < t->values.count ? t->values.items[i] : 1;
+        if (value > INT64_MAX)
+            return error_at(t->r.error, t->r.path, offset_of(t, message.data),
+                            "a sample counts less than nothing");
+        stack_count_at(&t->r.stack, node, counts ? value : 1, value,
+                       i < t->times.count ? t->times.items[i] : 0);
+    }
+    return true;
+}
+
+/* ---- profiles ---- */
+
+static void type_of(struct otlp *t, struct text profile, struct text *type, struct text *unit) {
+    struct proto m = proto_begin(profile);
+    struct proto_field field, number;
+    *type = *unit = TEXT("");
+    while (proto_next(&m, &field)) {
+        if (field.number != PROFILE_TYPE || field.wire != WIRE_TEXT)
+            continue;
+        struct proto pair = proto_begin(field.text);
+        while (proto_next(&pair, &number)) {
+            if (number.number == TYPE_TYPE)
+                *type = string_of(t, number.value);
+            else if (number.number == TYPE_UNIT)
+                *unit = string_of(t, number.value);
+        }
+    }
+}
+
+static bool is_wanted(struct otlp *t, struct text type) {
+    const struct filter *filter = &t->r.options->profile.filter;
+    if (filter->event_count)
+        return filter_event(filter, type);
+    if (!t->first_type.data)
+        t->first_type = type;
+    return text_equal(type, t->first_type);
+}
+
+static bool read_profile(struct otlp *t, struct text profile, struct text resource) {
+    struct text type, unit;
+    type_of(t, profile, &type, &unit);
+    if (!is_wanted(t, type))
+        return true;
+    bool counts = text_equal(unit, TEXT("count"));
+    t->any = true;
+    stack_set_event(&t->r.stack, type.length ? type : TEXT("samples"),
+                    counts                                  ? TEXT("samples")
+                    : text_equal(unit, TEXT("nanoseconds")) ? TEXT("ns")
+                                                            : unit);
+    struct proto m = proto_begin(profile);
+    struct proto_field field;
+    bool fine = true;
+    while (fine && proto_next(&m, &field) && !import_stops(t->r.options, (const char *)m.at))
+        if (field.number == PROFILE_SAMPLE && field.wire == WIRE_TEXT)
+            fine = read_sample(t, field.text, resource, counts);
+    return fine && (!m.damaged || damaged(t, m.at));
+}
+
+static bool read_scope(struct otlp *t, struct text scope, struct text resource) {
+    struct proto m = proto_begin(scope);
+    struct proto_field field;
+    bool fine = true;
+    while (fine && proto_next(&m, &field))
+        if (field.number == SCOPE_PROFILE && field.wire == WIRE_TEXT)
+            fine = read_profile(t, field.text, resource);
+    return fine && (!m.damaged || damaged(t, m.at));
+}
+
+static bool read_resource(struct otlp *t, struct text message) {
+    struct proto m = proto_begin(message);
+    struct proto_field field;
+    struct text resource = TEXT("");
+    bool fine = true;
+    while (proto_next(&m, &field))
+        if (field.number == RESOURCE_RESOURCE && field.wire == WIRE_TEXT)
+            resource = field.text;
+    m = proto_begin(message);
+    while (fine && proto_next(&m, &field))
+        if (field.number == RESOURCE_SCOPES && field.wire == WIRE_TEXT)
+            fine = read_scope(t, field.text, resource);
+    return fine && (!m.damaged || damaged(t, m.at));
+}
+
+static bool read_data(struct otlp *t) {
+    struct proto data = proto_begin(t->r.content);
+    struct proto_field field;
+    bool fine = true;
+    size_t stacks = t->tables[TABLE_STACK].list.count;
+    for (size_t i = 0; i < stacks; i++)
+        vector_push(&t->nodes, 0);
+    while (fine && proto_next(&data, &field))
+        if (field.number == DATA_RESOURCE && field.wire == WIRE_TEXT)
+            fine = read_resource(t, field.text);
+    if (fine && !t->any && t->r.options->profile.filter.event_count)
+        return error_set(t->r.error, ERROR_USAGE, "--event %s: %s has no such profile",
+                         t->r.options->profile.filter.events[0], t->r.path);
+    return fine;
+}
+
+static bool otlp_read(struct text content, const char *path, const struct import_options *options,
+                      struct tree *tree, struct error *error) {
+    struct otlp t = {0};
+    reader_init(&t.r, content, path, options, tree, TEXT(""), error);
+    budget_init(&t.frames, &frame_limits, content.length);
+    bool fine = read_tables(&t) && read_data(&t);
+    for (size_t i = 0; i < TABLES; i++)
+        vector_release(&t.tables[i].list);
+    vector_release(&t.nodes);
+    vector_release(&t.values);
+    vector_release(&t.times);
+    vector_release(&t.attributes);
+    buffer_release(&t.scratch);
+    reader_release(&t.r);
+    return fine;
+}
+
+/* The first field is a resource, which begins with a message again, where pprof's has a number; or the tables, whose first row is empty. */
+static int otlp_score(struct text beginning) {
+    struct proto m = proto_begin(beginning);
+    if (m.end - m.at < 8)
+        return 0;
+    uint64_t key = proto_number(&m), size = proto_number(&m);
+    if (m.damaged || m.end - m.at < 2 || size < 2)
+        return 0;
+    uint8_t inner = m.at[0], second = m.at[1];
+    if (key == (DATA_RESOURCE << 3 | WIRE_TEXT))
+        return inner == (RESOURCE_RESOURCE << 3 | WIRE_TEXT) ||
+                       inner == (RESOURCE_SCOPES << 3 | WIRE_TEXT)
+                   ? 91
+                   : 0;
+    bool tables =
+        key == (DATA_DICTIONARY << 3 | WIRE_TEXT) && (inner & 7) == WIRE_TEXT && second == 0;
+    return tables && inner >> 3 <= TABLE_STACK ? 91 : 0;
+}
+
+const struct import_format format_otlp = {"otlp",
+                                          "OpenTelemetry's profiles, protobuf, plain or gzip",
+                                          otlp_score, otlp_read, TELLS_EVENTS | TELLS_TIMES};
