@@ -14,6 +14,7 @@
 /* A frame whose labels are known. */
 struct known_frame {
     uint32_t symbol, object, file, line, kinds;
+    uint32_t module; /* of one that the source names itself */
     uint64_t address, offset;
     struct naming_entry entry;
 };
@@ -117,7 +118,11 @@ static void regroup(struct names *n, const struct known_frame *key, size_t first
             buffer_add_frame_name(name, object.length ? object : TEXT("[unknown]"));
             break;
         case FRAME_MODULE:
-            buffer_add_frame_name(name, slash == SIZE_MAX ? object : text_from(object, slash + 1));
+            if (key->module)
+                buffer_add_frame_name(name, strings_get(n->tree->strings, key->module));
+            else
+                buffer_add_frame_name(name,
+                                      slash == SIZE_MAX ? object : text_from(object, slash + 1));
             if (!name->count)
                 buffer_add(name, TEXT("[unknown]"));
             break;
@@ -199,11 +204,15 @@ static void key_add_source(struct names *n, struct known_frame *key, const struc
 
 static struct naming_entry location_plain(struct names *n, const struct location *location) {
     size_t first = n->namer.naming->labels.count;
-    struct text object =
-        location->object ? objects_shown(n->tree->objects, location->object) : TEXT("[unknown]");
+    const struct function *function = &n->tree->functions.items[location->function];
+    uint32_t language = kind_of_language(strings_get(n->tree->strings, function->language));
+    struct text object = location->object ? objects_shown(n->tree->objects, location->object)
+                         : language && function->file
+                             ? strings_get(n->tree->strings, function->file)
+                             : TEXT("[unknown]");
     struct text rest = strings_get(n->tree->strings, location_name(n->tree, location));
     struct frame frame = location_frame(n->tree, location, 0);
-    struct known_frame key = {0};
+    struct known_frame key = {.module = function->module};
     key_add_source(n, &key, &frame);
     bool cut = namer_skips_after(&n->namer, rest);
     for (bool more = true; more;) {
@@ -215,7 +224,7 @@ static struct naming_entry location_plain(struct names *n, const struct location
         if (!n->namer.options->quirks.names_through_text &&
             name_unmarked(rest).length == rest.length)
             namer_mark(&n->namer, location->kinds); /* the text may have marked it already */
-        namer_push(&n->namer, object, location->kinds);
+        namer_push(&n->namer, object, location->kinds | language);
         rest = more ? text_from(rest, end + 1) : rest;
     }
     if (n->namer.options->frames != FRAME_ADDRESS)

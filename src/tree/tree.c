@@ -323,3 +323,23 @@ bool tree_check(const struct tree *tree, struct error *error) {
         return error_set(error, ERROR_INPUT, "the weights add up to more than 2^64");
     return true;
 }
+
+/* ---- languages ---- */
+
+static const struct text languages[] = {TEXT("python"), TEXT("java"), TEXT("javascript"),
+                                        TEXT("ruby"), TEXT("php")};
+static_assert(KIND_PHP == KIND_PYTHON << (COUNT_OF(languages) - 1), "one kind each, in this order");
+
+uint32_t kind_of_language(struct text language) {
+    for (size_t i = 0; i < COUNT_OF(languages); i++)
+        if (text_equal(language, languages[i]))
+            return (uint32_t)KIND_PYTHON << i;
+    return 0;
+}
+
+struct text language_of_kinds(uint32_t kinds) {
+    for (size_t i = 0; i < COUNT_OF(languages); i++)
+        if (kinds & (uint32_t)KIND_PYTHON << i)
+            return languages[i];
+    return TEXT("");
+}

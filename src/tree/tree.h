@@ -90,10 +90,21 @@ enum frame_kind {
     KIND_LIBRARY = 8,  /* a shared object, not the program itself */
     KIND_UNKNOWN = 16, /* no symbol */
     KIND_WAKER = 32,
+    /* of labels only: a function of a language that names its own, see kind_of_language() */
+    KIND_PYTHON = 256,
+    KIND_JAVA = 512,
+    KIND_JAVASCRIPT = 1024,
+    KIND_RUBY = 2048,
+    KIND_PHP = 4096,
     KIND_ROOT = 128, /* of labels only: a root frame of the series (comm, pid, …), no function */
     KIND_SCRIPT =
         64, /* of locations only: the name is as perf script prints it, not yet as it is shown */
 };
+
+/* KIND_PYTHON of "python", and so on; 0 of a language that has none. */
+uint32_t kind_of_language(struct text language);
+/* The other way round; of several the first. Empty where there is none. */
+struct text language_of_kinds(uint32_t kinds);
 
 /*
  * A function that a source names itself: text formats, interpreters. Numbers but `line` are strings, 0 where the source does not say.

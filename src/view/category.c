@@ -18,7 +18,8 @@ struct rule {
 
 struct categories {
     struct arena arena;
-    VECTOR(struct rule) rules;
+    VECTOR(struct rule) rules; /* those of a file first */
+    size_t of_file;
 };
 
 /* Kernel functions are told by what they do first; what is left of the kernel is `kernel`. */
@@ -246,6 +247,7 @@ struct categories *categories_new(const char *path, const struct context *contex
             file_close(&file);
         }
     }
+    categories->of_file = categories->rules.count;
     if (fine && rules_parse(categories, text_of(built_in), "built-in categories", error))
         return categories;
     categories_free(categories);
@@ -284,7 +286,9 @@ static struct text file_of(struct text function) {
 
 struct text categories_of(const struct categories *categories, struct text function,
                           struct text object, uint32_t kinds) {
-    for (size_t i = 0; i < categories->rules.count; i++) {
+    struct text language = language_of_kinds(kinds);
+    size_t count = language.length ? categories->of_file : categories->rules.count;
+    for (size_t i = 0; i < count; i++) {
         const struct rule *rule = &categories->rules.items[i];
         struct text subject = rule->field == RULE_FUNCTION ? function
                               : rule->field == RULE_OBJECT ? object
@@ -292,7 +296,8 @@ struct text categories_of(const struct categories *categories, struct text funct
         if (rule_matches(subject, rule->pattern))
             return rule->category;
     }
-    return kinds & KIND_KERNEL    ? TEXT("kernel")
+    return language.length        ? language
+           : kinds & KIND_KERNEL  ? TEXT("kernel")
            : kinds & KIND_JIT     ? TEXT("jit")
            : kinds & KIND_LIBRARY ? TEXT("libraries")
            : kinds & KIND_UNKNOWN ? TEXT("unknown")

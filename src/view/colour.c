@@ -27,6 +27,11 @@ static const struct family family_kernel = {{205, 158, 238}, {168, 164, 244}};
 static const struct family family_jit = {{146, 208, 132}, {200, 218, 112}};
 static const struct family family_waker = {{120, 210, 200}, {150, 220, 214}};
 static const struct family family_unknown = {{196, 196, 196}, {214, 214, 214}};
+static const struct family family_python = {{246, 206, 84}, {238, 226, 130}};
+static const struct family family_java = {{230, 150, 150}, {240, 170, 140}};
+static const struct family family_javascript = {{196, 214, 92}, {222, 224, 110}};
+static const struct family family_ruby = {{240, 140, 160}, {246, 170, 176}};
+static const struct family family_php = {{176, 184, 236}, {196, 190, 232}};
 /* Which library: green-blue to blue in eight steps. */
 static const struct family family_library = {{122, 208, 178}, {140, 178, 246}};
 
@@ -76,12 +81,17 @@ static struct colour colour_wick(struct text name, struct text object, uint32_t 
     uint64_t hash = digest_bytes(name.data, name.length);
     uint32_t place = (uint32_t)(hash & 0xff), tint = (uint32_t)(hash >> 8) & 0xff;
     kinds |= kinds_in_name(name);
-    const struct family *family = kinds & KIND_UNKNOWN   ? &family_unknown
-                                  : kinds & KIND_KERNEL  ? &family_kernel
-                                  : kinds & KIND_JIT     ? &family_jit
-                                  : kinds & KIND_WAKER   ? &family_waker
-                                  : kinds & KIND_LIBRARY ? &family_library
-                                                         : &family_program;
+    const struct family *family = kinds & KIND_PYTHON       ? &family_python
+                                  : kinds & KIND_JAVA       ? &family_java
+                                  : kinds & KIND_JAVASCRIPT ? &family_javascript
+                                  : kinds & KIND_RUBY       ? &family_ruby
+                                  : kinds & KIND_PHP        ? &family_php
+                                  : kinds & KIND_UNKNOWN    ? &family_unknown
+                                  : kinds & KIND_KERNEL     ? &family_kernel
+                                  : kinds & KIND_JIT        ? &family_jit
+                                  : kinds & KIND_WAKER      ? &family_waker
+                                  : kinds & KIND_LIBRARY    ? &family_library
+                                                            : &family_program;
     if (family == &family_library) {
         struct text file = without_folder(object);
         place = (uint32_t)(digest_bytes(file.data, file.length) & 7) * 32 + place / 16;
