@@ -229,6 +229,8 @@ const struct option options_symbols[] = {
      "leave C++, Rust and D names as they are"},
     {"no-inline", 0, OPTION_FLAG, ASKED(import.profile.no_inline), NULL,
      "leave functions that were inlined out"},
+    {"native-frames", 0, OPTION_FLAG, ASKED(import.profile.native_frames), NULL,
+     "keep the functions by which an interpreter runs a program's own"},
     {0},
 };
 

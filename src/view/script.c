@@ -50,11 +50,33 @@ static void line_add_frame(const struct script *script, struct buffer *buffer,
     buffer_add(buffer, TEXT(")\n"));
 }
 
+/* A function that an interpreter ran has no address, but always its line. */
+static size_t line_add_named(const struct script *script, struct buffer *buffer,
+                             const struct location *location, bool brief) {
+    const struct tree *tree = script->profile->tree;
+    struct frame frame = location_frame(tree, location, 0);
+    size_t start = buffer->count;
+    buffer_printf(buffer, "\t%*llx ", SCRIPT_ADDRESS_WIDTH, 0ull);
+    buffer_add_shown(buffer, strings_get(tree->strings, frame.name));
+    if (!brief) {
+        buffer_add(buffer, TEXT(" ("));
+        buffer_add_shown(buffer, frame.file ? strings_get(tree->strings, frame.file)
+                                            : TEXT("[unknown]"));
+        if (frame.file && frame.line)
+            buffer_printf(buffer, ":%u", frame.line);
+        buffer_add_char(buffer, ')');
+    }
+    buffer_add_char(buffer, '\n');
+    return start;
+}
+
 size_t script_add_lines(const struct script *script, struct buffer *buffer, uint32_t id,
                         bool brief) {
     const struct tree *tree = script->profile->tree;
     const struct location *location = &tree->locations.items[id];
     size_t last = buffer->count;
+    if (location->function)
+        return line_add_named(script, buffer, location, brief);
     for (uint32_t i = location->frame_count; i-- > 0;) {
         const struct frame *frame = &tree->frames.items[location->first_frame + i];
         last = buffer->count;
