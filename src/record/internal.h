@@ -111,6 +111,7 @@ struct recording {
     bool few_files;            /* a ring for each thread instead of each CPU */
     bool refused;              /* perf events are, altogether: the ptrace sampler may do */
     bool refused_waits;        /* only those for waits are */
+    bool for_interpreter;      /* the ptrace sampler sees what it runs, perf events do not */
     pid_t child;               /* launched, or 0 */
     bool launched;             /* one was, and what it started has not been dealt with */
     struct process_list other_children; /* that we had before */
@@ -187,9 +188,13 @@ void interpreted_saw(struct interpreted *all, const uint8_t *record,
 /* Between two rounds: writes what was taken, if it is much. At the end: all. */
 bool interpreted_turn(struct interpreted *all, struct error *error);
 bool interpreted_finish(struct interpreted *all, struct error *error);
-/* Of a stopped thread, now. */
+/* The stack of a stopped thread; room for it is made when there is one. Then, when it runs again: what it stands for, as of that time. */
+struct raw_stack;
 void interpreted_take(struct interpreted *all, pid_t pid, pid_t tid, uint64_t thread_pointer,
-                      uint64_t time);
+                      struct raw_stack **stack);
+void interpreted_put(struct interpreted *all, struct raw_stack *stack, uint64_t time);
+/* Whether the target is an interpreter, as far as can be told before it runs. */
+bool interpreted_is_target(const struct record_options *options);
 bool interpreted_is_used(const struct interpreted *all); /* there is such a process */
 
 /* kernel_frames.c: of a kernel stack from its leaf, how many frames are the tracing's own; and how many are an interrupt's, 0: none. */

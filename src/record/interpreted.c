@@ -21,6 +21,10 @@ static const struct note_kind note_too_many = {
     "interpreted-dropped",
     "# function{|s} of interpreters {was|were} left without a name: a recording holds a million"};
 
+static const struct note_kind note_missed = {
+    "interpreter-missed", "Python ran, but its functions were not seen: that takes root (for BPF), "
+                          "or --method=ptrace"};
+
 enum {
     LINES_REMEMBERED = 1 << 14,
     WRITE_FROM = 256 << 10,
@@ -88,15 +92,16 @@ struct interpreted {
     uint64_t first_time, last_time; /* of those stacks */
     VECTOR(struct last_stack *) last;
     struct index by_tid;
-    struct raw_stack taken;
     uint32_t turn;
     uint64_t unnamed;
     bool is_used;
+    bool is_missed; /* a process has mapped an interpreter, and no stacks are taken */
 };
 
 struct interpreted *interpreted_new(struct sink *sink) {
     struct interpreted *all = memory_zero(1, sizeof *all);
     all->sink = sink;
+    all->turn = 1;
     all->names = strings_new();
     all->lines = memory_table(LINES_REMEMBERED, sizeof *all->lines);
     return all;
@@ -197,13 +202,8 @@ static void process_look(struct interpreted *all, struct asked_process *process,
         walker_set(all->walker, process->pid, &process->is.layout);
 }
 
-/* It has ended, and another may get its pid. */
-void interpreted_saw(struct interpreted *all, const uint8_t *record,
-                     const struct perf_event_header *header) {
-    if (!all || header->type != PERF_RECORD_EXIT || header->size < 24)
-        return;
-    pid_t pid = (pid_t)load_u32(record + 8), tid = (pid_t)load_u32(record + 16);
-    struct asked_process *process = pid == tid ? process_find(all, pid) : NULL;
+static void process_forget(struct interpreted *all, pid_t pid) {
+    struct asked_process *process = process_find(all, pid);
     if (!process)
         return;
     process->memory = 0;
@@ -211,6 +211,24 @@ void interpreted_saw(struct interpreted *all, const uint8_t *record,
     process->is.layout.interpreter = INTERPRETER_NONE;
     if (all->walker)
         walker_forget(all->walker, pid);
+}
+
+/* Of a process that ended another may get the pid. The BPF program sees itself that another program runs. */
+void interpreted_saw(struct interpreted *all, const uint8_t *record,
+                     const struct perf_event_header *header) {
+    enum { NAME = 72 };
+    if (!all || header->size < 24)
+        return;
+    pid_t pid = (pid_t)load_u32(record + 8);
+    bool has_ended = header->type == PERF_RECORD_EXIT && pid == (pid_t)load_u32(record + 16);
+    bool is_another = header->type == PERF_RECORD_COMM && !all->walker &&
+                      header->misc & PERF_RECORD_MISC_COMM_EXEC;
+    if (has_ended || is_another)
+        process_forget(all, pid);
+    if (header->type == PERF_RECORD_MMAP2 && !all->walker && header->size > NAME)
+        all->is_missed |= interpreter_is_file(
+            (struct text){(const char *)record + NAME,
+                          strnlen((const char *)record + NAME, header->size - NAME)});
 }
 
 /* ---- functions ---- */
@@ -389,29 +407,36 @@ static void see_stack(void *context, const struct raw_stack *raw) {
 }
 
 void interpreted_look(struct interpreted *all) {
-    if (!all || !all->walker)
+    if (!all)
         return;
     all->turn++;
-    walker_drain(all->walker, see_stack, all);
+    if (all->walker)
+        walker_drain(all->walker, see_stack, all);
 }
 
 void interpreted_take(struct interpreted *all, pid_t pid, pid_t tid, uint64_t thread_pointer,
-                      uint64_t time) {
+                      struct raw_stack **stack) {
     enum { ANY = 1 };
     if (!all)
         return;
     struct asked_process *process = process_get(all, pid);
-    if (!process->number || (!process->is.layout.interpreter && time >= process->is.layout.again))
+    if (!process->number ||
+        (!process->is.layout.interpreter && monotonic() >= process->is.layout.again))
         process_look(all, process, ANY);
     if (!process->is.layout.interpreter)
         return;
     struct remote remote = remote_process(&process->pid);
-    all->taken.pid = (uint32_t)pid;
-    all->taken.tid = (uint32_t)tid;
-    all->taken.time = time;
-    interpreter_walk(&remote, &process->is, thread_pointer, &all->taken);
-    if (all->taken.count)
-        name_stack(all, process, &all->taken);
+    *stack = *stack ? *stack : memory_zero(1, sizeof **stack);
+    (*stack)->pid = (uint32_t)pid;
+    (*stack)->tid = (uint32_t)tid;
+    interpreter_walk(&remote, &process->is, thread_pointer, *stack);
+}
+
+void interpreted_put(struct interpreted *all, struct raw_stack *stack, uint64_t time) {
+    struct asked_process *process = process_get(all, (pid_t)stack->pid);
+    stack->time = time;
+    if (process->is.layout.interpreter)
+        name_stack(all, process, stack);
 }
 
 /* ---- into the recording ---- */
@@ -443,6 +468,8 @@ bool interpreted_finish(struct interpreted *all, struct error *error) {
     if (!all || !all->sink->writer || all->sink->only_names)
         return true;
     interpreted_look(all);
+    if (all->is_missed && !all->is_used)
+        notes_add(&all->sink->result->notes, &note_missed, 1, 0, NULL);
     if (all->unnamed)
         notes_add(&all->sink->result->notes, &note_unnamed, all->unnamed, 0, NULL);
     return write_all(all, error);

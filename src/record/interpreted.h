@@ -22,6 +22,8 @@ struct known_files { /* a VECTOR */
 /* Whether the process has an interpreter; *symbols says where. */
 bool interpreter_look_for(struct known_files *known, pid_t pid,
                           struct interpreter_symbols *symbols);
+/* Whether a path is called like an interpreter's. */
+bool interpreter_is_file(struct text path);
 void known_files_release(struct known_files *known);
 /* Memory of a process; `remote` lasts as long as `pid`. */
 struct remote remote_process(const pid_t *pid);

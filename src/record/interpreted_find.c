@@ -51,6 +51,12 @@ static unsigned version_in(struct text name) {
     return minor < 256 ? 0x300 | minor : 0;
 }
 
+bool interpreter_is_file(struct text path) {
+    size_t slash = text_find_last(path, '/');
+    struct text name = slash == SIZE_MAX ? path : text_from(path, slash + 1);
+    return text_starts(name, TEXT("python")) || text_starts(name, TEXT("libpython"));
+}
+
 static const struct known_file *file_look(struct known_files *known, pid_t pid,
                                           const struct mapped *m) {
     uint64_t device = (uint64_t)m->major_number << 32 | m->minor_number;
@@ -116,12 +122,70 @@ bool interpreter_look_for(struct known_files *known, pid_t pid,
         line[strcspn(line, "\n")] = 0;
         m.start = start, m.end = end, m.offset = offset, m.inode = inode, m.path = line + at;
         program = program ? program : inode;
-        if (protection[2] == 'x' &&
-            (inode == program || text_search(base_name(m.path), TEXT("python")) != SIZE_MAX))
+        if (protection[2] == 'x' && (inode == program || interpreter_is_file(text_of(m.path))))
             found = look_at_mapping(known, pid, &m, symbols);
     }
     if (file)
         fclose(file);
     free(line);
+    return found;
+}
+
+/* ---- targets ---- */
+
+/* "#!/usr/bin/env python3". */
+static bool is_script(const char *path) {
+    char line[200] = {0};
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return false;
+    ssize_t got = read(file, line, sizeof line - 1);
+    close(file);
+    line[strcspn(line, "\n")] = 0;
+    return got > 2 && line[0] == '#' && line[1] == '!' && strstr(line, "python");
+}
+
+static bool is_script_in_path(const char *name) {
+    const char *folders = getenv("PATH");
+    char path[4200];
+    for (struct text rest = text_of(folders ? folders : ""); rest.length;) {
+        size_t colon = text_find(rest, ':');
+        struct text folder = text_upto(rest, colon == SIZE_MAX ? rest.length : colon);
+        rest = colon == SIZE_MAX ? TEXT("") : text_from(rest, colon + 1);
+        snprintf(path, sizeof path, "%.*s/%s", TEXT_ARGS(folder), name);
+        if (access(path, X_OK) == 0)
+            return is_script(path);
+    }
+    return false;
+}
+
+/* A word of a command: also of `sh -c "python3 …"`. */
+static bool has_interpreter_word(struct text words) {
+    while (words.length) {
+        size_t end = 0;
+        while (end < words.length && !strchr(" \t\n;&|()'\"", words.data[end]))
+            end++;
+        if (interpreter_is_file(text_upto(words, end)))
+            return true;
+        words = text_from(words, end < words.length ? end + 1 : end);
+    }
+    return false;
+}
+
+bool interpreted_is_target(const struct record_options *options) {
+    struct known_files known = {0};
+    struct interpreter_symbols unused;
+    bool found = false;
+    for (size_t i = 0; !found && i < options->pid_count; i++)
+        found = interpreter_look_for(&known, options->pids[i], &unused);
+    for (size_t i = 0; !found && i < options->tid_count; i++)
+        found = interpreter_look_for(&known, process_of(options->tids[i]), &unused);
+    known_files_release(&known);
+    if (!options->command || !options->command[0])
+        return found;
+    const char *program = options->command[0];
+    found |= strchr(program, '/') ? is_script(program) : is_script_in_path(program);
+    for (size_t i = 0; !found && options->command[i]; i++)
+        found = has_interpreter_word(text_of(options->command[i]));
     return found;
 }

@@ -35,6 +35,11 @@ static const struct note_kind note_narrow = {
     "narrow-programs",
     "# sample{ is of a 32-bit program|s are of 32-bit programs}: only the address, no stack"};
 
+static const struct note_kind note_interpreter = {
+    "interpreter-ptrace", "BPF is not permitted, and without it perf events do not see what an "
+                          "interpreter runs: recorded "
+                          "with ptrace, which stops threads to look at them: no kernel stacks"};
+
 enum { ROUND = 100000000, LINGER = 300000000 };
 
 bool sampler_fail(struct sampler *s) {
@@ -263,7 +268,8 @@ static void end_round(struct sampler *s) {
     for (size_t i = 0; i < s->tracees.all.count; i++)
         if (s->tracees.all.items[i]->process->touched)
             maps_refresh(s, s->tracees.all.items[i]->process);
-    if (!keeper_turn(s->r->sink.keeper, s->error) || !sink_round(&s->r->sink, s->error))
+    if (!keeper_turn(s->r->sink.keeper, s->error) ||
+        !interpreted_turn(s->r->sink.interpreted, s->error) || !sink_round(&s->r->sink, s->error))
         sampler_fail(s);
     context_progress(s->r->options->context, RECORDING_PROGRESS, s->r->result->samples, 0);
 }
@@ -366,9 +372,10 @@ bool record_with_ptrace(struct recording *r, struct error *error) {
         fine = false;
     if (fine)
         notes_add(&r->result->notes,
-                  r->refused_waits ? &note_waits
-                  : r->refused     ? &note_refused
-                                   : &note_ptrace,
+                  r->for_interpreter ? &note_interpreter
+                  : r->refused_waits ? &note_waits
+                  : r->refused       ? &note_refused
+                                     : &note_ptrace,
                   1, 0, NULL);
     if (s.skipped > s.looks / 20) /* a few are late on any busy machine */
         notes_add(&r->result->notes, &note_late, s.skipped, 0, NULL);

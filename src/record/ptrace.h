@@ -7,7 +7,7 @@
 #ifndef WICK_RECORD_PTRACE_H
 #define WICK_RECORD_PTRACE_H
 
-#include "record/internal.h"
+#include "record/interpreted.h"
 
 enum { MOST_REGISTERS = 64, TRACEE_BUCKETS = 1024 };
 
@@ -17,8 +17,11 @@ struct capture {
     uint64_t abi; /* PERF_SAMPLE_REGS_ABI_…; NONE: a 32-bit program's, which nobody unwinds */
     uint64_t registers[MOST_REGISTERS]; /* those that USER_REGISTERS names, in its order */
     uint64_t frame, stack_pointer;
-    uint64_t signature;  /* bits of a return address that may sign it (aarch64) */
-    struct buffer stack; /* from the stack pointer up */
+    uint64_t signature;      /* bits of a return address that may sign it (aarch64) */
+    struct buffer stack;     /* from the stack pointer up */
+    uint64_t thread_pointer; /* 0: it is not known on this machine */
+    struct raw_stack
+        *interpreted; /* what an interpreter ran; NULL: room for that was not needed yet */
 };
 
 struct process {

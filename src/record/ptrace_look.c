@@ -138,6 +138,9 @@ void look_closely(struct sampler *s, struct tracee *t) {
     struct times times;
     bool waits = t->because == SEEN_WAITING;
     bool fine = capture_take(&s->capture, t->tid, s->r->options) && tracee_times(t, &times);
+    if (fine && s->capture.thread_pointer)
+        interpreted_take(s->r->sink.interpreted, t->process->pid, t->tid, s->capture.thread_pointer,
+                         &s->capture.interpreted);
     if (!fine || (int64_t)s->capture.registers[0] == -EINTR)
         restart_system_call(t->tid);
     ptrace(PTRACE_CONT, t->tid, 0, 0);

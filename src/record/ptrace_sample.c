@@ -25,6 +25,7 @@ static void take_registers(struct capture *c, const machine_registers *r) {
                                r->r10, r->r11, r->r12,    r->r13, r->r14, r->r15};
     memcpy(c->registers, values, sizeof values);
     c->ip = r->rip;
+    c->thread_pointer = r->fs_base;
     c->frame = r->rbp;
     c->stack_pointer = r->rsp;
 }
@@ -110,6 +111,9 @@ bool capture_take(struct capture *c, pid_t tid, const struct record_options *opt
     if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &vector) != 0)
         return false;
     c->stack.count = 0;
+    c->thread_pointer = 0;
+    if (c->interpreted)
+        c->interpreted->count = 0;
     if (vector.iov_len != sizeof registers) {
         c->frame = c->stack_pointer = 0;
         c->abi = PERF_SAMPLE_REGS_ABI_NONE;
@@ -136,6 +140,7 @@ void capture_move(struct capture *to, struct capture *from) {
 }
 
 void capture_release(struct capture *c) {
+    free(c->interpreted);
     buffer_release(&c->stack);
 }
 
@@ -219,6 +224,8 @@ void put_sample(struct sampler *s, struct tracee *tracee, const struct capture *
     if (LINK_REGISTER && type & PERF_SAMPLE_REGS_USER && !(type & PERF_SAMPLE_STACK_USER))
         add_link_register(record, c);
     ((struct perf_event_header *)record->items)->size = (uint16_t)record->count;
+    if (c->interpreted && c->interpreted->count)
+        interpreted_put(s->r->sink.interpreted, c->interpreted, s->r->sink.time);
     if (!sink_records(&s->r->sink, (const uint8_t *)record->items, record->count, s->error))
         sampler_fail(s);
 }

@@ -374,17 +374,25 @@ static bool record_with_perf(struct recording *r, struct error *error) {
     return perf_run(r, error);
 }
 
+/* Without BPF, only the ptrace sampler sees what an interpreter runs. */
+static bool is_for_interpreter(const struct recording *r) {
+    return r->method == METHOD_AUTO && r->sink.interpreted &&
+           interpreted_program(r->sink.interpreted) < 0 && interpreted_is_target(r->options);
+}
+
 /* Opens the events, or, if all are refused, leaves it to the ptrace sampler. */
 static bool choose_method(struct recording *r, struct error *error) {
     struct error unused;
     r->method = r->sink.window ? METHOD_PERF : r->options->method;
     if (r->method == METHOD_PTRACE)
         return ptrace_can(r, error);
-    if (recording_open(r, error)) {
+    bool is_open = recording_open(r, error);
+    r->for_interpreter = is_open && is_for_interpreter(r) && ptrace_can(r, &unused);
+    if (is_open && !r->for_interpreter) {
         r->method = METHOD_PERF;
         return true;
     }
-    if (!r->refused || r->method == METHOD_PERF || !ptrace_can(r, &unused))
+    if (!is_open && (!r->refused || r->method == METHOD_PERF || !ptrace_can(r, &unused)))
         return false;
     recording_close(r);
     r->sink.early.count = 0;
