@@ -60,8 +60,8 @@ static size_t line_add_named(const struct script *script, struct buffer *buffer,
     buffer_add_shown(buffer, strings_get(tree->strings, frame.name));
     if (!brief) {
         buffer_add(buffer, TEXT(" ("));
-        buffer_add_shown(buffer, frame.file ? strings_get(tree->strings, frame.file)
-                                            : TEXT("[unknown]"));
+        buffer_add_shown(buffer,
+                         frame.file ? strings_get(tree->strings, frame.file) : TEXT("[unknown]"));
         if (frame.file && frame.line)
             buffer_printf(buffer, ":%u", frame.line);
         buffer_add_char(buffer, ')');
