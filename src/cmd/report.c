@@ -16,7 +16,7 @@ struct report_command {
     uint32_t depth;
 };
 
-static const char *const sort_names[] = {"total", "self"};
+static const char *const sort_names[] = {"self", "total"};
 
 static bool set_sort(void *command, const char *value, struct error *error) {
     struct report_command *c = command;
@@ -32,15 +32,17 @@ static const struct option options_table[] = {
      "commas; "
      "label:KEY where names clash",
      "function line address object module process thread comm pid tid event state category"},
-    {"sort", 0, OPTION_CALL, CALL(set_sort), "COLUMN",
-     "largest first by total (default; of categories self) or self", "total self"},
+    {"sort", 0, OPTION_CALL, CALL(set_sort), "COLUMN", "largest first by self (default) or total",
+     "self total"},
     {"tree", 0, OPTION_FLAG, HERE(as_tree), NULL, "the call tree, indented, instead of rows"},
     {"callers", 0, OPTION_TEXT, HERE(callers), "FUNCTION", "the tree of this function's callers"},
     {"callees", 0, OPTION_TEXT, HERE(callees), "FUNCTION", "the tree of what it calls"},
     {"threshold", 0, OPTION_DOUBLE, HERE(threshold), "PERCENT",
      "of trees: leave out frames with less of the total; 0.5 by default"},
     {"depth", 0, OPTION_COUNT, HERE(depth), "N", "of trees: as deep as this"},
-    {"csv", 0, OPTION_FLAG, HERE(as_csv), NULL, "comma-separated values, all rows"},
+    {"csv", 0, OPTION_FLAG, HERE(as_csv), NULL,
+     "comma-separated values, all rows: of self and inclusive the number of samples, the weight "
+     "with its unit (self_ns), and its share"},
     {"json", 0, OPTION_FLAG, HERE(as_json), NULL, "JSON, all rows"},
     {"limit", 'n', OPTION_U32, HERE(limit), "N", "rows of text; 30 by default, 0 is all"},
     {"categories", 0, OPTION_TEXT, HERE(categories_path), "FILE",
@@ -64,7 +66,7 @@ static const struct syntax syntax = {
     .examples = "wick report perf.data                          # functions\n"
                 "wick report --by category wick-out/x\n"
                 "wick report --by comm,function --csv perf.data\n"
-                "wick report --sort self --limit 10 perf.data",
+                "wick report --sort total --limit 10 perf.data",
     .common = "output by sort limit csv json event comm time focus",
 };
 
@@ -90,15 +92,33 @@ static struct report *make_report(struct report_command *c, const struct source 
     return report;
 }
 
+/* CSV and JSON have the number of samples, too, where weights are something else. */
+static bool add_samples(struct report_command *c, const struct source *source,
+                        struct report *report, struct error *error) {
+    struct request *request = &c->request;
+    struct notes unused = {0};
+    if (c->options.format == REPORT_TEXT || request->flame.by_samples ||
+        text_equal(report->unit, TEXT("samples")))
+        return true;
+    request->flame.by_samples = true;
+    struct report *samples = make_report(c, source, &unused, error);
+    request->flame.by_samples = false;
+    if (samples)
+        report_add_samples(report, samples);
+    report_free(samples);
+    notes_release(&unused);
+    return samples;
+}
+
 /* *made: there is something that the notes are about. */
 static bool report_rows(struct report_command *c, const struct source *source, struct notes *notes,
                         bool *made, struct error *error) {
     struct out out;
     struct report *report = make_report(c, source, notes, error);
     *made = report != NULL;
-    if (report && c->is_sorted)
-        report_sort_by(report, c->sort_column == 1);
-    bool fine = *made;
+    if (report && (c->is_sorted || !report->is_diff))
+        report_sort_by(report, c->sort_column == 0);
+    bool fine = *made && add_samples(c, source, report, error);
     if (fine && report->total == 0 && report->total_before == 0)
         fine = error_set(error, ERROR_INPUT, "there is nothing to count");
     fine = fine && output_open(&c->request, &out, error);

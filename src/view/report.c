@@ -249,6 +249,28 @@ struct report *report_of_dimensions(const struct tree *tree, const char *const *
     return report;
 }
 
+static int row_order_name(const void *a, const void *b) {
+    const struct report_row *x = a, *y = b;
+    return text_compare(x->name, y->name);
+}
+
+void report_add_samples(struct report *report, const struct report *samples) {
+    size_t count = samples->rows.count;
+    struct report_row *sorted = memory_resize(NULL, count + 1, sizeof *sorted);
+    if (count)
+        memcpy(sorted, samples->rows.items, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, row_order_name);
+    for (size_t i = 0; i < report->rows.count; i++) {
+        struct report_row *row = &report->rows.items[i];
+        const struct report_row *found =
+            bsearch(row, sorted, count, sizeof *sorted, row_order_name);
+        row->self_samples = found ? found->self : 0;
+        row->total_samples = found ? found->total : 0;
+    }
+    report->has_samples = true;
+    free(sorted);
+}
+
 void report_free(struct report *report) {
     if (!report)
         return;
@@ -271,11 +293,41 @@ void report_add_category(struct buffer *line, struct text category) {
         buffer_add_csv(line, category);
 }
 
-static void write_csv(struct out *out, const struct report *report, const char *counted) {
+void report_counted(const struct report *report, const struct report_options *options,
+                    char *counted, size_t size) {
+    struct text unit = options->counted ? text_of(options->counted) : report->unit;
+    size_t length = 0;
+    for (size_t i = 0; i < unit.length && length + 1 < size; i++)
+        counted[length++] =
+            text_find(TEXT(",\"\r\n "), unit.data[i]) == SIZE_MAX ? unit.data[i] : '_';
+    counted[length] = 0;
+}
+
+/* `self_samples,self_ns,self_pct`: the number of samples, where it is known beside the weight. */
+static void csv_title(struct out *out, const struct report *report, const char *column,
+                      const char *counted) {
+    if (report->has_samples)
+        out_printf(out, ",%s_samples", column);
+    out_printf(out, ",%s_%s,%s_pct", column, counted, column);
+}
+
+static void csv_cells(struct buffer *line, const struct report *report, uint64_t samples,
+                      uint64_t weight) {
+    if (report->has_samples)
+        buffer_printf(line, ",%llu", (unsigned long long)samples);
+    buffer_printf(line, ",%llu,%.*f", (unsigned long long)weight, report->by == BY_CATEGORY ? 2 : 4,
+                  share(report, weight));
+}
+
+static void write_csv(struct out *out, const struct report *report,
+                      const struct report_options *options) {
     bool categories = report->by == BY_CATEGORY, functions = report->by == BY_FUNCTION;
-    out_printf(out, "%s,self_%s,self_pct", report->title.data, counted);
+    char counted[80];
+    report_counted(report, options, counted, sizeof counted);
+    out_text(out, report->title);
+    csv_title(out, report, "self", counted);
     if (!categories)
-        out_printf(out, ",inclusive_%s,inclusive_pct", counted);
+        csv_title(out, report, "inclusive", counted);
     out_text(out, functions ? TEXT(",category\n") : TEXT("\n"));
     struct buffer line = {0};
     for (size_t i = 0; i < report->rows.count; i++) {
@@ -285,11 +337,9 @@ static void write_csv(struct out *out, const struct report *report, const char *
             report_add_category(&line, row->name);
         else
             buffer_add_csv(&line, row->name);
-        buffer_printf(&line, ",%llu,%.*f", (unsigned long long)row->self, categories ? 2 : 4,
-                      share(report, row->self));
+        csv_cells(&line, report, row->self_samples, row->self);
         if (!categories)
-            buffer_printf(&line, ",%llu,%.4f", (unsigned long long)row->total,
-                          share(report, row->total));
+            csv_cells(&line, report, row->total_samples, row->total);
         if (functions)
             buffer_add_char(&line, ','), report_add_category(&line, row->category);
         buffer_add_char(&line, '\n');
@@ -314,6 +364,10 @@ static void json_row(struct buffer *text, const struct report *report,
     json_weight(text, report, "self", row->self_before, row->self);
     buffer_add_char(text, ',');
     json_weight(text, report, "total", row->total_before, row->total);
+    if (report->has_samples)
+        buffer_printf(text, ",\"self_samples\":%llu,\"total_samples\":%llu",
+                      (unsigned long long)row->self_samples,
+                      (unsigned long long)row->total_samples);
     if (report->is_diff) {
         report_diff_json(text, report, "self", row->self_before, row->self);
         report_diff_json(text, report, "total", row->total_before, row->total);
@@ -354,25 +408,6 @@ static void add_bar(struct buffer *line, double share) {
     }
 }
 
-/* Cut to `columns`, counted in characters; a name that does not fit says so with its last. */
-void report_add_cut(struct buffer *line, struct text shown, size_t columns) {
-    size_t end = 0, used = 0;
-    while (end < shown.length && used < columns) {
-        end++;
-        while (end < shown.length && ((unsigned char)shown.data[end] & 0xc0) == 0x80)
-            end++;
-        used++;
-    }
-    if (end == shown.length) {
-        buffer_add(line, shown);
-        return;
-    }
-    while (end > 0 && ((unsigned char)shown.data[--end] & 0xc0) == 0x80)
-        ;
-    buffer_add(line, text_upto(shown, end));
-    buffer_add(line, TEXT("…"));
-}
-
 /* A narrower terminal shows neither bars nor categories. */
 enum { NARROW = 60, SHARES_WIDTH = 21, BAR_WIDTH = 12, CATEGORY_WIDTH = 16 };
 
@@ -408,7 +443,7 @@ static void text_row(struct buffer *line, const struct report *report, const str
     buffer_printf(line, "%7.2f %% %7.2f %%  ", share(report, row->self), share(report, row->total));
     if (!is_narrow(options))
         add_bar_and_category(line, report, row, options->colours);
-    report_add_cut(line, buffer_text(&shown), name_room(report, options));
+    name_add_short(line, buffer_text(&shown), name_room(report, options));
     buffer_add_char(line, '\n');
     buffer_release(&shown);
 }
@@ -458,9 +493,9 @@ void report_write(struct out *out, const struct report *report,
     switch (options->format) {
     case REPORT_CSV:
         if (report->is_diff)
-            report_diff_csv(out, report);
+            report_diff_csv(out, report, options);
         else
-            write_csv(out, report, options->counted ? options->counted : "samples");
+            write_csv(out, report, options);
         break;
     case REPORT_JSON:
         write_json(out, report);

@@ -7,12 +7,14 @@
 
 /* A category as a CSV field. */
 void report_add_category(struct buffer *line, struct text category);
-/* Cut to `columns` characters. */
-void report_add_cut(struct buffer *line, struct text shown, size_t columns);
 
 /* The rows of a diff: largest change of self first, then of total. */
 int report_order_change(const void *a, const void *b);
-void report_diff_csv(struct out *out, const struct report *report);
+void report_diff_csv(struct out *out, const struct report *report,
+                     const struct report_options *options);
+/* What weights are called in the header of CSV: the unit, without what would end a field. */
+void report_counted(const struct report *report, const struct report_options *options,
+                    char *counted, size_t size);
 /* What `name` ("self", "total") is of each side's whole, and how many times as much after: fields of an object that has others already. */
 void report_diff_json(struct buffer *text, const struct report *report, const char *name,
                       uint64_t before, uint64_t after);

@@ -59,14 +59,17 @@ static void csv_side(struct buffer *line, const struct report *report, uint64_t 
         buffer_printf(line, "%.4f", (double)after / (double)before);
 }
 
-void report_diff_csv(struct out *out, const struct report *report) {
+void report_diff_csv(struct out *out, const struct report *report,
+                     const struct report_options *options) {
     bool functions = report->by == BY_FUNCTION;
     struct buffer line = {0};
-    out_printf(out,
-               "%s,self_samples_before,self_pct_before,self_samples,self_pct,self_points,"
-               "self_factor,inclusive_samples_before,inclusive_pct_before,inclusive_samples,"
-               "inclusive_pct,inclusive_points,inclusive_factor%s\n",
-               report->title.data, functions ? ",category" : "");
+    char counted[80];
+    report_counted(report, options, counted, sizeof counted);
+    out_text(out, report->title);
+    for (const char *column = "self"; column; column = *column == 's' ? "inclusive" : NULL)
+        out_printf(out, ",%s_%s_before,%s_pct_before,%s_%s,%s_pct,%s_points,%s_factor", column,
+                   counted, column, column, counted, column, column, column);
+    out_text(out, functions ? TEXT(",category\n") : TEXT("\n"));
     for (size_t i = 0; i < report->rows.count; i++) {
         const struct report_row *row = &report->rows.items[i];
         line.count = 0;
@@ -133,7 +136,7 @@ static void write_row(struct out *out, const struct report *report, const struct
     if (!is_narrow(options))
         text_side(&line, report, row->total_before, row->total, options->colours);
     buffer_add_shown(&shown, row->name);
-    report_add_cut(&line, buffer_text(&shown), options->width ? room : SIZE_MAX);
+    name_add_short(&line, buffer_text(&shown), options->width ? room : SIZE_MAX);
     buffer_add_char(&line, '\n');
     out_text(out, buffer_text(&line));
     buffer_release(&shown);

@@ -73,7 +73,7 @@ static void add_text(struct tree_table *t, uint32_t node) {
         buffer_add(&t->line, TEXT("         "));
     buffer_printf(&t->line, " %7.2f %%  %*s", per_cent(n->total, t->options->whole),
                   (int)(indent < 1000 ? indent : 1000), "");
-    report_add_cut(&t->line, buffer_text(&shown),
+    name_add_short(&t->line, buffer_text(&shown),
                    !t->options->width              ? SIZE_MAX
                    : t->options->width > used + 10 ? t->options->width - used
                                                    : 10);

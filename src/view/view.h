@@ -180,6 +180,8 @@ struct report_row {
     uint64_t total;       /* weight of stacks it occurs in, once each however often */
     uint64_t self_before; /* of a diff, else 0 */
     uint64_t total_before;
+    uint64_t self_samples; /* after report_add_samples(), else 0 */
+    uint64_t total_samples;
 };
 
 struct report {
@@ -187,7 +189,8 @@ struct report {
     VECTOR(struct report_row) rows;
     uint64_t total;
     uint64_t total_before;
-    bool is_diff; /* percentages of what was before are of `total_before` */
+    bool is_diff;     /* percentages of what was before are of `total_before` */
+    bool has_samples; /* rows have numbers of samples beside their weights */
     struct text unit;
     struct text title; /* what the first column is called */
     enum report_by by;
@@ -207,10 +210,12 @@ struct report *report_of_dimensions(const struct tree *tree, const char *const *
                                     size_t count, bool by_samples);
 /* What spent most itself first, or what most was spent in. By itself a report is by total, of categories by self, of a diff by change. */
 void report_sort_by(struct report *report, bool self);
+/* Put the numbers of samples of another report of the same rows, made by samples, beside the weights: CSV and JSON show both. */
+void report_add_samples(struct report *report, const struct report *samples);
 void report_free(struct report *report);
 
 struct report_options {
-    const char *counted; /* what the weights are, for the header of CSV: "ns"; NULL: samples */
+    const char *counted; /* what the weights are, for the header of CSV; NULL: the report's unit */
     enum report_format format;
     size_t limit;   /* rows of text; 0: all */
     unsigned width; /* columns of the terminal; 0: no limit */
