@@ -86,6 +86,10 @@ struct guess {
     size_t distance;
 };
 void guess_offer(struct guess *guess, const char *name);
+/* The same of functions: one that has what was typed in its name, the shortest of these, or else one that is called nearly so. */
+void guess_offer_function(struct guess *guess, const char *name);
+/* Appends "; did you mean X?", or nothing. */
+void guess_add(const struct guess *guess, struct buffer *text);
 
 /* What is made of a command's tables. */
 enum help_form { HELP_TEXT, HELP_MAN, HELP_BASH, HELP_ZSH, HELP_FISH };

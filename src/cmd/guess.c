@@ -1,6 +1,8 @@
 /* What a mistyped word was meant to be. */
 #include "cmd/cmd.h"
 
+#include <stdio.h>
+
 enum { LETTERS = 40 }; /* longer words are not looked at */
 
 static size_t least(size_t a, size_t b) {
@@ -36,4 +38,40 @@ void guess_offer(struct guess *guess, const char *name) {
         return;
     guess->best = name;
     guess->distance = found;
+}
+
+/* Of names that contain it, how long they are says how near they are; that is less than any other distance. */
+static void offer_longer(struct guess *guess, const char *name) {
+    struct text best = guess->best ? text_of(guess->best) : TEXT(""), offered = text_of(name);
+    bool first = !guess->best || !strcasestr(guess->best, guess->typed.data);
+    if (first || offered.length < best.length ||
+        (offered.length == best.length && text_compare(offered, best) < 0))
+        guess->best = name;
+    guess->distance = 0;
+}
+
+void guess_offer_function(struct guess *guess, const char *name) {
+    if (strcasestr(name, guess->typed.data)) {
+        offer_longer(guess, name);
+        return;
+    }
+    if (guess->best && !guess->distance)
+        return;
+    const char *own = name;
+    for (const char *at = name; (at = strstr(at, "::")); at += 2)
+        own = at + 2;
+    char bare[LETTERS + 2];
+    snprintf(bare, sizeof bare, "%.*s", (int)strcspn(own, "<("), own);
+    guess_offer(guess, bare);
+    if (guess->best == bare)
+        guess->best = name;
+}
+
+void guess_add(const struct guess *guess, struct buffer *text) {
+    struct buffer shown = {0};
+    if (!guess->best)
+        return;
+    buffer_add_shown(&shown, text_of(guess->best));
+    buffer_printf(text, "; did you mean %.*s?", TEXT_ARGS(buffer_text(&shown)));
+    buffer_release(&shown);
 }

@@ -10,7 +10,7 @@ struct report_command {
     bool as_csv, as_json;
     bool is_sorted;
     unsigned sort_column; /* an index into sort_names */
-    bool as_tree;
+    bool as_tree, as_summary;
     const char *callers, *callees; /* of which function */
     double threshold;
     uint32_t depth;
@@ -45,6 +45,8 @@ static const struct option options_table[] = {
      "with its unit (self_ns), and its share"},
     {"json", 0, OPTION_FLAG, HERE(as_json), NULL, "JSON, all rows"},
     {"limit", 'n', OPTION_U32, HERE(limit), "N", "rows of text; 30 by default, 0 is all"},
+    {"summary", 0, OPTION_FLAG, HERE(as_summary), NULL,
+     "what is in a perf.data instead: records by type, samples by mode, thread, address and call"},
     {"categories", 0, OPTION_TEXT, HERE(categories_path), "FILE",
      "rules `category: function|object|file PATTERN`, one a line, before the built-in ones"},
     {0},
@@ -154,6 +156,21 @@ static bool write_tree(struct report_command *c, const struct flame *flame,
     return out_commit(&out, error);
 }
 
+static bool fail_unknown(const struct report_command *c, const struct flame *flame,
+                         struct error *error) {
+    const char *function = c->callers ? c->callers : c->callees;
+    struct guess guess = {.typed = text_of(function)};
+    struct buffer meant = {0};
+    for (uint32_t i = 1; i < flame->nodes.count; i++)
+        if (!(flame->nodes.items[i].kinds & KIND_ROOT))
+            guess_offer_function(&guess, flame_name(flame, i).data);
+    guess_add(&guess, &meant);
+    error_set(error, ERROR_INPUT, "--%s %s: no stack has this function%.*s",
+              c->callers ? "callers" : "callees", function, TEXT_ARGS(buffer_text(&meant)));
+    buffer_release(&meant);
+    return false;
+}
+
 static bool report_tree(struct report_command *c, const struct source *source, struct notes *notes,
                         bool *made, struct error *error) {
     const char *function = c->callers ? c->callers : c->callees;
@@ -174,12 +191,52 @@ static bool report_tree(struct report_command *c, const struct source *source, s
     if (fine && !options.whole)
         fine = error_set(error, ERROR_INPUT, "there is nothing to count");
     else if (fine && function && around->nodes.count == 1)
-        fine = error_set(error, ERROR_INPUT, "--%s %s: no stack has this function",
-                         c->callers ? "callers" : "callees", function);
+        fine = fail_unknown(c, flame, error);
     fine = fine && write_tree(c, function ? around : flame, &options, notes, error);
     flame_free(around);
     flame_free(flame);
     return fine;
+}
+
+/* ---- summaries ---- */
+
+static bool write_summary(struct report_command *c, const char *path, struct error *error) {
+    struct file file;
+    struct out out;
+    if (!source_open_file(&file, path, &c->request.context, error))
+        return false;
+    struct perfdata_options options = {.strict = c->request.import.profile.strict,
+                                       .context = &c->request.context};
+    struct summary summary = {0};
+    struct perfdata *data = perfdata_open(&file, &options, error);
+    bool fine = data && summary_read(&summary, data, error);
+    fine = !file_changed(&file, error) && fine && output_open(&c->request, &out, error);
+    if (fine) {
+        summary_write(&out, &summary, c->as_json, c->limit == UINT32_MAX ? 10 : c->limit);
+        fine = out_commit(&out, error);
+    }
+    if (data)
+        print_notes(&c->request, &data->notes);
+    summary_release(&summary);
+    perfdata_free(data);
+    file_close(&file);
+    return fine;
+}
+
+static int report_summary(struct report_command *c) {
+    struct error error;
+    int status = 0;
+    if (is_tree(c) || c->request.by.frames || c->request.by.labels.count || c->is_sorted ||
+        c->categories_path || c->as_csv || stacks_are_chosen(&c->request) ||
+        filter_is_set(&c->request.import.profile.filter) || c->request.time.kind)
+        return fail_usage("report", "--summary is of the whole recording: only --json, --limit and "
+                                    "-o go with it");
+    if (!choose_default(&c->request, &status))
+        return status;
+    if (c->request.operands.count > 1)
+        return fail_usage("report", "--summary is of one FILE");
+    const char *path = c->request.operands.count ? c->request.operands.items[0] : "-";
+    return write_summary(c, path, &error) ? 0 : fail(&error);
 }
 
 /* Not 0: the exit status, and why was printed. */
@@ -211,6 +268,8 @@ static int run(void *command, int argc, char **argv) {
         return fail_usage("report", "--%s are for functions, objects and categories",
                           stack_rules_exact(&request->rules) ? "with and --without"
                                                              : "focus, --hide and the like");
+    if (c->as_summary)
+        return report_summary(c);
     c->by = grouping_settle_table(request);
     if ((status = check_tree(c)))
         return status;

@@ -182,20 +182,43 @@ static const struct note_kind note_no_stack = {"stacks-match-nothing",
 static const struct note_kind note_no_match = {
     "stacks-match-nothing", "no stack passes --focus, --ignore, --root and the like"};
 
+/* What the first pattern that asks for a function may have meant. */
+static void guess_pattern(const struct stack_rules *rules, const struct naming *naming,
+                          struct buffer *text) {
+    const pattern_list *list = rules->root.count ? &rules->root : &rules->focus;
+    if (!list->count)
+        return;
+    struct guess guess = {.typed = text_of(pattern_text(list->items[0]))};
+    for (size_t i = 0; i < naming->labels.count; i++)
+        if (!(naming->labels.items[i].kinds & KIND_ROOT))
+            guess_offer_function(&guess,
+                                 strings_get(naming->strings, naming->labels.items[i].name).data);
+    guess_add(&guess, text);
+}
+
 /* A function that is in neither side of a diff may be in the other. */
-static bool stacks_are_left(const struct request *request, const struct flame *flame,
-                            struct notes *notes, struct error *error) {
+static bool stacks_are_left(const struct request *request, const struct naming *naming,
+                            const struct flame *flame, struct notes *notes, struct error *error) {
     const struct stack_rules *rules = &request->rules;
     bool is_diff = strcmp(request->syntax->command, "diff") == 0;
     if (flame->nodes.count > 1 || !stacks_are_chosen(request))
         return true;
-    if (rules->root.count && !is_diff)
-        return error_set(error, ERROR_INPUT, "--%s %s: no stack has %s",
-                         pattern_is_exact(rules->root.items[0]) ? "base" : "root",
-                         pattern_text(rules->root.items[0]),
-                         rules->root.count > 1 ? "any of these functions" : "this function");
-    notes_add(notes, stack_rules_exact(rules) ? &note_no_stack : &note_no_match, 1, 0, NULL);
-    return true;
+    struct buffer meant = {0};
+    guess_pattern(rules, naming, &meant);
+    bool fails = rules->root.count && !is_diff;
+    if (fails)
+        error_set(error, ERROR_INPUT, "--%s %s: no stack has %s%.*s",
+                  pattern_is_exact(rules->root.items[0]) ? "base" : "root",
+                  pattern_text(rules->root.items[0]),
+                  rules->root.count > 1 ? "any of these functions" : "this function",
+                  TEXT_ARGS(buffer_text(&meant)));
+    else if (meant.count)
+        notes_add(notes, stack_rules_exact(rules) ? &note_no_stack : &note_no_match, 1, 0, "%.*s",
+                  TEXT_ARGS(text_from(buffer_text(&meant), 2)));
+    else
+        notes_add(notes, stack_rules_exact(rules) ? &note_no_stack : &note_no_match, 1, 0, NULL);
+    buffer_release(&meant);
+    return !fails;
 }
 
 typedef struct flame *flame_maker(const struct tree *tree, const struct naming *naming,
@@ -214,8 +237,9 @@ static struct flame *make(struct request *request, flame_maker *maker, const str
                           struct notes *notes, struct error *error) {
     struct naming *naming = make_naming(request, source, notes);
     struct flame *flame = maker(source->tree, naming, &request->flame, error);
+    bool fine = flame && stacks_are_left(request, naming, flame, notes, error);
     naming_free(naming);
-    if (!flame || stacks_are_left(request, flame, notes, error))
+    if (fine)
         return flame;
     flame_free(flame);
     return NULL;

@@ -288,8 +288,8 @@ static bool knows_filters(const struct source *source, const struct import_optio
 
 /* Directories that are profiles: `perf record --threads` makes one whose file `data` is where the recording begins, and a run of `wick profile`
    holds its recording. */
-static bool open_one(struct file *file, const char *path, const struct context *context,
-                     struct error *error) {
+bool source_open_file(struct file *file, const char *path, const struct context *context,
+                      struct error *error) {
     static const char *const inside[] = {"data", "profile.data"};
     struct buffer name = {0};
     bool found = false;
@@ -307,8 +307,8 @@ bool source_open(struct source *source, const char *const *paths, size_t path_co
                  const struct import_options *options, struct error *error) {
     *source = (struct source){.files = memory_zero(path_count, sizeof *source->files)};
     for (; source->file_count < path_count; source->file_count++)
-        if (!open_one(&source->files[source->file_count], paths[source->file_count],
-                      options->profile.context, error))
+        if (!source_open_file(&source->files[source->file_count], paths[source->file_count],
+                              options->profile.context, error))
             break;
     bool fine = source->file_count == path_count;
     for (size_t i = 0; fine && i < path_count; i++)

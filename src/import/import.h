@@ -66,6 +66,10 @@ bool source_open(struct source *source, const char *const *paths, size_t path_co
                  const struct import_options *options, struct error *error);
 void source_close(struct source *source);
 
+/* Open a file, or the recording in a directory that is one, as source_open() does. */
+bool source_open_file(struct file *file, const char *path, const struct context *context,
+                      struct error *error);
+
 /* Adds all that `from` counted to `tree`, which may know nothing of its strings, objects, events and threads. */
 void tree_join(struct tree *tree, const struct tree *from);
 

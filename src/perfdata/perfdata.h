@@ -193,6 +193,9 @@ struct perfdata_record {
     const uint8_t *data; /* the header */
 };
 
+/* "MMAP2"; "record" of a type that nobody knows. */
+const char *perfdata_record_name(uint32_t type);
+
 /* *offset is where to read and is moved on; begin with data_start, or with the offset of any record. False at the end, or with *error
    set (kind ERROR_NONE before the call tells them apart), or at a cut: then is_cut and cut are set and data_end is moved there, so a
    second walk, from any number of threads, just ends. Costs one cache miss a record; the rest is slow path. */

@@ -15,7 +15,7 @@ enum {
     RECORD_FIRST_USER = 64,
 };
 
-static const char *record_name(uint32_t type) {
+const char *perfdata_record_name(uint32_t type) {
     static const char *const kernel[] = {"record",
                                          "MMAP",
                                          "LOST",
@@ -68,7 +68,7 @@ static const char *record_name(uint32_t type) {
 static bool record_error(const struct perfdata *data, const struct perfdata_record *record,
                          struct error *error) {
     return error_at(error, data->file->path, record->offset, "%s record of %u bytes is too short",
-                    record_name(record->type), record->size);
+                    perfdata_record_name(record->type), record->size);
 }
 
 /* ---- walking ---- */
@@ -119,7 +119,7 @@ bool perfdata_next_slow(struct perfdata *data, uint64_t *offset, struct perfdata
         return error_at(error, data->file->path, at, "record size %u is less than its header's",
                         record->size);
     if (record->size > left)
-        return walk_overrun(data, at, record_name(record->type), record->size, error);
+        return walk_overrun(data, at, perfdata_record_name(record->type), record->size, error);
     bool compressed = record->type == RECORD_COMPRESSED || record->type == RECORD_COMPRESSED2;
     if (compressed && !data->unpacking)
         return error_at(error, data->file->path, at,
@@ -128,7 +128,7 @@ bool perfdata_next_slow(struct perfdata *data, uint64_t *offset, struct perfdata
     if (!walk_payload(data, record, &payload, error))
         return false;
     if (payload > left - record->size)
-        return walk_overrun(data, at, record_name(record->type), payload, error);
+        return walk_overrun(data, at, perfdata_record_name(record->type), payload, error);
     *offset = at + record->size + payload;
     return true;
 }

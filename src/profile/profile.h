@@ -108,4 +108,35 @@ struct syscalls {
 struct syscalls *profile_time_syscalls(struct profile *profile, struct error *error);
 void syscalls_free(struct syscalls *syscalls);
 
+/* ---- what is in a recording --------------------------------------------------------------- */
+
+/* Counts by up to two numbers: a thread, an address, a caller and a callee. */
+struct summary_count {
+    uint64_t key[2];
+    uint64_t samples, weight; /* weights are periods; 1 where none was recorded */
+};
+struct summary_counts {
+    VECTOR(struct summary_count) rows; /* the heaviest first, then by key */
+    struct index index;                /* private */
+};
+enum { SUMMARY_MODES = 6 }; /* by PERF_RECORD_MISC_… */
+
+/* The records of a perf.data as they stand there, before anything is made of them. */
+struct summary {
+    uint64_t records, samples, weight;
+    uint64_t unknown;            /* samples of no event: counted, not looked at */
+    uint64_t lost_records, lost; /* records that tell of losses, and of how many */
+    uint64_t stack_samples, stack_bytes, stack_dynamic_bytes; /* dumped, and of these in use */
+    uint64_t register_samples, register_ip_samples; /* with the user's registers; with its ip */
+    struct summary_counts types;                    /* records by type */
+    struct summary_count modes[SUMMARY_MODES];
+    struct summary_counts threads; /* by pid and tid */
+    struct summary_counts leaves;  /* by the innermost address */
+    struct summary_counts
+        edges; /* by caller and callee, of recorded chains without their markers */
+};
+/* Costs a walk over all records and, of chains, a look into a table a frame. */
+bool summary_read(struct summary *summary, struct perfdata *data, struct error *error);
+void summary_release(struct summary *summary);
+
 #endif

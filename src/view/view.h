@@ -237,6 +237,9 @@ struct answer_options {
 void answer_add(struct buffer *text, const struct flame *flame,
                 const struct answer_options *options);
 
+/* What is in a recording: `limit` threads, innermost addresses and edges; 0: all. */
+void summary_write(struct out *out, const struct summary *summary, bool json, size_t limit);
+
 /* ---- one function, line by line -------------------------------------------------------------- */
 
 struct annotate_options {
