@@ -492,6 +492,8 @@ struct file {
     bool spooled;
     struct file_guard *guard;
     uint64_t device, inode; /* of a file that others can see; else 0 */
+    uint64_t written,
+        touched; /* likewise: its mtime and ctime when it was opened, in nanoseconds */
 };
 bool file_open(struct file *file, const char *path, const struct context *context,
                struct error *error);
@@ -509,6 +511,8 @@ struct paging *file_page_out(const struct file *file);
 void paging_end(struct paging *paging); /* NULL is fine */
 /* True, and *error set, if the file shrank while it was mapped. */
 bool file_changed(const struct file *file, struct error *error);
+/* Whether it is the same file, and nobody has written to it, since it was opened; and was not just before, when a clock's tick might hide that. */
+bool file_is_settled(const struct file *file);
 /* From here on a file that a library has mapped for itself reads as zeroes in this thread as well when it shrinks, and *changed is set
    atomically; until the next call, with another or NULL. Needs a file that was opened before. */
 void file_watch(bool *changed);

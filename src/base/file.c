@@ -232,6 +232,10 @@ static bool file_unpack(struct file *file,
     return true;
 }
 
+static uint64_t nanoseconds(const struct timespec *time) {
+    return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
+}
+
 static bool file_open_any(struct file *file, int descriptor, const struct context *context,
                           struct error *error) {
     struct stat status;
@@ -240,6 +244,8 @@ static bool file_open_any(struct file *file, int descriptor, const struct contex
     if (S_ISREG(status.st_mode)) {
         file->device = status.st_dev;
         file->inode = status.st_ino;
+        file->written = nanoseconds(&status.st_mtim);
+        file->touched = nanoseconds(&status.st_ctim);
         return file_map(file, descriptor, (size_t)status.st_size, error);
     }
     if (S_ISDIR(status.st_mode))
@@ -329,4 +335,17 @@ void file_close(struct file *file) {
         munmap((void *)(uintptr_t)file->data, file->size);
     free(file->path);
     *file = (struct file){0};
+}
+
+bool file_is_settled(const struct file *file) {
+    enum { SECOND = 1000000000 };
+    struct stat status;
+    struct timespec now;
+    if (!file->inode || stat(file->path, &status) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return false;
+    return status.st_dev == file->device && status.st_ino == file->inode &&
+           (uint64_t)status.st_size == file->size &&
+           nanoseconds(&status.st_mtim) == file->written &&
+           nanoseconds(&status.st_ctim) == file->touched &&
+           file->touched + 2ull * SECOND < nanoseconds(&now);
 }

@@ -111,6 +111,7 @@ struct grouping {
 };
 
 struct request {
+    struct buffer cache;    /* where what is derived from files is kept */
     struct context context; /* passed down in every options struct below */
     struct import_options import;
     struct naming_options naming;

@@ -6,7 +6,18 @@
 #include "cmd/recording.h"
 #include "object/object.h"
 
-static const struct option_group groups[] = {{0}};
+struct doctor_command {
+    struct request request;
+    bool clear_cache;
+};
+
+static const struct option options_doctor[] = {
+    {"clear-cache", 0, OPTION_FLAG, IN(struct doctor_command, clear_cache), NULL,
+     "remove what wick has kept of symbol tables and debug information, and do nothing else"},
+    {0},
+};
+
+static const struct option_group groups[] = {{"The cache", options_doctor}, {0}};
 static const struct syntax syntax = {
     "doctor",
     "[BINARY…]",
@@ -14,6 +25,7 @@ static const struct syntax syntax = {
     "which symbols and debug information are found.",
     groups,
     .examples = "wick doctor                                    # what this machine allows\n"
+                "wick doctor --clear-cache                      # start afresh\n"
                 "wick doctor ./program                          # which symbols it has",
 };
 
@@ -49,21 +61,51 @@ static void look_at_binary(const char *path) {
         path, finding, facts.lines ? NULL : remedy);
 }
 
+/* ---- the cache ---- */
+
+static void look_at_cache(const char *path) {
+    struct objects_cache_facts facts;
+    char finding[400];
+    if (!path) {
+        say(FINDING_GOOD, "cache", "off: WICK_CACHE says so, or there is no home directory", NULL);
+    } else if (!objects_cache_facts(path, &facts)) {
+        snprintf(finding, sizeof finding, "%.300s is another user's, or others may write to it",
+                 path);
+        say(FINDING_LIMITED, "cache", finding, "WICK_CACHE=DIR names a directory of your own");
+    } else {
+        snprintf(finding, sizeof finding, "%.1f MB of at most %.0f MB in %llu files, in %.300s",
+                 (double)facts.bytes / 1e6, (double)facts.limit / 1e6,
+                 (unsigned long long)facts.files, path);
+        say(FINDING_GOOD, "cache", finding, NULL);
+    }
+}
+
+static int clear_cache(const char *path) {
+    if (!path || objects_cache_clear(path))
+        return 0;
+    fprintf(stderr, "wick: %s: not all of it could be removed\n", path);
+    return ERROR_INPUT;
+}
+
 static int run(void *command, int argc, char **argv) {
-    struct request *request = command;
+    struct doctor_command *doctor = command;
+    struct request *request = &doctor->request;
     int status = 0;
     if (!options_parse(&syntax, request, argc, argv, &status))
         return status;
+    if (doctor->clear_cache)
+        return clear_cache(request->import.profile.objects.cache);
     struct record_findings found = {0};
     record_probe(&found);
     for (size_t i = 0; i < found.count; i++)
         say(found.items[i].verdict, found.items[i].what, found.items[i].finding,
             found.items[i].remedy);
     record_findings_release(&found);
+    look_at_cache(request->import.profile.objects.cache);
     for (size_t i = 0; i < request->operands.count; i++)
         look_at_binary(request->operands.items[i]);
     return 0;
 }
 
 const struct command command_doctor = {"doctor", "what this machine allows, and how to allow more",
-                                       sizeof(struct request), run};
+                                       sizeof(struct doctor_command), run};

@@ -128,6 +128,8 @@ int command_run(const struct command *command, enum help_form help, int argc, ch
                                         .cancelled = &interrupted};
     request->command = command;
     request->help = help;
+    if (objects_cache_path(&request->cache))
+        request->import.profile.objects.cache = request->cache.items;
     int status = command->run(request, argc, argv);
     if (command->release)
         command->release(request);

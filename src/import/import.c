@@ -322,6 +322,8 @@ bool source_open(struct source *source, const char *const *paths, size_t path_co
 }
 
 void source_close(struct source *source) {
+    if (source->tree && source->tree->objects)
+        objects_store(source->tree->objects);
     if (source->profile) {
         profile_free(source->profile);
     } else if (source->tree) {

@@ -37,6 +37,7 @@ static const struct note_kind note_left_out = {
 static void units_release(void *data) {
     struct units *units = data;
     handles_release(units);
+    file_close(&units->cached);
     for (size_t i = 0; i < units->count; i++) {
         table_free(units->items[i].table);
         arena_release(&units->items[i].arena);
@@ -74,9 +75,12 @@ static struct units *units_new(struct objects *objects, struct object *object) {
     if (!units->image)
         return units;
     units_find_alternate(units);
+    if (cached_units_load(units))
+        return units;
     struct dwarf_handle *handle = handle_take(units);
     if (handle) {
         units_index(units, handle);
+        units->has_news = true;
         units->by_descriptor ? handle_drop(units, handle) : handle_give(units, handle);
     }
     return units;
@@ -170,6 +174,7 @@ static void name_entry(const struct question *q, struct unit *unit, struct dwarf
         entry->name = arena_copy(&unit->arena, buffer_text(&name));
         entry->is_linkage = is_linkage;
         __atomic_fetch_add(&q->units->costly_names, costly, __ATOMIC_RELAXED);
+        __atomic_store_n(&q->units->has_news, true, __ATOMIC_RELAXED);
         __atomic_store_n(&entry->named, true, __ATOMIC_RELEASE);
     }
     buffer_release(&name);
@@ -205,10 +210,20 @@ static bool ask_unit_slowly(const struct question *q, struct unit *unit) {
     return q->chain->count > 0;
 }
 
+static const struct inline_table *cached_table_locked(const struct units *units,
+                                                      struct unit *unit) {
+    pthread_mutex_lock(&unit->lock);
+    const struct inline_table *table = cached_table(units, unit);
+    pthread_mutex_unlock(&unit->lock);
+    return table;
+}
+
 static bool ask_unit(const struct question *q, struct unit *unit) {
     const struct inline_entry *entries[CHAIN_MAX];
     const struct inline_table *table = __atomic_load_n(&unit->table, __ATOMIC_ACQUIRE);
     bool ready;
+    if (!table && unit->cached)
+        table = cached_table_locked(q->units, unit);
     if (!table || q->lines)
         return ask_unit_slowly(q, unit);
     size_t count = entries_at(table, q->address, q->lines, entries, &ready);

@@ -41,6 +41,7 @@ struct inline_table {
     size_t segment_count;
     struct inline_entry *entries;
     size_t entry_count;
+    bool is_cached; /* starts and owners are in a file of the disk cache */
 };
 
 /* Whether a unit's functions are in a file of their own. */
@@ -49,9 +50,10 @@ enum split { SPLIT_UNKNOWN, SPLIT_NONE, SPLIT_FOUND, SPLIT_MISSING };
 struct unit {
     Dwarf_Off offset; /* of the unit's DIE */
     pthread_mutex_t lock;
-    struct inline_table *table; /* atomic; NULL: not built yet */
-    struct arena arena;         /* names; under the lock */
-    uint8_t split;              /* enum split; under the lock */
+    struct inline_table *table;        /* atomic; NULL: not built yet */
+    struct arena arena;                /* names; under the lock */
+    uint8_t split;                     /* enum split; under the lock */
+    const struct cached_table *cached; /* what the disk cache has of it, or NULL */
 };
 
 struct unit_range {
@@ -83,6 +85,9 @@ struct units {
     struct unit *items;
     size_t count;
     VECTOR(struct unit_range) ranges; /* by start */
+    struct file cached;               /* of the disk cache, if it had something of this object */
+    struct text cached_names;
+    bool has_news; /* atomic: something was read that the cache does not have */
 };
 
 /* inline_handle.c: NULL when the debug information cannot be read at all. */
@@ -112,6 +117,14 @@ uint32_t table_lookup(const struct inline_table *table, uint64_t address);
 /* The DIE of a unit, and the one that holds its functions: the split unit's when there is one. */
 bool unit_dies(struct units *units, struct unit *unit, struct dwarf_handle *handle,
                Dwarf_Die *unit_die, Dwarf_Die *code_die);
+
+/* inline_cached.c: fills the index of units, and remembers which tables there are; false: the cache has nothing. */
+bool cached_units_load(struct units *units);
+/* The table of a unit that the cache has, as unit_table() would give it, with the names that were asked for before. With the unit's lock held. */
+struct inline_table *cached_table(const struct units *units, struct unit *unit);
+/* For a fuzzer: the parts of the two above and of cached_units_store(). */
+bool units_unpack(struct units *units, struct text payload);
+bool units_pack(struct units *units, struct buffer *payload);
 
 /* inline_names.c: with the unit's lock held. */
 void entry_find_name(struct units *units, struct unit *unit, struct dwarf_handle *handle,

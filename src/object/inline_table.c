@@ -248,8 +248,9 @@ static uint64_t unit_size(Dwarf_Die *die) {
 
 struct inline_table *unit_table(struct units *units, struct unit *unit,
                                 struct dwarf_handle *handle) {
-    if (unit->table)
+    if (unit->table || cached_table(units, unit))
         return unit->table;
+    __atomic_store_n(&units->has_news, true, __ATOMIC_RELAXED);
     struct building *b = memory_zero(1, sizeof *b);
     struct inline_table *table = memory_zero(1, sizeof *table);
     b->by_size = units->objects->options.quirks.shortest_inline;
@@ -275,8 +276,10 @@ struct inline_table *unit_table(struct units *units, struct unit *unit,
 void table_free(struct inline_table *table) {
     if (!table)
         return;
-    free(table->starts);
-    free(table->owners);
+    if (!table->is_cached) {
+        free(table->starts);
+        free(table->owners);
+    }
     free(table->entries);
     free(table);
 }

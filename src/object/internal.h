@@ -78,6 +78,7 @@ struct objects {
     struct index index;
     uint32_t kernel; /* the first OBJECT_KERNEL, or 0: where modules find their symbols */
     struct prefetcher *prefetcher;
+    struct disk_cache *cache; /* or NULL */
 };
 
 /* ---- reading ahead: prefetch.c ---- */
@@ -164,6 +165,15 @@ struct made_rule {
     uint64_t place, size; /* of the piece */
 };
 bool made_row_at(const struct made *made, uint64_t address, struct made_rule *rule);
+
+/* ---- kept from one run to the next: cached.c, inline_cached.c ---- */
+
+/* Fills the table from the cache; false: it has none. With the object's lock held, after its files were found. */
+bool cached_symbols_load(struct objects *objects, struct object *object, struct symbols *symbols);
+/* For objects_store() and for a fuzzer: the table's form in the cache. False: it can't have one, or the payload is damaged. */
+bool symbols_pack(const struct symbols *symbols, struct buffer *payload);
+bool symbols_unpack(struct symbols *symbols, struct text payload);
+void cached_units_store(struct objects *objects, struct object *object);
 
 /* ---- loading: load.c, kernel.c ---- */
 

@@ -47,11 +47,12 @@ static bool find_in_elf(const struct elf_image *image, struct text name, uint64_
     return false;
 }
 
-static void use_elf(struct object *kernel, struct symbols *symbols) {
+static void use_elf(struct objects *objects, struct object *kernel, struct symbols *symbols) {
     uint64_t listed;
     if (kernel->reference.length && find_in_elf(kernel->image, kernel->reference, &listed))
         kernel->shift = listed - kernel->reference_address;
-    elf_symbols_load(symbols, kernel->image, NULL);
+    if (!cached_symbols_load(objects, kernel, symbols))
+        elf_symbols_load(symbols, kernel->image, NULL);
     kernel->trouble = FILE_FINE;
 }
 
@@ -63,7 +64,7 @@ static bool load_given_elf(struct objects *objects, struct object *kernel,
     kernel->vmlinux_refused = objects->options.vmlinux && !kernel->image;
     kernel->trouble = FILE_FINE;
     if (kernel->image)
-        use_elf(kernel, symbols);
+        use_elf(objects, kernel, symbols);
     return kernel->image != NULL;
 }
 
@@ -75,16 +76,17 @@ static bool load_elf(struct objects *objects, struct object *kernel, struct symb
     if (search.id.size && !objects->options.kallsyms)
         kernel->image = sources_open(&search, sources);
     if (kernel->image)
-        use_elf(kernel, symbols);
+        use_elf(objects, kernel, symbols);
     return kernel->image != NULL;
 }
 
-static void use_list(struct object *kernel, struct symbols *symbols) {
+static void use_list(struct objects *objects, struct object *kernel, struct symbols *symbols) {
     struct text text = object_list(kernel);
     uint64_t listed;
     if (kernel->reference.length && kallsyms_find(text, kernel->reference, &listed))
         kernel->shift = listed - kernel->reference_address;
-    kallsyms_load(symbols, text);
+    if (!cached_symbols_load(objects, kernel, symbols))
+        kallsyms_load(symbols, text);
     kernel->trouble = FILE_FINE;
 }
 
@@ -93,7 +95,7 @@ void kernel_load(struct objects *objects, struct object *kernel, struct symbols 
     if (load_given_elf(objects, kernel, symbols))
         return;
     if (sources_read(&search, list_sources(&objects->options, &search.id)))
-        use_list(kernel, symbols);
+        use_list(objects, kernel, symbols);
     else if (!load_elf(objects, kernel, symbols) && kernel->trouble == FILE_FINE)
         kernel->trouble = FILE_ABSENT;
 }

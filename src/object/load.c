@@ -56,7 +56,7 @@ static void load_file(struct objects *objects, struct object *object, struct sym
     }
     const struct elf_image *image = object_image(objects, object),
                            *debug = object_debug(objects, object);
-    if (image || debug)
+    if ((image || debug) && !cached_symbols_load(objects, object, symbols))
         elf_symbols_load(symbols, image, debug);
 }
 

@@ -57,6 +57,7 @@ struct objects_options {
     const char
         *debug_directories; /* to look into before /usr/lib/debug, with colons between, or NULL */
     const char *buildid_cache; /* or NULL: $HOME/.debug */
+    const char *cache;         /* where to keep what is derived from files, or NULL */
     struct quirks quirks;
     bool no_demangle;
     const struct context *context; /* or NULL */
@@ -256,6 +257,20 @@ struct object_facts {
 bool object_file_facts(const char *path, struct object_facts *facts, struct error *error);
 /* Which compilers made a file, as its .comment section says, joined by ", ". */
 bool object_file_compiler(const char *path, struct buffer *compilers);
+
+/* ---- what is kept of what was derived from files: disk_cache.h ---- */
+
+/* Where: as $WICK_CACHE says, else $XDG_CACHE_HOME/wick or ~/.cache/wick; with a NUL. False: nowhere. */
+bool objects_cache_path(struct buffer *path);
+struct objects_cache_facts {
+    uint64_t files, bytes, limit;
+};
+/* False: it belongs to somebody else, or others may write to it; it is not used then. One that is not there is empty. */
+bool objects_cache_facts(const char *path, struct objects_cache_facts *facts);
+/* False: something could not be removed. */
+bool objects_cache_clear(const char *path);
+/* Keeps what was derived and was not kept before. Call when lookups are done and the output is out; objects_free() does not. */
+void objects_store(struct objects *objects);
 
 /* ---- the running kernel's list of symbols ---- */
 

@@ -1,6 +1,7 @@
 /*
  * The table of objects: each distinct identity once, at an address that does not move, with a lock of its own.
  */
+#include "object/disk_cache.h"
 #include "object/internal.h"
 
 #include <stdlib.h>
@@ -33,6 +34,8 @@ struct objects *objects_new(const struct objects_options *options) {
     objects->options.buildid_cache = objects->buildid_cache;
     vector_push(&objects->items, NULL);
     objects->prefetcher = prefetcher_new();
+    objects->cache = disk_cache_open(options->cache, 0);
+    objects->options.cache = NULL; /* the caller's */
     return objects;
 }
 
@@ -60,6 +63,7 @@ void objects_free(struct objects *objects) {
     if (!objects)
         return;
     prefetcher_free(objects->prefetcher);
+    disk_cache_free(objects->cache);
     for (size_t i = 1; i < objects->items.count; i++)
         object_free(objects->items.items[i]);
     vector_release(&objects->items);

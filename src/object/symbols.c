@@ -13,8 +13,12 @@ void symbols_init(struct symbols *symbols, const struct objects_options *options
 }
 
 void symbols_release(struct symbols *symbols) {
-    vector_release(&symbols->entries);
-    vector_release(&symbols->pieces);
+    if (symbols->cached.data) {
+        file_close(&symbols->cached);
+    } else {
+        vector_release(&symbols->entries);
+        vector_release(&symbols->pieces);
+    }
     free(symbols->tree.left);
     free(symbols->tree.right);
     free(symbols->resolved);
@@ -289,7 +293,7 @@ bool symbols_overlaps(const struct symbols *symbols) {
     return false;
 }
 
-static void symbols_finish(struct symbols *symbols) {
+void symbols_finish(struct symbols *symbols) {
     symbols->resolved = memory_zero(symbols->entries.count + 1, sizeof *symbols->resolved);
 }
 

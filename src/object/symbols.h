@@ -76,6 +76,8 @@ struct symbols {
     size_t name_most;      /* bytes of a name that are shown; 0: not known yet; under the lock */
     uint64_t costly_names; /* resolved ones that were left as they were; under the lock */
     struct buffer made;    /* names that no file has */
+    struct file
+        cached; /* of the disk cache: entries, pieces and names are there and not this table's to free */
 };
 
 void symbols_init(struct symbols *symbols, const struct objects_options *options);
@@ -113,6 +115,9 @@ void perf_rounds_init(struct perf_rounds *rounds, struct symbols *symbols);
 void perf_rounds_add(struct perf_rounds *rounds, const struct entry *entry);
 void perf_rounds_end_round(struct perf_rounds *rounds, bool kallsyms);
 void perf_rounds_seal(struct perf_rounds *rounds); /* fills the table, releases the rounds */
+
+/* What the ones above end with: the table has its entries, and is sealed. */
+void symbols_finish(struct symbols *symbols);
 
 /* ---- asking ---- */
 

@@ -1,0 +1,70 @@
+/* Any bytes as a file of the disk cache, as the symbols in one, and as the compilation units in one. The first byte says which. */
+#include "object/disk_cache.h"
+#include "object/inline.h"
+
+#include <stdlib.h>
+
+static void ask_symbols(struct text payload) {
+    struct objects_options options = {0};
+    struct symbols symbols;
+    struct buffer name = {0};
+    symbols_init(&symbols, &options);
+    if (symbols_unpack(&symbols, payload)) {
+        for (size_t i = 0; i < symbols.entries.count && i < 64; i++) {
+            uint32_t found = symbols_find(&symbols, symbols.entries.items[i].start);
+            if (found != SYMBOLS_NONE)
+                symbols_print_name(&symbols, &symbols.entries.items[found], &name, NULL);
+            kallsyms_module(&symbols, &symbols.entries.items[i]);
+        }
+        symbols.cached.data = (const uint8_t *)""; /* what it has is not its own */
+    }
+    symbols_release(&symbols);
+    buffer_release(&name);
+}
+
+static void release_units(struct units *units) {
+    for (size_t i = 0; i < units->count; i++) {
+        table_free(units->items[i].table);
+        arena_release(&units->items[i].arena);
+        pthread_mutex_destroy(&units->items[i].lock);
+    }
+    free(units->items);
+    vector_release(&units->ranges);
+}
+
+static void ask_units(struct text payload) {
+    struct units units = {
+        .cached = {.data = (const uint8_t *)payload.data, .size = payload.length}};
+    struct buffer packed = {0};
+    uint64_t sum = 0;
+    if (!units_unpack(&units, payload))
+        return;
+    for (size_t i = 0; i < units.count && i < 256; i++) {
+        struct inline_table *table = cached_table(&units, &units.items[i]);
+        for (size_t j = 0; table && j < table->segment_count && j < 64; j++) {
+            uint32_t entry = table_lookup(table, table->starts[j]);
+            for (; entry != NO_ENTRY; entry = table->entries[entry].parent)
+                sum += table->entries[entry].name.length;
+        }
+    }
+    units_pack(&units, &packed);
+    buffer_release(&packed);
+    release_units(&units);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 1)
+        return 0;
+    char *copy = memory_copy(data + 1, size - 1); /* aligned, as a mapped file is */
+    struct text bytes = {copy, size - 1}, payload;
+    if (data[0] == 's')
+        ask_symbols(bytes);
+    else if (data[0] == 'u')
+        ask_units(bytes);
+    else
+        disk_cache_check(bytes, TEXT("key"), &payload);
+    free(copy);
+    return 0;
+}
