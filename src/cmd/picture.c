@@ -169,7 +169,7 @@ static bool read_attributes(struct picture_request *p, struct error *error) {
 
 /* Running time has no title yet: it may be a chart, or a diff. */
 void picture_settle(struct picture_request *p) {
-    enum profile_times times = p->request.import.profile.times;
+    enum times times = p->request.import.profile.times;
     if (!p->colours_chosen)
         p->svg.colouring.palette = times_looks[times].palette;
     if (times != TIMES_RUNNING && !p->svg.title)

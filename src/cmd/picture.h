@@ -9,7 +9,7 @@ struct looks {
     const char *title;
     enum palette palette;
 };
-extern const struct looks times_looks[]; /* by enum profile_times */
+extern const struct looks times_looks[]; /* by enum times */
 
 /* The first member of every command that draws. */
 struct picture_request {

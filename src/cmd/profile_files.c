@@ -329,16 +329,6 @@ static void choose_events(struct request *request, const struct run *run) {
     }
 }
 
-/* A recording without a sample on the CPU shows its waits where nothing else is asked for; that is another view's. */
-static bool has_such_time(const struct tree *tree, const struct view_names *names, bool waits_too) {
-    if (!waits_too || names->times != TIMES_RUNNING)
-        return true;
-    for (size_t i = 1; i < tree->cells.count; i++)
-        if (tree->series.items[tree->cells.items[i].series].state == STATE_ON)
-            return true;
-    return false;
-}
-
 /* The view that the run is about also says what it compares with and how it came about. */
 static bool write_about(struct artifact *a, const struct flame *flame) {
     struct run *run = a->run;
@@ -385,38 +375,50 @@ static void answer_view(struct artifact *a, const struct flame *flame,
                     waits);
 }
 
-static bool write_source(struct artifact *a, const struct view_names *names, bool about,
-                         bool waits_too) {
+static bool write_source(struct artifact *a, const struct view_names *names, bool about) {
     struct notes unused = {0}, *notes = about ? &a->run->notes : &unused;
     struct flame *flame = make_flame(a->request, a->source, notes, a->error);
-    bool has = flame && has_such_time(a->source->tree, names, waits_too);
+    bool has = flame && (about || names->times != TIMES_RUNNING || flame->nodes.items[0].total);
     if (has)
         answer_view(a, flame, names);
-    bool fine = flame && (!has || write_view(a, flame, names));
+    bool fine = flame && write_view(a, flame, names);
     fine = fine && (!about || write_about(a, flame));
     flame_free(flame);
     notes_release(&unused);
     return fine;
 }
 
+/* The recording is read once, with all that it tells of threads; each view is a choice of that. */
+static bool write_views(struct artifact *a, const struct view_names *const *views, size_t count) {
+    struct source whole = *a->source, part = whole;
+    bool fine = true;
+    a->source = &part;
+    for (size_t i = 0; fine && i < count; i++) {
+        part.tree = tree_view_new(whole.tree, views[i]->times);
+        fine = write_source(a, views[i], i + 1 == count);
+        tree_view_free(part.tree);
+    }
+    return fine;
+}
+
 bool profile_write_files(struct request *request, struct run *run, const char *data,
                          const struct view_names *const *views, size_t view_count,
                          struct error *error) {
-    bool fine = true;
+    struct source source;
+    struct artifact a = {.request = request, .run = run, .source = &source, .error = error};
+    struct profile_options *options = &request->import.profile;
     choose_events(request, run);
     run->cpu_ns = run->result->cpu_ns;
-    for (size_t i = 0; fine && i < view_count; i++) {
-        struct source source;
-        struct artifact a = {.request = request, .run = run, .source = &source, .error = error};
-        request->import.profile.times = views[i]->times;
-        request->import.profile.wakers = run->recording->wakers && views[i]->times != TIMES_RUNNING;
-        if (!source_open(&source, &data, 1, &request->import, error))
-            return false;
-        fine = (!is_kind(run, "syscalls") || time_syscalls(&a)) &&
-               write_source(&a, views[i], i + 1 == view_count, view_count > 1);
-        source_close(&source);
-        syscalls_free(run->syscalls);
-        run->syscalls = NULL;
-    }
+    options->times = views[view_count - 1]->times;
+    options->each = view_count > 1;
+    options->wakers = run->recording->wakers && view_count > 1;
+    if (!source_open(&source, &data, 1, &request->import, error))
+        return false;
+    bool fine =
+        (!is_kind(run, "syscalls") || time_syscalls(&a)) &&
+        (view_count > 1 ? write_views(&a, views, view_count) : write_source(&a, views[0], true));
+    source_close(&source);
+    syscalls_free(run->syscalls);
+    run->syscalls = NULL;
     return fine;
 }

@@ -9,7 +9,7 @@
 
 /* What the kind of a run is drawn as: its views, of which the last is what the run is about. */
 struct view_names {
-    enum profile_times times;
+    enum times times;
     const char *folded, *svg, *reverse, *html, *functions, *categories;
 };
 extern const struct view_names view_running, view_waiting, view_wall;

@@ -30,8 +30,11 @@ static const struct perfdata_event **events_of_file(const struct reading *readin
     const struct perfdata_event **events =
         memory_zero(reading->profile->tree->events.count, sizeof *events);
     for (size_t i = reading->events.count; i-- > 0;) /* of several in one, the first */
-        if (reading->events.items[i].wanted)
+        if (reading->events.items[i].wanted) {
             events[reading->events.items[i].id] = &reading->profile->data->events.items[i];
+            events[reading->events.items[i].measured] = &reading->profile->data->events.items[i];
+        }
+    events[0] = NULL;
     return events;
 }
 
@@ -85,7 +88,8 @@ void reading_note_endings(struct reading *reading) {
         const struct cell *cell = &tree->cells.items[i];
         const struct series *series = &tree->series.items[cell->series];
         const struct perfdata_event *event = events[series->event];
-        if (!event || series->ending >= ENDING_UNKNOWN)
+        if (!event || series->ending >= ENDING_UNKNOWN ||
+            (reading->each && !series_is_of(tree, series, reading->times)))
             continue;
         if (event->sample_type & PERF_SAMPLE_STACK_USER)
             endings_add(&unwound, series, cell, event->stack_user);

@@ -157,24 +157,41 @@ static struct text event_unit(const struct perfdata_event *event) {
     return clock ? TEXT("ns") : event_inferno_key(event->name);
 }
 
+/* With its own weights, in its own unit. */
+static uint32_t event_add(struct tree *tree, const struct perfdata_event *event) {
+    uint32_t id = tree_add_event(tree, event->name, event_unit(event), event_kind(event));
+    tree->events.items[id].chains = event->sample_type & PERF_SAMPLE_CALLCHAIN;
+    return id;
+}
+
 /* One event for all waits, whatever told of them; what ran is in nanoseconds beside it. */
 static void events_add_times(struct reading *reading) {
     struct profile *profile = reading->profile;
+    struct tree *tree = profile->tree;
     bool both = reading->times == TIMES_BOTH;
-    reading->waiting = tree_add_event(profile->tree, TEXT("off-cpu"), TEXT("ns"), EVENT_SOFTWARE);
-    profile->tree->events.items[reading->waiting].chains = true;
+    reading->waiting = tree_add_event(tree, TEXT("off-cpu"), TEXT("ns"), EVENT_SOFTWARE);
+    tree->events.items[reading->waiting].chains = true;
+    tree->events.items[reading->waiting].time = TIME_WAITED;
     for (size_t i = 0; i < reading->events.count; i++) {
         struct event_seen *seen = &reading->events.items[i];
         const struct perfdata_event *event = &profile->data->events.items[i];
-        bool running = both && seen->role == ROLE_RUNNING && seen->wanted;
+        bool running = reading->tells_running && seen->role == ROLE_RUNNING && seen->wanted;
         bool waker =
             reading->options->wakers && (seen->role == ROLE_WAKING || seen->role == ROLE_WAKER);
+        if (reading->each && reading->times == TIMES_RUNNING && !seen->wanted && seen->samples &&
+            seen->role == ROLE_RUNNING)
+            notes_add(&tree->notes, &note_left_out, seen->samples, i, "%.*s",
+                      TEXT_ARGS(event->name));
         seen->wanted = running || waker || seen->role == ROLE_SWITCH || seen->role == ROLE_WAIT;
-        seen->id = running
-                       ? tree_add_event(profile->tree, event->name, TEXT("ns"), event_kind(event))
-                       : reading->waiting;
+        seen->id = running ? tree_add_event(tree, event->name, TEXT("ns"), event_kind(event))
+                           : reading->waiting;
+        if (running)
+            tree->events.items[seen->id].time = TIME_RUN;
+        if (running && reading->each)
+            seen->measured = event_add(tree, event);
     }
-    profile->event_names = memory_copy(both ? "wall" : "off-cpu", both ? 4 : 7);
+    const char *names = reading->each ? "on-cpu, off-cpu, wall" : both ? "wall" : "off-cpu";
+    profile->event_names = memory_copy(names, strlen(names));
 }
 
 static bool events_choose_times(struct reading *reading, struct error *error) {
@@ -192,8 +209,11 @@ static bool events_choose_times(struct reading *reading, struct error *error) {
     for (size_t i = 0; i < reading->events.count; i++) {
         const struct event_seen *seen = &reading->events.items[i];
         bool counts_time = text_equal(event_unit(&data->events.items[i]), TEXT("ns"));
-        if (seen->wanted && seen->samples && seen->role == ROLE_RUNNING && !counts_time &&
-            reading->times == TIMES_BOTH && !reading->waits->has_switches)
+        if (!seen->wanted || !seen->samples || seen->role != ROLE_RUNNING || counts_time ||
+            reading->waits->has_switches)
+            continue;
+        reading->waits->untimed = true;
+        if (reading->times == TIMES_BOTH)
             return error_set(error, ERROR_INPUT,
                              "%s: %.*s does not count time, and nothing else in the recording says "
                              "how long threads ran: --wall needs -e cpu-clock or --switch-events",
@@ -215,10 +235,7 @@ static void events_add(struct reading *reading) {
         struct event_seen *seen = &reading->events.items[i];
         const struct perfdata_event *event = &profile->data->events.items[i];
         if (seen->wanted) {
-            seen->id =
-                tree_add_event(profile->tree, event->name, event_unit(event), event_kind(event));
-            profile->tree->events.items[seen->id].chains =
-                event->sample_type & PERF_SAMPLE_CALLCHAIN;
+            seen->id = event_add(profile->tree, event);
             buffer_printf(&names, "%s%.*s", names.count ? ", " : "", TEXT_ARGS(event->name));
             if (seen->role == ROLE_SWITCH && seen->samples && !is_named(reading->options))
                 notes_add(&profile->tree->notes, &note_switches, seen->samples, i, "%.*s",
@@ -238,7 +255,7 @@ static void events_add(struct reading *reading) {
 }
 
 bool reading_choose_events(struct reading *reading, struct error *error) {
-    if (reading->times != TIMES_RUNNING)
+    if (reading->waits)
         return events_choose_times(reading, error);
     if (reading->options->all_events && !reading->options->filter.event_count) {
         for (size_t i = 0; i < reading->events.count; i++)

@@ -155,7 +155,7 @@ static void spread(struct waits *w, const struct life *life) {
 
 /* Whatever it had until now belongs to the samples that were taken of it. */
 static void life_end(struct waits *w, struct life *life) {
-    if (w->reading->times == TIMES_BOTH && life->running) {
+    if (w->reading->tells_running && life->running) {
         if (life->samples.count)
             spread(w, life);
         else if (life->pid >= 0)
@@ -228,7 +228,7 @@ static void meet_seen(struct waits *w, struct life *life, const struct mark *mar
         meet_in(w, life, mark);
     if (life->phase == PHASE_OFF && !w->has_records && mark->time - life->since > SWITCH_TAKES)
         is_up(w, life, mark->time);
-    if (counts && w->reading->times == TIMES_BOTH)
+    if (counts && w->reading->tells_running)
         vector_push(&life->samples, mark);
 }
 
@@ -357,7 +357,7 @@ void waits_pair(struct waits *w) {
     join_wakers(w); /* while the costs are only theirs, and in order */
     if (w->has_switches)
         pair_all(w);
-    else if (w->reading->times == TIMES_BOTH)
+    else if (w->reading->tells_running && !w->untimed)
         take_samples(w);
     if (w->reading->costs.count)
         qsort(w->reading->costs.items, w->reading->costs.count, sizeof *w->reading->costs.items,

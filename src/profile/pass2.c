@@ -42,25 +42,26 @@ uint64_t reading_weight(const struct reading *reading, const struct perfdata_sam
 }
 
 static uint32_t series_of(struct worker *w, const struct perfdata_sample *sample,
-                          const struct space_at *at, uint8_t state) {
-    const struct series *last = &w->last_series;
-    uint32_t event = w->reading->events.items[sample->event].id;
+                          const struct space_at *at, uint32_t event, uint8_t state) {
+    struct known_series *known =
+        &w->last_series[event == w->reading->events.items[sample->event].id];
+    const struct series *last = &known->series;
     uint32_t thread = at->thread != UINT32_MAX
                           ? at->thread + 1
                           : tree_find_thread(w->tree, sample->pid, sample->tid);
     uint32_t comm = at->comm ? at->comm : sample->tid == 0 ? w->reading->swapper : 0;
     uint32_t labels = labels_at(&w->reading->labels, &w->labels, sample->pid, sample->time);
-    if (!w->last_series_id || last->event != event || last->thread != thread ||
-        last->comm != comm || last->state != state || last->labels != labels) {
-        w->last_series = (struct series){.event = event,
-                                         .thread = thread,
-                                         .comm = comm,
-                                         .labels = labels,
-                                         .state = state,
-                                         .ending = ENDING_UNKNOWN};
-        w->last_series_id = tree_add_series(w->tree, &w->last_series);
+    if (!known->id || last->event != event || last->thread != thread || last->comm != comm ||
+        last->state != state || last->labels != labels) {
+        known->series = (struct series){.event = event,
+                                        .thread = thread,
+                                        .comm = comm,
+                                        .labels = labels,
+                                        .state = state,
+                                        .ending = ENDING_UNKNOWN};
+        known->id = tree_add_series(w->tree, &known->series);
     }
-    return w->last_series_id;
+    return known->id;
 }
 
 static bool passes(struct worker *w, const struct perfdata_sample *sample, uint32_t series) {
@@ -128,7 +129,7 @@ static void keep_sample(struct worker *w, const struct pending *p, uint32_t stac
 
 /* The batch's new ones, while their chains are at hand. */
 static void build_from(struct worker *w, size_t first) {
-    struct stack *stacks[BATCH];
+    struct stack *stacks[BATCH + 1];
     size_t count = w->stacks.count - first;
     for (size_t i = 0; i < count; i++)
         stacks[i] = &w->stacks.items[first + i];
@@ -176,6 +177,30 @@ static uint16_t chain_count(uint64_t count) {
     return count < UINT16_MAX ? (uint16_t)count : UINT16_MAX;
 }
 
+/* Whether notes count the sample, which are of one of the times that are read: see profile_options.each. */
+static bool is_noted(const struct reading *reading, const struct cost *cost) {
+    bool ran = !cost || cost->state == STATE_ON;
+    return reading->times == TIMES_BOTH ? cost != NULL : ran == (reading->times == TIMES_RUNNING);
+}
+
+/* The next one is filled in. */
+static void pend(struct worker *w) {
+    const struct pending *p = &w->pending[w->pending_count++];
+    if (w->index.slots)
+        __builtin_prefetch(&w->index.slots[index_probe(&w->index, index_hash(&p->stack)).slot]);
+}
+
+/* The same sample once more, or only, as it was measured. */
+static void pend_measured(struct worker *w, const struct perfdata_sample *sample,
+                          const struct space_at *at, const struct pending *p) {
+    struct pending *measured = &w->pending[w->pending_count];
+    *measured = *p;
+    measured->weight = reading_weight(w->reading, sample);
+    measured->stack.series =
+        series_of(w, sample, at, w->reading->events.items[sample->event].measured, STATE_ON);
+    pend(w);
+}
+
 /* Placed and hashed; counted with the batch. A chain of our own making is gone with the next one, so it ends a batch. */
 static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64_t offset,
                         const struct cost *cost) {
@@ -183,16 +208,19 @@ static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64
         w->guests++;
         return;
     }
+    const struct event_seen *seen = &w->reading->events.items[sample->event];
+    bool is_measured = seen->measured && waits_want(w->reading->waits, sample->time);
     struct pending *p = &w->pending[w->pending_count];
     struct space_at at;
     reading_key(w->reading, offset, sample->time, &p->key);
     spaces_at(w->reading->profile->spaces, &w->cursor, sample->pid, sample->tid, &p->key, &at);
-    uint32_t series = series_of(w, sample, &at, cost ? cost->state : STATE_ON);
+    uint32_t series = series_of(w, sample, &at, seen->id, cost ? cost->state : STATE_ON);
     bool is_waker = cost && cost->state == STATE_UNTOLD;
     if (!is_waker && !passes(w, sample, series)) {
         w->filtered++;
         return;
     }
+    w->is_unnoted = w->reading->each && !is_noted(w->reading, cost);
     uint8_t ending, flags = chain_complete(w, sample, &at, &ending);
     if (w->reading->scripted)
         flags = chain_merge(w, sample, &at, flags, &ending);
@@ -212,10 +240,11 @@ static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64
                        .ending = ending,
                        .flags = flags};
     stack_set_hash(&p->stack);
-    if (w->index.slots)
-        __builtin_prefetch(&w->index.slots[index_probe(&w->index, index_hash(&p->stack)).slot]);
-    w->pending_count++;
-    if (is_made || w->pending_count == BATCH)
+    if (cost || !seen->measured)
+        pend(w);
+    if (is_measured)
+        pend_measured(w, sample, &at, p);
+    if (is_made || w->pending_count >= BATCH)
         count_pending(w);
 }
 
@@ -263,7 +292,7 @@ static bool read_piece(struct worker *w, const struct piece *piece, struct error
         if (!w->reading->events.items[event].wanted)
             continue;
         const struct cost *cost = w->reading->waits ? cost_find(w->reading, record.offset) : NULL;
-        if (w->reading->waits && !cost)
+        if (w->reading->waits && !cost && !w->reading->events.items[event].measured)
             continue;
         if (!perfdata_sample(data, &record, &sample, error))
             return false;
@@ -323,6 +352,7 @@ static void worker_add_notes(struct worker *w, struct tree *tree) {
 
 static void worker_release(struct worker *w) {
     unwinder_free(w->unwinder);
+    unwinder_free(w->unnoted);
     tree_free(w->tree);
     vector_release(&w->stacks);
     index_release(&w->index);

@@ -18,13 +18,6 @@
 #include "space/space.h"
 #include "tree/tree.h"
 
-/* Which of a thread's time is counted. */
-enum profile_times {
-    TIMES_RUNNING, /* what the events say, and no waits unless there is nothing else */
-    TIMES_WAITING, /* nanoseconds off the CPU */
-    TIMES_BOTH,    /* nanoseconds, which add up to the wall time of each thread */
-};
-
 struct profile_options {
     struct filter filter;
     struct objects_options objects;
@@ -38,7 +31,9 @@ struct profile_options {
     bool native_frames; /* of interpreters: keep their own functions among those that they ran */
     bool source_lines;
     bool no_names; /* leave locations unresolved */
-    enum profile_times times;
+    enum times times;
+    bool
+        each; /* where the recording tells: the other times as well, in the same tree, for tree_view_new(); notes are of `times` */
     bool
         wakers; /* a wait's stack goes on with who ended it: `--`, then the waker's, leaf first, and its comm */
     uint64_t least_wait; /* nanoseconds; shorter waits are left out */

@@ -66,6 +66,8 @@ struct event_seen {
     bool wanted;
     bool inferno_reads_period; /* see events.c */
     uint32_t id;               /* in the tree, if wanted */
+    uint32_t
+        measured; /* in the tree: where each of its samples counts as it was measured, beside what it is of its thread's time; or 0 */
 };
 
 /* A counter that was read with a sample, and had moved. */
@@ -97,7 +99,9 @@ struct reading {
     struct labels labels; /* of processes */
     uint32_t swapper;     /* string */
     struct filter filter; /* the options', but time where intervals are cut to it */
-    enum profile_times times;
+    enum times times;
+    bool tells_running;             /* of threads that wait: also what they ran between */
+    bool each;                      /* and what was measured then, by the events' own weights */
     struct scripted *scripted;      /* what interpreters ran; NULL: nothing is known of that */
     struct waits *waits;            /* NULL: samples have their own weight */
     VECTOR(struct cost) costs;      /* else: by offset */

@@ -41,6 +41,7 @@ struct resolve {
     struct symbol *symbols;  /* one for each of `wanted`; name.data NULL: none */
     uint32_t *inline_counts; /* how many frames of its slice's inlines belong to each */
     struct slice *slices;
+    bool *noted; /* by location: whether notes tell of it; NULL: of all */
 };
 
 /* perf expands only what it unwound, and only where it has a symbol. */
@@ -156,7 +157,7 @@ static void add_frames(struct resolve *r, struct interner *names, struct interne
             frame.line = inlined->line;
             frame.column = inlined->column;
         }
-        if (!frame.name)
+        if (!frame.name && (!r->noted || r->noted[location - tree->locations.items]))
             notes_add(&tree->notes, &note_unresolved, 1, 0, NULL);
         vector_push(&tree->frames, frame);
     }
@@ -209,6 +210,26 @@ static void sort_wanted(struct resolve *r) {
     free(by_object);
 }
 
+/* Where several times are read at once, notes are of one: of the locations that its stacks go through. free() it. */
+static bool *find_noted(const struct tree *tree, const struct profile_options *options) {
+    if (!options->each)
+        return NULL;
+    enum times times = tree_knows(tree, options->times) ? options->times : TIMES_WAITING;
+    bool *seen = memory_zero(tree->nodes.count, sizeof *seen);
+    bool *noted = memory_zero(tree->locations.count, sizeof *noted);
+    for (size_t i = 1; i < tree->cells.count; i++) {
+        const struct cell *cell = &tree->cells.items[i];
+        if (!series_is_of(tree, &tree->series.items[cell->series], times))
+            continue;
+        for (uint32_t n = cell->node; n && !seen[n]; n = tree->nodes.items[n].parent) {
+            seen[n] = true;
+            noted[tree->nodes.items[n].location] = true;
+        }
+    }
+    free(seen);
+    return noted;
+}
+
 void profile_resolve(struct tree *tree, struct objects *objects,
                      const struct profile_options *options) {
     struct resolve r = {.tree = tree, .objects = objects, .options = options};
@@ -224,11 +245,13 @@ void profile_resolve(struct tree *tree, struct objects *objects,
     r.slices = memory_zero(slices, sizeof *r.slices);
     unsigned threads = context_threads(options->context);
     parallel_run(threads, slices, resolve_slice, &r);
+    r.noted = find_noted(tree, options);
     resolve_intern(&r);
     objects_notes(objects, &tree->notes);
     objects_inline_notes(objects, &tree->notes);
     for (size_t i = 0; i < slices; i++)
         slice_release(&r.slices[i]);
+    free(r.noted);
     free(r.slices);
     free(r.inline_counts);
     free(r.symbols);

@@ -22,9 +22,10 @@ static struct unwinder *unwinder_of(struct worker *w) {
     const struct profile *profile = w->reading->profile;
     struct unwind_options options = {.arch = unwind_arch_of(profile->data->arch),
                                      .quirks = w->reading->options->quirks};
-    if (!w->unwinder)
-        w->unwinder = unwinder_new(profile->objects, profile->spaces, &options);
-    return w->unwinder;
+    struct unwinder **unwinder = w->is_unnoted ? &w->unnoted : &w->unwinder;
+    if (!*unwinder)
+        *unwinder = unwinder_new(profile->objects, profile->spaces, &options);
+    return *unwinder;
 }
 
 static struct unwind_sample sample_for_unwinding(const struct worker *w,

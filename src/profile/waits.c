@@ -92,6 +92,19 @@ static void find_fields(struct waits *w) {
     w->woken_pid = tracepoint_field(formats, "sched_waking", "pid", 24);
 }
 
+/* Each time in one tree, where that gives what a reading of its own would. Counters that were read with samples need one. */
+static bool can_tell_each(const struct reading *reading) {
+    const struct profile_options *options = reading->options;
+    const struct perfdata *data = reading->profile->data;
+    if (!options->each || options->all_events || options->quirks.events_as_recorded ||
+        (reading->times != TIMES_BOTH && options->filter.event_count))
+        return false;
+    for (size_t i = 0; i < data->events.count; i++)
+        if (data->events.items[i].sample_type & PERF_SAMPLE_READ)
+            return false;
+    return true;
+}
+
 static bool has_times(const struct reading *reading, struct error *error) {
     const struct perfdata *data = reading->profile->data;
     for (size_t i = 0; i < data->events.count; i++)
@@ -117,7 +130,11 @@ bool waits_begin(struct reading *reading, struct error *error) {
         reading->times = TIMES_WAITING; /* there is nothing else to see */
         notes_add(&reading->profile->tree->notes, &note_only_waits, 1, 0, NULL);
     }
-    if (reading->times == TIMES_RUNNING)
+    struct error unseen;
+    reading->each = can_tell_each(reading) && (reading->times != TIMES_RUNNING ||
+                                               (tells_waits && has_times(reading, &unseen)));
+    reading->tells_running = reading->each || reading->times == TIMES_BOTH;
+    if (reading->times == TIMES_RUNNING && !reading->each)
         return true;
     if (!found.switches && !found.waits && !found.records)
         return error_set(error, ERROR_INPUT,
@@ -241,8 +258,8 @@ static void sample_wait(struct waits *w, const struct perfdata_sample *sample, u
 bool waits_sample(struct waits *w, const struct perfdata_record *record, uint32_t event,
                   uint64_t time, struct error *error) {
     enum role role = w->reading->events.items[event].role;
-    bool needed = role != ROLE_NONE &&
-                  (role != ROLE_RUNNING || !w->has_records || w->reading->times == TIMES_BOTH);
+    bool needed =
+        role != ROLE_NONE && (role != ROLE_RUNNING || !w->has_records || w->reading->tells_running);
     struct perfdata_sample sample;
     see_time(w, time);
     if (!needed)

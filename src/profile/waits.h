@@ -60,6 +60,7 @@ struct waits {
     VECTOR(struct timed) ready, wakers;
     bool has_records; /* SWITCH records: nothing else ends a wait */
     bool has_switches;
+    bool untimed;    /* no switches, and what ran does not say for how long: only waits are known */
     uint64_t newest; /* the last time in the recording */
     /* Where things are in the payload of a switch and of a waking. */
     uint32_t previous_pid, previous_state, next_pid, woken_pid;

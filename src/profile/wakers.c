@@ -103,6 +103,8 @@ static uint32_t add_waker(struct tree *tree, uint32_t node, const struct sample 
 static uint32_t longer_path(const struct reading *reading, const uint32_t *order,
                             const struct sample *sample) {
     struct tree *tree = reading->profile->tree;
+    if (!tree_event(tree, tree->series.items[sample->series].event)->time)
+        return sample->node;
     const struct cost *cost = cost_find(reading, sample->offset);
     if (cost->state == STATE_UNTOLD)
         return UINT32_MAX;
@@ -111,7 +113,7 @@ static uint32_t longer_path(const struct reading *reading, const uint32_t *order
     return add_waker(tree, sample->node, sample_at(tree, order, cost->waker - 1));
 }
 
-/* Every sample was asked for, so it is among the costs. All paths are found before any sample is changed: they lead over others' nodes. */
+/* Every sample but those as measured was asked for, so it is among the costs. All paths are found before any sample is changed: they lead over others' nodes. */
 void waits_add_wakers(struct waits *w) {
     struct reading *reading = w->reading;
     struct tree *tree = reading->profile->tree;

@@ -72,6 +72,11 @@ struct pending {
     uint32_t candidate; /* what the index knows under its hash */
 };
 
+struct known_series {
+    struct series series;
+    uint32_t id; /* 0: not known yet */
+};
+
 struct worker {
     struct reading *reading;
     struct tree
@@ -81,18 +86,19 @@ struct worker {
     VECTOR(struct stack) stacks; /* [0] is none */
     struct index index;          /* of the stacks */
     struct building *building;
-    struct builder *builder; /* NULL: the stacks are built when all pieces are read */
-    struct arena arena;      /* chains of our own making */
-    struct pending pending[BATCH];
+    struct builder *builder;           /* NULL: the stacks are built when all pieces are read */
+    struct arena arena;                /* chains of our own making */
+    struct pending pending[BATCH + 1]; /* some samples count twice */
     unsigned pending_count;
     struct chain_frames frames;      /* the chain at hand, if it is of our own making */
     VECTOR(uint64_t) stack_pointers; /* of its last frames, as many as were unwound */
     struct merger *merger;           /* NULL until a stack of an interpreter is met */
     uint16_t number;
     struct unwinder *unwinder; /* NULL until a sample needs it */
+    struct unwinder *unnoted;  /* the same, for samples that no note is to count */
+    bool is_unnoted;
     struct buffer comm;
-    struct series last_series;
-    uint32_t last_series_id;
+    struct known_series last_series[2]; /* of samples as measured; of all others */
     uint64_t filtered;
     uint64_t guests;
     APART;

@@ -29,11 +29,19 @@ enum event_kind {
     EVENT_BEFORE, /* what a diff compares with: counted in self_before */
 };
 
+/* What its weights are of a thread's time. */
+enum event_time {
+    TIME_MEASURED, /* none of it: whatever the event counts */
+    TIME_RUN,      /* nanoseconds on the CPU, between waits */
+    TIME_WAITED,   /* nanoseconds off it; in STATE_ON, nanoseconds on it of which no sample tells */
+};
+
 struct event {
     uint32_t name; /* string */
     uint32_t unit; /* string: what a weight counts ("samples", "ns", "cycles", …) */
     enum event_kind kind;
     bool chains; /* of a perf.data: recorded with call chains */
+    enum event_time time;
 };
 
 /* One life of a thread: ids are reused, so (pid, tid) may occur more than once. */
@@ -347,6 +355,34 @@ bool label_is_fixed(struct text key);
 static inline const struct event *tree_event(const struct tree *tree, uint32_t id) {
     return &tree->events.items[id];
 }
+
+/* ---- which time --------------------------------------------------------------------------- */
+
+/* Which of a thread's time is counted. */
+enum times {
+    TIMES_RUNNING, /* what the events say, and no waits unless there is nothing else */
+    TIMES_WAITING, /* nanoseconds off the CPU */
+    TIMES_BOTH,    /* nanoseconds, which add up to the wall time of each thread */
+};
+static inline bool event_is_of(const struct event *event, enum times times) {
+    return times == TIMES_RUNNING   ? event->time == TIME_MEASURED
+           : times == TIMES_WAITING ? event->time == TIME_WAITED
+                                    : event->time != TIME_MEASURED;
+}
+/* Whether a series counts then. One that ran may be there twice: as measured, and as nanoseconds beside waits. */
+static inline bool series_is_of(const struct tree *tree, const struct series *series,
+                                enum times times) {
+    return event_is_of(tree_event(tree, series->event), times) &&
+           (times != TIMES_WAITING || series->state != STATE_ON);
+}
+/* Whether any series of the tree counts then. */
+bool tree_knows(const struct tree *tree, enum times times);
+/*
+ * Return a tree that has only the events, series, cells and samples of `times`. It borrows all else: `tree` must outlive it and stay as it is.
+ * Costs a copy of these cells and samples, nothing for nodes and names. tree_view_free() it.
+ */
+struct tree *tree_view_new(const struct tree *tree, enum times times);
+void tree_view_free(struct tree *view);
 
 /* ---- what to count ------------------------------------------------------------------------ */
 

@@ -18,6 +18,10 @@ struct builder {
     uint32_t *
         roots_of; /* for each flame node, its root frames as one of the report's strings; NULL: they don't matter */
     struct buffer name;
+    /* Nodes of which the categories are known: rules are tried once for each function, object and kind. */
+    VECTOR(uint32_t) categorized;
+    VECTOR(struct text) category_of;
+    struct index category_index;
 };
 
 /* Functions of one name may be in several objects; of their categories the row has the first by name, whichever came first. */
@@ -83,6 +87,26 @@ static uint32_t builder_frame_row(struct builder *b, uint32_t number, struct tex
     return builder_row(b, buffer_text(&b->name), category);
 }
 
+static struct text builder_category(struct builder *b, uint32_t number) {
+    const struct flame_node *node = &b->flame->nodes.items[number];
+    uint64_t hash = hash_mix((uint64_t)node->name << 32 | node->object, node->kinds);
+    uint32_t id;
+    for (struct probe p = index_probe(&b->category_index, hash);
+         (id = index_next(&b->category_index, &p));) {
+        const struct flame_node *other = &b->flame->nodes.items[b->categorized.items[id - 1]];
+        if (other->name == node->name && other->object == node->object &&
+            other->kinds == node->kinds)
+            return b->category_of.items[id - 1];
+    }
+    struct text name = strings_get(b->flame->strings, node->name);
+    struct text object = strings_get(b->flame->strings, node->object);
+    struct text category = categories_of(b->categories, name, object, node->kinds);
+    vector_push(&b->categorized, number);
+    vector_push(&b->category_of, category);
+    index_add(&b->category_index, hash, (uint32_t)b->categorized.count);
+    return category;
+}
+
 static uint32_t builder_key(struct builder *b, uint32_t number) {
     const struct flame_node *node = &b->flame->nodes.items[number];
     struct text name = strings_get(b->flame->strings, node->name);
@@ -95,9 +119,7 @@ static uint32_t builder_key(struct builder *b, uint32_t number) {
         return builder_frame_row(b, number, object.length ? object : TEXT("[unknown]"), TEXT(""));
     if (b->report->by == BY_NAME)
         return builder_frame_row(b, number, name, TEXT(""));
-    struct text category = is_ending(b, node)
-                               ? TEXT("unknown")
-                               : categories_of(b->categories, name, object, node->kinds);
+    struct text category = is_ending(b, node) ? TEXT("unknown") : builder_category(b, number);
     if (b->report->by == BY_CATEGORY)
         return builder_frame_row(b, number, category, TEXT(""));
     return builder_frame_row(b, number, name, category);
@@ -175,6 +197,9 @@ static struct report *report_new(enum report_by by, uint64_t total, struct text 
 static void builder_release(struct builder *b) {
     free(b->row_of);
     free(b->key_of);
+    vector_release(&b->categorized);
+    vector_release(&b->category_of);
+    index_release(&b->category_index);
     free(b->roots_of);
     buffer_release(&b->name);
 }

@@ -1,0 +1,69 @@
+/*
+ * Views of a tree: only what counts of a thread's time, on the CPU, off it, or both.
+ *
+ * A recording that tells of both is read once; the views share its nodes, locations and names, and have cells and samples of their own.
+ * Numbers of series stay, those of events do not: whoever asks for a view's unit or events must see only its own.
+ */
+#include "tree/tree.h"
+
+#include <stdlib.h>
+
+#include "tree/samples.h"
+
+bool tree_knows(const struct tree *tree, enum times times) {
+    for (size_t i = 1; i < tree->series.count; i++)
+        if (series_is_of(tree, &tree->series.items[i], times))
+            return true;
+    return false;
+}
+
+static void view_add_series(struct tree *view, const struct tree *tree, enum times times) {
+    uint32_t *events = memory_zero(tree->events.count, sizeof *events);
+    vector_push(&view->events, tree->events.items[0]);
+    for (uint32_t i = 1; i < tree->events.count; i++)
+        if (event_is_of(&tree->events.items[i], times)) {
+            events[i] = (uint32_t)view->events.count;
+            vector_push(&view->events, tree->events.items[i]);
+        }
+    vector_reserve(&view->series, tree->series.count);
+    for (size_t i = 0; i < tree->series.count; i++) {
+        struct series series = tree->series.items[i];
+        series.event = events[series.event];
+        vector_push(&view->series, series);
+    }
+    free(events);
+}
+
+struct tree *tree_view_new(const struct tree *tree, enum times times) {
+    struct tree *view = memory_alloc(sizeof *view);
+    *view = *tree;
+    bool *is_in = memory_zero(tree->series.count, sizeof *is_in);
+    memset(&view->events, 0, sizeof view->events);
+    memset(&view->series, 0, sizeof view->series);
+    memset(&view->cells, 0, sizeof view->cells);
+    memset(&view->samples, 0, sizeof view->samples);
+    memset(&view->series_index, 0, sizeof view->series_index);
+    memset(&view->cell_index, 0, sizeof view->cell_index);
+    view->samples_descriptor = -1;
+    view_add_series(view, tree, times);
+    for (size_t i = 1; i < tree->series.count; i++)
+        is_in[i] = series_is_of(tree, &tree->series.items[i], times);
+    for (size_t i = 0; i < tree->cells.count; i++)
+        if (i == 0 || is_in[tree->cells.items[i].series])
+            vector_push(&view->cells, tree->cells.items[i]);
+    for (size_t i = 0; i < tree->samples.count; i++)
+        if (is_in[tree->samples.items[i].series])
+            tree_keep_sample(view, &tree->samples.items[i]);
+    free(is_in);
+    return view;
+}
+
+void tree_view_free(struct tree *view) {
+    if (!view)
+        return;
+    vector_release(&view->events);
+    vector_release(&view->series);
+    vector_release(&view->cells);
+    samples_release(view);
+    free(view);
+}
