@@ -93,6 +93,7 @@ static int run(void *command, int argc, char **argv) {
         return fail_usage("flame", "--categories is for --html: the picture has no table");
     picture_settle(&c->p);
     request->import.profile.keep_samples = c->p.svg.is_chart || c->as_page;
+    request->import.profile.each = c->as_page && request->operands.count < 2;
     request->import.timed_only = c->as_page; /* the page's timeline has a use for times alone */
     struct error error;
     if (!grouping_settle(request, &error))

@@ -330,7 +330,9 @@ bool page_write(struct picture_request *p, const struct tree *tree, const struct
                                                p->request.events.count > 0,
                                    .max_depth = p->request.flame.max_depth,
                                    .rules = p->request.flame.rules,
-                                   .notes = notes};
+                                   .notes = notes,
+                                   .times = p->request.import.profile.each ? times_looks : NULL,
+                                   .shown = p->request.import.profile.times};
     struct out out;
     struct categories *categories = categories_new(categories_file, &p->request.context, error);
     options.categories = categories;

@@ -4,11 +4,7 @@
 
 #include "cmd/cmd.h"
 
-/* What a picture of some kind of time is called and coloured like where nothing else is asked for. */
-struct looks {
-    const char *title;
-    enum palette palette;
-};
+/* Where nothing else is asked for. */
 extern const struct looks times_looks[]; /* by enum times */
 
 /* The first member of every command that draws. */

@@ -17,19 +17,20 @@ struct artifact {
     struct run *run;
     const struct source *source;
     struct error *error;
+    const struct tree *whole; /* of which the source's may be one view */
+    bool is_drawn;            /* some view was not empty */
 };
 
 const struct view_names view_running = {
-    TIMES_RUNNING,     "stacks.folded", "flamegraph.svg", "flamegraph-reverse.svg",
-    "flamegraph.html", "profile.csv",   "summary.csv",
+    TIMES_RUNNING, "stacks.folded", "flamegraph.svg", "flamegraph-reverse.svg",
+    "profile.csv", "summary.csv",
 };
 const struct view_names view_waiting = {
-    TIMES_WAITING, "offcpu.folded", "offcpu.svg",         "offcpu-reverse.svg",
-    "offcpu.html", "offcpu.csv",    "offcpu-summary.csv",
+    TIMES_WAITING,        "offcpu.folded", "offcpu.svg",
+    "offcpu-reverse.svg", "offcpu.csv",    "offcpu-summary.csv",
 };
 const struct view_names view_wall = {
-    TIMES_BOTH,  "wall.folded", "wall.svg",         "wall-reverse.svg",
-    "wall.html", "wall.csv",    "wall-summary.csv",
+    TIMES_BOTH, "wall.folded", "wall.svg", "wall-reverse.svg", "wall.csv", "wall-summary.csv",
 };
 
 static bool is_kind(const struct run *run, const char *kind) {
@@ -140,8 +141,8 @@ static bool write_table(struct artifact *a, const char *file, const struct flame
     return artifact_close(a, file, &out);
 }
 
-static bool write_page(struct artifact *a, const char *file, const struct looks *looks,
-                       const struct tree *tree, const struct naming *naming, bool together) {
+static bool write_page(struct artifact *a, const char *file, struct html_options options,
+                       const struct tree *tree, const struct naming *naming) {
     struct out out;
     struct notes notes = {0};
     struct categories *categories = categories_new(NULL, &a->request->context, a->error);
@@ -149,12 +150,9 @@ static bool write_page(struct artifact *a, const char *file, const struct looks 
     notes_merge(&notes, &a->run->result->notes);
     notes_merge(&notes, &a->run->notes);
     notes_sort(&notes);
-    struct html_options options = {.title = looks->title,
-                                   .subtitle = subtitle,
-                                   .colouring.palette = looks->palette,
-                                   .together = together,
-                                   .categories = categories,
-                                   .notes = &notes};
+    options.subtitle = subtitle;
+    options.categories = categories;
+    options.notes = &notes;
     bool fine = categories && artifact_open(a, file, &out);
     if (fine && !html_write(&out, tree, naming, &options, a->error)) {
         out_discard(&out);
@@ -167,17 +165,21 @@ static bool write_page(struct artifact *a, const char *file, const struct looks 
     return fine;
 }
 
-static bool write_view_page(struct artifact *a, const struct view_names *names) {
-    struct naming *naming = naming_of_tree(a->source->tree, &a->request->naming);
-    bool fine = write_page(a, names->html, &times_looks[names->times], a->source->tree, naming,
-                           names->times == TIMES_BOTH);
+/* One page for all views: it switches between them. */
+static bool write_views_page(struct artifact *a, enum times times) {
+    struct html_options options = {.colouring.palette = times_looks[times].palette,
+                                   .together = times == TIMES_BOTH,
+                                   .times = times_looks,
+                                   .shown = times};
+    struct naming *naming = naming_of_tree(a->whole, &a->request->naming);
+    bool fine = write_page(a, "flamegraph.html", options, a->whole, naming);
     naming_free(naming);
     return fine;
 }
 
 /* Of the CPU's time the tables count samples; of waits and system calls, of which each has a length, nanoseconds. */
 static bool write_tables(struct artifact *a, const struct flame *flame,
-                         const struct view_names *names, const struct categories *categories) {
+                         const struct view_names *names) {
     bool timed = names->times != TIMES_RUNNING || is_kind(a->run, "syscalls");
     const char *counted = timed ? "ns" : "samples";
     struct notes unused = {0};
@@ -189,19 +191,12 @@ static bool write_tables(struct artifact *a, const struct flame *flame,
         notes_release(&unused);
     }
     const struct flame *shown = timed ? flame : samples;
-    bool fine = shown &&
+    struct categories *categories = categories_new(NULL, &a->request->context, a->error);
+    bool fine = shown && categories &&
                 write_table(a, names->functions, shown, categories, BY_FUNCTION, counted) &&
                 write_table(a, names->categories, shown, categories, BY_CATEGORY, counted);
-    flame_free(samples);
-    return fine;
-}
-
-static bool write_tables_and_page(struct artifact *a, const struct flame *flame,
-                                  const struct view_names *names) {
-    struct categories *categories = categories_new(NULL, &a->request->context, a->error);
-    bool fine =
-        categories && write_tables(a, flame, names, categories) && write_view_page(a, names);
     categories_free(categories);
+    flame_free(samples);
     return fine;
 }
 
@@ -227,9 +222,10 @@ static bool write_view(struct artifact *a, const struct flame *flame,
                        const struct view_names *names) {
     if (flame->nodes.items[0].total == 0)
         return true;
+    a->is_drawn = true;
     return write_folded(a, names->folded, flame) &&
            write_svg(a, names->svg, flame, &times_looks[names->times], SVG_MIN_WIDTH) &&
-           write_reverse(a, names) && write_tables_and_page(a, flame, names);
+           write_reverse(a, names) && write_tables(a, flame, names);
 }
 
 /* ---- what changed since an earlier run ---- */
@@ -257,7 +253,8 @@ static bool write_changed_page(struct artifact *a, const struct flame *both,
     struct tree *tree = tree_of_diff(both);
     struct naming *naming = naming_of_tree(
         tree, &(struct naming_options){.is_script_text = true, .keep_unknown = true});
-    bool fine = write_page(a, "diff.html", looks, tree, naming, false);
+    struct html_options options = {.title = looks->title, .colouring.palette = looks->palette};
+    bool fine = write_page(a, "diff.html", options, tree, naming);
     naming_free(naming);
     objects_free(tree->objects);
     tree_free(tree);
@@ -382,6 +379,8 @@ static bool write_source(struct artifact *a, const struct view_names *names, boo
     if (has)
         answer_view(a, flame, names);
     bool fine = flame && write_view(a, flame, names);
+    if (fine && about && a->is_drawn)
+        fine = write_views_page(a, names->times);
     fine = fine && (!about || write_about(a, flame));
     flame_free(flame);
     notes_release(&unused);
@@ -414,6 +413,7 @@ bool profile_write_files(struct request *request, struct run *run, const char *d
     options->wakers = run->recording->wakers && view_count > 1;
     if (!source_open(&source, &data, 1, &request->import, error))
         return false;
+    a.whole = source.tree;
     bool fine =
         (!is_kind(run, "syscalls") || time_syscalls(&a)) &&
         (view_count > 1 ? write_views(&a, views, view_count) : write_source(&a, views[0], true));

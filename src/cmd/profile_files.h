@@ -10,7 +10,7 @@
 /* What the kind of a run is drawn as: its views, of which the last is what the run is about. */
 struct view_names {
     enum times times;
-    const char *folded, *svg, *reverse, *html, *functions, *categories;
+    const char *folded, *svg, *reverse, *functions, *categories;
 };
 extern const struct view_names view_running, view_waiting, view_wall;
 

@@ -89,8 +89,12 @@ static void describe_recording(const struct perfdata *data) {
 static void describe_source(const struct source *source) {
     const struct tree *tree = source->tree;
     uint64_t samples = 0;
-    for (size_t i = 1; i < tree->cells.count; i++)
-        samples += tree->cells.items[i].samples;
+    bool measured = tree_knows(tree, TIMES_RUNNING); /* then what ran is there twice */
+    for (size_t i = 1; i < tree->cells.count; i++) {
+        const struct series *series = &tree->series.items[tree->cells.items[i].series];
+        if (!measured || tree_event(tree, series->event)->time != TIME_RUN)
+            samples += tree->cells.items[i].samples;
+    }
     for (size_t i = 0; i < source->file_count; i++) {
         struct buffer path = {0};
         buffer_add_shown(&path, text_of(source->files[i].path));
@@ -229,7 +233,11 @@ struct naming *make_naming(struct request *request, const struct source *source,
     request->naming.is_script_text = !source->tree->recorded;
     struct naming *naming = naming_of_tree(source->tree, &request->naming);
     notes_merge(notes, &source->tree->notes);
-    naming_notes(source->tree, naming, notes);
+    enum times times = request->import.profile.times;
+    bool is_part = request->import.profile.each && tree_knows(source->tree, times);
+    struct tree *view = is_part ? tree_view_new(source->tree, times) : NULL;
+    naming_notes(view ? view : source->tree, naming, notes);
+    tree_view_free(view);
     return naming;
 }
 

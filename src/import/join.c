@@ -43,6 +43,7 @@ static void join_events(struct join *j) {
             *id = tree_add_event(j->tree, strings_get(j->from->strings, event.name),
                                  strings_get(j->from->strings, event.unit), event.kind);
             j->tree->events.items[*id].chains = event.chains;
+            j->tree->events.items[*id].time = event.time;
         }
         j->events[i] = *id;
     }

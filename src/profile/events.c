@@ -254,7 +254,16 @@ static void events_add(struct reading *reading) {
     buffer_release(&names);
 }
 
+static bool has_run(const struct reading *reading) {
+    for (size_t i = 0; i < reading->events.count; i++)
+        if (reading->events.items[i].role == ROLE_RUNNING && reading->events.items[i].samples)
+            return true;
+    return false;
+}
+
 bool reading_choose_events(struct reading *reading, struct error *error) {
+    if (reading->waits && reading->times == TIMES_RUNNING && !has_run(reading))
+        waits_forget(reading); /* there is nothing that they could stand beside */
     if (reading->waits)
         return events_choose_times(reading, error);
     if (reading->options->all_events && !reading->options->filter.event_count) {

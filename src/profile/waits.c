@@ -163,6 +163,14 @@ void waits_free(struct waits *w) {
     free(w);
 }
 
+void waits_forget(struct reading *reading) {
+    waits_free(reading->waits);
+    reading->waits = NULL;
+    reading->costs.count = 0;
+    reading->each = reading->tells_running = false;
+    reading->filter = reading->options->filter;
+}
+
 const struct cost *cost_find(const struct reading *reading, uint64_t offset) {
     size_t low = first_from(reading->costs.items, reading->costs.count,
                             sizeof *reading->costs.items, offset);

@@ -86,6 +86,8 @@ void waits_add_untold(struct waits *waits);
 void waits_add_wakers(
     struct waits *waits); /* if they were asked for: samples are kept until then */
 void waits_free(struct waits *waits);
+/* As if nobody had asked for them. */
+void waits_forget(struct reading *reading);
 
 /* tracepoint.c: where a field is in the payload of a tracepoint, or `otherwise` if the recording does not say. */
 uint32_t tracepoint_field(struct text formats, const char *event, const char *field,

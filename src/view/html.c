@@ -3,7 +3,7 @@
  *
  * What the page gets is not a picture but the tree: nodes by name, and what was counted on each for each series (event, thread, comm),
  * so that it can be cut by thread, event or time, turned round and compared without asking anybody. The format is ours alone and read by
- * web/page/data.js: gzip of a length, that many bytes of JSON (what things are called), then varints: nodes parents first as (levels
+ * web/page/data.js, which switches between on-CPU, off-CPU and wall time where the tree has them: gzip of a length, that many bytes of JSON (what things are called), then varints: nodes parents first as (levels
  * up from the last, place), cells as (nodes further, series, samples, weight), samples as (nanoseconds further, series, node, weight).
  */
 #include "view/view.h"
@@ -31,17 +31,35 @@ struct html {
     const struct html_options *options;
     struct walker *walker;
     const struct flame *flame; /* the walker's */
+    bool switches;             /* between several times */
+    bool *left_out;            /* by series: of a time that is not shown */
     uint32_t *order;           /* by flame node: its number in the file */
     VECTOR(struct html_cell) cells;
     struct buffer json, data;
 };
+
+static bool has_event(const struct tree *tree, enum times times) {
+    for (size_t i = 1; i < tree->events.count; i++)
+        if (event_is_of(&tree->events.items[i], times))
+            return true;
+    return false;
+}
+
+/* Where there is nothing to switch to, what is shown is the time that was asked for, or else waits, which is all that was recorded. */
+static void leave_out(struct html *h) {
+    enum times shown = has_event(h->tree, h->options->shown) ? h->options->shown : TIMES_WAITING;
+    if (!has_event(h->tree, shown)) /* no recording */
+        return;
+    for (uint32_t i = 1; i < h->tree->series.count; i++)
+        h->left_out[i] = !series_is_of(h->tree, &h->tree->series.items[i], shown);
+}
 
 static bool html_count(struct html *h, struct error *error) {
     uint64_t sum = 0;
     for (size_t i = 1; i < h->tree->cells.count; i++) {
         const struct cell *cell = &h->tree->cells.items[i];
         const struct naming_entry *series = &h->naming->series.items[cell->series];
-        if (series->skip)
+        if (series->skip || h->left_out[cell->series])
             continue;
         uint32_t at = walker_find(h->walker, cell->series, cell->node);
         /* Neither a frame nor a comm: there is nothing to draw. */
@@ -131,8 +149,8 @@ static size_t add_samples(struct html *h, const uint32_t *series_number, uint64_
     *start = 0;
     for (size_t i = 0; i < tree->samples.count; i++) {
         const struct sample *sample = &tree->samples.items[i];
-        uint32_t at =
-            sample_has_time(sample) ? walker_find(h->walker, sample->series, sample->node) : 0;
+        bool is_in = sample_has_time(sample) && !h->left_out[sample->series];
+        uint32_t at = is_in ? walker_find(h->walker, sample->series, sample->node) : 0;
         if (!at || at == STACK_DROPPED)
             continue;
         if (written == 0)
@@ -155,6 +173,10 @@ static void json_field(struct buffer *json, const char *name, struct text value)
     buffer_add_char(json, ',');
 }
 
+static struct text html_title(const struct html_options *o) {
+    return text_of(o->title ? o->title : o->times ? o->times[o->shown].title : "Flame Graph");
+}
+
 static void json_notes(struct buffer *json, const struct notes *notes) {
     struct buffer line = {0};
     buffer_add(json, TEXT("\"notes\":["));
@@ -169,16 +191,21 @@ static void json_notes(struct buffer *json, const struct notes *notes) {
     buffer_release(&line);
 }
 
-/* Each a name, an object, a category, a colour and kinds: all that frames of it share. */
+/* Each a name, an object, a category, a colour and kinds, and where the page switches the colour of waits: all that frames of it share. */
 static void json_places(struct html *h, const struct places *places) {
     struct buffer *json = &h->json;
     const struct strings *strings = h->flame->strings;
+    struct colouring running = h->options->colouring, waiting = running;
+    if (h->switches && running.palette == h->options->times[h->options->shown].palette) {
+        running.palette = h->options->times[TIMES_RUNNING].palette;
+        waiting.palette = h->options->times[TIMES_WAITING].palette;
+    }
     buffer_add(json, TEXT("\"places\":["));
     for (size_t i = 0; i < places->nodes.count; i++) {
         const struct flame_node *node = &h->flame->nodes.items[places->nodes.items[i]];
         struct text name = strings_get(strings, node->name),
                     object = strings_get(strings, node->object);
-        struct colour c = colour_of_frame(&h->options->colouring, name, object, node->kinds);
+        struct colour c = colour_of_frame(&running, name, object, node->kinds);
         struct text category = categories_of(h->options->categories, name, object, node->kinds);
         buffer_add(json, i ? TEXT(",[") : TEXT("["));
         buffer_add_json_text(json, name_unmarked(name));
@@ -186,7 +213,12 @@ static void json_places(struct html *h, const struct places *places) {
         buffer_add_json_text(json, object);
         buffer_add_char(json, ',');
         buffer_add_json_text(json, category);
-        buffer_printf(json, ",\"#%02x%02x%02x\",%u]", c.red, c.green, c.blue, node->kinds);
+        buffer_printf(json, ",\"#%02x%02x%02x\",%u", c.red, c.green, c.blue, node->kinds);
+        if (h->switches) {
+            c = colour_of_frame(&waiting, name, object, node->kinds);
+            buffer_printf(json, ",\"#%02x%02x%02x\"", c.red, c.green, c.blue);
+        }
+        buffer_add_char(json, ']');
     }
     buffer_add(json, TEXT("],"));
 }
@@ -196,6 +228,7 @@ struct series_key {
     struct text event, comm;
     int32_t pid, tid;
     bool waits;
+    enum event_time time;
 };
 
 static int order_series(const void *a, const void *b) {
@@ -207,7 +240,41 @@ static int order_series(const void *a, const void *b) {
         order = x->tid < y->tid ? -1 : 1;
     if (!order)
         order = text_compare(x->comm, y->comm);
-    return order ? order : x->waits - y->waits;
+    if (!order)
+        order = x->waits - y->waits;
+    return order ? order : (x->time > y->time) - (x->time < y->time);
+}
+
+static const char *const times_keys[] = {
+    [TIMES_RUNNING] = "on-cpu", [TIMES_WAITING] = "off-cpu", [TIMES_BOTH] = "wall"};
+
+/* Which times a series belongs to. */
+static void json_times_of(struct html *h, uint32_t series) {
+    const char *comma = "";
+    buffer_add(&h->json, TEXT(",\"times\":["));
+    for (size_t i = 0; i < COUNT_OF(times_keys); i++)
+        if (series_is_of(h->tree, &h->tree->series.items[series], (enum times)i)) {
+            buffer_printf(&h->json, "%s\"%s\"", comma, times_keys[i]);
+            comma = ",";
+        }
+    buffer_add_char(&h->json, ']');
+}
+
+/* What there is to switch between, and what it is called. */
+static void json_times(struct html *h) {
+    const struct html_options *o = h->options;
+    const char *comma = "";
+    json_field(&h->json, "shown", text_of(times_keys[o->shown]));
+    buffer_add(&h->json, TEXT("\"times\":["));
+    for (size_t i = 0; i < COUNT_OF(times_keys); i++) {
+        if (!tree_knows(h->tree, (enum times)i))
+            continue;
+        buffer_printf(&h->json, "%s[\"%s\",", comma, times_keys[i]);
+        buffer_add_json_text(&h->json, text_of(o->title ? o->title : o->times[i].title));
+        buffer_add_char(&h->json, ']');
+        comma = ",";
+    }
+    buffer_add(&h->json, TEXT("],"));
 }
 
 /* In an order of content: ids depend on how many threads read. What differs in nothing the page shows gets one number. */
@@ -225,7 +292,8 @@ static void json_series(struct html *h, uint32_t *numbers) {
                         ((struct series_key){
                             i, strings_get(tree->strings, tree->events.items[series->event].name),
                             strings_get(tree->strings, series->comm), thread->pid, thread->tid,
-                            series->state != STATE_ON}));
+                            series->state != STATE_ON,
+                            h->switches ? tree->events.items[series->event].time : 0}));
     }
     if (keys.count)
         qsort(keys.items, keys.count, sizeof *keys.items, order_series);
@@ -244,8 +312,11 @@ static void json_series(struct html *h, uint32_t *numbers) {
         json_field(&h->json, "event", key->event);
         json_field(&h->json, "unit", strings_get(tree->strings, event->unit));
         json_field(&h->json, "comm", key->comm);
-        buffer_printf(&h->json, "\"pid\":%d,\"tid\":%d,\"before\":%d,\"waits\":%d}", key->pid,
+        buffer_printf(&h->json, "\"pid\":%d,\"tid\":%d,\"before\":%d,\"waits\":%d", key->pid,
                       key->tid, before, key->waits);
+        if (h->switches)
+            json_times_of(h, key->id);
+        buffer_add_char(&h->json, '}');
     }
     buffer_add(&h->json, TEXT("],"));
     free(used);
@@ -281,7 +352,7 @@ static void write_page(struct html *h, struct out *out) {
     struct gzip *gzip = gzip_new();
     gzip_add(gzip, buffer_text(&plain), &packed);
     gzip_end(gzip, &packed);
-    svg_add_xml(&title, text_of(h->options->title ? h->options->title : "Flame Graph"));
+    svg_add_xml(&title, html_title(h->options));
     out_text(out, page_head_text);
     out_text(out, TEXT("<title>"));
     out_text(out, buffer_text(&title));
@@ -305,10 +376,12 @@ static void html_encode(struct html *h) {
     uint64_t start;
     buffer_add_char(&h->json, '{');
     json_field(&h->json, "wick", TEXT(WICK_VERSION));
-    json_field(&h->json, "title", text_of(h->options->title ? h->options->title : "Flame Graph"));
+    json_field(&h->json, "title", html_title(h->options));
     json_field(&h->json, "subtitle", text_of(h->options->subtitle));
     json_notes(&h->json, h->options->notes);
     buffer_printf(&h->json, "\"together\":%d,", h->options->together);
+    if (h->switches)
+        json_times(h);
     json_series(h, numbers);
     add_nodes(h, &places);
     json_places(h, &places);
@@ -330,6 +403,11 @@ bool html_write(struct out *out, const struct tree *tree, const struct naming *n
     if (!h.walker)
         return false;
     h.flame = h.walker->flame;
+    h.left_out = memory_zero(tree->series.count, sizeof *h.left_out);
+    h.switches = options->times && tree_knows(tree, options->shown) &&
+                 tree_knows(tree, TIMES_BOTH) && tree_knows(tree, TIMES_RUNNING);
+    if (options->times && !h.switches)
+        leave_out(&h);
     bool fine = html_count(&h, error);
     if (fine && h.cells.count == 0)
         fine = error_set(error, ERROR_INPUT, "there are no stacks to draw");
@@ -343,6 +421,7 @@ bool html_write(struct out *out, const struct tree *tree, const struct naming *n
             write_page(&h, out);
     }
     free(h.order);
+    free(h.left_out);
     vector_release(&h.cells);
     buffer_release(&h.json);
     buffer_release(&h.data);

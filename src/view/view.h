@@ -275,6 +275,12 @@ size_t tree_table_write(struct out *out, const struct flame *flame,
 /* ---- the page ----------------------------------------------------------------------------- */
 
 /* One HTML file with the whole tree in it, by series, and the kept samples if there are any (for the timeline). See web/page/. */
+/* What a picture of some kind of time is called and coloured like. */
+struct looks {
+    const char *title;
+    enum palette palette;
+};
+
 struct html_options {
     const char *title;    /* NULL: "Flame Graph" */
     const char *subtitle; /* NULL: none */
@@ -284,6 +290,10 @@ struct html_options {
     const struct stack_rules *rules;     /* NULL: none */
     const struct categories *categories; /* must be given */
     const struct notes *notes;           /* shown in the page; NULL: none */
+    /* Of a tree that tells of several times: how each looks, by enum times, and which the page opens with; it switches between them. A title that is given
+       stands for all. NULL: all that the tree has is shown at once. */
+    const struct looks *times;
+    enum times shown;
 };
 /* False if there is nothing to draw, or more than a page can count. */
 bool html_write(struct out *out, const struct tree *tree, const struct naming *naming,

@@ -224,6 +224,55 @@ test("timeline-waits", async page => {
   assert.match(await page.locator("#range").textContent(), /^Drag/);
 });
 
+// One page has time on the CPU, off it, and both; they add up to what the commands say of the same recording.
+test("times", async page => {
+  const recording = readFileSync(new URL("../../fuzz/seeds/script/waits.data", import.meta.url));
+  const total = () => page.evaluate(() => Math.round(wickPage.graph.panes[0].shape.total[0]));
+  const list = () => page.evaluate(() => wickPage.graph.panes[0].shape.place.length);
+  const ran = 750000, waited = 14341292, both = 15020611;
+  const choose = async times => (await page.locator("#times").selectOption(times), settle(page));
+  await open(page, draw(recording, "html", "--html", "--kallsyms", "/dev/null"));
+  assert.equal(await page.locator("#title").textContent(), "Flame Graph");
+  assert.deepEqual(await page.locator("#times option").allTextContents(), ["on-CPU", "off-CPU", "wall"]);
+  assert.equal(await total(), ran);
+  const warm = await page.evaluate(() => wickPage.graph.colour(wickPage.graph.panes[0], 2));
+  await choose("off-cpu");
+  assert.equal(await total(), waited);
+  assert.equal(await page.locator("#title").textContent(), "Off-CPU Time");
+  assert.notEqual(await page.evaluate(() => wickPage.graph.colour(wickPage.graph.panes[0], 2)), warm, "waits have colours of their own");
+  assert.match(page.url(), /times=off-cpu/);
+  await choose("wall");
+  assert.equal(await total(), both);
+  assert.equal(await page.locator("#title").textContent(), "Wall Time");
+  assert.ok(await list() > 1);
+  // What ran is there twice, as measured and beside waits, and drawn once.
+  await view(page, "timeline");
+  const samples = () => page.evaluate(() => wickPage.timeline.threads.reduce((sum, thread) => sum + thread.list.length, 0));
+  const wall = await samples();
+  assert.match(await page.locator("#range").textContent(), /^Orange ran, blue waited/);
+  await choose("on-cpu");
+  const running = await samples();
+  assert.match(await page.locator("#range").textContent(), /^Drag/);
+  await choose("off-cpu");
+  const waiting = await samples();
+  assert.ok(running > 0 && waiting > 0 && wall <= running + waiting, `${running} ${waiting} ${wall}`);
+  await view(page, "table");
+  await choose("wall");
+  const rows = await page.evaluate(() => [...document.querySelectorAll("#table tbody tr")].length);
+  assert.ok(rows > 0);
+  // The URL keeps the choice, and what a run is about is what its page opens with.
+  await view(page, "flame");
+  const url = page.url();
+  await page.goto("about:blank");
+  await open(page, url);
+  assert.equal(await page.locator("#times").inputValue(), "wall");
+  await open(page, draw(recording, "html", "--html", "--wall", "--kallsyms", "/dev/null"));
+  assert.equal(await page.locator("#times").inputValue(), "wall");
+  assert.equal(await total(), both);
+  await open(page, timed);
+  assert.ok(await page.locator("#times-box").isHidden(), "nothing to choose from");
+});
+
 // The page opens with what the picture shows.
 test("events-together", async page => {
   const sample = (event, name) => `app 10/10 [000] 100.000000: 5 ${event}: \n\t    1000 ${name}+0x1 (/bin/app)\n\n`;

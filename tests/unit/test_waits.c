@@ -208,6 +208,115 @@ static void test_wall_adds_up(void **state) {
     build_release(&build);
 }
 
+/* ---- several times, read at once ---- */
+
+static int order_lines(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* All that a tree counts, and of which events, a line each in order. */
+static struct buffer told(const struct tree *tree) {
+    VECTOR(char *) lines = {0};
+    struct buffer all = {0};
+    for (size_t i = 1; i < tree->events.count; i++)
+        buffer_printf(&all, "event %s in %s\n",
+                      strings_get(tree->strings, tree->events.items[i].name).data,
+                      strings_get(tree->strings, tree->events.items[i].unit).data);
+    for (size_t i = 1; i < tree->cells.count; i++) {
+        const struct cell *cell = &tree->cells.items[i];
+        const struct series *series = &tree->series.items[cell->series];
+        uint32_t location = tree->nodes.items[cell->node].location;
+        struct buffer line = {0};
+        buffer_printf(&line, "%d %d %d %llx: %llu %llu", (int)series->event,
+                      tree->threads.items[series->thread].tid, series->state,
+                      (unsigned long long)tree->locations.items[location].address,
+                      (unsigned long long)cell->samples, (unsigned long long)cell->weight);
+        buffer_add_char(&line, 0);
+        vector_push(&lines, line.items);
+    }
+    if (lines.count)
+        qsort(lines.items, lines.count, sizeof *lines.items, order_lines);
+    for (size_t i = 0; i < lines.count; i++) {
+        buffer_printf(&all, "%s\n", lines.items[i]);
+        free(lines.items[i]);
+    }
+    vector_release(&lines);
+    for (size_t i = 0; i < tree->samples.count; i++)
+        buffer_printf(&all, "at %llu: %llu\n", (unsigned long long)tree->samples.items[i].time,
+                      (unsigned long long)tree->samples.items[i].weight);
+    buffer_add_char(&all, 0);
+    return all;
+}
+
+static void notes_are(const struct notes *given, const struct notes *wanted) {
+    assert_int_equal(given->count, wanted->count);
+    for (size_t i = 0; i < wanted->count; i++) {
+        assert_string_equal(given->items[i].kind->name, wanted->items[i].kind->name);
+        assert_int_equal(given->items[i].count, wanted->items[i].count);
+    }
+}
+
+/* Whatever time the notes are of, a view of the whole has what a reading for it alone has. */
+static void views_are_readings(struct build *build, struct filter filter) {
+    for (enum times shown = TIMES_RUNNING; shown <= TIMES_BOTH; shown++) {
+        struct read whole;
+        read_with(&whole, build,
+                  (struct profile_options){
+                      .times = shown, .each = true, .keep_samples = true, .filter = filter});
+        for (enum times times = TIMES_RUNNING; times <= TIMES_BOTH; times++) {
+            struct read alone;
+            read_with(
+                &alone, build,
+                (struct profile_options){.times = times, .keep_samples = true, .filter = filter});
+            struct tree *view = tree_view_new(whole.profile->tree, times);
+            struct buffer given = told(view), wanted = told(alone.profile->tree);
+            assert_string_equal(given.items, wanted.items);
+            if (times == shown && times != TIMES_RUNNING)
+                notes_are(&whole.profile->tree->notes, &alone.profile->tree->notes);
+            assert_true(tree_knows(whole.profile->tree, times));
+            buffer_release(&given);
+            buffer_release(&wanted);
+            tree_view_free(view);
+            read_close(&alone);
+        }
+        read_close(&whole);
+    }
+}
+
+static void test_each_time_at_once(void **state) {
+    struct build build = begin(true);
+    switched(&build, 11, 100, 0);
+    sample(&build, CLOCK, 11, 200, 0x100, 3);
+    sample(&build, CLOCK, 11, 300, 0x200, 5);
+    sample(&build, SWITCHES, 11, 1100, 0x100, 1); /* it runs and waits in one place */
+    switched(&build, 11, 2100, 0);
+    sample(&build, CLOCK, 11, 2101, 0x100, 3);
+    task(&build, PERF_RECORD_EXIT, 11, 2102);
+    sample(&build, CLOCK, 11, 2103, 0x300, 9); /* of no thread's time */
+    switched(&build, 12, 100, 0);
+    sample(&build, SWITCHES, 12, 177, 0x500, 1);
+    switched(&build, 12, 200, 0);
+    switched(&build, 12, 300, SWITCH_OUT);
+    task(&build, PERF_RECORD_EXIT, 12, 400);
+    views_are_readings(&build, (struct filter){0});
+    views_are_readings(&build,
+                       (struct filter){.has_time = true, .time_from = 250, .time_to = 1500});
+    views_are_readings(&build, (struct filter){.tids = (int32_t[]){11}, .tid_count = 1});
+    build_release(&build);
+}
+
+static void test_each_time_where_nothing_waits(void **state) {
+    struct build build = build_one(sample_type);
+    sample(&build, 7, 11, 150, 0x100, 2);
+    struct read r;
+    read_with(&r, &build, (struct profile_options){.each = true});
+    assert_int_equal(weight(&r, 0x100, STATE_ON), 2);
+    assert_false(tree_knows(r.profile->tree, TIMES_WAITING));
+    assert_false(tree_knows(r.profile->tree, TIMES_BOTH));
+    read_close(&r);
+    build_release(&build);
+}
+
 static void test_what_is_missing(void **state) {
     struct build build = begin(true);
     switched(&build, 11, 100, 0); /* a switch-in was lost */
@@ -406,11 +515,18 @@ static void test_nothing_known(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_states),          cmocka_unit_test(test_any_order_in_the_file),
-        cmocka_unit_test(test_wall_adds_up),    cmocka_unit_test(test_what_is_missing),
-        cmocka_unit_test(test_without_records), cmocka_unit_test(test_lives),
-        cmocka_unit_test(test_no_leak),         cmocka_unit_test(test_nothing_known),
-        cmocka_unit_test(test_perf_sums),       cmocka_unit_test(test_a_waker_is_taken_once),
+        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_any_order_in_the_file),
+        cmocka_unit_test(test_wall_adds_up),
+        cmocka_unit_test(test_what_is_missing),
+        cmocka_unit_test(test_without_records),
+        cmocka_unit_test(test_lives),
+        cmocka_unit_test(test_no_leak),
+        cmocka_unit_test(test_nothing_known),
+        cmocka_unit_test(test_each_time_at_once),
+        cmocka_unit_test(test_each_time_where_nothing_waits),
+        cmocka_unit_test(test_perf_sums),
+        cmocka_unit_test(test_a_waker_is_taken_once),
 
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

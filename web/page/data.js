@@ -57,11 +57,11 @@ export function decode(bytes) {
   }
   // Functions are places that share a name.
   const names = new Map(), functionOf = [], functions = [], places = [];
-  const addPlace = (name, object, category, colour, kinds) => {
+  const addPlace = (name, object, category, colour, kinds, waiting = colour) => {
     let id = names.get(name);
     if (id === undefined) names.set(name, id = functions.push(name) - 1);
     functionOf.push(id);
-    return places.push({name, object, category, colour, kinds}) - 1;
+    return places.push({name, object, category, colour, kinds, waiting}) - 1;
   };
   for (const place of about.places) addPlace(...place);
   // Threads and commands that stand at the root of stacks are no functions, but are drawn like them.
@@ -70,7 +70,9 @@ export function decode(bytes) {
     if (!groups.has(name)) groups.set(name, addPlace(name, "", "", "#d3dbe4", 0));
     return groups.get(name);
   };
-  return {about, count, parent, place, depth, end, cells, samples, places, functions, functionOf, groupPlace,
+  // What was recorded of threads can be seen as time on the CPU, off it, or both: a series says which it is part of.
+  const times = about.times || [];
+  return {about, times, count, parent, place, depth, end, cells, samples, places, functions, functionOf, groupPlace,
           series: about.series, isDiff: about.series.some(s => s.before)};
 }
 

@@ -209,7 +209,7 @@ export class Graph {
 
   colour(pane, n) {
     if (pane.shape.before) return changeColour(pane.shape.total[n], pane.shape.before[n], pane.most);
-    return n ? this.model.places[pane.shape.place[n]].colour : "#e2ded8";
+    return n ? this.model.places[pane.shape.place[n]][this.waiting ? "waiting" : "colour"] : "#e2ded8";
   }
 
   name(pane, n) {

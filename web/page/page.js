@@ -3,7 +3,7 @@
  * the URL after the #; every change goes through change(), which draws what it touches anew.
  */
 import { loadProfile } from "./data.js";
-import { baseShape, patternOf, reversedShape, sandwichShapes, tableRows, threadKey } from "./shape.js";
+import { baseShape, isOfTime, patternOf, reversedShape, sandwichShapes, tableRows, threadKey } from "./shape.js";
 import { Graph, changeWords } from "./graph.js";
 import { Table } from "./table.js";
 import { Timeline } from "./timeline.js";
@@ -12,7 +12,7 @@ import { svgOf, foldedOf, download } from "./save.js";
 const element = id => document.getElementById(id);
 const views = {flame: "Flame", icicle: "Icicle", reversed: "Reversed", sandwich: "Sandwich", table: "Table", timeline: "Timeline"};
 const model = await loadProfile(element("profile").textContent);
-const choice = {view: "flame", event: "", thread: "", group: "", weight: "weight", shape: "both", hidden: [], focus: "", collapse: false,
+const choice = {view: "flame", times: model.about.shown || "", event: "", thread: "", group: "", weight: "weight", shape: "both", hidden: [], focus: "", collapse: false,
                 rules: {focus: "", ignore: "", hide: "", root: "", frames: ""},
                 middle: "", by: "function", time: null, search: "", ignoreCase: false};
 const defaults = JSON.parse(JSON.stringify(choice));
@@ -24,25 +24,35 @@ const count = value => value.toLocaleString("en");
 // ---- what there is to choose from ----
 
 const distinct = list => [...new Set(list)];
-const events = distinct(model.series.filter(s => !s.before).map(s => s.event));
+let events = [];
 const threads = distinct(model.series.map(threadKey).filter(key => key));
-if (events.length > 1 && !model.about.together) choice.event = defaults.event = events[0];
 if (model.series.some(s => s.comm)) choice.group = defaults.group = "command";
 const unit = () => choice.weight === "samples" ? "samples" :
-  (model.series.find(s => !s.before && (!choice.event || s.event === choice.event)) || {unit: "samples"}).unit || "samples";
+  (model.series.find(s => !s.before && isOfTime(s, choice) && (!choice.event || s.event === choice.event)) || {unit: "samples"}).unit || "samples";
+
+const title = () => (model.times.find(([key]) => key === choice.times) || ["", model.about.title])[1];
 
 function fill(select, values, texts) {
   select.replaceChildren(...values.map((value, i) => new Option(texts[i], value)));
 }
-fill(element("event"), events.length > 1 ? [...events, ""] : events, events.length > 1 ? [...events, "all of them"] : events);
+// The events of the time that is chosen. Waits and what ran between them are one whole.
+function offerEvents() {
+  events = distinct(model.series.filter(s => !s.before && isOfTime(s, choice)).map(s => s.event));
+  const together = model.times.length ? choice.times !== "on-cpu" : model.about.together, first = events.length > 1 && !together ? events[0] : "";
+  if (!events.includes(choice.event)) choice.event = first;
+  defaults.event = first;
+  fill(element("event"), events.length > 1 ? [...events, ""] : events, events.length > 1 ? [...events, "all of them"] : events);
+  element("event-box").hidden = events.length < 2;
+}
+offerEvents();
+fill(element("times"), model.times.map(([key]) => key), model.times.map(([key]) => ({"on-cpu": "on-CPU", "off-cpu": "off-CPU"})[key] || key));
+element("times-box").hidden = !model.times.length;
 fill(element("thread"), ["", ...threads], ["all", ...threads]);
-element("event-box").hidden = events.length < 2;
 element("thread-box").hidden = threads.length < 2;
 element("group-box").hidden = !threads.length;
 // Where every stack counts once and there are no times, as in an exact trace, the number of samples says nothing.
 element("weight-box").hidden = (!model.samples.count && model.cells.samples.every(n => n <= 1)) || model.cells.weight.every((weight, i) => weight === model.cells.samples[i]);
 element("shape-box").hidden = !model.isDiff;
-element("title").textContent = model.about.title;
 element("subtitle").textContent = model.about.subtitle;
 if (model.about.notes.length) {
   const notes = element("notes");
@@ -105,6 +115,9 @@ function panesOf(view) {
 function draw() {
   const view = choice.view, isGraph = !["table", "timeline"].includes(view);
   base = baseShape(model, choice);
+  graph.waiting = chart.waiting = choice.times === "off-cpu";
+  timeline.choose(choice);
+  element("title").textContent = title();
   for (const id of ["graph", "table", "timeline"]) element(id).hidden = id !== (isGraph ? "graph" : view);
   for (const tab of element("views").children) {
     const on = tab.dataset.view === view;
@@ -339,9 +352,11 @@ function showRules() {
   }
 }
 
-const selects = {event: "event", thread: "thread", group: "group", weight: "weight", shape: "shape", by: "by"};
+const selects = {times: "times", event: "event", thread: "thread", group: "group", weight: "weight", shape: "shape", by: "by"};
 function change(what, keepUrl) {
+  const times = choice.times;
   Object.assign(choice, what);
+  if (choice.times !== times) offerEvents();
   for (const [id, key] of Object.entries(selects)) element(id).value = choice[key];
   element("collapse").checked = choice.collapse;
   showRules();
@@ -360,7 +375,7 @@ element("middle").addEventListener("change", event => {
   else event.target.setAttribute("aria-invalid", "true");
 });
 element("all-time").addEventListener("click", () => change({time: null}));
-element("save-svg").addEventListener("click", () => download("flamegraph.svg", svgOf(choice.view === "timeline" ? chart : graph, model.about.title, unit()), "image/svg+xml"));
+element("save-svg").addEventListener("click", () => download("flamegraph.svg", svgOf(choice.view === "timeline" ? chart : graph, title(), unit()), "image/svg+xml"));
 element("save-folded").addEventListener("click", () => download("stacks.folded", foldedOf(model, base), "text/plain"));
 
 addEventListener("keydown", event => {
@@ -395,7 +410,7 @@ function loadState() {
     if (!state.has(key)) continue;
     try {
       const isText = typeof defaults[key] === "string", value = isText ? state.get(key) : JSON.parse(state.get(key));
-      const fits = key === "view" ? tabs.some(([view]) => view === value) : key === "hidden" ? Array.isArray(value) && value.every(v => typeof v === "string") :
+      const fits = key === "view" ? tabs.some(([view]) => view === value) : key === "times" ? model.times.some(([name]) => name === value) : key === "hidden" ? Array.isArray(value) && value.every(v => typeof v === "string") :
         key === "rules" ? !!value && Object.keys(defaults.rules).every(rule => typeof value[rule] === "string") && ["", "kernel", "user"].includes(value.frames) :
         key === "time" ? Array.isArray(value) && value.length === 2 && value.every(Number.isFinite) : typeof value === typeof defaults[key];
       if (fits) what[key] = value;

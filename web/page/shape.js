@@ -12,8 +12,10 @@ const threadNumber = s => s.tid > 0 ? ` ${s.pid < 0 ? "?" : s.pid}/${s.tid}` : "
 export const threadKey = s => s.tid || s.comm ? (s.comm || "?") + threadNumber(s) : "";
 const groupKeys = {command: s => s.comm || "?", thread: s => threadKey(s) || "?"};
 
+export const isOfTime = (s, choice) => !s.times || s.times.includes(choice.times);
+
 export function seriesWanted(model, choice) {
-  return model.series.map(s => (!choice.event || s.event === choice.event || s.before) &&
+  return model.series.map(s => isOfTime(s, choice) && (!choice.event || s.event === choice.event || s.before) &&
     (!choice.thread || choice.thread === threadKey(s)));
 }
 

@@ -2,7 +2,7 @@
  * Time: a lane for each thread that says when it ran, and the flame chart of one thread. A drag across the lanes chooses a range of
  * time, which every other view then follows.
  */
-import { threadKey } from "./shape.js";
+import { isOfTime, threadKey } from "./shape.js";
 
 const laneHeight = 20, axisHeight = 16;
 // As #chart's margin in page.css.
@@ -62,15 +62,8 @@ function asShape(model, frames, from, to) {
 
 export class Timeline {
   constructor(canvas, model, events) {
-    Object.assign(this, {canvas, model, events, chosen: 0, range: null, drag: null});
-    const s = model.samples, threads = new Map();
-    for (let i = 0; i < s.count; i++) {
-      const key = threadKey(model.series[s.series[i]]) || "(no thread)";
-      if (!threads.has(key)) threads.set(key, []);
-      threads.get(key).push(i);
-    }
-    this.threads = [...threads].map(([name, list]) => ({name, list})).sort((a, b) => b.list.length - a.list.length || (a.name < b.name ? -1 : 1));
-    this.hasWaits = model.series.some(one => one.waits);
+    Object.assign(this, {canvas, model, events, chosen: 0, range: null, drag: null, threads: [], times: null});
+    const s = model.samples;
     this.last = 1;
     for (let i = 0; i < s.count; i++) this.last = Math.max(this.last, s.time[i] + (model.series[s.series[i]].waits ? s.weight[i] : 0));
     this.context = canvas.getContext("2d");
@@ -80,7 +73,23 @@ export class Timeline {
   }
 
   get isEmpty() {
-    return !this.threads.length;
+    return !this.model.samples.count;
+  }
+
+  // The samples of the time that is chosen, by thread; the same thread stays chosen.
+  choose(choice) {
+    if (this.times === choice.times) return;
+    const {series, samples} = this.model, threads = new Map(), before = this.threads[this.chosen];
+    this.times = choice.times;
+    for (let i = 0; i < samples.count; i++) {
+      const one = series[samples.series[i]], key = threadKey(one) || "(no thread)";
+      if (!isOfTime(one, choice)) continue;
+      if (!threads.has(key)) threads.set(key, []);
+      threads.get(key).push(i);
+    }
+    this.threads = [...threads].map(([name, list]) => ({name, list})).sort((a, b) => b.list.length - a.list.length || (a.name < b.name ? -1 : 1));
+    this.chosen = Math.max(0, this.threads.findIndex(thread => before && thread.name === before.name));
+    this.hasWaits = series.some(one => one.waits && isOfTime(one, choice));
   }
 
   // The usual time between two samples of a thread: longer than twice that, and it did not run.
@@ -91,7 +100,7 @@ export class Timeline {
   }
 
   chart() {
-    const thread = this.threads[this.chosen], [from, to] = this.range || [0, this.last];
+    const thread = this.threads[this.chosen] || {list: []}, [from, to] = this.range || [0, this.last];
     const list = thread.list.filter(i => this.model.samples.time[i] >= from && this.model.samples.time[i] <= to);
     return chartShape(this.model, list, from, to, this.usual(thread.list));
   }
@@ -175,7 +184,7 @@ export class Timeline {
       removeEventListener("mouseup", stop);
       const range = this.drag;
       this.drag = null;
-      this.choose(start.lane);
+      this.pick(start.lane);
       if (range && range[1] - range[0] > this.last / 500) this.setRange(range);
     };
     addEventListener("mousemove", move);
@@ -186,10 +195,10 @@ export class Timeline {
     const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
     if (!step) return;
     event.preventDefault();
-    this.choose(this.chosen + step);
+    this.pick(this.chosen + step);
   }
 
-  choose(lane) {
+  pick(lane) {
     if (lane < 0 || lane >= this.threads.length) return;
     this.chosen = lane;
     this.draw();
