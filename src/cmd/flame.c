@@ -51,6 +51,8 @@ static const struct syntax syntax = {
 static bool write_page(struct flame_command *c, const struct source *source, struct notes *notes,
                        struct error *error) {
     struct naming *naming = make_naming(&c->p.request, source, notes);
+    if (tree_knows(source->tree, TIMES_RUNNING) && tree_knows(source->tree, TIMES_WAITING))
+        notes_drop(notes, "waits-recorded"); /* the page has them */
     notes_sort(notes);
     bool fine = page_write(&c->p, source->tree, naming, c->categories_file, notes, error);
     naming_free(naming);

@@ -69,6 +69,8 @@ static int run(void *command, int argc, char **argv) {
         return fail_usage("save", "a saved profile is not text: -o PROFILE.wick");
     request->import.profile.keep_samples = !save->no_times;
     request->import.timed_only = true;
+    request->import.profile.each =
+        request->import.profile.times == TIMES_RUNNING && request->operands.count < 2;
     request->import.profile.source_lines = true;
     struct source source;
     struct error error;

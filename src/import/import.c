@@ -224,11 +224,11 @@ static bool read_file(struct source *source, struct file *file,
                    : read_text(source, file, source->tree, options, error);
 }
 
-/* Whether the kind of time that was asked for is in what was read. A perf.data has said so itself. */
+/* Whether the kind of time that was asked for is in what was read. A perf.data, or what was saved of one, has said so itself. */
 static bool has_times(const struct source *source, const struct import_options *options,
                       struct error *error) {
     const struct import_format *format = source->format;
-    if (options->profile.times == TIMES_RUNNING || !format)
+    if (options->profile.times == TIMES_RUNNING || !format || format == &format_wick)
         return true;
     bool waits = format == &format_offcputime || format == &format_perf_sched;
     if (waits && options->profile.times == TIMES_WAITING)

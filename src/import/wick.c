@@ -13,6 +13,25 @@ static bool is_empty(const struct tree *tree) {
            strings_count(tree->strings) == 0;
 }
 
+/* What was saved of a recording may tell of several times. What was saved of one alone is that, unless another is asked for. */
+static bool choose_times(struct tree *tree, const char *path, const struct import_options *options,
+                         struct error *error) {
+    enum times times = options->profile.times;
+    bool known = false;
+    for (size_t i = 1; i < tree->events.count; i++)
+        known |= event_is_of(&tree->events.items[i], times);
+    if (!known && times != TIMES_RUNNING)
+        return error_set(error, ERROR_INPUT,
+                         "%s: was saved without times when threads waited; save it again from a "
+                         "recording that has them",
+                         path);
+    if (times != TIMES_RUNNING)
+        notes_drop(&tree->notes, "waits-recorded"); /* they are asked for */
+    if (known && !options->profile.each)
+        tree_keep_times(tree, times);
+    return true;
+}
+
 static bool wick_read(struct text content, const char *path, const struct import_options *options,
                       struct tree *tree, struct error *error) {
     if (options->profile.quirks.saved_is_refused)
@@ -20,11 +39,13 @@ static bool wick_read(struct text content, const char *path, const struct import
                          "%s: is saved with wick's own names; --compat needs the recording itself",
                          path);
     if (is_empty(tree))
-        return saved_read(content, path, &options->profile, tree, error);
+        return saved_read(content, path, &options->profile, tree, error) &&
+               choose_times(tree, path, options, error);
     struct tree *own = tree_new();
     own->keep_samples = tree->keep_samples;
     tree_set_budget(own, options->budget);
-    bool fine = saved_read(content, path, &options->profile, own, error);
+    bool fine = saved_read(content, path, &options->profile, own, error) &&
+                choose_times(own, path, options, error);
     tree_settle(own);
     if (fine && !budget_exceeded(options->budget))
         tree_join(tree, own);

@@ -157,6 +157,16 @@ static struct text event_unit(const struct perfdata_event *event) {
     return clock ? TEXT("ns") : event_inferno_key(event->name);
 }
 
+/* What else the recording has, where threads ran is asked for. */
+static void note_others(struct reading *reading, size_t i) {
+    const struct event_seen *seen = &reading->events.items[i];
+    struct text name = reading->profile->data->events.items[i].name;
+    bool waits = seen->role == ROLE_SWITCH || seen->role == ROLE_WAIT;
+    if (seen->samples && seen->role != ROLE_WAKING && seen->role != ROLE_WAKER)
+        notes_add(&reading->profile->tree->notes, waits ? &note_waits : &note_left_out,
+                  seen->samples, i, "%.*s", TEXT_ARGS(name));
+}
+
 /* With its own weights, in its own unit. */
 static uint32_t event_add(struct tree *tree, const struct perfdata_event *event) {
     uint32_t id = tree_add_event(tree, event->name, event_unit(event), event_kind(event));
@@ -178,10 +188,8 @@ static void events_add_times(struct reading *reading) {
         bool running = reading->tells_running && seen->role == ROLE_RUNNING && seen->wanted;
         bool waker =
             reading->options->wakers && (seen->role == ROLE_WAKING || seen->role == ROLE_WAKER);
-        if (reading->each && reading->times == TIMES_RUNNING && !seen->wanted && seen->samples &&
-            seen->role == ROLE_RUNNING)
-            notes_add(&tree->notes, &note_left_out, seen->samples, i, "%.*s",
-                      TEXT_ARGS(event->name));
+        if (reading->times == TIMES_RUNNING && !seen->wanted)
+            note_others(reading, i);
         seen->wanted = running || waker || seen->role == ROLE_SWITCH || seen->role == ROLE_WAIT;
         seen->id = running ? tree_add_event(tree, event->name, TEXT("ns"), event_kind(event))
                            : reading->waiting;
@@ -240,14 +248,8 @@ static void events_add(struct reading *reading) {
             if (seen->role == ROLE_SWITCH && seen->samples && !is_named(reading->options))
                 notes_add(&profile->tree->notes, &note_switches, seen->samples, i, "%.*s",
                           TEXT_ARGS(event->name));
-        } else if (seen->samples && (seen->role == ROLE_SWITCH || seen->role == ROLE_WAIT)) {
-            notes_add(&profile->tree->notes, &note_waits, seen->samples, i, "%.*s",
-                      TEXT_ARGS(event->name));
-        } else if (seen->samples && (seen->role == ROLE_WAKING || seen->role == ROLE_WAKER)) {
-            continue;
-        } else if (seen->samples) {
-            notes_add(&profile->tree->notes, &note_left_out, seen->samples, i, "%.*s",
-                      TEXT_ARGS(event->name));
+        } else {
+            note_others(reading, i);
         }
     }
     profile->event_names = memory_copy(names.items, names.count);

@@ -43,10 +43,10 @@ static uint64_t head_checksum(struct text head) {
 
 static bool is_known(uint32_t tag) {
     static const uint32_t known[] = {
-        SECTION_META,      SECTION_STRINGS, SECTION_OBJECTS, SECTION_EVENTS,
-        SECTION_THREADS,   SECTION_LABELS,  SECTION_SERIES,  SECTION_FUNCTIONS,
-        SECTION_LOCATIONS, SECTION_FRAMES,  SECTION_NODES,   SECTION_CELLS,
-        SECTION_SAMPLES,   SECTION_SOURCES, SECTION_CODES,   SECTION_NOTES};
+        SECTION_META,   SECTION_STRINGS, SECTION_OBJECTS,   SECTION_EVENTS,    SECTION_THREADS,
+        SECTION_LABELS, SECTION_SERIES,  SECTION_FUNCTIONS, SECTION_LOCATIONS, SECTION_FRAMES,
+        SECTION_NODES,  SECTION_CELLS,   SECTION_SAMPLES,   SECTION_SOURCES,   SECTION_CODES,
+        SECTION_NOTES,  SECTION_TIMES};
     for (size_t i = 0; i < COUNT_OF(known); i++)
         if (known[i] == tag)
             return true;
@@ -198,6 +198,8 @@ static void pack(struct draft_section *section, struct section *entry) {
     } else {
         buffer_release(&packed);
     }
+    if (section->tag == SECTION_TIMES) /* who does not know it would count what ran twice */
+        entry->flags |= SECTION_NEEDED;
     entry->stored = plain->count;
     entry->checksum = XXH3_64bits(plain->items, plain->count);
 }

@@ -37,6 +37,7 @@ enum saved_tag {
     SECTION_SOURCES = SAVED_TAG('S', 'R', 'C', 'S'),
     SECTION_CODES = SAVED_TAG('C', 'O', 'D', 'E'),
     SECTION_NOTES = SAVED_TAG('N', 'O', 'T', 'E'),
+    SECTION_TIMES = SAVED_TAG('T', 'I', 'M', 'E'),
 };
 
 /* The first column of SECTION_META, which has one row. */

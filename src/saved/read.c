@@ -129,6 +129,19 @@ static bool read_events(struct reader *r) {
     return true;
 }
 
+static bool read_times(struct reader *r) {
+    struct rows rows;
+    if (!begin(r, SECTION_TIMES, &rows, "times"))
+        return false;
+    const uint8_t *times = rows_column(&rows, 4);
+    if (rows.short_of || (rows.count && rows.count != r->tree->events.count - 1) ||
+        !within(times, rows.count, TIME_WAITED))
+        return rows_error(&rows, r->error, "times");
+    for (size_t i = 0; i < rows.count; i++)
+        r->tree->events.items[i + 1].time = column_u32(times, i);
+    return true;
+}
+
 static bool read_threads(struct reader *r) {
     struct rows rows;
     if (!begin(r, SECTION_THREADS, &rows, "threads"))
@@ -512,9 +525,9 @@ bool saved_read(struct text content, const char *path, const struct profile_opti
     struct reader r = {.options = options, .tree = tree, .error = error};
     bool anew = options->filter.has_time || options->filter.cpu_count;
     bool fine = container_open(&r.container, content, path, error) && read_meta(&r) &&
-                read_strings(&r) && read_objects(&r) && read_events(&r) && read_threads(&r) &&
-                read_labels(&r) && read_series(&r) && read_functions(&r) && read_locations(&r) &&
-                read_nodes(&r) && (anew || read_cells(&r)) &&
+                read_strings(&r) && read_objects(&r) && read_events(&r) && read_times(&r) &&
+                read_threads(&r) && read_labels(&r) && read_series(&r) && read_functions(&r) &&
+                read_locations(&r) && read_nodes(&r) && (anew || read_cells(&r)) &&
                 (!(anew || tree->keep_samples) || read_samples(&r, anew)) && read_sources(&r) &&
                 read_codes(&r) && read_notes(&r);
     reader_release(&r);

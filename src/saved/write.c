@@ -62,6 +62,19 @@ static void write_events(struct draft *draft, const struct order *o) {
     COLUMN_U32(plain, count, events[i].chains);
 }
 
+/* Only of profiles that tell of several times. */
+static void write_times(struct draft *draft, const struct order *o) {
+    size_t count = o->tree->events.count - 1;
+    const struct event *events = o->tree->events.items + 1;
+    bool any = false;
+    for (size_t i = 0; i < count; i++)
+        any |= events[i].time != TIME_MEASURED;
+    if (!any)
+        return;
+    struct buffer *plain = draft_section(draft, SECTION_TIMES, count);
+    COLUMN_U32(plain, count, events[i].time);
+}
+
 static void write_threads(struct draft *draft, const struct order *o) {
     size_t count = o->threads.items.count;
     struct buffer *plain = draft_section(draft, SECTION_THREADS, count);
@@ -251,6 +264,7 @@ bool saved_write(struct out *out, const struct tree *tree, struct error *error) 
     write_strings(&draft, &order);
     write_objects(&draft, &order);
     write_events(&draft, &order);
+    write_times(&draft, &order);
     write_threads(&draft, &order);
     write_labels(&draft, &order);
     write_series(&draft, &order);

@@ -67,3 +67,12 @@ void tree_view_free(struct tree *view) {
     samples_release(view);
     free(view);
 }
+
+void tree_keep_times(struct tree *tree, enum times times) {
+    struct tree *view = tree_view_new(tree, times), old = *tree;
+    *tree = *view;
+    *view = old; /* what it shares is the tree's now */
+    index_release(&view->series_index);
+    index_release(&view->cell_index);
+    tree_view_free(view);
+}

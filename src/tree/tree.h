@@ -383,6 +383,8 @@ bool tree_knows(const struct tree *tree, enum times times);
  */
 struct tree *tree_view_new(const struct tree *tree, enum times times);
 void tree_view_free(struct tree *view);
+/* Drop from the tree itself what a view of `times` would not have. */
+void tree_keep_times(struct tree *tree, enum times times);
 
 /* ---- what to count ------------------------------------------------------------------------ */
 
