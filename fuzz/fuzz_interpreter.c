@@ -1,0 +1,61 @@
+/*
+ * Takes the bytes for the memory of a process that says it is an interpreter. Every address is somewhere in them, so that whatever is
+ * followed leads on; but for addresses with their highest bit set, which can't be read.
+ */
+#include "interpreter/interpreter.h"
+
+#include <assert.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct memory {
+    const uint8_t *data;
+    size_t size;
+    size_t reads;
+};
+
+static bool read_memory(void *context, uint64_t address, void *to, size_t size) {
+    struct memory *m = context;
+    uint8_t *bytes = to;
+    m->reads++;
+    if (address >> 63)
+        return false;
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = m->data[(address % m->size + i) % m->size];
+    return true;
+}
+
+static void check_code(const struct remote *remote, const struct interpreter_process *process,
+                       const struct raw_frame *frame) {
+    struct interpreter_code code;
+    uint64_t identity[4];
+    uint64_t address = frame->code & ~(uint64_t)FRAME_BITS;
+    if (interpreter_code_read(remote, process, address, &code)) {
+        uint32_t line = interpreter_code_line(process, &code, frame->instruction);
+        assert(line < 1u << 28);
+        assert(memchr(code.name.items ? code.name.items : "", 0, code.name.count) == NULL);
+        assert(interpreter_code_identify(remote, process, address, identity));
+        assert(memcmp(identity, code.identity, sizeof identity) == 0);
+    }
+    interpreter_code_release(&code);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static struct raw_stack stack;
+    if (size < 16)
+        return 0;
+    struct memory memory = {data + 2, size - 2, 0};
+    struct remote remote = {read_memory, &memory};
+    struct interpreter_symbols symbols = {.python_runtime = 8,
+                                          .python_version = data[1] & 1 ? 16 : 0,
+                                          .named_version = 0x300u | data[0]};
+    struct interpreter_process process;
+    if (!interpreter_find(&remote, &symbols, &process))
+        return 0;
+    interpreter_walk(&remote, &process, 24, &stack);
+    assert(stack.count <= STACK_FRAMES && memory.reads <= STACK_FRAMES + 20);
+    for (unsigned i = 0; i < stack.count && i < 16; i++)
+        check_code(&remote, &process, &stack.frames[i]);
+    return 0;
+}
