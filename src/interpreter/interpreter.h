@@ -65,6 +65,10 @@ void interpreter_code_release(struct interpreter_code *code);
 uint32_t interpreter_code_line(const struct interpreter_process *process,
                                const struct interpreter_code *code, uint64_t instruction);
 
+/* The package that a file belongs to, by its path: "numpy" of …/site-packages/numpy/core/x.py, "app" of app.py, "zipimport" of <frozen
+   zipimport>. */
+struct text python_package(struct text file);
+
 const char *interpreter_language(enum interpreter interpreter); /* "python", … */
 
 /* Tables of lines, for their tests. `offset` is of the instruction, in bytes from the first. */

@@ -103,6 +103,43 @@ bool python_code_read(const struct remote *remote, const struct interpreter_proc
            read_bytes(remote, load_u64(bytes + layout->lines), &code->lines);
 }
 
+/* ---- packages ---- */
+
+static struct text without_ending(struct text name, struct text ending) {
+    return name.length > ending.length && text_ends(name, ending)
+               ? text_upto(name, name.length - ending.length)
+               : name;
+}
+
+/* What stands behind the last of the folders that packages are installed in; else the whole path. */
+static struct text behind_folder(struct text file, bool *is_installed) {
+    static const struct text folders[] = {TEXT("/site-packages/"), TEXT("/dist-packages/"),
+                                          TEXT("/lib/python3.")};
+    for (size_t i = 0; i < COUNT_OF(folders); i++) {
+        size_t at = text_search(file, folders[i]);
+        if (at == SIZE_MAX)
+            continue;
+        *is_installed = true;
+        struct text rest = text_from(file, at + folders[i].length);
+        size_t slash = i == 2 ? text_find(rest, '/') : SIZE_MAX;
+        return slash == SIZE_MAX ? rest : text_from(rest, slash + 1);
+    }
+    *is_installed = false;
+    return file;
+}
+
+struct text python_package(struct text file) {
+    bool is_installed;
+    if (text_starts(file, TEXT("<frozen ")) && text_ends(file, TEXT(">")))
+        return text_from(text_upto(file, file.length - 1), strlen("<frozen "));
+    struct text rest = behind_folder(file, &is_installed);
+    size_t slash = is_installed ? text_find(rest, '/') : text_find_last(rest, '/');
+    if (is_installed && slash != SIZE_MAX)
+        return text_upto(rest, slash);
+    rest = slash == SIZE_MAX ? rest : text_from(rest, slash + 1);
+    return without_ending(rest, TEXT(".py"));
+}
+
 /* ---- lines ---- */
 
 static uint32_t line_of(int64_t line) {

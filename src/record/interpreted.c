@@ -93,7 +93,7 @@ struct interpreted {
     VECTOR(struct last_stack *) last;
     struct index by_tid;
     uint32_t turn;
-    uint64_t unnamed;
+    uint64_t named, unnamed; /* frames */
     bool is_used;
     bool is_missed; /* a process has mapped an interpreter, and no stacks are taken */
 };
@@ -261,7 +261,8 @@ static uint32_t function_add(struct interpreted *all, enum interpreter interpret
     add_string(&all->new_functions, text_of(interpreter_language(interpreter)));
     add_string(&all->new_functions, name);
     add_string(&all->new_functions, file);
-    add_string(&all->new_functions, TEXT(""));
+    add_string(&all->new_functions,
+               interpreter == INTERPRETER_PYTHON ? python_package(file) : TEXT(""));
     return number;
 }
 
@@ -357,6 +358,7 @@ static struct written_frame name_frame(struct interpreted *all, const struct ask
         frame.line |= FRAME_ENTRY; /* each function is run by a call of its own */
     struct known_code *code = code_get(all, process, raw->code & ~(uint64_t)FRAME_BITS);
     if (code && code->function) {
+        all->named++;
         frame.function = code->function;
         frame.line |= line_get(all, process, code, raw->instruction) << 4;
     } else {
@@ -470,7 +472,7 @@ bool interpreted_finish(struct interpreted *all, struct error *error) {
     interpreted_look(all);
     if (all->is_missed && !all->is_used)
         notes_add(&all->sink->result->notes, &note_missed, 1, 0, NULL);
-    if (all->unnamed)
+    if (all->unnamed > all->named / 100) /* a few are of a process that ended just then */
         notes_add(&all->sink->result->notes, &note_unnamed, all->unnamed, 0, NULL);
     return write_all(all, error);
 }

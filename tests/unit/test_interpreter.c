@@ -92,6 +92,25 @@ static void lines_of_nothing(void **state) {
     assert_int_equal(python_line_3_11(TEXT("\xe8\x7f"), 5, 0), 0); /* cut within a number */
 }
 
+static void packages(void **state) {
+    static const char *const cases[][2] = {
+        {"/usr/lib/python3/dist-packages/numpy/core/fromnumeric.py", "numpy"},
+        {"/v/lib/python3.12/site-packages/six.py", "six"},
+        {"/usr/lib/python3.11/json/decoder.py", "json"},
+        {"/usr/lib/python3.11/threading.py", "threading"},
+        {"<frozen importlib._bootstrap>", "importlib._bootstrap"},
+        {"/home/me/app.py", "app"},
+        {"app.py", "app"},
+        {"<string>", "<string>"},
+        {".py", ".py"},
+        {"", ""}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct text package = python_package(text_of(cases[i][0]));
+        assert_int_equal(package.length, strlen(cases[i][1]));
+        assert_memory_equal(package.data, cases[i][1], package.length);
+    }
+}
+
 /* ---- memory ---- */
 
 enum { BASE = 0x10000, SIZE = 0x20000 };
@@ -278,6 +297,7 @@ static void versions(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines),
+        cmocka_unit_test(packages),
         cmocka_unit_test(lines_of_nothing),
         cmocka_unit_test(frames_and_names),
         cmocka_unit_test(wide_strings),
