@@ -182,6 +182,7 @@ void objects_store(struct objects *objects) {
         pthread_mutex_lock(&object->lock);
         if (!object->changed && is_settled(object)) {
             store_symbols(objects, object);
+            kernel_store_running(objects, object);
             cached_units_store(objects, object);
         }
         pthread_mutex_unlock(&object->lock);

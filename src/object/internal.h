@@ -44,6 +44,10 @@ struct object {
     struct object_extra extras[SLOT_COUNT];
     bool prefetched;      /* atomic: it was wished for */
     bool vmlinux_refused; /* OBJECT_KERNEL: --vmlinux is another kernel's, or no ELF file */
+    bool list_is_running; /* OBJECT_KERNEL: its list is that of the running kernel */
+    bool
+        is_partial; /* OBJECT_KERNEL: its table has the kernel's own symbols alone; `whole` has all, once that is needed */
+    _Atomic(struct symbols *) whole;
     bool asked; /* atomic: OBJECT_KERNEL, which is read ahead though nobody may ask it for a name */
 
     /* Symbols: published whole, then read by everybody. */
@@ -173,6 +177,11 @@ bool cached_symbols_load(struct objects *objects, struct object *object, struct 
 /* For objects_store() and for a fuzzer: the table's form in the cache. False: it can't have one, or the payload is damaged. */
 bool symbols_pack(const struct symbols *symbols, struct buffer *payload);
 bool symbols_unpack(struct symbols *symbols, struct text payload);
+/* kernel_cached.c: the running kernel's own symbols. With the kernel's lock held. */
+bool kernel_load_running(struct objects *objects, struct object *kernel, struct symbols *symbols);
+void kernel_store_running(struct objects *objects, const struct object *kernel);
+/* The table that knows best what is at an address of the list. */
+struct symbols *kernel_symbols_at(struct objects *objects, struct object *kernel, uint64_t address);
 void cached_units_store(struct objects *objects, struct object *object);
 
 /* ---- loading: load.c, kernel.c ---- */
@@ -185,6 +194,8 @@ bool symbols_symbol(struct object *object, struct symbols *symbols, uint32_t num
 bool kernel_symbol(struct objects *objects, struct object *object, uint64_t address,
                    struct symbol *symbol);
 bool kernel_is_running(const struct build_id *id);
+/* Whether /proc/kallsyms shows addresses to this process. Costs reading its beginning. */
+bool kernel_list_is_shown(void);
 /* Reads or maps a list of the kernel's symbols; false, and the object's trouble set, if it hides their addresses. */
 bool kernel_list_read(struct object *kernel, const char *path);
 /* With the kernel object's lock held. */

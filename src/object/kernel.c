@@ -94,9 +94,14 @@ void kernel_load(struct objects *objects, struct object *kernel, struct symbols 
     struct search search = {objects, kernel, kernel->identity.build_id};
     if (load_given_elf(objects, kernel, symbols))
         return;
-    if (sources_read(&search, list_sources(&objects->options, &search.id)))
-        use_list(objects, kernel, symbols);
-    else if (!load_elf(objects, kernel, symbols) && kernel->trouble == FILE_FINE)
+    const struct source *const *sources = list_sources(&objects->options, &search.id);
+    for (; *sources; sources++) {
+        if (*sources == &source_kallsyms_running && kernel_load_running(objects, kernel, symbols))
+            return;
+        if ((*sources)->read(&search))
+            return use_list(objects, kernel, symbols);
+    }
+    if (!load_elf(objects, kernel, symbols) && kernel->trouble == FILE_FINE)
         kernel->trouble = FILE_ABSENT;
 }
 
@@ -113,12 +118,13 @@ bool kernel_symbol(struct objects *objects, struct object *object, uint64_t addr
     if (module && !objects->kernel)
         return false;
     struct object *kernel = module ? objects_object(objects, objects->kernel) : object;
-    struct symbols *symbols = object_symbols(objects, kernel);
+    object_symbols(objects, kernel); /* which says how far it is shifted */
     if (!__atomic_load_n(&kernel->asked,
                          __ATOMIC_RELAXED)) /* once a place: written once, not each time */
         __atomic_store_n(&kernel->asked, true, __ATOMIC_RELAXED);
     if (module && kernel->shift)
         return false;
+    struct symbols *symbols = kernel_symbols_at(objects, kernel, address + kernel->shift);
     uint32_t number = symbols_find(symbols, address + kernel->shift);
     if (number == SYMBOLS_NONE)
         return false;

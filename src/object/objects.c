@@ -47,6 +47,10 @@ static void object_free(struct object *object) {
     if (symbols)
         symbols_release(symbols);
     free(symbols);
+    symbols = atomic_load(&object->whole);
+    if (symbols)
+        symbols_release(symbols);
+    free(symbols);
     elf_image_free(object->symbol_images[0]);
     elf_image_free(object->symbol_images[1]);
     file_close(&object->symbol_file);

@@ -94,6 +94,25 @@ bool kernel_list_read(struct object *kernel, const char *path) {
     return read_opened(kernel, path, open_regular(path, &status));
 }
 
+bool kernel_list_is_shown(void) {
+    enum { BEGINNING = 1 << 16 };
+    struct stat status;
+    struct buffer text = {0};
+    int descriptor = open_regular("/proc/kallsyms", &status);
+    if (descriptor < 0)
+        return false;
+    vector_reserve(&text, BEGINNING);
+    for (ssize_t got; text.count < BEGINNING &&
+                      (got = read(descriptor, text.items + text.count, BEGINNING - text.count)) > 0;
+         text.count += (size_t)got)
+        if (text.count && has_addresses(buffer_text(&text)))
+            break;
+    bool shown = has_addresses(buffer_text(&text));
+    buffer_release(&text);
+    close(descriptor);
+    return shown;
+}
+
 /* What was asked for by name may be a pipe. */
 static bool read_given(const struct search *search) {
     const char *path = search->objects->options.kallsyms;
@@ -110,8 +129,9 @@ static bool read_below_symfs(const struct search *search) {
 }
 
 static bool read_running(const struct search *search) {
-    return (!search->id.size || kernel_is_running(&search->id)) &&
-           kernel_list_read(search->object, "/proc/kallsyms");
+    search->object->list_is_running = (!search->id.size || kernel_is_running(&search->id)) &&
+                                      kernel_list_read(search->object, "/proc/kallsyms");
+    return search->object->list_is_running;
 }
 
 const struct source source_kallsyms_given = {.name = "--kallsyms", .read = read_given},
