@@ -328,12 +328,14 @@ bool perfdata_check(struct perfdata *data, const struct perfdata_record *record,
  * and recorders that are killed. Readers skip kinds that they do not know; writer.h has carrier_write().
  */
 enum carrier_kind {
-    CARRIER_PERF_MAP = 1,  /* the text of a process's perf map */
-    CARRIER_FILE = 2,      /* a file with code, whole */
-    CARRIER_LABELS = 3,    /* labels of a process */
-    CARRIER_FACT = 4,      /* something about the recording, by name */
-    CARRIER_FUNCTIONS = 5, /* functions of interpreters, by number */
-    CARRIER_STACKS = 6,    /* their stacks, by thread and time */
+    CARRIER_PERF_MAP = 1,     /* the text of a process's perf map */
+    CARRIER_FILE = 2,         /* a file with code, whole */
+    CARRIER_LABELS = 3,       /* labels of a process */
+    CARRIER_FACT = 4,         /* something about the recording, by name */
+    CARRIER_FUNCTIONS = 5,    /* functions of interpreters, by number */
+    CARRIER_STACKS = 6,       /* their stacks, by thread and time */
+    CARRIER_JAVA_CODE = 7,    /* what a Java virtual machine has compiled */
+    CARRIER_JAVA_METHODS = 8, /* its methods, as far as they ran */
 };
 enum { CARRIER_KEY_MOST = 8192, CARRIER_READ_MOST = 512 << 20 };
 

@@ -75,6 +75,8 @@ struct sink {
     struct index processes;
     size_t trailer_words; /* of sample_id, in synthesized records */
     size_t time_at;       /* in a sample: the same for all events */
+    size_t stack_size;    /* of the copies in samples; 0: there are none */
+    uint64_t registers;   /* that come with them */
     uint64_t first, last; /* times of samples */
     uint64_t time;        /* of synthesized records; 0: they are true from the beginning */
 };
@@ -259,6 +261,9 @@ void keeper_free(struct keeper *keeper);
 /* Takes note of a record, whole as it is in the file. Costs no system call. */
 void keeper_saw(struct keeper *keeper, const uint8_t *record,
                 const struct perf_event_header *header);
+/* The same of a sample. */
+void keeper_saw_sample(struct keeper *keeper, const uint8_t *record,
+                       const struct perf_event_header *header);
 /* Between two rounds: opens what was mapped since, writes what is final. */
 bool keeper_turn(struct keeper *keeper, struct error *error);
 bool keeper_finish(struct keeper *keeper, struct error *error);

@@ -164,8 +164,10 @@ static void wish_mapping(struct keeper *k, struct wish wish, const uint8_t *reco
     wish.kind = is_anonymous(path) ? WISH_MAP : WISH_FILE;
     if (text_equal(path, TEXT("[vdso]")) || text_equal(path, TEXT("[vsyscall]")))
         return;
-    if (wish.kind == WISH_FILE)
+    if (wish.kind == WISH_FILE) {
         wish.path = strings_add(k->paths, path);
+        jvms_saw_mapping(k->jvms, wish.pid, path, wish.time);
+    }
     vector_push(&k->wishes, wish);
 }
 
@@ -198,6 +200,7 @@ void keeper_saw(struct keeper *k, const uint8_t *record, const struct perf_event
         wish.kind = WISH_EXIT;
         if (header->size < 24 || (pid_t)load_u32(record + 16) != wish.pid)
             return;
+        jvms_saw_exit(k->jvms, wish.pid);
         break;
     case PERF_RECORD_NAMESPACES:
         wish.kind = WISH_MOUNT;
@@ -209,6 +212,12 @@ void keeper_saw(struct keeper *k, const uint8_t *record, const struct perf_event
         return;
     }
     vector_push(&k->wishes, wish);
+}
+
+void keeper_saw_sample(struct keeper *k, const uint8_t *record,
+                       const struct perf_event_header *header) {
+    if (k)
+        jvms_saw_sample(k->jvms, record, header);
 }
 
 /* A child has what its parent has, until it is seen to have something else. */
@@ -404,7 +413,16 @@ static void sort_wishes(struct keeper *k) {
         qsort(k->wishes.items, k->wishes.count, sizeof *k->wishes.items, order_wishes);
 }
 
-bool keeper_turn(struct keeper *k, struct error *error) {
+static bool write_java(void *context, enum carrier_kind kind, struct text key, struct text bytes,
+                       struct error *error) {
+    struct keeper *k = context;
+    if (k->left)
+        return write_entry(k, kind, key, bytes, error);
+    notes_add(&k->sink->result->notes, &note_full, 1, 0, "Java methods");
+    return true;
+}
+
+static bool keeper_see(struct keeper *k, bool is_last, struct error *error) {
     bool fine = true;
     if (!k || !k->sink->writer || k->sink->only_names)
         return true;
@@ -419,9 +437,14 @@ bool keeper_turn(struct keeper *k, struct error *error) {
         fine = grant(k, &wish, error);
     }
     k->wishes.count = 0;
-    fine = fine && see_to_maps(k, error) && see_to_file(k, error);
+    fine = fine && see_to_maps(k, error) && see_to_file(k, error) &&
+           jvms_turn(k->jvms, is_last, write_java, k, error);
     drop_ended(k);
     return fine;
+}
+
+bool keeper_turn(struct keeper *k, struct error *error) {
+    return keeper_see(k, false, error);
 }
 
 bool keeper_finish_window(struct keeper *k, struct error *error) {
@@ -437,13 +460,14 @@ bool keeper_finish_window(struct keeper *k, struct error *error) {
     }
     if (!k)
         return true;
+    jvms_begin_again(k->jvms);
     k->begun = false;
     k->left = KEEP_MOST;
     return fine;
 }
 
 bool keeper_finish(struct keeper *k, struct error *error) {
-    bool fine = keeper_turn(k, error);
+    bool fine = keeper_see(k, true, error);
     if (!k || !k->sink->writer || k->sink->only_names)
         return fine;
     for (size_t i = 0; fine && i < k->processes.count; i++) {
@@ -478,7 +502,8 @@ struct keeper *keeper_new(struct sink *sink) {
                          .own_mount = mount_of(getpid()),
                          .held_most = files_allowed(),
                          .paths = strings_new(),
-                         .cgroups = strings_new()};
+                         .cgroups = strings_new(),
+                         .jvms = jvms_new(sink)};
     return k;
 }
 
@@ -489,6 +514,7 @@ void keeper_free(struct keeper *k) {
         if (k->processes.items[i].map >= 0)
             close(k->processes.items[i].map);
     files_release(k);
+    jvms_free(k->jvms);
     vector_release(&k->processes);
     vector_release(&k->wishes);
     index_release(&k->by_pid);

@@ -5,6 +5,7 @@
 #define WICK_RECORD_KEEP_H
 
 #include "record/internal.h"
+#include "record/jvm.h"
 
 enum {
     KEEP_MOST = 64 << 20,  /* bytes in the recording, as stored */
@@ -79,6 +80,7 @@ struct keeper {
     size_t held, held_most; /* descriptors of files */
     struct strings *paths, *cgroups;
     struct buffer bytes;
+    struct jvms *jvms;
 };
 
 /* keep_files.c: how many descriptors may be held for files. */

@@ -109,6 +109,10 @@ void recording_shape_records(struct recording *r) {
     bool identified = attr->sample_type & PERF_SAMPLE_IDENTIFIER;
     r->sink.time_at = sizeof(struct perf_event_header) + 8 * (identified + 2); /* ip, tid */
     r->sink.data_mappings = attr->mmap_data;
+    for (size_t i = 0; i < r->events.count && !r->sink.stack_size; i++) {
+        r->sink.stack_size = r->events.items[i].attr.sample_stack_user;
+        r->sink.registers = r->events.items[i].attr.sample_regs_user;
+    }
     r->sink.trailer_words = (size_t)__builtin_popcountll(
         attr->sample_type & (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
                              PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER));

@@ -77,8 +77,9 @@ static void look_at_time(struct sink *sink, const uint8_t *record,
         sink->last = time;
 }
 
+/* `is_whole`: all of the record is here, not just its beginning. */
 static void look_at(struct sink *sink, const uint8_t *record,
-                    const struct perf_event_header *header) {
+                    const struct perf_event_header *header, bool is_whole) {
     if (sink->knows_processes)
         learn_from(sink, record, header);
     keeper_saw(sink->keeper, record, header);
@@ -87,6 +88,8 @@ static void look_at(struct sink *sink, const uint8_t *record,
     case PERF_RECORD_SAMPLE:
         sink->result->samples++;
         look_at_time(sink, record, header);
+        if (is_whole)
+            keeper_saw_sample(sink->keeper, record, header);
         break;
     case PERF_RECORD_LOST:
         if (header->size >= 24)
@@ -122,9 +125,9 @@ static void look_at_split(struct sink *sink, const uint8_t *first, size_t first_
         if (header.size < sizeof header)
             return;
         if (at >= first_size) {
-            look_at(sink, second + (at - first_size), &header);
+            look_at(sink, second + (at - first_size), &header, true);
         } else if (at + header.size <= first_size) {
-            look_at(sink, first + at, &header);
+            look_at(sink, first + at, &header, true);
         } else {
             size_t have = first_size - at, more = header.size - have;
             size_t head = have < sizeof copy ? have : sizeof copy;
@@ -132,7 +135,7 @@ static void look_at_split(struct sink *sink, const uint8_t *first, size_t first_
             memcpy(copy, first + at, head);
             memcpy(copy + head, second, tail);
             if (header.type == PERF_RECORD_SAMPLE || header.size <= sizeof copy)
-                look_at(sink, copy, &header);
+                look_at(sink, copy, &header, header.size <= sizeof copy);
         }
     }
 }
