@@ -517,6 +517,7 @@ static struct cfi_row *row_from_made(struct object_cfi *cfi, const struct made_r
                                   .cfa_offset = made->cfa_offset,
                                   .machine = cfi->machine,
                                   .return_register = registers->return_address,
+                                  .is_interpreter = made->is_interpreter,
                                   .simple = true}};
     if (made->cfa_register >= registers->count)
         return NULL;

@@ -57,7 +57,8 @@ enum { MADE_RULES = 4 };
 struct made_row {
     uint8_t cfa_register; /* DWARF number */
     int32_t cfa_offset;
-    bool is_end; /* there is no caller */
+    bool is_end;         /* there is no caller */
+    bool is_interpreter; /* which function runs there is in the frame: see struct unwind_sample */
     uint8_t rule_count;
     struct cfi_rule
         rules[MADE_RULES]; /* CFI_AT_CFA, CFI_CFA_PLUS or CFI_IN_REGISTER; others are unchanged,

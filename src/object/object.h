@@ -188,6 +188,7 @@ struct cfi_row {
     uint8_t cfa_register;    /* or CFI_CFA_BY_EXPRESSION */
     uint8_t return_register; /* not in `kept`: there is no caller */
     bool signal_frame;
+    bool is_interpreter; /* of HotSpot: which method runs there is in the frame */
     bool
         throws; /* the function leaves by __builtin_eh_return: an unwinder, whose own frame may be overwritten already */
     bool landing; /* and is about to: what it "returns" to is where the handler begins */

@@ -10,6 +10,9 @@
 
 enum { PERF_MAP_KEY = 16, FILE_KEY = 32 };
 
+static const struct note_kind note_java = {
+    "java-damaged", "# kept part{|s} of what is known of Java methods {is|are} damaged"};
+
 struct carried {
     struct perfdata *data;
     VECTOR(struct carrier_entry) entries;
@@ -70,7 +73,8 @@ static void add_entry(void *context, const struct carrier_entry *entry) {
         add_fact(carried, entry);
     if (entry->kind != CARRIER_PERF_MAP && entry->kind != CARRIER_FILE &&
         entry->kind != CARRIER_LABELS && entry->kind != CARRIER_FUNCTIONS &&
-        entry->kind != CARRIER_STACKS)
+        entry->kind != CARRIER_STACKS && entry->kind != CARRIER_JAVA_CODE &&
+        entry->kind != CARRIER_JAVA_METHODS)
         return;
     vector_push(&carried->entries, *entry);
     uint32_t number = (uint32_t)carried->entries.count;
@@ -114,6 +118,24 @@ bool carried_read(const struct carried *carried, uint32_t kind, uint32_t *place,
             return true;
     }
     return false;
+}
+
+void carried_java(const struct carried *carried, struct reading *reading) {
+    struct buffer bytes = {0};
+    for (size_t i = 0; carried && i < carried->entries.count; i++) {
+        const struct carrier_entry *entry = &carried->entries.items[i];
+        bool is_code = entry->kind == CARRIER_JAVA_CODE;
+        if (!is_code && entry->kind != CARRIER_JAVA_METHODS)
+            continue;
+        if (!reading->java)
+            reading->java = java_new();
+        if (!carrier_read(carried->data, entry, &bytes) ||
+            !(is_code ? java_add_code(reading->java, entry->key, buffer_text(&bytes))
+                      : java_add_methods(reading->java, entry->key, buffer_text(&bytes))))
+            notes_add(&reading->profile->tree->notes, &note_java, 1, entry->offset, NULL);
+    }
+    buffer_release(&bytes);
+    java_finish(reading->java, reading);
 }
 
 uint64_t carried_mount(const struct carried *carried) {

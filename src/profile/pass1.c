@@ -246,6 +246,7 @@ static bool walk_apply(struct walk *walk, struct error *error) {
         carried_offer_all(reading->profile->carried, reading->profile->objects);
     carried_labels(reading->profile->carried, reading->profile->tree, &reading->labels);
     reading->scripted = scripted_read(reading->profile->carried, reading->profile->tree);
+    carried_java(reading->profile->carried, reading);
     for (size_t i = 0; i < walk->sides.count; i++) {
         struct key *key = &walk->sides.items[i];
         reading_key(reading, key->offset, key->time, key);

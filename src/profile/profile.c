@@ -114,6 +114,7 @@ static void reading_release(struct reading *reading) {
     labels_release(&reading->labels);
     mounts_release(&reading->mounts);
     made_release(&reading->made);
+    java_free(reading->java);
 }
 
 static bool read_data(struct profile *profile, const struct profile_options *options,

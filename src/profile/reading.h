@@ -4,6 +4,7 @@
 #ifndef WICK_PROFILE_READING_H
 #define WICK_PROFILE_READING_H
 
+#include "profile/java.h"
 #include "profile/labels.h"
 #include "profile/made.h"
 #include "profile/profile.h"
@@ -94,6 +95,7 @@ struct reading {
     struct index build_ids; /* by path: ids are their places + 1 */
     struct mounts mounts;
     struct made_moments made;
+    struct java *java;
     bool is_ongoing;      /* a window: objects are there that earlier ones have met */
     uint64_t newest;      /* the latest time in the file */
     struct labels labels; /* of processes */
@@ -162,6 +164,7 @@ bool reading_apply(struct reading *reading, const struct perfdata_record *record
    something. NULL has nothing. */
 struct carried *carried_new(struct perfdata *data);
 void carried_labels(const struct carried *carried, struct tree *tree, struct labels *labels);
+void carried_java(const struct carried *carried, struct reading *reading);
 void carried_free(struct carried *carried);
 /* The bytes of the next entry of that kind from *place on, which is 0 at first; false: there is none. */
 bool carried_read(const struct carried *carried, uint32_t kind, uint32_t *place,

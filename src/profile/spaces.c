@@ -219,7 +219,7 @@ static void apply_user_mmap(struct reading *reading, const struct perfdata_mmap 
         .executable = mmap->executable,
     };
     carried_offer(reading->profile->carried, reading->profile->objects, mapping.object);
-    if (identity.kind == OBJECT_PERFMAP && made_has(&reading->made, mmap->pid))
+    if (as_sampled && made_has(&reading->made, mmap->pid))
         spaces_mmap_around(reading->profile->spaces, key, mmap->pid, mmap->tid, &mapping,
                            object_is_made, reading->profile->objects);
     else

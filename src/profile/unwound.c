@@ -28,6 +28,18 @@ static struct unwinder *unwinder_of(struct worker *w) {
     return *unwinder;
 }
 
+/* For struct unwind_sample. */
+struct interpreted {
+    const struct java_process *process;
+    uint64_t time;
+};
+
+static uint64_t find_interpreted(const void *context, uint64_t method, uint64_t bytecode,
+                                 uint64_t other) {
+    const struct interpreted *interpreted = context;
+    return java_interpreted(interpreted->process, interpreted->time, method, bytecode, other);
+}
+
 static struct unwind_sample sample_for_unwinding(const struct worker *w,
                                                  const struct perfdata_sample *sample,
                                                  const struct space_at *at) {
@@ -90,6 +102,11 @@ static uint8_t chain_unwind(struct worker *w, const struct perfdata_sample *samp
     struct unwind_sample what = sample_for_unwinding(w, sample, at);
     struct unwind_stack stack;
     struct chain_decoder decoder;
+    struct interpreted java = {java_process(w->reading->java, sample->pid), sample->time};
+    if (java.process) {
+        what.interpreted = find_interpreted;
+        what.interpreted_context = &java;
+    }
     unwinder_run(unwinder_of(w), &what, &stack);
     frames_begin(w, &decoder, sample, keeps_user ? sample->chain_count : kernel_part(sample));
     for (uint32_t i = 0; i < stack.count; i++)

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "perfdata/perfdata.h"
 #include "record/hotspot.h"
@@ -14,7 +15,7 @@ enum {
     READS_AT_FIRST =
         20000, /* system calls in a turn, and so many more for each blob that is known */
     READS_FOR_EACH = 2,
-    CODE_BEFORE = 8,
+    CODE_BEFORE = 32,
     CODE_AFTER = 16, /* bytes around a sampled address */
 };
 static const uint64_t interval_least = 100000000; /* nanoseconds between two walks */
@@ -397,9 +398,16 @@ static bool write_all(struct jvm *jvm, uint64_t since, jvm_write *write, void *c
     return fine;
 }
 
+/* Of this thread: how long others kept it waiting costs the JVM nothing. */
+static uint64_t cpu_time(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
 static bool turn(struct jvms *jvms, struct jvm *jvm, bool is_last, jvm_write *write, void *context,
                  struct error *error) {
-    uint64_t now = monotonic(), since = jvm->since;
+    uint64_t now = monotonic(), used = cpu_time(), since = jvm->since;
     bool is_time = now >= jvm->next_walk || is_last;
     if (jvm->is_hopeless || (!is_time && !jvm->frames.count && !jvm->places.count))
         return true;
@@ -410,10 +418,9 @@ static bool turn(struct jvms *jvms, struct jvm *jvm, bool is_last, jvm_write *wr
         see_to_samples(jvms, jvm); /* first: frames are gone sooner than code */
     if (jvm->is_learned && is_time)
         walk(jvms, jvm);
-    uint64_t took = monotonic() - now;
     if (is_time) {
-        uint64_t wait = INTERVAL_TIMES * took;
-        jvm->next_walk = now + took + (wait > interval_least ? wait : interval_least);
+        uint64_t wait = INTERVAL_TIMES * (cpu_time() - used);
+        jvm->next_walk = now + (wait > interval_least ? wait : interval_least);
         if (jvm->is_learned && !jvm->is_partial)
             jvm->since = now;
     }

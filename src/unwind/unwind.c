@@ -324,6 +324,27 @@ static bool walk_to_handler(struct unwinder *unwinder, const struct state *state
     return false;
 }
 
+/* Puts the method that an interpreter's frame runs in place of the interpreter. `state` is the frame's; the address of the bytecode is in r13,
+   while it runs, or in the frame. */
+static void frame_interpreted(struct unwinder *unwinder, const struct state *state,
+                              const struct unwind_sample *sample, bool is_running,
+                              struct unwind_frame *frame) {
+    enum { BYTECODE_REGISTER = 13, FRAME_POINTER = 6, METHOD = 24, BYTECODE = 64 };
+    uint64_t rbp = state->value[FRAME_POINTER], method, saved = 0, running = 0;
+    if (!sample->interpreted || !has_register(state, FRAME_POINTER) ||
+        !memory_stack_word(&state->memory, rbp - METHOD, &method))
+        return;
+    memory_stack_word(&state->memory, rbp - BYTECODE, &saved);
+    if (is_running && has_register(state, BYTECODE_REGISTER))
+        running = state->value[BYTECODE_REGISTER];
+    uint64_t address = sample->interpreted(sample->interpreted_context, method,
+                                           is_running ? running : saved, saved);
+    const struct mapping *mapping =
+        address ? space_find(unwinder->spaces, sample->user, address) : NULL;
+    if (mapping)
+        *frame = (struct unwind_frame){.address = address, .mapping = mapping};
+}
+
 /* The frames, from the one at hand on. Returns how it ended, with *last the outermost frame's entry. */
 static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
                                const struct machine *machine, const struct unwind_sample *sample,
@@ -350,6 +371,9 @@ static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
             (struct unwind_frame){state->pc, lowered == call ? entry->mapping : NULL, lowered,
                                   state->value[machine->stack]};
         *last = entry;
+        if (entry->row && entry->row->is_interpreter)
+            frame_interpreted(unwinder, state, sample, is_running,
+                              &unwinder->frames[stack->count - 1]);
         if (!has_caller(entry))
             return UNWIND_COMPLETE;
         unwinder->is_foreign |= (entry->flags & ENTRY_FOREIGN) != 0;

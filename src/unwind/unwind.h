@@ -41,6 +41,11 @@ struct unwind_sample {
     uint64_t stack_dumped;
     uint32_t user;  /* the space's root: where code is mapped */
     uint32_t epoch; /* the process's: the lower half of `epochs` */
+    /* Frames of HotSpot's interpreter: where the address of a frame is that runs the method at `method`, of which `bytecode` or `other`
+       may be the bytecode; 0: it is not known. NULL: there are none. */
+    uint64_t (*interpreted)(const void *context, uint64_t method, uint64_t bytecode,
+                            uint64_t other);
+    const void *interpreted_context;
 };
 
 struct unwind_frame {

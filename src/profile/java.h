@@ -1,0 +1,55 @@
+/*
+ * Private to the room: what a recording keeps of Java virtual machines (docs/carrier.md, kinds 7 and 8), as made code.
+ *
+ * Compiled methods and stubs become pieces with the rules of HotSpot's frames. An interpreted method becomes a piece, too, whose addresses
+ * are bytecodes: the interpreter runs all methods by the same machine code, and which one a frame runs is only on the stack. Such pieces are mapped where
+ * no process has memory, and the unwinder is told where by java_interpreted().
+ */
+#ifndef WICK_PROFILE_JAVA_H
+#define WICK_PROFILE_JAVA_H
+
+#include "object/made.h"
+
+/* Everything that the recording has of them. NULL has nothing. */
+struct java;
+struct reading;
+
+struct java *java_new(void);
+void java_free(struct java *java);
+/* Takes one entry of the carrier over, in the order of the recording. False: it is damaged, and what was before the damage is used. */
+bool java_add_methods(struct java *java, struct text key, struct text bytes);
+bool java_add_code(struct java *java, struct text key, struct text bytes);
+/* After the last entry: makes objects of all, and tells of their moments. */
+void java_finish(struct java *java, struct reading *reading);
+
+/* For struct unwind_sample: the methods of a process; NULL: it has none. */
+const struct java_process *java_process(const struct java *java, int32_t pid);
+/* Where the piece of an interpreted method is mapped, at a bytecode; 0: nothing is known of the method. `bytecode` and `other` are
+   addresses that may point to the bytecode. */
+uint64_t java_interpreted(const struct java_process *process, uint64_t time, uint64_t method,
+                          uint64_t bytecode, uint64_t other);
+
+/* java_rules.c: rules of the last piece of `made`. `places`: code around sampled addresses, by offset. */
+enum { JAVA_BEFORE = 32, JAVA_AFTER = 16 };
+struct java_place {
+    uint64_t address;
+    uint64_t time;
+    const uint8_t *bytes; /* JAVA_BEFORE before the address, then JAVA_AFTER */
+};
+enum java_kind {
+    JAVA_COMPILED = 1,
+    JAVA_INTERPRETER = 2,
+    JAVA_STUB = 3,
+    JAVA_SIZED = 4,
+    JAVA_FRAMELESS = 5
+};
+struct java_frame {
+    enum java_kind kind;
+    uint64_t start, size;
+    uint32_t words;   /* of the frame */
+    int64_t complete; /* so many bytes of code make the frame; -1: never */
+};
+void java_add_rules(struct made *made, const struct java_frame *frame,
+                    const struct java_place *places, size_t count);
+
+#endif
