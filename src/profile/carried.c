@@ -128,7 +128,7 @@ void carried_java(const struct carried *carried, struct reading *reading) {
         if (!is_code && entry->kind != CARRIER_JAVA_METHODS)
             continue;
         if (!reading->java)
-            reading->java = java_new();
+            reading->java = java_new(context_limits(reading->options->context));
         if (!carrier_read(carried->data, entry, &bytes) ||
             !(is_code ? java_add_code(reading->java, entry->key, buffer_text(&bytes))
                       : java_add_methods(reading->java, entry->key, buffer_text(&bytes))))

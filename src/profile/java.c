@@ -71,10 +71,12 @@ struct java {
     VECTOR(struct scope_end) ends;
     struct strings *strings;
     struct arena arena; /* bytes of places */
+    struct budget budget;
 };
 
-struct java *java_new(void) {
+struct java *java_new(const struct budget_limits *limits) {
     struct java *java = memory_zero(1, sizeof *java);
+    budget_init(&java->budget, limits, 0);
     java->strings = strings_new();
     return java;
 }
@@ -147,6 +149,9 @@ static uint64_t take_count(struct input *in, uint64_t most, uint64_t each) {
 }
 
 static struct java_process *process_get(struct java *java, int32_t pid) {
+    if (!budget_take_steps(&java->budget, java->processes.count, NO_OFFSET) ||
+        !budget_take_memory(&java->budget, sizeof(struct java_process), NO_OFFSET))
+        return NULL;
     for (size_t i = 0; i < java->processes.count; i++)
         if (java->processes.items[i]->pid == pid)
             return java->processes.items[i];
@@ -192,7 +197,10 @@ static bool add_method(struct java *java, struct java_process *process, uint64_t
     method.code_size = (uint32_t)take_upto(in, UINT16_MAX);
     struct text class_name = take_text(in), name = take_text(in), file = take_text(in);
     uint64_t count = take_count(in, LINES_MOST, 2);
-    if (in->failed || !number || number > process->numbers.count + METHODS_MOST)
+    /* Numbers are given one by one; a gap means that something was lost. */
+    if (in->failed || !number ||
+        (number > process->numbers.count &&
+         !budget_take_memory(&java->budget, 4 * (number - process->numbers.count), NO_OFFSET)))
         return false;
     for (uint64_t i = 0; i < count; i++) {
         struct method_line line = {(uint32_t)take_upto(in, UINT32_MAX),
@@ -203,8 +211,7 @@ static bool add_method(struct java *java, struct java_process *process, uint64_t
     method.name = add_name(java, class_name, name);
     method.file = add_file(java, class_name, file);
     vector_push(&process->methods, method);
-    /* Numbers are given one by one; a gap means that something was lost. */
-    while (process->numbers.count < number && process->numbers.count < METHODS_MOST)
+    while (process->numbers.count < number)
         vector_push(&process->numbers, 0);
     process->numbers.items[number - 1] = (uint32_t)process->methods.count;
     return !in->failed;
@@ -213,13 +220,13 @@ static bool add_method(struct java *java, struct java_process *process, uint64_t
 bool java_add_methods(struct java *java, struct text key, struct text bytes) {
     struct input in = {(const uint8_t *)bytes.data, (const uint8_t *)bytes.data + bytes.length,
                        false};
-    if (key.length != KEY)
-        return false;
-    struct java_process *process = process_get(java, (int32_t)load_u32(key.data));
-    while (in.at < in.end)
+    budget_grow(&java->budget, bytes.length);
+    struct java_process *process =
+        key.length == KEY ? process_get(java, (int32_t)load_u32(key.data)) : NULL;
+    while (process && in.at < in.end)
         if (!add_method(java, process, load_u64(key.data + 8), &in))
             return false;
-    return true;
+    return process;
 }
 
 static uint32_t take_method(struct input *in, const struct java_process *process) {
@@ -263,9 +270,6 @@ static bool add_blob(struct java *java, struct java_process *process, uint64_t t
     if (in->failed || !blob.frame.kind || !blob.frame.size ||
         (blob.frame.kind == JAVA_COMPILED && !add_scopes(java, process, &blob, in)))
         return false;
-    fprintf(stderr, "blob %llu %lx-%lx kind %d %.*s m%u\n", (unsigned long long)time,
-            blob.frame.start, blob.frame.start + blob.frame.size, blob.frame.kind, TEXT_ARGS(name),
-            blob.method);
     vector_push(&process->blobs, blob);
     return true;
 }
@@ -274,9 +278,11 @@ bool java_add_code(struct java *java, struct text key, struct text bytes) {
     enum { RECORD_BLOB = 1, RECORD_BYTES = 2 };
     struct input in = {(const uint8_t *)bytes.data, (const uint8_t *)bytes.data + bytes.length,
                        false};
-    if (key.length != KEY)
+    budget_grow(&java->budget, bytes.length);
+    struct java_process *process =
+        key.length == KEY ? process_get(java, (int32_t)load_u32(key.data)) : NULL;
+    if (!process)
         return false;
-    struct java_process *process = process_get(java, (int32_t)load_u32(key.data));
     uint64_t time = load_u64(key.data + 8);
     while (in.at < in.end && !in.failed) {
         uint64_t kind = take(&in);
@@ -301,6 +307,7 @@ bool java_add_code(struct java *java, struct text key, struct text bytes) {
 
 static uint32_t line_of(const struct java *java, const struct method *method, int64_t bytecode) {
     uint32_t best = 0, line = 0;
+    bytecode = bytecode > 0 ? bytecode : 0; /* -1: it is just being entered */
     for (uint32_t i = 0; i < method->line_count; i++) {
         const struct method_line *at = &java->lines.items[method->first_line + i];
         if (at->bytecode <= bytecode && (!line || at->bytecode >= best)) {
@@ -368,13 +375,15 @@ static size_t frames_of_scope(const struct java *java, const struct java_process
 }
 
 /* What an end says holds from behind the end before it: of a call, it is the address behind. */
-static void add_scope_lines(const struct java *java, const struct java_process *process,
+static void add_scope_lines(struct java *java, const struct java_process *process,
                             const struct blob *blob, struct made *made) {
     struct made_frame frames[DEPTH_MOST];
     uint64_t from = 0;
     for (uint32_t i = 0; i < blob->end_count; i++) {
         const struct scope_end *end = &java->ends.items[blob->first_end + i];
         size_t count = frames_of_scope(java, process, blob, end->scope, frames);
+        if (!budget_take_memory(&java->budget, count * sizeof *frames, NO_OFFSET))
+            return;
         if (count && end->offset >= from)
             made_add_line(made, from, frames, count);
         from = end->offset + 1;

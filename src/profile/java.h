@@ -14,7 +14,7 @@
 struct java;
 struct reading;
 
-struct java *java_new(void);
+struct java *java_new(const struct budget_limits *limits);
 void java_free(struct java *java);
 /* Takes one entry of the carrier over, in the order of the recording. False: it is damaged, and what was before the damage is used. */
 bool java_add_methods(struct java *java, struct text key, struct text bytes);

@@ -49,10 +49,12 @@ struct jvm {
     struct index by_address; /* of blobs: numbers are places + 1 */
     addresses methods;       /* number - 1 is the place */
     struct index by_method;
-    addresses frames;   /* methods, perhaps, of interpreted frames that were sampled */
-    addresses places;   /* sampled addresses */
-    struct index known; /* of `seen` */
-    addresses seen;     /* sampled addresses and refuted methods, so that each is asked for once */
+    addresses frames; /* methods, perhaps, of interpreted frames that were sampled */
+    addresses places; /* sampled addresses */
+    addresses seen;   /* sampled addresses, so that each is asked for once */
+    struct index by_seen;
+    addresses asked; /* perhaps methods, since the last walk */
+    struct index by_asked;
     struct buffer code, rows; /* of this turn */
 };
 
@@ -73,10 +75,11 @@ static struct jvm *jvm_find(const struct jvms *jvms, pid_t pid) {
 }
 
 static void jvm_forget(struct jvm *jvm) {
-    jvm->blobs.count = jvm->methods.count = jvm->seen.count = 0;
+    jvm->blobs.count = jvm->methods.count = jvm->seen.count = jvm->asked.count = 0;
     index_release(&jvm->by_address);
     index_release(&jvm->by_method);
-    index_release(&jvm->known);
+    index_release(&jvm->by_seen);
+    index_release(&jvm->by_asked);
 }
 
 static void jvm_free(struct jvm *jvm) {
@@ -86,6 +89,7 @@ static void jvm_free(struct jvm *jvm) {
     vector_release(&jvm->frames);
     vector_release(&jvm->places);
     vector_release(&jvm->seen);
+    vector_release(&jvm->asked);
     buffer_release(&jvm->code);
     buffer_release(&jvm->rows);
     free(jvm);
@@ -151,15 +155,16 @@ static uint32_t address_add(addresses *list, struct index *index, uint64_t addre
 }
 
 /* Whether it is new; it is not, from then on. */
-static bool see(struct jvm *jvm, uint64_t address) {
-    if (address_find(&jvm->seen, &jvm->known, address))
+static bool address_is_new(addresses *list, struct index *index, uint64_t address) {
+    if (address_find(list, index, address))
         return false;
-    address_add(&jvm->seen, &jvm->known, address);
+    address_add(list, index, address);
     return true;
 }
 
+/* Where the return address is, or, nearly always, above it: a call by a method handle drops its last argument. */
 static bool is_sender(uint64_t frame, uint64_t sender) {
-    return sender - frame >= 16 && sender - frame < 1 << 19;
+    return sender - frame >= 8 && sender - frame < 1 << 19;
 }
 
 /* An address above the frame's own, or, in newer versions, how many words it is away. */
@@ -180,7 +185,8 @@ static void scan_stack(struct jvm *jvm, uint64_t sp, const uint8_t *stack, size_
             continue;
         uint64_t method = load_u64(stack + at - METHOD);
         if (method && !(method & 7) && !(method >> 48) &&
-            !address_find(&jvm->methods, &jvm->by_method, method) && see(jvm, method))
+            !address_find(&jvm->methods, &jvm->by_method, method) &&
+            address_is_new(&jvm->asked, &jvm->by_asked, method))
             vector_push(&jvm->frames, method);
     }
 }
@@ -208,7 +214,8 @@ static void look_at_stack(struct jvm *jvm, const struct sink *sink, const uint8_
     uint64_t ip = register_of(registers, sink->registers, REGISTER_IP);
     scan_stack(jvm, register_of(registers, sink->registers, REGISTER_SP),
                record + size - 8 - stack_size, valid < stack_size ? valid : stack_size);
-    if (ip >= jvm->low && ip < jvm->high && jvm->places.count < PENDING_MOST && see(jvm, ip))
+    if (ip >= jvm->low && ip < jvm->high && jvm->places.count < PENDING_MOST &&
+        address_is_new(&jvm->seen, &jvm->by_seen, ip))
         vector_push(&jvm->places, ip);
 }
 
@@ -376,6 +383,9 @@ static void walk(struct jvms *jvms, struct jvm *jvm) {
     bool walked = hotspot_range(&jvm->hotspot, &jvm->remote, &jvm->low, &jvm->high) &&
                   hotspot_each_blob(&jvm->hotspot, &jvm->remote, see_blob, &walking);
     jvm->is_partial = !walked || !jvm->remote.left;
+    /* What was no method may have become one. */
+    jvm->asked.count = 0;
+    index_release(&jvm->by_asked);
 }
 
 static void see_to_samples(struct jvms *jvms, struct jvm *jvm) {
