@@ -1,6 +1,7 @@
 /*
  * wick diff: both sources to flames, the two to one, and that to any view; or, as inferno does it, two texts to a third.
  */
+#include "cmd/gate.h"
 #include "cmd/picture.h"
 
 #include <stdio.h>
@@ -14,10 +15,23 @@ struct diff_command {
     enum report_by by;
     const char *categories_path;
     uint32_t limit;
-    bool as_text, as_table, as_csv, as_json, as_page;
+    bool as_text, as_table, as_csv, as_json, as_markdown, as_page;
+    struct gate_request gate;
 };
 
 #define HERE(member) IN(struct diff_command, member)
+
+/* "0.5" or "0.5%". */
+static bool set_threshold(void *command, const char *value, struct error *error) {
+    struct diff_command *c = command;
+    char *end;
+    c->gate.threshold = strtod(value, &end);
+    if (end == value || strcmp(end + (*end == '%'), "") != 0 || !(c->gate.threshold >= 0) ||
+        c->gate.threshold > 100)
+        return error_set(error, ERROR_USAGE, "'%s': is not a share in per cent", value);
+    return true;
+}
+
 static const struct option options_diff[] = {
     {"normalize", 'n', OPTION_FLAG, HERE(diff.normalize), NULL,
      "scale BEFORE so that both add up to the same"},
@@ -31,6 +45,8 @@ static const struct option options_diff[] = {
      "write only the table of what changed, not a picture"},
     {"csv", 0, OPTION_FLAG, HERE(as_csv), NULL, "the table as comma-separated values, all rows"},
     {"json", 0, OPTION_FLAG, HERE(as_json), NULL, "the table as JSON, all rows"},
+    {"markdown", 0, OPTION_FLAG, HERE(as_markdown), NULL,
+     "the table for a comment on a pull request"},
     {"by", 0, OPTION_CALL, CALL(set_by), "WHAT",
      "the table's rows: a function each (default), a line, address, object, module or category; "
      "with "
@@ -43,9 +59,25 @@ static const struct option options_diff[] = {
     {0},
 };
 
+static const struct option options_gate[] = {
+    {"fail-if", 0, OPTION_LIST, HERE(gate.fail_if), "RULE",
+     "exit with status 6 if 'total > +5%' or 'NAME self > +10%' is true by more than noise, and "
+     "print what exceeds; NAME may have * and ?; may be repeated"},
+    {"threshold", 0, OPTION_CALL, CALL(set_threshold), "PERCENT",
+     "of --fail-if: leave out functions with less of the whole on both sides; 0.5 by default"},
+    {"exact", 0, OPTION_FLAG, HERE(gate.exact), NULL,
+     "of --fail-if: the counts have no noise, as those of wick trace"},
+    {0},
+};
+
 static const struct option_group groups[] = {
-    {"What to show", options_diff},   OPTION_GROUPS_OF_PICTURES, {"Root", options_root},
-    {"Which stacks", options_stacks}, OPTION_GROUPS_OF_PROFILES, {0},
+    {"What to show", options_diff},
+    {"Gate", options_gate},
+    OPTION_GROUPS_OF_PICTURES,
+    {"Root", options_root},
+    {"Which stacks", options_stacks},
+    OPTION_GROUPS_OF_PROFILES,
+    {0},
 };
 
 static const struct syntax syntax = {
@@ -53,13 +85,15 @@ static const struct syntax syntax = {
     "BEFORE AFTER",
     "What changed between two profiles of any kind that wick reads, pictures included: a flame\n"
     "graph in which red grew and blue shrank (flamegraph.svg without -o), and a table of\n"
-    "functions by change of what they spent themselves. With --compat=inferno --folded, what\n"
-    "inferno-diff-folded writes of two folded texts, in order.",
+    "functions by change of what they spent themselves. A side may be a directory of runs or\n"
+    "profiles, which add up; with --fail-if they are compared run by run. With\n"
+    "--compat=inferno --folded, what inferno-diff-folded writes of two folded texts, in order.",
     groups,
     .examples = "wick diff before.data after.data               # flamegraph.svg and a table\n"
                 "wick diff wick-out/a wick-out/b --html\n"
-                "wick diff --table --by object before.data after.data",
-    .common = "output html table folded normalize by limit event comm title",
+                "wick diff --table --by object before.data after.data\n"
+                "wick diff --fail-if 'total > +5%' --fail-if 'parse_* self > +10%' before/ after/",
+    .common = "output html table markdown fail-if folded normalize by limit event comm title",
 };
 
 /* Colours say what changed; that it is time spent waiting is left to the words. */
@@ -89,7 +123,11 @@ static bool write_inferno(struct diff_command *c, struct notes *notes, struct er
 static struct flame *flame_of(struct diff_command *c, size_t operand, struct notes *notes,
                               struct error *error) {
     struct source source;
-    if (!request_open(&c->p.request, &source, &c->p.request.operands.items[operand], 1, error))
+    text_list runs = {0};
+    bool fine = side_expand(&c->p.request, c->p.request.operands.items[operand], &runs, error) &&
+                request_open(&c->p.request, &source, runs.items, runs.count, error);
+    vector_release(&runs);
+    if (!fine)
         return NULL;
     struct flame *flame = make_flame(&c->p.request, &source, notes, error);
     source_close(&source);
@@ -136,7 +174,7 @@ static bool write_diff(struct diff_command *c, struct flame *flame, struct notes
         return fold_fits(request, flame, error) && folded_write(request, flame, error);
     if (nothing)
         return error_set(error, ERROR_INPUT, "there are no stacks to compare");
-    if (c->as_table || c->as_csv || c->as_json)
+    if (c->as_table || c->as_csv || c->as_json || c->as_markdown)
         return write_table(c, flame, request->output ? request->output : "-", error);
     if (c->as_page)
         return write_page(c, flame, notes, error);
@@ -172,18 +210,50 @@ static bool write_own(struct diff_command *c, struct notes *notes, struct error 
     return fine;
 }
 
+static bool write_gate(struct diff_command *c, struct notes *notes, bool *exceeded,
+                       struct error *error) {
+    struct categories *categories =
+        categories_new(c->categories_path, &c->p.request.context, error);
+    if (!categories)
+        return false;
+    c->gate.categories = categories;
+    c->gate.by = c->by;
+    c->gate.shares = c->diff.normalize;
+    c->gate.format = c->table.format;
+    c->gate.limit = c->limit;
+    bool fine = gate_run(&c->p.request, &c->gate, notes, exceeded, error);
+    categories_free(categories);
+    return fine;
+}
+
+/* Not 0: the exit status, and why was printed. */
+static int check_gate(const struct diff_command *c) {
+    if (!c->gate.fail_if.count && (c->gate.threshold >= 0 || c->gate.exact))
+        return fail_usage("diff", "--threshold and --exact are for --fail-if");
+    if (c->gate.fail_if.count && (c->as_text || c->as_csv || c->as_page || c->diff.strip_hex))
+        return fail_usage("diff",
+                          "--fail-if prints a table, or --json, or --markdown, and nothing else");
+    return 0;
+}
+
 static int run(void *command, int argc, char **argv) {
     struct diff_command *c = command;
     struct request *request = &c->p.request;
     picture_begin(&c->p);
     c->limit = 30;
+    c->gate.threshold = -1;
     int status = 0;
     if (!request_find_compat(request, argc, argv, &status) ||
         !request_parse(request, &syntax, argc, argv, &status))
         return status;
-    if (c->as_text + c->as_table + c->as_csv + c->as_json + c->as_page > 1)
+    if (c->as_text + c->as_table + c->as_csv + c->as_json + c->as_markdown + c->as_page > 1)
         return fail_usage("diff",
-                          "one of --folded, --html, --table, --csv and --json, not several");
+                          "one of --folded, --html, --table, --csv, --json and --markdown, not "
+                          "several");
+    if ((status = check_gate(c)))
+        return status;
+    if (c->gate.threshold < 0)
+        c->gate.threshold = 0.5;
     const char *not_for_pages = picture_only(&c->p, false);
     if (request->naming.mark_incomplete)
         not_for_pages = "mark-incomplete";
@@ -194,23 +264,35 @@ static int run(void *command, int argc, char **argv) {
         c->p.svg.title = titles[request->import.profile.times];
     c->by = grouping_settle_table(request);
     report_options_settle(&c->table, c->limit, c->as_csv, c->as_json,
-                          c->as_table || c->as_csv || c->as_json ? request->output : NULL);
+                          c->as_table || c->as_csv || c->as_json || c->as_markdown ? request->output
+                                                                                   : NULL);
+    if (c->as_markdown)
+        c->table.format = REPORT_MARKDOWN;
     if (request->operands.count != 2)
         return fail_usage("diff", "wants two files, BEFORE and AFTER");
     struct error error;
     struct notes notes = {0};
-    bool is_picture = !(c->as_text || c->as_table || c->as_csv || c->as_json || c->as_page);
+    bool is_gate = c->gate.fail_if.count, exceeded = false;
+    bool is_picture = !(c->as_text || c->as_table || c->as_csv || c->as_json || c->as_markdown ||
+                        c->as_page || is_gate);
     if (is_picture && !picture_prepare(&c->p, &error))
         return fail(&error);
-    bool fine = request->import.profile.quirks.diffs_texts && c->as_text
+    bool fine = is_gate ? write_gate(c, &notes, &exceeded, &error)
+                : request->import.profile.quirks.diffs_texts && c->as_text
                     ? write_inferno(c, &notes, &error)
                     : write_own(c, &notes, &error);
-    status = fine ? 0 : fail(&error);
+    status = !fine ? fail(&error) : exceeded ? STATUS_EXCEEDED : 0;
     print_notes(request, &notes);
     notes_release(&notes);
     return status;
 }
 
+static void release(void *command) {
+    struct diff_command *c = command;
+    vector_release(&c->gate.fail_if);
+    picture_release(command);
+}
+
 const struct command command_diff = {"diff",
                                      "what changed between two profiles, as a picture or text",
-                                     sizeof(struct diff_command), run, picture_release};
+                                     sizeof(struct diff_command), run, release};

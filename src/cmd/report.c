@@ -7,7 +7,7 @@ struct report_command {
     struct report_options options;
     const char *categories_path;
     uint32_t limit;
-    bool as_csv, as_json;
+    bool as_csv, as_json, as_markdown;
     bool is_sorted;
     unsigned sort_column; /* an index into sort_names */
     bool as_tree, as_summary;
@@ -44,6 +44,8 @@ static const struct option options_table[] = {
      "comma-separated values, all rows: of self and inclusive the number of samples, the weight "
      "with its unit (self_ns), and its share"},
     {"json", 0, OPTION_FLAG, HERE(as_json), NULL, "JSON, all rows"},
+    {"markdown", 0, OPTION_FLAG, HERE(as_markdown), NULL,
+     "a table for a comment on a pull request"},
     {"limit", 'n', OPTION_U32, HERE(limit), "N", "rows of text; 30 by default, 0 is all"},
     {"summary", 0, OPTION_FLAG, HERE(as_summary), NULL,
      "what is in a perf.data instead: records by type, samples by mode, thread, address and call"},
@@ -262,8 +264,10 @@ static int run(void *command, int argc, char **argv) {
     if (!request_find_compat(request, argc, argv, &status) ||
         !request_parse(request, &syntax, argc, argv, &status))
         return status;
-    if (c->as_csv && c->as_json)
-        return fail_usage("report", "--csv or --json, not both");
+    if (c->as_csv + c->as_json + c->as_markdown > 1)
+        return fail_usage("report", "one of --csv, --json and --markdown, not several");
+    if (c->as_markdown && is_tree(c))
+        return fail_usage("report", "--markdown is for rows, not for trees");
     if (stacks_are_chosen(request) && is_of_series(c))
         return fail_usage("report", "--%s are for functions, objects and categories",
                           stack_rules_exact(&request->rules) ? "with and --without"
@@ -277,6 +281,8 @@ static int run(void *command, int argc, char **argv) {
         c->threshold = 0.5;
     report_options_settle(&c->options, c->limit == UINT32_MAX ? 30 : c->limit, c->as_csv,
                           c->as_json, request->output);
+    if (c->as_markdown)
+        c->options.format = REPORT_MARKDOWN;
     struct source source;
     if (!open_source(request, &source, &status))
         return status;

@@ -525,6 +525,9 @@ void report_write(struct out *out, const struct report *report,
     case REPORT_JSON:
         write_json(out, report);
         break;
+    case REPORT_MARKDOWN:
+        report_markdown(out, report, options);
+        break;
     case REPORT_TEXT:
         (report->is_diff ? report_diff_text : write_text)(out, report, options);
         break;

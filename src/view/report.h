@@ -18,6 +18,8 @@ void report_counted(const struct report *report, const struct report_options *op
 /* What `name` ("self", "total") is of each side's whole, and how many times as much after: fields of an object that has others already. */
 void report_diff_json(struct buffer *text, const struct report *report, const char *name,
                       uint64_t before, uint64_t after);
+void report_markdown(struct out *out, const struct report *report,
+                     const struct report_options *options);
 void report_diff_text(struct out *out, const struct report *report,
                       const struct report_options *options);
 

@@ -171,7 +171,7 @@ struct text categories_of(const struct categories *categories, struct text funct
                           struct text object, uint32_t kinds);
 
 enum report_by { BY_FUNCTION, BY_OBJECT, BY_CATEGORY, BY_NAME };
-enum report_format { REPORT_TEXT, REPORT_CSV, REPORT_JSON };
+enum report_format { REPORT_TEXT, REPORT_CSV, REPORT_JSON, REPORT_MARKDOWN };
 
 struct report_row {
     struct text name;
@@ -224,6 +224,8 @@ struct report_options {
 };
 void report_write(struct out *out, const struct report *report,
                   const struct report_options *options);
+/* A name for Markdown, as code; cut if it is long. */
+void buffer_add_markdown(struct buffer *buffer, struct text name);
 
 /*
  * The answer in a few lines: the functions that most was spent in themselves, and with all that they call, side by side. A wait belongs to
