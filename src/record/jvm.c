@@ -7,9 +7,10 @@
 
 #include "perfdata/perfdata.h"
 #include "record/hotspot.h"
+#include "record/jvm_attach.h"
 
 enum {
-    TRIES_MOST = 100,       /* until its tables are there */
+    TRIES_MOST = 30,        /* until its tables are there */
     PENDING_MOST = 1 << 14, /* between two turns */
     METHODS_MOST = 1 << 20,
     READS_AT_FIRST =
@@ -21,6 +22,10 @@ enum {
 static const uint64_t interval_least = 100000000; /* nanoseconds between two walks */
 enum { INTERVAL_TIMES = 100 };
 
+static const struct note_kind note_asked = {
+    "jvm-asked",
+    "# Java virtual machine{|s} could not be read and {was|were} asked for a perf map: "
+    "compiled methods have names, but stacks may be cut"};
 static const struct note_kind note_unknown = {
     "jvm-unknown",
     "# Java virtual machine{|s} could not be read: {its|their} methods have no names"};
@@ -56,6 +61,9 @@ struct jvm {
     addresses asked; /* perhaps methods, since the last walk */
     struct index by_asked;
     struct buffer code, rows; /* of this turn */
+    struct jvm_attach attach; /* if it is hopeless */
+    const char *missing;      /* what made it so: a literal */
+    bool is_told;             /* a note says so */
 };
 
 struct jvms {
@@ -84,6 +92,7 @@ static void jvm_forget(struct jvm *jvm) {
 
 static void jvm_free(struct jvm *jvm) {
     jvm_forget(jvm);
+    jvm_attach_release(&jvm->attach);
     vector_release(&jvm->blobs);
     vector_release(&jvm->methods);
     vector_release(&jvm->frames);
@@ -123,6 +132,7 @@ void jvms_saw_mapping(struct jvms *jvms, pid_t pid, struct text path, uint64_t t
     jvm = memory_zero(1, sizeof *jvm);
     jvm->pid = pid;
     jvm->since = time;
+    jvm_attach_init(&jvm->attach);
     jvm->remote = (struct remote){.read = process_read, .context = &jvm->pid};
     vector_push(&jvms->list, jvm);
 }
@@ -364,7 +374,7 @@ static uint64_t find_base(pid_t pid) {
 }
 
 /* Its tables are filled when the library is loaded, a little after it was mapped. */
-static void learn(struct jvms *jvms, struct jvm *jvm) {
+static void learn(struct jvm *jvm) {
     const char *missing = "libjvm.so";
     jvm->base = jvm->base ? jvm->base : find_base(jvm->pid);
     if (jvm->base && hotspot_learn(&jvm->hotspot, &jvm->remote, jvm->base, &missing)) {
@@ -374,8 +384,7 @@ static void learn(struct jvms *jvms, struct jvm *jvm) {
     if (++jvm->tries < TRIES_MOST)
         return;
     jvm->is_hopeless = true;
-    notes_add(&jvms->sink->result->notes, &note_unknown, 1, 0, "process %d: no %s", jvm->pid,
-              missing);
+    jvm->missing = missing;
 }
 
 static void walk(struct jvms *jvms, struct jvm *jvm) {
@@ -415,15 +424,32 @@ static uint64_t cpu_time(void) {
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
+/* Asks it for the names at least. */
+static void turn_hopeless(struct jvms *jvms, struct jvm *jvm) {
+    struct jvm_attach *attach = &jvm->attach;
+    struct notes *notes = &jvms->sink->result->notes;
+    jvm_attach_turn(attach, jvm->pid, monotonic());
+    if (jvm->is_told || (attach->state != ATTACH_ANSWERED && attach->state != ATTACH_REFUSED))
+        return;
+    jvm->is_told = true;
+    if (attach->state == ATTACH_ANSWERED)
+        notes_add(notes, &note_asked, 1, 0, "process %d: no %s", jvm->pid, jvm->missing);
+    else
+        notes_add(notes, &note_unknown, 1, 0, "process %d: no %s; %s", jvm->pid, jvm->missing,
+                  attach->refused_by);
+}
+
 static bool turn(struct jvms *jvms, struct jvm *jvm, bool is_last, jvm_write *write, void *context,
                  struct error *error) {
     uint64_t now = monotonic(), used = cpu_time(), since = jvm->since;
     bool is_time = now >= jvm->next_walk || is_last;
+    if (jvm->is_hopeless)
+        turn_hopeless(jvms, jvm);
     if (jvm->is_hopeless || (!is_time && !jvm->frames.count && !jvm->places.count))
         return true;
     remote_begin(&jvm->remote, READS_AT_FIRST + READS_FOR_EACH * jvm->blobs.count);
     if (!jvm->is_learned)
-        learn(jvms, jvm);
+        learn(jvm);
     if (jvm->is_learned)
         see_to_samples(jvms, jvm); /* first: frames are gone sooner than code */
     if (jvm->is_learned && is_time)

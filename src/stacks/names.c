@@ -104,6 +104,14 @@ static bool frame_through_script(struct names *n, struct named_frame *frame,
     return true;
 }
 
+/* java.util of java.util.HashMap.get; a class without a package stands for itself. */
+static struct text java_package(struct text method) {
+    size_t dot = text_find_last(method, '.');
+    struct text class_name = dot == SIZE_MAX ? method : text_upto(method, dot);
+    dot = text_find_last(class_name, '.');
+    return dot == SIZE_MAX ? class_name : text_upto(class_name, dot);
+}
+
 /* Renames the labels from `first` on to what frames are to be told apart by. Where that is unknown, the function's name is kept. */
 static void regroup(struct names *n, const struct known_frame *key, size_t first) {
     struct naming *naming = n->namer.naming;
@@ -120,6 +128,9 @@ static void regroup(struct names *n, const struct known_frame *key, size_t first
         case FRAME_MODULE:
             if (key->module)
                 buffer_add_frame_name(name, strings_get(n->tree->strings, key->module));
+            else if (key->kinds & KIND_JAVA && key->symbol)
+                buffer_add_frame_name(name,
+                                      java_package(strings_get(n->tree->strings, key->symbol)));
             else
                 buffer_add_frame_name(name,
                                       slash == SIZE_MAX ? object : text_from(object, slash + 1));
@@ -276,6 +287,8 @@ static struct known_frame location_key(struct names *n, const struct location *l
         return key;
     }
     key.symbol = frame->name;
+    if (frame->language)
+        key.kinds |= kind_of_language(strings_get(n->tree->strings, frame->language));
     if (frame->inlined)
         key.kinds |= KIND_INLINED;
     if (n->namer.options->frames == FRAME_ADDRESS)
