@@ -117,6 +117,7 @@ struct request {
     struct naming_options naming;
     struct flame_options flame;
     struct stack_rules rules; /* the flame's and the page's */
+    bool each_thread;         /* --each-thread */
     const char *output;
     const char *compat; /* NULL, "inferno" or "perf" */
     bool quiet;
@@ -140,6 +141,16 @@ struct request {
 void request_release(struct request *request);
 
 #define ASKED(member) IN(struct request, member)
+
+/* For what is drawn or shown as a tree; text for other programs has threads as they are called. */
+#define OPTION_EACH_THREAD                                                                         \
+    {                                                                                              \
+        "each-thread", 0, OPTION_FLAG, ASKED(each_thread), NULL,                                   \
+            "a root frame for each thread's name; else a process's worker-0, worker-1, … are "   \
+            "worker-*"                                                                             \
+    }
+/* Group them, unless --each-thread or --compat says otherwise. */
+void group_threads(struct request *request);
 
 extern const struct option options_filter[];  /* --event --comm --pid --tid --cpu --time */
 extern const struct option options_waits[];   /* --off-cpu --wall --wakers --min --max */

@@ -55,6 +55,7 @@ static const struct option options_diff[] = {
     {"limit", 0, OPTION_U32, HERE(limit), "N", "rows of the table; 30 by default, 0 is all"},
     {"categories", 0, OPTION_TEXT, HERE(categories_path), "FILE",
      "rules for what kind of work a function is; see wick report"},
+    OPTION_EACH_THREAD,
     {"force", 0, OPTION_FLAG, ASKED(force), NULL, "write folded text of more than 4 GB"},
     {0},
 };
@@ -262,6 +263,8 @@ static int run(void *command, int argc, char **argv) {
                           not_for_pages);
     if (!c->p.svg.title)
         c->p.svg.title = titles[request->import.profile.times];
+    if (!c->as_text)
+        group_threads(request);
     c->by = grouping_settle_table(request);
     report_options_settle(&c->table, c->limit, c->as_csv, c->as_json,
                           c->as_table || c->as_csv || c->as_json || c->as_markdown ? request->output

@@ -18,6 +18,7 @@ static const struct option options_flame[] = {
      "default; takes --title, --subtitle, --colors and --hash of what follows"},
     {"categories", 0, OPTION_TEXT, IN(struct flame_command, categories_file), "FILE",
      "for the page's table: rules for what kind of work a function is; see wick report"},
+    OPTION_EACH_THREAD,
     {"flamechart", 0, OPTION_FLAG, IN(struct picture_request, svg.is_chart), NULL,
      "in order of time, thread by thread; stacks are not merged"},
     {0},
@@ -94,6 +95,8 @@ static int run(void *command, int argc, char **argv) {
     if (c->categories_file && !c->as_page)
         return fail_usage("flame", "--categories is for --html: the picture has no table");
     picture_settle(&c->p);
+    if (!c->p.svg.is_chart) /* which has a lane for each */
+        group_threads(request);
     request->import.profile.keep_samples = c->p.svg.is_chart || c->as_page;
     request->import.profile.each = c->as_page && request->operands.count < 2;
     request->import.timed_only = c->as_page; /* the page's timeline has a use for times alone */

@@ -33,6 +33,7 @@ static bool set_min_width(void *command, const char *value, struct error *error)
         return error_set(error, ERROR_USAGE, "'%s' is neither per cent nor, with px, pixels",
                          value);
     p->min_pixels = pixels ? width : -1;
+    p->svg.unbounded = true;
     p->svg.min_width = pixels ? 0 : width;
     return true;
 }
@@ -242,6 +243,10 @@ static void decode_names(struct flame *flame, const char *encoding) {
     iconv_close(converter);
 }
 
+static const struct note_kind note_left_out = {"frames-left-out",
+                                               "# narrow frame{ is|s are} not in the picture, "
+                                               "which would be too large; --minwidth 0 draws all"};
+
 bool picture_write(struct picture_request *p, struct flame *flame, struct notes *notes,
                    struct error *error) {
     const char *path = p->request.output ? p->request.output : "flamegraph.svg";
@@ -255,7 +260,11 @@ bool picture_write(struct picture_request *p, struct flame *flame, struct notes 
         return false;
     p->svg.context = &p->request.context;
     p->svg.is_reversed = p->request.flame.reverse;
-    svg_write(&out, flame, &p->svg);
+    p->svg.plain_labels = p->request.compat != NULL;
+    p->svg.unbounded |= p->request.compat != NULL;
+    size_t left_out = svg_write(&out, flame, &p->svg);
+    if (left_out)
+        notes_add(notes, &note_left_out, left_out, 0, NULL);
     if (!out_commit(&out, error) || (p->palette_file && !write_palette(p, error)))
         return false;
     if (!p->request.output) {
@@ -328,6 +337,7 @@ bool page_write(struct picture_request *p, const struct tree *tree, const struct
                                    .colouring = p->svg.colouring,
                                    .together = p->request.import.profile.times == TIMES_BOTH ||
                                                p->request.events.count > 0,
+                                   .each_thread = p->request.each_thread,
                                    .max_depth = p->request.flame.max_depth,
                                    .rules = p->request.flame.rules,
                                    .notes = notes,

@@ -114,14 +114,35 @@ static bool write_svg(struct artifact *a, const char *file, const struct flame *
     return fine;
 }
 
-static bool write_reverse(struct artifact *a, const struct view_names *names) {
+/* The flame of a picture, in which numbered threads are one: text for other programs has them as they are called. */
+static struct flame *pictured(struct artifact *a, bool reverse) {
     struct notes unused = {0};
+    a->request->flame.reverse = reverse;
+    a->request->naming.group_threads = true;
+    struct flame *flame = make_flame(a->request, a->source, &unused, a->error);
+    a->request->naming.group_threads = false;
+    a->request->flame.reverse = false;
+    notes_release(&unused);
+    return flame;
+}
+
+static bool write_picture(struct artifact *a, const struct flame *flame,
+                          const struct view_names *names) {
+    uint16_t *numbered = numbered_threads(a->source->tree);
+    struct flame *grouped = numbered ? pictured(a, false) : NULL;
+    bool fine = (grouped || !numbered) && write_svg(a, names->svg, grouped ? grouped : flame,
+                                                    &times_looks[names->times], SVG_MIN_WIDTH);
+    flame_free(grouped);
+    free(numbered);
+    return fine;
+}
+
+static bool write_reverse(struct artifact *a, const struct view_names *names) {
     char title[80];
     struct looks looks = {title, times_looks[names->times].palette};
     snprintf(title, sizeof title, "%s, merged from the leaf", times_looks[names->times].title);
-    a->request->flame.reverse = true;
-    struct flame *flame = make_flame(a->request, a->source, &unused, a->error);
-    notes_release(&unused);
+    struct flame *flame = pictured(a, true);
+    a->request->flame.reverse = true; /* for the picture's own account */
     bool fine = flame && write_svg(a, names->reverse, flame, &looks, REVERSE_MIN_WIDTH);
     a->request->flame.reverse = false;
     flame_free(flame);
@@ -223,8 +244,7 @@ static bool write_view(struct artifact *a, const struct flame *flame,
     if (flame->nodes.items[0].total == 0)
         return true;
     a->is_drawn = true;
-    return write_folded(a, names->folded, flame) &&
-           write_svg(a, names->svg, flame, &times_looks[names->times], SVG_MIN_WIDTH) &&
+    return write_folded(a, names->folded, flame) && write_picture(a, flame, names) &&
            write_reverse(a, names) && write_tables(a, flame, names);
 }
 

@@ -37,6 +37,7 @@ static const struct option options_table[] = {
     {"tree", 0, OPTION_FLAG, HERE(as_tree), NULL, "the call tree, indented, instead of rows"},
     {"callers", 0, OPTION_TEXT, HERE(callers), "FUNCTION", "the tree of this function's callers"},
     {"callees", 0, OPTION_TEXT, HERE(callees), "FUNCTION", "the tree of what it calls"},
+    OPTION_EACH_THREAD,
     {"threshold", 0, OPTION_DOUBLE, HERE(threshold), "PERCENT",
      "of trees: leave out frames with less of the total; 0.5 by default"},
     {"depth", 0, OPTION_COUNT, HERE(depth), "N", "of trees: as deep as this"},
@@ -277,6 +278,7 @@ static int run(void *command, int argc, char **argv) {
     c->by = grouping_settle_table(request);
     if ((status = check_tree(c)))
         return status;
+    group_threads(request);
     if (c->threshold < 0)
         c->threshold = 0.5;
     report_options_settle(&c->options, c->limit == UINT32_MAX ? 30 : c->limit, c->as_csv,

@@ -437,6 +437,10 @@ void request_settle(struct request *request) {
     request->naming.skip_after_count = request->skip_after.count;
 }
 
+void group_threads(struct request *request) {
+    request->naming.group_threads = !request->each_thread && !request->compat;
+}
+
 bool request_parse(struct request *request, const struct syntax *syntax, int argc, char **argv,
                    int *status) {
     if (!options_parse(syntax, request, argc, argv, status) || waits_are_wrong(request, status))

@@ -29,6 +29,7 @@ struct names {
     struct index index;
     uint32_t last_object, last_kinds; /* neighbours are often of one object */
     struct buffer text, address, lossy, comm;
+    uint16_t *numbered; /* numbered_threads(), if they are grouped */
 };
 
 /* ---- labels ------------------------------------------------------------------------------- */
@@ -464,8 +465,13 @@ static struct naming_entry series_entry(struct names *n, const struct series *se
     bool by_thread = !options->is_script_text || options->show_pid || options->show_tid;
     bool has_comm = series->comm || (series->thread && by_thread);
     n->comm.count = 0;
+    uint16_t shared = n->numbered ? n->numbered[series - n->tree->series.items] : 0;
     if (has_comm)
         tree_add_comm(n->tree, series, &n->comm);
+    if (shared) {
+        n->comm.count = shared;
+        buffer_add_char(&n->comm, '*');
+    }
     struct text comm = buffer_text(&n->comm);
     if (options->quirks.names_through_text && !options->is_script_text && has_comm &&
         !series_through_script(n, series, &comm, &pid, &tid))
@@ -503,6 +509,7 @@ static void names_release(struct names *n) {
     buffer_release(&n->comm);
     vector_release(&n->known);
     index_release(&n->index);
+    free(n->numbered);
 }
 
 static void name_java(struct names *n, struct naming *naming) {
@@ -527,6 +534,8 @@ struct naming *naming_of_tree(const struct tree *tree, const struct naming_optio
     for (size_t i = 1; i < tree->locations.count; i++)
         vector_push(&naming->locations, location_entry(&n, &tree->locations.items[i]));
     bool java = false;
+    if (options->group_threads && !options->show_tid)
+        n.numbered = numbered_threads(tree);
     for (size_t i = 1; i < tree->series.count; i++) {
         vector_push(&naming->series, series_entry(&n, &tree->series.items[i]));
         java |= naming->series.items[i].alternate;

@@ -73,6 +73,7 @@ struct naming_options {
     /* Dimensions (dimension_add) that are root frames, in place of the comm. */
     const char *const *roots;
     size_t root_count;
+    bool group_threads; /* a process's worker-0, worker-1 … are worker-* */
     bool
         is_script_text; /* no perf.data: what inferno would read of an event line was read already */
 };
@@ -93,6 +94,9 @@ void dimension_add(const struct tree *tree, const struct series *series, struct 
                    struct buffer *value);
 /* The label key that a dimension asks for. */
 struct text dimension_key(struct text dimension);
+/* By series: how many bytes of its comm are what a process's numbered threads have in common, if that is one of them, else 0. Numbered are
+   two or more threads of a process whose names differ only in a final number. free() it. NULL: there are none. */
+uint16_t *numbered_threads(const struct tree *tree);
 /* Adds "comm-PID/TID", or "comm-PID"; nothing where the source knows no thread. */
 void thread_name(const struct tree *tree, const struct series *series, bool with_tid,
                  struct buffer *name);

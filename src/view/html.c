@@ -297,6 +297,7 @@ static void json_series(struct html *h, uint32_t *numbers) {
     }
     if (keys.count)
         qsort(keys.items, keys.count, sizeof *keys.items, order_series);
+    uint16_t *numbered = h->options->each_thread ? NULL : numbered_threads(tree);
     buffer_add(&h->json, TEXT("\"series\":["));
     uint32_t number = 0;
     for (size_t i = 0; i < keys.count; i++) {
@@ -312,6 +313,12 @@ static void json_series(struct html *h, uint32_t *numbers) {
         json_field(&h->json, "event", key->event);
         json_field(&h->json, "unit", strings_get(tree->strings, event->unit));
         json_field(&h->json, "comm", key->comm);
+        if (numbered && numbered[key->id]) {
+            struct buffer group = {0};
+            buffer_printf(&group, "%.*s*", (int)numbered[key->id], key->comm.data);
+            json_field(&h->json, "group", buffer_text(&group));
+            buffer_release(&group);
+        }
         buffer_printf(&h->json, "\"pid\":%d,\"tid\":%d,\"before\":%d,\"waits\":%d", key->pid,
                       key->tid, before, key->waits);
         if (h->switches)
@@ -319,6 +326,7 @@ static void json_series(struct html *h, uint32_t *numbers) {
         buffer_add_char(&h->json, '}');
     }
     buffer_add(&h->json, TEXT("],"));
+    free(numbered);
     free(used);
     vector_release(&keys);
 }

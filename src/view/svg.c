@@ -260,7 +260,7 @@ static void add_text(struct drawing *d, const struct flame_node *node, uint64_t 
     buffer_add_u64(b, row_top(d, node->depth) + (d->layout.frame_height + d->layout.font_size) / 2 -
                           3);
     buffer_add(b, colour_takes_black(colour) ? TEXT("\">") : TEXT("\" class=\"w\">"));
-    svg_add_label(b, name, (size_t)letters, d->options->truncate_left);
+    svg_add_label(b, name, (size_t)letters, d->options->truncate_left, d->options->plain_labels);
     buffer_add(b, TEXT("</text>"));
 }
 
@@ -394,6 +394,49 @@ static void draw_frames(const struct drawing *d, struct out *out) {
     vector_release(&slices.places);
 }
 
+/* ---- not too large ---- */
+
+enum { MOST_FRAMES = 20000, MOST_BYTES = 7 << 19, FRAME_BYTES = 300 };
+
+/* What a frame takes in the file, or somewhat more. */
+static size_t frame_bytes(const struct drawing *d, uint32_t node) {
+    struct text name = strings_get(d->flame->strings, d->flame->nodes.items[node].name);
+    size_t bytes = FRAME_BYTES + name.length;
+    for (size_t i = 0; i < name.length; i++)
+        bytes += 3 * (name.data[i] == '<' || name.data[i] == '>' || name.data[i] == '&');
+    return bytes;
+}
+
+static int order_widths(const void *a, const void *b, void *context) {
+    const struct drawn_frame *x = a, *y = b;
+    uint64_t wide = node_width(context, x->node), other = node_width(context, y->node);
+    return (wide < other) - (wide > other);
+}
+
+/* Leave out the narrowest frames if there are more than can be seen or the file would be huge, as a larger --minwidth would: what a frame
+   calls is no wider than it. Costs a sort of what would be drawn. */
+static size_t bound(struct drawing *d) {
+    struct places places = {0};
+    size_t bytes = 0, kept = 0;
+    find_places(d, &places);
+    for (size_t i = 0; i < places.count; i++)
+        bytes += frame_bytes(d, places.items[i].node);
+    if (places.count > MOST_FRAMES || bytes > MOST_BYTES) {
+        qsort_r(places.items, places.count, sizeof *places.items, order_widths, d);
+        for (bytes = 0; kept < places.count && kept < MOST_FRAMES && bytes <= MOST_BYTES; kept++)
+            bytes += frame_bytes(d, places.items[kept].node);
+        uint64_t first_left_out = kept < places.count ? node_width(d, places.items[kept].node) : 0;
+        while (kept && node_width(d, places.items[kept - 1].node) == first_left_out)
+            kept--;
+        d->least = kept ? (double)node_width(d, places.items[kept - 1].node) : d->least;
+    } else {
+        kept = places.count;
+    }
+    size_t left_out = kept ? places.count - kept : 0;
+    vector_release(&places);
+    return left_out;
+}
+
 static struct svg_layout layout_of(const struct svg_options *options, uint64_t deepest) {
     struct svg_layout layout = {
         .width = options->width ? options->width : 1200,
@@ -407,7 +450,7 @@ static struct svg_layout layout_of(const struct svg_options *options, uint64_t d
     return layout;
 }
 
-void svg_write(struct out *out, const struct flame *flame, const struct svg_options *options) {
+size_t svg_write(struct out *out, const struct flame *flame, const struct svg_options *options) {
     struct drawing d = {.flame = flame, .options = options};
     struct text unit = strings_get(flame->strings, flame->unit);
     d.unit = options->count_name ? text_of(options->count_name)
@@ -422,8 +465,12 @@ void svg_write(struct out *out, const struct flame *flame, const struct svg_opti
         d.total = options->total;
     d.least = (double)d.total * options->min_width / 100;
     d.layout = layout_of(options, deepest_drawn(&d));
+    size_t left_out = options->unbounded ? 0 : bound(&d);
+    if (left_out)
+        d.layout = layout_of(options, deepest_drawn(&d));
     svg_write_head(out, flame, options, &d.layout, d.total);
     draw_frames(&d, out);
     svg_write_tail(out, options);
     free(d.widths);
+    return left_out;
 }

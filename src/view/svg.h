@@ -24,7 +24,8 @@ bool svg_is_lossy(struct text t);
 /* Every byte of it for an attribute, %xx for those outside of plain ASCII. */
 void svg_add_exact(struct buffer *buffer, struct text t);
 /* Cuts whole characters from an end, or both `..` and characters, so that `room` characters are left; empty when nothing of use is. */
-void svg_add_label(struct buffer *buffer, struct text name, size_t room, bool truncate_left);
+void svg_add_label(struct buffer *buffer, struct text name, size_t room, bool truncate_left,
+                   bool plain);
 /* start / whole in per cent, moved right by `pixels` of `width`; the way from start to end. Four decimals, no zeroes at the end. Both
    round edges, not widths: neighbours that share an edge get the same number for it. */
 void svg_add_place(struct buffer *buffer, uint64_t start, uint64_t whole, uint64_t pixels,

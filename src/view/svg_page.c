@@ -217,6 +217,8 @@ static void add_frames_root(struct buffer *buffer, const struct flame *flame,
         buffer_add(buffer, TEXT(" data-chart=\"1\""));
     if (o->truncate_left)
         buffer_add(buffer, TEXT(" data-left=\"1\""));
+    if (o->plain_labels)
+        buffer_add(buffer, TEXT(" data-plain=\"1\""));
     buffer_add(buffer, TEXT(">\n"));
 }
 

@@ -1,7 +1,10 @@
 /* Words and places of an SVG. Its numbers are formatted by hand: see numbers.c. */
 #include "view/svg.h"
 
+#include <ctype.h>
+
 #include "import/import.h"
+#include "stacks/stacks.h"
 
 static bool is_plain(unsigned char c) {
     return c >= 0x20 && c < 0x7f && c != '<' && c != '>' && c != '&' && c != '"' && c != '\'';
@@ -75,9 +78,31 @@ static struct text last_characters(struct text t, size_t count) {
     return text_from(t, i);
 }
 
-void svg_add_label(struct buffer *buffer, struct text name, size_t room, bool truncate_left) {
+enum { FOLDABLE = 4000 }; /* longer names are cut as they are; so in web/names.js */
+
+/* A name with parts, of which the last matters most. */
+static bool is_long(struct text name) {
+    size_t angle = text_find(name, '<');
+    bool has_arguments =
+        angle != SIZE_MAX && angle > 0 && isalnum((unsigned char)name.data[angle - 1]);
+    return name.length <= FOLDABLE && (has_arguments || text_search(name, TEXT("::")) != SIZE_MAX);
+}
+
+static void add_short(struct buffer *buffer, struct text name, size_t room) {
+    struct buffer label = {0};
+    name_add_short(&label, name, room);
+    svg_add_xml(buffer, buffer_text(&label));
+    buffer_release(&label);
+}
+
+void svg_add_label(struct buffer *buffer, struct text name, size_t room, bool truncate_left,
+                   bool plain) {
     if (room < 3)
         return;
+    if (!plain && !truncate_left && is_long(name)) {
+        add_short(buffer, name, room);
+        return;
+    }
     if (count_characters(name, room) <= room) {
         svg_add_xml(buffer, name);
     } else if (truncate_left) {

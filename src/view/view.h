@@ -125,9 +125,11 @@ struct svg_options {
     uint32_t width;        /* pixels; 0: 1,200, and as wide as the window where scripts run */
     uint32_t frame_height; /* pixels; 0: 16 */
     double min_width;      /* per cent of the total; frames narrower are left out */
-    const char *font;      /* CSS families; NULL: "monospace" */
-    uint32_t font_size;    /* pixels; 0: 12 */
-    double font_width;     /* of a letter, in font sizes, to see which labels fit; 0: 0.59 */
+    bool
+        unbounded; /* however large that is; else only so many frames as can be seen: the widest 20,000, and less than 4 MB of them */
+    const char *font;   /* CSS families; NULL: "monospace" */
+    uint32_t font_size; /* pixels; 0: 12 */
+    double font_width;  /* of a letter, in font sizes, to see which labels fit; 0: 0.59 */
     struct colouring colouring;
     bool
         random; /* frames of one name need not look alike; not for PALETTE_WICK and PALETTE_WAITS */
@@ -146,13 +148,15 @@ struct svg_options {
     bool
         is_reversed; /* the flame was merged from the leaf: said in the file, for who reads it back */
     bool truncate_left; /* labels that don't fit lose their beginning */
+    bool plain_labels;  /* labels that don't fit lose their end, whatever they are */
     bool no_script;
     struct palette_map *map;                  /* NULL: none. Extended by what is drawn */
     const struct name_attributes *attributes; /* NULL: none */
 };
 /* Colours, font and numbers: false with a usage error if one makes no sense. svg_write() takes only what passed. */
 bool svg_options_check(const struct svg_options *options, struct error *error);
-void svg_write(struct out *out, const struct flame *flame, const struct svg_options *options);
+/* Return how many frames were left out because there are too many. */
+size_t svg_write(struct out *out, const struct flame *flame, const struct svg_options *options);
 
 /* ---- tables ------------------------------------------------------------------------------- */
 
@@ -287,6 +291,7 @@ struct html_options {
     const char *title;    /* NULL: "Flame Graph" */
     const char *subtitle; /* NULL: none */
     struct colouring colouring;
+    bool each_thread;   /* numbered threads are not grouped */
     bool together;      /* the page opens with all events added up, not with the first */
     uint32_t max_depth; /* 0: all */
     const struct stack_rules *rules;     /* NULL: none */

@@ -257,7 +257,7 @@ def fontsize():
 
 
 def fontwidth():
-    assert draw()["lib::b"].label == "lib::b" and draw("--fontwidth", "1.6")["lib::b"].label == "lib.."
+    assert draw()["lib::b"].label == "lib::b" and draw("--fontwidth", "1.6")["lib::b"].label == "lib…b"
 
 
 def truncate_text_left():
@@ -285,6 +285,12 @@ def no_javascript():
 
 def no_comm():
     assert {"web"} < script().names and not {"web", "db"} & script("--no-comm").names
+
+
+def each_thread():
+    data = "".join(f"w-{i} 10/{i + 11} 1.{i}: 1 cycles: \n\t1 work (/x)\n\n" for i in range(3)).encode()
+    assert "w-*" in draw("-q", data=data).names and draw("-q", data=data)["w-*"].width == 3
+    assert {"w-0", "w-1", "w-2"} < draw("-q", "--each-thread", data=data).names
 
 
 def show_pid():
@@ -589,7 +595,7 @@ CASES = {"hash": hash_, "min": min_, "max": max_, "from": from_, "with": with_}
 CASES.update({function.__name__.replace("_", "-"): function for function in (
     html, categories, flamechart, base, title, subtitle, notes, inverted, reverse, minwidth, total, factor, countname, nametype, rootname, shape, negate, colors, random,
     colordiffusion, cp, palette_file, bgcolors, search_color, uicolor, stroke_color, width, height, fonttype, fontsize, fontwidth, truncate_text_left, encoding, nameattr,
-    no_javascript, no_comm, show_pid, show_tid, show_state, event, comm, pid, tid, cpu, time, off_cpu, off_cpu_diff, wall, srcline, mark_kernel, mark_jit, mark_inline,
+    no_javascript, no_comm, each_thread, show_pid, show_tid, show_state, event, comm, pid, tid, cpu, time, off_cpu, off_cpu_diff, wall, srcline, mark_kernel, mark_jit, mark_inline,
     mark_all, addrs, skip_after, without, keep_unknown, weight, fold_recursion, max_depth, symfs, kallsyms, vmlinux, debug_dir, no_demangle, no_inline, comm_first, no_modules, keep_offsets, ghc,
     output, jobs, strict, compat, quiet, verbose, spare, by, label, set_label, value, focus, ignore, hide, root, kernel_only, user_only, strip_templates, strip_arguments)})
 

@@ -341,7 +341,13 @@ static void test_labels(void **state) {
         size_t room;
         bool left;
         const char *label;
-    } cases[] = {{"function", 8, false, "function"},
+        bool plain;
+    } cases[] = {{"std::vector<int>::push_back", 26, false, "std::vector‹…›::push_back"},
+                 {"std::vector<int, long>::push_back", 25, false, "std::vector‹…›::push_back"},
+                 {"std::vector<int>::push_back", 15, false, "std::…push_back"},
+                 {"std::vector<int>::push_back", 15, false, "std::vector&lt;i..", true},
+                 {"std::vector<int>::push_back", 15, true, "..t&gt;::push_back"},
+                 {"function", 8, false, "function"},
                  {"function", 7, false, "funct.."},
                  {"function", 7, true, "..ction"},
                  {"function", 2, false, ""},
@@ -349,7 +355,8 @@ static void test_labels(void **state) {
                  {"<<<<", 3, false, "&lt;.."}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct buffer buffer = {0};
-        svg_add_label(&buffer, text_of(cases[i].name), cases[i].room, cases[i].left);
+        svg_add_label(&buffer, text_of(cases[i].name), cases[i].room, cases[i].left,
+                      cases[i].plain);
         assert_true(text_equal(buffer_text(&buffer), text_of(cases[i].label)));
         buffer_release(&buffer);
     }

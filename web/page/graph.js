@@ -3,6 +3,8 @@
  * and how far it is scrolled. Frames too narrow for a pixel of their own are drawn only where nothing is yet. A pane knows the frames of
  * each row from left to right and finds the next to draw by halving, so that a draw costs the pixels in sight, however many frames there are.
  */
+import { shortName } from "../names.js";
+
 const rowHeight = 17, gap = 3;
 
 // "was 4, 8.00%: +1.23 points, ×1.50": each share is of its own side's whole.
@@ -48,7 +50,7 @@ function rowsOf(shape) {
 
 export class Graph {
   constructor(canvas, model, events) {
-    Object.assign(this, {canvas, model, events, panes: [], hover: null, focus: null, found: null});
+    Object.assign(this, {canvas, model, events, panes: [], hover: null, focus: null, found: null, shortened: new Map()});
     this.context = canvas.getContext("2d");
     this.waiting = false;
     this.drawn = 0;
@@ -195,10 +197,18 @@ export class Graph {
     if (room < 3) return;
     c.fillStyle = dimmed ? this.ink : inkOn(colour);
     const name = this.name(pane, n);
-    let label = name.length <= room ? name : [...name.slice(0, 2 * room)].slice(0, room - 2).join("") + "..";
+    let label = name.length <= room ? name : this.short(name, room);
     if (/[^ -~]/.test(label)) label = this.squeeze(label, width - 2 * gap);
     c.direction = "ltr";
     c.fillText(label, x + gap, y + rowHeight / 2);
+  }
+
+  // A long name is folded once for each width it is drawn in, not with each picture.
+  short(name, room) {
+    const key = room + name;
+    if (this.shortened.size > 20000) this.shortened.clear();
+    if (!this.shortened.has(key)) this.shortened.set(key, shortName(name, room));
+    return this.shortened.get(key);
   }
 
   squeeze(label, width) {

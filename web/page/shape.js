@@ -10,7 +10,7 @@ const tooNarrow = 1 / 20000;
 // What text says of a thread may be its name alone, or its number but not its process's.
 const threadNumber = s => s.tid > 0 ? ` ${s.pid < 0 ? "?" : s.pid}/${s.tid}` : "";
 export const threadKey = s => s.tid || s.comm ? (s.comm || "?") + threadNumber(s) : "";
-const groupKeys = {command: s => s.comm || "?", thread: s => threadKey(s) || "?"};
+const groupKeys = {command: s => s.group || s.comm || "?", thread: s => threadKey(s) || "?"};
 
 export const isOfTime = (s, choice) => !s.times || s.times.includes(choice.times);
 

@@ -75,8 +75,11 @@ function make(namespace, name, into, attributes) {
   return element;
 }
 
+const isLong = name => !option.plain && !option.left && hasParts.test(name) && name.length <= foldable;
+
 function cut(characters, keep) {
   if (keep >= characters.length) return characters.join("");
+  if (isLong(characters.join(""))) return shortName(characters.join(""), keep);
   return option.left ? ".." + characters.slice(characters.length - keep + 2).join("")
                      : characters.slice(0, keep - 2).join("") + "..";
 }
@@ -89,7 +92,7 @@ function setLabel(i, x, room) {
     return false;
   }
   // A name may be 100 kB long: only as much of it as could fit is looked at.
-  const whole = nameOf(i), most = 2 * fit + 4;
+  const whole = nameOf(i), most = isLong(whole) ? foldable : 2 * fit + 4;
   const part = whole.length <= most ? whole : option.left ? whole.slice(-most) : whole.slice(0, most);
   const characters = [...part];
   let keep = whole.length > most ? Math.min(fit, characters.length - 1) : fit;
