@@ -137,12 +137,13 @@ static void man_option(const struct option *option) {
 }
 
 static void man_exit_status(void) {
-    puts(
-        ".SH EXIT STATUS\n"
-        ".TP\n0\nfine\n.TP\n1\nbad input, or a file that can't be read or written\n"
-        ".TP\n2\nwrong usage\n.TP\n3\nthe machine does not allow it\n.TP\n4\ntoo few samples\n"
-        ".TP\n5\nwick's own fault\n.PP\nA recorded program's own failure is said and passed on, as "
-        "shells do; its 1 to 5 as 101 to 105.");
+    puts(".SH EXIT STATUS\n"
+         ".TP\n0\nfine\n.TP\n1\nbad input, or a file that can't be read or written\n"
+         ".TP\n2\nwrong usage\n.TP\n3\nthe machine does not allow it\n.TP\n4\ntoo few samples\n"
+         ".TP\n5\nwick's own fault\n.TP\n6\na limit of wick diff \\-\\-fail\\-if is "
+         "exceeded\n.PP\nA "
+         "recorded program's own failure is said and passed on, as "
+         "shells do; its 1 to 5 as 101 to 105.");
 }
 
 static void man_head(const char *command) {
