@@ -287,6 +287,9 @@ extern const struct command command_fold, command_flame, command_script, command
 /* main.c: runs it with a struct of its own. */
 int command_run(const struct command *command, enum help_form help, int argc, char **argv);
 
+/* cargo.c: what wick does under the name cargo-wick. */
+int cargo_run(int argc, char **argv);
+
 /* help.c. Tables of commands end with NULL. */
 typedef const struct command *const *command_table;
 /* NULL: there is none so called, which was said. */

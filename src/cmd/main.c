@@ -138,7 +138,16 @@ int command_run(const struct command *command, enum help_form help, int argc, ch
     return status;
 }
 
+static bool is_cargo(const char *name) {
+    const char *slash = strrchr(name, '/');
+    return strcmp(slash ? slash + 1 : name, "cargo-wick") == 0;
+}
+
 static int run(int argc, char **argv) {
+    if (argc > 0 && is_cargo(argv[0])) {
+        set_signals(command_profile.gentle);
+        return cargo_run(argc, argv);
+    }
     if (argc < 2) {
         help_commands(commands, stderr);
         return ERROR_USAGE;

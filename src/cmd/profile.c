@@ -18,6 +18,7 @@ struct profile_command {
     const char *name;
     const char *base;
     const char *load_line;
+    const char *build_line;
     const char *compared;
     double warmup;
     uint64_t min_samples;
@@ -46,6 +47,8 @@ static const struct option options_run[] = {
      "keep the target's output in the run (target.log)"},
     {"compare", 0, OPTION_TEXT, HERE(compared), "DIR",
      "an earlier run's directory: adds what changed since, as picture, text and table"},
+    {"build", 0, OPTION_TEXT, HERE(build_line), "COMMAND",
+     "run this shell command first, in which compilers get -g; its output is build.log"},
     {"load", 0, OPTION_TEXT, HERE(load_line), "COMMAND",
      "run this shell command beside the recording, and end it with it; its output is load.log"},
     {"warmup", 0, OPTION_DOUBLE, HERE(warmup), "SECONDS",
@@ -75,6 +78,7 @@ static const struct syntax syntax = {
     groups,
     .examples = "wick profile -- ./program                      # prints the directory it made\n"
                 "wick profile --kind wall -p 1234 --duration 30\n"
+                "wick profile --build 'make -j4' -- ./program   # with debug information\n"
                 "wick profile --compare wick-out/before -- ./program",
 };
 
@@ -130,6 +134,40 @@ static bool record_beside_load(struct profile_command *c, struct record_result *
     c->recorded = true;
     if (watched)
         pthread_join(watcher, NULL);
+    return fine;
+}
+
+/* ---- the build before it ---- */
+
+static const struct note_kind note_no_debug = {
+    "built-without-debug-information",
+    "# program has no debug information after --build: remove what was built before, so that it is "
+    "built again"};
+
+static void print_log(int log) {
+    char bytes[4096];
+    ssize_t got;
+    for (off_t at = 0; (got = pread(log, bytes, sizeof bytes, at)) > 0; at += got)
+        fwrite(bytes, 1, (size_t)got, stderr);
+}
+
+static bool build(struct profile_command *c, struct run *run, struct error *error) {
+    if (!c->build_line)
+        return true;
+    int log = run_create(run, "build.log", error);
+    if (log < 0)
+        return false;
+    if (!c->r.request.quiet)
+        fprintf(stderr, "wick: building: %s\n", c->build_line);
+    bool fine = build_run(c->build_line, log, &c->r.request.context, error);
+    if (!fine)
+        print_log(log);
+    close(log);
+    struct object_facts facts = {0};
+    const char *program = c->r.recording.command ? c->r.recording.command[0] : NULL;
+    if (fine && program && strchr(program, '/') && object_file_facts(program, &facts, NULL) &&
+        !facts.lines)
+        notes_add(&run->notes, &note_no_debug, 1, 0, "%s", program);
     return fine;
 }
 
@@ -290,7 +328,7 @@ static bool make_run(struct profile_command *c, struct run *run, struct record_r
 
 static int profile_run(struct profile_command *c, struct run *run, struct record_result *result) {
     struct error error;
-    if (!make_run(c, run, result, &error)) {
+    if (!build(c, run, &error) || !make_run(c, run, result, &error)) {
         run_discard(run);
         return fail(&error);
     }
@@ -320,6 +358,7 @@ static int profile(void *command, int argc, char **argv) {
                       .command = c->r.recording.command,
                       .load = &c->load,
                       .warmup = c->warmup,
+                      .build = c->build_line,
                       .compared = c->compared,
                       .record_target = target_kind(&c->r.recording),
                       .width = terminal_width(STDERR_FILENO, 100),

@@ -208,6 +208,7 @@ static void json_facts(struct buffer *json, const struct facts *facts) {
 /* What else took part: a load, an earlier run. */
 static void json_beside(struct buffer *json, const struct run *run) {
     struct buffer how = {0};
+    add_string(json, "build", run->build ? run->build : "");
     add_string(json, "load", run->load->line ? run->load->line : "");
     if (run->load->line) {
         load_describe(run->load, &how);

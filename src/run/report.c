@@ -73,6 +73,8 @@ static void report_facts(struct buffer *text, const struct facts *facts) {
 
 static void report_beside(struct buffer *text, const struct run *run) {
     struct buffer how = {0};
+    if (run->build)
+        line(text, "Built by:", "%s", run->build);
     if (run->load->line) {
         load_describe(run->load, &how);
         line(text, "Load:", "%s (%g s ahead; %.*s)", run->load->line, run->warmup,

@@ -29,6 +29,7 @@ struct run {
     char *const *command; /* NULL when attached */
     const struct load *load;
     double warmup;             /* seconds */
+    const char *build;         /* what built it before; NULL: nothing did */
     const char *compared;      /* an earlier run's directory; NULL: none */
     bool scaled;               /* its weights, to this run's total, before they were compared */
     const char *record_target; /* "command", "process", "threads", "system" */
@@ -101,6 +102,12 @@ void load_end(struct load *load);
 bool load_failed(const struct load *load);
 /* "ended by itself, with status 1" */
 void load_describe(const struct load *load, struct buffer *text);
+
+/* ---- the build before it ------------------------------------------------------------------ */
+
+/* Run a shell command in which every compiler that PATH has gets -g as its last option, and cargo makes debug information of releases. Its output
+   goes to `log`. False: it failed. */
+bool build_run(const char *line, int log, const struct context *context, struct error *error);
 
 /* The ids of the processes and threads that it is attached to, if any. */
 void run_add_ids(const struct run *run, struct buffer *text, const char *between);
