@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "profile/reading.h"
+#include "unwind/unwind.h"
 
 /* Bytecodes are mapped there: above all memory of processes, below the kernel's. */
 #define BYTECODES (1ull << 60)
@@ -437,7 +438,9 @@ static int method_order(const void *a, const void *b) {
 
 static void finish_process(struct java *java, struct java_process *process,
                            struct reading *reading) {
-    struct made *made = made_new(EM_X86_64);
+    const struct perfdata *data = reading->profile->data;
+    bool has_rules = !data || unwind_arch_of(data->arch) == UNWIND_X86_64;
+    struct made *made = made_new(has_rules ? EM_X86_64 : 0);
     process->object = made_object(reading, process->pid, TEXT("[java]"), made_share(made));
     if (process->places.count)
         qsort(process->places.items, process->places.count, sizeof *process->places.items,

@@ -21,7 +21,13 @@ bool made_has(const struct made_moments *moments, int32_t pid) {
 
 uint32_t made_object(struct reading *reading, int32_t pid, struct text path, struct made *made) {
     struct object_identity identity = {.kind = OBJECT_MADE, .path = path, .pid = pid};
+    uint32_t before = objects_count(reading->profile->objects);
     uint32_t id = objects_add(reading->profile->objects, &identity);
+    /* That of an earlier window stays what it was: places in it are mapped. */
+    if (id <= before) {
+        identity.size = before;
+        id = objects_add(reading->profile->objects, &identity);
+    }
     objects_set_made(reading->profile->objects, id, made);
     return id;
 }

@@ -6,7 +6,13 @@
 
 #include <stdlib.h>
 
-enum { PCS_MOST = 1 << 16, DATA_MOST = 1 << 22, METHODS_MOST = 1 << 14, DEPTH_MOST = 256 };
+enum {
+    PCS_MOST = 1 << 16,
+    DATA_MOST = 1 << 22,
+    METHODS_MOST = 1 << 14,
+    DEPTH_MOST = 256,
+    SCOPES_MOST = 1 << 16
+};
 
 struct source {
     const struct hotspot *h;
@@ -31,6 +37,8 @@ static uint32_t scope_add(const struct source *source, struct hotspot_scopes *sc
     uint32_t chain[DEPTH_MOST], parents[DEPTH_MOST], methods[DEPTH_MOST], bytecodes[DEPTH_MOST];
     size_t depth = 0;
     uint32_t known = 0;
+    if (scopes->scopes.count > SCOPES_MOST)
+        return 0;
     for (; offset && !(known = scope_find(scopes, offset)); depth++) {
         size_t at = offset;
         if (depth == DEPTH_MOST ||

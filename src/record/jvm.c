@@ -13,6 +13,7 @@ enum {
     TRIES_MOST = 30,        /* until its tables are there */
     PENDING_MOST = 1 << 14, /* between two turns */
     METHODS_MOST = 1 << 20,
+    TURN_MOST = 32 << 20, /* bytes that a turn writes, about */
     READS_AT_FIRST =
         20000, /* system calls in a turn, and so many more for each blob that is known */
     READS_FOR_EACH = 2,
@@ -121,8 +122,13 @@ void jvms_free(struct jvms *jvms) {
     free(jvms);
 }
 
+/* Also when it was deleted or replaced while it ran. */
+static bool is_libjvm(struct text path) {
+    return text_ends(path, TEXT("/libjvm.so")) || text_ends(path, TEXT("/libjvm.so (deleted)"));
+}
+
 void jvms_saw_mapping(struct jvms *jvms, pid_t pid, struct text path, uint64_t time) {
-    if (!text_ends(path, TEXT("/libjvm.so")))
+    if (!is_libjvm(path))
         return;
     struct jvm *jvm = jvm_find(jvms, pid);
     if (jvm && !time)
@@ -357,6 +363,8 @@ static bool see_blob(void *context, const struct hotspot_blob *blob) {
         index_add(&jvm->by_address, hash_address(blob->address), (uint32_t)jvm->blobs.count);
     }
     put_blob(walking->jvms, jvm, blob);
+    if (jvm->code.count + jvm->rows.count > TURN_MOST)
+        jvm->remote.left = 0;
     return jvm->remote.left > 0;
 }
 
@@ -366,7 +374,7 @@ static uint64_t find_base(pid_t pid) {
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
     FILE *file = fopen(path, "re");
     while (file && !base && fgets(line, sizeof line, file))
-        if (text_ends(text_trim(text_of(line)), TEXT("/libjvm.so")))
+        if (is_libjvm(text_trim(text_of(line))))
             base = strtoull(line, NULL, 16);
     if (file)
         fclose(file);
