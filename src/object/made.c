@@ -182,6 +182,8 @@ bool made_symbol(const struct made *made, uint64_t address, struct symbol *symbo
 
 static const struct line *line_at(const struct made *made, const struct made_entry *piece,
                                   uint64_t address) {
+    if (!piece->line_count)
+        return NULL;
     const struct line *lines = made->lines.items + piece->first_line;
     uint64_t into = address - piece->place;
     size_t after = search_first(middle, 0, piece->line_count, lines[middle].from <= into);
@@ -230,7 +232,7 @@ bool made_row_at(const struct made *made, uint64_t address, struct made_rule *ru
     const struct made_entry *piece = entry_at(made, address);
     if (!piece)
         return false;
-    const struct ruled *rows = made->rows.items + piece->first_row;
+    const struct ruled *rows = piece->row_count ? made->rows.items + piece->first_row : NULL;
     uint64_t into = address - piece->place;
     size_t after = search_first(middle, 0, piece->row_count, rows[middle].from <= into);
     *rule = (struct made_rule){.place = piece->place, .size = piece->size};

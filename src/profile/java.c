@@ -346,8 +346,8 @@ static void add_interpreted(struct java *java, struct made *made, struct method 
                                .line = first_line(java, method),
                                .size = method->code_size ? method->code_size : 1};
     method->place = made_add(made, &piece);
-    struct method_line *lines = java->lines.items + method->first_line;
-    if (method->line_count)
+    struct method_line *lines = method->line_count ? java->lines.items + method->first_line : NULL;
+    if (lines)
         qsort(lines, method->line_count, sizeof *lines, method_line_order);
     for (uint32_t i = 0; i < method->line_count; i++) {
         struct made_frame frame = {.file = piece.file, .line = lines[i].line};
