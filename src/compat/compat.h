@@ -27,6 +27,7 @@ struct quirks {
     bool symfs_has_cache;          /* with --symfs, the build-id cache is below it */
     bool map_beyond_symfs;         /* perf maps are read outside of --symfs, too */
     bool debuglink_beyond_symfs;   /* a debug link with an absolute path leads outside of --symfs */
+    bool any_file_at_path;         /* without a build id, whatever is there now */
     bool no_packed_symbols;        /* .gnu_debugdata is not read */
     bool vdso_only_unrecorded;     /* the running vdso stands only for one without a build id */
     uint32_t plt_name_limit;       /* bytes of name@plt; 0: no limit */

@@ -12,18 +12,19 @@
     .versions_stay = true, .loose_map_lines = true, .addresses_are_offsets = true,                 \
     .no_names_outside_modules = true, .running_kernel_first = true, .symfs_hides_kernel = true,    \
     .symfs_has_cache = true, .map_beyond_symfs = true, .debuglink_beyond_symfs = true,             \
-    .no_packed_symbols = true, .vdso_only_unrecorded = true, .plt_name_limit = 1023,               \
-    .shortest_inline = true, .inlines_need_symbol = true, .addr2line_names = true,                 \
-    .debug_name_over_symbol = true, .threads_by_tid = true, .forks_replace = true,                 \
-    .maps_survive_exec = true, .data_holds_code = true, .kernel_while_mapped = true,               \
-    .narrow_vdso_by_name = true, .carrier_is_unknown = true, .returns_stay = true,                 \
-    .unwound_are_lowered = true, .user_before_markers = true, .strange_markers_forget = true,      \
-    .chain_limit = 127, .unwound_limit = 127, .unwinding_needs_stack = true,                       \
-    .keeps_recorded_user = true, .slice_is_shorter = true, .lowers_like_libunwind = true,          \
-    .no_mending = true, .no_handlers = true, .stale_link_register = true,                          \
-    .no_last_leaf_caller = true, .branches_begin_at_target = true, .rounds_order = true,           \
-    .reads_need_ids = true, .guests_are_dropped = true, .events_as_recorded = true,                \
-    .saved_is_refused = true, .brief_stream_points = true, .old_trace_formats = true
+    .any_file_at_path = true, .no_packed_symbols = true, .vdso_only_unrecorded = true,             \
+    .plt_name_limit = 1023, .shortest_inline = true, .inlines_need_symbol = true,                  \
+    .addr2line_names = true, .debug_name_over_symbol = true, .threads_by_tid = true,               \
+    .forks_replace = true, .maps_survive_exec = true, .data_holds_code = true,                     \
+    .kernel_while_mapped = true, .narrow_vdso_by_name = true, .carrier_is_unknown = true,          \
+    .returns_stay = true, .unwound_are_lowered = true, .user_before_markers = true,                \
+    .strange_markers_forget = true, .chain_limit = 127, .unwound_limit = 127,                      \
+    .unwinding_needs_stack = true, .keeps_recorded_user = true, .slice_is_shorter = true,          \
+    .lowers_like_libunwind = true, .no_mending = true, .no_handlers = true,                        \
+    .stale_link_register = true, .no_last_leaf_caller = true, .branches_begin_at_target = true,    \
+    .rounds_order = true, .reads_need_ids = true, .guests_are_dropped = true,                      \
+    .events_as_recorded = true, .saved_is_refused = true, .brief_stream_points = true,             \
+    .old_trace_formats = true
 
 const struct quirks quirks_none = {0};
 

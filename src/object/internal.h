@@ -26,6 +26,7 @@ enum file_trouble {
     FILE_FINE,
     FILE_ABSENT,   /* there is none */
     FILE_MISMATCH, /* there is one, with another build id */
+    FILE_REPLACED, /* there is one, without a build id, but it is not the one that ran */
     FILE_REFUSED,  /* not ours to trust: somebody else's perf map */
     FILE_DENIED,   /* kernel symbols without addresses */
 };

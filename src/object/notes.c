@@ -8,6 +8,10 @@ static const struct note_kind note_absent = {
 static const struct note_kind note_mismatch = {
     "files-differ", "# file{ is not the one|s are not the ones} that ran: {its|their} build id "
                     "differs, and {it was|they were} not used"};
+static const struct note_kind note_replaced = {
+    "files-replaced",
+    "# file{ has|s have} no build id and {was|were} replaced or written to since {it|they} ran, "
+    "and {was|were} not used; --symfs / uses {it|them} all the same"};
 static const struct note_kind note_refused = {
     "perf-maps-refused", "# perf map{ belongs|s belong} to somebody else or {is a link|are links}, "
                          "and {was|were} not used; root may chown {it|them}"};
@@ -33,7 +37,9 @@ const struct note_kind note_costly_names = {
     "and {is|are} shown mangled or cut"};
 
 static void note_file(const struct object *object, struct notes *notes) {
-    const struct note_kind *kind = object->trouble == FILE_MISMATCH ? &note_mismatch : &note_absent;
+    const struct note_kind *kind = object->trouble == FILE_MISMATCH   ? &note_mismatch
+                                   : object->trouble == FILE_REPLACED ? &note_replaced
+                                                                      : &note_absent;
     notes_add(notes, kind, 1, 0, "%.*s", TEXT_ARGS(object->identity.path));
 }
 

@@ -46,6 +46,8 @@ struct object_identity {
     uint64_t
         mount; /* OBJECT_FILE without a build id, of another mount namespace than the recorder's: which; nothing here is
                        opened by its path. Else 0. */
+    uint64_t inode,
+        generation; /* OBJECT_FILE without a build id: of the file that ran, as recorded; else 0 */
 };
 
 struct objects;
@@ -57,6 +59,7 @@ struct objects_options {
     const char
         *debug_directories; /* to look into before /usr/lib/debug, with colons between, or NULL */
     const char *buildid_cache; /* or NULL: $HOME/.debug */
+    uint64_t recorded_until;   /* when the recording was written last, in nanoseconds; 0: unknown */
     const char *cache;         /* where to keep what is derived from files, or NULL */
     struct quirks quirks;
     bool no_demangle;

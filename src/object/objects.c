@@ -86,13 +86,15 @@ static uint64_t identity_hash(const struct object_identity *identity) {
     hash = hash_mix(hash, hash_bytes(identity->build_id.bytes, identity->build_id.size));
     hash = hash_mix(hash, (uint64_t)identity->kind << 32 | (uint32_t)identity->pid);
     hash = hash_mix(hash, hash_mix(identity->start, identity->size));
+    if (identity->inode)
+        hash = hash_mix(hash, hash_mix(identity->inode, identity->generation));
     return identity->mount ? hash_mix(hash, identity->mount) : hash;
 }
 
 static bool identity_equal(const struct object_identity *a, const struct object_identity *b) {
     return a->kind == b->kind && a->pid == b->pid && a->start == b->start && a->size == b->size &&
-           a->mount == b->mount && text_equal(a->path, b->path) &&
-           build_id_equal(&a->build_id, &b->build_id);
+           a->mount == b->mount && a->inode == b->inode && a->generation == b->generation &&
+           text_equal(a->path, b->path) && build_id_equal(&a->build_id, &b->build_id);
 }
 
 /* ---- what is shown ---- */

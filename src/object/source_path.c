@@ -3,7 +3,12 @@
  */
 #include "object/source.h"
 
+#include <fcntl.h>
+#include <linux/fs.h>
 #include <sys/auxv.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* The section headers come last in what the kernel maps. */
 struct text object_vdso(void) {
@@ -30,11 +35,43 @@ static bool vdso_is_ours(const struct objects *objects, const struct object *obj
                                           : !objects->options.symfs;
 }
 
+/* Inodes are used again, but not with the same generation, where the file system has any to tell. */
+static bool generation_differs(const struct file *file, uint64_t recorded) {
+    struct stat status;
+    int generation = 0;
+    int descriptor = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor < 0)
+        return false;
+    bool known = fstat(descriptor, &status) == 0 && status.st_ino == file->inode &&
+                 ioctl(descriptor, FS_IOC_GETVERSION, &generation) == 0;
+    close(descriptor);
+    return known && (uint32_t)generation != (uint32_t)recorded;
+}
+
+/* Without a build id: it was put there since, or written to since. The device's number is not compared, as some file systems tell two. --symfs
+   says that other files are meant. */
+static bool is_replaced(const struct search *search, const struct elf_image *image) {
+    const struct objects_options *options = &search->objects->options;
+    const struct object_identity *identity = &search->object->identity;
+    const struct file *file = &image->file;
+    if (search->id.size || !identity->inode || !file->inode || options->symfs ||
+        options->quirks.any_file_at_path)
+        return false;
+    return file->inode != identity->inode || generation_differs(file, identity->generation) ||
+           (options->recorded_until && file->written > options->recorded_until);
+}
+
 static struct elf_image *open_recorded(const struct search *search) {
     if (search->object->identity.kind == OBJECT_VDSO)
         return vdso_is_ours(search->objects, search->object) ? search_check(search, vdso_open())
                                                              : NULL;
-    return search_open_below(search, search->object->identity.path, TEXT(""), TEXT(""));
+    struct elf_image *image =
+        search_open_below(search, search->object->identity.path, TEXT(""), TEXT(""));
+    if (!image || !is_replaced(search, image))
+        return image;
+    search->object->trouble = FILE_REPLACED;
+    elf_image_free(image);
+    return NULL;
 }
 
 const struct source source_path = {.name = "recorded path", .open = open_recorded};

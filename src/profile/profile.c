@@ -120,6 +120,7 @@ static void reading_release(struct reading *reading) {
 static bool read_data(struct profile *profile, const struct profile_options *options,
                       struct ongoing *state, struct error *error) {
     struct objects_options object_options = profile_object_options(options);
+    object_options.recorded_until = profile->data->source->written;
     struct reading reading = {.profile = profile, .options = options, .is_ongoing = state != NULL};
     profile->tree->keep_samples |=
         options->quirks.lines_decide && names_follow_samples(profile->data);

@@ -176,6 +176,10 @@ static void identify_file(const struct reading *reading, const struct perfdata_m
         identity->mount = foreign_mount(reading, mmap->pid);
     if (!identity->mount)
         identity->build_id = build_id_of(reading, mmap->path, mmap->build_id);
+    if (!identity->build_id.size && !identity->mount && mmap->inode) {
+        identity->inode = mmap->inode;
+        identity->generation = mmap->generation;
+    }
 }
 
 static struct object_identity identity_of_user(const struct reading *reading,
