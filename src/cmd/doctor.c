@@ -3,7 +3,7 @@
  */
 #include <stdio.h>
 
-#include "cmd/recording.h"
+#include "cmd/doctor.h"
 #include "object/object.h"
 
 struct doctor_command {
@@ -20,16 +20,18 @@ static const struct option options_doctor[] = {
 static const struct option_group groups[] = {{"The cache", options_doctor}, {0}};
 static const struct syntax syntax = {
     "doctor",
-    "[BINARY…]",
+    "[BINARY|PROFILE…]",
     "Says what this machine allows a profiler to do and how to allow more; of each BINARY,\n"
-    "which symbols and debug information are found.",
+    "which symbols and debug information are found; of each PROFILE, from which files its\n"
+    "names are, how many samples have places without one, and what would help.",
     groups,
     .examples = "wick doctor                                    # what this machine allows\n"
+                "wick doctor perf.data                          # where its names are from\n"
                 "wick doctor --clear-cache                      # start afresh\n"
                 "wick doctor ./program                          # which symbols it has",
 };
 
-static void say(enum record_verdict verdict, const char *what, const char *finding,
+void doctor_say(enum record_verdict verdict, const char *what, const char *finding,
                 const char *remedy) {
     static const char *const marks[] = {"ok     ", "limited", "no     "};
     printf("%s  %-20s %s\n", marks[verdict], what, finding);
@@ -37,14 +39,9 @@ static void say(enum record_verdict verdict, const char *what, const char *findi
         printf("%-29s → %s\n", "", remedy);
 }
 
-static void look_at_binary(const char *path) {
-    struct object_facts facts;
-    struct error error;
+static void look_at_binary(const char *path, const struct object_facts *of) {
+    struct object_facts facts = *of;
     char finding[200];
-    if (!object_file_facts(path, &facts, &error)) {
-        say(FINDING_BAD, path, error.message, NULL);
-        return;
-    }
     snprintf(finding, sizeof finding, "%s%s%s%s",
              facts.symbols    ? "symbols"
              : facts.exported ? "symbols of exported functions alone"
@@ -56,9 +53,24 @@ static void look_at_binary(const char *path) {
     snprintf(remedy, sizeof remedy,
              "build it with -g, or: apt-get install $(dpkg -S %.150s | cut -d: -f1)-dbgsym", path);
     bool named = facts.symbols || facts.exported;
-    say(named && facts.unwind ? (facts.symbols && facts.lines ? FINDING_GOOD : FINDING_LIMITED)
-                              : FINDING_BAD,
-        path, finding, facts.lines ? NULL : remedy);
+    doctor_say(named && facts.unwind
+                   ? (facts.symbols && facts.lines ? FINDING_GOOD : FINDING_LIMITED)
+                   : FINDING_BAD,
+               path, finding, facts.lines ? NULL : remedy);
+}
+
+/* What is no ELF file may be a profile. */
+static int look_at(struct request *request, const char *path) {
+    struct object_facts facts;
+    struct error error, why;
+    if (object_file_facts(path, &facts, &error)) {
+        look_at_binary(path, &facts);
+        return 0;
+    }
+    if (doctor_look_at_profile(request, path, &why))
+        return 0;
+    doctor_say(FINDING_BAD, path, why.message, NULL);
+    return 0;
 }
 
 /* ---- the cache ---- */
@@ -67,16 +79,18 @@ static void look_at_cache(const char *path) {
     struct objects_cache_facts facts;
     char finding[400];
     if (!path) {
-        say(FINDING_GOOD, "cache", "off: WICK_CACHE says so, or there is no home directory", NULL);
+        doctor_say(FINDING_GOOD, "cache", "off: WICK_CACHE says so, or there is no home directory",
+                   NULL);
     } else if (!objects_cache_facts(path, &facts)) {
         snprintf(finding, sizeof finding, "%.300s is another user's, or others may write to it",
                  path);
-        say(FINDING_LIMITED, "cache", finding, "WICK_CACHE=DIR names a directory of your own");
+        doctor_say(FINDING_LIMITED, "cache", finding,
+                   "WICK_CACHE=DIR names a directory of your own");
     } else {
         snprintf(finding, sizeof finding, "%.1f MB of at most %.0f MB in %llu files, in %.300s",
                  (double)facts.bytes / 1e6, (double)facts.limit / 1e6,
                  (unsigned long long)facts.files, path);
-        say(FINDING_GOOD, "cache", finding, NULL);
+        doctor_say(FINDING_GOOD, "cache", finding, NULL);
     }
 }
 
@@ -98,12 +112,12 @@ static int run(void *command, int argc, char **argv) {
     struct record_findings found = {0};
     record_probe(&found);
     for (size_t i = 0; i < found.count; i++)
-        say(found.items[i].verdict, found.items[i].what, found.items[i].finding,
-            found.items[i].remedy);
+        doctor_say(found.items[i].verdict, found.items[i].what, found.items[i].finding,
+                   found.items[i].remedy);
     record_findings_release(&found);
     look_at_cache(request->import.profile.objects.cache);
     for (size_t i = 0; i < request->operands.count; i++)
-        look_at_binary(request->operands.items[i]);
+        look_at(request, request->operands.items[i]);
     return 0;
 }
 

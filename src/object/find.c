@@ -86,6 +86,51 @@ const struct elf_image *object_debug(struct objects *objects, struct object *obj
 
 /* ---- facts about one file ---- */
 
+static void facts_of_images(const struct elf_image *image, const struct elf_image *debug,
+                            struct object_facts *facts) {
+    const struct elf_image *files[] = {image, debug};
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        if (!files[i])
+            continue;
+        facts->symbols |= has_section(files[i], ".symtab");
+        facts->exported |= has_section(files[i], ".dynsym");
+        facts->lines |= has_section(files[i], ".debug_info");
+        facts->unwind |=
+            has_section(files[i], ".eh_frame") || has_section(files[i], ".debug_frame");
+    }
+    facts->separate = debug != NULL;
+}
+
+static void list_found(const struct object *object, struct object_found *found) {
+    found->code = object->symbol_file.size    ? object->symbol_file.path
+                  : object->symbol_text.count ? "the recording"
+                                              : NULL;
+    if (object->identity.kind == OBJECT_KERNEL && !object->symbol_file.size &&
+        (object->is_partial || object->list_is_running))
+        found->code = "/proc/kallsyms";
+    if (object->identity.kind == OBJECT_KERNEL && object->image)
+        found->code = object->image->file.path;
+    found->facts.symbols = found->code != NULL;
+}
+
+void objects_found(struct objects *objects, uint32_t id, struct object_found *found) {
+    struct object *object = objects_object(objects, id);
+    *found = (struct object_found){0};
+    pthread_mutex_lock(&object->lock);
+    if (object->identity.kind == OBJECT_FILE || object->identity.kind == OBJECT_VDSO) {
+        const struct elf_image *image = object_image(objects, object),
+                               *debug = object_debug(objects, object);
+        facts_of_images(image, debug, &found->facts);
+        found->code = image ? image->file.path : NULL;
+        found->is_packed = debug && debug->copy;
+        found->debug = debug && !debug->copy ? debug->file.path : NULL;
+    } else {
+        list_found(object, found);
+    }
+    found->trouble = object->trouble;
+    pthread_mutex_unlock(&object->lock);
+}
+
 bool object_file_facts(const char *path, struct object_facts *facts, struct error *error) {
     *facts = (struct object_facts){0};
     struct elf_image *own = elf_image_open(path, true, error);
@@ -96,18 +141,7 @@ bool object_file_facts(const char *path, struct object_facts *facts, struct erro
     char *whole = realpath(path, NULL);
     struct object_identity identity = {.path = text_of(whole ? whole : path), .kind = OBJECT_FILE};
     struct object *object = objects_object(objects, objects_add(objects, &identity));
-    const struct elf_image *files[] = {object_image(objects, object),
-                                       object_debug(objects, object)};
-    for (size_t i = 0; i < COUNT_OF(files); i++) {
-        if (!files[i])
-            continue;
-        facts->symbols |= has_section(files[i], ".symtab");
-        facts->exported |= has_section(files[i], ".dynsym");
-        facts->lines |= has_section(files[i], ".debug_info");
-        facts->unwind |=
-            has_section(files[i], ".eh_frame") || has_section(files[i], ".debug_frame");
-    }
-    facts->separate = files[1] != NULL;
+    facts_of_images(object_image(objects, object), object_debug(objects, object), facts);
     objects_free(objects);
     free(whole);
     return true;

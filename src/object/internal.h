@@ -22,15 +22,6 @@ struct object_extra {
     void (*release)(void *data);
 };
 
-enum file_trouble {
-    FILE_FINE,
-    FILE_ABSENT,   /* there is none */
-    FILE_MISMATCH, /* there is one, with another build id */
-    FILE_REPLACED, /* there is one, without a build id, but it is not the one that ran */
-    FILE_REFUSED,  /* not ours to trust: somebody else's perf map */
-    FILE_DENIED,   /* kernel symbols without addresses */
-};
-
 struct object {
     struct object_identity identity;
     uint32_t id;

@@ -259,6 +259,25 @@ struct object_facts {
     bool separate; /* a debug file of its own was found */
 };
 bool object_file_facts(const char *path, struct object_facts *facts, struct error *error);
+/* What was found of an object, after lookups: paths live as long as the objects. */
+enum file_trouble {
+    FILE_FINE,
+    FILE_ABSENT,   /* there is none */
+    FILE_MISMATCH, /* there is one, with another build id */
+    FILE_REPLACED, /* there is one, without a build id, but it is not the one that ran */
+    FILE_REFUSED,  /* not ours to trust: somebody else's perf map */
+    FILE_DENIED,   /* kernel symbols without addresses */
+};
+struct object_found {
+    const char *code;  /* the file with the code, or with the list of symbols; NULL: none */
+    const char *debug; /* a debug file of its own; NULL: none */
+    bool is_packed;    /* its symbols are from .gnu_debugdata */
+    struct object_facts facts;
+    enum file_trouble trouble;
+};
+void objects_found(struct objects *objects, uint32_t id, struct object_found *found);
+/* The Debian package that a file belongs to, as dpkg's lists say; false: none. Reads all of them. */
+bool object_file_package(struct text path, struct buffer *package);
 /* Which compilers made a file, as its .comment section says, joined by ", ". */
 bool object_file_compiler(const char *path, struct buffer *compilers);
 
