@@ -21,11 +21,8 @@ static const struct option options_recording[] = {
 };
 
 static const struct option_group groups[] = {
-    {"Target", options_target},
-    {"Sampling", options_sampling},
-    {"Waiting", options_off_cpu},
-    {"Output", options_recording},
-    {0},
+    {"Target", options_target}, {"Sampling", options_sampling}, {"Waiting", options_off_cpu},
+    {"Memory", options_heap},   {"Output", options_recording},  {0},
 };
 
 static const struct syntax syntax = {

@@ -8,11 +8,13 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { STACK_SIZE = 16384 };
+enum { STACK_SIZE = 16384, HEAP_EVERY = 64 << 10 };
 
 void recording_begin(struct recording_request *r) {
-    r->recording = (struct record_options){
-        .frequency = 997, .call_graph = CALL_GRAPH_DWARF, .stack_size = STACK_SIZE};
+    r->recording = (struct record_options){.heap_every = HEAP_EVERY,
+                                           .frequency = 997,
+                                           .call_graph = CALL_GRAPH_DWARF,
+                                           .stack_size = STACK_SIZE};
 }
 
 static bool set_call_graph(void *command, const char *value, struct error *error) {
@@ -47,16 +49,28 @@ static bool set_call_graph(void *command, const char *value, struct error *error
 }
 
 /* 8M, 512K or bytes. */
-bool recording_set_buffer(void *command, const char *value, struct error *error) {
-    struct recording_request *r = command;
+static bool parse_size(const char *value, uint64_t *size) {
     struct text t = text_of(value);
-    uint64_t unit = 1, size;
+    uint64_t unit = 1;
     if (t.length && (t.data[t.length - 1] == 'M' || t.data[t.length - 1] == 'K')) {
         unit = t.data[t.length - 1] == 'M' ? 1 << 20 : 1 << 10;
         t.length--;
     }
-    if (!text_to_u64(t, &size) || !checked_multiply(size, unit, &size) || size == 0 ||
-        size > 1u << 30)
+    return text_to_u64(t, size) && checked_multiply(*size, unit, size) && *size > 0 &&
+           *size <= 1u << 30;
+}
+
+static bool set_every(void *command, const char *value, struct error *error) {
+    struct recording_request *r = command;
+    r->every_chosen = true;
+    return parse_size(value, &r->recording.heap_every) ||
+           error_set(error, ERROR_USAGE, "'%s' is not a size up to 1024M", value);
+}
+
+bool recording_set_buffer(void *command, const char *value, struct error *error) {
+    struct recording_request *r = command;
+    uint64_t size;
+    if (!parse_size(value, &size))
         return error_set(error, ERROR_USAGE, "'%s' is not a size up to 1024M", value);
     r->recording.buffer_size = (uint32_t)size;
     return true;
@@ -116,6 +130,14 @@ const struct option options_off_cpu[] = {
     {"min", 0, OPTION_CALL, CALL(set_least), "TIME",
      "with bpf: only waits of at least so long: 20us, 5ms"},
     {"max", 0, OPTION_CALL, CALL(set_most), "TIME", "with bpf: only waits of at most so long"},
+    {0},
+};
+
+const struct option options_heap[] = {
+    {"heap", 0, OPTION_FLAG, HERE(recording.heap), NULL,
+     "what the program allocates and frees, with stacks, instead of where it runs"},
+    {"every", 0, OPTION_CALL, CALL(set_every), "BYTES",
+     "with --heap: one allocation in so many bytes, 64K by default; 1: all of them"},
     {0},
 };
 
@@ -232,6 +254,10 @@ int recording_settle(struct recording_request *r, char **argv) {
                                    "others take them when the recording is read");
     if (r->recording.most_wait && r->recording.least_wait > r->recording.most_wait)
         return fail_usage(argv[0], "--min is more than --max");
+    if (r->every_chosen && !r->recording.heap)
+        return fail_usage(argv[0], "--every needs --heap");
+    if (r->recording.heap && (r->recording.off_cpu || r->recording.event_count))
+        return fail_usage(argv[0], "--heap cannot be combined with -e, --off-cpu or --wall");
     if (r->recording.wakers && !r->recording.off_cpu)
         return fail_usage(argv[0], "--wakers of what? --off-cpu or --wall");
     if (r->frequency && r->recording.period)

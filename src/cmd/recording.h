@@ -14,11 +14,13 @@ struct recording_request {
     double duration, delay;
     uint64_t frequency;     /* 0: nobody asked for one */
     bool call_graph_chosen; /* -g was given */
+    bool every_chosen;      /* --every was */
 };
 /* Before parsing: defaults that are not 0. */
 void recording_begin(struct recording_request *r);
 extern const struct option options_target[];   /* -p -t -a -C --duration --delay */
 extern const struct option options_off_cpu[];  /* --off-cpu --wall --wakers */
+extern const struct option options_heap[];     /* --heap --every */
 extern const struct option options_sampling[]; /* -e -F -c -g -u -k -i */
 bool recording_set_buffer(void *command, const char *value, struct error *error);
 

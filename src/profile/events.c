@@ -9,6 +9,7 @@
  * sample in time has; quirks.first_sample_chooses does so. It reads the number one space before the name as the period, and none where
  * perf pads the name because another event's is longer. What it makes of lines that are no samples only the text itself can tell.
  */
+#include "profile/blocks.h"
 #include "profile/waits.h"
 
 static const struct note_kind note_left_out = {
@@ -264,6 +265,8 @@ static bool has_run(const struct reading *reading) {
 }
 
 bool reading_choose_events(struct reading *reading, struct error *error) {
+    if (reading->blocks)
+        return blocks_choose_values(reading->blocks, error);
     if (reading->waits && reading->times == TIMES_RUNNING && !has_run(reading))
         waits_forget(reading); /* there is nothing that they could stand beside */
     if (reading->waits)

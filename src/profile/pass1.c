@@ -11,6 +11,7 @@
  */
 #include <stdlib.h>
 
+#include "profile/blocks.h"
 #include "profile/scripted.h"
 #include "profile/waits.h"
 
@@ -111,6 +112,8 @@ static bool walk_sample(struct walk *walk, const struct perfdata_record *record,
     if (counters_are_read(walk->reading, event))
         return counters_walk(walk->reading, record, &key, error);
     event_saw(&walk->reading->events.items[event], &key);
+    if (walk->reading->blocks)
+        return blocks_sample(walk->reading->blocks, record, event, error);
     return !walk->reading->waits || waits_sample(walk->reading->waits, record, event, time, error);
 }
 
@@ -168,13 +171,16 @@ static bool walk_record(struct walk *walk, const struct perfdata_record *record,
         return walk_sample(walk, record, error);
     case PERF_RECORD_MMAP:
     case PERF_RECORD_MMAP2:
-    case PERF_RECORD_COMM:
     case PERF_RECORD_KSYMBOL:
     case PERF_RECORD_NAMESPACES:
         return walk_side(walk, record, error);
+    case PERF_RECORD_COMM:
+        return walk_side(walk, record, error) &&
+               (!walk->reading->blocks || blocks_record(walk->reading->blocks, record, error));
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT:
         return walk_side(walk, record, error) &&
+               (!walk->reading->blocks || blocks_record(walk->reading->blocks, record, error)) &&
                (!walk->reading->waits || waits_record(walk->reading->waits, record, error));
     case PERF_RECORD_SWITCH:
     case PERF_RECORD_SWITCH_CPU_WIDE:

@@ -9,6 +9,7 @@
  *
  * A wide hash, keyed with a secret, stands for the chain: see stack_is_twin().
  */
+#include "profile/blocks.h"
 #include "profile/builder.h"
 #include "profile/waits.h"
 
@@ -149,7 +150,7 @@ static void count_pending(struct worker *w) {
         if (!stack_same(&w->stacks.items[id], &p->stack) && !(id = stack_find(w, &p->stack)))
             id = stack_add(w, p);
         struct stack *stack = &w->stacks.items[id];
-        stack->samples++;
+        stack->samples += p->samples;
         w->tree->overflow |= __builtin_add_overflow(stack->weight, p->weight, &stack->weight);
         if (w->tree->keep_samples)
             keep_sample(w, p, id);
@@ -201,6 +202,25 @@ static void pend_measured(struct worker *w, const struct perfdata_sample *sample
     pend(w);
 }
 
+/* A stack once for each value of the allocations that it made. */
+static void pend_blocks(struct worker *w, const struct perfdata_sample *sample, uint64_t offset,
+                        const struct space_at *at, const struct pending *p) {
+    size_t count;
+    const struct valued *valued = blocks_find(w->reading->blocks, offset, &count);
+    const struct pending first = *p;
+    for (size_t i = 0; i < count; i++) {
+        struct pending *next = &w->pending[w->pending_count];
+        *next = first;
+        next->key.time = valued[i].time;
+        next->weight = valued[i].weight;
+        next->samples = valued[i].samples;
+        next->stack.series = series_of(w, sample, at, valued[i].event, STATE_ON);
+        pend(w);
+        if (w->pending_count >= BATCH)
+            count_pending(w);
+    }
+}
+
 /* Placed and hashed; counted with the batch. A chain of our own making is gone with the next one, so it ends a batch. */
 static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64_t offset,
                         const struct cost *cost) {
@@ -227,6 +247,7 @@ static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64
     bool is_made = flags & STACK_TYPED;
     flags |= excludes_user_chains(w->reading, sample) ? STACK_NO_USER : 0;
     flags |= at.user ? 0 : STACK_NO_SPACE;
+    p->samples = 1;
     p->weight = cost ? cost->weight : reading_weight(w->reading, sample);
     p->cpu = sample->cpu;
     p->stack =
@@ -240,7 +261,9 @@ static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64
                        .ending = ending,
                        .flags = flags};
     stack_set_hash(&p->stack);
-    if (cost || !seen->measured)
+    if (w->reading->blocks)
+        pend_blocks(w, sample, offset, &at, p);
+    else if (cost || !seen->measured)
         pend(w);
     if (is_measured)
         pend_measured(w, sample, &at, p);
@@ -289,7 +312,8 @@ static bool read_piece(struct worker *w, const struct piece *piece, struct error
                 return false;
             continue;
         }
-        if (!w->reading->events.items[event].wanted)
+        if (!w->reading->events.items[event].wanted ||
+            (w->reading->blocks && !blocks_have(w->reading->blocks, record.offset)))
             continue;
         const struct cost *cost = w->reading->waits ? cost_find(w->reading, record.offset) : NULL;
         if (w->reading->waits && !cost && !w->reading->events.items[event].measured)

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "profile/blocks.h"
 #include "profile/scripted.h"
 #include "profile/stream.h"
 #include "profile/waits.h"
@@ -27,6 +28,7 @@ void profile_free(struct profile *profile) {
         perfdata_free(profile->data);
     carried_free(profile->carried);
     free(profile->event_names);
+    free(profile->heap);
     free(profile);
 }
 
@@ -59,6 +61,8 @@ static bool profile_passes(struct reading *reading, struct error *error) {
         return true;
     if (reading->waits)
         waits_pair(reading->waits);
+    if (reading->blocks)
+        blocks_pair(reading->blocks);
     profile_add_threads(profile);
     if (reading->kernel_seen && !reading->options->no_names)
         objects_prefetch_kernel(profile->objects);
@@ -107,6 +111,7 @@ static void reading_release(struct reading *reading) {
     vector_release(&reading->counted);
     free(reading->counter_values);
     waits_free(reading->waits);
+    blocks_free(reading->blocks);
     scripted_free(reading->scripted);
     vector_release(&reading->round_offsets);
     vector_release(&reading->round_limits);

@@ -40,7 +40,21 @@ struct profile_options {
     uint64_t most_wait;  /* and longer ones; 0: no limit */
 };
 
+/* Of a recording of allocations: what it comes to, all of it. */
+struct heap_sum {
+    uint64_t bytes, count; /* estimated, of blocks */
+    uint64_t samples;      /* that say so */
+    double variance;       /* of bytes: what sampling leaves open */
+};
+struct heap_facts {
+    uint64_t mean; /* bytes from sample to sample; 1: every allocation was recorded */
+    struct heap_sum allocated, live, peak, temporary;
+    uint64_t first, last; /* times of the first allocation, and of the last thing that happened */
+    uint64_t peak_time;
+};
+
 struct profile {
+    struct heap_facts *heap; /* NULL: it is not of allocations */
     struct tree *tree;
     struct objects *objects;
     struct perfdata *data; /* for views that go back to a sample's record */

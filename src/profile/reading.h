@@ -22,7 +22,8 @@ struct deferred {
     uint64_t offset; /* of its record */
 };
 
-struct waits; /* waits.h */
+struct waits;  /* waits.h */
+struct blocks; /* blocks.h */
 
 /* The nanoseconds that a sample stands for, where they are not its own weight. */
 struct cost {
@@ -54,6 +55,9 @@ enum role {
     ROLE_WAIT,   /* its samples are waits, weighed in nanoseconds */
     ROLE_WAKING, /* a sample whenever a thread wakes another */
     ROLE_WAKER,  /* of a ROLE_WAIT sample of the same time: who ended it */
+    ROLE_ALLOC,  /* an allocation */
+    ROLE_AGAIN,  /* an allocation whose stack is another's */
+    ROLE_FREE,   /* the end of one */
     ROLE_NONE,   /* bookkeeping */
 };
 
@@ -105,6 +109,7 @@ struct reading {
     bool tells_running;             /* of threads that wait: also what they ran between */
     bool each;                      /* and what was measured then, by the events' own weights */
     struct scripted *scripted;      /* what interpreters ran; NULL: nothing is known of that */
+    struct blocks *blocks;          /* NULL: not of allocations, or read as it is */
     struct waits *waits;            /* NULL: samples have their own weight */
     VECTOR(struct cost) costs;      /* else: by offset */
     uint32_t waiting;               /* the event of all waits, in the tree */

@@ -4,6 +4,7 @@
  * A raw payload carries the ids of the kernel's own view, a sample those of the recorder's: inside a container they differ. Where the
  * thread that leaves has another id in its payload, the payload's other ids are left alone.
  */
+#include "profile/blocks.h"
 #include "profile/waits.h"
 
 #include <stdlib.h>
@@ -40,6 +41,12 @@ static enum role role_of(const struct perfdata_event *event) {
         return ROLE_WAKER;
     if (event->type != PERF_TYPE_SOFTWARE)
         return ROLE_RUNNING;
+    if (event->config == PERF_COUNT_SW_BPF_OUTPUT && name_is(event, "heap-alloc"))
+        return ROLE_ALLOC;
+    if (event->config == PERF_COUNT_SW_BPF_OUTPUT && name_is(event, "heap-again"))
+        return ROLE_AGAIN;
+    if (event->config == PERF_COUNT_SW_BPF_OUTPUT && name_is(event, "heap-free"))
+        return ROLE_FREE;
     if (event->config == PERF_COUNT_SW_DUMMY)
         return ROLE_NONE;
     return event->config == PERF_COUNT_SW_CONTEXT_SWITCHES && each_counts(event) ? ROLE_SWITCH
@@ -123,6 +130,7 @@ bool waits_begin(struct reading *reading, struct error *error) {
     struct found found = roles_find(reading);
     reading->times = options->times;
     reading->filter = options->filter;
+    blocks_begin(reading);
     bool as_it_is =
         options->all_events || options->quirks.events_as_recorded || options->filter.event_count;
     bool tells_waits = found.switches ? found.records : found.waits;

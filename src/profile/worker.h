@@ -68,6 +68,7 @@ struct pending {
     struct stack stack;
     struct key key;
     uint64_t weight;
+    uint32_t samples;
     uint32_t cpu;
     uint32_t candidate; /* what the index knows under its hash */
 };

@@ -100,6 +100,7 @@ struct recording {
     struct record_result *result;
     enum record_off_cpu off_cpu; /* as settled: never AUTO */
     struct sums *sums;           /* with BPF */
+    struct heap_recording *heap; /* allocations; NULL: none are recorded */
     size_t first_made;           /* of its events: one a state, then the wakers' */
     VECTOR(struct wanted) events;
     VECTOR(uint32_t) cpus;
@@ -153,6 +154,18 @@ bool off_cpu_choose_events(struct recording *r, struct error *error);
 bool off_cpu_mark_end(struct recording *r, struct error *error);
 /* What BPF summed up, as samples; nothing without BPF. */
 bool off_cpu_write(struct recording *r, struct error *error);
+
+/* heap.c: allocations. Without them, these do nothing but succeed. */
+bool heap_choose_events(struct recording *r, struct error *error);
+void heap_child(const struct recording *r);               /* in the child, before it execs */
+bool heap_turn(struct recording *r, struct error *error); /* answers processes, reads the rings */
+enum { HEAP_DESCRIPTORS = 2 };
+int heap_poll_descriptor(const struct recording *r, int which); /* only if there are some */
+int heap_patience(const struct recording *r, int timeout); /* milliseconds until the next turn */
+void heap_stop(struct recording *r);                       /* nothing more is recorded */
+bool heap_finish(struct recording *r, pid_t target,
+                 struct error *error); /* an error if the target was not seen */
+void heap_release(struct recording *r);
 
 /* bpf.c: waits summed up in the kernel. NULL: BPF is not built in, not permitted, or the kernel lacks something. */
 struct sums *sums_open(const struct record_options *options, int group,
@@ -212,7 +225,9 @@ bool recording_drain(struct recording *r, struct error *error);
 void recording_drain_names(struct recording *r);
 
 /* launch.c */
-bool launch(struct recording *r, struct error *error);    /* forks; the child waits */
+bool launch(struct recording *r, struct error *error); /* forks; the child waits */
+char *
+launch_find(const char *name); /* the file that is executed for this name; free() it; NULL: none */
 bool launch_go(struct recording *r, struct error *error); /* it execs; an error if it can't */
 void launch_begin(struct recording *r);                   /* the same in two steps: it execs … */
 bool launch_began(struct recording *r,

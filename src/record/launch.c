@@ -13,10 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void child_main(const struct record_options *options, int go, int failed) {
+static void child_main(const struct recording *r, int go, int failed) {
+    const struct record_options *options = r->options;
     char byte;
     ssize_t got;
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* it does not outlive a recorder that is killed */
+    if (!options->heap)
+        prctl(PR_SET_PDEATHSIG, SIGTERM); /* it does not outlive a recorder that is killed */
     do
         got = read(go, &byte, 1);
     while (got < 0 && errno == EINTR);
@@ -29,6 +31,7 @@ static void child_main(const struct record_options *options, int go, int failed)
         dup2(options->target_output - 1, STDERR_FILENO);
     } else if (!options->window && strcmp(options->output, "-") == 0)
         dup2(STDERR_FILENO, STDOUT_FILENO); /* ours carries the recording */
+    heap_child(r);
     execvp(options->command[0], options->command);
     int why = errno;
     (void)!write(failed, &why, sizeof why);
@@ -45,27 +48,43 @@ static int refuse_to_execute(const char *path) {
     return access(path, X_OK) == 0 ? 0 : errno;
 }
 
-/* As execvp() looks for it: 0, or why it is not found. What only exec can tell comes back later. */
-static int refuse_name(const char *name) {
+/* As execvp() looks for it: 0, and its path; or why it is not found. What only exec can tell comes back later. */
+static int find_name(const char *name, struct buffer *path) {
     const char *list = getenv("PATH");
-    if (strchr(name, '/') || !*name)
+    if (strchr(name, '/') || !*name) {
+        buffer_printf(path, "%s", name);
+        buffer_add_char(path, 0);
         return refuse_to_execute(name);
+    }
     struct text rest = text_of(list);
-    struct buffer path = {0};
     int why = list ? ENOENT : 0; /* exec knows where to look then */
     for (bool more = list; more && why;) {
         size_t colon = text_find(rest, ':');
         struct text folder = colon == SIZE_MAX ? rest : text_upto(rest, colon);
-        path.count = 0;
-        buffer_printf(&path, "%.*s/%s", TEXT_ARGS(folder.length ? folder : TEXT(".")), name);
-        buffer_add_char(&path, 0);
-        int refused = refuse_to_execute(path.items);
+        path->count = 0;
+        buffer_printf(path, "%.*s/%s", TEXT_ARGS(folder.length ? folder : TEXT(".")), name);
+        buffer_add_char(path, 0);
+        int refused = refuse_to_execute(path->items);
         why = !refused || refused == EACCES ? refused : why;
         more = colon != SIZE_MAX;
         rest = more ? text_from(rest, colon + 1) : rest;
     }
+    return why;
+}
+
+static int refuse_name(const char *name) {
+    struct buffer path = {0};
+    int why = find_name(name, &path);
     buffer_release(&path);
     return why;
+}
+
+char *launch_find(const char *name) {
+    struct buffer path = {0};
+    if (find_name(name, &path) == 0)
+        return path.items;
+    buffer_release(&path);
+    return NULL;
 }
 
 bool launch(struct recording *r, struct error *error) {
@@ -85,7 +104,7 @@ bool launch(struct recording *r, struct error *error) {
     if (r->child == 0) {
         close(go[1]);
         close(failed[0]);
-        child_main(r->options, go[0], failed[1]);
+        child_main(r, go[0], failed[1]);
     }
     close(go[0]);
     close(failed[1]);

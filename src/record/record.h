@@ -58,6 +58,8 @@ struct record_options {
     bool wall; /* with off_cpu: samples on the CPU as well, of cpu-clock unless events are named */
     bool wakers;                    /* with off_cpu: who ends the waits */
     uint64_t least_wait, most_wait; /* nanoseconds; only BPF leaves the others out; 0: no limit */
+    bool heap;                      /* allocations of a command, instead of events … */
+    uint64_t heap_every;            /* … one in so many bytes; 1: all */
     enum record_method method;
     enum record_keep keep;
     /* how long */
@@ -86,7 +88,7 @@ struct record_result {
     uint64_t cpu_ns;    /* what a launched target used, with its children; 0: not known */
     int target_status;  /* as waitpid() gives it; -1: none was launched */
     bool target_ended;  /* by wick, when the time was up: what it ended with is not its failure */
-    const char *method; /* "perf", "ptrace" or "bpf" */
+    const char *method; /* "perf", "ptrace", "bpf" or "preload" */
     char *
         left; /* the path of what was recorded before it failed, where another recording has the output's name; else NULL */
     char *events;       /* what was recorded, as recorded: "cpu-clock:u" */

@@ -86,6 +86,8 @@ static bool choose_cpus(struct recording *r, struct error *error) {
 static bool choose_events(struct recording *r, struct error *error) {
     static const char *const by_default[] = {"cycles"}, *const by_time[] = {"cpu-clock"};
     const struct record_options *options = r->options;
+    if (options->heap)
+        return heap_choose_events(r, error);
     const char *const *names = options->event_count ? options->events
                                : options->wall      ? by_time
                                                     : by_default;
@@ -182,7 +184,7 @@ pid_t process_of(pid_t tid) {
 struct loop {
     struct recording *r;
     VECTOR(struct pollfd)
-    polled;              /* rings first, then the interpreters', then the targets' pidfds */
+    polled; /* rings first, then the interpreters', then the heap's, then the targets' pidfds */
     size_t first_target; /* of those */
     size_t alive;        /* targets that have not ended; SIZE_MAX: there are none to wait for */
     uint64_t enable_at;  /* 0: enabled already */
@@ -209,6 +211,9 @@ static void loop_init(struct loop *loop, struct recording *r) {
                     ((struct pollfd){.fd = r->rings.items[i].descriptor, .events = POLLIN}));
     vector_push(&loop->polled, ((struct pollfd){.fd = interpreted_descriptor(r->sink.interpreted),
                                                 .events = POLLIN}));
+    for (int i = 0; r->heap && i < HEAP_DESCRIPTORS; i++)
+        vector_push(&loop->polled,
+                    ((struct pollfd){.fd = heap_poll_descriptor(r, i), .events = POLLIN}));
     loop->first_target = loop->polled.count;
     if (r->child)
         loop_watch(loop, r->child);
@@ -248,7 +253,7 @@ static int loop_timeout(const struct loop *loop, uint64_t now) {
     if (next <= now)
         return 0;
     uint64_t ms = (next - now) / 1000000 + 1;
-    return ms < ROUND ? (int)ms : ROUND;
+    return heap_patience(loop->r, ms < ROUND ? (int)ms : ROUND);
 }
 
 /* Waits for a round's time, or until there is something to do. What interpreters run is named meanwhile, as they may end at any time. */
@@ -336,9 +341,12 @@ static void describe(struct recording *r) {
         if (r->events.items[i].role != ROLE_SIDE)
             buffer_printf(&names, "%s%s", names.count ? "," : "", r->events.items[i].name);
     r->result->events = memory_copy(names.items, names.count);
-    r->result->method = r->method == METHOD_PTRACE ? "ptrace" : r->sums ? "bpf" : "perf";
+    r->result->method = r->method == METHOD_PTRACE ? "ptrace"
+                        : r->sums                  ? "bpf"
+                        : r->heap                  ? "preload"
+                                                   : "perf";
     buffer_release(&names);
-    if (r->result->lost)
+    if (r->result->lost && !r->heap)
         notes_add(&r->result->notes, r->off_cpu == OFF_CPU_PERF ? &note_lost_switches : &note_lost,
                   r->result->lost, 0, NULL);
     if (r->result->throttled)
@@ -358,8 +366,11 @@ static bool perf_run(struct recording *r, struct error *error) {
     loop_release(&loop);
     recording_enable(r, false);
     fine = fine && off_cpu_mark_end(r, error);
+    pid_t target = r->child;
+    heap_stop(r);
     target_end(r);
-    fine = fine && recording_drain(r, error) && off_cpu_write(r, error);
+    fine = fine && recording_drain(r, error) && off_cpu_write(r, error) &&
+           heap_finish(r, target, error);
     if (!fine)
         recording_drain_names(r);
     return fine;
@@ -388,15 +399,15 @@ static bool is_for_interpreter(const struct recording *r) {
 static bool choose_method(struct recording *r, struct error *error) {
     struct error unused;
     r->method = r->sink.window ? METHOD_PERF : r->options->method;
-    if (r->method == METHOD_PTRACE)
+    if (r->method == METHOD_PTRACE && !r->heap)
         return ptrace_can(r, error);
     bool is_open = recording_open(r, error);
-    r->for_interpreter = is_open && is_for_interpreter(r) && ptrace_can(r, &unused);
+    r->for_interpreter = is_open && !r->heap && is_for_interpreter(r) && ptrace_can(r, &unused);
     if (is_open && !r->for_interpreter) {
         r->method = METHOD_PERF;
         return true;
     }
-    if (!is_open && (!r->refused || r->method == METHOD_PERF || !ptrace_can(r, &unused)))
+    if (!is_open && (!r->refused || r->method == METHOD_PERF || r->heap || !ptrace_can(r, &unused)))
         return false;
     recording_close(r);
     r->sink.early.count = 0;
@@ -463,6 +474,7 @@ static void recording_release(struct recording *r) {
     recording_close(r);
     target_end(r);
     sums_close(r->sums);
+    heap_release(r);
     recording_drop_events(r);
     vector_release(&r->cpus);
     vector_release(&r->rings);

@@ -138,7 +138,8 @@ void run_answer_change(struct run *run, const struct flame *both) {
 
 /* ---- the last words ---- */
 
-static const char *const pictures[] = {"flamegraph.html", "offcpu.html", "wall.html", "diff.html"};
+static const char *const pictures[] = {"flamegraph.html", "offcpu.html", "wall.html",
+                                       "peak.html",       "live.html",   "diff.html"};
 
 static bool has_file(const struct run *run, const char *file) {
     for (size_t i = 0; i < run->artifacts.count; i++)

@@ -43,6 +43,8 @@ char *run_measurement(const char *events, const char *method) {
     struct buffer kinds = {0};
     if (method && strcmp(method, "ptrace") == 0)
         return memory_copy("ptrace sampling", 15);
+    if (method && strcmp(method, "preload") == 0)
+        return memory_copy("a library preloaded into the target", 35);
     while (!kinds.count || *events) {
         size_t length = event_length(events);
         char *event = memory_copy(events, length);
@@ -141,9 +143,10 @@ static void json_measurement(struct buffer *json, const struct run *run) {
     char *measurement = run_measurement(result->events, result->method);
     add_string(json, "measurement", measurement);
     free(measurement);
-    bool by_period = recording->period != 0;
+    uint64_t period = recording->heap ? recording->heap_every : recording->period;
+    bool by_period = period != 0;
     add_number(json, by_period ? "sample_period" : "sample_frequency",
-               by_period ? recording->period : recording->frequency);
+               by_period ? period : recording->frequency);
     add_string(json, by_period ? "sample_frequency" : "sample_period", ""); /* null */
     add_string(json, "sample_event", result->events);
     add_string(json, "call_graph", call_graph_name(recording, graph, sizeof graph));

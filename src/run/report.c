@@ -93,7 +93,11 @@ static void report_measurement(struct buffer *text, const struct run *run) {
     char *measurement = run_measurement(result->events, result->method);
     line(text, "Measured:", "%s (%s)", result->events, measurement);
     free(measurement);
-    if (recording->period)
+    if (recording->heap)
+        line(text, "Recorded:",
+             recording->heap_every == 1 ? "every allocation" : "one allocation in %llu bytes",
+             (unsigned long long)recording->heap_every);
+    else if (recording->period)
         line(text, "Period:", "%llu", (unsigned long long)recording->period);
     else
         line(text, "Frequency:", "%llu Hz", (unsigned long long)recording->frequency);
@@ -130,7 +134,7 @@ static void report_counts(struct buffer *text, const struct run *run) {
     line(text, "Samples:", "%llu taken, %.*s counted", (unsigned long long)result->samples,
          TEXT_ARGS(buffer_text(&counted)));
     buffer_release(&counted);
-    if (!run->recording->period && seconds > 0)
+    if (!run->recording->period && !run->recording->heap && seconds > 0)
         line(text, "Samples, estimated:", "%.0f for each CPU kept busy",
              (double)run->recording->frequency * seconds);
     line(text, "Stacks:", "%llu distinct; %llu complete, %llu truncated, %llu broken",

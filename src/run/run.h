@@ -49,6 +49,12 @@ struct run {
     VECTOR(char *) artifacts; /* names of the files that are there */
 };
 
+/* Add to the answer, of a recording of allocations: its sums; and the functions that called the allocator, the greatest first. `samples` is the same flame
+   counted by samples; `exact`: every allocation was recorded. */
+void run_answer_memory(struct run *run, const struct heap_facts *facts);
+void run_answer_sites(struct run *run, const char *title, const struct flame *bytes,
+                      const struct flame *samples, bool exact);
+
 /* Makes base and the working directory. `name` NULL: the time. False: *error says why, and no working directory is left. */
 bool run_begin(struct run *run, const char *base, const char *name, struct error *error);
 /* A path to read a file of the run by while it is being made, whatever becomes of the directory's name; free() it. */

@@ -1,0 +1,80 @@
+/*
+ * Programs whose allocations a preloaded library does not see, as far as their files tell.
+ */
+#include "heap/heap.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HEADERS_MOST = 64, SECTIONS_MOST = 200, NAMES_MOST = 4096 };
+
+static bool read_at(int descriptor, void *to, size_t size, uint64_t offset) {
+    return pread(descriptor, to, size, (off_t)offset) == (ssize_t)size;
+}
+
+static bool has_interpreter(int descriptor, const Elf64_Ehdr *header) {
+    Elf64_Phdr segment;
+    for (unsigned i = 0; i < header->e_phnum && i < HEADERS_MOST; i++)
+        if (read_at(descriptor, &segment, sizeof segment, header->e_phoff + i * sizeof segment) &&
+            segment.p_type == PT_INTERP)
+            return true;
+    return false;
+}
+
+/* Go's linker leaves a section of this name. */
+static bool is_go(int descriptor, const Elf64_Ehdr *header) {
+    Elf64_Shdr section, names;
+    char name[20];
+    if (header->e_shentsize != sizeof section || header->e_shstrndx >= header->e_shnum ||
+        !read_at(descriptor, &names, sizeof names,
+                 header->e_shoff + header->e_shstrndx * sizeof names))
+        return false;
+    for (unsigned i = 0; i < header->e_shnum && i < SECTIONS_MOST; i++) {
+        if (read_at(descriptor, &section, sizeof section, header->e_shoff + i * sizeof section) &&
+            read_at(descriptor, name, sizeof name, names.sh_offset + section.sh_name) &&
+            strncmp(name, ".go.buildinfo", sizeof name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const char *refuses_elf(int descriptor) {
+    Elf64_Ehdr header;
+    if (!read_at(descriptor, &header, sizeof header, 0) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+        return NULL; /* a script, say */
+    if (header.e_ident[EI_CLASS] != ELFCLASS64)
+        return "it is a 32-bit program";
+    if (header.e_phentsize != sizeof(Elf64_Phdr))
+        return NULL;
+    if (is_go(descriptor, &header))
+        return "it is written in Go, whose heap is not malloc's: go tool pprof shows that";
+    return has_interpreter(descriptor, &header)
+               ? NULL
+               : "it is a static executable, into which no library is loaded";
+}
+
+static bool is_java(const char *path) {
+    const char *name = strrchr(path, '/');
+    name = name ? name + 1 : path;
+    return strcmp(name, "java") == 0;
+}
+
+const char *heap_refuses(const char *path) {
+    struct stat status;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return NULL;
+    const char *why = refuses_elf(descriptor);
+    if (!why && is_java(path))
+        why = "it is a Java machine, whose heap is not malloc's: a profiler inside it shows that, "
+              "or jcmd PID GC.class_histogram";
+    if (!why && fstat(descriptor, &status) == 0 && status.st_mode & (S_ISUID | S_ISGID) &&
+        geteuid() != status.st_uid)
+        why = "it is set-user-id, and the dynamic linker ignores LD_PRELOAD for such programs";
+    close(descriptor);
+    return why;
+}

@@ -1,0 +1,462 @@
+/*
+ * Allocations paired with their frees.
+ *
+ * A recorded allocation of s bytes stands for `weight` bytes, so for weight/s allocations. That is no whole number for each sample; it is rounded up or down by a
+ * digest of the sample, with the probability that keeps sums right.
+ *
+ * The peak is the greatest sum of what is alive at once in all processes of the recording. What a process has when it ends, or begins another program, was alive
+ * at its end, and is gone from then on.
+ */
+#include "profile/blocks.h"
+
+#include <stdlib.h>
+
+enum { TEMPORARY_NS = 1000000 };
+
+static const struct note_kind note_values = {
+    "heap-values",
+    "bytes allocated are shown; --value also knows allocations, live, live-count, peak, "
+    "peak-count, temporary and temporary-count"};
+static const struct note_kind note_no_stack = {
+    "heap-no-stack", "# allocation{ has|s have} a stack that the recording lacks; left out"};
+static const struct note_kind note_unfreed = {
+    "heap-unfreed",
+    "# block{ was|s were} allocated again without a recorded free; taken as freed then"};
+static const struct note_kind note_unmatched = {
+    "heap-unmatched", "# free{ has|s have} no recorded allocation; left out"};
+
+static const struct {
+    const char *name, *unit;
+} values[BLOCKS_VALUES] = {
+    [BLOCKS_ALLOCATED] = {"allocated", "bytes"},
+    [BLOCKS_ALLOCATIONS] = {"allocations", "count"},
+    [BLOCKS_LIVE] = {"live", "bytes"},
+    [BLOCKS_LIVE_COUNT] = {"live-count", "count"},
+    [BLOCKS_PEAK] = {"peak", "bytes"},
+    [BLOCKS_PEAK_COUNT] = {"peak-count", "count"},
+    [BLOCKS_TEMPORARY] = {"temporary", "bytes"},
+    [BLOCKS_TEMPORARY_COUNT] = {"temporary-count", "count"},
+};
+
+struct block {
+    uint64_t address;
+    uint64_t time;
+    uint64_t end; /* when it was freed, or its process had ended; UINT64_MAX: neither was seen */
+    uint64_t
+        offset; /* of the sample with its stack; while pass 1 runs, of HEAP_AGAIN: the stack's number */
+    uint64_t weight;
+    uint32_t count; /* of allocations that it stands for */
+    int32_t pid;
+    float chance; /* with which it was recorded */
+    uint8_t role;
+    bool freed;
+};
+
+struct numbered {
+    uint64_t number, offset;
+};
+
+/* A process begins another program, or ends. */
+struct program_end {
+    uint64_t time;
+    int32_t pid;
+};
+
+struct blocks {
+    struct reading *reading;
+    bool wanted[BLOCKS_VALUES];
+    uint32_t events[BLOCKS_VALUES]; /* in the tree */
+    bool every;                     /* all allocations were recorded */
+    VECTOR(struct block) list;
+    VECTOR(struct numbered) stacks;
+    VECTOR(struct program_end) endings;
+    VECTOR(int32_t) children; /* forked while it was recorded */
+    VECTOR(struct valued) valued;
+};
+
+/* ---- pass 1 ---- */
+
+void blocks_begin(struct reading *reading) {
+    const struct profile_options *options = reading->options;
+    const struct perfdata *data = reading->profile->data;
+    bool as_it_is = options->all_events || options->quirks.events_as_recorded;
+    bool found = false, every = false;
+    uint64_t mean = 0;
+    for (size_t i = 0; i < reading->events.count; i++) {
+        if (reading->events.items[i].role != ROLE_ALLOC)
+            continue;
+        uint64_t needed =
+            PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+        found |= (data->events.items[i].sample_type & needed) == needed;
+        mean = data->events.items[i].sample_period;
+        every |= data->events.items[i].sample_period == 1;
+    }
+    if (!found || as_it_is || reading->is_ongoing)
+        return;
+    struct blocks *blocks = reading->blocks = memory_zero(1, sizeof *blocks);
+    blocks->reading = reading;
+    blocks->every = every;
+    reading->profile->heap = memory_zero(1, sizeof *reading->profile->heap);
+    reading->profile->heap->mean = every ? 1 : mean;
+    reading->filter.has_time = false; /* the allocation's own time decides, not that of its stack */
+}
+
+void blocks_free(struct blocks *blocks) {
+    if (!blocks)
+        return;
+    vector_release(&blocks->list);
+    vector_release(&blocks->stacks);
+    vector_release(&blocks->endings);
+    vector_release(&blocks->children);
+    vector_release(&blocks->valued);
+    free(blocks);
+}
+
+static uint32_t count_of(const struct perfdata_sample *sample) {
+    uint64_t bytes = sample->weight ? sample->weight : 1;
+    uint64_t whole = sample->period / bytes, rest = sample->period % bytes;
+    uint64_t drawn = digest_mix(sample->address, sample->time) >> 11; /* 53 bits */
+    whole += (double)rest / (double)bytes > (double)drawn * 0x1p-53;
+    return whole < UINT32_MAX ? (uint32_t)whole : UINT32_MAX;
+}
+
+bool blocks_sample(struct blocks *blocks, const struct perfdata_record *record, uint32_t event,
+                   struct error *error) {
+    enum role role = blocks->reading->events.items[event].role;
+    struct perfdata_sample sample;
+    if (role != ROLE_ALLOC && role != ROLE_AGAIN && role != ROLE_FREE)
+        return true;
+    if (!perfdata_sample(blocks->reading->profile->data, record, &sample, error))
+        return false;
+    struct block block = {.address = sample.address,
+                          .time = sample.time,
+                          .end = UINT64_MAX,
+                          .offset = role == ROLE_AGAIN ? sample.stream_id : record->offset,
+                          .weight = sample.period,
+                          .count = role == ROLE_FREE ? 0 : count_of(&sample),
+                          .pid = sample.pid,
+                          .chance = sample.period && sample.weight < sample.period
+                                        ? (float)sample.weight / (float)sample.period
+                                        : 1,
+                          .role = (uint8_t)role};
+    vector_push(&blocks->list, block);
+    if (role == ROLE_ALLOC && sample.stream_id)
+        vector_push(&blocks->stacks, ((struct numbered){sample.stream_id, record->offset}));
+    return true;
+}
+
+bool blocks_record(struct blocks *blocks, const struct perfdata_record *record,
+                   struct error *error) {
+    struct perfdata *data = blocks->reading->profile->data;
+    struct perfdata_trailer trailer;
+    struct perfdata_task task;
+    struct perfdata_comm comm;
+    if (!perfdata_trailer(data, record, &trailer, error))
+        return false;
+    if (record->type == PERF_RECORD_COMM) {
+        if (!perfdata_comm(data, record, &comm, error))
+            return false;
+        if (comm.exec && trailer.time)
+            vector_push(&blocks->endings, ((struct program_end){trailer.time, comm.pid}));
+        return true;
+    }
+    if (!perfdata_task(data, record, &task, error))
+        return false;
+    if (record->type == PERF_RECORD_EXIT && task.pid == task.tid && trailer.time)
+        vector_push(&blocks->endings, ((struct program_end){trailer.time, task.pid}));
+    if (record->type == PERF_RECORD_FORK && task.pid == task.tid && trailer.time)
+        vector_push(&blocks->children, task.pid);
+    return true;
+}
+
+/* ---- values ---- */
+
+static bool values_check(const struct blocks *blocks, struct error *error) {
+    const struct filter *filter = &blocks->reading->options->filter;
+    for (size_t i = 0; i < filter->event_count; i++) {
+        struct filter one = {.events = &filter->events[i], .event_count = 1};
+        bool known = false;
+        for (int k = 0; k < BLOCKS_VALUES && !known; k++)
+            known = filter_event(&one, text_of(values[k].name));
+        if (!known)
+            return error_set(error, ERROR_USAGE,
+                             "--event %s: of allocations there are allocated, allocations, live, "
+                             "live-count, peak, peak-count, temporary and temporary-count",
+                             filter->events[i]);
+    }
+    return true;
+}
+
+bool blocks_choose_values(struct blocks *blocks, struct error *error) {
+    struct profile *profile = blocks->reading->profile;
+    const struct filter *filter = &blocks->reading->options->filter;
+    struct buffer names = {0};
+    if (!values_check(blocks, error))
+        return false;
+    for (int i = 0; i < BLOCKS_VALUES; i++) {
+        struct text name = text_of(values[i].name);
+        blocks->wanted[i] =
+            filter->event_count ? filter_event(filter, name) : i == BLOCKS_ALLOCATED;
+        if (!blocks->wanted[i])
+            continue;
+        blocks->events[i] =
+            tree_add_event(profile->tree, name, text_of(values[i].unit), EVENT_SOFTWARE);
+        profile->tree->events.items[blocks->events[i]].chains = true;
+        buffer_printf(&names, "%s%.*s", names.count ? ", " : "", TEXT_ARGS(name));
+    }
+    for (size_t i = 0; i < blocks->reading->events.count;
+         i++) { /* for the samples that have stacks */
+        struct event_seen *seen = &blocks->reading->events.items[i];
+        seen->wanted = seen->role == ROLE_ALLOC;
+        for (int k = BLOCKS_VALUES; k-- > 0;)
+            seen->id = blocks->wanted[k] ? blocks->events[k] : seen->id;
+    }
+    if (!filter->event_count)
+        notes_add(&profile->tree->notes, &note_values, 1, 0, NULL);
+    profile->event_names = memory_copy(names.items, names.count);
+    buffer_release(&names);
+    return true;
+}
+
+/* ---- pairing ---- */
+
+static int block_order(const void *a, const void *b) {
+    const struct block *x = a, *y = b;
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    if (x->address != y->address)
+        return x->address < y->address ? -1 : 1;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return (x->role == ROLE_FREE) - (y->role == ROLE_FREE);
+}
+
+static int ending_order(const void *a, const void *b) {
+    const struct program_end *x = a, *y = b;
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    return (x->time > y->time) - (x->time < y->time);
+}
+
+static int numbered_order(const void *a, const void *b) {
+    const struct numbered *x = a, *y = b;
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static int pid_order(const void *a, const void *b) {
+    const int32_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static int valued_order(const void *a, const void *b) {
+    const struct valued *x = a, *y = b;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    if (x->event != y->event)
+        return x->event < y->event ? -1 : 1;
+    return (x->time > y->time) - (x->time < y->time);
+}
+
+#define SORT(vector, order)                                                                        \
+    ((vector).count ? qsort((vector).items, (vector).count, sizeof *(vector).items, order)         \
+                    : (void)0)
+
+static uint64_t ending_after(const struct blocks *blocks, int32_t pid, uint64_t time) {
+    struct program_end wanted = {.time = time, .pid = pid};
+    size_t at = search_first(middle, 0, blocks->endings.count,
+                             ending_order(&blocks->endings.items[middle], &wanted) < 0);
+    bool found = at < blocks->endings.count && blocks->endings.items[at].pid == pid;
+    return found ? blocks->endings.items[at].time : UINT64_MAX;
+}
+
+static bool is_child(const struct blocks *blocks, int32_t pid) {
+    return blocks->children.count &&
+           bsearch(&pid, blocks->children.items, blocks->children.count, sizeof pid, pid_order);
+}
+
+struct pairing {
+    uint64_t unfreed, unmatched;
+};
+
+/* `next` is what happened at the same address after it, or NULL. */
+static void block_end(const struct blocks *blocks, struct block *block, const struct block *next,
+                      struct pairing *pairing) {
+    uint64_t ending = ending_after(blocks, block->pid, block->time);
+    block->end = ending;
+    if (!next || next->time > ending)
+        return;
+    block->end = next->time;
+    block->freed = true;
+    pairing->unfreed += next->role != ROLE_FREE;
+}
+
+static void pair_all(struct blocks *blocks) {
+    struct pairing pairing = {0};
+    struct notes *notes = &blocks->reading->profile->tree->notes;
+    SORT(blocks->list, block_order);
+    SORT(blocks->endings, ending_order);
+    SORT(blocks->children, pid_order);
+    const struct block *previous = NULL;
+    for (size_t i = 0; i < blocks->list.count; i++) {
+        struct block *block = &blocks->list.items[i];
+        const struct block *next = i + 1 < blocks->list.count ? block + 1 : NULL;
+        bool same = next && next->pid == block->pid && next->address == block->address;
+        bool follows = previous && previous->pid == block->pid &&
+                       previous->address == block->address && previous->role != ROLE_FREE;
+        if (block->role != ROLE_FREE)
+            block_end(blocks, block, same ? next : NULL, &pairing);
+        else if (!follows && !blocks->every && !is_child(blocks, block->pid))
+            pairing.unmatched++;
+        previous = block;
+    }
+    if (pairing.unfreed)
+        notes_add(notes, &note_unfreed, pairing.unfreed, 0, NULL);
+    if (pairing.unmatched)
+        notes_add(notes, &note_unmatched, pairing.unmatched, 0, NULL);
+}
+
+/* Those whose stack was sent before get the sample that has it; those without any are left out. */
+static void find_stacks(struct blocks *blocks) {
+    uint64_t missing = 0;
+    SORT(blocks->stacks, numbered_order);
+    for (size_t i = 0; i < blocks->list.count; i++) {
+        struct block *block = &blocks->list.items[i];
+        if (block->role != ROLE_AGAIN)
+            continue;
+        size_t at = search_first(middle, 0, blocks->stacks.count,
+                                 blocks->stacks.items[middle].number < block->offset);
+        if (at < blocks->stacks.count && blocks->stacks.items[at].number == block->offset) {
+            block->offset = blocks->stacks.items[at].offset;
+        } else {
+            block->role = ROLE_NONE;
+            missing++;
+        }
+    }
+    if (missing)
+        notes_add(&blocks->reading->profile->tree->notes, &note_no_stack, missing, 0, NULL);
+}
+
+/* ---- the peak ---- */
+
+struct step {
+    uint64_t time;
+    uint64_t weight;
+    bool ends;
+};
+
+/* What ends goes first: at that moment it is free. */
+static int step_order(const void *a, const void *b) {
+    const struct step *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return (int)y->ends - (int)x->ends;
+}
+
+static void find_peak(struct blocks *blocks) {
+    struct heap_facts *facts = blocks->reading->profile->heap;
+    VECTOR(struct step) steps = {0};
+    uint64_t sum = 0, most = 0;
+    for (size_t i = 0; i < blocks->list.count; i++) {
+        const struct block *block = &blocks->list.items[i];
+        if (block->role == ROLE_FREE || block->role == ROLE_NONE)
+            continue;
+        vector_push(&steps, ((struct step){block->time, block->weight, false}));
+        if (block->end != UINT64_MAX)
+            vector_push(&steps, ((struct step){block->end, block->weight, true}));
+    }
+    SORT(steps, step_order);
+    facts->first = steps.count ? steps.items[0].time : 0;
+    facts->last = steps.count ? steps.items[steps.count - 1].time : 0;
+    for (size_t i = 0; i < steps.count; i++) {
+        sum += steps.items[i].ends ? -steps.items[i].weight : steps.items[i].weight;
+        if (!steps.items[i].ends && sum > most) {
+            most = sum;
+            facts->peak_time = steps.items[i].time;
+        }
+    }
+    vector_release(&steps);
+}
+
+/* ---- what comes out ---- */
+
+static void sum_add(struct heap_sum *sum, const struct block *block) {
+    sum->bytes = saturating_add(sum->bytes, block->weight);
+    sum->count += block->count;
+    sum->samples++;
+    sum->variance += (double)block->weight * (double)block->weight * (1 - block->chance);
+}
+
+static bool is_in_time(const struct blocks *blocks, uint64_t time) {
+    const struct filter *filter = &blocks->reading->options->filter;
+    return !filter->has_time || (time >= filter->time_from && time <= filter->time_to);
+}
+
+static void add_values(struct blocks *blocks, const struct block *block) {
+    struct heap_facts *facts = blocks->reading->profile->heap;
+    uint64_t time = facts->peak_time;
+    bool peak = block->time <= time && block->end > time;
+    bool temporary = block->freed && block->end - block->time < TEMPORARY_NS;
+    const bool counts[BLOCKS_VALUES / 2] = {true, !block->freed, peak, temporary};
+    struct heap_sum *sums[] = {&facts->allocated, &facts->live, &facts->peak, &facts->temporary};
+    for (size_t i = 0; i < COUNT_OF(sums); i++)
+        if (counts[i])
+            sum_add(sums[i], block);
+    for (int i = 0; i < BLOCKS_VALUES; i++)
+        if (blocks->wanted[i] && counts[i / 2])
+            vector_push(&blocks->valued,
+                        ((struct valued){.offset = block->offset,
+                                         .time = block->time,
+                                         .weight = i % 2 ? block->count : block->weight,
+                                         .samples = 1,
+                                         .event = blocks->events[i]}));
+}
+
+/* Those of one stack and value become one, unless the times of all are asked for. */
+static void join_values(struct blocks *blocks) {
+    struct valued *all = blocks->valued.items;
+    size_t kept = 0;
+    SORT(blocks->valued, valued_order);
+    for (size_t i = 0; i < blocks->valued.count; i++) {
+        struct valued *last = kept ? &all[kept - 1] : NULL;
+        bool joins = last && last->offset == all[i].offset && last->event == all[i].event &&
+                     !blocks->reading->profile->tree->keep_samples;
+        if (!joins) {
+            all[kept++] = all[i];
+            continue;
+        }
+        last->samples += all[i].samples;
+        blocks->reading->profile->tree->overflow |=
+            __builtin_add_overflow(last->weight, all[i].weight, &last->weight);
+    }
+    blocks->valued.count = kept;
+}
+
+void blocks_pair(struct blocks *blocks) {
+    pair_all(blocks);
+    find_stacks(blocks);
+    find_peak(blocks);
+    for (size_t i = 0; i < blocks->list.count; i++) {
+        const struct block *block = &blocks->list.items[i];
+        if (block->role != ROLE_FREE && block->role != ROLE_NONE && is_in_time(blocks, block->time))
+            add_values(blocks, block);
+    }
+    vector_release(&blocks->list);
+    join_values(blocks);
+}
+
+const struct valued *blocks_find(const struct blocks *blocks, uint64_t offset, size_t *count) {
+    size_t low = first_from(blocks->valued.items, blocks->valued.count,
+                            sizeof *blocks->valued.items, offset);
+    for (*count = 0; low + *count < blocks->valued.count &&
+                     blocks->valued.items[low + *count].offset == offset;)
+        ++*count;
+    return blocks->valued.items + low;
+}
+
+bool blocks_have(const struct blocks *blocks, uint64_t offset) {
+    size_t count;
+    blocks_find(blocks, offset, &count);
+    return count;
+}

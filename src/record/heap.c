@@ -1,0 +1,234 @@
+/*
+ * Allocations into the recording: what the library inside the target writes into its rings (heap) becomes samples of events that no kernel has.
+ *
+ *     heap-alloc   an allocation with registers and stack: address, period (the bytes it stands for), weight (those asked for), stream id (what
+ *                  heap-again calls the stack; 0: nothing does)
+ *     heap-again   the same without a stack: that of the heap-alloc with this stream id
+ *     heap-free    an address whose allocation was recorded
+ *
+ * Mappings, names and forks come from an event that samples nothing, as in any recording, so that stacks are unwound and named as always.
+ */
+#include "record/internal.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "heap/heap.h"
+
+static const struct note_kind note_lost = {
+    "heap-lost", "# allocation{ was|s were} to be recorded and found no room; one in more bytes "
+                 "was taken from then on: a larger --every avoids it"};
+static const struct note_kind note_lost_frees = {
+    "heap-lost-frees", "# free{ was|s were} lost: what {it|they} freed looks alive"};
+static const struct note_kind note_damaged = {
+    "heap-damaged", "# time{|s} a ring of the target made no sense and was emptied"};
+
+enum { HEAP_IDS = 0x77696368, PENDING_MOST = 256 << 10 };
+enum { ALLOC, AGAIN, FREE, EVENTS };
+
+static const char *const names[EVENTS] = {"heap-alloc", "heap-again", "heap-free"};
+
+/* Header, identifier, ip, pid and tid, time, address, stream id, cpu, period, number of frames; registers and their kind; the stack with two
+   sizes; weight. */
+enum { SAMPLE_WORDS = 10 + 1 + 64 + 2 + HEAP_STACK_MOST / 8 + 1 };
+
+struct heap_recording {
+    struct heap *heap;
+    size_t first; /* of its events */
+    uint64_t allocations, frees;
+    unsigned busy; /* how full the rings were, in percent */
+    struct buffer
+        pending; /* samples on their way to the file: a write for each would cost more than all else */
+    size_t count;
+    uint64_t words[SAMPLE_WORDS];
+};
+
+/* ---- events ---- */
+
+static void add_event(struct recording *r, int which) {
+    struct perf_event_attr attr = {
+        .size = sizeof attr,
+        .type = PERF_TYPE_SOFTWARE,
+        .config = PERF_COUNT_SW_BPF_OUTPUT,
+        .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+                       PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU,
+        .sample_period = r->options->heap_every,
+        .sample_id_all = 1,
+    };
+    if (which != FREE)
+        attr.sample_type |= PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_PERIOD | PERF_SAMPLE_WEIGHT;
+    if (which == ALLOC) {
+        attr.sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+        attr.sample_regs_user = USER_REGISTERS;
+        attr.sample_stack_user = HEAP_STACK_MOST;
+        attr.exclude_callchain_user = 1;
+    }
+    struct wanted wanted = {
+        .attr = attr, .role = ROLE_MADE, .name = memory_copy(names[which], strlen(names[which]))};
+    vector_push(&r->events, wanted);
+    vector_push(&r->events.items[r->events.count - 1].ids,
+                ((uint64_t)HEAP_IDS << 32) + r->events.count);
+}
+
+static bool target_is_seen(const struct recording *r, struct error *error) {
+    char *path = launch_find(r->options->command[0]);
+    const char *why = path ? heap_refuses(path) : NULL;
+    free(path);
+    return !why || error_set(error, ERROR_DENIED, "%s: its allocations can't be seen: %s",
+                             r->options->command[0], why);
+}
+
+bool heap_choose_events(struct recording *r, struct error *error) {
+    struct heap_options options = {.mean = r->options->heap_every};
+    if (!r->options->command || r->options->system_wide)
+        return error_set(error, ERROR_USAGE, "--heap records a program from its start: -- COMMAND");
+    if (!target_is_seen(r, error))
+        return false;
+    struct heap_recording *h = r->heap = memory_zero(1, sizeof *h);
+    if (!(h->heap = heap_open(&options, error)))
+        return false;
+    recording_add_side_event(r);
+    h->first = r->events.count;
+    r->sink.no_rounds = true;
+    for (int i = 0; i < EVENTS; i++)
+        add_event(r, i);
+    return true;
+}
+
+void heap_child(const struct recording *r) {
+    if (r->heap)
+        heap_prepare_child(r->heap->heap);
+}
+
+void heap_release(struct recording *r) {
+    if (!r->heap)
+        return;
+    heap_close(r->heap->heap);
+    buffer_release(&r->heap->pending);
+    free(r->heap);
+    r->heap = NULL;
+}
+
+/* ---- samples ---- */
+
+static void put(struct heap_recording *h, uint64_t word) {
+    h->words[h->count++] = word;
+}
+
+/* In perf's order; those that unwinding does not need were not taken. */
+static void put_registers(struct heap_recording *h, const struct heap_record *record) {
+    put(h, PERF_SAMPLE_REGS_ABI_64);
+#if defined(__aarch64__)
+    for (int i = 0; i < 19; i++)
+        put(h, 0);
+    for (int i = 0; i < 11; i++)
+        put(h, record->registers[HEAP_X19 + i]);
+    put(h, 0); /* the link register: the hook has saved it */
+    put(h, record->registers[HEAP_SP]);
+    put(h, record->registers[HEAP_IP]);
+#else
+    static const signed char places[] = {
+        -1, HEAP_BX, -1, -1, -1, -1, HEAP_BP,  HEAP_SP,  HEAP_IP,  -1,
+        -1, -1,      -1, -1, -1, -1, HEAP_R12, HEAP_R13, HEAP_R14, HEAP_R15};
+    for (size_t i = 0; i < COUNT_OF(places); i++)
+        put(h, places[i] < 0 ? 0 : record->registers[places[i]]);
+#endif
+}
+
+static void put_stack(struct heap_recording *h, const uint8_t *stack, uint64_t size) {
+    put(h, size);
+    memcpy(&h->words[h->count], stack, size);
+    h->count += size / 8;
+    if (size)
+        put(h, size);
+}
+
+static bool flush(struct recording *r, struct error *error) {
+    struct buffer *pending = &r->heap->pending;
+    bool fine = !pending->count ||
+                sink_records(&r->sink, (const uint8_t *)pending->items, pending->count, error);
+    pending->count = 0;
+    return fine;
+}
+
+static bool put_sample(void *context, const struct heap_record *record, const uint8_t *stack,
+                       struct error *error) {
+    struct recording *r = context;
+    struct heap_recording *h = r->heap;
+    int which = record->kind == HEAP_ALLOC ? ALLOC : record->kind == HEAP_AGAIN ? AGAIN : FREE;
+    h->count = 1;
+    put(h, r->events.items[h->first + (size_t)which].ids.items[0]);
+    put(h, which == ALLOC ? record->registers[HEAP_IP] : 0);
+    put(h, (uint64_t)(uint32_t)record->tid << 32 | (uint32_t)record->pid);
+    put(h, record->time);
+    put(h, record->address);
+    if (which != FREE)
+        put(h, record->stack);
+    put(h, record->cpu);
+    if (which != FREE)
+        put(h, heap_weight(record->bytes, record->mean));
+    if (which == ALLOC) {
+        put(h, 0);
+        put_registers(h, record);
+        put_stack(h, stack, record->stack_size);
+    }
+    if (which != FREE)
+        put(h, record->bytes);
+    *(which == FREE ? &h->frees : &h->allocations) += 1;
+    struct perf_event_header header = {.type = PERF_RECORD_SAMPLE,
+                                       .misc = PERF_RECORD_MISC_USER,
+                                       .size = (uint16_t)(h->count * sizeof *h->words)};
+    memcpy(h->words, &header, sizeof header);
+    buffer_add(&h->pending, (struct text){(const char *)h->words, header.size});
+    return h->pending.count < PENDING_MOST || flush(r, error);
+}
+
+bool heap_turn(struct recording *r, struct error *error) {
+    if (!r->heap)
+        return true;
+    heap_answer(r->heap->heap);
+    return heap_drain(r->heap->heap, put_sample, r, &r->heap->busy, error) && flush(r, error);
+}
+
+int heap_poll_descriptor(const struct recording *r, int which) {
+    return which ? heap_bell(r->heap->heap) : heap_descriptor(r->heap->heap);
+}
+
+/* So that rings which fill quickly are emptied before they are full. */
+int heap_patience(const struct recording *r, int milliseconds) {
+    enum { IDLE = 20, BUSY = 1, BUSY_PERCENT = 10 };
+    if (!r->heap)
+        return milliseconds;
+    int most = r->heap->busy >= BUSY_PERCENT ? BUSY : IDLE;
+    return milliseconds < most ? milliseconds : most;
+}
+
+void heap_stop(struct recording *r) {
+    if (r->heap)
+        heap_end(r->heap->heap);
+}
+
+/* A program of which nothing came is not a program that allocates nothing. */
+bool heap_finish(struct recording *r, pid_t target, struct error *error) {
+    struct heap_recording *h = r->heap;
+    bool own = false;
+    if (!h)
+        return true;
+    struct heap_losses losses = heap_losses(h->heap);
+    if (losses.allocations)
+        notes_add(&r->result->notes, &note_lost, losses.allocations, 0, NULL);
+    if (losses.frees)
+        notes_add(&r->result->notes, &note_lost_frees, losses.frees, 0, NULL);
+    if (losses.damaged)
+        notes_add(&r->result->notes, &note_damaged, losses.damaged, 0, NULL);
+    r->result->lost += losses.allocations;
+    r->result->samples = h->allocations;
+    bool known = heap_knows(h->heap, target, &own);
+    if (h->allocations || (known && !own))
+        return true;
+    return error_set(error, ERROR_DENIED, "%s: its allocations can't be seen: %s",
+                     r->options->command[0],
+                     own ? "it has an allocator of its own linked into it"
+                         : "the library was not loaded into it; it may be set-user-id, static, or "
+                           "clear its environment");
+}

@@ -1,0 +1,144 @@
+/*
+ * What a run says of memory, in plain words: how much was allocated, the peak and when it was, what was never freed, and by which functions.
+ *
+ * A site is the function that called the allocator: the first from the leaf that is not an allocating function itself.
+ */
+#include "run/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { SITE_ROWS = 10 };
+
+struct site {
+    uint32_t name; /* string */
+    uint64_t bytes, samples;
+};
+
+/* "1,234" would need a locale: "12.3 MB". */
+static void add_bytes(struct buffer *text, uint64_t bytes) {
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    double shown = (double)bytes;
+    size_t unit = 0;
+    for (; shown >= 1000 && unit + 1 < COUNT_OF(units); unit++)
+        shown /= 1000;
+    buffer_printf(text, unit ? "%.2f %s" : "%.0f %s", shown, units[unit]);
+}
+
+static void add_sum(struct buffer *text, const char *what, const struct heap_sum *sum, bool exact) {
+    buffer_printf(text, "  %-28s ", what);
+    add_bytes(text, sum->bytes);
+    counted_print(text, " in # block{|s}", sum->count);
+    if (!exact && sum->samples)
+        counted_print(text, " (# sample{|s}, ", sum->samples);
+    if (!exact && sum->samples)
+        buffer_printf(text, "± %.1f %%)",
+                      sum->bytes ? 100 * sqrt(sum->variance) / (double)sum->bytes : 0.0);
+    buffer_add_char(text, '\n');
+}
+
+static void add_totals(struct buffer *text, const struct heap_facts *facts) {
+    bool exact = facts->mean == 1;
+    buffer_add(text, TEXT("\nMemory\n"));
+    add_sum(text, "allocated in all:", &facts->allocated, exact);
+    add_sum(text, "alive at the peak:", &facts->peak, exact);
+    buffer_printf(text, "  %-28s %.3f s after the first allocation, of %.3f s\n",
+                  "the peak was:", (double)(facts->peak_time - facts->first) / 1e9,
+                  (double)(facts->last - facts->first) / 1e9);
+    add_sum(text, "never freed:", &facts->live, exact);
+    add_sum(text, "freed within a millisecond:", &facts->temporary, exact);
+    if (exact)
+        buffer_add(text, TEXT("  Every allocation was recorded, so these numbers are exact.\n"));
+    else
+        buffer_printf(text,
+                      "  One allocation in about %llu bytes was recorded, and each stands for "
+                      "those that were not; ± is one standard error.\n"
+                      "  Blocks of that size or larger are all recorded. A peak of sampled numbers "
+                      "is a little too high rather than too low.\n",
+                      (unsigned long long)facts->mean);
+}
+
+void run_answer_memory(struct run *run, const struct heap_facts *facts) {
+    add_totals(&run->answer, facts);
+    add_totals(&run->told, facts);
+}
+
+/* ---- sites ---- */
+
+static bool is_allocating(struct text name) {
+    static const struct text names[] = {
+        {"malloc", 6},        {"calloc", 6},          {"realloc", 7},
+        {"reallocarray", 12}, {"posix_memalign", 14}, {"aligned_alloc", 13},
+        {"memalign", 8},      {"valloc", 6},          {"pvalloc", 7}};
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (text_equal(name, names[i]))
+            return true;
+    return text_starts(name, TEXT("operator new")) || text_starts(name, TEXT("[libwick-heap.so"));
+}
+
+static struct text site_of(const struct flame *flame, uint32_t node) {
+    uint32_t at = node;
+    while (flame->nodes.items[at].parent && is_allocating(flame_name(flame, at)))
+        at = flame->nodes.items[at].parent;
+    return flame_name(flame, at);
+}
+
+typedef VECTOR(struct site) site_list;
+
+static struct site *site_at(site_list *sites, struct strings *names, struct text name) {
+    uint32_t id = strings_add(names, name);
+    while (sites->count < id)
+        vector_push(sites, ((struct site){.name = (uint32_t)sites->count + 1}));
+    return &sites->items[id - 1];
+}
+
+static int site_order(const void *a, const void *b) {
+    const struct site *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+/* How far off a sum of so many samples may be: less where blocks are large. */
+static void add_row(struct buffer *text, const struct strings *names, const struct site *site,
+                    uint64_t total, bool exact) {
+    struct buffer bytes = {0};
+    add_bytes(&bytes, site->bytes);
+    buffer_printf(text, "%12.*s %6.2f %%  ", TEXT_ARGS(buffer_text(&bytes)),
+                  100.0 * (double)site->bytes / (double)total);
+    if (!exact)
+        buffer_printf(text, "%7llu  ± %3.0f %%  ", (unsigned long long)site->samples,
+                      100 / sqrt((double)(site->samples ? site->samples : 1)));
+    buffer_add_shown(text, strings_get(names, site->name));
+    buffer_add_char(text, '\n');
+    buffer_release(&bytes);
+}
+
+static void add_sites(struct buffer *text, const char *title, const struct strings *names,
+                      const site_list *sites, uint64_t total, bool exact) {
+    buffer_printf(
+        text, exact ? "\n%s\n%12s %8s  function\n" : "\n%s\n%12s %8s  samples  at most  function\n",
+        title, "bytes", "share");
+    for (size_t i = 0; i < sites->count && i < SITE_ROWS && sites->items[i].bytes; i++)
+        add_row(text, names, &sites->items[i], total, exact);
+}
+
+void run_answer_sites(struct run *run, const char *title, const struct flame *bytes,
+                      const struct flame *samples, bool exact) {
+    struct strings *names = strings_new();
+    site_list sites = {0};
+    uint64_t total = bytes->nodes.items[0].total;
+    for (uint32_t i = 1; i < bytes->nodes.count; i++)
+        if (bytes->nodes.items[i].self)
+            site_at(&sites, names, site_of(bytes, i))->bytes += bytes->nodes.items[i].self;
+    for (uint32_t i = 1; i < samples->nodes.count; i++)
+        if (samples->nodes.items[i].self)
+            site_at(&sites, names, site_of(samples, i))->samples += samples->nodes.items[i].self;
+    if (sites.count && total) {
+        qsort(sites.items, sites.count, sizeof *sites.items, site_order);
+        add_sites(&run->answer, title, names, &sites, total, exact);
+        add_sites(&run->told, title, names, &sites, total, exact);
+    }
+    vector_release(&sites);
+    strings_free(names);
+}

@@ -1,0 +1,28 @@
+/* 100 blocks of 1000 bytes are kept, 500 of 500 freed. Prints "done" and ends with status 7. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SITE __attribute__((noinline, noclone))
+
+static void *volatile sink;
+static void *kept[100];
+
+SITE void site_kept(int i) {
+    kept[i] = malloc(1000);
+    sink = kept[i];
+}
+
+SITE void site_freed(void) {
+    void *p = malloc(500);
+    sink = p;
+    free(p);
+}
+
+int main(void) {
+    for (int i = 0; i < 100; i++)
+        site_kept(i);
+    for (int i = 0; i < 500; i++)
+        site_freed();
+    puts("done");
+    return 7;
+}
