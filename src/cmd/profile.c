@@ -32,9 +32,9 @@ struct profile_command {
 #define HERE(member) IN(struct profile_command, member)
 static const struct option options_run[] = {
     {"kind", 0, OPTION_TEXT, HERE(kind), "KIND",
-     "cpu (default), offcpu (where threads wait), wall (both in one), faults (page faults) or "
-     "syscalls (time in system calls)",
-     "cpu offcpu wall faults syscalls"},
+     "cpu (default), offcpu (where threads wait), wall (both in one), faults (page faults), "
+     "syscalls (time in system calls) or heap (what is allocated, and what is never freed)",
+     "cpu offcpu wall faults syscalls heap"},
     {"name", 0, OPTION_TEXT, HERE(name), "NAME", "the run's name; the time by default"},
     {"out", 'o', OPTION_TEXT, HERE(base), "DIR", "where runs are kept; wick-out by default"},
     {"min-samples", 0, OPTION_U64, HERE(min_samples), "N",
@@ -62,11 +62,8 @@ static const struct option options_run[] = {
 };
 
 static const struct option_group groups[] = {
-    {"Run", options_run},
-    {"Target", options_target},
-    {"Sampling", options_sampling},
-    {"Waiting", options_off_cpu},
-    {0},
+    {"Run", options_run},         {"Target", options_target}, {"Sampling", options_sampling},
+    {"Waiting", options_off_cpu}, {"Memory", options_heap},   {0},
 };
 
 static const struct syntax syntax = {
@@ -197,6 +194,10 @@ static void want_syscalls(struct recording_request *r) {
         r->recording.buffer_size = SYSCALLS_BUFFER;
 }
 
+static void want_heap(struct recording_request *r) {
+    r->recording.heap = true;
+}
+
 /* Where threads run as well, so that waits can be seen beside it. */
 static void want_waits(struct recording_request *r) {
     r->recording.off_cpu = r->recording.off_cpu ? r->recording.off_cpu : OFF_CPU_AUTO;
@@ -214,12 +215,14 @@ static const struct kind {
     {"wall", want_waits, false, {&view_running, &view_waiting, &view_wall}},
     {"faults", want_faults, true, {&view_running}},
     {"syscalls", want_syscalls, true, {&view_running}},
+    {"heap", want_heap, true, {&view_live, &view_peak, &view_allocated}},
 };
 
 /* --off-cpu and --wall, as wick record has them, are kinds, too. */
 static int choose_kind(struct profile_command *c) {
     struct record_options *recording = &c->r.recording;
     const char *wanted = c->kind              ? c->kind
+                         : recording->heap    ? "heap"
                          : recording->wall    ? "wall"
                          : recording->off_cpu ? "offcpu"
                                               : "cpu";
@@ -229,14 +232,16 @@ static int choose_kind(struct profile_command *c) {
             chosen = &kinds[i];
     c->chosen = chosen;
     if (!chosen)
-        return fail_usage("profile", "--kind %s: cpu, offcpu, wall, faults and syscalls are known",
-                          wanted);
+        return fail_usage(
+            "profile", "--kind %s: cpu, offcpu, wall, faults, syscalls and heap are known", wanted);
     if (recording->off_cpu && chosen->want != want_waits)
         return fail_usage("profile", "--kind %s has nothing to do with waits", wanted);
     if (chosen->own_events && recording->event_count)
         return fail_usage("profile", "--kind %s has events of its own: leave -e away", wanted);
     if (chosen->own_events && recording->method == METHOD_PTRACE)
         return fail_usage("profile", "--kind %s is nothing that ptrace can sample", wanted);
+    if (c->r.every_chosen && chosen->want != want_heap)
+        return fail_usage("profile", "--every needs --kind heap");
     if (chosen->want)
         chosen->want(&c->r);
     return 0;

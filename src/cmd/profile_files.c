@@ -33,6 +33,49 @@ const struct view_names view_wall = {
     TIMES_BOTH, "wall.folded", "wall.svg", "wall-reverse.svg", "wall.csv", "wall-summary.csv",
 };
 
+const struct view_names view_live = {
+    TIMES_RUNNING,
+    "live.folded",
+    "live.svg",
+    "live-reverse.svg",
+    "live.csv",
+    "live-summary.csv",
+    "live",
+    "Bytes Never Freed",
+    "Never freed, by the function that allocated it",
+    "live.html",
+};
+const struct view_names view_peak = {
+    TIMES_RUNNING,
+    "peak.folded",
+    "peak.svg",
+    "peak-reverse.svg",
+    "peak.csv",
+    "peak-summary.csv",
+    "peak",
+    "Bytes Alive at the Peak",
+    "Alive at the peak, by the function that allocated it",
+    "peak.html",
+};
+const struct view_names view_allocated = {
+    TIMES_RUNNING,
+    "stacks.folded",
+    "flamegraph.svg",
+    "flamegraph-reverse.svg",
+    "profile.csv",
+    "summary.csv",
+    "allocated",
+    "Bytes Allocated",
+    "Allocated in all, by function",
+    "flamegraph.html",
+};
+
+static struct looks looks_of(const struct view_names *names) {
+    struct looks looks = times_looks[names->times];
+    looks.title = names->title ? names->title : looks.title;
+    return looks;
+}
+
 static bool is_kind(const struct run *run, const char *kind) {
     return strcmp(run->kind, kind) == 0;
 }
@@ -84,7 +127,10 @@ static char *subtitle_of(const struct run *run) {
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &parts));
     add_target(&subtitle, run);
     buffer_printf(&subtitle, " · %s · %s (%s)", host.nodename, result->events, measurement);
-    if (!run->recording->period)
+    if (run->recording->heap)
+        buffer_printf(&subtitle, " · one in %llu bytes",
+                      (unsigned long long)run->recording->heap_every);
+    else if (!run->recording->period)
         buffer_printf(&subtitle, " @ %llu Hz", (unsigned long long)run->recording->frequency);
     buffer_printf(&subtitle, " · %llu samples · %s", (unsigned long long)result->samples, date);
     if (!run_has_enough(run))
@@ -128,10 +174,11 @@ static struct flame *pictured(struct artifact *a, bool reverse) {
 
 static bool write_picture(struct artifact *a, const struct flame *flame,
                           const struct view_names *names) {
+    struct looks looks = looks_of(names);
     uint16_t *numbered = numbered_threads(a->source->tree);
     struct flame *grouped = numbered ? pictured(a, false) : NULL;
-    bool fine = (grouped || !numbered) && write_svg(a, names->svg, grouped ? grouped : flame,
-                                                    &times_looks[names->times], SVG_MIN_WIDTH);
+    bool fine = (grouped || !numbered) &&
+                write_svg(a, names->svg, grouped ? grouped : flame, &looks, SVG_MIN_WIDTH);
     flame_free(grouped);
     free(numbered);
     return fine;
@@ -139,8 +186,9 @@ static bool write_picture(struct artifact *a, const struct flame *flame,
 
 static bool write_reverse(struct artifact *a, const struct view_names *names) {
     char title[80];
-    struct looks looks = {title, times_looks[names->times].palette};
-    snprintf(title, sizeof title, "%s, merged from the leaf", times_looks[names->times].title);
+    struct looks looks = looks_of(names);
+    snprintf(title, sizeof title, "%s, merged from the leaf", looks.title);
+    looks.title = title;
     struct flame *flame = pictured(a, true);
     a->request->flame.reverse = true; /* for the picture's own account */
     bool fine = flame && write_svg(a, names->reverse, flame, &looks, REVERSE_MIN_WIDTH);
@@ -201,8 +249,8 @@ static bool write_views_page(struct artifact *a, enum times times) {
 /* Of the CPU's time the tables count samples; of waits and system calls, of which each has a length, nanoseconds. */
 static bool write_tables(struct artifact *a, const struct flame *flame,
                          const struct view_names *names) {
-    bool timed = names->times != TIMES_RUNNING || is_kind(a->run, "syscalls");
-    const char *counted = timed ? "ns" : "samples";
+    bool timed = names->times != TIMES_RUNNING || is_kind(a->run, "syscalls") || names->value;
+    const char *counted = names->value ? "bytes" : timed ? "ns" : "samples";
     struct notes unused = {0};
     struct flame *samples = NULL;
     if (!timed) {
@@ -359,7 +407,7 @@ static bool write_about(struct artifact *a, const struct flame *flame) {
 /* Time on CPUs: what the target's own account says, or else what its samples stand for. */
 static void count_cpu_time(struct run *run, const struct tree *tree) {
     uint64_t samples = 0, ns = 0;
-    if (run->cpu_ns || is_kind(run, "faults") || is_kind(run, "syscalls"))
+    if (run->cpu_ns || is_kind(run, "heap") || is_kind(run, "faults") || is_kind(run, "syscalls"))
         return;
     for (size_t i = 1; i < tree->cells.count; i++) {
         const struct series *series = &tree->series.items[tree->cells.items[i].series];
@@ -375,6 +423,33 @@ static void count_cpu_time(struct run *run, const struct tree *tree) {
                                            : samples * 1000000000u / run->recording->frequency;
 }
 
+/* Which functions allocated what; before the first table, how much it is in all. */
+static void answer_memory(struct artifact *a, const struct flame *flame,
+                          const struct view_names *names) {
+    const struct heap_facts *facts = a->source->profile ? a->source->profile->heap : NULL;
+    struct notes unused = {0};
+    if (!facts)
+        return;
+    if (names == &view_live)
+        run_answer_memory(a->run, facts);
+    a->request->flame.by_samples = true;
+    struct flame *samples = make_flame(a->request, a->source, &unused, a->error);
+    a->request->flame.by_samples = false;
+    if (samples)
+        run_answer_sites(a->run, names->heading, flame, samples, facts->mean == 1);
+    flame_free(samples);
+    notes_release(&unused);
+}
+
+static bool write_value_page(struct artifact *a, const struct view_names *names) {
+    struct looks looks = looks_of(names);
+    struct html_options options = {.title = looks.title, .colouring.palette = looks.palette};
+    struct naming *naming = naming_of_tree(a->source->tree, &a->request->naming);
+    bool fine = write_page(a, names->html, options, a->source->tree, naming);
+    naming_free(naming);
+    return fine;
+}
+
 /* Running and waiting have a table each; both in one would say it twice. */
 static void answer_view(struct artifact *a, const struct flame *flame,
                         const struct view_names *names) {
@@ -382,6 +457,10 @@ static void answer_view(struct artifact *a, const struct flame *flame,
     bool waits = names->times == TIMES_WAITING;
     if (names->times == TIMES_BOTH)
         return;
+    if (names->value) {
+        answer_memory(a, flame, names);
+        return;
+    }
     if (!waits)
         count_cpu_time(run, a->source->tree);
     run_answer_view(run, flame,
@@ -395,11 +474,14 @@ static void answer_view(struct artifact *a, const struct flame *flame,
 static bool write_source(struct artifact *a, const struct view_names *names, bool about) {
     struct notes unused = {0}, *notes = about ? &a->run->notes : &unused;
     struct flame *flame = make_flame(a->request, a->source, notes, a->error);
-    bool has = flame && (about || names->times != TIMES_RUNNING || flame->nodes.items[0].total);
+    bool has = flame && (about || names->value || names->times != TIMES_RUNNING ||
+                         flame->nodes.items[0].total);
     if (has)
         answer_view(a, flame, names);
     bool fine = flame && write_view(a, flame, names);
-    if (fine && about && a->is_drawn)
+    if (fine && names->html && flame->nodes.items[0].total)
+        fine = write_value_page(a, names);
+    if (fine && about && a->is_drawn && !names->html)
         fine = write_views_page(a, names->times);
     fine = fine && (!about || write_about(a, flame));
     flame_free(flame);
@@ -420,6 +502,27 @@ static bool write_views(struct artifact *a, const struct view_names *const *view
     return fine;
 }
 
+/* Each value of a recording of allocations is read for itself: its samples are others. */
+static bool write_values(struct artifact *a, const char *data,
+                         const struct view_names *const *views, size_t count) {
+    struct filter *filter = &a->request->import.profile.filter;
+    bool fine = true;
+    for (size_t i = 0; fine && i < count; i++) {
+        struct source source;
+        const char *value = views[i]->value;
+        filter->events = &value;
+        filter->event_count = 1;
+        if (!source_open(&source, &data, 1, &a->request->import, a->error))
+            return false;
+        a->source = &source;
+        a->whole = source.tree;
+        fine = write_source(a, views[i], i + 1 == count);
+        source_close(&source);
+    }
+    *filter = (struct filter){0};
+    return fine;
+}
+
 bool profile_write_files(struct request *request, struct run *run, const char *data,
                          const struct view_names *const *views, size_t view_count,
                          struct error *error) {
@@ -431,6 +534,10 @@ bool profile_write_files(struct request *request, struct run *run, const char *d
     options->times = views[view_count - 1]->times;
     options->each = view_count > 1;
     options->wakers = run->recording->wakers && view_count > 1;
+    if (views[0]->value) {
+        options->each = false;
+        return write_values(&a, data, views, view_count);
+    }
     if (!source_open(&source, &data, 1, &request->import, error))
         return false;
     a.whole = source.tree;

@@ -254,7 +254,7 @@ int recording_settle(struct recording_request *r, char **argv) {
                                    "others take them when the recording is read");
     if (r->recording.most_wait && r->recording.least_wait > r->recording.most_wait)
         return fail_usage(argv[0], "--min is more than --max");
-    if (r->every_chosen && !r->recording.heap)
+    if (r->every_chosen && !r->recording.heap && strcmp(argv[0], "profile") != 0)
         return fail_usage(argv[0], "--every needs --heap");
     if (r->recording.heap && (r->recording.off_cpu || r->recording.event_count))
         return fail_usage(argv[0], "--heap cannot be combined with -e, --off-cpu or --wall");

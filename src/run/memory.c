@@ -87,8 +87,10 @@ typedef VECTOR(struct site) site_list;
 
 static struct site *site_at(site_list *sites, struct strings *names, struct text name) {
     uint32_t id = strings_add(names, name);
-    while (sites->count < id)
-        vector_push(sites, ((struct site){.name = (uint32_t)sites->count + 1}));
+    while (sites->count < id) {
+        struct site site = {.name = (uint32_t)sites->count + 1};
+        vector_push(sites, site);
+    }
     return &sites->items[id - 1];
 }
 
