@@ -94,6 +94,8 @@ void run_add_too_few(const struct run *run, struct buffer *why) {
     buffer_printf(why, "%llu wanted): try ", (unsigned long long)run->min_samples);
     if (!run->command)
         buffer_add(why, TEXT("a longer --duration, "));
+    else if (run->recording->heap)
+        buffer_add(why, TEXT("a smaller --every "));
     else if (run->recording->period)
         buffer_add(why, TEXT("a smaller -c, "));
     if (frequency)
