@@ -410,6 +410,7 @@ void request_settle(struct request *request) {
     struct filter *filter = &profile->filter;
     filter->events = request->events.items;
     filter->event_count = request->events.count;
+    profile->value = request->value;
     if (request->value && !request->events.count) { /* which event it is of is not known yet */
         static const char *all[] = {"all"};
         filter->events = all;

@@ -187,6 +187,19 @@ static bool values_check(const struct blocks *blocks, struct error *error) {
     return true;
 }
 
+/* Whether a value is made: with --value, no other than that. */
+static bool is_wanted(const struct blocks *blocks, int value) {
+    const struct profile_options *options = blocks->reading->options;
+    struct text name = text_of(values[value].name);
+    bool known = false;
+    for (int i = 0; options->value && i < BLOCKS_VALUES; i++)
+        known |= text_equal(text_of(options->value), text_of(values[i].name));
+    if (known && !text_equal(text_of(options->value), name))
+        return false;
+    return options->filter.event_count ? filter_event(&options->filter, name)
+                                       : value == BLOCKS_ALLOCATED;
+}
+
 bool blocks_choose_values(struct blocks *blocks, struct error *error) {
     struct profile *profile = blocks->reading->profile;
     const struct filter *filter = &blocks->reading->options->filter;
@@ -195,8 +208,7 @@ bool blocks_choose_values(struct blocks *blocks, struct error *error) {
         return false;
     for (int i = 0; i < BLOCKS_VALUES; i++) {
         struct text name = text_of(values[i].name);
-        blocks->wanted[i] =
-            filter->event_count ? filter_event(filter, name) : i == BLOCKS_ALLOCATED;
+        blocks->wanted[i] = is_wanted(blocks, i);
         if (!blocks->wanted[i])
             continue;
         blocks->events[i] =

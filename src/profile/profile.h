@@ -30,7 +30,8 @@ struct profile_options {
     bool no_inline;
     bool native_frames; /* of interpreters: keep their own functions among those that they ran */
     bool source_lines;
-    bool no_names; /* leave locations unresolved */
+    const char *value; /* the only one that will be looked at; NULL: any */
+    bool no_names;     /* leave locations unresolved */
     enum times times;
     bool
         each; /* where the recording tells: the other times as well, in the same tree, for tree_view_new(); notes are of `times` */
