@@ -32,7 +32,7 @@ static void check_code(const struct remote *remote, const struct interpreter_pro
     uint64_t identity[4];
     uint64_t address = frame->code & ~(uint64_t)FRAME_BITS;
     if (interpreter_code_read(remote, process, address, &code)) {
-        uint32_t line = interpreter_code_line(process, &code, frame->instruction);
+        uint32_t line = interpreter_code_line(remote, process, &code, frame->instruction);
         assert(line < 1u << 28);
         assert(memchr(code.name.items ? code.name.items : "", 0, code.name.count) == NULL);
         assert(interpreter_code_identify(remote, process, address, identity));
@@ -47,8 +47,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     struct memory memory = {data + 2, size - 2, 0};
     struct remote remote = {read_memory, &memory};
-    struct interpreter_symbols symbols = {.python_runtime = 8,
+    struct interpreter_symbols symbols = {.python_runtime = data[1] & 2 ? 0 : 8,
                                           .python_version = data[1] & 1 ? 16 : 0,
+                                          .php_globals = data[1] & 2 ? 32 : 0,
+                                          .php_modules = 40,
                                           .named_version = 0x300u | data[0]};
     struct interpreter_process process;
     if (!interpreter_find(&remote, &symbols, &process))

@@ -1,6 +1,7 @@
 /* Which interpreter a process has decides who reads it. */
 #include "interpreter/interpreter.h"
 
+#include "interpreter/php.h"
 #include "interpreter/python.h"
 
 const char *interpreter_language(enum interpreter interpreter) {
@@ -11,27 +12,73 @@ const char *interpreter_language(enum interpreter interpreter) {
     return names[interpreter];
 }
 
+bool remote_word(const struct remote *remote, uint64_t address, uint64_t *word) {
+    return remote->read(remote->context, address, word, sizeof *word);
+}
+
+/* ---- frames ---- */
+
+static void frame_decode(const struct frame_layout *layout, const uint8_t *bytes, uint64_t address,
+                         struct raw_frame *frame) {
+    frame->code = load_u64(bytes + layout->code) & ~(uint64_t)FRAME_BITS;
+    frame->address = address;
+    frame->instruction = layout->instruction_size == 8 ? load_u64(bytes + layout->instruction)
+                                                       : load_u32(bytes + layout->instruction);
+    if (layout->mark_value && (bytes[layout->mark] & layout->mark_mask) == layout->mark_value)
+        frame->code |= layout->has_shim ? FRAME_ENTRY | FRAME_SHIM : FRAME_ENTRY;
+}
+
+void walk_frames(const struct remote *remote, const struct frame_layout *layout, uint64_t frame,
+                 struct raw_stack *stack) {
+    uint8_t bytes[STACK_FRAME_READ];
+    stack->count = 0;
+    stack->end = STACK_WHOLE;
+    while (frame) {
+        stack->end = STACK_DEEP;
+        if (stack->count == STACK_FRAMES)
+            return;
+        stack->end = STACK_UNREADABLE;
+        if (!remote->read(remote->context, frame, bytes, layout->read))
+            return;
+        frame_decode(layout, bytes, frame, &stack->frames[stack->count++]);
+        frame = load_u64(bytes + layout->previous);
+        stack->end = STACK_WHOLE;
+    }
+}
+
+/* ---- which interpreter ---- */
+
 bool interpreter_find(const struct remote *remote, const struct interpreter_symbols *symbols,
                       struct interpreter_process *process) {
     *process = (struct interpreter_process){0};
-    return symbols->python_runtime && python_find(remote, symbols, process);
+    return (symbols->python_runtime && python_find(remote, symbols, process)) ||
+           (symbols->php_globals && php_find(remote, symbols, process));
+}
+
+static bool is_php(const struct interpreter_process *process) {
+    return process->layout.interpreter == INTERPRETER_PHP;
 }
 
 void interpreter_walk(const struct remote *remote, const struct interpreter_process *process,
                       uint64_t thread_pointer, struct raw_stack *stack) {
-    python_walk(remote, process, thread_pointer, stack);
+    if (is_php(process))
+        php_walk(remote, process, stack);
+    else
+        python_walk(remote, process, thread_pointer, stack);
 }
 
 bool interpreter_code_identify(const struct remote *remote,
                                const struct interpreter_process *process, uint64_t address,
                                uint64_t identity[4]) {
-    return python_code_identify(remote, process, address, identity);
+    return is_php(process) ? php_code_identify(remote, address, identity)
+                           : python_code_identify(remote, process, address, identity);
 }
 
 bool interpreter_code_read(const struct remote *remote, const struct interpreter_process *process,
                            uint64_t address, struct interpreter_code *code) {
     *code = (struct interpreter_code){0};
-    return python_code_read(remote, process, address, code);
+    return is_php(process) ? php_code_read(remote, address, code)
+                           : python_code_read(remote, process, address, code);
 }
 
 void interpreter_code_release(struct interpreter_code *code) {
@@ -40,7 +87,9 @@ void interpreter_code_release(struct interpreter_code *code) {
     buffer_release(&code->lines);
 }
 
-uint32_t interpreter_code_line(const struct interpreter_process *process,
+uint32_t interpreter_code_line(const struct remote *remote,
+                               const struct interpreter_process *process,
                                const struct interpreter_code *code, uint64_t instruction) {
-    return python_code_line(process, code, instruction);
+    return is_php(process) ? php_code_line(remote, code, instruction)
+                           : python_code_line(process, code, instruction);
 }

@@ -26,6 +26,8 @@ struct interpreter_symbols {
     uint64_t python_runtime;   /* _PyRuntime */
     uint64_t python_version;   /* Py_Version */
     uint64_t python_code_type; /* PyCode_Type */
+    uint64_t php_globals;      /* executor_globals, of a PHP without threads */
+    uint64_t php_modules;      /* module_registry */
     unsigned named_version;    /* by the file's name: 3.8 is 0x308; 0: it does not tell */
 };
 
@@ -62,7 +64,8 @@ bool interpreter_code_identify(const struct remote *remote,
                                uint64_t identity[4]);
 void interpreter_code_release(struct interpreter_code *code);
 /* The line of an instruction, as a frame has it; 0: none. */
-uint32_t interpreter_code_line(const struct interpreter_process *process,
+uint32_t interpreter_code_line(const struct remote *remote,
+                               const struct interpreter_process *process,
                                const struct interpreter_code *code, uint64_t instruction);
 
 /* The package that a file belongs to, by its path: "numpy" of …/site-packages/numpy/core/x.py, "app" of app.py, "zipimport" of <frozen

@@ -17,7 +17,8 @@ enum interpreter { INTERPRETER_NONE, INTERPRETER_PYTHON, INTERPRETER_RUBY, INTER
 struct frame_layout {
     unsigned long long memory; /* of the kernel: tells programs apart that the process has run */
     unsigned long long again;  /* without an interpreter: when to look for one again */
-    unsigned long long key;    /* Python: the address of { int is_set; int key } */
+    unsigned long long
+        key; /* Python: the address of { int is_set; int key }; PHP: of the pointer to the frame */
     unsigned int interpreter;
     unsigned int state_frame; /* in a thread's state: its frame, or what that hangs on */
     unsigned int has_holder;  /* … and then */
@@ -26,8 +27,9 @@ struct frame_layout {
     unsigned int code, previous, instruction;
     unsigned int instruction_size; /* 4 or 8 */
     unsigned int mark; /* a byte that marks the frame with which the interpreter was entered … */
-    unsigned int mark_value; /* … by this value; 0: there is no such byte */
-    unsigned int has_shim;   /* such a frame is on the stack of C and is no function's */
+    unsigned int mark_mask,
+        mark_value;        /* … if these bits of it have this value; 0: there is no such byte */
+    unsigned int has_shim; /* such a frame is on the stack of C and is no function's */
 };
 
 /* In the low bits of a frame's code. */

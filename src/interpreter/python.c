@@ -11,7 +11,7 @@ enum { KEYS_AT = 0x310, KEYS = 32 }; /* in a thread's descriptor of glibc, x86-6
 #define FRAMES_3_8 .state_frame = 24, .read = 112, .code = 32, .previous = 24, .instruction_size = 4
 #define FRAMES_3_12                                                                                \
     .read = 80, .code = 0, .previous = 8, .instruction = 56, .instruction_size = 8,                \
-    .mark_value = 3, .has_shim = 1
+    .mark_mask = 255, .mark_value = 3, .has_shim = 1
 #define CODE_3_8                                                                                   \
     .file = 104, .name = 112, .qualified = 112, .first_line = 40, .lines = 120, .bytecode = 48,    \
     .bytecode_is_object = true, .ascii = 48, .wide = 72
@@ -32,6 +32,7 @@ static const struct python_layout layouts[] = {
       .instruction = 56,
       .instruction_size = 8,
       .mark = 68,
+      .mark_mask = 255,
       .mark_value = 1},
      CODE_3_11,
      .first_line = 72,
@@ -63,10 +64,6 @@ static const struct python_layout layouts[] = {
      .ascii = 40,
      .wide = 56},
 };
-
-bool remote_word(const struct remote *remote, uint64_t address, uint64_t *word) {
-    return remote->read(remote->context, address, word, sizeof *word);
-}
 
 /* ---- which version ---- */
 
@@ -133,32 +130,8 @@ static uint64_t first_frame(const struct remote *remote, const struct frame_layo
     return frame;
 }
 
-static void frame_decode(const struct frame_layout *layout, const uint8_t *bytes, uint64_t address,
-                         struct raw_frame *frame) {
-    frame->code = load_u64(bytes + layout->code) & ~(uint64_t)FRAME_BITS;
-    frame->address = address;
-    frame->instruction = layout->instruction_size == 8 ? load_u64(bytes + layout->instruction)
-                                                       : load_u32(bytes + layout->instruction);
-    if (layout->mark_value && bytes[layout->mark] == layout->mark_value)
-        frame->code |= layout->has_shim ? FRAME_ENTRY | FRAME_SHIM : FRAME_ENTRY;
-}
-
 void python_walk(const struct remote *remote, const struct interpreter_process *process,
                  uint64_t thread_pointer, struct raw_stack *stack) {
-    const struct frame_layout *layout = &process->layout;
-    uint8_t bytes[STACK_FRAME_READ];
-    uint64_t frame = first_frame(remote, layout, state_of(remote, process, thread_pointer));
-    stack->count = 0;
-    stack->end = STACK_WHOLE;
-    while (frame) {
-        stack->end = STACK_DEEP;
-        if (stack->count == STACK_FRAMES)
-            return;
-        stack->end = STACK_UNREADABLE;
-        if (!remote->read(remote->context, frame, bytes, layout->read))
-            return;
-        frame_decode(layout, bytes, frame, &stack->frames[stack->count++]);
-        frame = load_u64(bytes + layout->previous);
-        stack->end = STACK_WHOLE;
-    }
+    uint64_t state = state_of(remote, process, thread_pointer);
+    walk_frames(remote, &process->layout, first_frame(remote, &process->layout, state), stack);
 }

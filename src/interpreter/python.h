@@ -17,7 +17,10 @@ struct python_layout {
     unsigned ascii, wide;
 };
 
+/* interpreter.c */
 bool remote_word(const struct remote *remote, uint64_t address, uint64_t *word);
+void walk_frames(const struct remote *remote, const struct frame_layout *layout, uint64_t frame,
+                 struct raw_stack *stack);
 
 bool python_find(const struct remote *remote, const struct interpreter_symbols *symbols,
                  struct interpreter_process *process);

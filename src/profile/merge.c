@@ -126,6 +126,15 @@ static bool is_python_plumbing(struct text name) {
            starts_with_one_of(name, beginnings, COUNT_OF(beginnings));
 }
 
+static bool is_php_plumbing(struct text name) {
+    static const struct text exact[] = {
+        TEXT("zend_call_function"),       TEXT("_zend_call_function"),
+        TEXT("zend_call_known_function"), TEXT("zend_execute"),
+        TEXT("zend_execute_scripts"),     TEXT("php_execute_script"),
+        TEXT("php_execute_simple_script")};
+    return is_one_of(name, exact, COUNT_OF(exact));
+}
+
 /* Without what a compiler (.cold, .part.0) or a version adds. */
 static struct text plain_name(struct text name) {
     size_t end = 1;
@@ -137,15 +146,16 @@ static struct text plain_name(struct text name) {
 static bool is_interpreter_file(struct text path) {
     size_t slash = text_find_last(path, '/');
     struct text name = slash == SIZE_MAX ? path : text_from(path, slash + 1);
-    return text_starts(name, TEXT("python")) || text_starts(name, TEXT("libpython"));
+    return text_starts(name, TEXT("python")) || text_starts(name, TEXT("libpython")) ||
+           text_starts(name, TEXT("php")) || text_starts(name, TEXT("libphp"));
 }
 
 static enum native native_by_name(struct text name, bool is_inside) {
-    static const struct text loop = TEXT("_PyEval_EvalFrameDefault");
+    static const struct text loops[] = {TEXT("_PyEval_EvalFrameDefault"), TEXT("execute_ex")};
     name = plain_name(name);
-    if (text_equal(name, loop))
+    if (is_one_of(name, loops, COUNT_OF(loops)))
         return NATIVE_LOOP;
-    if (is_python_plumbing(name))
+    if (is_python_plumbing(name) || is_php_plumbing(name))
         return NATIVE_PLUMBING;
     if (unwind_is_first_by_frame_pointer(name))
         return NATIVE_START;

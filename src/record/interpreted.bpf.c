@@ -181,6 +181,8 @@ int on_sample(void *context) {
     }
     if (layout->interpreter == INTERPRETER_PYTHON)
         walk_python(layout, s, task);
+    else if (layout->interpreter == INTERPRETER_PHP && pid == (__u32)id)
+        walk_frames(layout, s, read_word(layout->key)); /* it has one thread */
     if (s->stack.count)
         hand_over(s);
     return 1; /* the sample is wanted all the same */

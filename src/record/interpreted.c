@@ -22,8 +22,9 @@ static const struct note_kind note_too_many = {
     "# function{|s} of interpreters {was|were} left without a name: a recording holds a million"};
 
 static const struct note_kind note_missed = {
-    "interpreter-missed", "Python ran, but its functions were not seen: that takes root (for BPF), "
-                          "or --method=ptrace"};
+    "interpreter-missed",
+    "an interpreter ran, but its functions were not seen: that takes root (for "
+    "BPF), or --method=ptrace"};
 
 enum {
     LINES_REMEMBERED = 1 << 14,
@@ -177,6 +178,18 @@ static struct asked_process *process_get(struct interpreted *all, pid_t pid) {
     return &all->processes.items[all->processes.count - 1];
 }
 
+static void note_refused(struct interpreted *all, const struct asked_process *process,
+                         const struct interpreter_symbols *symbols) {
+    unsigned version = process->is.version;
+    struct notes *notes = &all->sink->result->notes;
+    if (symbols->python_runtime)
+        notes_add(notes, &note_version, 1, 0, "Python %u.%u in process %d", version >> 8,
+                  version & 255, process->pid);
+    else
+        notes_add(notes, &note_version, 1, 0, "PHP with the API %u in process %d", version,
+                  process->pid);
+}
+
 /* Whether there is an interpreter in the program that the process runs now; if not, it may map one later. */
 static void process_look(struct interpreted *all, struct asked_process *process, uint64_t memory) {
     struct interpreter_symbols symbols;
@@ -191,8 +204,7 @@ static void process_look(struct interpreted *all, struct asked_process *process,
     } else {
         process->is.layout.interpreter = INTERPRETER_NONE;
         if (has && process->is.version && !process->is_refused)
-            notes_add(&all->sink->result->notes, &note_version, 1, 0, "Python %u.%u in process %d",
-                      process->is.version >> 8, process->is.version & 255, process->pid);
+            note_refused(all, process, &symbols);
         process->is_refused |= has && process->is.version;
     }
     process->is.layout.memory = memory;
@@ -323,11 +335,12 @@ static uint32_t line_get(struct interpreted *all, const struct asked_process *pr
     uint32_t place = (uint32_t)(code - all->codes.items) + 1;
     uint64_t slot = hash_mix(instruction, place) & (LINES_REMEMBERED - 1);
     struct known_line *line = &all->lines[slot];
+    struct remote remote = remote_process(&process->pid);
     if (line->code != place || line->instruction != instruction ||
         line->generation != code->generation)
-        *line = (struct known_line){place, code->generation,
-                                    interpreter_code_line(&process->is, &code->code, instruction),
-                                    instruction};
+        *line = (struct known_line){
+            place, code->generation,
+            interpreter_code_line(&remote, &process->is, &code->code, instruction), instruction};
     return line->line;
 }
 

@@ -26,7 +26,8 @@ struct remote remote_process(const pid_t *pid) {
 
 /* ---- files ---- */
 
-static const char *const wanted[] = {"_PyRuntime", "Py_Version", "PyCode_Type"};
+static const char *const wanted[] = {"_PyRuntime", "Py_Version", "PyCode_Type", "executor_globals",
+                                     "module_registry"};
 static_assert(COUNT_OF(wanted) == COUNT_OF(((struct known_file *)0)->symbols), "one each");
 
 struct mapped {
@@ -54,7 +55,8 @@ static unsigned version_in(struct text name) {
 bool interpreter_is_file(struct text path) {
     size_t slash = text_find_last(path, '/');
     struct text name = slash == SIZE_MAX ? path : text_from(path, slash + 1);
-    return text_starts(name, TEXT("python")) || text_starts(name, TEXT("libpython"));
+    return text_starts(name, TEXT("python")) || text_starts(name, TEXT("libpython")) ||
+           text_starts(name, TEXT("php")) || text_starts(name, TEXT("libphp"));
 }
 
 static const struct known_file *file_look(struct known_files *known, pid_t pid,
@@ -73,7 +75,7 @@ static const struct known_file *file_look(struct known_files *known, pid_t pid,
     snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
     fresh.is_interpreter = object_exports(path, wanted, COUNT_OF(wanted), fresh.symbols, m->offset,
                                           &fresh.at_offset) &&
-                           fresh.symbols[0];
+                           (fresh.symbols[0] || fresh.symbols[3]);
     close(descriptor);
     vector_push(known, fresh);
     return &known->items[known->count - 1];
@@ -97,6 +99,8 @@ static bool look_at_mapping(struct known_files *known, pid_t pid, const struct m
     *symbols = (struct interpreter_symbols){.python_runtime = moved(file->symbols[0], file, m),
                                             .python_version = moved(file->symbols[1], file, m),
                                             .python_code_type = moved(file->symbols[2], file, m),
+                                            .php_globals = moved(file->symbols[3], file, m),
+                                            .php_modules = moved(file->symbols[4], file, m),
                                             .named_version = version_in(base_name(m->path))};
     return true;
 }
@@ -142,7 +146,8 @@ static bool is_script(const char *path) {
     ssize_t got = read(file, line, sizeof line - 1);
     close(file);
     line[strcspn(line, "\n")] = 0;
-    return got > 2 && line[0] == '#' && line[1] == '!' && strstr(line, "python");
+    return got > 2 && line[0] == '#' && line[1] == '!' &&
+           (strstr(line, "python") || strstr(line, "php"));
 }
 
 static bool is_script_in_path(const char *name) {

@@ -207,8 +207,9 @@ static void frames_and_names(void **state) {
     assert_int_equal(code.name.count, 4);
     assert_memory_equal(code.name.items, "work", 4);
     assert_memory_equal(code.file.items, "/a/b.py", 7);
-    assert_int_equal(interpreter_code_line(&process, &code, 18), 6);
-    assert_int_equal(interpreter_code_line(&process, &code, UINT32_MAX), 2); /* not begun */
+    assert_int_equal(interpreter_code_line(&remote, &process, &code, 18), 6);
+    assert_int_equal(interpreter_code_line(&remote, &process, &code, UINT32_MAX),
+                     2); /* not begun */
     assert_true(interpreter_code_identify(&remote, &process, CODE, identity));
     assert_memory_equal(identity, code.identity, sizeof identity);
     put(m, CODE + 112, FILE_NAME); /* another took its place */
