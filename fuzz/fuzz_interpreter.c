@@ -47,16 +47,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     struct memory memory = {data + 2, size - 2, 0};
     struct remote remote = {read_memory, &memory};
-    struct interpreter_symbols symbols = {.python_runtime = data[1] & 2 ? 0 : 8,
+    struct interpreter_symbols symbols = {.python_runtime = data[1] & 6 ? 0 : 8,
                                           .python_version = data[1] & 1 ? 16 : 0,
                                           .php_globals = data[1] & 2 ? 32 : 0,
+                                          .ruby_version = data[1] & 4 ? 48 : 0,
+                                          .ruby_module = 56,
+                                          .ruby_context = 8,
                                           .php_modules = 40,
                                           .named_version = 0x300u | data[0]};
     struct interpreter_process process;
     if (!interpreter_find(&remote, &symbols, &process))
         return 0;
     interpreter_walk(&remote, &process, 24, &stack);
-    assert(stack.count <= STACK_FRAMES && memory.reads <= STACK_FRAMES + 20);
+    assert(stack.count <= STACK_FRAMES && memory.reads <= 2 * STACK_FRAMES + 20);
     for (unsigned i = 0; i < stack.count && i < 16; i++)
         check_code(&remote, &process, &stack.frames[i]);
     return 0;

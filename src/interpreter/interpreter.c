@@ -3,6 +3,7 @@
 
 #include "interpreter/php.h"
 #include "interpreter/python.h"
+#include "interpreter/ruby.h"
 
 const char *interpreter_language(enum interpreter interpreter) {
     static const char *const names[] = {[INTERPRETER_NONE] = "",
@@ -52,33 +53,48 @@ bool interpreter_find(const struct remote *remote, const struct interpreter_symb
                       struct interpreter_process *process) {
     *process = (struct interpreter_process){0};
     return (symbols->python_runtime && python_find(remote, symbols, process)) ||
-           (symbols->php_globals && php_find(remote, symbols, process));
-}
-
-static bool is_php(const struct interpreter_process *process) {
-    return process->layout.interpreter == INTERPRETER_PHP;
+           (symbols->php_globals && php_find(remote, symbols, process)) ||
+           (symbols->ruby_version && ruby_find(remote, symbols, process));
 }
 
 void interpreter_walk(const struct remote *remote, const struct interpreter_process *process,
                       uint64_t thread_pointer, struct raw_stack *stack) {
-    if (is_php(process))
+    switch (process->layout.interpreter) {
+    case INTERPRETER_PHP:
         php_walk(remote, process, stack);
-    else
+        return;
+    case INTERPRETER_RUBY:
+        ruby_walk(remote, process, thread_pointer, stack);
+        return;
+    default:
         python_walk(remote, process, thread_pointer, stack);
+    }
 }
 
 bool interpreter_code_identify(const struct remote *remote,
                                const struct interpreter_process *process, uint64_t address,
                                uint64_t identity[4]) {
-    return is_php(process) ? php_code_identify(remote, address, identity)
-                           : python_code_identify(remote, process, address, identity);
+    switch (process->layout.interpreter) {
+    case INTERPRETER_PHP:
+        return php_code_identify(remote, address, identity);
+    case INTERPRETER_RUBY:
+        return ruby_code_identify(remote, address, identity);
+    default:
+        return python_code_identify(remote, process, address, identity);
+    }
 }
 
 bool interpreter_code_read(const struct remote *remote, const struct interpreter_process *process,
                            uint64_t address, struct interpreter_code *code) {
     *code = (struct interpreter_code){0};
-    return is_php(process) ? php_code_read(remote, address, code)
-                           : python_code_read(remote, process, address, code);
+    switch (process->layout.interpreter) {
+    case INTERPRETER_PHP:
+        return php_code_read(remote, address, code);
+    case INTERPRETER_RUBY:
+        return ruby_code_read(remote, address, code);
+    default:
+        return python_code_read(remote, process, address, code);
+    }
 }
 
 void interpreter_code_release(struct interpreter_code *code) {
@@ -90,6 +106,12 @@ void interpreter_code_release(struct interpreter_code *code) {
 uint32_t interpreter_code_line(const struct remote *remote,
                                const struct interpreter_process *process,
                                const struct interpreter_code *code, uint64_t instruction) {
-    return is_php(process) ? php_code_line(remote, code, instruction)
-                           : python_code_line(process, code, instruction);
+    switch (process->layout.interpreter) {
+    case INTERPRETER_PHP:
+        return php_code_line(remote, code, instruction);
+    case INTERPRETER_RUBY:
+        return ruby_code_line(remote, code, instruction);
+    default:
+        return python_code_line(process, code, instruction);
+    }
 }

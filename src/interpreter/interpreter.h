@@ -28,6 +28,9 @@ struct interpreter_symbols {
     uint64_t python_code_type; /* PyCode_Type */
     uint64_t php_globals;      /* executor_globals, of a PHP without threads */
     uint64_t php_modules;      /* module_registry */
+    uint64_t ruby_version;     /* the text "3.1.2" */
+    uint64_t ruby_module;      /* where the number of the module with ruby_current_ec stands */
+    uint64_t ruby_context;     /* ruby_current_ec in that module's variables */
     unsigned named_version;    /* by the file's name: 3.8 is 0x308; 0: it does not tell */
 };
 

@@ -18,7 +18,8 @@ struct frame_layout {
     unsigned long long memory; /* of the kernel: tells programs apart that the process has run */
     unsigned long long again;  /* without an interpreter: when to look for one again */
     unsigned long long
-        key; /* Python: the address of { int is_set; int key }; PHP: of the pointer to the frame */
+        key; /* Python: the address of { int is_set; int key }; PHP: of the pointer to the frame; Ruby: the
+                                  number of the module with the thread's variable, which is `state_frame` in it */
     unsigned int interpreter;
     unsigned int state_frame; /* in a thread's state: its frame, or what that hangs on */
     unsigned int has_holder;  /* … and then */
@@ -30,6 +31,16 @@ struct frame_layout {
     unsigned int mark_mask,
         mark_value;        /* … if these bits of it have this value; 0: there is no such byte */
     unsigned int has_shim; /* such a frame is on the stack of C and is no function's */
+};
+
+/* Ruby: a frame has this many bytes, and in it its code and what has its flags. */
+enum {
+    RUBY_FRAME = 64,
+    RUBY_CODE = 16,
+    RUBY_ENVIRONMENT = 32,
+    RUBY_FINISH = 0x20, /* a flag: with this frame the interpreter was entered */
+    RUBY_KIND = 0x7fff0001,
+    RUBY_DUMMY = 0x79990001,
 };
 
 /* In the low bits of a frame's code. */

@@ -38,3 +38,41 @@ bool object_exports(const char *path, const char *const *names, size_t count, ui
     elf_image_free(image);
     return fine;
 }
+
+/* ---- thread-local variables ---- */
+
+/* A relocation of a section that gives the number of the module which has the symbol; 0: there is none. */
+static uint64_t slot_in(const struct elf_image *image, Elf_Scn *section, const GElf_Shdr *header,
+                        const char *name) {
+    Elf_Data *data = elf_getdata(section, NULL);
+    GElf_Shdr symbols_header;
+    Elf_Scn *symbols = elf_getscn(image->elf, header->sh_link);
+    Elf_Data *table = symbols ? elf_getdata(symbols, NULL) : NULL;
+    if (!data || !table || !gelf_getshdr(symbols, &symbols_header) || !header->sh_entsize)
+        return 0;
+    size_t count = header->sh_size / header->sh_entsize;
+    for (size_t i = 0; i < count && i < INT32_MAX; i++) {
+        GElf_Rela relocation;
+        GElf_Sym symbol;
+        if (!gelf_getrela(data, (int)i, &relocation) ||
+            GELF_R_TYPE(relocation.r_info) != R_X86_64_DTPMOD64 ||
+            !gelf_getsym(table, (int)GELF_R_SYM(relocation.r_info), &symbol))
+            continue;
+        const char *called = elf_strptr(image->elf, symbols_header.sh_link, symbol.st_name);
+        if (called && strcmp(called, name) == 0)
+            return relocation.r_offset;
+    }
+    return 0;
+}
+
+uint64_t object_tls_slot(const char *path, const char *name) {
+    struct elf_image *image = elf_image_open(path, false, NULL);
+    uint64_t slot = 0;
+    GElf_Shdr header;
+    bool known = image && image->is_64 && image->machine == EM_X86_64;
+    for (Elf_Scn *section = NULL; known && !slot && (section = elf_nextscn(image->elf, section));)
+        if (gelf_getshdr(section, &header) && header.sh_type == SHT_RELA)
+            slot = slot_in(image, section, &header, name);
+    elf_image_free(image);
+    return slot;
+}

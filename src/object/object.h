@@ -247,6 +247,9 @@ bool object_kernel_build_id(struct build_id *id);
    file, by which a mapping tells where the others are. False: it is no ELF file of 64 bits, or has no code there. */
 bool object_exports(const char *path, const char *const *names, size_t count, uint64_t *addresses,
                     uint64_t offset, uint64_t *address);
+/* Where in memory, in the file's own terms, stands the number of the module that has a thread-local variable, once the file is loaded; 0: it
+   is not reached so (or this is not x86-64). */
+uint64_t object_tls_slot(const char *path, const char *name);
 bool object_vdso_build_id(struct build_id *id);
 /* The vdso that the kernel gave this process, as an ELF file; empty: none. */
 struct text object_vdso(void);

@@ -22,6 +22,7 @@ enum native {
     NATIVE_UNKNOWN, /* not looked at yet */
     NATIVE_WORK,
     NATIVE_LOOP,     /* the evaluation loop */
+    NATIVE_AROUND,   /* what calls the evaluation loop, which has no name (Ruby) */
     NATIVE_PLUMBING, /* of the interpreter */
     NATIVE_NAMELESS, /* in the interpreter's file, without a name */
     NATIVE_INSIDE,   /* another function of that file */
@@ -135,6 +136,15 @@ static bool is_php_plumbing(struct text name) {
     return is_one_of(name, exact, COUNT_OF(exact));
 }
 
+static bool is_ruby_plumbing(struct text name) {
+    static const struct text exact[] = {TEXT("vm_exec_core"),       TEXT("rb_ec_exec_node"),
+                                        TEXT("ruby_run_node"),      TEXT("rb_main"),
+                                        TEXT("thread_do_start"),    TEXT("thread_start_func_1"),
+                                        TEXT("thread_start_func_2")};
+    return is_one_of(name, exact, COUNT_OF(exact)) || text_starts(name, TEXT("vm_call_")) ||
+           text_starts(name, TEXT("rb_vm_call")) || text_starts(name, TEXT("rb_vm_invoke"));
+}
+
 /* Without what a compiler (.cold, .part.0) or a version adds. */
 static struct text plain_name(struct text name) {
     size_t end = 1;
@@ -144,10 +154,11 @@ static struct text plain_name(struct text name) {
 }
 
 static bool is_interpreter_file(struct text path) {
+    static const struct text names[] = {TEXT("python"), TEXT("libpython"), TEXT("php"),
+                                        TEXT("libphp"), TEXT("ruby"),      TEXT("libruby")};
     size_t slash = text_find_last(path, '/');
-    struct text name = slash == SIZE_MAX ? path : text_from(path, slash + 1);
-    return text_starts(name, TEXT("python")) || text_starts(name, TEXT("libpython")) ||
-           text_starts(name, TEXT("php")) || text_starts(name, TEXT("libphp"));
+    return starts_with_one_of(slash == SIZE_MAX ? path : text_from(path, slash + 1), names,
+                              COUNT_OF(names));
 }
 
 static enum native native_by_name(struct text name, bool is_inside) {
@@ -155,7 +166,9 @@ static enum native native_by_name(struct text name, bool is_inside) {
     name = plain_name(name);
     if (is_one_of(name, loops, COUNT_OF(loops)))
         return NATIVE_LOOP;
-    if (is_python_plumbing(name) || is_php_plumbing(name))
+    if (text_equal(name, TEXT("rb_vm_exec")))
+        return NATIVE_AROUND;
+    if (is_python_plumbing(name) || is_php_plumbing(name) || is_ruby_plumbing(name))
         return NATIVE_PLUMBING;
     if (unwind_is_first_by_frame_pointer(name))
         return NATIVE_START;
@@ -242,7 +255,7 @@ static size_t pair_by_address(struct merger *m, const struct worker *w) {
 }
 
 static bool is_loop(const struct merger *m, size_t native) {
-    return m->natives.items[native] == NATIVE_LOOP;
+    return m->natives.items[native] == NATIVE_LOOP || m->natives.items[native] == NATIVE_AROUND;
 }
 
 static void pair_from_root(struct merger *m) {
@@ -268,8 +281,11 @@ static void emit_runs(struct merger *m, size_t first, size_t last) {
 }
 
 /* Whether a native frame is left out; `inner`: no run is on its leaf's side. */
-static bool is_folded(enum native native, bool inner) {
-    return native == NATIVE_PLUMBING || (native == NATIVE_LOOP && !inner) ||
+static bool is_folded(const struct merger *m, size_t at, bool inner) {
+    enum native native = m->natives.items[at];
+    bool is_core = native == NATIVE_NAMELESS && at + 1 < m->natives.count &&
+                   m->natives.items[at + 1] == NATIVE_AROUND;
+    return native == NATIVE_PLUMBING || is_core || (is_loop(m, at) && !inner) ||
            (native == NATIVE_NAMELESS && !inner);
 }
 
@@ -292,9 +308,8 @@ static size_t last_pair(const struct merger *m) {
 /* Where no call was found: native frames up to the first of the interpreter's, then all that it ran. */
 static void emit_apart(struct merger *m, const struct worker *w) {
     size_t end = 0;
-    while (end < m->natives.count && m->natives.items[end] != NATIVE_LOOP &&
-           m->natives.items[end] != NATIVE_PLUMBING && m->natives.items[end] != NATIVE_NAMELESS &&
-           m->natives.items[end] != NATIVE_START)
+    while (end < m->natives.count && !is_loop(m, end) && m->natives.items[end] != NATIVE_PLUMBING &&
+           m->natives.items[end] != NATIVE_NAMELESS && m->natives.items[end] != NATIVE_START)
         vector_push(&m->merged, w->frames.items[end++]);
     emit_runs(m, 0, m->runs.count);
 }
@@ -310,7 +325,7 @@ static void emit_merged(struct merger *m, const struct worker *w, bool keep, siz
             run = paired + 1;
             if (!keep)
                 continue;
-        } else if (!keep && is_folded(m->natives.items[i], run == 0)) {
+        } else if (!keep && is_folded(m, i, run == 0)) {
             continue;
         }
         if (!keep && i > outermost && is_beginning(m, outermost + 1))

@@ -140,6 +140,55 @@ static void walk_python(const struct frame_layout *layout, struct scratch *s,
     walk_frames(layout, s, frame);
 }
 
+/* ---- Ruby ---- */
+
+struct ruby_walk {
+    struct scratch *scratch;
+    __u64 frame, end;
+};
+
+/* Frames stand side by side, leaf first; those of functions in C have no code. */
+static long walk_ruby_frame(__u32 i, void *context) {
+    struct ruby_walk *walk = context;
+    struct scratch *s = walk->scratch;
+    __u64 at = s->stack.count, frame = walk->frame;
+    s->stack.end = STACK_WHOLE;
+    if (frame >= walk->end)
+        return 1;
+    asm volatile("" : "+r"(at));
+    s->stack.end = STACK_DEEP;
+    if (at >= STACK_FRAMES)
+        return 1;
+    s->stack.end = STACK_UNREADABLE;
+    if (bpf_probe_read_user(s->frame, RUBY_ENVIRONMENT + 8, (void *)frame) != 0)
+        return 1;
+    walk->frame = frame + RUBY_FRAME;
+    s->stack.end = STACK_DEEP;
+    __u64 code = field(s, RUBY_CODE);
+    __u64 flags = code ? read_word(field(s, RUBY_ENVIRONMENT)) : 0;
+    if (!code || (flags & RUBY_KIND) == RUBY_DUMMY)
+        return 0;
+    struct raw_frame *to = &s->stack.frames[at];
+    to->code = (code & ~(__u64)FRAME_BITS) | (flags & RUBY_FINISH ? FRAME_ENTRY : 0);
+    to->instruction = field(s, 0);
+    to->address = frame;
+    s->stack.count = (__u32)at + 1;
+    return 0;
+}
+
+/* The thread's variables of a module are found by a table that the thread's descriptor points to. */
+static void walk_ruby(const struct frame_layout *layout, struct scratch *s,
+                      struct task_struct *task) {
+    __u64 vm[3]; /* where the stack is, how many words it has, the innermost frame */
+    __u64 table = read_word(task->thread.fsbase + 8);
+    __u64 block = table ? read_word(table + 16 * layout->key) : 0;
+    __u64 context = block ? read_word(block + layout->state_frame) : 0;
+    if (!context || bpf_probe_read_user(vm, sizeof vm, (void *)context) != 0 || vm[2] < vm[0])
+        return; /* a thread that runs no Ruby */
+    struct ruby_walk walk = {s, vm[2], vm[0] + 8 * vm[1]};
+    bpf_loop(2 * STACK_FRAMES, walk_ruby_frame, &walk, 0);
+}
+
 /* ---- samples ---- */
 
 static void tell_of_process(struct scratch *s, __u32 pid) {
@@ -181,6 +230,8 @@ int on_sample(void *context) {
     }
     if (layout->interpreter == INTERPRETER_PYTHON)
         walk_python(layout, s, task);
+    else if (layout->interpreter == INTERPRETER_RUBY)
+        walk_ruby(layout, s, task);
     else if (layout->interpreter == INTERPRETER_PHP && pid == (__u32)id)
         walk_frames(layout, s, read_word(layout->key)); /* it has one thread */
     if (s->stack.count)

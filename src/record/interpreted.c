@@ -185,6 +185,9 @@ static void note_refused(struct interpreted *all, const struct asked_process *pr
     if (symbols->python_runtime)
         notes_add(notes, &note_version, 1, 0, "Python %u.%u in process %d", version >> 8,
                   version & 255, process->pid);
+    else if (symbols->ruby_version)
+        notes_add(notes, &note_version, 1, 0, "Ruby %u.%u in process %d", version >> 8,
+                  version & 255, process->pid);
     else
         notes_add(notes, &note_version, 1, 0, "PHP with the API %u in process %d", version,
                   process->pid);

@@ -12,7 +12,8 @@
 struct known_file {
     uint64_t device, inode, offset;
     bool is_interpreter;
-    uint64_t symbols[5]; /* as struct interpreter_symbols has them, but in the file's own terms */
+    uint64_t symbols[7]; /* as interpreted_find.c names them, in the file's own terms */
+    uint64_t tls_slot;   /* of Ruby's thread-local variable */
     uint64_t at_offset;  /* the address, in the same terms, of what is at `offset` */
 };
 struct known_files { /* a VECTOR */

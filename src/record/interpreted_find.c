@@ -26,8 +26,13 @@ struct remote remote_process(const pid_t *pid) {
 
 /* ---- files ---- */
 
-static const char *const wanted[] = {"_PyRuntime", "Py_Version", "PyCode_Type", "executor_globals",
-                                     "module_registry"};
+/* Numbers in `wanted`. */
+enum { PYTHON, PYTHON_VERSION, PYTHON_CODE, PHP, PHP_MODULES, RUBY, RUBY_VERSION };
+static const char *const wanted[] = {
+    [PYTHON] = "_PyRuntime",           [PYTHON_VERSION] = "Py_Version",
+    [PYTHON_CODE] = "PyCode_Type",     [PHP] = "executor_globals",
+    [PHP_MODULES] = "module_registry", [RUBY] = "ruby_current_ec",
+    [RUBY_VERSION] = "ruby_version"};
 static_assert(COUNT_OF(wanted) == COUNT_OF(((struct known_file *)0)->symbols), "one each");
 
 struct mapped {
@@ -53,10 +58,14 @@ static unsigned version_in(struct text name) {
 }
 
 bool interpreter_is_file(struct text path) {
+    static const struct text names[] = {TEXT("python"), TEXT("libpython"), TEXT("php"),
+                                        TEXT("libphp"), TEXT("ruby"),      TEXT("libruby")};
     size_t slash = text_find_last(path, '/');
     struct text name = slash == SIZE_MAX ? path : text_from(path, slash + 1);
-    return text_starts(name, TEXT("python")) || text_starts(name, TEXT("libpython")) ||
-           text_starts(name, TEXT("php")) || text_starts(name, TEXT("libphp"));
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (text_starts(name, names[i]))
+            return true;
+    return false;
 }
 
 static const struct known_file *file_look(struct known_files *known, pid_t pid,
@@ -75,7 +84,9 @@ static const struct known_file *file_look(struct known_files *known, pid_t pid,
     snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
     fresh.is_interpreter = object_exports(path, wanted, COUNT_OF(wanted), fresh.symbols, m->offset,
                                           &fresh.at_offset) &&
-                           (fresh.symbols[0] || fresh.symbols[3]);
+                           (fresh.symbols[PYTHON] || fresh.symbols[PHP] || fresh.symbols[RUBY]);
+    if (fresh.symbols[RUBY])
+        fresh.tls_slot = object_tls_slot(path, wanted[RUBY]);
     close(descriptor);
     vector_push(known, fresh);
     return &known->items[known->count - 1];
@@ -96,11 +107,15 @@ static bool look_at_mapping(struct known_files *known, pid_t pid, const struct m
     const struct known_file *file = file_look(known, pid, m);
     if (!file || !file->is_interpreter)
         return false;
-    *symbols = (struct interpreter_symbols){.python_runtime = moved(file->symbols[0], file, m),
-                                            .python_version = moved(file->symbols[1], file, m),
-                                            .python_code_type = moved(file->symbols[2], file, m),
-                                            .php_globals = moved(file->symbols[3], file, m),
-                                            .php_modules = moved(file->symbols[4], file, m),
+    const uint64_t *found = file->symbols;
+    *symbols = (struct interpreter_symbols){.python_runtime = moved(found[PYTHON], file, m),
+                                            .python_version = moved(found[PYTHON_VERSION], file, m),
+                                            .python_code_type = moved(found[PYTHON_CODE], file, m),
+                                            .php_globals = moved(found[PHP], file, m),
+                                            .php_modules = moved(found[PHP_MODULES], file, m),
+                                            .ruby_version = moved(found[RUBY_VERSION], file, m),
+                                            .ruby_module = moved(file->tls_slot, file, m),
+                                            .ruby_context = found[RUBY],
                                             .named_version = version_in(base_name(m->path))};
     return true;
 }
@@ -147,7 +162,7 @@ static bool is_script(const char *path) {
     close(file);
     line[strcspn(line, "\n")] = 0;
     return got > 2 && line[0] == '#' && line[1] == '!' &&
-           (strstr(line, "python") || strstr(line, "php"));
+           (strstr(line, "python") || strstr(line, "php") || strstr(line, "ruby"));
 }
 
 static bool is_script_in_path(const char *name) {
