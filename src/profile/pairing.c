@@ -34,12 +34,11 @@ enum phase { PHASE_NEW, PHASE_ON, PHASE_OFF, PHASE_GONE };
 /* One life of a thread. */
 struct life {
     enum phase phase;
-    uint64_t since;         /* when this phase began */
-    uint64_t running;       /* nanoseconds until then, cut to the filter */
-    const struct mark *out; /* of a wait: its sample, or NULL */
-    bool has_left;          /* its record was seen, too */
-    uint8_t state;
-    uint64_t waker; /* offset + 1 */
+    uint64_t since;   /* when this phase began; of PHASE_OFF its wait, an open pair, tells */
+    uint64_t running; /* nanoseconds until then, cut to the filter */
+    struct pair *
+        wait; /* of PHASE_OFF: its sample is an offset, its ender the waker's offset + 1, its kind a state */
+    bool has_left; /* the record of its beginning was seen, too */
     int32_t pid, tid;
     VECTOR(const struct mark *) samples;
 };
@@ -88,28 +87,32 @@ static void add_cost(struct waits *w, uint64_t offset, uint64_t weight, uint8_t 
 
 /* ---- waits ---- */
 
-static void wait_begin(struct life *life, const struct mark *mark, const struct mark *out) {
+static void wait_begin(struct waits *w, struct life *life, const struct mark *mark,
+                       uint64_t sample) {
     life->phase = PHASE_OFF;
-    life->since = mark->time;
-    life->out = out;
-    life->has_left = !out;
-    life->state = mark->state;
-    life->waker = 0;
+    pairs_begin(&w->pairs, (uint32_t)life->tid, mark->time, &life->wait, NULL);
+    life->wait->sample = sample;
+    life->wait->kind = mark->state;
+    life->has_left = sample == NO_SAMPLE;
 }
 
 static void wait_end(struct waits *w, struct life *life, uint64_t time) {
     const struct profile_options *options = w->reading->options;
-    uint64_t length = time - life->since, counted = within(w, life->since, time);
-    uint8_t state = life->state == STATE_UNTOLD ? STATE_SLEEP : life->state;
+    struct pair wait;
+    life->wait = NULL;
+    if (!pairs_end(&w->pairs, (uint32_t)life->tid, &wait))
+        return;
+    uint64_t length = time - wait.began, counted = within(w, wait.began, time);
+    uint8_t state = wait.kind == STATE_UNTOLD ? STATE_SLEEP : (uint8_t)wait.kind;
     bool fits =
         length >= options->least_wait && (!options->most_wait || length <= options->most_wait);
     life->phase = PHASE_ON;
     life->since = time;
     if (!fits || !counted)
         return;
-    w->unwoken += !life->waker && state != STATE_PREEMPTED;
-    if (life->out) {
-        add_cost(w, life->out->offset, counted, state, life->waker);
+    w->unwoken += !wait.ender && state != STATE_PREEMPTED;
+    if (wait.sample != NO_SAMPLE) {
+        add_cost(w, wait.sample, counted, state, wait.ender);
         return;
     }
     struct untold untold = {.time = time - length,
@@ -193,7 +196,8 @@ static void is_up(struct waits *w, struct life *life, uint64_t time) {
 }
 
 static void meet_out(struct waits *w, struct life *life, const struct mark *mark) {
-    bool late = life->phase == PHASE_OFF && !life->out && mark->time - life->since <= SWITCH_TAKES;
+    bool late = life->phase == PHASE_OFF && life->wait->sample == NO_SAMPLE &&
+                mark->time - life->wait->began <= SWITCH_TAKES;
     if (mark->state == STATE_DEAD) {
         if (!late)
             is_up(w, life, mark->time);
@@ -202,31 +206,32 @@ static void meet_out(struct waits *w, struct life *life, const struct mark *mark
         return;
     }
     if (late) { /* the record came before the sample */
-        life->out = mark;
+        life->wait->sample = mark->offset;
         if (mark->state != STATE_UNTOLD)
-            life->state = mark->state;
+            life->wait->kind = mark->state;
         return;
     }
     is_up(w, life, mark->time);
-    wait_begin(life, mark, mark);
+    wait_begin(w, life, mark, mark->offset);
 }
 
 static void meet_left(struct waits *w, struct life *life, const struct mark *mark) {
     if (life->phase == PHASE_OFF && !life->has_left) {
         life->has_left = true;
-        if (life->state == STATE_UNTOLD)
-            life->state = mark->state;
+        if (life->wait->kind == STATE_UNTOLD)
+            life->wait->kind = mark->state;
         return;
     }
     is_up(w, life, mark->time);
-    wait_begin(life, mark, NULL);
+    wait_begin(w, life, mark, NO_SAMPLE);
 }
 
 static void meet_seen(struct waits *w, struct life *life, const struct mark *mark) {
     bool counts = w->reading->events.items[mark->event].wanted && waits_want(w, mark->time);
     if (life->phase == PHASE_NEW)
         meet_in(w, life, mark);
-    if (life->phase == PHASE_OFF && !w->has_records && mark->time - life->since > SWITCH_TAKES)
+    if (life->phase == PHASE_OFF && !w->has_records &&
+        mark->time - life->wait->began > SWITCH_TAKES)
         is_up(w, life, mark->time);
     if (counts && w->reading->tells_running)
         vector_push(&life->samples, mark);
@@ -266,8 +271,8 @@ static void meet(struct waits *w, struct life *life, const struct mark *mark) {
         meet_seen(w, life, mark);
         break;
     case MARK_WAKING:
-        if (life->phase == PHASE_OFF && !life->waker)
-            life->waker = mark->offset + 1;
+        if (life->phase == PHASE_OFF && !life->wait->ender)
+            life->wait->ender = mark->offset + 1;
         break;
     }
 }

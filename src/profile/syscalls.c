@@ -9,6 +9,7 @@
 #include <asm/unistd.h>
 #include <stdlib.h>
 
+#include "profile/pairs.h"
 #include "profile/profile.h"
 
 static const struct note_kind note_open = {
@@ -43,21 +44,13 @@ struct loss {
     uint32_t cpu;
 };
 
-/* A call that a thread is in. */
-struct open_call {
-    int32_t tid;
-    bool is_open;
-    int64_t number;
-    size_t sample; /* where it began */
-};
-
 struct pairing {
     struct profile *profile;
     struct syscalls *syscalls;
     VECTOR(struct exit_seen) exits;
-    VECTOR(struct loss) losses;     /* by time */
-    VECTOR(struct open_call) calls; /* by thread; [0] is none */
-    struct index call_index, row_index;
+    VECTOR(struct loss) losses; /* by time */
+    struct pairs calls;         /* by thread; their kind is the call's number */
+    struct index row_index;
     uint64_t torn;
 };
 
@@ -103,19 +96,6 @@ static int row_order(const void *a, const void *b) {
 
 /* ---- calls ---- */
 
-static struct open_call *call_of(struct pairing *p, int32_t tid) {
-    uint64_t hash = hash_mix((uint64_t)tid, 11);
-    uint32_t id;
-    for (struct probe probe = index_probe(&p->call_index, hash);
-         (id = index_next(&p->call_index, &probe));)
-        if (p->calls.items[id].tid == tid)
-            return &p->calls.items[id];
-    id = (uint32_t)p->calls.count;
-    vector_push(&p->calls, ((struct open_call){.tid = tid}));
-    index_add(&p->call_index, hash, id);
-    return &p->calls.items[id];
-}
-
 /* The stack without the kernel's frames, which are the tracepoint's way in and the same for every call. */
 static uint32_t user_part(const struct tree *tree, uint32_t node) {
     while (node && tree->locations.items[tree->nodes.items[node].location].mode == MODE_KERNEL)
@@ -139,10 +119,9 @@ static bool spans_loss(const struct pairing *p, const struct sample *begin,
     return false;
 }
 
-static void count_call(struct pairing *p, const struct open_call *call,
-                       const struct exit_seen *end) {
+static void count_call(struct pairing *p, const struct pair *call, const struct exit_seen *end) {
     struct tree *tree = p->profile->tree;
-    struct syscall_row *row = row_of(p, call->number);
+    struct syscall_row *row = row_of(p, call->kind);
     struct sample *sample = &tree->samples.items[call->sample];
     uint64_t took = end->time - sample->time;
     row->calls++;
@@ -156,27 +135,26 @@ static void count_call(struct pairing *p, const struct open_call *call,
 }
 
 static void end_call(struct pairing *p, const struct exit_seen *end) {
-    struct open_call *call = call_of(p, end->tid);
+    struct pair call;
     /* A new thread returns from the call that made it, and what returns from a signal no longer knows its number. */
-    if (!call->is_open) {
+    if (!pairs_end(&p->calls, (uint32_t)end->tid, &call)) {
         p->torn += end->number >= 0 && end->value != 0;
         return;
     }
-    call->is_open = false;
-    if ((end->number >= 0 && end->number != call->number) ||
-        spans_loss(p, &p->profile->tree->samples.items[call->sample], end))
+    if ((end->number >= 0 && end->number != call.kind) ||
+        spans_loss(p, &p->profile->tree->samples.items[call.sample], end))
         p->torn++;
     else
-        count_call(p, call, end);
+        count_call(p, &call, end);
 }
 
 static void begin_call(struct pairing *p, size_t sample, int64_t number) {
     const struct tree *tree = p->profile->tree;
     const struct series *series = &tree->series.items[tree->samples.items[sample].series];
-    struct open_call *call = call_of(p, tree->threads.items[series->thread].tid);
-    p->torn += call->is_open;
-    call->is_open = true;
-    call->number = number;
+    struct pair *call;
+    p->torn += pairs_begin(&p->calls, (uint32_t)tree->threads.items[series->thread].tid,
+                           tree->samples.items[sample].time, &call, NULL);
+    call->kind = number;
     call->sample = sample;
 }
 
@@ -302,9 +280,9 @@ static void drop_unpaired(struct tree *tree) {
 /* Of calls that never return, nothing is missing. */
 static void note_unpaired(struct pairing *p) {
     uint64_t left = 0;
-    for (size_t i = 1; i < p->calls.count; i++)
-        left += p->calls.items[i].is_open && p->calls.items[i].number != __NR_exit &&
-                p->calls.items[i].number != __NR_exit_group;
+    size_t at = 0;
+    for (const struct pair *call; (call = pairs_next_open(&p->calls, &at));)
+        left += call->kind != __NR_exit && call->kind != __NR_exit_group;
     if (left)
         notes_add(&p->profile->tree->notes, &note_open, left, 0, NULL);
     if (p->torn)
@@ -314,7 +292,6 @@ static void note_unpaired(struct pairing *p) {
 struct syscalls *profile_time_syscalls(struct profile *profile, struct error *error) {
     struct tree *tree = profile->tree;
     struct pairing p = {.profile = profile, .syscalls = memory_zero(1, sizeof *p.syscalls)};
-    vector_push(&p.calls, ((struct open_call){0}));
     tree->cells.count = 1; /* what was counted were beginnings */
     index_release(&tree->cell_index);
     if (tree->events.count > 1)
@@ -328,8 +305,7 @@ struct syscalls *profile_time_syscalls(struct profile *profile, struct error *er
               row_order);
     vector_release(&p.exits);
     vector_release(&p.losses);
-    vector_release(&p.calls);
-    index_release(&p.call_index);
+    pairs_release(&p.calls);
     index_release(&p.row_index);
     if (fine)
         return p.syscalls;

@@ -165,6 +165,7 @@ void waits_free(struct waits *w) {
     if (!w)
         return;
     vector_release(&w->marks);
+    pairs_release(&w->pairs);
     vector_release(&w->untold);
     vector_release(&w->ready);
     vector_release(&w->wakers);

@@ -15,6 +15,7 @@
 #ifndef WICK_PROFILE_WAITS_H
 #define WICK_PROFILE_WAITS_H
 
+#include "profile/pairs.h"
 #include "profile/reading.h"
 
 enum mark_kind {
@@ -56,6 +57,7 @@ struct timed {
 struct waits {
     struct reading *reading;
     VECTOR(struct mark) marks;
+    struct pairs pairs; /* the wait that each thread is in */
     VECTOR(struct untold) untold;
     VECTOR(struct timed) ready, wakers;
     bool has_records; /* SWITCH records: nothing else ends a wait */
