@@ -205,6 +205,9 @@ enum report_by grouping_settle_table(struct request *request);
 /* The table of a flame that was made so. */
 struct report *grouping_report(const struct request *request, const struct flame *flame,
                                const struct categories *categories, enum report_by by);
+/* Whether --by names this dimension; and when everything was read, what such a dimension needs to know of all of it. */
+bool grouping_asks(const struct request *request, struct text key);
+void grouping_prepare(const struct request *request, struct tree *tree);
 /* Whether what was read has such labels. */
 bool grouping_check(const struct request *request, const struct tree *tree, struct error *error);
 

@@ -51,7 +51,7 @@ static const struct option options_diff[] = {
      "the table's rows: a function each (default), a line, address, object, module or category; "
      "with "
      "labels such as comm or pid, which are root frames, too, those apart",
-     "function line address object module process thread comm pid tid event state category"},
+     "function line address object module process thread comm pid tid cpu event state category"},
     {"limit", 0, OPTION_U32, HERE(limit), "N", "rows of the table; 30 by default, 0 is all"},
     {"categories", 0, OPTION_TEXT, HERE(categories_path), "FILE",
      "rules for what kind of work a function is; see wick report"},

@@ -91,6 +91,21 @@ struct report *grouping_report(const struct request *request, const struct flame
     return report;
 }
 
+bool grouping_asks(const struct request *request, struct text key) {
+    for (size_t i = 0; i < request->by.labels.count; i++)
+        if (text_equal(dimension_key(text_of(request->by.labels.items[i])), key))
+            return true;
+    return false;
+}
+
+/* What costs more than a look at a series, and only for who asks. A CPU that was not recorded is a label that nothing has. */
+void grouping_prepare(const struct request *request, struct tree *tree) {
+    if (grouping_asks(request, TEXT("process")))
+        tree_name_processes(tree);
+    if (grouping_asks(request, TEXT("cpu")))
+        tree_label_cpus(tree);
+}
+
 static bool has_label(const struct tree *tree, struct text key) {
     for (size_t i = 0; i < tree->label_pairs.count; i++)
         if (text_equal(strings_get(tree->strings, tree->label_pairs.items[i].key), key))
@@ -105,10 +120,13 @@ bool grouping_check(const struct request *request, const struct tree *tree, stru
         bool of_thread = text_equal(word, TEXT("process")) || text_equal(word, TEXT("thread"));
         if (of_thread || label_is_fixed(key) || has_label(tree, key))
             continue;
+        if (text_equal(key, TEXT("cpu")))
+            return error_set(error, ERROR_INPUT,
+                             "--by cpu: the samples do not say on which CPU they were taken");
         struct guess guess = {.typed = key};
         static const char *const known[] = {"function", "line",    "address", "object", "module",
                                             "category", "process", "thread",  "event",  "pid",
-                                            "tid",      "comm",    "state",   "ending"};
+                                            "tid",      "comm",    "state",   "ending", "cpu"};
         for (size_t k = 0; k < COUNT_OF(known); k++)
             guess_offer(&guess, known[k]);
         for (size_t k = 0; k < tree->label_pairs.count; k++)

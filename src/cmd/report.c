@@ -28,10 +28,10 @@ static bool set_sort(void *command, const char *value, struct error *error) {
 static const struct option options_table[] = {
     {"by", 0, OPTION_CALL, CALL(set_by), "DIMENSION,…",
      "a row for each function (default), line, address, object, module, category, process, thread, "
-     "or value of a label such as comm, pid, event, state (why a thread waited); several with "
+     "or value of a label such as comm, pid, cpu, event, state (why a thread waited); several with "
      "commas; "
      "label:KEY where names clash",
-     "function line address object module process thread comm pid tid event state category"},
+     "function line address object module process thread comm pid tid cpu event state category"},
     {"sort", 0, OPTION_CALL, CALL(set_sort), "COLUMN", "largest first by self (default) or total",
      "self total"},
     {"tree", 0, OPTION_FLAG, HERE(as_tree), NULL, "the call tree, indented, instead of rows"},

@@ -236,11 +236,11 @@ const struct option options_symbols[] = {
 
 const struct option options_by[] = {
     {"by", 0, OPTION_CALL, CALL(set_by), "DIMENSION,…",
-     "root frames: process, thread, or labels such as event, comm, pid, tid, state (label:KEY "
+     "root frames: process, thread, or labels such as event, comm, pid, tid, cpu, state (label:KEY "
      "where "
      "names clash) in place of the comm; or what a frame is: function (default), line, address, "
      "object or module",
-     "function line address object module process thread comm pid tid event state"},
+     "function line address object module process thread comm pid tid cpu event state"},
     {0},
 };
 

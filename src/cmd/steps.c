@@ -152,10 +152,13 @@ bool request_open(struct request *request, struct source *source, const char *co
                   size_t count, struct error *error) {
     if (!lookups_are_there(request, error) ||
         (request->output && !out_check(request->output, error)) ||
-        !filters_settle_time(request, paths, count, error) ||
-        !source_open(source, paths, count, &request->import, error))
+        !filters_settle_time(request, paths, count, error))
+        return false;
+    request->import.profile.keep_samples |= grouping_asks(request, TEXT("cpu"));
+    if (!source_open(source, paths, count, &request->import, error))
         return false;
     filters_assign(request, source->tree);
+    grouping_prepare(request, source->tree);
     if ((request->value && !tree_choose_value(source->tree, request->value, error)) ||
         !grouping_check(request, source->tree, error)) {
         source_close(source);

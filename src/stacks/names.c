@@ -367,7 +367,11 @@ void dimension_add(const struct tree *tree, const struct series *series, struct 
                    struct buffer *value) {
     size_t start = value->count;
     bool process = text_equal(dimension, TEXT("process"));
-    if (process || text_equal(dimension, TEXT("thread")))
+    const struct thread *thread = &tree->threads.items[series->thread];
+    if (process && series->thread && thread->process)
+        buffer_printf(value, "%.*s-%d", TEXT_ARGS(strings_get(tree->strings, thread->process)),
+                      thread->pid);
+    else if (process || text_equal(dimension, TEXT("thread")))
         thread_name(tree, series, !process, value);
     else
         series_label(tree, series, dimension_key(dimension), value);

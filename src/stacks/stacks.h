@@ -88,7 +88,7 @@ struct text name_unmarked(struct text name);
 void name_add_folded(struct buffer *buffer, struct text name);
 /* Append the name in at most so many characters: whole, else folded, else without its middle. The end survives: the function's own name. */
 void name_add_short(struct buffer *buffer, struct text name, size_t columns);
-/* Adds what a series says of a dimension: `process` (comm-PID), `thread` (comm-PID/TID) or the key of a label, also as `label:KEY`. Where it
+/* Adds what a series says of a dimension: `process` (comm-PID; the tree's processes have names), `thread` (comm-PID/TID) or the key of a label, also as `label:KEY`. Where it
    says nothing: "[no KEY]". */
 void dimension_add(const struct tree *tree, const struct series *series, struct text dimension,
                    struct buffer *value);

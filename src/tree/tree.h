@@ -50,7 +50,8 @@ struct thread {
     int32_t tid;
     uint64_t start; /* keys' times; 0 and UINT64_MAX when not seen */
     uint64_t end;
-    bool unnamed; /* no record told of it, only samples do */
+    bool unnamed;     /* no record told of it, only samples do */
+    uint32_t process; /* string: what its process is called; 0 until tree_name_processes() */
 };
 
 enum state { STATE_ON, STATE_SLEEP, STATE_DISK, STATE_PREEMPTED };
@@ -332,6 +333,12 @@ static inline struct frame location_frame(const struct tree *tree, const struct 
 
 /* What a series' comm is shown as: the comm, or ":TID" where none was recorded. */
 void tree_add_comm(const struct tree *tree, const struct series *series, struct buffer *buffer);
+
+/* Call each process what its first thread is called, or else what most of its samples are: threads that rename themselves stay in it. When everything was read. */
+void tree_name_processes(struct tree *tree);
+/* Give each series of kept samples the label `cpu`. Splits series and cells by it; samples whose CPU is not known stay as they are. False, and nothing
+   changes, where the samples are not all that was counted. */
+bool tree_label_cpus(struct tree *tree);
 
 /* The series' thread, also in a part; NULL when the source knows none. */
 const struct thread *tree_thread(const struct tree *tree, uint32_t thread);
