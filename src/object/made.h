@@ -73,6 +73,16 @@ void made_keep_bytes(struct made *made, struct buffer *bytes);
 /* How many pieces there are, and what they take in memory, for a reader's budget. */
 size_t made_count(const struct made *made);
 
+/* What a runtime's name for a function tells beside it: V8's `JS:*fib /a/fib.js:1:13`, CPython's `py::fib:/a/fib.py`, the Erlang VM's `lists:map/2`.
+   Texts are of `name`; what it does not tell is empty, or 0. */
+struct made_name {
+    struct text name; /* of what it belongs to, where it is but a part */
+    struct text language;
+    struct text file;
+    uint32_t line; /* of its definition */
+};
+struct made_name made_name_read(struct text name);
+
 /* The object's pieces; it takes over the reference. The object is an OBJECT_MADE, and has none yet, else those are replaced: places
    that were handed out must stay what they were. Not thread-safe: before lookups begin. */
 void objects_set_made(struct objects *objects, uint32_t id, struct made *made);

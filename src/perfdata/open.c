@@ -116,6 +116,7 @@ static struct perfdata_event event_decode(const uint8_t *attribute, uint32_t siz
         .branch_sample_type = attribute_u64(attribute, size, 72),
         .regs_user = attribute_u64(attribute, size, 80),
         .stack_user = (uint32_t)attribute_u64(attribute, size, 88),
+        .clock = (int32_t)(attribute_u64(attribute, size, 88) >> 32),
         .regs_intr = attribute_u64(attribute, size, 96),
     };
     event_layout(&event);

@@ -62,6 +62,7 @@ enum {
     ATTRIBUTE_FREQUENCY = 10,
     ATTRIBUTE_SAMPLE_ID_ALL = 18,
     ATTRIBUTE_EXCLUDE_CALLCHAIN_USER = 22,
+    ATTRIBUTE_CLOCK = 25, /* a chosen one */
     ATTRIBUTE_SWITCHES = 26,
     ATTRIBUTE_BUILD_ID = 34,
 };
@@ -78,6 +79,7 @@ struct perfdata_event {
     uint64_t regs_intr;
     uint64_t sample_period; /* or frequency, if ATTRIBUTE_FREQUENCY is set */
     uint32_t stack_user;
+    int32_t clock;               /* CLOCK_…, if ATTRIBUTE_CLOCK is set */
     uint64_t breakpoint_address; /* also config1 */
     uint32_t breakpoint_type;
     struct text
@@ -336,6 +338,7 @@ enum carrier_kind {
     CARRIER_STACKS = 6,       /* their stacks, by thread and time */
     CARRIER_JAVA_CODE = 7,    /* what a Java virtual machine has compiled */
     CARRIER_JAVA_METHODS = 8, /* its methods, as far as they ran */
+    CARRIER_DUMP = 9,         /* a jitdump of a process */
 };
 enum { CARRIER_KEY_MOST = 8192, CARRIER_READ_MOST = 512 << 20 };
 

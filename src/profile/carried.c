@@ -8,7 +8,7 @@
 
 #include "profile/reading.h"
 
-enum { PERF_MAP_KEY = 16, FILE_KEY = 32 };
+enum { PERF_MAP_KEY = 16, FILE_KEY = 32, DUMP_KEY = 16 };
 
 static const struct note_kind note_java = {
     "java-damaged", "# kept part{|s} of what is known of Java methods {is|are} damaged"};
@@ -74,7 +74,7 @@ static void add_entry(void *context, const struct carrier_entry *entry) {
     if (entry->kind != CARRIER_PERF_MAP && entry->kind != CARRIER_FILE &&
         entry->kind != CARRIER_LABELS && entry->kind != CARRIER_FUNCTIONS &&
         entry->kind != CARRIER_STACKS && entry->kind != CARRIER_JAVA_CODE &&
-        entry->kind != CARRIER_JAVA_METHODS)
+        entry->kind != CARRIER_JAVA_METHODS && entry->kind != CARRIER_DUMP)
         return;
     vector_push(&carried->entries, *entry);
     uint32_t number = (uint32_t)carried->entries.count;
@@ -136,6 +136,35 @@ void carried_java(const struct carried *carried, struct reading *reading) {
     }
     buffer_release(&bytes);
     java_finish(reading->java, reading);
+}
+
+/* The same dump may have been kept before, when it was shorter. */
+static bool is_kept_again(const struct carried *carried, size_t i) {
+    struct text path = text_from(carried->entries.items[i].key, DUMP_KEY);
+    uint32_t pid = load_u32(carried->entries.items[i].key.data);
+    for (size_t k = i + 1; k < carried->entries.count; k++) {
+        const struct carrier_entry *entry = &carried->entries.items[k];
+        if (entry->kind == CARRIER_DUMP && entry->key.length >= DUMP_KEY &&
+            load_u32(entry->key.data) == pid && text_equal(text_from(entry->key, DUMP_KEY), path))
+            return true;
+    }
+    return false;
+}
+
+void carried_dumps(const struct carried *carried, carried_dump_visit *visit, void *context) {
+    enum { DUMPS_MOST = 4096 }; /* each is compared with all others */
+    size_t dumps = 0;
+    for (size_t i = 0; carried && i < carried->entries.count; i++) {
+        const struct carrier_entry *entry = &carried->entries.items[i];
+        if (entry->kind == CARRIER_DUMP && entry->key.length >= DUMP_KEY && dumps++ < DUMPS_MOST &&
+            !is_kept_again(carried, i))
+            visit(context, (int32_t)load_u32(entry->key.data), text_from(entry->key, DUMP_KEY),
+                  (uint32_t)i + 1);
+    }
+}
+
+bool carried_read_dump(const struct carried *carried, uint32_t number, struct buffer *bytes) {
+    return carrier_read(carried->data, &carried->entries.items[number - 1], bytes);
 }
 
 uint64_t carried_mount(const struct carried *carried) {

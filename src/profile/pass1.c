@@ -259,6 +259,9 @@ static bool walk_apply(struct walk *walk, struct error *error) {
     }
     if (walk->sides.count)
         qsort(walk->sides.items, walk->sides.count, sizeof *walk->sides.items, key_order);
+    if (!reading->options->quirks.carrier_is_unknown &&
+        !reading_find_jitdumps(reading, walk->sides.items, walk->sides.count, error))
+        return false;
     made_sort(&reading->made);
     for (size_t i = 0; i < walk->sides.count; i++) {
         const struct key *key = &walk->sides.items[i];

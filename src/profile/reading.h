@@ -165,6 +165,14 @@ void reading_index_build_ids(struct reading *reading);
 bool reading_apply(struct reading *reading, const struct perfdata_record *record,
                    const struct key *key, struct error *error);
 
+/* spaces.c: the process's mount namespace if it is known and not the recorder's, else 0: its paths mean nothing outside it. */
+uint64_t reading_foreign_mount(const struct reading *reading, int32_t pid);
+
+/* jitdumps.c: reads the jitdumps that processes have mapped, and tells what they say with made_happens(). `keys` are those of the side records,
+   in order. */
+bool reading_find_jitdumps(struct reading *reading, const struct key *keys, size_t count,
+                           struct error *error);
+
 /* carried.c: what the recording keeps by its carrier, after all records were walked; it and the perfdata outlive the objects that are offered
    something. NULL has nothing. */
 struct carried *carried_new(struct perfdata *data);
@@ -177,6 +185,10 @@ bool carried_read(const struct carried *carried, uint32_t kind, uint32_t *place,
 /* Tells an object that was added where the recording has its bytes, if it has; or all there are. */
 void carried_offer(struct carried *carried, struct objects *objects, uint32_t object);
 void carried_offer_all(struct carried *carried, struct objects *objects);
+/* Calls visit() for each jitdump that was kept: whose, under which path, and its number for carried_read_dump(). */
+typedef void carried_dump_visit(void *context, int32_t pid, struct text path, uint32_t number);
+void carried_dumps(const struct carried *carried, carried_dump_visit *visit, void *context);
+bool carried_read_dump(const struct carried *carried, uint32_t number, struct buffer *bytes);
 struct build_id
 carried_vdso(const struct carried *carried); /* of the 64-bit one; size 0: not kept */
 uint64_t

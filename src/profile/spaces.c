@@ -160,8 +160,7 @@ static bool apply_namespaces(struct reading *reading, const struct perfdata_reco
     return true;
 }
 
-/* The process's mount namespace if it is known and not the recorder's, else 0: its paths mean nothing outside it. */
-static uint64_t foreign_mount(const struct reading *reading, int32_t pid) {
+uint64_t reading_foreign_mount(const struct reading *reading, int32_t pid) {
     uint64_t own = carried_mount(reading->profile->carried);
     const struct mount *mount = own ? mount_find(&reading->mounts, pid) : NULL;
     return mount && mount->inode != own ? mount->inode : 0;
@@ -173,7 +172,7 @@ static void identify_file(const struct reading *reading, const struct perfdata_m
                           struct object_identity *identity) {
     identity->build_id = mmap->build_id;
     if (!identity->build_id.size)
-        identity->mount = foreign_mount(reading, mmap->pid);
+        identity->mount = reading_foreign_mount(reading, mmap->pid);
     if (!identity->mount)
         identity->build_id = build_id_of(reading, mmap->path, mmap->build_id);
     if (!identity->build_id.size && !identity->mount && mmap->inode) {

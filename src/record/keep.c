@@ -6,6 +6,7 @@
  * mount namespace. What is read goes to the recording by its carrier (docs/carrier.md).
  */
 #include "record/keep.h"
+#include "object/jitdump.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -161,13 +162,13 @@ static void wish_mapping(struct keeper *k, struct wish wish, const uint8_t *reco
     } else {
         wish.inode = load_u64(record + ID + 8);
     }
-    wish.kind = is_anonymous(path) ? WISH_MAP : WISH_FILE;
+    wish.kind = is_anonymous(path) ? WISH_MAP : path_is_jitdump(path) ? WISH_DUMP : WISH_FILE;
     if (text_equal(path, TEXT("[vdso]")) || text_equal(path, TEXT("[vsyscall]")))
         return;
-    if (wish.kind == WISH_FILE) {
+    if (wish.kind != WISH_MAP)
         wish.path = strings_add(k->paths, path);
+    if (wish.kind == WISH_FILE)
         jvms_saw_mapping(k->jvms, wish.pid, path, wish.time);
-    }
     vector_push(&k->wishes, wish);
 }
 
@@ -248,6 +249,7 @@ static bool grant(struct keeper *k, const struct wish *wish, struct error *error
         return look_at_process(k, process_get(k, wish->pid), wish, error);
     case WISH_MAP:
     case WISH_FILE:
+    case WISH_DUMP:
         break;
     }
     process = process_get(k, wish->pid);
@@ -255,6 +257,8 @@ static bool grant(struct keeper *k, const struct wish *wish, struct error *error
         return false;
     if (wish->kind == WISH_MAP)
         process->has_code = true;
+    else if (wish->kind == WISH_DUMP)
+        dump_want(k, process, wish);
     else
         file_want(k, process, wish);
     return true;
@@ -312,6 +316,44 @@ static bool write_map(struct keeper *k, struct kept_process *process, struct err
     if (has_room(k, process->map, text_of(path)) && read_all(process->map, &k->bytes))
         fine = write_entry(k, CARRIER_PERF_MAP, (struct text){(const char *)key, sizeof key},
                            buffer_text(&k->bytes), error);
+    return fine;
+}
+
+/* ---- jitdumps ---- */
+
+/* If it has grown since it was written last. */
+static bool write_dump(struct keeper *k, struct kept_dump *dump, struct error *error) {
+    struct buffer key = {0};
+    struct text path = strings_get(k->paths, dump->path);
+    struct stat status;
+    bool fine = true;
+    if (fstat(dump->descriptor, &status) != 0 || status.st_size == dump->size)
+        return true;
+    dump->size = status.st_size;
+    buffer_put_u32(&key, (uint32_t)dump->pid);
+    buffer_put_u32(&key, 0);
+    buffer_put_u64(&key, monotonic());
+    buffer_add(&key, path);
+    if (has_room(k, dump->descriptor, path) && read_all(dump->descriptor, &k->bytes))
+        fine = write_entry(k, CARRIER_DUMP, buffer_text(&key), buffer_text(&k->bytes), error);
+    buffer_release(&key);
+    return fine;
+}
+
+/* Those of one process, which has ended, or of all. */
+static bool write_dumps(struct keeper *k, pid_t ended, struct error *error) {
+    size_t kept = 0;
+    bool fine = true;
+    for (size_t i = 0; i < k->dumps.count; i++) {
+        struct kept_dump dump = k->dumps.items[i];
+        if (!ended || dump.pid == ended)
+            fine = fine && write_dump(k, &dump, error);
+        if (dump.pid == ended)
+            close(dump.descriptor);
+        else
+            k->dumps.items[kept++] = dump;
+    }
+    k->dumps.count = kept;
     return fine;
 }
 
@@ -380,6 +422,7 @@ static bool see_to_maps(struct keeper *k, struct error *error) {
             continue;
         if (process->map >= 0)
             fine = write_map(k, process, error);
+        fine = fine && write_dumps(k, process->pid, error);
         process_end(k, process);
     }
     return fine;
@@ -460,6 +503,7 @@ bool keeper_finish_window(struct keeper *k, struct error *error) {
     }
     if (!k)
         return true;
+    fine = fine && write_dumps(k, 0, error);
     jvms_begin_again(k->jvms);
     k->begun = false;
     k->left = KEEP_MOST;
@@ -477,6 +521,7 @@ bool keeper_finish(struct keeper *k, struct error *error) {
         if (process->map >= 0)
             fine = write_map(k, process, error);
     }
+    fine = fine && write_dumps(k, 0, error);
     for (size_t i = 0; fine && i < k->files.count; i++) {
         struct kept_file *file = &k->files.items[i];
         if (file->descriptor >= 0 && (file->is_needed || file_was_replaced(k, file)))

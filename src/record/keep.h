@@ -13,6 +13,7 @@ enum {
     WISHES_MOST = 1 << 16, /* between two turns; what comes then goes without */
     FILES_MOST = 512,      /* descriptors held for files that may be replaced */
     MOUNTS_MOST = 64,      /* mount namespaces held open */
+    DUMPS_MOST = 256,      /* jitdumps held open */
 };
 
 struct kept_process {
@@ -40,6 +41,14 @@ struct kept_file {
     bool is_needed; /* nobody will find it outside */
 };
 
+/* A jitdump that a process has mapped. */
+struct kept_dump {
+    pid_t pid;
+    int descriptor;
+    uint32_t path;
+    off_t size; /* when it was last written */
+};
+
 /* A mount namespace that is not ours. Both descriptors together keep all that is mounted there as it is. */
 struct kept_mount {
     uint64_t inode;
@@ -48,7 +57,7 @@ struct kept_mount {
 };
 
 struct wish {
-    enum { WISH_PROCESS, WISH_FORK, WISH_EXIT, WISH_MOUNT, WISH_MAP, WISH_FILE } kind;
+    enum { WISH_PROCESS, WISH_FORK, WISH_EXIT, WISH_MOUNT, WISH_MAP, WISH_FILE, WISH_DUMP } kind;
     pid_t pid, parent;
     uint32_t number; /* in the order in which they came, within a turn */
     uint64_t time;
@@ -76,6 +85,7 @@ struct keeper {
     })
     decided;
     VECTOR(struct kept_mount) mounts;
+    VECTOR(struct kept_dump) dumps;
     unsigned searches;      /* for one of its processes, in this turn */
     size_t held, held_most; /* descriptors of files */
     struct strings *paths, *cgroups;
@@ -93,6 +103,8 @@ void process_owner(struct kept_process *process);
 void map_open(struct keeper *k, struct kept_process *process);
 /* Opens a file that was mapped, once, if it may be gone when the recording is read. */
 void file_want(struct keeper *k, const struct kept_process *process, const struct wish *wish);
+/* Opens a jitdump that was mapped, unless it is open already. */
+void dump_want(struct keeper *k, const struct kept_process *process, const struct wish *wish);
 /* Whether another file is at its path by now, or none. */
 bool file_was_replaced(const struct keeper *k, const struct kept_file *file);
 /* Whether what was opened has the build id that was mapped. */

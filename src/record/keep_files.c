@@ -282,6 +282,24 @@ void file_want(struct keeper *k, const struct kept_process *process, const struc
     free(path);
 }
 
+/* The process has mapped it itself, so it is its own: by the mapping, or by the path if that is the same file. */
+void dump_want(struct keeper *k, const struct kept_process *process, const struct wish *wish) {
+    for (size_t i = 0; i < k->dumps.count; i++)
+        if (k->dumps.items[i].pid == wish->pid && k->dumps.items[i].path == wish->path)
+            return;
+    struct text shown = strings_get(k->paths, wish->path);
+    char *path = memory_copy(shown.data, shown.length);
+    int descriptor = k->dumps.count < DUMPS_MOST ? open_file(k, process, wish, path, false) : -1;
+    free(path);
+    if (descriptor >= 0 && !is_mapped_file(descriptor, wish)) {
+        close(descriptor);
+        return;
+    }
+    struct kept_dump dump = {.pid = wish->pid, .descriptor = descriptor, .path = wish->path};
+    if (descriptor >= 0)
+        vector_push(&k->dumps, dump);
+}
+
 bool file_was_replaced(const struct keeper *k, const struct kept_file *file) {
     struct text shown = strings_get(k->paths, file->path);
     char *path = memory_copy(shown.data, shown.length);
@@ -307,6 +325,9 @@ void files_release(struct keeper *k) {
         close(k->mounts.items[i].space);
         close(k->mounts.items[i].root);
     }
+    for (size_t i = 0; i < k->dumps.count; i++)
+        close(k->dumps.items[i].descriptor);
+    vector_release(&k->dumps);
     vector_release(&k->files);
     vector_release(&k->decided);
     vector_release(&k->mounts);
