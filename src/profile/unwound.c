@@ -20,12 +20,12 @@ static bool chain_is_unwindable(const struct worker *w, const struct perfdata_sa
 
 static struct unwinder *unwinder_of(struct worker *w) {
     const struct profile *profile = w->reading->profile;
+    struct unwinder **unwinder = w->is_unnoted ? &w->unnoted : &w->unwinder;
+    if (*unwinder)
+        return *unwinder;
     struct unwind_options options = {.arch = unwind_arch_of(profile->data->arch),
                                      .quirks = w->reading->options->quirks};
-    struct unwinder **unwinder = w->is_unnoted ? &w->unnoted : &w->unwinder;
-    if (!*unwinder)
-        *unwinder = unwinder_new(profile->objects, profile->spaces, &options);
-    return *unwinder;
+    return *unwinder = unwinder_new(profile->objects, profile->spaces, &options);
 }
 
 /* For struct unwind_sample. */
