@@ -82,6 +82,10 @@ static inline struct text text_take_line(struct text *rest) {
 }
 /* All of `t` is a number, decimal or hexadecimal without a prefix; false on anything else, or overflow. */
 bool text_to_u64(struct text t, uint64_t *value);
+/* All of `t` is a decimal number as C writes it, with or without a fraction. */
+bool text_to_double(struct text t, double *value);
+/* `value` without its fraction, within what 64 bits hold. */
+uint64_t double_to_u64(double value);
 bool text_hex_to_u64(struct text t, uint64_t *value);
 
 /* ---- numbers from files ------------------------------------------------------------------- */

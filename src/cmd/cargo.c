@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "import/json.h"
+#include "base/json.h"
 
 struct executable {
     char *path, *name, *kind;

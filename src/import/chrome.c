@@ -4,7 +4,7 @@
  *
  * All events are collected, ordered by thread and time, and swept once; time that passes goes to the innermost open span.
  */
-#include "import/json.h"
+#include "base/json.h"
 #include "import/reader.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * Everything is tables of columns: stacks name frames, frames functions, functions strings. Up to version 59 each thread has its own tables, from
  * then on all share one set. The parts may stand in any order, so the document is skimmed for where they are, and read in the order of need.
  */
-#include "import/json.h"
+#include "base/json.h"
 #include "import/reader.h"
 
 #include <math.h>

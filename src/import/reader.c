@@ -346,24 +346,3 @@ uint32_t kinds_of_mark(struct text name) {
            : text_ends(name, TEXT("_[w]")) ? KIND_WAKER
                                            : 0;
 }
-
-/* ---- numbers ------------------------------------------------------------------------------ */
-
-bool text_to_double(struct text t, double *value) {
-    char copy[64], *end;
-    if (t.length == 0 || t.length >= sizeof copy)
-        return false;
-    for (size_t i = 0; i < t.length; i++)
-        if (!memchr("0123456789.eE+-", t.data[i], 15))
-            return false;
-    memcpy(copy, t.data, t.length);
-    copy[t.length] = 0;
-    *value = strtod(copy, &end);
-    return *end == 0 && end != copy;
-}
-
-uint64_t double_to_u64(double value) {
-    if (!(value > 0))
-        return 0;
-    return value >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)value;
-}

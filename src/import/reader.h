@@ -131,11 +131,6 @@ size_t async_thread_parse(struct text stack, struct text *name, int32_t *tid);
 /* What a mark at a name's end (_[k], _[j], _[i], _[w]; async-profiler's _[1]) says of it. */
 uint32_t kinds_of_mark(struct text name);
 
-/* All of `t` is a decimal number as C writes it, with or without a fraction. */
-bool text_to_double(struct text t, double *value);
-/* `value` without its fraction, within what 64 bits hold. */
-uint64_t double_to_u64(double value);
-
 /* ---- guessing ----------------------------------------------------------------------------- */
 
 /* As inferno asks each format: yes, no, or more lines needed. */

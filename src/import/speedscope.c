@@ -4,7 +4,7 @@
  *
  * Times are nanoseconds from the beginning, where the unit is one of time. An empty stack is a gap.
  */
-#include "import/json.h"
+#include "base/json.h"
 #include "import/reader.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef WICK_IMPORT_V8_H
 #define WICK_IMPORT_V8_H
 
-#include "import/json.h"
+#include "base/json.h"
 #include "import/reader.h"
 
 /* A callFrame: where a node is. Its buffers serve one node after the other. */

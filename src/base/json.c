@@ -1,6 +1,4 @@
-#include "import/json.h"
-
-#include "import/reader.h"
+#include "base/json.h"
 
 char json_peek(struct json *json) {
     while (json->rest.length && memchr(" \t\r\n", json->rest.data[0], 4))

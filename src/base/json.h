@@ -1,6 +1,6 @@
-/* Private to the room: JSON as a stream of values, for readers that want a few of them. No tree, no recursion. */
-#ifndef WICK_IMPORT_JSON_H
-#define WICK_IMPORT_JSON_H
+/* JSON as a stream of values, for readers that want a few of them. No tree, no recursion. */
+#ifndef WICK_BASE_JSON_H
+#define WICK_BASE_JSON_H
 
 #include "base/base.h"
 

@@ -1,0 +1,48 @@
+/* wick mcp: a server for coding assistants, on standard input and output. */
+#include "cmd/cmd.h"
+
+#include <unistd.h>
+
+#include "mcp/mcp.h"
+
+struct mcp_command {
+    struct request request;
+};
+
+static const struct option_group groups[] = {{0}};
+
+static const struct syntax syntax = {
+    "mcp",
+    "DIR…",
+    "Answers questions about profiles below DIR, and about no others, over the Model Context\n"
+    "Protocol on standard input and output: an assistant's configuration names this command.\n"
+    "It can list profiles, say where the cost is, who calls a function and what it calls, show\n"
+    "a function line by line, and compare two profiles. It records and writes nothing.",
+    groups,
+    .examples = "wick mcp wick-out                  # started by the assistant, not by hand",
+};
+
+static int run(void *command, int argc, char **argv) {
+    struct mcp_command *c = command;
+    int status = 0;
+    char self[4096];
+    struct error error;
+    if (!options_parse(&syntax, command, argc, argv, &status))
+        return status;
+    if (!c->request.operands.count)
+        return fail_usage("mcp", "the directory with the profiles is needed: wick mcp wick-out");
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0) {
+        error_set(&error, ERROR_DENIED, "/proc/self/exe can't be read: is /proc mounted?");
+        return fail(&error);
+    }
+    self[length] = 0;
+    struct mcp_options options = {.program = self,
+                                  .directories = c->request.operands.items,
+                                  .directory_count = c->request.operands.count};
+    return mcp_serve(&options, &error) ? 0 : fail(&error);
+}
+
+const struct command command_mcp = {"mcp",
+                                    "answers for coding assistants about profiles in a directory",
+                                    sizeof(struct mcp_command), run};
