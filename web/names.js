@@ -1,6 +1,6 @@
 /*
- * Long names, as src/stacks/names_wick.c shortens them: template arguments as ‹…›, then without the middle, so that the function's own name
- * survives. Both the picture and the page use it.
+ * What the picture and the page do alike with names. Searching; and long names, as src/stacks/names_wick.c shortens them: template arguments as ‹…›, then without the middle, so that the function's own name
+ * survives.
  */
 const angledOperator = /^operator(<=>|<<=|>>=|->\*|<<|>>|<=|>=|->|\(\)|\[\]|<|>)/;
 const beforeTemplate = /(?:[\w$\u0080-\uffff]|\w::|operator[=!+\-*/%&|^~,]+|operator(?:<=>|<<=|>>=|->\*|<<|>>|<=|>=|->|\(\)|\[\]|<|>) ?)$/;
@@ -56,4 +56,14 @@ export function shortName(name, room) {
   let tail = [...folded.slice(own)].length;
   if (!own || tail + 2 > room) tail = Math.floor(room / 2);
   return letters.slice(0, room - 1 - tail).join("") + "…" + letters.slice(letters.length - tail).join("");
+}
+
+// Small letters find large ones, too, unless case is to match; what is no regular expression is looked for as it stands.
+export function searchPattern(text, matchCase) {
+  const flags = matchCase || /\p{Lu}/u.test(text.replace(/\\./g, "")) ? "" : "i";
+  try {
+    return {pattern: new RegExp(text, flags), isPlain: false};
+  } catch {
+    return {pattern: new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), flags), isPlain: true};
+  }
 }

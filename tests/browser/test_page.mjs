@@ -291,13 +291,27 @@ test("search", async page => {
   await open(page, simple);
   await page.keyboard.press("/");
   await page.keyboard.type("^re|ST");
-  assert.equal(await matched(page), "Matched: 30.0%");
-  await page.check("#case");
+  assert.equal(await matched(page), "Matched: 30.0%", "capitals match only capitals");
+  await page.fill("#search", "^re|st");
   assert.equal(await matched(page), "Matched: 70.0%");
+  await page.fill("#search", "^RE|st");
+  const exact = await matched(page);
+  await page.fill("#search", "^re|st");
+  await page.check("#case");
+  assert.notEqual(exact, "Matched: 70.0%");
+  assert.match(await page.textContent("label:has(#case)"), /Match case/);
+  await page.uncheck("#case");
+  await page.focus("#search");
+  const found = [];
+  for (let i = 0; i < 4; i++) {
+    await page.keyboard.press(i < 3 ? "Enter" : "Shift+Enter");
+    found.push(await page.evaluate(() => { const { pane, node } = wickPage.graph.focus; return node + " " + wickPage.graph.name(pane, node); }));
+  }
+  assert.ok(found.every(name => /^\d+ re|st/i.test(name)) && found[0] !== found[1] && found[3] === found[1], found.join());
   await click(page, "run");
-  assert.equal(await matched(page), "Matched: 100%", "follows the zoom");
+  assert.match(await matched(page), /^Matched: 100%/, "follows the zoom");
   await page.fill("#search", "[");
-  assert.match(await matched(page), /not a regular expression/);
+  assert.equal(await matched(page), "Matched: 0.0% (as plain text)");
   await page.keyboard.press("Escape");
   assert.equal(await matched(page), "");
 });
@@ -510,6 +524,43 @@ test("stacks-without-frames", async page => {
   assert.deepEqual(await names(page), ["all 4000", "-f 3000"]);
 });
 
+test("keys-and-tooltip", async page => {
+  await open(page, simple);
+  await page.keyboard.press("?");
+  assert.ok(await page.locator("#keys").isVisible());
+  await page.keyboard.press("Escape");
+  assert.ok(!await page.locator("#keys").isVisible());
+  const canvas = await page.locator("#canvas").boundingBox();
+  await page.mouse.move(canvas.x + 300, canvas.y + canvas.height - 8);
+  const tip = await page.locator("#tip").boundingBox();
+  assert.match(await page.locator("#tip").textContent(), /^all .*100\.00%/);
+  assert.ok(tip.x > canvas.x + 300 && tip.x < canvas.x + 330, "it stands at the pointer");
+  await page.mouse.move(canvas.x + 300, canvas.y - 20);
+  assert.ok(!await page.locator("#tip").isVisible());
+});
+
+test("browser-back", async page => {
+  await open(page, simple);
+  await click(page, "run");
+  await view(page, "table");
+  await page.goBack();
+  await settle(page);
+  assert.equal(await page.evaluate(() => wickPage.choice.view), "flame");
+  assert.ok(await page.evaluate(() => wickPage.graph.panes[0].zoomed) > 0, "the zoom is still there");
+  await page.goBack();
+  await settle(page);
+  assert.equal(await page.evaluate(() => wickPage.graph.panes[0].zoomed), 0);
+});
+
+test("numbered-threads", async page => {
+  const threads = [0, 1, 2].map(i => `w-${i} 10/${i + 11} 1.${i}: 1 cycles: \n\t1 work (/x)\n\n`).join("");
+  await open(page, draw(threads, "html", "--html"));
+  assert.ok((await names(page)).some(name => /^-w-\* 3$/.test(name)), String(await names(page)));
+  await page.selectOption("#group", "thread");
+  await settle(page);
+  assert.equal((await names(page)).filter(name => /^-w-\d 10/.test(name)).length, 3, String(await names(page)));
+});
+
 test("notes", async page => {
   await open(page, draw("good 5\nbad line\n", "html", "--html"));
   assert.match(await page.locator("#notes summary").textContent(), /^1 line/, "one is told at once");
@@ -517,6 +568,7 @@ test("notes", async page => {
   await open(page, draw("good 5\nbad line\nhalf 1.5\n", "html", "--html", "--from", "folded"));
   assert.match(await page.locator("#notes summary").textContent(), /^2 things to know/);
   assert.equal(await page.locator("#notes li").count(), 2);
+  assert.equal(await page.locator("#notes").getAttribute("open"), null, "one line");
 });
 
 // Black or white labels on every palette, on what grew and shrank, found and dimmed; 4.5 is what WCAG asks of text.

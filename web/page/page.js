@@ -7,6 +7,7 @@ import { baseShape, isOfTime, patternOf, reversedShape, sandwichShapes, tableRow
 import { Graph, changeWords } from "./graph.js";
 import { Table } from "./table.js";
 import { Timeline } from "./timeline.js";
+import { searchPattern } from "../names.js";
 import { svgOf, foldedOf, download } from "./save.js";
 
 const element = id => document.getElementById(id);
@@ -14,7 +15,7 @@ const views = {flame: "Flame", icicle: "Icicle", reversed: "Reversed", sandwich:
 const model = await loadProfile(element("profile").textContent);
 const choice = {view: "flame", times: model.about.shown || "", event: "", thread: "", group: "", weight: "weight", shape: "both", hidden: [], focus: "", collapse: false,
                 rules: {focus: "", ignore: "", hide: "", root: "", frames: ""},
-                middle: "", by: "function", time: null, search: "", ignoreCase: false};
+                middle: "", by: "function", time: null, search: "", matchCase: false};
 const defaults = JSON.parse(JSON.stringify(choice));
 let base = null;
 const trail = [];
@@ -58,7 +59,7 @@ if (model.about.notes.length) {
   const notes = element("notes");
   notes.hidden = false;
   const list = model.about.notes, one = list.length === 1; // which needs no list
-  notes.open = !one && list.length <= 3;
+  notes.open = false;
   notes.classList.toggle("one", one);
   notes.querySelector("summary").textContent = one ? list[0] : `${list.length} things to know about this profile`;
   notes.querySelector("ul").replaceChildren(...list.slice(one ? 1 : 0).map(note => {
@@ -192,13 +193,26 @@ function tellTime(hit) {
   showDetails(graph.name(hit.pane, hit.node).slice(0, 2000), ` (${((s.left[hit.node] + offset) / 1e6).toFixed(3)} ms, for ${(s.size[hit.node] / 1e6).toFixed(3)} ms)`);
 }
 
+// At the pointer, over the graph, in full; it never takes the pointer itself.
+function showTip(event) {
+  const tip = element("tip"), hit = event && !event.buttons && graph.hover;
+  tip.hidden = !hit;
+  if (!hit) return;
+  tip.replaceChildren(...sentence(hit).map(text => Object.assign(document.createElement("span"), {textContent: text})));
+  const box = tip.getBoundingClientRect();
+  tip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 4)) + "px";
+  tip.style.top = (event.clientY + 18 + box.height < innerHeight ? event.clientY + 18 : Math.max(4, event.clientY - box.height - 10)) + "px";
+}
+element("canvas").addEventListener("mousemove", showTip);
+for (const kind of ["mouseleave", "mousedown", "wheel", "keydown"]) element("canvas").addEventListener(kind, () => showTip(null), {passive: true});
+
 // ---- zoom ----
 
 function zoomed(hit, remember) {
   if (remember) {
     const now = graph.panes.map(pane => pane.zoomed);
     if (JSON.stringify(now) !== JSON.stringify(trail[trail.length - 1] || graph.panes.map(() => 0))) trail.push(now);
-    saveState();
+    saveState(true);
   }
   zoomButtons();
   applySearch();
@@ -222,26 +236,23 @@ element("reset").addEventListener("click", () => graph.reset());
 // ---- search ----
 
 // Whether each function was found. Kept while the search is the same: a pan asks for it with every step.
-let asked = "", verdicts = null;
+let asked = "", verdicts = null, isLiteral = false;
 function search() {
-  const key = choice.ignoreCase + choice.search;
+  const key = choice.matchCase + choice.search;
   if (key === asked) return;
   asked = key;
   found = verdicts = null;
-  element("search").removeAttribute("aria-invalid");
-  try {
-    if (choice.search) found = new RegExp(choice.search, choice.ignoreCase ? "i" : "");
-  } catch {
-    element("search").setAttribute("aria-invalid", "true");
-  }
+  isLiteral = false;
+  if (choice.search) ({pattern: found, isPlain: isLiteral} = searchPattern(choice.search, choice.matchCase));
   verdicts = found && Uint8Array.from(model.functions, name => found.test(name) ? 1 : 0);
 }
 
 function applySearch() {
   search();
   graph.found = chart.found = verdicts;
-  element("matched").textContent = element("search").hasAttribute("aria-invalid") ? "not a regular expression" :
-    verdicts && choice.view !== "timeline" ? `Matched: ${matchedShare()}` : "";
+  const isShown = verdicts && choice.view !== "timeline";
+  element("matched").textContent = isShown ? `Matched: ${matchedShare()}${isLiteral ? " (as plain text)" : ""}` : "";
+  element("next").hidden = element("previous").hidden = !isShown || element("graph").hidden;
   graph.draw();
   chart.draw();
   if (choice.view === "table") table.draw();
@@ -259,9 +270,36 @@ function matchedShare() {
     else n++;
   }
   const part = 100 * sum / (s.size[zoomed] || 1);
-  share = {shape: s, zoomed, verdicts, text: (part === 100 ? "100" : part.toFixed(1)) + "%"};
+  share = {shape: s, zoomed, verdicts, text: (part === 100 ? "100" : part.toFixed(1)) + "%" + (isFoundOutside(s, zoomed) ? ", more outside the zoom" : "")};
   return share.text;
 }
+// What a frame was called by is in sight, too.
+function isFoundOutside(s, zoomed) {
+  for (let n = 1; zoomed && n < s.count; n++) {
+    if (n === zoomed) n = s.end[zoomed];
+    if (n < s.count && (s.end[n] <= zoomed || n > zoomed) && s.size[n] && verdicts[model.functionOf[s.place[n]]]) return true;
+  }
+  return false;
+}
+
+// To the next frame that was found, or the one before; those too narrow to be seen are passed over.
+function stepFound(direction) {
+  const pane = graph.panes[graph.panes.length - 1], s = pane && pane.shape;
+  if (!verdicts || !s || element("graph").hidden) return;
+  const list = [];
+  for (let n = 1; n < s.count; n++) if (s.size[n] * 3000 >= s.size[0] && verdicts[model.functionOf[s.place[n]]]) list.push(n);
+  if (!list.length) return;
+  const now = graph.focus && graph.focus.pane === pane ? graph.focus.node : 0;
+  const after = list.findIndex(n => direction > 0 ? n > now : n >= now), at = after < 0 ? list.length : after;
+  const node = list[(direction > 0 ? at : at - 1 + list.length) % list.length];
+  if (pane.zoomed && !(node >= pane.zoomed && node < s.end[pane.zoomed])) graph.zoom({pane, node: 0});
+  graph.setFocus({pane, node});
+}
+element("next").addEventListener("click", () => stepFound(1));
+element("previous").addEventListener("click", () => stepFound(-1));
+element("search").addEventListener("keydown", event => {
+  if (event.key === "Enter") stepFound(event.shiftKey ? -1 : 1);
+});
 
 // ---- hide, focus, copy ----
 
@@ -360,15 +398,15 @@ function change(what, keepUrl) {
   for (const [id, key] of Object.entries(selects)) element(id).value = choice[key];
   element("collapse").checked = choice.collapse;
   showRules();
-  element("case").checked = choice.ignoreCase;
+  element("case").checked = choice.matchCase;
   if (element("search").value !== choice.search) element("search").value = choice.search;
-  if (Object.keys(what).every(key => key === "search" || key === "ignoreCase")) applySearch();
+  if (Object.keys(what).every(key => key === "search" || key === "matchCase")) applySearch();
   else draw();
-  if (!keepUrl) saveState();
+  if (!keepUrl) saveState(!("search" in what) && !("matchCase" in what));
 }
 for (const [id, key] of Object.entries(selects)) element(id).addEventListener("change", event => change({[key]: event.target.value}));
 element("collapse").addEventListener("change", event => change({collapse: event.target.checked}));
-element("case").addEventListener("change", event => change({ignoreCase: event.target.checked}));
+element("case").addEventListener("change", event => change({matchCase: event.target.checked}));
 element("search").addEventListener("input", event => change({search: event.target.value}));
 element("middle").addEventListener("change", event => {
   if (model.functions.includes(event.target.value)) change({middle: event.target.value});
@@ -379,6 +417,7 @@ element("save-svg").addEventListener("click", () => download("flamegraph.svg", s
 element("save-folded").addEventListener("click", () => download("stacks.folded", foldedOf(model, base), "text/plain"));
 
 addEventListener("keydown", event => {
+  if (element("keys").open) return;
   const typing = event.target.matches("input[type=search], textarea, select");
   if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
     element("search").focus();
@@ -389,19 +428,26 @@ addEventListener("keydown", event => {
     else if (!element("graph").hidden) graph.reset();
   } else if (event.key === "Backspace" && !typing) {
     back();
+  } else if (event.key === "?" && !typing) {
+    element("keys").showModal();
+  } else if ((event.key === "n" || event.key === "N") && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    stepFound(event.key === "n" ? 1 : -1);
   } else return;
   event.preventDefault();
 });
 
 // ---- state in the URL ----
 
-function saveState() {
+// Views and zooms are steps that the browser's Back undoes; what is typed is not.
+function saveState(isStep) {
   const state = new URLSearchParams();
   for (const [key, value] of Object.entries(choice))
     if (JSON.stringify(value) !== JSON.stringify(defaults[key])) state.set(key, typeof value === "string" ? value : JSON.stringify(value));
   if (graph.panes.some(pane => pane.zoomed)) state.set("zoom", graph.panes.map(pane => pane.zoomed).join(","));
-  const text = state.toString();
-  history.replaceState(null, "", text ? "#" + text : location.pathname + location.search);
+  const text = state.toString(), url = text ? "#" + text : location.pathname + location.search;
+  if (text === location.hash.slice(1)) return;
+  if (isStep) history.pushState(null, "", url);
+  else history.replaceState(null, "", url);
 }
 
 function loadState() {

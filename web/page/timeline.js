@@ -105,8 +105,14 @@ export class Timeline {
     return chartShape(this.model, list, from, to, this.usual(thread.list));
   }
 
+  // What is in sight: the chosen range, or all.
+  get span() {
+    return this.range || [0, this.last];
+  }
+
   x(time, width) {
-    return labelWidth() + time / this.last * (width - labelWidth());
+    const [from, to] = this.span;
+    return labelWidth() + (time - from) / (to - from) * (width - labelWidth());
   }
 
   draw() {
@@ -122,21 +128,20 @@ export class Timeline {
     for (let row = 0; row < 12 && this.first + row < this.threads.length; row++)
       this.drawLane(this.threads[this.first + row], row, width, style, this.first + row === this.chosen);
     this.drawAxis(width, height, style);
-    const range = this.drag || this.range;
-    if (!range) return;
-    const [a, b] = range.map(t => this.x(t, width));
+    if (!this.drag) return;
+    const [a, b] = this.drag.map(t => this.x(t, width));
     c.fillStyle = "rgba(37,99,235,.22)";
     c.fillRect(a, 0, Math.max(1, b - a), height);
   }
 
   // Round numbers of seconds, a hundred pixels apart or more.
   drawAxis(width, height, style) {
-    const c = this.context, wanted = this.last * 100 / Math.max(1, width - labelWidth());
+    const c = this.context, [from, to] = this.span, wanted = (to - from) * 100 / Math.max(1, width - labelWidth());
     let step = 10 ** Math.floor(Math.log10(wanted));
     while (step < wanted) step *= step * 2 >= wanted ? 2 : step * 5 >= wanted ? 5 : 10;
     const digits = Math.max(0, Math.min(9, Math.ceil(9 - Math.log10(step))));
     c.fillStyle = style.getPropertyValue("--soft");
-    for (let time = 0; time <= this.last; time += step) {
+    for (let time = Math.ceil(from / step) * step; time <= to; time += step) {
       const x = this.x(time, width);
       c.fillRect(x, height - axisHeight, 1, 4);
       const label = `${(time / 1e9).toFixed(digits)} s`;
@@ -150,9 +155,15 @@ export class Timeline {
     c.fillStyle = style.getPropertyValue("--panel");
     c.fillRect(labelWidth(), y, width - labelWidth(), laneHeight - 2);
     c.fillStyle = "#8fb0f5";
+    const [from, to] = this.span, right = width;
     for (const i of thread.list) {
-      if (!this.model.series[s.series[i]].waits) bins[Math.min(columns - 1, Math.floor(s.time[i] / this.last * columns))]++;
-      else c.fillRect(this.x(s.time[i], width), y + (laneHeight - 2) / 2, Math.max(0.5, s.weight[i] / this.last * (width - labelWidth())), (laneHeight - 2) / 2);
+      const time = s.time[i], waits = this.model.series[s.series[i]].waits;
+      if (time > to || time + (waits ? s.weight[i] : 0) < from) continue;
+      if (!waits) bins[Math.min(columns - 1, Math.floor((time - from) / (to - from) * columns))]++;
+      else {
+        const left = Math.max(labelWidth(), this.x(time, width)), end = Math.min(right, this.x(time + s.weight[i], width));
+        c.fillRect(left, y + (laneHeight - 2) / 2, Math.max(0.5, end - left), (laneHeight - 2) / 2);
+      }
     }
     const most = bins.reduce((a, b) => Math.max(a, b), 1);
     c.fillStyle = "#f28c38";
@@ -168,8 +179,8 @@ export class Timeline {
 
   place(event) {
     const box = this.canvas.getBoundingClientRect();
-    const time = (event.clientX - box.left - labelWidth()) / (box.width - labelWidth()) * this.last;
-    return {time: Math.min(Math.max(0, time), this.last), lane: this.first + Math.floor((event.clientY - box.top) / laneHeight)};
+    const [from, to] = this.span, time = from + (event.clientX - box.left - labelWidth()) / (box.width - labelWidth()) * (to - from);
+    return {time: Math.min(Math.max(from, time), to), lane: this.first + Math.floor((event.clientY - box.top) / laneHeight)};
   }
 
   grab(event) {
@@ -185,7 +196,7 @@ export class Timeline {
       const range = this.drag;
       this.drag = null;
       this.pick(start.lane);
-      if (range && range[1] - range[0] > this.last / 500) this.setRange(range);
+      if (range && range[1] - range[0] > (this.span[1] - this.span[0]) / 500) this.setRange(range);
     };
     addEventListener("mousemove", move);
     addEventListener("mouseup", stop);

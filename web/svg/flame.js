@@ -195,7 +195,7 @@ function back() {
 
 // ---- search ----
 
-let pattern = null, marked = [], verdicts = new Map();
+let pattern = null, isPlain = false, marked = [], verdicts = new Map();
 
 function matches(i) {
   const name = nameOf(i);
@@ -208,12 +208,7 @@ function setSearch(remember = true) {
   const term = searchInput.value;
   verdicts = new Map();
   pattern = null;
-  searchInput.removeAttribute("aria-invalid");
-  try {
-    if (term) pattern = new RegExp(term, caseBox.checked ? "i" : "");
-  } catch (error) {
-    searchInput.setAttribute("aria-invalid", "true");
-  }
+  if (term) ({pattern, isPlain} = searchPattern(term, caseBox.checked));
   search();
   if (remember) saveState(false);
 }
@@ -222,7 +217,7 @@ function setSearch(remember = true) {
 function search() {
   for (const i of marked) items[i].classList.remove("m");
   marked = [];
-  matchedText.textContent = searchInput.hasAttribute("aria-invalid") ? "not a regular expression" : "";
+  matchedText.textContent = "";
   if (!pattern) return;
   const sight = zoomed ? shown : items.keys();
   for (const i of sight)
@@ -236,20 +231,36 @@ function search() {
     else k++;
   }
   const share = 100 * sum / size[zoomed];
-  matchedText.textContent = "Matched: " + (share === 100 ? "100" : share.toFixed(1)) + "%";
+  matchedText.textContent = "Matched: " + (share === 100 ? "100" : share.toFixed(1)) + "%" + (isFoundOutside() ? ", more outside the zoom" : "") + (isPlain ? " (as plain text)" : "");
+}
+
+// What a frame was called by is in sight, too.
+function isFoundOutside() {
+  for (let k = 1; zoomed && k < count; k++) {
+    if (k === zoomed) k = end[zoomed];
+    if (k < count && (end[k] <= zoomed || k > zoomed) && matches(k)) return true;
+  }
+  return false;
+}
+
+function stepFound(direction) {
+  const list = marked.filter(i => i && inView(i)).sort((a, b) => a - b);
+  if (!list.length) return;
+  const after = list.findIndex(i => direction > 0 ? i > focused : i >= focused), at = after < 0 ? list.length : after;
+  focus(list[(direction > 0 ? at : at - 1 + list.length) % list.length]);
 }
 
 // ---- state in the URL ----
 
 function saveState(isNew) {
   const url = new URL(location.href), query = url.searchParams;
-  for (const key of ["x", "y", "s", "ic"]) query.delete(key);
+  for (const key of ["x", "y", "s", "ic", "mc"]) query.delete(key);
   if (zoomed) {
     query.set("x", rects[zoomed].getAttribute("fg:x"));
     query.set("y", depth[zoomed]);
   }
   if (searchInput.value) query.set("s", searchInput.value);
-  if (searchInput.value && caseBox.checked) query.set("ic", "1");
+  if (searchInput.value && caseBox.checked) query.set("mc", "1");
   try {
     if (isNew) history.pushState(null, "", url), pushed++;
     else history.replaceState(null, "", url);
@@ -269,7 +280,7 @@ function loadState() {
         break;
       }
   searchInput.value = query.get("s") || "";
-  caseBox.checked = query.has("ic");
+  caseBox.checked = query.has("mc");
   setSearch(false);
   zoom(target, false);
 }
@@ -289,11 +300,11 @@ const matchedText = make(HTML, "output", box, {id: "matched", "aria-live": "poli
 const backButton = button("Back", "To the view before (Backspace)", back);
 const resetButton = button("Reset Zoom", "Everything again (Escape)", () => zoom(0));
 const searchInput = make(HTML, "input", box, {
-  id: "search", type: "search", placeholder: "Search", "aria-label": "Search by regular expression",
-  title: "A regular expression (press /)", spellcheck: "false", autocomplete: "off"});
-const caseLabel = make(HTML, "label", box, {title: "Ignore case (Ctrl-I)"});
-const caseBox = make(HTML, "input", caseLabel, {id: "case", type: "checkbox", "aria-label": "Ignore case"});
-caseLabel.append("aA");
+  id: "search", type: "search", placeholder: "Search", "aria-label": "Search by regular expression or text",
+  title: "A regular expression or text (press /); capitals match only capitals. Enter goes to what was found, n and N to the next and the one before", spellcheck: "false", autocomplete: "off"});
+const caseLabel = make(HTML, "label", box, {title: "Small letters match only small ones (Ctrl-I)"});
+const caseBox = make(HTML, "input", caseLabel, {id: "case", type: "checkbox", "aria-label": "Match case"});
+caseLabel.append("Match case");
 const foot = make(SVG, "foreignObject", svg, {id: "foot", height: 22});
 const details = make(HTML, "div", foot, {id: "details", role: "status", hidden: ""});
 
@@ -439,6 +450,7 @@ function escape() {
 }
 const inward = i => parent[i] >= 0 ? parent[i] : i;
 const keys = {
+  n: () => stepFound(1), N: () => stepFound(-1),
   ArrowLeft: () => focus(beside(focused, -1)),
   ArrowRight: () => focus(beside(focused, 1)),
   ArrowUp: () => focus(inverted ? inward(focused) : widestCallee(focused)),
@@ -459,7 +471,7 @@ svg.addEventListener("keydown", event => {
     else return;
   } else if (typing) {
     if (event.key === "Escape") searchInput.value = "", setSearch(), focus(focused);
-    else if (event.key === "Enter") setSearch();
+    else if (event.key === "Enter") setSearch(), stepFound(event.shiftKey ? -1 : 1);
     else return;
   } else if (keys[event.key] && !event.altKey && !(event.target.closest("button,label,a") && /^( |Enter)$/.test(event.key))) {
     keys[event.key]();
