@@ -1,9 +1,10 @@
 /*
- * What the picture and the page do alike with names. Searching; and long names, as src/stacks/names_wick.c shortens them: template arguments as ‹…›, then without the middle, so that the function's own name
- * survives.
+ * What the picture and the page do alike with names. They search them; and they shorten long ones, as src/stacks/names_wick.c does: template
+ * arguments as ‹…›, then without the middle, so that the function's own name survives.
  */
-const angledOperator = /^operator(<=>|<<=|>>=|->\*|<<|>>|<=|>=|->|\(\)|\[\]|<|>)/;
-const beforeTemplate = /(?:[\w$\u0080-\uffff]|\w::|operator[=!+\-*/%&|^~,]+|operator(?:<=>|<<=|>>=|->\*|<<|>>|<=|>=|->|\(\)|\[\]|<|>) ?)$/;
+const angled = "(?:<=>|<<=|>>=|->\\*|<<|>>|<=|>=|->|\\(\\)|\\[\\]|<|>)";
+const angledOperator = new RegExp("^operator" + angled);
+const beforeTemplate = new RegExp("(?:[\\w$\\u0080-\\uffff]|\\w::|operator[=!+\\-*/%&|^~,]+|operator" + angled + " ?)$");
 const hasParts = /::|^[^<]*[A-Za-z0-9]</;
 const foldable = 4000; // longer names are cut as they are
 
