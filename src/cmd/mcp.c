@@ -7,9 +7,16 @@
 
 struct mcp_command {
     struct request request;
+    uint32_t seconds;
 };
 
-static const struct option_group groups[] = {{0}};
+static const struct option options_mcp[] = {
+    {"timeout", 0, OPTION_COUNT, IN(struct mcp_command, seconds), "SECONDS",
+     "give up on an answer after SECONDS; 120 by default"},
+    {0},
+};
+
+static const struct option_group groups[] = {{"Answers", options_mcp}, {0}};
 
 static const struct syntax syntax = {
     "mcp",
@@ -38,6 +45,7 @@ static int run(void *command, int argc, char **argv) {
     }
     self[length] = 0;
     struct mcp_options options = {.program = self,
+                                  .seconds = c->seconds ? c->seconds : 120,
                                   .directories = c->request.operands.items,
                                   .directory_count = c->request.operands.count};
     return mcp_serve(&options, &error) ? 0 : fail(&error);

@@ -109,16 +109,16 @@ static int64_t now(void) {
 }
 
 /* Until both have ended. What is said beyond a limit is read and forgotten. False: the time is over. */
-static bool listen_to(struct question *q, int pipes[2][2]) {
+static bool listen_to(struct question *q, int pipes[2][2], uint32_t seconds) {
     struct pollfd ends[2] = {{pipes[0][0], POLLIN, 0}, {pipes[1][0], POLLIN, 0}};
-    int64_t end = now() + SECONDS * 1000;
+    int64_t end = now() + (int64_t)seconds * 1000;
     char piece[65536];
     while (ends[0].fd >= 0 || ends[1].fd >= 0) {
         int64_t left = end - now();
-        int ready = left > 0 ? poll(ends, 2, (int)left) : 0;
+        int ready = left > 0 ? poll(ends, 2, left < 60000 ? (int)left : 60000) : 0;
         if (ready < 0 && errno == EINTR)
             continue;
-        if (ready <= 0)
+        if (ready < 0 || left <= 0)
             return false;
         for (size_t i = 0; i < 2; i++) {
             if (!ends[i].revents)
@@ -134,7 +134,7 @@ static bool listen_to(struct question *q, int pipes[2][2]) {
 }
 
 /* The exit status; -1: it did not start or was ended. */
-static int run(struct question *q, const char **why) {
+static int run(struct question *q, uint32_t seconds, const char **why) {
     int pipes[2][2] = {{-1, -1}, {-1, -1}}, status = -1;
     pid_t child;
     bool started = pipe2(pipes[0], O_CLOEXEC) == 0 && pipe2(pipes[1], O_CLOEXEC) == 0 &&
@@ -144,9 +144,9 @@ static int run(struct question *q, const char **why) {
         if (pipes[i][1] >= 0)
             close(pipes[i][1]);
     if (started) {
-        if (!listen_to(q, pipes)) {
+        if (!listen_to(q, pipes, seconds)) {
             kill(child, SIGKILL);
-            *why = "the profile took longer than two minutes to read";
+            *why = "the answer took longer than --timeout allows";
         }
         while (waitpid(child, &status, 0) < 0 && errno == EINTR)
             ;
@@ -232,7 +232,7 @@ bool tool_ask(const struct roots *roots, const struct tool *tool, const struct g
     const char *why = NULL;
     bool fine = add_words(&q, roots, tool, given, answer);
     if (fine) {
-        fine = run(&q, &why) == 0;
+        fine = run(&q, roots->options->seconds, &why) == 0;
         if (why)
             buffer_add(answer, text_of(why));
         else

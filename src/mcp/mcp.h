@@ -14,6 +14,7 @@ struct mcp_options {
     const char *program;            /* wick itself */
     const char *const *directories; /* at least one */
     size_t directory_count;
+    uint32_t seconds; /* that an answer may take */
 };
 
 /* Answers until the input ends. False: a directory can't be opened. */
