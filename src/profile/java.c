@@ -293,10 +293,12 @@ bool java_add_code(struct java *java, struct text key, struct text bytes) {
         } else if (kind == RECORD_BYTES) {
             uint64_t address = take(&in);
             struct text code = take_bytes(&in, JAVA_BEFORE + JAVA_AFTER);
+            uint32_t depth = (uint32_t)take_upto(&in, 1 << 10);
             struct text kept = in.failed ? code : arena_copy(&java->arena, code);
             if (!in.failed)
-                vector_push(&process->places,
-                            ((struct java_place){address, time, (const uint8_t *)kept.data}));
+                vector_push(
+                    &process->places,
+                    ((struct java_place){address, time, (const uint8_t *)kept.data, depth}));
         } else {
             return false;
         }

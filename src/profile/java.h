@@ -35,6 +35,8 @@ struct java_place {
     uint64_t address;
     uint64_t time;
     const uint8_t *bytes; /* JAVA_BEFORE before the address, then JAVA_AFTER */
+    /* Twice the number of the word, from 1, that is the return address, + 1 if the saved rbp is below it; 0: not known. Of code without a frame. */
+    uint32_t depth;
 };
 enum java_kind {
     JAVA_COMPILED = 1,

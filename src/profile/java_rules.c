@@ -33,14 +33,13 @@ static struct made_row row_whole(const struct java_frame *frame) {
         row.is_interpreter = true;
         return row;
     case JAVA_STUB:
+    case JAVA_FRAMELESS: /* what calls has made one */
         return row_of(RBP, 16, -16);
     case JAVA_COMPILED:
     case JAVA_SIZED:
-        return frame->words > 1 ? row_of(RSP, 8 * (int32_t)frame->words, -16) : row_called();
-    case JAVA_FRAMELESS:
         break;
     }
-    return row_called();
+    return frame->words > 1 ? row_of(RSP, 8 * (int32_t)frame->words, -16) : row_called();
 }
 
 static bool code_is(const uint8_t *code, const char *bytes, size_t size) {
@@ -102,12 +101,20 @@ static struct made_row row_in_prologue(const struct java_frame *frame, const uin
     return size && before[size - 1] == 0x55 ? row_pushed() : row_called();
 }
 
-static struct made_row row_at(const struct java_frame *frame, uint64_t into, const uint8_t *bytes) {
-    const uint8_t *here = bytes + JAVA_BEFORE, *end = here + JAVA_AFTER;
+/* In code that has no frame: where the sample had its return address. */
+static struct made_row row_by_depth(uint32_t depth) {
+    return depth ? row_of(RSP, 8 * (int32_t)(depth / 2), depth & 1 ? -16 : 0) : row_called();
+}
+
+static struct made_row row_at(const struct java_frame *frame, uint64_t into,
+                              const struct java_place *place) {
+    const uint8_t *here = place->bytes + JAVA_BEFORE, *end = here + JAVA_AFTER;
     size_t before = into < JAVA_BEFORE ? into : JAVA_BEFORE;
     bool sized = frame->kind == JAVA_COMPILED || frame->kind == JAVA_SIZED;
-    if (frame->kind == JAVA_INTERPRETER || frame->kind == JAVA_FRAMELESS)
+    if (frame->kind == JAVA_INTERPRETER)
         return row_whole(frame);
+    if (frame->kind == JAVA_FRAMELESS)
+        return row_by_depth(place->depth);
     if (is_about_to_return(here, end))
         return row_called();
     if (sized && *here == 0x5d && is_about_to_return(here + 1, end))
@@ -132,7 +139,7 @@ void java_add_rules(struct made *made, const struct java_frame *frame,
     made_add_row(made, 0, complete ? &called : &whole);
     for (size_t i = 0; i < count; i++) {
         uint64_t into = places[i].address - frame->start;
-        struct made_row row = row_at(frame, into, places[i].bytes);
+        struct made_row row = row_at(frame, into, &places[i]);
         if (complete && complete > next && complete <= into) {
             made_add_row(made, complete, &whole);
             next = complete;

@@ -46,6 +46,11 @@ static bool read_extent(const struct hotspot *h, const struct header *header,
     return true;
 }
 
+/* Such stubs are called by the virtual machine itself, and push nothing: no return address in them is one of Java's. */
+static bool is_called_from_c(const char *name) {
+    return strstr(name, "icache") || strstr(name, "VM_Version") || strstr(name, "CPUID");
+}
+
 static void find_kind(struct hotspot_blob *blob) {
     struct text name = text_of(blob->name);
     if (text_ends(name, TEXT("nmethod")))
@@ -55,7 +60,8 @@ static void find_kind(struct hotspot_blob *blob) {
     else if (text_starts(name, TEXT("Stub")))
         blob->kind = HOTSPOT_STUB;
     else
-        blob->kind = blob->frame_size ? HOTSPOT_SIZED : HOTSPOT_FRAMELESS;
+        blob->kind =
+            blob->frame_size || is_called_from_c(blob->name) ? HOTSPOT_SIZED : HOTSPOT_FRAMELESS;
 }
 
 /* Up to 22 all of it is in the blob itself; later in two pieces of memory elsewhere. */

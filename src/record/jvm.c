@@ -56,7 +56,7 @@ struct jvm {
     addresses methods;       /* number - 1 is the place */
     struct index by_method;
     addresses frames; /* methods, perhaps, of interpreted frames that were sampled */
-    addresses places; /* sampled addresses */
+    addresses places; /* sampled addresses, each followed by what depth_of() says */
     addresses seen;   /* sampled addresses, so that each is asked for once */
     struct index by_seen;
     addresses asked; /* perhaps methods, since the last walk */
@@ -208,10 +208,23 @@ static void scan_stack(struct jvm *jvm, uint64_t sp, const uint8_t *stack, size_
 }
 
 /* perf's numbers of x86's registers. */
-enum { REGISTER_SP = 7, REGISTER_IP = 8 };
+enum { REGISTER_BP = 6, REGISTER_SP = 7, REGISTER_IP = 8 };
 
 static uint64_t register_of(const uint8_t *registers, uint64_t mask, unsigned number) {
     return load_u64(registers + 8 * __builtin_popcountll(mask & ((1ull << number) - 1)));
+}
+
+/* Of code without a frame of its own: twice the number of the word, from 1, that is the return address, the first that points to code; + 1 if rbp
+   points to the word below it. 0: there is none near. */
+static uint64_t depth_of(const struct jvm *jvm, uint64_t rbp, uint64_t sp, const uint8_t *stack,
+                         size_t size) {
+    enum { MOST = 16 };
+    for (size_t i = 0; i < MOST && 8 * i + 8 <= size; i++) {
+        uint64_t word = load_u64(stack + 8 * i);
+        if (word >= jvm->low && word < jvm->high)
+            return 2 * (i + 1) + (i && rbp == sp + 8 * (i - 1));
+    }
+    return 0;
 }
 
 /* A sample ends with: which registers there are (2: of 64 bits), these, the stack's size, the stack, how much of it is valid. */
@@ -220,19 +233,25 @@ static void look_at_stack(struct jvm *jvm, const struct sink *sink, const uint8_
     size_t stack_size = sink->stack_size,
            registers_size = 8 * (size_t)__builtin_popcountll(sink->registers);
     size_t tail = 8 + registers_size + 8 + stack_size + 8;
+    const uint64_t needed = 1 << REGISTER_BP | 1 << REGISTER_SP | 1 << REGISTER_IP;
     if (!stack_size || size < tail + 24 ||
         load_u64(record + size - 16 - stack_size) != stack_size ||
         load_u64(record + size - tail) != PERF_SAMPLE_REGS_ABI_64 ||
-        (sink->registers & 1 << REGISTER_SP) == 0 || (sink->registers & 1 << REGISTER_IP) == 0)
+        (sink->registers & needed) != needed)
         return;
     uint64_t valid = load_u64(record + size - 8);
     const uint8_t *registers = record + size - tail + 8;
+    const uint8_t *stack = record + size - 8 - stack_size;
     uint64_t ip = register_of(registers, sink->registers, REGISTER_IP);
-    scan_stack(jvm, register_of(registers, sink->registers, REGISTER_SP),
-               record + size - 8 - stack_size, valid < stack_size ? valid : stack_size);
+    uint64_t sp = register_of(registers, sink->registers, REGISTER_SP);
+    uint64_t rbp = register_of(registers, sink->registers, REGISTER_BP);
+    valid = valid < stack_size ? valid : stack_size;
+    scan_stack(jvm, sp, stack, valid);
     if (ip >= jvm->low && ip < jvm->high && jvm->places.count < PENDING_MOST &&
-        address_is_new(&jvm->seen, &jvm->by_seen, ip))
+        address_is_new(&jvm->seen, &jvm->by_seen, ip)) {
         vector_push(&jvm->places, ip);
+        vector_push(&jvm->places, depth_of(jvm, rbp, sp, stack, valid));
+    }
 }
 
 void jvms_saw_sample(struct jvms *jvms, const uint8_t *record,
@@ -324,13 +343,14 @@ static void put_blob(struct jvms *jvms, struct jvm *jvm, const struct hotspot_bl
         put_scopes(jvms, jvm, blob, code);
 }
 
-static void put_bytes(struct jvm *jvm, uint64_t address) {
+static void put_bytes(struct jvm *jvm, uint64_t address, uint64_t depth) {
     uint8_t bytes[CODE_BEFORE + CODE_AFTER];
     if (!remote_small(&jvm->remote, address - CODE_BEFORE, bytes, sizeof bytes))
         return;
     buffer_add_varint(&jvm->code, RECORD_BYTES);
     buffer_add_varint(&jvm->code, address);
     buffer_add(&jvm->code, (struct text){(const char *)bytes, sizeof bytes});
+    buffer_add_varint(&jvm->code, depth);
 }
 
 /* ---- a walk ---- */
@@ -408,8 +428,8 @@ static void walk(struct jvms *jvms, struct jvm *jvm) {
 static void see_to_samples(struct jvms *jvms, struct jvm *jvm) {
     for (size_t i = 0; i < jvm->frames.count; i++)
         method_number(jvms, jvm, jvm->frames.items[i]);
-    for (size_t i = 0; i < jvm->places.count; i++)
-        put_bytes(jvm, jvm->places.items[i]);
+    for (size_t i = 0; i + 1 < jvm->places.count; i += 2)
+        put_bytes(jvm, jvm->places.items[i], jvm->places.items[i + 1]);
     jvm->frames.count = jvm->places.count = 0;
 }
 

@@ -75,7 +75,8 @@ static void put_blob(struct fixture *f, enum java_kind kind, uint64_t words, int
     put_text(f, "blob");
 }
 
-static void put_code(struct fixture *f, uint64_t address, struct text before, struct text from) {
+static void put_code_at(struct fixture *f, uint64_t address, struct text before, struct text from,
+                        uint64_t depth) {
     uint8_t bytes[JAVA_BEFORE + JAVA_AFTER];
     memset(bytes, 0x90, sizeof bytes);
     memcpy(bytes + JAVA_BEFORE - before.length, before.data, before.length);
@@ -83,6 +84,11 @@ static void put_code(struct fixture *f, uint64_t address, struct text before, st
     put(f, 2);
     put(f, address);
     buffer_add(&f->bytes, (struct text){(const char *)bytes, sizeof bytes});
+    put(f, depth);
+}
+
+static void put_code(struct fixture *f, uint64_t address, struct text before, struct text from) {
+    put_code_at(f, address, before, from, 2);
 }
 
 /* The row at an address of the process, as the moments map it. */
@@ -176,9 +182,17 @@ static void stubs_and_the_interpreter(void **state) {
 
     begin(&f);
     put_blob(&f, JAVA_FRAMELESS, 0, -1);
+    put_code_at(&f, START + 4, TEXT(""), TEXT(""), 0);
+    put_code_at(&f, START + 6, TEXT(""), TEXT(""), 2);
+    put_code_at(&f, START + 8, TEXT(""), TEXT(""), 8);
+    put_code_at(&f, START + 9, TEXT(""), TEXT(""), 7);
     assert_true(add(&f, true, 0));
     java_finish(f.java, &f.reading);
-    assert_cfa(&f, START, RSP, 8, 1);
+    assert_cfa(&f, START, RBP, 16, 2);
+    assert_cfa(&f, START + 4, RSP, 8, 1);
+    assert_cfa(&f, START + 6, RSP, 8, 1);
+    assert_cfa(&f, START + 8, RSP, 32, 1);
+    assert_cfa(&f, START + 9, RSP, 24, 2);
     end(&f);
 }
 
