@@ -361,7 +361,9 @@ struct walking {
 };
 
 static uint64_t identity_of(const struct hotspot_blob *blob) {
-    uint64_t parts[] = {blob->code, blob->code_end, blob->method, blob->compile_id, blob->kind};
+    uint64_t parts[] = {
+        blob->code, blob->code_end,   blob->method,     blob->compile_id,
+        blob->kind, blob->frame_size, blob->scopes_pcs, (uint64_t)blob->frame_complete};
     return hash_bytes(parts, sizeof parts);
 }
 
@@ -381,6 +383,11 @@ static bool see_blob(void *context, const struct hotspot_blob *blob) {
     } else {
         vector_push(&jvm->blobs, ((struct known_blob){blob->address, identity}));
         index_add(&jvm->by_address, hash_address(blob->address), (uint32_t)jvm->blobs.count);
+    }
+    /* One whose method can't be read is just being made, or unloaded: the next walk sees. */
+    if (blob->method && !method_number(walking->jvms, jvm, blob->method)) {
+        jvm->blobs.items[number ? number - 1 : jvm->blobs.count - 1].identity = 0;
+        return jvm->remote.left > 0;
     }
     put_blob(walking->jvms, jvm, blob);
     if (jvm->code.count + jvm->rows.count > TURN_MOST)
