@@ -190,6 +190,9 @@ const struct option options_sampling[] = {
     {"keep", 0, OPTION_CALL, CALL(set_keep), "WHAT",
      "default keeps with the recording what may be gone later: perf maps, deleted programs, those "
      "of containers, up to 64 MB; none keeps nothing"},
+    {"no-runtime-setup", 0, OPTION_FLAG, HERE(recording.no_runtime_setup), NULL,
+     "launch the command without settings that make its runtime name the code it makes (node: "
+     "NODE_OPTIONS)"},
     {0},
 };
 

@@ -323,6 +323,14 @@ bool object_file_build_id(const char *path, struct build_id *id) {
     return id->size > 0;
 }
 
+bool object_file_has_section(const char *path, const char *name) {
+    GElf_Shdr header;
+    struct elf_image *image = elf_image_open(path, false, NULL);
+    bool has = image && elf_section(image, name, &header);
+    elf_image_free(image);
+    return has;
+}
+
 bool object_file_compiler(const char *path, struct buffer *compilers) {
     struct elf_image *image = elf_image_open(path, false, NULL);
     struct text rest;

@@ -246,6 +246,23 @@ static void ask_units(const struct question *q) {
         }
 }
 
+/* A perf map has nothing but names, and some tell where the function is. */
+static bool perfmap_inlines(struct objects *objects, uint32_t id, uint64_t address,
+                            struct inline_chain *chain) {
+    struct symbol symbol;
+    if (!objects_symbol(objects, id, address, &symbol))
+        return false;
+    struct made_name known = made_name_read(symbol.name);
+    struct inline_frame frame = {.name = symbol.name,
+                                 .file = known.file,
+                                 .line = known.line,
+                                 .start = symbol.start,
+                                 .language = known.language};
+    if (known.file.length)
+        vector_push(chain, frame);
+    return chain->count > 0;
+}
+
 bool objects_inlines(struct objects *objects, uint32_t id, uint64_t address, bool lines,
                      struct inline_chain *chain) {
     struct object *object = objects_object(objects, id);
@@ -253,6 +270,8 @@ bool objects_inlines(struct objects *objects, uint32_t id, uint64_t address, boo
     chain->count = 0;
     if (object->identity.kind == OBJECT_MADE)
         return made_inlines(object->made, address, chain);
+    if (object->identity.kind == OBJECT_PERFMAP)
+        return perfmap_inlines(objects, id, address, chain);
     struct units *units = units_of(objects, object);
     if (!units->image || !elf_offset_to_address(units->code, address, &at))
         return false;

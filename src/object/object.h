@@ -281,6 +281,8 @@ struct object_found {
 void objects_found(struct objects *objects, uint32_t id, struct object_found *found);
 /* The Debian package that a file belongs to, as dpkg's lists say; false: none. Reads all of them. */
 bool object_file_package(struct text path, struct buffer *package);
+/* Whether an ELF file has a section of that name. */
+bool object_file_has_section(const char *path, const char *name);
 /* Which compilers made a file, as its .comment section says, joined by ", ". */
 bool object_file_compiler(const char *path, struct buffer *compilers);
 

@@ -48,7 +48,9 @@ struct resolve {
 static bool wants_inlines(const struct resolve *r, const struct location *location,
                           const struct symbol *symbol) {
     enum object_kind kind = objects_get(r->objects, location->object)->kind;
-    if ((kind != OBJECT_FILE && kind != OBJECT_VDSO && kind != OBJECT_MADE) ||
+    bool is_made =
+        kind == OBJECT_MADE || (kind == OBJECT_PERFMAP && !r->options->quirks.inlines_need_symbol);
+    if ((kind != OBJECT_FILE && kind != OBJECT_VDSO && !is_made) ||
         (r->options->no_inline && !r->options->source_lines))
         return false;
     return !r->options->quirks.inlines_need_symbol || (location->unwound && symbol->name.data);

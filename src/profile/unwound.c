@@ -92,6 +92,55 @@ static uint64_t kernel_part(const struct perfdata_sample *sample) {
     return sample->chain_count;
 }
 
+/* Where the user's part of a recorded chain begins, after its marker; UINT64_MAX: there is none. */
+static uint64_t user_part(const struct perfdata_sample *sample) {
+    uint64_t kernel = kernel_part(sample);
+    return kernel < sample->chain_count ? kernel + 1 : UINT64_MAX;
+}
+
+/*
+ * Go runs parts of its runtime on a stack of the thread's own, and the goroutine's stack is not in the copy; or a frame of it is larger than the copy. The
+ * kernel's own walk by frame pointers goes from stack to stack. Where such a chain was recorded beside the copy and leads to a start, it goes on from
+ * the last frame that both have: the copy knows callers of leaf functions, which frame pointers do not.
+ */
+static bool chain_goes_on(struct worker *w, const struct perfdata_sample *sample,
+                          const struct space_at *at, const struct unwind_stack *stack,
+                          uint32_t *common, uint64_t *from) {
+    enum { FRAMES_MOST = 128 };
+    const struct profile *profile = w->reading->profile;
+    uint64_t first = user_part(sample), last;
+    struct symbol symbol;
+    if (first == UINT64_MAX || first >= sample->chain_count || !stack->count)
+        return false;
+    last = load_u64(sample->chain + 8 * (sample->chain_count - 1)) - 1;
+    const struct mapping *mapping = space_find(profile->spaces, at->user, last);
+    if (!mapping || !mapping->object ||
+        !objects_symbol(profile->objects, mapping->object, last - mapping->start + mapping->offset,
+                        &symbol) ||
+        !unwind_is_first_by_frame_pointer(symbol.name))
+        return false;
+    for (uint32_t i = stack->count; i-- > 0 && stack->count - i <= FRAMES_MOST;)
+        for (uint64_t k = first; k < sample->chain_count; k++)
+            if (load_u64(sample->chain + 8 * k) == stack->frames[i].address) {
+                *common = i;
+                *from = k + 1;
+                return true;
+            }
+    return false;
+}
+
+static void frames_add_recorded(struct worker *w, const struct perfdata_sample *sample,
+                                uint64_t from, uint64_t stack_pointer) {
+    for (uint64_t i = from; i < sample->chain_count; i++) {
+        struct chain_frame typed = {.address = load_u64(sample->chain + 8 * i),
+                                    .mode = MODE_USER,
+                                    .is_call = true,
+                                    .is_unwound = true};
+        vector_push(&w->frames, typed);
+        vector_push(&w->stack_pointers, stack_pointer);
+    }
+}
+
 /* What was recorded, then what is unwound. */
 static uint8_t chain_unwind(struct worker *w, const struct perfdata_sample *sample,
                             const struct space_at *at, uint8_t *ending) {
@@ -109,20 +158,20 @@ static uint8_t chain_unwind(struct worker *w, const struct perfdata_sample *samp
     }
     unwinder_run(unwinder_of(w), &what, &stack);
     frames_begin(w, &decoder, sample, keeps_user ? sample->chain_count : kernel_part(sample));
-    for (uint32_t i = 0; i < stack.count; i++)
+    uint32_t common;
+    uint64_t from;
+    bool goes_on = !keeps_user && stack.ending != UNWIND_COMPLETE &&
+                   chain_goes_on(w, sample, at, &stack, &common, &from);
+    for (uint32_t i = 0; i < (goes_on ? common + 1 : stack.count); i++)
         frames_add_unwound(w, &stack.frames[i]);
+    if (goes_on)
+        frames_add_recorded(w, sample, from, stack.frames[common].stack_pointer);
     chain_end(&decoder);
-    *ending = endings[stack.ending];
+    *ending = goes_on ? ENDING_COMPLETE : endings[stack.ending];
     return STACK_TYPED;
 }
 
 /* ---- call stacks of the processor ---- */
-
-/* Where the user's part of a recorded chain begins, after its marker; UINT64_MAX: there is none. */
-static uint64_t user_part(const struct perfdata_sample *sample) {
-    uint64_t kernel = kernel_part(sample);
-    return kernel < sample->chain_count ? kernel + 1 : UINT64_MAX;
-}
 
 static bool chain_is_lbr(const struct worker *w, const struct perfdata_sample *sample) {
     const struct perfdata_event *event = &w->reading->profile->data->events.items[sample->event];

@@ -58,7 +58,9 @@ struct ring {
 /* Records on their way to the file; also what is learned from them. */
 struct sink {
     struct perfdata_writer *writer;
-    struct keeper *keeper;           /* NULL: nothing is kept */
+    struct keeper *keeper; /* NULL: nothing is kept */
+    char *setting; /* NAME=VALUE that the target was launched with for its runtime; NULL: none */
+    bool system_wide;
     struct interpreted *interpreted; /* NULL: no stacks of interpreters */
     struct window *window;           /* NULL: one file */
     struct buffer early;             /* records from before there is a writer */
@@ -271,6 +273,11 @@ bool synthesize_process(struct sink *sink, pid_t pid,
 bool synthesize_all(struct sink *sink, struct error *error);
 
 /* keep.c: what will be gone when the recording is read, kept with it. NULL keeps nothing. */
+/* runtime.c: decides what the target's environment gets for its runtime, before it is launched. */
+void runtime_prepare(struct recording *r);
+/* Whether the target is a program of Go's, or one of several is. */
+bool runtime_is_go(const struct recording *r);
+
 struct keeper *keeper_new(struct sink *sink);
 void keeper_free(struct keeper *keeper);
 /* Takes note of a record, whole as it is in the file. Costs no system call. */

@@ -61,6 +61,7 @@ static struct kept_process *process_get(struct keeper *k, pid_t pid) {
 }
 
 static void process_end(struct keeper *k, struct kept_process *process) {
+    runtime_ends(k, process);
     if (process->map >= 0)
         close(process->map);
     *process = (struct kept_process){.map = -1};
@@ -228,6 +229,8 @@ static void see_fork(struct keeper *k, const struct wish *wish) {
     struct kept_process *child = process_get(k, wish->pid);
     if (child->map >= 0)
         close(child->map);
+    if (child->folder)
+        close(child->folder - 1);
     *child = (struct kept_process){
         .pid = wish->pid, .map = -1, .mount = from.mount, .cgroup = from.cgroup};
 }
@@ -261,6 +264,8 @@ static bool grant(struct keeper *k, const struct wish *wish, struct error *error
         dump_want(k, process, wish);
     else
         file_want(k, process, wish);
+    if (wish->kind == WISH_FILE)
+        runtime_saw(k, process, strings_get(k->paths, wish->path));
     return true;
 }
 
@@ -555,9 +560,12 @@ struct keeper *keeper_new(struct sink *sink) {
 void keeper_free(struct keeper *k) {
     if (!k)
         return;
-    for (size_t i = 0; i < k->processes.count; i++)
+    for (size_t i = 0; i < k->processes.count; i++) {
+        if (k->processes.items[i].pid)
+            runtime_ends(k, &k->processes.items[i]);
         if (k->processes.items[i].map >= 0)
             close(k->processes.items[i].map);
+    }
     files_release(k);
     jvms_free(k->jvms);
     vector_release(&k->processes);

@@ -27,7 +27,11 @@ struct kept_process {
     unsigned looks;  /* for its map */
     bool looked;
     bool has_user;
-    bool has_code; /* of its own making */
+    bool has_code;   /* of its own making */
+    bool has_dump;   /* a jitdump of its own */
+    bool is_set_up;  /* writes what we made it write */
+    uint8_t runtime; /* which, + 1; 0: none that is known */
+    int folder;      /* a descriptor, + 1, of its working directory, if it is set up */
     bool has_ended;
 };
 
@@ -99,16 +103,22 @@ size_t files_allowed(void);
 void mount_hold(struct keeper *k, const struct kept_process *process);
 /* Fills in whose it is, and its own idea of its pid. */
 void process_owner(struct kept_process *process);
+/* A directory as the process sees it, by an absolute path; -1: it can't be had. */
+int folder_open(struct keeper *k, const struct kept_process *process, const char *path);
 /* Opens its perf map, if there is one that belongs to its user or to root. */
 void map_open(struct keeper *k, struct kept_process *process);
 /* Opens a file that was mapped, once, if it may be gone when the recording is read. */
 void file_want(struct keeper *k, const struct kept_process *process, const struct wish *wish);
 /* Opens a jitdump that was mapped, unless it is open already. */
-void dump_want(struct keeper *k, const struct kept_process *process, const struct wish *wish);
+void dump_want(struct keeper *k, struct kept_process *process, const struct wish *wish);
 /* Whether another file is at its path by now, or none. */
 bool file_was_replaced(const struct keeper *k, const struct kept_file *file);
 /* Whether what was opened has the build id that was mapped. */
 bool file_is_that(const struct kept_file *file);
 void files_release(struct keeper *k);
+
+/* runtime.c: the process has mapped a file with code; it ended, or the recording did. */
+void runtime_saw(struct keeper *k, struct kept_process *process, struct text path);
+void runtime_ends(struct keeper *k, struct kept_process *process);
 
 #endif

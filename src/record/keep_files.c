@@ -156,6 +156,15 @@ void mount_hold(struct keeper *k, const struct kept_process *process) {
         mount_root(k, process->pid, process->mount);
 }
 
+int folder_open(struct keeper *k, const struct kept_process *process, const char *path) {
+    enum { FLAGS = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW };
+    struct open_how how = {.flags = FLAGS, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    if (!is_foreign(k, process->mount))
+        return open(path, FLAGS);
+    int root = mount_root(k, process->pid, process->mount);
+    return root < 0 ? -1 : (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+}
+
 /* ---- perf maps ---- */
 
 /* Anybody may put a file into /tmp: it must be the process's user's, or root's. */
@@ -283,7 +292,7 @@ void file_want(struct keeper *k, const struct kept_process *process, const struc
 }
 
 /* The process has mapped it itself, so it is its own: by the mapping, or by the path if that is the same file. */
-void dump_want(struct keeper *k, const struct kept_process *process, const struct wish *wish) {
+void dump_want(struct keeper *k, struct kept_process *process, const struct wish *wish) {
     for (size_t i = 0; i < k->dumps.count; i++)
         if (k->dumps.items[i].pid == wish->pid && k->dumps.items[i].path == wish->path)
             return;
@@ -296,6 +305,7 @@ void dump_want(struct keeper *k, const struct kept_process *process, const struc
         return;
     }
     struct kept_dump dump = {.pid = wish->pid, .descriptor = descriptor, .path = wish->path};
+    process->has_dump |= descriptor >= 0;
     if (descriptor >= 0)
         vector_push(&k->dumps, dump);
 }

@@ -31,6 +31,8 @@ static void child_main(const struct recording *r, int go, int failed) {
         dup2(options->target_output - 1, STDERR_FILENO);
     } else if (!options->window && strcmp(options->output, "-") == 0)
         dup2(STDERR_FILENO, STDOUT_FILENO); /* ours carries the recording */
+    if (r->sink.setting)
+        putenv(r->sink.setting);
     heap_child(r);
     execvp(options->command[0], options->command);
     int why = errno;
@@ -99,6 +101,7 @@ bool launch(struct recording *r, struct error *error) {
         close(go[1]);
         return error_errno(error, r->options->command[0]);
     }
+    runtime_prepare(r);
     target_adopt_orphans(r);
     r->child = fork();
     if (r->child == 0) {

@@ -56,7 +56,7 @@ static void set_call_graph(struct perf_event_attr *attr, const struct record_opt
         attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
         attr->sample_regs_user = USER_REGISTERS;
         attr->sample_stack_user = options->stack_size;
-        attr->exclude_callchain_user = 1;
+        attr->exclude_callchain_user = !options->frame_pointers_too;
         break;
     case CALL_GRAPH_LBR:
         attr->sample_type |= PERF_SAMPLE_BRANCH_STACK;

@@ -50,6 +50,8 @@ struct record_options {
     uint64_t period;    /* … or one every so many events, when not 0 */
     enum record_call_graph call_graph;
     uint32_t stack_size; /* DWARF: bytes of stack in each sample */
+    bool
+        frame_pointers_too; /* DWARF: chains by frame pointer beside them; set for programs of Go */
     bool user_only;
     bool kernel_only;
     bool no_inherit;
@@ -62,6 +64,7 @@ struct record_options {
     uint64_t heap_every;            /* … one in so many bytes; 1: all */
     enum record_method method;
     enum record_keep keep;
+    bool no_runtime_setup; /* launch the command without settings that make its runtime name code */
     /* how long */
     uint64_t duration; /* nanoseconds from when it begins; 0: until the target ends or Ctrl-C */
     uint64_t delay;    /* nanoseconds before it begins */

@@ -501,6 +501,7 @@ bool record_run(const struct record_options *options, struct record_result *resu
         vector_push(&r.targets, options->pids[i]);
     recording_find_children(&r);
     r.sink.result = result;
+    r.sink.system_wide = options->system_wide;
     r.sink.paths = strings_new();
     if (options->keep != KEEP_NONE)
         r.sink.keeper = keeper_new(&r.sink);
@@ -509,6 +510,7 @@ bool record_run(const struct record_options *options, struct record_result *resu
     if (options->keep != KEEP_NONE && !options->window && !options->kernel_only &&
         options->call_graph != CALL_GRAPH_NONE)
         r.sink.interpreted = interpreted_new(&r.sink);
+    r.own.frame_pointers_too |= runtime_is_go(&r);
     bool fine = record(&r, error);
     if (!fine && !result->samples)
         notes_release(&result->notes); /* how it would have been recorded is of no interest */

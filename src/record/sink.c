@@ -24,6 +24,7 @@ bool sink_introduce(struct sink *sink, pid_t pid, struct error *error) {
 
 void sink_release(struct sink *sink) {
     keeper_free(sink->keeper);
+    free(sink->setting);
     interpreted_free(sink->interpreted);
     window_free(sink->window);
     index_release(&sink->processes);

@@ -8,6 +8,7 @@
  * inferno's names depend on whether the comm begins with "java", so locations have a second set of names for such series.
  */
 #include "stacks/names.h"
+#include "object/made.h"
 
 #include <stdlib.h>
 
@@ -269,6 +270,14 @@ static bool has_chains(const struct tree *tree) {
     return false;
 }
 
+/* Of code that was made: what its runtime says, or how it spells the name. */
+static uint32_t language_of(const struct tree *tree, const struct frame *frame) {
+    struct text language = strings_get(tree->strings, frame->language);
+    return kind_of_language(frame->language
+                                ? language
+                                : made_name_read(strings_get(tree->strings, frame->name)).language);
+}
+
 static struct known_frame location_key(struct names *n, const struct location *location,
                                        const struct frame *frame) {
     if (n->last_object != location->object) {
@@ -288,8 +297,8 @@ static struct known_frame location_key(struct names *n, const struct location *l
         return key;
     }
     key.symbol = frame->name;
-    if (frame->language)
-        key.kinds |= kind_of_language(strings_get(n->tree->strings, frame->language));
+    if (key.kinds & KIND_JIT && !n->namer.options->quirks.names_through_text)
+        key.kinds |= language_of(n->tree, frame);
     if (frame->inlined)
         key.kinds |= KIND_INLINED;
     if (n->namer.options->frames == FRAME_ADDRESS)

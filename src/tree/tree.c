@@ -327,8 +327,9 @@ bool tree_check(const struct tree *tree, struct error *error) {
 /* ---- languages ---- */
 
 static const struct text languages[] = {TEXT("python"), TEXT("java"), TEXT("javascript"),
-                                        TEXT("ruby"), TEXT("php")};
-static_assert(KIND_PHP == KIND_PYTHON << (COUNT_OF(languages) - 1), "one kind each, in this order");
+                                        TEXT("ruby"),   TEXT("php"),  TEXT("erlang")};
+static_assert(KIND_ERLANG == KIND_PYTHON << (COUNT_OF(languages) - 1),
+              "one kind each, in this order");
 
 uint32_t kind_of_language(struct text language) {
     for (size_t i = 0; i < COUNT_OF(languages); i++)

@@ -105,6 +105,7 @@ enum frame_kind {
     KIND_JAVASCRIPT = 1024,
     KIND_RUBY = 2048,
     KIND_PHP = 4096,
+    KIND_ERLANG = 8192,
     KIND_ROOT = 128, /* of labels only: a root frame of the series (comm, pid, …), no function */
     KIND_SCRIPT =
         64, /* of locations only: the name is as perf script prints it, not yet as it is shown */

@@ -85,5 +85,6 @@ const struct machine machine_aarch64 = {.elf = EM_AARCH64,
                                         .fallback = fallback,
                                         .is_trampoline = is_trampoline,
                                         .leave_signal = leave_signal,
+                                        .rules_skip_interrupted = true,
                                         .perf_lowers_interrupted = true,
                                         .signed_pointers = true};

@@ -48,6 +48,8 @@ struct machine {
     bool (*mend)(struct state *state);
     /* From such a frame to the interrupted one. */
     bool (*leave_signal)(struct state *state);
+    /* The rules of what signal handlers return to lead to the interrupted function's caller: the signal's frame goes first. */
+    bool rules_skip_interrupted;
     /* libunwind takes the minus one of the interrupted address, not of the trampoline's. */
     bool perf_lowers_interrupted;
     bool signed_pointers; /* return addresses may carry a signature in their upper bits */

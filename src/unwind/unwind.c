@@ -19,6 +19,7 @@ enum {
     ENTRY_START_KNOWN = 4,
     ENTRY_START = 8,
     ENTRY_FOREIGN = 16, /* in a file of another architecture */
+    ENTRY_SWITCH = 32,  /* where a stack is left for another, and rules say nothing of it */
 };
 
 /* What is known of the code at an address. */
@@ -160,18 +161,33 @@ bool unwind_is_start(struct text name) {
         TEXT("_start"), TEXT("__clone"), TEXT("clone"), TEXT("__clone3"), TEXT("clone3"),
         TEXT("__GI___clone"), TEXT("__GI___clone3"), TEXT("__thread_start"), TEXT("thread_start"),
         TEXT("_dl_start_user"), TEXT("runtime.goexit"), TEXT("runtime.goexit.abi0"),
-        TEXT("runtime.mstart"), TEXT("runtime.rt0_go"), TEXT("runtime.rt0_go.abi0"),
-        TEXT("_rt0_amd64"), TEXT("_rt0_amd64_linux"), TEXT("_rt0_arm64_linux"),
-        TEXT("ret_from_fork"), TEXT("ret_from_fork_asm"),
+        TEXT("runtime.mstart"), TEXT("runtime.mstart.abi0"), TEXT("runtime.rt0_go"),
+        TEXT("runtime.rt0_go.abi0"), TEXT("_rt0_amd64"), TEXT("_rt0_amd64_linux"),
+        TEXT("_rt0_arm64_linux"), TEXT("ret_from_fork"), TEXT("ret_from_fork_asm"),
+        /* A process of the Erlang VM, with and without what it puts before names in perf maps. */
+        TEXT("erts_beamasm:normal_exit/0"), TEXT("erts_beamasm:normal_exit/0-CodeInfoPrologue"),
+        TEXT("$erts_beamasm:normal_exit/0"), TEXT("$erts_beamasm:normal_exit/0-CodeInfoPrologue"),
         /* Idle CPUs. */
         TEXT("secondary_startup_64"), TEXT("secondary_startup_64_no_verify"),
         TEXT("common_startup_64"), TEXT("__secondary_switched"), TEXT("__primary_switched")};
     return is_one_of(name, names, COUNT_OF(names));
 }
 
+/* Go runs these on a stack of the thread's own; the goroutine that called them is on another. */
+static bool is_switch(struct text name) {
+    static const struct text names[] = {
+        TEXT("runtime.systemstack"), TEXT("runtime.systemstack.abi0"),
+        TEXT("runtime.mcall"),       TEXT("runtime.mcall.abi0"),
+        TEXT("runtime.morestack"),   TEXT("runtime.morestack.abi0"),
+        TEXT("runtime.asmcgocall"),  TEXT("runtime.asmcgocall.abi0")};
+    return is_one_of(name, names, COUNT_OF(names));
+}
+
 bool unwind_is_first_by_frame_pointer(struct text name) {
-    static const struct text names[] = {TEXT("__libc_start_main"), TEXT("__libc_start_call_main"),
-                                        TEXT("__libc_start_main_impl"), TEXT("start_thread")};
+    static const struct text names[] = {
+        /* Go's scheduler has cleared the frame pointer there. */
+        TEXT("runtime.mcall"),          TEXT("runtime.mcall.abi0"),     TEXT("__libc_start_main"),
+        TEXT("__libc_start_call_main"), TEXT("__libc_start_main_impl"), TEXT("start_thread")};
     return unwind_is_start(name) || is_one_of(name, names, COUNT_OF(names));
 }
 
@@ -193,10 +209,11 @@ static bool entry_is_start(struct unwinder *unwinder, struct code_known *entry) 
         if (!mapping || !mapping->object)
             return false;
         uint64_t address = entry->address - mapping->start + mapping->offset;
-        if (objects_symbol(unwinder->objects, mapping->object, address, &symbol)
-                ? unwind_is_start(symbol.name)
-                : is_entry_point(unwinder, entry, address))
+        bool is_named = objects_symbol(unwinder->objects, mapping->object, address, &symbol);
+        if (is_named ? unwind_is_start(symbol.name) : is_entry_point(unwinder, entry, address))
             entry->flags |= ENTRY_START;
+        if (is_named && is_switch(symbol.name))
+            entry->flags |= ENTRY_SWITCH;
     }
     return entry->flags & ENTRY_START;
 }
@@ -253,6 +270,9 @@ static bool step(struct state *state, const struct machine *machine, const struc
                  bool *is_running) {
     bool was_running = *is_running;
     *is_running = entry->flags & ENTRY_TRAMPOLINE;
+    state->memory.missed = 0;
+    if (*is_running && machine->rules_skip_interrupted && machine->leave_signal(state))
+        return true;
     state->memory.missed = 0;
     if (entry->row)
         return step_by_row(state, machine, entry->row, was_running);
@@ -415,8 +435,10 @@ void unwinder_run(struct unwinder *unwinder, const struct unwind_sample *sample,
     }
     stack->ending = walk(unwinder, &state, machine, sample, true, stack, &last);
     unwinder->other_machine += unwinder->is_foreign;
-    if (stack->ending != UNWIND_COMPLETE && entry_is_start(unwinder, last))
+    if (entry_is_start(unwinder, last))
         stack->ending = UNWIND_COMPLETE;
+    else if (last->flags & ENTRY_SWITCH)
+        stack->ending = UNWIND_BROKEN;
 }
 
 bool unwinder_leaf_caller(struct unwinder *unwinder, const struct unwind_sample *sample,

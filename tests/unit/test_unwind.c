@@ -381,6 +381,82 @@ static void write_trampoline(const char *path) {
     assert_int_equal(fclose(file), 0);
 }
 
+/* The same with the rules that the kernel's vdso has for it: the caller is what the frame record at x29 says. */
+static void write_ruled_trampoline(const char *path) {
+    enum { EH_FRAME = 0x140, SECTIONS = 0x180, NAMES = 0x240, SIZE = 0x280 };
+    static const uint8_t rules[] = {
+        0x18, 0,  0,    0,    0,    0,    0,  0,    1,    'z',  'R',  'S',
+        0,    4,  0x78, 30,   1,    0x1b,                    /* a signal's frame */
+        0x0c, 29, 0,    0x9d, 0,    0x11, 30, 0x7f, 0,    0, /* x29, x30 at x29 */
+        0x10, 0,  0,    0,    0x20, 0,    0,  0,    0x98, 0xff, 0xff, 0xff,
+        0x10, 0,  0,    0,    0,    0,    0,  0,    0,    0,    0,    0};
+    static const char names[] = "\0.eh_frame\0.shstrtab";
+    Elf64_Shdr sections[3] = {{0},
+                              {.sh_name = 1,
+                               .sh_type = SHT_PROGBITS,
+                               .sh_flags = SHF_ALLOC,
+                               .sh_addr = EH_FRAME,
+                               .sh_offset = EH_FRAME,
+                               .sh_size = sizeof rules,
+                               .sh_addralign = 1},
+                              {.sh_name = 11,
+                               .sh_type = SHT_STRTAB,
+                               .sh_offset = NAMES,
+                               .sh_size = sizeof names,
+                               .sh_addralign = 1}};
+    char bytes[SIZE] = {0};
+    write_trampoline(path);
+    FILE *file = fopen(path, "r+");
+    assert_non_null(file);
+    assert_int_equal(fread(bytes, 1, 0x200, file), 0x200);
+    Elf64_Ehdr *header = (Elf64_Ehdr *)bytes;
+    header->e_shoff = SECTIONS;
+    header->e_shentsize = sizeof sections[0];
+    header->e_shnum = COUNT_OF(sections);
+    header->e_shstrndx = 2;
+    memcpy(bytes + EH_FRAME, rules, sizeof rules);
+    memcpy(bytes + SECTIONS, sections, sizeof sections);
+    memcpy(bytes + NAMES, names, sizeof names);
+    rewind(file);
+    assert_int_equal(fwrite(bytes, 1, sizeof bytes, file), sizeof bytes);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The function that a signal interrupted is in the signal's frame alone: its own return address is what the rules lead to. */
+static void test_aarch64_signal(void **unused) {
+    enum { REGISTERS = (128 + 184) / 8, RECORD = 100 };
+    struct bench b;
+    char path[] = "/tmp/wick-unwind-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    write_ruled_trampoline(path);
+    bench_open_file(&b, text_of(path), OBJECT_FILE, UNWIND_AARCH64, false);
+    b.sample.stack_size = b.sample.stack_dumped = sizeof b.words;
+    b.registers[32] = CODE + 4; /* in the handler, which has done nothing yet */
+    b.registers[31] = STACK;
+    b.registers[30] = CODE + TRAMPOLINE;
+    b.registers[29] = STACK + 8 * RECORD;
+    b.words[REGISTERS + 29] = STACK + 8 * RECORD;
+    b.words[REGISTERS + 30] = CODE + 0x60;
+    b.words[REGISTERS + 31] = STACK + 8 * RECORD;
+    b.words[REGISTERS + 32] = CODE + 0x50; /* was interrupted */
+    b.words[RECORD] = 0;
+    b.words[RECORD + 1] = CODE + 0x60;
+    bench_run(&b);
+    assert_true(b.stack.count >= 4);
+    assert_int_equal(b.stack.frames[1].address, CODE + TRAMPOLINE);
+    assert_int_equal(b.stack.frames[2].address, CODE + 0x50);
+    assert_false(b.stack.frames[2].call);
+    assert_int_equal(b.stack.frames[3].address, CODE + 0x60);
+    b.sample.stack_size = b.sample.stack_dumped =
+        8 * 16; /* the signal's frame is not in the copy: as well as can be */
+    bench_run(&b);
+    assert_true(b.stack.count >= 2 && b.stack.ending != UNWIND_COMPLETE);
+    bench_close(&b);
+    unlink(path);
+}
+
 /* What a handler that has done nothing yet returns to was not called. */
 static void test_aarch64_leaf(void **unused) {
     struct bench b;
@@ -430,6 +506,10 @@ static void test_starts(void **unused) {
     assert_true(unwind_is_start(TEXT("_start")));
     assert_true(unwind_is_start(TEXT("__clone3@@GLIBC_2.34")));
     assert_true(unwind_is_start(TEXT("runtime.goexit")));
+    assert_true(unwind_is_start(TEXT("erts_beamasm:normal_exit/0")));
+    assert_false(unwind_is_start(TEXT("runtime.mcall")));
+    assert_false(unwind_is_start(TEXT("runtime.systemstack")));
+    assert_true(unwind_is_first_by_frame_pointer(TEXT("runtime.mcall")));
     assert_false(unwind_is_start(TEXT("main")));
     assert_false(unwind_is_start(TEXT("__libc_start_main")));
     assert_true(unwind_is_first_by_frame_pointer(TEXT("__libc_start_main@@GLIBC_2.34")));
@@ -567,6 +647,7 @@ int main(void) {
         cmocka_unit_test(test_i386_sigreturn),
         cmocka_unit_test(test_aarch64),
         cmocka_unit_test(test_aarch64_leaf),
+        cmocka_unit_test(test_aarch64_signal),
         cmocka_unit_test(test_what_is_missing),
         cmocka_unit_test(test_starts),
 #ifdef __x86_64__
