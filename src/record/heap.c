@@ -88,6 +88,8 @@ bool heap_choose_events(struct recording *r, struct error *error) {
     if (!(h->heap = heap_open(&options, error)))
         return false;
     recording_add_side_event(r);
+    r->events.items[0].attr.exclude_kernel =
+        1; /* no stack goes there: its symbols need not be told */
     h->first = r->events.count;
     r->sink.no_rounds = true;
     for (int i = 0; i < EVENTS; i++)
