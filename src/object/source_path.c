@@ -35,10 +35,13 @@ static bool vdso_is_ours(const struct objects *objects, const struct object *obj
                                           : !objects->options.symfs;
 }
 
-/* Inodes are used again, but not with the same generation, where the file system has any to tell. */
+/* Inodes are used again, but not with the same generation, where the file system has any to tell. A recorder that learns of a mapping from /proc
+   knows none, and says 0. */
 static bool generation_differs(const struct file *file, uint64_t recorded) {
     struct stat status;
     int generation = 0;
+    if (!recorded)
+        return false;
     int descriptor = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0)
         return false;
