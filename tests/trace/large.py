@@ -44,7 +44,7 @@ def count_frames(path):
 
 def check_pictures(wick, work, say, name, program, size):
     """Drawn to the end; the picture of the whole depth and one of the first frames only."""
-    for view, options, begins, ends in (("svg", ["--max-depth", "2000"], b"<?xml", b"</svg>\n"), ("svg", [], b"<?xml", b"</svg>\n"),
+    for view, options, begins, ends in (("svg", ["--max-depth", "2000"], b"<?xml", b"</svg>\n"), ("svg", ["--minwidth", "0.01"], b"<?xml", b"</svg>\n"),
                                         ("html", [], b"<!DOCTYPE html>", b"</html>\n")):
         out = f"{work}/large.{view}"
         p = subprocess.run([wick, "trace", "-q", f"--{view}", *options, "-o", out, program, size], capture_output=True, text=True)
@@ -57,9 +57,10 @@ def check_pictures(wick, work, say, name, program, size):
             frames = count_frames(out)
         os.unlink(out)
         # The innermost of all have too few instructions to be seen.
-        drawn = (2000 if options else int(size) * 99 // 100) if name == "deep" else 100
+        cut = "--max-depth" in options
+        drawn = (2000 if cut else int(size) * 99 // 100) if name == "deep" else 100
         say(p.returncode == 0 and first == begins and last == ends and (view != "svg" or (isinstance(frames, int) and frames >= drawn)),
-            f"{name}-{view}{'-cut' if options else ''}", f"{p.returncode} {p.stderr} {first} {last} {frames} of {drawn} frames")
+            f"{name}-{view}{'-cut' if cut else ''}", f"{p.returncode} {p.stderr} {first} {last} {frames} of {drawn} frames")
 
 
 def check(wick, work, say):
