@@ -53,8 +53,8 @@ void interpreter_walk(const struct remote *remote, const struct interpreter_proc
 /* A function as the interpreter knows it. */
 struct interpreter_code {
     uint64_t identity[4]; /* pointers that differ if another has taken its place in memory */
-    uint32_t first_line;
-    uint64_t start; /* of its instructions */
+    uint32_t first_line, last_line; /* the last only of PHP's */
+    uint64_t start;                 /* of its instructions */
     struct buffer name, file;
     struct buffer lines; /* the table, as it is in memory */
 };

@@ -21,7 +21,8 @@ enum {
     NAME = 8,
     CLASS = 16,
     FILE_NAME = 152,
-    FIRST_LINE = 160, /* of a function */
+    FIRST_LINE = 160,
+    LAST_LINE = 164, /* of a function */
     CLASS_NAME = 8,
     LENGTH = 16,
     TEXT_AT = 24, /* of a string */
@@ -114,10 +115,12 @@ bool php_code_read(const struct remote *remote, uint64_t address, struct interpr
     return add_string(remote, code->identity[2], &code->file) &&
            remote->read(remote->context, address + FIRST_LINE, &code->first_line,
                         sizeof code->first_line) &&
+           remote->read(remote->context, address + LAST_LINE, &code->last_line,
+                        sizeof code->last_line) &&
            code->first_line < 1u << 28;
 }
 
-/* Of a call that has just begun no instruction is known. */
+/* Of a call that has just begun no instruction is known: there is none, or that of the call that had its place before. */
 uint32_t php_code_line(const struct remote *remote, const struct interpreter_code *code,
                        uint64_t instruction) {
     uint32_t line = 0;
@@ -125,5 +128,5 @@ uint32_t php_code_line(const struct remote *remote, const struct interpreter_cod
         return 0;
     if (!instruction || !remote->read(remote->context, instruction + LINE, &line, sizeof line))
         return code->first_line;
-    return line < 1u << 28 ? line : 0;
+    return line >= code->first_line && line <= code->last_line ? line : code->first_line;
 }
