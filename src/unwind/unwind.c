@@ -185,9 +185,10 @@ static bool is_switch(struct text name) {
 
 bool unwind_is_first_by_frame_pointer(struct text name) {
     static const struct text names[] = {
-        /* Go's scheduler has cleared the frame pointer there. */
-        TEXT("runtime.mcall"),          TEXT("runtime.mcall.abi0"),     TEXT("__libc_start_main"),
-        TEXT("__libc_start_call_main"), TEXT("__libc_start_main_impl"), TEXT("start_thread")};
+        /* Go clears the frame pointer there, as the goroutine may go on elsewhere. */
+        TEXT("runtime.mcall"),          TEXT("runtime.mcall.abi0"), TEXT("runtime.morestack"),
+        TEXT("runtime.morestack.abi0"), TEXT("__libc_start_main"),  TEXT("__libc_start_call_main"),
+        TEXT("__libc_start_main_impl"), TEXT("start_thread")};
     return unwind_is_start(name) || is_one_of(name, names, COUNT_OF(names));
 }
 
