@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-extern const struct text off_cpu_object;
+extern const struct text offcpu_object;
 
 struct sums {
     struct bpf_object *object;
@@ -83,7 +83,7 @@ static void set_settings(struct sums *sums, const struct record_options *options
 static bool load(struct sums *sums, const struct record_options *options, bool copies,
                  bool one_group, struct error *error) {
     LIBBPF_OPTS(bpf_object_open_opts, open_options, .object_name = "wick");
-    sums->object = bpf_object__open_mem(off_cpu_object.data, off_cpu_object.length, &open_options);
+    sums->object = bpf_object__open_mem(offcpu_object.data, offcpu_object.length, &open_options);
     if (!sums->object)
         return error_set(error, ERROR_INTERNAL, "BPF: the program can't be opened: %s",
                          strerror(errno));

@@ -6,16 +6,7 @@
  * A process that is not known is told of, once in a while, and userland looks whether it has an interpreter. It has one read a frame: 5
  * frames take about 3 microseconds.
  */
-typedef unsigned char __u8;
-typedef short __s16;
-typedef unsigned short __u16;
-typedef int __s32;
-typedef unsigned int __u32;
-typedef long long __s64;
-typedef unsigned long long __u64;
-typedef __u16 __be16;
-typedef __u32 __be32;
-typedef __u32 __wsum;
+#include "bpf_types.h"
 
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>

@@ -18,16 +18,7 @@
  * Two stacks may want the same place in a stack map, and the second is refused. It is tried in another map, then in a third: with ten
  * thousand different stacks, three or four are lost.
  */
-typedef unsigned char __u8;
-typedef short __s16;
-typedef unsigned short __u16;
-typedef int __s32;
-typedef unsigned int __u32;
-typedef long long __s64;
-typedef unsigned long long __u64;
-typedef __u16 __be16;
-typedef __u32 __be32;
-typedef __u32 __wsum;
+#include "bpf_types.h"
 
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
