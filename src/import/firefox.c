@@ -362,40 +362,42 @@ static bool read_thread(struct firefox *f) {
 
 /* ---- the document ---- */
 
-static bool read_categories(struct firefox *f) {
+/* A list of objects, of each of which one text is wanted: it is in f->kind when `take` is called. */
+static bool read_objects(struct firefox *f, struct text wanted, void (*take)(struct firefox *)) {
     bool fine = json_take(&f->json, '[');
     while (fine && json_element(&f->json)) {
         fine = json_take(&f->json, '{');
         f->kind.count = 0;
         while (fine && json_member(&f->json, &f->key))
-            fine = is(&f->key, TEXT("name")) ? string_value(f, &f->kind) : json_skip(&f->json);
-        uint32_t kinds = is(&f->kind, TEXT("Kernel"))    ? KIND_KERNEL
-                         : is(&f->kind, TEXT("JIT"))     ? KIND_JIT
-                         : is(&f->kind, TEXT("Library")) ? KIND_LIBRARY
-                                                         : 0;
-        vector_push(&f->categories, kinds);
+            fine = is(&f->key, wanted) ? string_value(f, &f->kind) : json_skip(&f->json);
+        take(f);
     }
     return fine;
+}
+
+static void take_category(struct firefox *f) {
+    uint32_t kinds = is(&f->kind, TEXT("Kernel"))    ? KIND_KERNEL
+                     : is(&f->kind, TEXT("JIT"))     ? KIND_JIT
+                     : is(&f->kind, TEXT("Library")) ? KIND_LIBRARY
+                                                     : 0;
+    vector_push(&f->categories, kinds);
+}
+
+static void take_lib(struct firefox *f) {
+    vector_push(&f->paths, strings_add(f->r.tree->strings, buffer_text(&f->kind)));
 }
 
 static bool read_meta(struct firefox *f) {
     bool fine = json_take(&f->json, '{');
     while (fine && json_member(&f->json, &f->key))
-        fine = is(&f->key, TEXT("categories")) && json_peek(&f->json) == '[' ? read_categories(f)
-                                                                             : json_skip(&f->json);
+        fine = is(&f->key, TEXT("categories")) && json_peek(&f->json) == '['
+                   ? read_objects(f, TEXT("name"), take_category)
+                   : json_skip(&f->json);
     return fine;
 }
 
 static bool read_libs(struct firefox *f) {
-    bool fine = json_take(&f->json, '[');
-    while (fine && json_element(&f->json)) {
-        fine = json_take(&f->json, '{');
-        f->kind.count = 0;
-        while (fine && json_member(&f->json, &f->key))
-            fine = is(&f->key, TEXT("path")) ? string_value(f, &f->kind) : json_skip(&f->json);
-        vector_push(&f->paths, strings_add(f->r.tree->strings, buffer_text(&f->kind)));
-    }
-    return fine;
+    return read_objects(f, TEXT("path"), take_lib);
 }
 
 static bool read_threads(struct firefox *f) {
