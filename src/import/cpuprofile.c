@@ -84,6 +84,16 @@ static void take_frame(struct cpuprofile *c, struct v8_node *node) {
         node->location = v8_frame_location(&c->r.stack, &c->frame);
 }
 
+/* The first of that id: its place among the nodes + 1; 0: there is none. */
+static uint32_t find_node(const struct cpuprofile *c, uint32_t id) {
+    uint32_t at;
+    for (struct probe probe = index_probe(&c->by_id, hash_mix(id, 1));
+         (at = index_next(&c->by_id, &probe));)
+        if (c->nodes.items[at - 1].id == id)
+            return at;
+    return 0;
+}
+
 static bool read_node(struct cpuprofile *c) {
     struct v8_node node = {0};
     bool fine = json_take(&c->json, '{');
@@ -95,7 +105,8 @@ static bool read_node(struct cpuprofile *c) {
         return false;
     take_frame(c, &node);
     vector_push(&c->nodes, node);
-    index_add(&c->by_id, hash_mix(node.id, 1), (uint32_t)c->nodes.count);
+    if (!find_node(c, node.id)) /* equal ids would make the index a list */
+        index_add(&c->by_id, hash_mix(node.id, 1), (uint32_t)c->nodes.count);
     return true;
 }
 
@@ -136,15 +147,6 @@ static bool read_document(struct cpuprofile *c) {
 }
 
 /* ---- placing ---- */
-
-static uint32_t find_node(const struct cpuprofile *c, uint32_t id) {
-    uint32_t at;
-    for (struct probe probe = index_probe(&c->by_id, hash_mix(id, 1));
-         (at = index_next(&c->by_id, &probe));)
-        if (c->nodes.items[at - 1].id == id)
-            return at;
-    return 0;
-}
 
 static void link_nodes(struct cpuprofile *c) {
     for (size_t i = 0; i < c->nodes.count; i++)

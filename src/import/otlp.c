@@ -17,11 +17,21 @@ struct rows {
     VECTOR(struct text) list;
 };
 
+/* What attributes say of a sample. */
+struct whose {
+    struct text thread;
+    int32_t pid, tid;
+    uint8_t state;
+    struct label_pair pairs[64];
+    size_t count;
+};
+
 struct otlp {
     struct reader r;
     struct rows tables[TABLES];
     VECTOR(uint32_t) nodes; /* by stack: the tree's + 1; 0: not yet placed */
     struct text first_type;
+    struct whose resource; /* what all samples of the resource at hand have */
     VECTOR(uint64_t) values, times;
     VECTOR(uint64_t) attributes;
     struct budget frames;
@@ -38,6 +48,13 @@ static uint64_t offset_of(const struct otlp *t, const void *at) {
 
 static bool damaged(struct otlp *t, const void *at) {
     return error_at(t->r.error, t->r.path, offset_of(t, at), "the profile is damaged here");
+}
+
+/* A message that samples name, each as often as it likes: looking into it again is not free. */
+static struct proto look_into(struct otlp *t, struct text message) {
+    budget_take_steps(&t->frames, 1 + message.length / 16,
+                      message.length ? offset_of(t, message.data) : 0);
+    return proto_begin(message);
 }
 
 static struct text row(const struct otlp *t, unsigned table, uint64_t number) {
@@ -70,8 +87,8 @@ static bool read_tables(struct otlp *t) {
 
 /* ---- stacks ---- */
 
-static struct text path_of(const struct otlp *t, uint64_t mapping) {
-    struct proto m = proto_begin(row(t, TABLE_MAPPING, mapping));
+static struct text path_of(struct otlp *t, uint64_t mapping) {
+    struct proto m = look_into(t, row(t, TABLE_MAPPING, mapping));
     struct proto_field field;
     struct text path = TEXT("");
     while (proto_next(&m, &field))
@@ -96,7 +113,7 @@ static void push_line(struct otlp *t, struct text line, struct text path, bool i
             frame.line = small(field.value);
     }
     struct text system = TEXT("");
-    m = proto_begin(row(t, TABLE_FUNCTION, function));
+    m = look_into(t, row(t, TABLE_FUNCTION, function));
     while (proto_next(&m, &field)) {
         if (field.number == FUNCTION_NAME)
             frame.name = string_of(t, field.value);
@@ -115,7 +132,7 @@ static void push_line(struct otlp *t, struct text line, struct text path, bool i
 
 /* Innermost lines come first, as do stacks' leaves: everything is turned round at the end. */
 static void push_location(struct otlp *t, uint64_t number) {
-    struct proto m = proto_begin(row(t, TABLE_LOCATION, number));
+    struct proto m = look_into(t, row(t, TABLE_LOCATION, number));
     struct proto_field field;
     struct text path = TEXT("");
     size_t lines = 0, pushed = 0;
@@ -180,14 +197,6 @@ static struct text value_of(struct otlp *t, struct text message) {
     return value;
 }
 
-struct whose {
-    struct text thread;
-    int32_t pid, tid;
-    uint8_t state;
-    struct label_pair pairs[64];
-    size_t count;
-};
-
 static int32_t id_of(struct text value) {
     uint64_t number;
     return text_to_u64(value, &number) && number <= INT32_MAX ? (int32_t)number : -1;
@@ -212,7 +221,7 @@ static void add_attribute(struct otlp *t, struct whose *whose, struct text key, 
 
 /* Of a sample: a row of the table, whose key is a number. Of a resource: a pair whose key is a text. */
 static void take_attribute(struct otlp *t, struct whose *whose, struct text message) {
-    struct proto m = proto_begin(message);
+    struct proto m = look_into(t, message);
     struct proto_field field;
     struct text key = TEXT(""), value = TEXT("");
     while (proto_next(&m, &field)) {
@@ -224,13 +233,17 @@ static void take_attribute(struct otlp *t, struct whose *whose, struct text mess
     add_attribute(t, whose, key, value);
 }
 
-static void choose_series(struct otlp *t, struct text resource) {
-    struct whose whose = {.pid = -1, .tid = -1};
+static void take_resource(struct otlp *t, struct text resource) {
     struct proto m = proto_begin(resource);
     struct proto_field field;
+    t->resource = (struct whose){.pid = -1, .tid = -1};
     while (proto_next(&m, &field))
         if (field.number == ATTRIBUTES && field.wire == WIRE_TEXT)
-            take_attribute(t, &whose, field.text);
+            take_attribute(t, &t->resource, field.text);
+}
+
+static void choose_series(struct otlp *t) {
+    struct whose whose = t->resource;
     for (size_t i = 0; i < t->attributes.count; i++)
         take_attribute(t, &whose, row(t, TABLE_ATTRIBUTE, t->attributes.items[i]));
     stack_set_thread(&t->r.stack, whose.thread, whose.pid, whose.tid);
@@ -269,12 +282,14 @@ static bool read_fields(struct otlp *t, struct text message, uint64_t *stack) {
 }
 
 /* One value for all, a time for each of 1, or a value and a time for each. */
-static bool read_sample(struct otlp *t, struct text message, struct text resource, bool counts) {
+static bool read_sample(struct otlp *t, struct text message, bool counts) {
     uint64_t stack;
     uint32_t node = 0;
     if (!read_fields(t, message, &stack) || !node_of(t, stack, message.data, &node))
         return false;
-    choose_series(t, resource);
+    choose_series(t);
+    if (budget_exceeded(&t->frames))
+        return budget_error(&t->frames, t->r.path, t->r.error);
     size_t rows = t->values.count > t->times.count ? t->values.count : t->times.count;
     for (size_t i = 0; i < rows; i++) {
         uint64_t value = i < t->values.count ? t->values.items[i] : 1;
@@ -315,7 +330,7 @@ static bool is_wanted(struct otlp *t, struct text type) {
     return text_equal(type, t->first_type);
 }
 
-static bool read_profile(struct otlp *t, struct text profile, struct text resource) {
+static bool read_profile(struct otlp *t, struct text profile) {
     struct text type, unit;
     type_of(t, profile, &type, &unit);
     if (!is_wanted(t, type))
@@ -331,17 +346,17 @@ static bool read_profile(struct otlp *t, struct text profile, struct text resour
     bool fine = true;
     while (fine && proto_next(&m, &field) && !import_stops(t->r.options, (const char *)m.at))
         if (field.number == PROFILE_SAMPLE && field.wire == WIRE_TEXT)
-            fine = read_sample(t, field.text, resource, counts);
+            fine = read_sample(t, field.text, counts);
     return fine && (!m.damaged || damaged(t, m.at));
 }
 
-static bool read_scope(struct otlp *t, struct text scope, struct text resource) {
+static bool read_scope(struct otlp *t, struct text scope) {
     struct proto m = proto_begin(scope);
     struct proto_field field;
     bool fine = true;
     while (fine && proto_next(&m, &field))
         if (field.number == SCOPE_PROFILE && field.wire == WIRE_TEXT)
-            fine = read_profile(t, field.text, resource);
+            fine = read_profile(t, field.text);
     return fine && (!m.damaged || damaged(t, m.at));
 }
 
@@ -353,10 +368,11 @@ static bool read_resource(struct otlp *t, struct text message) {
     while (proto_next(&m, &field))
         if (field.number == RESOURCE_RESOURCE && field.wire == WIRE_TEXT)
             resource = field.text;
+    take_resource(t, resource);
     m = proto_begin(message);
     while (fine && proto_next(&m, &field))
         if (field.number == RESOURCE_SCOPES && field.wire == WIRE_TEXT)
-            fine = read_scope(t, field.text, resource);
+            fine = read_scope(t, field.text);
     return fine && (!m.damaged || damaged(t, m.at));
 }
 
