@@ -1,62 +1,7 @@
 // The page in a browser: every view, search, keyboard, state, threads and time, a million nodes, names that mean harm.
 import { assert, compare, contrast, draw, hostile, inFirefox, palettes, runAll, test } from "./harness.mjs";
 import { readFileSync } from "node:fs";
-
-// Two threads of one process, 1 ms apart; perf's own text.
-function script() {
-  const sample = (comm, tid, ms, frames) => `${comm} 10/${tid} [000] ${(100 + ms / 1000).toFixed(6)}: 1000000 cpu-clock: \n` +
-    frames.map((name, i) => `\t    ${(4096 + i).toString(16)} ${name}+0x1 (/bin/app)\n`).join("") + "\n";
-  let text = "";
-  for (let ms = 0; ms < 60; ms++) {
-    text += sample("main", 10, ms, ms < 30 ? ["read", "parse", "main"] : ["add", "step", "run", "main"]);
-    if (ms >= 40) text += sample("worker", 11, ms + 0.5, ["hash", "work", "thread"]);
-  }
-  return text;
-}
-const folded = `app;main;parse;read 30
-app;main;parse 20
-app;main;run;step;add 25
-app;main;run;step;step;add 15
-app;idle 10
-`;
-const manyNames = Array.from({ length: 60 }, (_, i) => `zoomed_${i % 3 ? i : 0};Name::space${i}<int>;lib/f${i * 7}_[${"kjiw"[i % 4]}];[unknown${i}] 1\n`).join("");
-const simple = draw(folded, "html", "--html");
-const timed = draw(script(), "html", "--html");
-
-const open = async (page, url) => {
-  await page.goto(url);
-  await page.waitForFunction(() => globalThis.wickPage && wickPage.graph.drawn + wickPage.chart.drawn > 0);
-};
-const settle = page => page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
-const view = async (page, name) => (await page.locator(`#views [data-view=${name}]`).click(), settle(page));
-// Where a frame is on the canvas: pane, middle of the visible part.
-const spot = (page, name, pane = 0) => page.evaluate(([wanted, which]) => {
-  const g = wickPage.graph, p = g.panes[which], s = p.shape, box = g.canvas.getBoundingClientRect();
-  for (let n = 0; n < s.count; n++) {
-    if (g.name(p, n) !== wanted) continue;
-    const scale = g.width / (p.to - p.from), a = Math.max(0, (s.left[n] - p.from) * scale), b = Math.min(g.width, (s.left[n] + s.size[n] - p.from) * scale);
-    if (b > a) return {x: box.left + (a + b) / 2, y: box.top + g.y(p, s.depth[n]) + 8, width: b - a};
-  }
-  return null;
-}, [name, pane]);
-const click = async (page, name, pane, options) => {
-  const at = await spot(page, name, pane);
-  await page.mouse.click(at.x, at.y, options);
-  await settle(page);
-};
-// What a button would save.
-const saved = (page, button) => page.evaluate(selector => new Promise(done => {
-  const real = URL.createObjectURL;
-  URL.createObjectURL = blob => (blob.text().then(done), URL.createObjectURL = real, real.call(URL, blob));
-  document.querySelector(selector).click();
-}), button);
-const details = page => page.locator("#details").textContent();
-const matched = page => page.locator("#matched").textContent();
-const names = (page, pane = 0) => page.evaluate(which => {
-  const g = wickPage.graph, p = g.panes[which], list = [];
-  for (let n = 0; n < p.shape.count; n++) if (p.shape.size[n]) list.push(`${"-".repeat(p.shape.depth[n])}${g.name(p, n)} ${p.shape.total[n]}`);
-  return list;
-}, pane);
+import { script, folded, manyNames, simple, timed, open, settle, view, spot, click, saved, details, matched, names } from "./pages.mjs";
 
 test("flame", async page => {
   await open(page, simple);
@@ -236,7 +181,10 @@ test("times", async page => {
   assert.deepEqual(await page.locator("#times option").allTextContents(), ["on-CPU", "off-CPU", "wall"]);
   assert.equal(await total(), ran);
   const warm = await page.evaluate(() => wickPage.graph.colour(wickPage.graph.panes[0], 2));
+  const shot = () => page.evaluate(() => wickPage.graph.canvas.toDataURL());
+  const onCpu = await shot();
   await choose("off-cpu");
+  assert.notEqual(await shot(), onCpu, "it is drawn anew");
   assert.equal(await total(), waited);
   assert.equal(await page.locator("#title").textContent(), "Off-CPU Time");
   assert.notEqual(await page.evaluate(() => wickPage.graph.colour(wickPage.graph.panes[0], 2)), warm, "waits have colours of their own");

@@ -52,7 +52,7 @@ export class Graph {
   constructor(canvas, model, events) {
     Object.assign(this, {canvas, model, events, panes: [], hover: null, focus: null, found: null, shortened: new Map()});
     this.context = canvas.getContext("2d");
-    this.waiting = false;
+    this.asked = this.isWaiting = false;
     this.drawn = 0;
     new ResizeObserver(() => this.draw()).observe(canvas);
     canvas.addEventListener("mousemove", event => this.move(event));
@@ -86,10 +86,10 @@ export class Graph {
   }
 
   draw() {
-    if (this.waiting) return;
-    this.waiting = true;
+    if (this.asked) return;
+    this.asked = true;
     requestAnimationFrame(() => {
-      this.waiting = false;
+      this.asked = false;
       this.paint();
     });
   }
@@ -219,7 +219,7 @@ export class Graph {
 
   colour(pane, n) {
     if (pane.shape.before) return changeColour(pane.shape.total[n], pane.shape.before[n], pane.most);
-    return n ? this.model.places[pane.shape.place[n]][this.waiting ? "waiting" : "colour"] : "#e2ded8";
+    return n ? this.model.places[pane.shape.place[n]][this.isWaiting ? "waiting" : "colour"] : "#e2ded8";
   }
 
   name(pane, n) {

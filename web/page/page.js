@@ -6,16 +6,17 @@ import { loadProfile } from "./data.js";
 import { baseShape, isOfTime, patternOf, reversedShape, sandwichShapes, tableRows, threadKey } from "./shape.js";
 import { Graph, changeWords } from "./graph.js";
 import { Table } from "./table.js";
+import { CallTree } from "./calltree.js";
 import { Timeline } from "./timeline.js";
-import { searchPattern } from "../names.js";
+import { foldedName, searchPattern } from "../names.js";
 import { svgOf, foldedOf, download } from "./save.js";
 
 const element = id => document.getElementById(id);
-const views = {flame: "Flame", icicle: "Icicle", reversed: "Reversed", sandwich: "Sandwich", table: "Table", timeline: "Timeline"};
+const views = {flame: "Flame", icicle: "Icicle", reversed: "Reversed", sandwich: "Sandwich", table: "Table", calltree: "Call Tree", timeline: "Timeline"};
 const model = await loadProfile(element("profile").textContent);
 const choice = {view: "flame", times: model.about.shown || "", event: "", thread: "", group: "", weight: "weight", shape: "both", hidden: [], focus: "", collapse: false,
                 rules: {focus: "", ignore: "", hide: "", root: "", frames: ""},
-                middle: "", by: "function", time: null, search: "", matchCase: false};
+                middle: "", by: "function", turn: "down", time: null, search: "", matchCase: false};
 const defaults = JSON.parse(JSON.stringify(choice));
 let base = null;
 const trail = [];
@@ -78,6 +79,12 @@ const table = new Table(element("table"), {
   amount: value => amount(value),
   isFound: (name, by) => by === "function" && !!found && found.test(name),
 });
+const calltree = new CallTree(element("tree-rows"), element("tree-head"), {
+  tell: hit => tell(hit), amount: value => amount(value), menu: openMenu,
+  name: (shape, node) => model.places[shape.place[node]].name,
+  short: name => foldedName(name).slice(0, 2000),
+  isFound: (shape, node) => !!verdicts && !!verdicts[model.functionOf[shape.place[node]]],
+});
 const timeline = new Timeline(element("lanes"), model, {
   chosen: () => showChart(),
   ranged: range => change({time: range}),
@@ -114,12 +121,12 @@ function panesOf(view) {
 }
 
 function draw() {
-  const view = choice.view, isGraph = !["table", "timeline"].includes(view);
+  const view = choice.view, isGraph = !["table", "calltree", "timeline"].includes(view);
   base = baseShape(model, choice);
-  graph.waiting = chart.waiting = choice.times === "off-cpu";
+  graph.isWaiting = chart.isWaiting = choice.times === "off-cpu";
   timeline.choose(choice);
   element("title").textContent = title();
-  for (const id of ["graph", "table", "timeline"]) element(id).hidden = id !== (isGraph ? "graph" : view);
+  for (const id of ["graph", "table", "calltree", "timeline"]) element(id).hidden = id !== (isGraph ? "graph" : view);
   for (const tab of element("views").children) {
     const on = tab.dataset.view === view;
     tab.setAttribute("aria-selected", on);
@@ -135,6 +142,7 @@ function draw() {
   applySearch();
   zoomButtons();
   tell(isGraph ? graph.focus : null);
+  if (view === "calltree") calltree.show(choice.turn === "up" ? reversedShape(model, base, choice.shape) : base, choice.turn === "up");
 }
 
 const tabs = Object.entries(views).filter(([view]) => view !== "timeline" || !timeline.isEmpty);
@@ -252,16 +260,17 @@ function applySearch() {
   graph.found = chart.found = verdicts;
   const isShown = verdicts && choice.view !== "timeline";
   element("matched").textContent = isShown ? `Matched: ${matchedShare()}${isLiteral ? " (as plain text)" : ""}` : "";
-  element("next").hidden = element("previous").hidden = !isShown || element("graph").hidden;
+  element("next").hidden = element("previous").hidden = !isShown || (element("graph").hidden && choice.view !== "calltree");
   graph.draw();
   chart.draw();
   if (choice.view === "table") table.draw();
+  calltree.setFound(verdicts);
 }
 
 // Each place along the width once: below a match nothing is looked at again. In a moved view, of the frame that spans it.
 let share = {};
 function matchedShare() {
-  const pane = choice.view === "table" ? {shape: base, zoomed: 0} : graph.panes[graph.panes.length - 1];
+  const pane = choice.view === "table" || choice.view === "calltree" ? {shape: base, zoomed: 0} : graph.panes[graph.panes.length - 1];
   const s = pane.shape, zoomed = pane.zoomed;
   if (share.shape === s && share.zoomed === zoomed && share.verdicts === verdicts) return share.text;
   let sum = 0;
@@ -284,6 +293,7 @@ function isFoundOutside(s, zoomed) {
 
 // To the next frame that was found, or the one before; those too narrow to be seen are passed over.
 function stepFound(direction) {
+  if (choice.view === "calltree") return calltree.step(direction);
   const pane = graph.panes[graph.panes.length - 1], s = pane && pane.shape;
   if (!verdicts || !s || element("graph").hidden) return;
   const list = [];
@@ -306,7 +316,7 @@ element("search").addEventListener("keydown", event => {
 function openMenu(hit, x, y) {
   const menu = element("menu"), name = graph.name(hit.pane, hit.node), stack = graph.stack(hit);
   const isFunction = hit.node > 0 && hit.pane.shape.place[hit.node] < model.about.places.length;
-  const items = [["Zoom to this frame", () => graph.zoom(hit)], ["Copy name", () => copy(name)], ["Copy stack", () => copy(stack.join(";"))]];
+  const items = [...graph.panes.includes(hit.pane) ? [["Zoom to this frame", () => graph.zoom(hit)]] : [], ["Copy name", () => copy(name)], ["Copy stack", () => copy(stack.join(";"))]];
   if (isFunction)
     items.push(["Callers and callees", () => change({view: "sandwich", middle: name})], ["Only stacks through it", () => change({focus: name})],
                ["Hide this function", () => change({hidden: [...choice.hidden, name]})], ["Search for it", () => change({search: "^" + name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + "$"})]);
@@ -329,6 +339,7 @@ function closeMenu() {
   if (element("menu").hidden) return;
   element("menu").hidden = true;
   if (!element("graph").hidden) element("canvas").focus();
+  else if (!element("calltree").hidden) element("tree-rows").focus();
 }
 element("menu").addEventListener("keydown", event => {
   const list = [...element("menu").children], step = {ArrowDown: 1, ArrowUp: -1}[event.key];
@@ -390,7 +401,7 @@ function showRules() {
   }
 }
 
-const selects = {times: "times", event: "event", thread: "thread", group: "group", weight: "weight", shape: "shape", by: "by"};
+const selects = {times: "times", event: "event", thread: "thread", group: "group", weight: "weight", shape: "shape", by: "by", turn: "turn"};
 function change(what, keepUrl) {
   const times = choice.times;
   Object.assign(choice, what);
@@ -413,7 +424,10 @@ element("middle").addEventListener("change", event => {
   else event.target.setAttribute("aria-invalid", "true");
 });
 element("all-time").addEventListener("click", () => change({time: null}));
-element("save-svg").addEventListener("click", () => download("flamegraph.svg", svgOf(choice.view === "timeline" ? chart : graph, title(), unit()), "image/svg+xml"));
+element("save-svg").addEventListener("click", () => {
+  if (element("graph").hidden && choice.view !== "timeline") graph.show(panesOf("flame"));
+  download("flamegraph.svg", svgOf(choice.view === "timeline" ? chart : graph, title(), unit()), "image/svg+xml");
+});
 element("save-folded").addEventListener("click", () => download("stacks.folded", foldedOf(model, base), "text/plain"));
 
 addEventListener("keydown", event => {
@@ -473,4 +487,4 @@ function loadState() {
 addEventListener("hashchange", loadState);
 loadState();
 // For tests: what was drawn, and where.
-globalThis.wickPage = {model, choice, graph, chart, timeline};
+globalThis.wickPage = {model, choice, graph, chart, timeline, calltree};
