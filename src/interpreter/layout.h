@@ -6,7 +6,7 @@
 #define WICK_INTERPRETER_LAYOUT_H
 
 enum {
-    STACK_FRAMES = 512,     /* at most, from the leaf */
+    STACK_FRAMES = 1024,    /* at most, from the leaf */
     STACK_FRAME_READ = 128, /* bytes of one frame of an interpreter, at most */
     STACK_PROCESSES = 16384,
 };

@@ -27,6 +27,8 @@ enum native {
     NATIVE_NAMELESS, /* in the interpreter's file, without a name */
     NATIVE_INSIDE,   /* another function of that file */
     NATIVE_START,    /* where threads and programs begin */
+    NATIVE_LOCK,     /* a function of the interpreter that takes or hands over its global lock */
+    NATIVE_WAIT,     /* waits for another thread: which for, its caller tells */
 };
 
 enum { CLASSES = 1 << 12, DEPTH_MOST = 4096 };
@@ -161,9 +163,27 @@ static bool is_interpreter_file(struct text path) {
                               COUNT_OF(names));
 }
 
+/* The only functions of CPython that wait for a condition, by name; in a file without symbols the one that does has no name. */
+static bool is_python_lock(struct text name) {
+    static const struct text exact[] = {TEXT("take_gil"),
+                                        TEXT("drop_gil"),
+                                        TEXT("PyEval_RestoreThread"),
+                                        TEXT("PyEval_AcquireLock"),
+                                        TEXT("PyEval_SaveThread"),
+                                        TEXT("PyEval_AcquireThread"),
+                                        TEXT("_PyThreadState_Attach")};
+    return is_one_of(name, exact, COUNT_OF(exact));
+}
+
 static enum native native_by_name(struct text name, bool is_inside) {
     static const struct text loops[] = {TEXT("_PyEval_EvalFrameDefault"), TEXT("execute_ex")};
+    static const struct text waits[] = {
+        TEXT("pthread_cond_wait"),           TEXT("pthread_cond_timedwait"),
+        TEXT("pthread_cond_clockwait"),      TEXT("___pthread_cond_wait"),
+        TEXT("___pthread_cond_timedwait64"), TEXT("___pthread_cond_clockwait64")};
     name = plain_name(name);
+    if (is_inside ? is_python_lock(name) : is_one_of(name, waits, COUNT_OF(waits)))
+        return is_inside ? NATIVE_LOCK : NATIVE_WAIT;
     if (is_one_of(name, loops, COUNT_OF(loops)))
         return NATIVE_LOOP;
     if (text_equal(name, TEXT("rb_vm_exec")))
@@ -305,6 +325,19 @@ static size_t last_pair(const struct merger *m) {
     return last;
 }
 
+/* Whether a thread waits in this frame for the interpreter's global lock. */
+static bool is_lock_wait(const struct merger *m, size_t at) {
+    enum native native = m->natives.items[at];
+    return at > 0 && m->natives.items[at - 1] == NATIVE_WAIT &&
+           (native == NATIVE_LOCK || native == NATIVE_NAMELESS || native == NATIVE_LOOP);
+}
+
+static void emit_lock_wait(struct merger *m, const struct worker *w) {
+    struct chain_frame frame = {
+        .address = w->reading->scripted->lock_wait, .mode = MODE_USER, .is_named = true};
+    vector_push(&m->merged, frame);
+}
+
 /* Where no call was found: native frames up to the first of the interpreter's, then all that it ran. */
 static void emit_apart(struct merger *m, const struct worker *w) {
     size_t end = 0;
@@ -318,6 +351,11 @@ static void emit_merged(struct merger *m, const struct worker *w, bool keep, siz
     size_t run = 0;
     for (size_t i = 0; i < m->natives.count; i++) {
         size_t paired = run;
+        if (w->reading->scripted->lock_wait && is_lock_wait(m, i)) {
+            emit_lock_wait(m, w);
+            if (!keep && !is_loop(m, i))
+                continue;
+        }
         while (paired < m->runs.count && m->runs.items[paired].native != i)
             paired++;
         if (paired < m->runs.count) {
@@ -366,5 +404,7 @@ uint8_t chain_merge(struct worker *w, const struct perfdata_sample *sample,
     m->merged = before;
     if (stack->is_whole)
         *ending = ENDING_COMPLETE;
+    else if (stack->is_deep)
+        *ending = ENDING_TRUNCATED;
     return flags | STACK_TYPED;
 }

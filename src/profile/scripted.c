@@ -52,6 +52,17 @@ static bool take_function(struct scripted *all, struct tree *tree, struct text *
     return true;
 }
 
+/* Made where there is Python, whose threads take turns. */
+static void add_lock_wait(struct scripted *all, struct tree *tree) {
+    uint32_t python = strings_find(tree->strings, TEXT("python"));
+    for (size_t i = 0; python && !all->lock_wait && i < all->languages.count; i++) {
+        struct function function = {.name = string_of(tree, TEXT("[waiting for the GIL]")),
+                                    .language = python};
+        if (all->languages.items[i] == python)
+            all->lock_wait = tree_add_function(tree, &function);
+    }
+}
+
 /* ---- stacks ---- */
 
 /* The frames of a thread's last stack, outermost first. */
@@ -112,6 +123,7 @@ static bool take_stack(struct taking *t, struct text *rest) {
     struct scripted_stack stack = {.time = load_u64(p), .tid = load_u32(p + 12)};
     uint32_t shared = load_u32(p + 20) >> 16, count = load_u32(p + 20) & 0xffff;
     stack.is_whole = load_u32(p + 16) == STACK_WHOLE;
+    stack.is_deep = load_u32(p + 16) == STACK_DEEP;
     struct last_stack *last = last_of(t, stack.tid);
     if (shared > last->frames.count || count > (rest->length - HEAD) / FRAME ||
         all->frames.count + count > FRAMES_MOST)
@@ -156,6 +168,7 @@ struct scripted *scripted_read(const struct carried *carried, struct tree *tree)
                 notes_add(&tree->notes, &note_damaged, 1, 0, NULL);
                 break;
             }
+    add_lock_wait(all, tree);
     for (uint32_t i = 0; carried_read(carried, CARRIER_STACKS, &i, &bytes); forget_last(&taking))
         for (struct text rest = buffer_text(&bytes); rest.length;)
             if (!take_stack(&taking, &rest)) {

@@ -20,6 +20,7 @@ struct scripted_stack {
     uint32_t tid;
     uint32_t leaf : 30;
     uint32_t is_whole : 1;
+    uint32_t is_deep : 1; /* there were more frames, towards the root */
 };
 
 struct scripted {
@@ -27,7 +28,8 @@ struct scripted {
     VECTOR(struct scripted_stack) stacks; /* by tid, then time */
     VECTOR(uint32_t) functions;           /* by the recording's numbers: the tree's */
     VECTOR(uint32_t) languages;           /* the same: strings */
-    uint64_t unpaired;                    /* stacks that were damaged */
+    uint32_t lock_wait; /* a function for where threads wait for Python's global lock; 0: none */
+    uint64_t unpaired;  /* stacks that were damaged */
 };
 
 /* All there is in the recording, or NULL. Functions are added to the tree. */

@@ -47,6 +47,10 @@ int walker_program(const struct walker *walker) {
     return -1;
 }
 
+int walker_switch_program(const struct walker *walker) {
+    return -1;
+}
+
 int walker_descriptor(const struct walker *walker) {
     return -1;
 }

@@ -196,6 +196,7 @@ void interpreted_free(struct interpreted *all);
 bool interpreted_open(struct interpreted *all, struct error *error);
 /* The program for sampling events; -1: none. A descriptor that is readable when interpreted_look() should be called at once; -1. */
 int interpreted_program(const struct interpreted *all);
+int interpreted_switch_program(const struct interpreted *all); /* the same, and no sample is made */
 int interpreted_descriptor(const struct interpreted *all);
 /* Names what was taken, while those who ran it are still there. */
 void interpreted_look(struct interpreted *all);
@@ -205,6 +206,7 @@ void interpreted_saw(struct interpreted *all, const uint8_t *record,
 /* Between two rounds: writes what was taken, if it is much. At the end: all. */
 bool interpreted_turn(struct interpreted *all, struct error *error);
 bool interpreted_finish(struct interpreted *all, struct error *error);
+bool interpreted_finish_window(struct interpreted *all, struct error *error);
 /* The stack of a stopped thread; room for it is made when there is one. Then, when it runs again: what it stands for, as of that time. */
 struct raw_stack;
 void interpreted_take(struct interpreted *all, pid_t pid, pid_t tid, uint64_t thread_pointer,

@@ -198,15 +198,14 @@ static void hand_over(struct scratch *s) {
                            BPF_RB_NO_WAKEUP);
 }
 
-SEC("perf_event")
-int on_sample(void *context) {
+static void take_stack(void) {
     struct task_struct *task = (void *)bpf_get_current_task_btf();
     __u64 id = bpf_get_current_pid_tgid();
     __u32 pid = id >> 32, zero = 0;
     struct scratch *s = bpf_map_lookup_elem(&scratches, &zero);
     __u64 memory = (__u64)task->mm;
     if (!s || !pid || !memory)
-        return 1;
+        return;
     s->stack.time = bpf_ktime_get_ns();
     s->stack.memory = memory;
     s->stack.pid = pid;
@@ -217,7 +216,7 @@ int on_sample(void *context) {
     if (!layout || layout->memory != memory ||
         (!layout->interpreter && layout->again < s->stack.time)) {
         tell_of_process(s, pid);
-        return 1;
+        return;
     }
     if (layout->interpreter == INTERPRETER_PYTHON)
         walk_python(layout, s, task);
@@ -227,7 +226,19 @@ int on_sample(void *context) {
         walk_frames(layout, s, read_word(layout->key)); /* it has one thread */
     if (s->stack.count)
         hand_over(s);
+}
+
+SEC("perf_event")
+int on_sample(void *context) {
+    take_stack();
     return 1; /* the sample is wanted all the same */
+}
+
+/* Of an event that counts switches, beside the one that samples them: tracepoints run programs of another kind, and those for everybody. */
+SEC("perf_event")
+int on_switch(void *context) {
+    take_stack();
+    return 0;
 }
 
 char licence_of_this[] SEC("license") = "Dual MIT/GPL";

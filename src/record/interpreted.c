@@ -1,9 +1,9 @@
 /*
- * Stacks of interpreters, from addresses to functions and lines, and into the recording (docs/carrier.md).
+ * Stacks of interpreters, from addresses to functions and lines.
  *
  * What was taken is looked at every few milliseconds, as a process that has ended can't be asked what its functions are called. A code object is
  * read once; whether another has taken its place is looked at again in every turn that meets it. Lines are remembered for (code,
- * instruction). Of a stack only what differs from the one before, of the same thread, is written.
+ * instruction).
  */
 #include "record/interpreted.h"
 
@@ -17,10 +17,9 @@ static const struct note_kind note_version = {
     "interpreter-version",
     "# process{|es} {runs|run} an interpreter of a version that wick does not "
     "know: only its own functions are seen, not the program's"};
-static const struct note_kind note_too_many = {
-    "interpreted-dropped",
-    "# function{|s} of interpreters {was|were} left without a name: a recording holds a million"};
-
+static const struct note_kind note_deep = {
+    "interpreted-deep", "# stack{|s} of an interpreter {has|have} more frames than are recorded "
+                        "(1024): the innermost are shown"};
 static const struct note_kind note_missed = {
     "interpreter-missed",
     "an interpreter ran, but its functions were not seen: that takes root (for "
@@ -28,8 +27,6 @@ static const struct note_kind note_missed = {
 
 enum {
     LINES_REMEMBERED = 1 << 14,
-    WRITE_FROM = 256 << 10,
-    FUNCTIONS_MOST = 1 << 20,
     CODES_MOST = 1 << 20,
     LOOK_SOON = 2000000,
     LOOK_LATE =
@@ -61,21 +58,6 @@ struct known_line {
     uint64_t instruction;
 };
 
-struct known_function {
-    uint32_t interpreter, name, file, line;
-};
-
-struct written_frame {
-    uint32_t function, line; /* a number; the line << 4 | FRAME_… */
-    uint64_t address;
-};
-
-struct last_stack {
-    uint32_t tid;
-    uint32_t count;
-    struct written_frame frames[STACK_FRAMES]; /* outermost first */
-};
-
 struct interpreted {
     struct sink *sink;
     struct walker *walker; /* NULL: stacks are taken of stopped threads */
@@ -86,15 +68,10 @@ struct interpreted {
     VECTOR(struct known_code) codes;
     struct index by_address;
     struct known_line *lines;
-    struct strings *names;
-    VECTOR(struct known_function) functions; /* numbers are places + 1 */
-    struct index by_name;
-    struct buffer new_functions, stacks;
-    uint64_t first_time, last_time; /* of those stacks */
-    VECTOR(struct last_stack *) last;
-    struct index by_tid;
+    struct stack_writer *writer;
     uint32_t turn;
     uint64_t named, unnamed; /* frames */
+    uint64_t deep;           /* stacks with more frames than fit */
     bool is_used;
     bool is_missed; /* a process has mapped an interpreter, and no stacks are taken */
 };
@@ -103,16 +80,9 @@ struct interpreted *interpreted_new(struct sink *sink) {
     struct interpreted *all = memory_zero(1, sizeof *all);
     all->sink = sink;
     all->turn = 1;
-    all->names = strings_new();
+    all->writer = stack_writer_new(sink);
     all->lines = memory_table(LINES_REMEMBERED, sizeof *all->lines);
     return all;
-}
-
-static void forget_last(struct interpreted *all) {
-    for (size_t i = 0; i < all->last.count; i++)
-        free(all->last.items[i]);
-    all->last.count = 0;
-    index_release(&all->by_tid);
 }
 
 void interpreted_free(struct interpreted *all) {
@@ -120,8 +90,6 @@ void interpreted_free(struct interpreted *all) {
         return;
     for (size_t i = 0; i < all->codes.count; i++)
         interpreter_code_release(&all->codes.items[i].code);
-    forget_last(all);
-    vector_release(&all->last);
     walker_close(all->walker);
     known_files_release(&all->files);
     vector_release(&all->processes);
@@ -129,11 +97,7 @@ void interpreted_free(struct interpreted *all) {
     vector_release(&all->codes);
     index_release(&all->by_address);
     free(all->lines);
-    strings_free(all->names);
-    vector_release(&all->functions);
-    index_release(&all->by_name);
-    buffer_release(&all->new_functions);
-    buffer_release(&all->stacks);
+    stack_writer_free(all->writer);
     free(all);
 }
 
@@ -144,6 +108,10 @@ bool interpreted_open(struct interpreted *all, struct error *error) {
 
 int interpreted_program(const struct interpreted *all) {
     return all && all->walker ? walker_program(all->walker) : -1;
+}
+
+int interpreted_switch_program(const struct interpreted *all) {
+    return all && all->walker ? walker_switch_program(all->walker) : -1;
 }
 
 int interpreted_descriptor(const struct interpreted *all) {
@@ -248,39 +216,6 @@ void interpreted_saw(struct interpreted *all, const uint8_t *record,
 
 /* ---- functions ---- */
 
-static void add_string(struct buffer *to, struct text t) {
-    buffer_add(to, t);
-    buffer_add_char(to, 0);
-}
-
-/* The number of a function; 0: there are too many. */
-static uint32_t function_add(struct interpreted *all, enum interpreter interpreter,
-                             struct text name, struct text file, uint32_t line) {
-    struct known_function function = {interpreter, strings_add(all->names, name),
-                                      strings_add(all->names, file), line};
-    uint64_t hash = hash_bytes(&function, sizeof function);
-    uint32_t number;
-    for (struct probe p = index_probe(&all->by_name, hash);
-         (number = index_next(&all->by_name, &p));)
-        if (memcmp(&all->functions.items[number - 1], &function, sizeof function) == 0)
-            return number;
-    if (all->functions.count >= FUNCTIONS_MOST) {
-        notes_add(&all->sink->result->notes, &note_too_many, 1, 0, NULL);
-        return 0;
-    }
-    vector_push(&all->functions, function);
-    number = (uint32_t)all->functions.count;
-    index_add(&all->by_name, hash, number);
-    buffer_put_u32(&all->new_functions, number);
-    buffer_put_u32(&all->new_functions, line);
-    add_string(&all->new_functions, text_of(interpreter_language(interpreter)));
-    add_string(&all->new_functions, name);
-    add_string(&all->new_functions, file);
-    add_string(&all->new_functions,
-               interpreter == INTERPRETER_PYTHON ? python_package(file) : TEXT(""));
-    return number;
-}
-
 static void code_name(struct interpreted *all, const struct asked_process *process,
                       struct known_code *known) {
     struct remote remote = remote_process(&process->pid);
@@ -288,8 +223,9 @@ static void code_name(struct interpreted *all, const struct asked_process *proce
     known->generation++;
     enum interpreter interpreter = process->is.layout.interpreter;
     if (interpreter_code_read(&remote, &process->is, known->address, &known->code)) {
-        known->function = function_add(all, interpreter, buffer_text(&known->code.name),
-                                       buffer_text(&known->code.file), known->code.first_line);
+        known->function =
+            stack_writer_function(all->writer, interpreter, buffer_text(&known->code.name),
+                                  buffer_text(&known->code.file), known->code.first_line);
         buffer_release(&known->code.name);
         buffer_release(&known->code.file);
     } else {
@@ -349,20 +285,6 @@ static uint32_t line_get(struct interpreted *all, const struct asked_process *pr
 
 /* ---- stacks ---- */
 
-static struct last_stack *last_of(struct interpreted *all, uint32_t tid) {
-    uint64_t hash = hash_mix(tid, 6);
-    uint32_t number;
-    for (struct probe p = index_probe(&all->by_tid, hash); (number = index_next(&all->by_tid, &p));)
-        if (all->last.items[number - 1]->tid == tid)
-            return all->last.items[number - 1];
-    struct last_stack *fresh = memory_alloc(sizeof *fresh);
-    fresh->tid = tid;
-    fresh->count = 0;
-    vector_push(&all->last, fresh);
-    index_add(&all->by_tid, hash, (uint32_t)all->last.count);
-    return fresh;
-}
-
 /* A frame is a function's, or only the place on the stack of C where the interpreter was entered. */
 static struct written_frame name_frame(struct interpreted *all, const struct asked_process *process,
                                        const struct raw_frame *raw) {
@@ -379,32 +301,10 @@ static struct written_frame name_frame(struct interpreted *all, const struct ask
         frame.line |= line_get(all, process, code, raw->instruction) << 4;
     } else {
         all->unnamed++;
-        frame.function =
-            function_add(all, process->is.layout.interpreter, TEXT("[unknown]"), TEXT(""), 0);
+        frame.function = stack_writer_function(all->writer, process->is.layout.interpreter,
+                                               TEXT("[unknown]"), TEXT(""), 0);
     }
     return frame;
-}
-
-static void write_stack(struct interpreted *all, const struct raw_stack *raw,
-                        const struct written_frame *frames) {
-    struct last_stack *last = last_of(all, raw->tid);
-    uint32_t shared = 0, count = raw->count;
-    while (shared < count && shared < last->count &&
-           memcmp(&last->frames[shared], &frames[shared], sizeof *frames) == 0)
-        shared++;
-    memcpy(last->frames, frames, count * sizeof *frames);
-    last->count = count;
-    if (!all->stacks.count)
-        all->first_time = all->last_time = raw->time;
-    all->first_time = raw->time < all->first_time ? raw->time : all->first_time;
-    all->last_time = raw->time > all->last_time ? raw->time : all->last_time;
-    buffer_put_u64(&all->stacks, raw->time);
-    buffer_put_u32(&all->stacks, raw->pid);
-    buffer_put_u32(&all->stacks, raw->tid);
-    buffer_put_u32(&all->stacks, raw->end);
-    buffer_put_u32(&all->stacks, shared << 16 | (count - shared));
-    buffer_add(&all->stacks,
-               (struct text){(const char *)&frames[shared], (count - shared) * sizeof *frames});
 }
 
 static void name_stack(struct interpreted *all, const struct asked_process *process,
@@ -412,7 +312,8 @@ static void name_stack(struct interpreted *all, const struct asked_process *proc
     struct written_frame frames[STACK_FRAMES];
     for (uint32_t i = 0; i < raw->count; i++)
         frames[raw->count - 1 - i] = name_frame(all, process, &raw->frames[i]);
-    write_stack(all, raw, frames);
+    all->deep += raw->end == STACK_DEEP;
+    stack_writer_add(all->writer, raw, frames);
 }
 
 static void see_stack(void *context, const struct raw_stack *raw) {
@@ -459,36 +360,30 @@ void interpreted_put(struct interpreted *all, struct raw_stack *stack, uint64_t 
 
 /* ---- into the recording ---- */
 
-static bool write_all(struct interpreted *all, struct error *error) {
-    uint64_t times[] = {all->first_time, all->last_time};
-    bool fine = true;
-    if (all->new_functions.count)
-        fine = carrier_write(all->sink->writer, CARRIER_FUNCTIONS, TEXT(""),
-                             buffer_text(&all->new_functions), error);
-    if (fine && all->stacks.count)
-        fine = carrier_write(all->sink->writer, CARRIER_STACKS,
-                             (struct text){(const char *)times, sizeof times},
-                             buffer_text(&all->stacks), error);
-    all->new_functions.count = 0;
-    all->stacks.count = 0;
-    forget_last(all);
-    return fine;
-}
-
 bool interpreted_turn(struct interpreted *all, struct error *error) {
     if (!all || !all->sink->writer || all->sink->only_names)
         return true;
     interpreted_look(all);
-    return all->stacks.count < WRITE_FROM || write_all(all, error);
+    return stack_writer_turn(all->writer, error);
+}
+
+bool interpreted_finish_window(struct interpreted *all, struct error *error) {
+    if (!all)
+        return true;
+    interpreted_look(all);
+    return stack_writer_finish_window(all->writer, error);
 }
 
 bool interpreted_finish(struct interpreted *all, struct error *error) {
     if (!all || !all->sink->writer || all->sink->only_names)
         return true;
     interpreted_look(all);
+    struct notes *notes = &all->sink->result->notes;
     if (all->is_missed && !all->is_used)
-        notes_add(&all->sink->result->notes, &note_missed, 1, 0, NULL);
+        notes_add(notes, &note_missed, 1, 0, NULL);
     if (all->unnamed > all->named / 100) /* a few are of a process that ended just then */
-        notes_add(&all->sink->result->notes, &note_unnamed, all->unnamed, 0, NULL);
-    return write_all(all, error);
+        notes_add(notes, &note_unnamed, all->unnamed, 0, NULL);
+    if (all->deep)
+        notes_add(notes, &note_deep, all->deep, 0, NULL);
+    return stack_writer_finish(all->writer, error);
 }

@@ -1,5 +1,5 @@
 /*
- * Private to the room: stacks of interpreters. interpreted.c names what was taken and writes it; interpreted_find.c finds interpreters in
+ * Private to the room: stacks of interpreters. interpreted.c names what was taken, interpreted_write.c writes it; interpreted_find.c finds interpreters in
  * processes; interpreted_bpf.c has stacks taken with every sample.
  */
 #ifndef WICK_RECORD_INTERPRETED_H
@@ -29,10 +29,28 @@ void known_files_release(struct known_files *known);
 /* Memory of a process; `remote` lasts as long as `pid`. */
 struct remote remote_process(const pid_t *pid);
 
+/* interpreted_write.c: what was named, into the recording. */
+struct written_frame {
+    uint32_t function, line; /* a number; the line << 4 | FRAME_… */
+    uint64_t address;
+};
+struct stack_writer *stack_writer_new(struct sink *sink);
+void stack_writer_free(struct stack_writer *writer);
+/* The number of a function; 0: there are too many. */
+uint32_t stack_writer_function(struct stack_writer *writer, enum interpreter interpreter,
+                               struct text name, struct text file, uint32_t line);
+/* A stack of raw->count frames, outermost first. */
+void stack_writer_add(struct stack_writer *writer, const struct raw_stack *raw,
+                      const struct written_frame *frames);
+bool stack_writer_turn(struct stack_writer *writer, struct error *error); /* if there is much */
+bool stack_writer_finish_window(struct stack_writer *writer, struct error *error);
+bool stack_writer_finish(struct stack_writer *writer, struct error *error);
+
 /* interpreted_bpf.c: a program that takes the stacks, to be put on sampling events. NULL: *error says why not. */
 struct walker *walker_open(struct error *error);
 void walker_close(struct walker *walker);
-int walker_program(const struct walker *walker);    /* a descriptor */
+int walker_program(const struct walker *walker);        /* a descriptor */
+int walker_switch_program(const struct walker *walker); /* for switches; nothing is sampled */
 int walker_descriptor(const struct walker *walker); /* readable when a process is to be looked at */
 void walker_set(struct walker *walker, pid_t pid, const struct frame_layout *layout);
 void walker_forget(struct walker *walker, pid_t pid);

@@ -15,7 +15,7 @@ extern const struct text interpreted_object;
 struct walker {
     struct bpf_object *object;
     struct ring_buffer *ring;
-    int program, processes;
+    int program, switch_program, processes;
     walker_visit *visit; /* while it is drained */
     void *context;
 };
@@ -34,6 +34,11 @@ static int take(void *context, void *data, size_t size) {
     return 0;
 }
 
+static int program_named(const struct walker *walker, const char *name) {
+    struct bpf_program *program = bpf_object__find_program_by_name(walker->object, name);
+    return program ? bpf_program__fd(program) : -1;
+}
+
 static bool load(struct walker *walker, struct error *error) {
     LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "wick");
     walker->object =
@@ -45,8 +50,8 @@ static bool load(struct walker *walker, struct error *error) {
     if (failed)
         return error_set(error, ERROR_DENIED, "BPF: this kernel does not take the program: %s",
                          failed == -EACCES ? "it can't prove that it is safe" : strerror(-failed));
-    struct bpf_program *program = bpf_object__find_program_by_name(walker->object, "on_sample");
-    walker->program = program ? bpf_program__fd(program) : -1;
+    walker->program = program_named(walker, "on_sample");
+    walker->switch_program = program_named(walker, "on_switch");
     walker->processes = bpf_object__find_map_fd_by_name(walker->object, "processes");
     int ring = bpf_object__find_map_fd_by_name(walker->object, "ring");
     walker->ring = ring >= 0 ? ring_buffer__new(ring, take, walker, NULL) : NULL;
@@ -81,6 +86,10 @@ void walker_close(struct walker *walker) {
 
 int walker_program(const struct walker *walker) {
     return walker->program;
+}
+
+int walker_switch_program(const struct walker *walker) {
+    return walker->switch_program;
 }
 
 int walker_descriptor(const struct walker *walker) {

@@ -395,6 +395,29 @@ static void set_program(const struct recording *r, const struct wanted *wanted, 
         ioctl(descriptor, PERF_EVENT_IOC_SET_BPF, program);
 }
 
+/* Stacks of interpreters where a thread leaves the CPU: by an event beside the tracepoint, which writes nothing. */
+static void open_switch_program(struct recording *r, const struct wanted *wanted, pid_t target,
+                                int cpu, unsigned long flags) {
+    int program = interpreted_switch_program(r->sink.interpreted);
+    struct perf_event_attr attr = {.size = sizeof attr,
+                                   .type = PERF_TYPE_SOFTWARE,
+                                   .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+                                   .sample_type = PERF_SAMPLE_TIME,
+                                   .sample_period = 1,
+                                   .disabled = wanted->attr.disabled,
+                                   .enable_on_exec = wanted->attr.enable_on_exec,
+                                   .inherit = wanted->attr.inherit};
+    if (program < 0 || wanted->role != ROLE_SWITCH)
+        return;
+    int descriptor = event_open(&attr, target, cpu, flags);
+    if (descriptor < 0 && errno == EMFILE && raise_file_limit())
+        descriptor = event_open(&attr, target, cpu, flags);
+    if (descriptor < 0)
+        return; /* the waits are recorded all the same */
+    vector_push(&r->descriptors, descriptor);
+    ioctl(descriptor, PERF_EVENT_IOC_SET_BPF, program);
+}
+
 static bool open_one(struct recording *r, struct wanted *wanted, struct ring *ring, pid_t tid,
                      struct error *error) {
     unsigned long flags = r->group >= 0 ? PERF_FLAG_PID_CGROUP : 0;
@@ -418,6 +441,7 @@ static bool open_one(struct recording *r, struct wanted *wanted, struct ring *ri
     if (!keep_id(wanted, descriptor))
         return error_errno(error, wanted->name);
     set_program(r, wanted, descriptor);
+    open_switch_program(r, wanted, target, (int)ring->cpu, flags);
     if (!ring->pages) {
         ring->descriptor = descriptor;
         return ring_map(r, ring, error);

@@ -83,7 +83,8 @@ static bool yield(struct recording *r, struct error *error) {
     struct window *window = r->sink.window;
     struct file file;
     /* A round is a record, too: no data at all is what a recorder leaves that was killed. */
-    if (!keeper_finish_window(r->sink.keeper, error) ||
+    if (!interpreted_finish_window(r->sink.interpreted, error) ||
+        !keeper_finish_window(r->sink.keeper, error) ||
         !perfdata_write_round(r->sink.writer, error) || !perfdata_finish(r->sink.writer, error))
         return false;
     r->result->bytes += perfdata_writer_size(r->sink.writer);

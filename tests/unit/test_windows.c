@@ -2,6 +2,8 @@
 #include "folding.h"
 #include "perfdata_build.h"
 
+#include <unistd.h>
+
 #include "profile/profile.h"
 #include "record/record.h"
 
@@ -94,7 +96,7 @@ static const char load[] =
     "exec dd if=/dev/zero of=/dev/null bs=64k count=2000 2>/dev/null' & "
     "ls -R /usr/share/doc > /dev/null; seq 1 30000 | sort -R | gzip > /dev/null; done; wait";
 
-static void run_live(const struct record_options *how) {
+static void run_live(const struct record_options *how, void look(const struct sums *sums)) {
     char *command[] = {(char *)"sh", (char *)"-c", (char *)load, NULL};
     struct record_options options = *how;
     const struct profile_options reading = {0};
@@ -102,7 +104,7 @@ static void run_live(const struct record_options *how) {
     struct sums sums = {strings_new()};
     struct record_result result;
     struct error error = {0};
-    options.command = command;
+    options.command = how->command ? how->command : command;
     options.on_window = take_window;
     options.window_context = &live;
     options.window = 120000000;
@@ -118,6 +120,8 @@ static void run_live(const struct record_options *how) {
     read_whole(&live, &reading, &sums);
     same_sums(&live.sums, &sums);
     same_sums(&sums, &live.sums);
+    if (look)
+        look(&live.sums);
     sums_release(&live.sums);
     sums_release(&sums);
     buffer_release(&live.whole);
@@ -126,12 +130,39 @@ static void run_live(const struct record_options *how) {
 }
 
 static void test_windows_add_up(void **state) {
-    run_live(&(struct record_options){
-        .frequency = 499, .call_graph = CALL_GRAPH_DWARF, .stack_size = 8192});
+    run_live(&(struct record_options){.frequency = 499,
+                                      .call_graph = CALL_GRAPH_DWARF,
+                                      .stack_size = 8192},
+             NULL);
 }
 
 static void test_frame_pointers(void **state) {
-    run_live(&(struct record_options){.frequency = 1999, .call_graph = CALL_GRAPH_FP});
+    run_live(&(struct record_options){.frequency = 1999, .call_graph = CALL_GRAPH_FP}, NULL);
+}
+
+/* What the interpreter ran is in each window: all but the beginning, until it is found. */
+static void look_for_python(const struct sums *sums) {
+    uint64_t with = 0, all = 0;
+    for (uint32_t i = 1; i <= strings_count(sums->stacks); i++) {
+        all += sums->weights.items[i];
+        if (text_search(strings_get(sums->stacks, i), TEXT(";spins_here")) != SIZE_MAX)
+            with += sums->weights.items[i];
+    }
+    if (!with && geteuid() != 0)
+        skip();
+    assert_true(with > all / 2);
+}
+
+static void test_python(void **state) {
+    static const char program[] =
+        "import time\ndef spins_here():\n  end = time.monotonic() + 0.7\n  "
+        "while time.monotonic() < end: pass\nspins_here()";
+    char *command[] = {(char *)"python3", (char *)"-c", (char *)program, NULL};
+    run_live(&(struct record_options){.frequency = 499,
+                                      .command = command,
+                                      .call_graph = CALL_GRAPH_DWARF,
+                                      .stack_size = 8192},
+             look_for_python);
 }
 
 /* ---- what is made up ---- */
@@ -252,8 +283,11 @@ static void test_broken_window(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows_add_up), cmocka_unit_test(test_frame_pointers),
-        cmocka_unit_test(test_refused),        cmocka_unit_test(test_memory_follows_what_lives),
+        cmocka_unit_test(test_windows_add_up),
+        cmocka_unit_test(test_frame_pointers),
+        cmocka_unit_test(test_python),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_memory_follows_what_lives),
         cmocka_unit_test(test_broken_window),
     };
     return cmocka_run_group_tests_name("windows", tests, NULL, NULL);
