@@ -127,6 +127,7 @@ static bool record_beside_load(struct profile_command *c, struct record_result *
     pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the main thread's */
     watched = watched && pthread_create(&watcher, NULL, load_watch, c) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    recording_say_cost(&c->r);
     bool fine = record_run(&c->r.recording, result, error);
     c->recorded = true;
     if (watched)

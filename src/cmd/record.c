@@ -53,6 +53,7 @@ static int run(void *command, int argc, char **argv) {
     recording->output = request->output ? request->output : "perf.data";
     struct record_result result;
     struct error error;
+    recording_say_cost(&record->r);
     bool fine = record_run(recording, &result, &error);
     bool unread = !fine && strcmp(recording->output, "-") == 0 && reader_is_gone();
     status = fine ? recording_target_status(recording, &result) : unread ? 0 : fail(&error);

@@ -274,6 +274,13 @@ int recording_settle(struct recording_request *r, char **argv) {
     return status;
 }
 
+void recording_say_cost(const struct recording_request *r) {
+    if (r->recording.heap && r->recording.pid_count && !r->request.quiet)
+        fprintf(stderr,
+                "wick: while it is recorded, each call of malloc, free and their like costs "
+                "the process 1 to 2 microseconds more\n");
+}
+
 /* A target's own failure is said and passed on, but for the statuses that are wick's own: those are a hundred more, so that nobody takes a
    target that ended with 3 for a machine that does not allow something. */
 int recording_target_status(const struct record_options *recording,

@@ -27,6 +27,8 @@ bool recording_set_buffer(void *command, const char *value, struct error *error)
 /* After parsing: lists into `recording`. Not 0: the exit status, and why was printed. */
 int recording_settle(struct recording_request *r, char **argv);
 /* A launched target's own failure is said and passed on, as shells do. */
+/* What attaching to a process will cost it, before it begins. */
+void recording_say_cost(const struct recording_request *r);
 int recording_target_status(const struct record_options *recording,
                             const struct record_result *result);
 

@@ -55,5 +55,7 @@ uint64_t heap_weight(uint64_t bytes, uint64_t mean);
 
 /* Why the allocations of a program can't be seen, if that can be told from its file: one clause, "it is a static executable". NULL: they can. */
 const char *heap_refuses(const char *path);
+/* The same of a program that runs, whose allocator is watched from outside: `path` is opened, `name` is what it is called. */
+const char *heap_refuses_running(const char *path, const char *name);
 
 #endif

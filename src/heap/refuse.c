@@ -41,26 +41,48 @@ static bool is_go(int descriptor, const Elf64_Ehdr *header) {
     return false;
 }
 
+/* NULL: it is nothing of that kind, and *header is a program's unless *unknown. */
+static const char *foreign_elf(int descriptor, Elf64_Ehdr *header, bool *unknown) {
+    *unknown = !read_at(descriptor, header, sizeof *header, 0) ||
+               memcmp(header->e_ident, ELFMAG, SELFMAG) != 0; /* a script, say */
+    if (*unknown)
+        return NULL;
+    if (header->e_ident[EI_CLASS] != ELFCLASS64)
+        return "it is a 32-bit program";
+    *unknown = header->e_phentsize != sizeof(Elf64_Phdr);
+    return !*unknown && is_go(descriptor, header)
+               ? "it is written in Go, whose heap is not malloc's: go tool pprof shows that"
+               : NULL;
+}
+
 static const char *refuses_elf(int descriptor) {
     Elf64_Ehdr header;
-    if (!read_at(descriptor, &header, sizeof header, 0) ||
-        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
-        return NULL; /* a script, say */
-    if (header.e_ident[EI_CLASS] != ELFCLASS64)
-        return "it is a 32-bit program";
-    if (header.e_phentsize != sizeof(Elf64_Phdr))
-        return NULL;
-    if (is_go(descriptor, &header))
-        return "it is written in Go, whose heap is not malloc's: go tool pprof shows that";
+    bool unknown;
+    const char *why = foreign_elf(descriptor, &header, &unknown);
+    if (why || unknown)
+        return why;
     return has_interpreter(descriptor, &header)
                ? NULL
                : "it is a static executable, into which no library is loaded";
 }
 
-static bool is_java(const char *path) {
+static const char *refuses_java(const char *path) {
     const char *name = strrchr(path, '/');
     name = name ? name + 1 : path;
-    return strcmp(name, "java") == 0;
+    return strcmp(name, "java") == 0 ? "it is a Java machine, whose heap is not malloc's: a "
+                                       "profiler inside it shows that, or jcmd PID "
+                                       "GC.class_histogram"
+                                     : NULL;
+}
+
+const char *heap_refuses_running(const char *path, const char *name) {
+    Elf64_Ehdr header;
+    bool unknown;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    const char *why = descriptor < 0 ? NULL : foreign_elf(descriptor, &header, &unknown);
+    if (descriptor >= 0)
+        close(descriptor);
+    return why ? why : refuses_java(name);
 }
 
 const char *heap_refuses(const char *path) {
@@ -69,9 +91,8 @@ const char *heap_refuses(const char *path) {
     if (descriptor < 0)
         return NULL;
     const char *why = refuses_elf(descriptor);
-    if (!why && is_java(path))
-        why = "it is a Java machine, whose heap is not malloc's: a profiler inside it shows that, "
-              "or jcmd PID GC.class_histogram";
+    if (!why)
+        why = refuses_java(path);
     if (!why && fstat(descriptor, &status) == 0 && status.st_mode & (S_ISUID | S_ISGID) &&
         geteuid() != status.st_uid)
         why = "it is set-user-id, and the dynamic linker ignores LD_PRELOAD for such programs";

@@ -15,6 +15,8 @@ static void look_up(const struct elf_image *image, const char *const *names, siz
                     uint64_t *addresses) {
     GElf_Shdr header;
     Elf_Scn *section = elf_section(image, ".dynsym", &header);
+    if (!section) /* a static executable */
+        section = elf_section(image, ".symtab", &header);
     Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
     size_t symbols = data && header.sh_entsize ? header.sh_size / header.sh_entsize : 0;
     for (size_t i = 0; i < symbols && i < INT32_MAX; i++) {
@@ -23,7 +25,7 @@ static void look_up(const struct elf_image *image, const char *const *names, siz
             continue;
         const char *name = elf_strptr(image->elf, header.sh_link, symbol.st_name);
         size_t number = name ? number_of(name, names, count) : SIZE_MAX;
-        if (number != SIZE_MAX)
+        if (number != SIZE_MAX && GELF_ST_BIND(symbol.st_info) != STB_LOCAL)
             addresses[number] = symbol.st_value;
     }
 }

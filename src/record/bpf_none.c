@@ -1,6 +1,7 @@
 /*
  * In place of bpf.c where libbpf or a clang for BPF were missing when wick was built.
  */
+#include "record/heap_catch.h"
 #include "record/interpreted.h"
 
 struct sums *sums_open(const struct record_options *options, int group, struct error *error) {
@@ -60,3 +61,38 @@ void walker_set(struct walker *walker, pid_t pid, const struct frame_layout *lay
 void walker_forget(struct walker *walker, pid_t pid) {}
 
 void walker_drain(struct walker *walker, walker_visit *visit, void *context) {}
+
+struct catcher *catcher_open(uint64_t mean, struct error *error) {
+    error_set(
+        error, ERROR_DENIED,
+        "this wick was built without BPF (it takes libbpf-dev and clang), which recording the "
+        "allocations of a running process takes: --heap -- COMMAND does without");
+    return NULL;
+}
+
+/* As above. */
+bool catcher_add(struct catcher *catcher, pid_t pid, const catch_files *files,
+                 struct error *error) {
+    return false;
+}
+
+void catcher_enable(struct catcher *catcher, bool on) {}
+
+int catcher_descriptor(const struct catcher *catcher) {
+    return -1;
+}
+
+bool catcher_drain(struct catcher *catcher, heap_reader *reader, void *context, unsigned *busy,
+                   struct error *error) {
+    return true;
+}
+
+struct heap_losses catcher_losses(const struct catcher *catcher) {
+    return (struct heap_losses){0};
+}
+
+uint64_t catcher_calls(const struct catcher *catcher) {
+    return 0;
+}
+
+void catcher_close(struct catcher *catcher) {}

@@ -1,5 +1,6 @@
 /*
- * Allocations into the recording: what the library inside the target writes into its rings (heap) becomes samples of events that no kernel has.
+ * Allocations into the recording: what the library inside the target writes into its rings (heap), or a BPF program catches in a process that runs already
+ * (heap_attach.c), becomes samples of events that no kernel has.
  *
  *     heap-alloc   an allocation with registers and stack: address, period (the bytes it stands for), weight (those asked for), stream id (what
  *                  heap-again calls the stack; 0: nothing does)
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "heap/heap.h"
+#include "record/heap_catch.h"
 
 static const struct note_kind note_lost = {
     "heap-lost", "# allocation{ was|s were} to be recorded and found no room; one in more bytes "
@@ -33,8 +34,9 @@ static const char *const names[EVENTS] = {"heap-alloc", "heap-again", "heap-free
 enum { SAMPLE_WORDS = 10 + 1 + 64 + 2 + HEAP_STACK_MOST / 8 + 1 };
 
 struct heap_recording {
-    struct heap *heap;
-    size_t first; /* of its events */
+    struct heap *heap;         /* NULL: it is attached to processes … */
+    struct attached *attached; /* … by this */
+    size_t first;              /* of its events */
     uint64_t allocations, frees;
     unsigned busy; /* how full the rings were, in percent */
     struct buffer
@@ -80,12 +82,14 @@ static bool target_is_seen(const struct recording *r, struct error *error) {
 
 bool heap_choose_events(struct recording *r, struct error *error) {
     struct heap_options options = {.mean = r->options->heap_every};
-    if (!r->options->command || r->options->system_wide)
-        return error_set(error, ERROR_USAGE, "--heap records a program from its start: -- COMMAND");
-    if (!target_is_seen(r, error))
+    if (r->options->system_wide || r->options->tid_count)
+        return error_set(error, ERROR_USAGE,
+                         "--heap records a program, -- COMMAND, or processes that run, -p PID");
+    if (r->options->command && !target_is_seen(r, error))
         return false;
     struct heap_recording *h = r->heap = memory_zero(1, sizeof *h);
-    if (!(h->heap = heap_open(&options, error)))
+    if (r->options->command ? !(h->heap = heap_open(&options, error))
+                            : !(h->attached = attached_open(r, error)))
         return false;
     recording_add_side_event(r);
     r->events.items[0].attr.exclude_kernel =
@@ -98,7 +102,7 @@ bool heap_choose_events(struct recording *r, struct error *error) {
 }
 
 void heap_child(const struct recording *r) {
-    if (r->heap)
+    if (r->heap && r->heap->heap)
         heap_prepare_child(r->heap->heap);
 }
 
@@ -106,6 +110,7 @@ void heap_release(struct recording *r) {
     if (!r->heap)
         return;
     heap_close(r->heap->heap);
+    attached_close(r->heap->attached);
     buffer_release(&r->heap->pending);
     free(r->heap);
     r->heap = NULL;
@@ -188,11 +193,16 @@ static bool put_sample(void *context, const struct heap_record *record, const ui
 bool heap_turn(struct recording *r, struct error *error) {
     if (!r->heap)
         return true;
+    if (r->heap->attached)
+        return attached_drain(r->heap->attached, r, put_sample, &r->heap->busy, error) &&
+               flush(r, error);
     heap_answer(r->heap->heap);
     return heap_drain(r->heap->heap, put_sample, r, &r->heap->busy, error) && flush(r, error);
 }
 
 int heap_poll_descriptor(const struct recording *r, int which) {
+    if (r->heap->attached)
+        return which ? -1 : attached_descriptor(r->heap->attached);
     return which ? heap_bell(r->heap->heap) : heap_descriptor(r->heap->heap);
 }
 
@@ -205,9 +215,18 @@ int heap_patience(const struct recording *r, int milliseconds) {
     return milliseconds < most ? milliseconds : most;
 }
 
+void heap_enable(struct recording *r, bool on) {
+    if (r->heap && r->heap->attached)
+        attached_enable(r->heap->attached, on);
+}
+
 void heap_stop(struct recording *r) {
-    if (r->heap)
+    if (r->heap && r->heap->heap)
         heap_end(r->heap->heap);
+}
+
+bool heap_is_attached(const struct recording *r) {
+    return r->heap && r->heap->attached;
 }
 
 /* A program of which nothing came is not a program that allocates nothing. */
@@ -216,7 +235,8 @@ bool heap_finish(struct recording *r, pid_t target, struct error *error) {
     bool own = false;
     if (!h)
         return true;
-    struct heap_losses losses = heap_losses(h->heap);
+    struct heap_losses losses =
+        h->attached ? attached_finish(h->attached, &r->result->notes) : heap_losses(h->heap);
     if (losses.allocations)
         notes_add(&r->result->notes, &note_lost, losses.allocations, 0, NULL);
     if (losses.frees)
@@ -225,6 +245,8 @@ bool heap_finish(struct recording *r, pid_t target, struct error *error) {
         notes_add(&r->result->notes, &note_damaged, losses.damaged, 0, NULL);
     r->result->lost += losses.allocations;
     r->result->samples = h->allocations;
+    if (h->attached)
+        return true;
     bool known = heap_knows(h->heap, target, &own);
     if (h->allocations || (known && !own))
         return true;

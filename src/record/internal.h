@@ -164,7 +164,9 @@ bool heap_turn(struct recording *r, struct error *error); /* answers processes, 
 enum { HEAP_DESCRIPTORS = 2 };
 int heap_poll_descriptor(const struct recording *r, int which); /* only if there are some */
 int heap_patience(const struct recording *r, int timeout); /* milliseconds until the next turn */
+void heap_enable(struct recording *r, bool on);            /* where it is attached */
 void heap_stop(struct recording *r);                       /* nothing more is recorded */
+bool heap_is_attached(const struct recording *r);
 bool heap_finish(struct recording *r, pid_t target,
                  struct error *error); /* an error if the target was not seen */
 void heap_release(struct recording *r);

@@ -604,5 +604,6 @@ void recording_enable_events(struct recording *r, bool on) {
 void recording_enable(struct recording *r, bool on) {
     if (r->sums)
         sums_enable(r->sums, on);
+    heap_enable(r, on);
     recording_enable_events(r, on);
 }

@@ -343,6 +343,7 @@ static void describe(struct recording *r) {
     r->result->events = memory_copy(names.items, names.count);
     r->result->method = r->method == METHOD_PTRACE ? "ptrace"
                         : r->sums                  ? "bpf"
+                        : heap_is_attached(r)      ? "bpf"
                         : r->heap                  ? "preload"
                                                    : "perf";
     buffer_release(&names);

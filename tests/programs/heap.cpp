@@ -1,5 +1,5 @@
 /*
- * Allocates in known ways and prints its own truth. usage: heap MEAN ROUNDS [after-exec]
+ * Allocates in known ways and prints its own truth. usage: heap MEAN ROUNDS [after-exec | attached]
  *
  * For each site, a function of that name:   site NAME bytes count live-bytes live-count
  * and what sampling with the given mean leaves open:   spread NAME variance-of-bytes variance-of-count variance-of-live
@@ -14,6 +14,7 @@
 #include <cstring>
 #include <malloc.h>
 #include <new>
+#include <poll.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -224,9 +225,24 @@ static void fork_child(int rounds, void *inherited) {
         _exit(3);
 }
 
+/* Until somebody who attaches has seen that it allocates, and writes to its input. */
+static void wait_for_recorder() {
+    struct pollfd input = {0, POLLIN, 0};
+    while (poll(&input, 1, 10) == 0) {
+        void *p = malloc(3 << 20);
+        sink = p;
+        free(p);
+    }
+}
+
 int main(int argc, char **argv) {
     mean = atof(argv[1]);
     int rounds = atoi(argv[2]);
+    bool attached = argc > 3 && strcmp(argv[3], "attached") == 0;
+    if (attached) {
+        wait_for_recorder();
+        argc--;
+    }
     if (argc > 3) {
         for (int i = 0; i < rounds; i++)
             site_exec(400);
@@ -270,6 +286,10 @@ int main(int argc, char **argv) {
         t.join();
     pass_along(rounds / 4);
     reach_peak();
+    if (attached) {
+        print(true);
+        return 0;
+    }
     fork_child(rounds / 2, grown);
     print(true);
     char *arguments[] = {argv[0], argv[1], argv[2], const_cast<char *>("after-exec"), nullptr};
