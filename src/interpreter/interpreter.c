@@ -19,14 +19,17 @@ bool remote_word(const struct remote *remote, uint64_t address, uint64_t *word) 
 
 /* ---- frames ---- */
 
-static void frame_decode(const struct frame_layout *layout, const uint8_t *bytes, uint64_t address,
-                         struct raw_frame *frame) {
+static void frame_decode(const struct remote *remote, const struct frame_layout *layout,
+                         const uint8_t *bytes, uint64_t address, struct raw_frame *frame) {
     frame->code = load_u64(bytes + layout->code) & ~(uint64_t)FRAME_BITS;
     frame->address = address;
     frame->instruction = layout->instruction_size == 8 ? load_u64(bytes + layout->instruction)
                                                        : load_u32(bytes + layout->instruction);
     if (layout->mark_value && (bytes[layout->mark] & layout->mark_mask) == layout->mark_value)
         frame->code |= layout->has_shim ? FRAME_ENTRY | FRAME_SHIM : FRAME_ENTRY;
+    uint64_t check, code = frame->code & ~(uint64_t)FRAME_BITS;
+    if (layout->check && !(frame->code & FRAME_SHIM))
+        frame->address = remote_word(remote, code + layout->check, &check) ? check : 0;
 }
 
 void walk_frames(const struct remote *remote, const struct frame_layout *layout, uint64_t frame,
@@ -41,7 +44,7 @@ void walk_frames(const struct remote *remote, const struct frame_layout *layout,
         stack->end = STACK_UNREADABLE;
         if (!remote->read(remote->context, frame, bytes, layout->read))
             return;
-        frame_decode(layout, bytes, frame, &stack->frames[stack->count++]);
+        frame_decode(remote, layout, bytes, frame, &stack->frames[stack->count++]);
         frame = load_u64(bytes + layout->previous);
         stack->end = STACK_WHOLE;
     }

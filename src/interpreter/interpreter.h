@@ -31,6 +31,7 @@ struct interpreter_symbols {
     uint64_t ruby_version;     /* the text "3.1.2" */
     uint64_t ruby_module;      /* where the number of the module with ruby_current_ec stands */
     uint64_t ruby_context;     /* ruby_current_ec in that module's variables */
+    bool is_musl;              /* the C library is musl, not glibc */
     unsigned named_version;    /* by the file's name: 3.8 is 0x308; 0: it does not tell */
 };
 
@@ -38,6 +39,8 @@ struct interpreter_symbols {
 struct interpreter_process {
     struct frame_layout layout;
     unsigned version; /* 0x308 */
+    const char
+        *build; /* Python's: " with musl" and the like, why it is refused; "", NULL: the usual */
     uint64_t runtime, code_type;
     const struct python_layout *python;
 };

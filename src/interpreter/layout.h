@@ -9,6 +9,7 @@ enum {
     STACK_FRAMES = 1024,    /* at most, from the leaf */
     STACK_FRAME_READ = 128, /* bytes of one frame of an interpreter, at most */
     STACK_PROCESSES = 16384,
+    STACK_KINDS = 16384, /* that waits may have */
 };
 
 enum interpreter { INTERPRETER_NONE, INTERPRETER_PYTHON, INTERPRETER_RUBY, INTERPRETER_PHP };
@@ -20,18 +21,26 @@ struct frame_layout {
     unsigned long long
         key; /* Python: the address of { int is_set; int key }; PHP: of the pointer to the frame; Ruby: the
                                   number of the module with the thread's variable, which is `state_frame` in it */
+    unsigned long long
+        current; /* Python up to 3.11: where the state stands that has the global lock; 0: it is not asked */
     unsigned int interpreter;
-    unsigned int state_frame; /* in a thread's state: its frame, or what that hangs on */
-    unsigned int has_holder;  /* … and then */
+    unsigned int state_thread; /* in that state: its thread, as pthread_self() gives it */
+    unsigned int state_frame;  /* in a thread's state: its frame, or what that hangs on */
+    unsigned int has_holder;   /* … and then */
     unsigned int holder_frame;
     unsigned int read; /* bytes of a frame that hold all of the following */
     unsigned int code, previous, instruction;
     unsigned int instruction_size; /* 4 or 8 */
+    unsigned int
+        check; /* of a code object: a word that differs if another takes its place; 0: none */
     unsigned int mark; /* a byte that marks the frame with which the interpreter was entered … */
     unsigned int mark_mask,
         mark_value;        /* … if these bits of it have this value; 0: there is no such byte */
     unsigned int has_shim; /* such a frame is on the stack of C and is no function's */
 };
+
+/* glibc on x86-64: values of keys in a thread's descriptor, the first 32, and then pointers to blocks of 32. A value is the second word of a pair. */
+enum { KEYS_FIRST = 0x310, KEYS_BLOCK = 32, KEYS_BLOCKS = 0x510, KEYS_MOST = 1024 };
 
 /* Ruby: a frame has this many bytes, and in it its code and what has its flags. */
 enum {
@@ -49,7 +58,7 @@ enum { FRAME_ENTRY = 1, FRAME_SHIM = 2, FRAME_BITS = 7 };
 struct raw_frame {
     unsigned long long code;
     unsigned long long instruction; /* an address, or an index */
-    unsigned long long address;     /* of the frame itself */
+    unsigned long long address; /* of the frame itself, with FRAME_SHIM; else the code's `check` */
 };
 
 /* Why a stack ends where it does. */
@@ -63,6 +72,7 @@ enum stack_end {
 struct raw_stack {
     unsigned long long time;
     unsigned long long memory; /* as in frame_layout */
+    unsigned long long kind;   /* a hash of what it is, told once for many waits; 0: one sample's */
     unsigned int pid, tid;
     unsigned int end; /* enum stack_end */
     unsigned int count;

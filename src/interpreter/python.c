@@ -6,9 +6,9 @@
  */
 #include "interpreter/python.h"
 
-enum { KEYS_AT = 0x310, KEYS = 32 }; /* in a thread's descriptor of glibc, x86-64 */
-
-#define FRAMES_3_8 .state_frame = 24, .read = 112, .code = 32, .previous = 24, .instruction_size = 4
+#define FRAMES_3_8                                                                                 \
+    .state_thread = 176, .state_frame = 24, .read = 112, .code = 32, .previous = 24,               \
+    .instruction_size = 4
 #define FRAMES_3_12                                                                                \
     .read = 80, .code = 0, .previous = 8, .instruction = 56, .instruction_size = 8,                \
     .mark_mask = 255, .mark_value = 3, .has_shim = 1
@@ -18,22 +18,36 @@ enum { KEYS_AT = 0x310, KEYS = 32 }; /* in a thread's descriptor of glibc, x86-6
 #define CODE_3_11 .file = 112, .name = 120, .qualified = 128, .lines = 136
 
 static const struct python_layout layouts[] = {
-    {.version = 0x308, .key = 1392, {FRAMES_3_8, .instruction = 104}, CODE_3_8},
-    {.version = 0x309, .key = 584, {FRAMES_3_8, .instruction = 104}, CODE_3_8},
-    {.version = 0x30a, .key = 584, {FRAMES_3_8, .instruction = 96}, CODE_3_8},
+    {.version = 0x308,
+     .key = 1392,
+     .current = 24,
+     .frames = {FRAMES_3_8, .instruction = 104},
+     CODE_3_8},
+    {.version = 0x309,
+     .key = 584,
+     .current = 16,
+     .frames = {FRAMES_3_8, .instruction = 104},
+     CODE_3_8},
+    {.version = 0x30a,
+     .key = 584,
+     .current = 16,
+     .frames = {FRAMES_3_8, .instruction = 96},
+     CODE_3_8},
     {.version = 0x30b,
      .key = 592,
-     {.state_frame = 56,
-      .has_holder = 1,
-      .holder_frame = 8,
-      .read = 72,
-      .code = 32,
-      .previous = 48,
-      .instruction = 56,
-      .instruction_size = 8,
-      .mark = 68,
-      .mark_mask = 255,
-      .mark_value = 1},
+     .current = 16,
+     .frames = {.state_thread = 152,
+                .state_frame = 56,
+                .has_holder = 1,
+                .holder_frame = 8,
+                .read = 72,
+                .code = 32,
+                .previous = 48,
+                .instruction = 56,
+                .instruction_size = 8,
+                .mark = 68,
+                .mark_mask = 255,
+                .mark_value = 1},
      CODE_3_11,
      .first_line = 72,
      .bytecode = 184,
@@ -41,7 +55,7 @@ static const struct python_layout layouts[] = {
      .wide = 72},
     {.version = 0x30c,
      .key = 1544,
-     {.state_frame = 56, .has_holder = 1, .holder_frame = 0, FRAMES_3_12, .mark = 70},
+     .frames = {.state_frame = 56, .has_holder = 1, .holder_frame = 0, FRAMES_3_12, .mark = 70},
      CODE_3_11,
      .first_line = 68,
      .bytecode = 192,
@@ -49,7 +63,7 @@ static const struct python_layout layouts[] = {
      .wide = 56},
     {.version = 0x30d,
      .key = 2160,
-     {.state_frame = 72, FRAMES_3_12, .mark = 70},
+     .frames = {.state_frame = 72, FRAMES_3_12, .mark = 70},
      CODE_3_11,
      .first_line = 68,
      .bytecode = 200,
@@ -57,7 +71,7 @@ static const struct python_layout layouts[] = {
      .wide = 56},
     {.version = 0x30e,
      .key = 2336,
-     {.state_frame = 72, FRAMES_3_12, .mark = 74},
+     .frames = {.state_frame = 72, FRAMES_3_12, .mark = 74},
      CODE_3_11,
      .first_line = 68,
      .bytecode = 208,
@@ -94,13 +108,16 @@ bool python_find(const struct remote *remote, const struct interpreter_symbols *
     *process = (struct interpreter_process){.runtime = symbols->python_runtime,
                                             .code_type = symbols->python_code_type,
                                             .version = version_of(remote, symbols, &has_lock)};
-    for (size_t i = 0; has_lock && i < COUNT_OF(layouts); i++) {
+    process->build = !has_lock ? " without the global lock" : symbols->is_musl ? " with musl" : "";
+    for (size_t i = 0; !*process->build && i < COUNT_OF(layouts); i++) {
         if (layouts[i].version != process->version)
             continue;
         process->python = &layouts[i];
         process->layout = layouts[i].frames;
         process->layout.interpreter = INTERPRETER_PYTHON;
         process->layout.key = symbols->python_runtime + layouts[i].key;
+        process->layout.check = layouts[i].lines;
+        process->layout.current = layouts[i].current ? process->layout.key - layouts[i].current : 0;
         return true;
     }
     return false;
@@ -109,14 +126,28 @@ bool python_find(const struct remote *remote, const struct interpreter_symbols *
 /* ---- frames ---- */
 
 /* What pthread_getspecific() would give for the interpreter's key. */
-static uint64_t state_of(const struct remote *remote, const struct interpreter_process *process,
-                         uint64_t thread_pointer) {
+static uint64_t state_by_key(const struct remote *remote, const struct frame_layout *layout,
+                             uint64_t thread_pointer) {
     uint32_t key[2];
-    uint64_t state;
-    if (!remote->read(remote->context, process->layout.key, key, sizeof key) || !key[0] ||
-        key[1] >= KEYS || !remote_word(remote, thread_pointer + KEYS_AT + 16 * key[1] + 8, &state))
+    uint64_t state, block = thread_pointer + KEYS_FIRST;
+    if (!remote->read(remote->context, layout->key, key, sizeof key) || !key[0] ||
+        key[1] >= KEYS_MOST)
         return 0;
-    return state;
+    uint32_t which = key[1] / KEYS_BLOCK;
+    if (which && !remote_word(remote, thread_pointer + KEYS_BLOCKS + 8ull * which, &block))
+        return 0;
+    return block && remote_word(remote, block + 16ull * (key[1] % KEYS_BLOCK) + 8, &state) ? state
+                                                                                           : 0;
+}
+
+/* The state that has the lock, if it is this thread's: another interpreter's than the key tells, perhaps. */
+static uint64_t state_of(const struct remote *remote, const struct frame_layout *layout,
+                         uint64_t thread_pointer) {
+    uint64_t state, thread;
+    if (layout->current && remote_word(remote, layout->current, &state) && state &&
+        remote_word(remote, state + layout->state_thread, &thread) && thread == thread_pointer)
+        return state;
+    return state_by_key(remote, layout, thread_pointer);
 }
 
 static uint64_t first_frame(const struct remote *remote, const struct frame_layout *layout,
@@ -132,6 +163,6 @@ static uint64_t first_frame(const struct remote *remote, const struct frame_layo
 
 void python_walk(const struct remote *remote, const struct interpreter_process *process,
                  uint64_t thread_pointer, struct raw_stack *stack) {
-    uint64_t state = state_of(remote, process, thread_pointer);
+    uint64_t state = state_of(remote, &process->layout, thread_pointer);
     walk_frames(remote, &process->layout, first_frame(remote, &process->layout, state), stack);
 }

@@ -8,6 +8,8 @@
 struct python_layout {
     unsigned version; /* 0x308 */
     unsigned key;     /* in the runtime: the pthread key of a thread's state */
+    unsigned
+        current; /* so many bytes before that: the state that has the lock, if the key does not follow subinterpreters; 0: it does */
     struct frame_layout frames;
     /* of a code object */
     unsigned file, name, qualified, first_line, lines;

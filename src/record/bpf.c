@@ -80,8 +80,21 @@ static void set_settings(struct sums *sums, const struct record_options *options
         sums->settings.cpus[options->cpus[i] / 64] |= 1ull << options->cpus[i] % 64;
 }
 
+/* What interpreters run is found by another program, which wants the threads and gives the kinds of their stacks. */
+static void share_maps(struct sums *sums, const struct interpreted *interpreted) {
+    static const char *const names[] = {"threads", "kinds"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct bpf_map *map = bpf_object__find_map_by_name(sums->object, names[i]);
+        int shared = interpreted_map(interpreted, names[i]);
+        if (map && shared >= 0)
+            bpf_map__reuse_fd(map, shared);
+        else if (map && i > 0)
+            bpf_map__set_max_entries(map, 1);
+    }
+}
+
 static bool load(struct sums *sums, const struct record_options *options, bool copies,
-                 bool one_group, struct error *error) {
+                 bool one_group, const struct interpreted *interpreted, struct error *error) {
     LIBBPF_OPTS(bpf_object_open_opts, open_options, .object_name = "wick");
     sums->object = bpf_object__open_mem(offcpu_object.data, offcpu_object.length, &open_options);
     if (!sums->object)
@@ -102,6 +115,7 @@ static bool load(struct sums *sums, const struct record_options *options, bool c
         bpf_map__set_max_entries(map, !copies                ? 1
                                       : options->system_wide ? 2 * OFF_CPU_COPIES
                                                              : OFF_CPU_COPIES);
+    share_maps(sums, interpreted);
     int failed = bpf_object__load(sums->object);
     if (failed == -EPERM)
         return error_set(error, ERROR_DENIED,
@@ -150,10 +164,10 @@ static bool set_group(struct sums *sums, int group, struct error *error) {
 }
 
 static struct sums *open_with(const struct record_options *options, int group, bool copies,
-                              struct error *error) {
+                              const struct interpreted *interpreted, struct error *error) {
     struct sums *sums = memory_zero(1, sizeof *sums);
-    if (load(sums, options, copies, group >= 0, error) && set_group(sums, group, error) &&
-        attach(sums, error))
+    if (load(sums, options, copies, group >= 0, interpreted, error) &&
+        set_group(sums, group, error) && attach(sums, error))
         return sums;
     sums_close(sums);
     return NULL;
@@ -168,7 +182,8 @@ static bool cpus_fit(const struct record_options *options, struct error *error) 
     return true;
 }
 
-struct sums *sums_open(const struct record_options *options, int group, struct error *error) {
+struct sums *sums_open(const struct record_options *options, int group,
+                       const struct interpreted *interpreted, struct error *error) {
     if (!cpus_fit(options, error))
         return NULL;
     if (!in_first_pid_namespace()) {
@@ -184,9 +199,9 @@ struct sums *sums_open(const struct record_options *options, int group, struct e
     }
     libbpf_set_print(say_nothing);
     bool copies = can_copy_stacks(options);
-    struct sums *sums = open_with(options, group, copies, error);
+    struct sums *sums = open_with(options, group, copies, interpreted, error);
     if (!sums && copies)
-        sums = open_with(options, group, false, error); /* kernels before 5.15 */
+        sums = open_with(options, group, false, interpreted, error); /* kernels before 5.15 */
     return sums;
 }
 

@@ -4,7 +4,8 @@
 #include "record/heap_catch.h"
 #include "record/interpreted.h"
 
-struct sums *sums_open(const struct record_options *options, int group, struct error *error) {
+struct sums *sums_open(const struct record_options *options, int group,
+                       const struct interpreted *interpreted, struct error *error) {
     error_set(error, ERROR_DENIED,
               "this wick was built without BPF (it takes libbpf-dev and clang): --off-cpu=perf "
               "does without");
@@ -36,13 +37,17 @@ uint64_t sums_trouble(struct sums *sums, enum off_cpu_trouble which) {
     return 0;
 }
 
-struct walker *walker_open(struct error *error) {
+struct walker *walker_open(bool sums_waits, struct error *error) {
     error_set(error, ERROR_DENIED, "this wick was built without BPF");
     return NULL;
 }
 
 /* As above. */
 void walker_close(struct walker *walker) {}
+
+int walker_map(const struct walker *walker, const char *name) {
+    return -1;
+}
 
 int walker_program(const struct walker *walker) {
     return -1;

@@ -173,6 +173,7 @@ void heap_release(struct recording *r);
 
 /* bpf.c: waits summed up in the kernel. NULL: BPF is not built in, not permitted, or the kernel lacks something. */
 struct sums *sums_open(const struct record_options *options, int group,
+                       const struct interpreted *interpreted,
                        struct error *error); /* -1: no control group */
 void sums_add_thread(struct sums *sums, pid_t tid,
                      bool until_exec);        /* and its children from now on */
@@ -195,7 +196,12 @@ bool in_first_pid_namespace(void);
 struct interpreted *interpreted_new(struct sink *sink);
 void interpreted_free(struct interpreted *all);
 /* Have a BPF program take them; false: *error says why that can't be. */
-bool interpreted_open(struct interpreted *all, struct error *error);
+bool interpreted_open(struct interpreted *all, bool sums_waits, struct error *error);
+void interpreted_close(struct interpreted *all); /* that program */
+/* A map of that program; -1: none. */
+int interpreted_map(const struct interpreted *all, const char *name);
+/* A wait of the kind that bpf.c has summed up ended then, in that thread: its stack is written. */
+void interpreted_put_kind(struct interpreted *all, uint64_t kind, uint32_t tid, uint64_t time);
 /* The program for sampling events; -1: none. A descriptor that is readable when interpreted_look() should be called at once; -1. */
 int interpreted_program(const struct interpreted *all);
 int interpreted_switch_program(const struct interpreted *all); /* the same, and no sample is made */

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "../interpreter/layout.h"
+#include "offcpu_bpf.h"
 
 /* From the kernel's user interface. */
 enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_RINGBUF = 27 };
@@ -42,6 +43,28 @@ struct {
     __uint(max_entries, RING_SIZE);
 } ring SEC(".maps");
 
+/* Of waits that are summed up in the kernel (offcpu.bpf.c): the threads that count, what each runs, and which of these stacks were told. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, OFF_CPU_THREADS);
+    __type(key, __u32);
+    __type(value, struct off_cpu_thread);
+} threads SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, OFF_CPU_THREADS);
+    __type(key, __u32);
+    __type(value, __u64);
+} kinds SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, STACK_KINDS);
+    __type(key, __u64);
+    __type(value, __u64);
+} told SEC(".maps");
+
 struct scratch {
     struct raw_stack stack;
     __u8 frame[STACK_FRAME_READ];
@@ -54,6 +77,11 @@ struct {
     __type(value, struct scratch);
 } scratches SEC(".maps");
 
+static __u64 mix(__u64 hash, __u64 word) {
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
+    return hash ^ hash >> 32;
+}
+
 enum { STACK_HEAD = __builtin_offsetof(struct raw_stack, frames) };
 
 static __u64 read_word(__u64 address) {
@@ -64,13 +92,23 @@ static __u64 read_word(__u64 address) {
 
 /* ---- Python ---- */
 
-/* What pthread_getspecific() would give for the interpreter's key: glibc keeps the first 32 in the thread's descriptor. */
-static __u64 python_state(const struct frame_layout *layout, struct task_struct *task) {
-    enum { FIRST_KEYS = 0x310, KEYS = 32 };
+/* What pthread_getspecific() would give for the interpreter's key. */
+static __u64 python_state_by_key(const struct frame_layout *layout, __u64 thread) {
     __u32 key[2] = {0, 0}; /* whether it is made; which it is */
-    if (bpf_probe_read_user(key, sizeof key, (void *)layout->key) != 0 || !key[0] || key[1] >= KEYS)
+    if (bpf_probe_read_user(key, sizeof key, (void *)layout->key) != 0 || !key[0] ||
+        key[1] >= KEYS_MOST)
         return 0;
-    return read_word(task->thread.fsbase + FIRST_KEYS + 16ull * key[1] + 8);
+    __u32 which = key[1] / KEYS_BLOCK;
+    __u64 block = which ? read_word(thread + KEYS_BLOCKS + 8ull * which) : thread + KEYS_FIRST;
+    return block ? read_word(block + 16ull * (key[1] % KEYS_BLOCK) + 8) : 0;
+}
+
+/* The state that has the lock, if it is this thread's: another interpreter's than the key tells, perhaps. */
+static __u64 python_state(const struct frame_layout *layout, struct task_struct *task) {
+    __u64 thread = task->thread.fsbase, state = layout->current ? read_word(layout->current) : 0;
+    if (state && read_word(state + layout->state_thread) == thread)
+        return state;
+    return python_state_by_key(layout, thread);
 }
 
 static __u64 field(const struct scratch *s, __u32 offset) {
@@ -108,7 +146,10 @@ static long walk_frame(__u32 i, void *context) {
     struct raw_frame *to = &s->stack.frames[at];
     to->code = code;
     to->instruction = instruction;
-    to->address = frame;
+    to->address = layout->check && !(code & FRAME_SHIM)
+                      ? read_word((code & ~(__u64)FRAME_BITS) + layout->check)
+                      : frame;
+    s->stack.kind = mix(mix(s->stack.kind, code), code & FRAME_SHIM ? frame : instruction);
     s->stack.count = (__u32)at + 1;
     s->stack.end = STACK_DEEP;
     walk->frame = field(s, layout->previous);
@@ -163,6 +204,7 @@ static long walk_ruby_frame(__u32 i, void *context) {
     to->code = (code & ~(__u64)FRAME_BITS) | (flags & RUBY_FINISH ? FRAME_ENTRY : 0);
     to->instruction = field(s, 0);
     to->address = frame;
+    s->stack.kind = mix(mix(s->stack.kind, code), field(s, 0));
     s->stack.count = (__u32)at + 1;
     return 0;
 }
@@ -198,25 +240,27 @@ static void hand_over(struct scratch *s) {
                            BPF_RB_NO_WAKEUP);
 }
 
-static void take_stack(void) {
+/* The stack of the thread that runs, if it has one: it is in the scratch then, else NULL is returned. */
+static struct scratch *take_stack(void) {
     struct task_struct *task = (void *)bpf_get_current_task_btf();
     __u64 id = bpf_get_current_pid_tgid();
     __u32 pid = id >> 32, zero = 0;
     struct scratch *s = bpf_map_lookup_elem(&scratches, &zero);
     __u64 memory = (__u64)task->mm;
     if (!s || !pid || !memory)
-        return;
+        return 0;
     s->stack.time = bpf_ktime_get_ns();
     s->stack.memory = memory;
     s->stack.pid = pid;
     s->stack.tid = (__u32)id;
+    s->stack.kind = memory;
     s->stack.count = 0;
     s->stack.end = STACK_WHOLE;
     const struct frame_layout *layout = bpf_map_lookup_elem(&processes, &pid);
     if (!layout || layout->memory != memory ||
         (!layout->interpreter && layout->again < s->stack.time)) {
         tell_of_process(s, pid);
-        return;
+        return 0;
     }
     if (layout->interpreter == INTERPRETER_PYTHON)
         walk_python(layout, s, task);
@@ -224,20 +268,47 @@ static void take_stack(void) {
         walk_ruby(layout, s, task);
     else if (layout->interpreter == INTERPRETER_PHP && pid == (__u32)id)
         walk_frames(layout, s, read_word(layout->key)); /* it has one thread */
-    if (s->stack.count)
-        hand_over(s);
+    return s->stack.count ? s : 0;
+}
+
+static void take_sample(void) {
+    struct scratch *s = take_stack();
+    if (!s)
+        return;
+    s->stack.kind = 0;
+    hand_over(s);
 }
 
 SEC("perf_event")
 int on_sample(void *context) {
-    take_stack();
+    take_sample();
     return 1; /* the sample is wanted all the same */
 }
 
 /* Of an event that counts switches, beside the one that samples them: tracepoints run programs of another kind, and those for everybody. */
 SEC("perf_event")
 int on_switch(void *context) {
-    take_stack();
+    take_sample();
+    return 0;
+}
+
+/* Before the program that sums up waits, which takes the thread's kind. */
+SEC("tp_btf/sched_switch")
+int on_leave(void *context) {
+    __u32 tid = (__u32)bpf_get_current_pid_tgid();
+    __u64 none = 0;
+    if (!tid || !bpf_map_lookup_elem(&threads, &tid))
+        return 0;
+    struct scratch *s = take_stack();
+    __u64 kind = s ? s->stack.kind | 1 : 0;
+    if (s && !bpf_map_lookup_elem(&told, &kind)) {
+        s->stack.kind = kind;
+        if (bpf_map_update_elem(&told, &kind, &none, BPF_ANY) == 0)
+            hand_over(s);
+        else
+            kind = 0;
+    }
+    bpf_map_update_elem(&kinds, &tid, &kind, BPF_ANY);
     return 0;
 }
 

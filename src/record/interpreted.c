@@ -2,7 +2,7 @@
  * Stacks of interpreters, from addresses to functions and lines.
  *
  * What was taken is looked at every few milliseconds, as a process that has ended can't be asked what its functions are called. A code object is
- * read once; whether another has taken its place is looked at again in every turn that meets it. Lines are remembered for (code,
+ * read once; whether another has taken its place is looked at again in every turn that meets it, and by a word of it that was read with the stack. Lines are remembered for (code,
  * instruction).
  */
 #include "record/interpreted.h"
@@ -15,7 +15,7 @@ static const struct note_kind note_unnamed = {"interpreted-unnamed",
                                               "made no sense"};
 static const struct note_kind note_version = {
     "interpreter-version",
-    "# process{|es} {runs|run} an interpreter of a version that wick does not "
+    "# process{|es} {runs|run} an interpreter of a version or kind that wick does not "
     "know: only its own functions are seen, not the program's"};
 static const struct note_kind note_deep = {
     "interpreted-deep", "# stack{|s} of an interpreter {has|have} more frames than are recorded "
@@ -58,6 +58,13 @@ struct known_line {
     uint64_t instruction;
 };
 
+/* A stack that many waits have. */
+struct kept_stack {
+    uint64_t kind;
+    uint32_t pid, end, count;
+    struct written_frame *frames; /* outermost first */
+};
+
 struct interpreted {
     struct sink *sink;
     struct walker *walker; /* NULL: stacks are taken of stopped threads */
@@ -69,6 +76,8 @@ struct interpreted {
     struct index by_address;
     struct known_line *lines;
     struct stack_writer *writer;
+    VECTOR(struct kept_stack) kinds;
+    struct index by_kind; /* numbers are places + 1 */
     uint32_t turn;
     uint64_t named, unnamed; /* frames */
     uint64_t deep;           /* stacks with more frames than fit */
@@ -98,12 +107,28 @@ void interpreted_free(struct interpreted *all) {
     index_release(&all->by_address);
     free(all->lines);
     stack_writer_free(all->writer);
+    for (size_t i = 0; i < all->kinds.count; i++)
+        free(all->kinds.items[i].frames);
+    vector_release(&all->kinds);
+    index_release(&all->by_kind);
     free(all);
 }
 
-bool interpreted_open(struct interpreted *all, struct error *error) {
-    all->walker = walker_open(error);
+bool interpreted_open(struct interpreted *all, bool sums_waits, struct error *error) {
+    if (!all->walker)
+        all->walker = walker_open(sums_waits, error);
     return all->walker;
+}
+
+void interpreted_close(struct interpreted *all) {
+    if (!all)
+        return;
+    walker_close(all->walker);
+    all->walker = NULL;
+}
+
+int interpreted_map(const struct interpreted *all, const char *name) {
+    return all && all->walker ? walker_map(all->walker, name) : -1;
 }
 
 int interpreted_program(const struct interpreted *all) {
@@ -151,8 +176,8 @@ static void note_refused(struct interpreted *all, const struct asked_process *pr
     unsigned version = process->is.version;
     struct notes *notes = &all->sink->result->notes;
     if (symbols->python_runtime)
-        notes_add(notes, &note_version, 1, 0, "Python %u.%u in process %d", version >> 8,
-                  version & 255, process->pid);
+        notes_add(notes, &note_version, 1, 0, "Python %u.%u%s in process %d", version >> 8,
+                  version & 255, process->is.build, process->pid);
     else if (symbols->ruby_version)
         notes_add(notes, &note_version, 1, 0, "Ruby %u.%u in process %d", version >> 8,
                   version & 255, process->pid);
@@ -252,21 +277,30 @@ static struct known_code *code_find(struct interpreted *all, const struct asked_
     return &all->codes.items[all->codes.count - 1];
 }
 
-/* The code at an address, which may be another by now than it was in the turn before. */
+/* `check` was read when the stack was taken, and is among what identifies code. 0: nothing was. */
+static bool is_checked(const struct known_code *known, uint64_t check) {
+    enum { CHECK = 2 };
+    return !check || known->code.identity[CHECK] == check;
+}
+
+/* The code at an address, which may be another by now than it was in the turn before, or when the stack was taken: NULL, then. */
 static struct known_code *code_get(struct interpreted *all, const struct asked_process *process,
-                                   uint64_t address) {
+                                   uint64_t address, uint64_t check) {
     struct known_code *known = code_find(all, process, address);
     struct remote remote = remote_process(&process->pid);
     uint64_t identity[4];
-    if (!known || known->turn == all->turn)
+    if (!known)
+        return NULL;
+    bool is_known = known->generation && known->function && is_checked(known, check);
+    if (known->turn == all->turn && (is_known || !known->function))
         return known;
     known->turn = all->turn;
-    if (known->generation && known->function &&
-        (!interpreter_code_identify(&remote, &process->is, address, identity) ||
-         memcmp(identity, known->code.identity, sizeof identity) == 0))
-        return known; /* the same; or its process is gone, and what was known of it holds */
+    /* The same; or its process is gone, and what was known of it holds. */
+    if (is_known && (!interpreter_code_identify(&remote, &process->is, address, identity) ||
+                     memcmp(identity, known->code.identity, sizeof identity) == 0))
+        return known;
     code_name(all, process, known);
-    return known;
+    return is_checked(known, check) ? known : NULL;
 }
 
 static uint32_t line_get(struct interpreted *all, const struct asked_process *process,
@@ -289,12 +323,13 @@ static uint32_t line_get(struct interpreted *all, const struct asked_process *pr
 static struct written_frame name_frame(struct interpreted *all, const struct asked_process *process,
                                        const struct raw_frame *raw) {
     uint32_t flags = raw->code & FRAME_BITS;
-    struct written_frame frame = {.line = flags, .address = raw->address};
+    struct written_frame frame = {.line = flags, .address = flags & FRAME_SHIM ? raw->address : 0};
     if (flags & FRAME_SHIM)
         return frame;
     if (!process->is.layout.mark_value)
         frame.line |= FRAME_ENTRY; /* each function is run by a call of its own */
-    struct known_code *code = code_get(all, process, raw->code & ~(uint64_t)FRAME_BITS);
+    uint64_t check = process->is.layout.check ? raw->address : 0;
+    struct known_code *code = code_get(all, process, raw->code & ~(uint64_t)FRAME_BITS, check);
     if (code && code->function) {
         all->named++;
         frame.function = code->function;
@@ -307,13 +342,42 @@ static struct written_frame name_frame(struct interpreted *all, const struct ask
     return frame;
 }
 
+static void kind_keep(struct interpreted *all, const struct raw_stack *raw,
+                      const struct written_frame *frames) {
+    struct kept_stack kept = {raw->kind, raw->pid, raw->end, raw->count, NULL};
+    kept.frames = memory_alloc(raw->count * sizeof *frames);
+    memcpy(kept.frames, frames, raw->count * sizeof *frames);
+    vector_push(&all->kinds, kept);
+    index_add(&all->by_kind, hash_mix(kept.kind, 8), (uint32_t)all->kinds.count);
+}
+
+void interpreted_put_kind(struct interpreted *all, uint64_t kind, uint32_t tid, uint64_t time) {
+    uint32_t number;
+    if (!all || !kind)
+        return;
+    for (struct probe p = index_probe(&all->by_kind, hash_mix(kind, 8));
+         (number = index_next(&all->by_kind, &p));) {
+        const struct kept_stack *kept = &all->kinds.items[number - 1];
+        struct raw_stack raw = {.time = time, .pid = kept->pid, .tid = tid};
+        if (kept->kind != kind)
+            continue;
+        raw.end = kept->end;
+        raw.count = kept->count;
+        stack_writer_add(all->writer, &raw, kept->frames);
+        return;
+    }
+}
+
 static void name_stack(struct interpreted *all, const struct asked_process *process,
                        const struct raw_stack *raw) {
     struct written_frame frames[STACK_FRAMES];
     for (uint32_t i = 0; i < raw->count; i++)
         frames[raw->count - 1 - i] = name_frame(all, process, &raw->frames[i]);
     all->deep += raw->end == STACK_DEEP;
-    stack_writer_add(all->writer, raw, frames);
+    if (raw->kind)
+        kind_keep(all, raw, frames);
+    else
+        stack_writer_add(all->writer, raw, frames);
 }
 
 static void see_stack(void *context, const struct raw_stack *raw) {

@@ -46,8 +46,10 @@ bool stack_writer_turn(struct stack_writer *writer, struct error *error); /* if 
 bool stack_writer_finish_window(struct stack_writer *writer, struct error *error);
 bool stack_writer_finish(struct stack_writer *writer, struct error *error);
 
-/* interpreted_bpf.c: a program that takes the stacks, to be put on sampling events. NULL: *error says why not. */
-struct walker *walker_open(struct error *error);
+/* interpreted_bpf.c: a program that takes the stacks, to be put on sampling events. `sums_waits`: and where threads wait, for bpf.c, whose
+   program is to be attached after it. NULL: *error says why not. */
+struct walker *walker_open(bool sums_waits, struct error *error);
+int walker_map(const struct walker *walker, const char *name); /* a descriptor */
 void walker_close(struct walker *walker);
 int walker_program(const struct walker *walker);        /* a descriptor */
 int walker_switch_program(const struct walker *walker); /* for switches; nothing is sampled */

@@ -15,6 +15,7 @@ extern const struct text interpreted_object;
 struct walker {
     struct bpf_object *object;
     struct ring_buffer *ring;
+    struct bpf_link *link; /* to switches, if waits are summed up in the kernel */
     int program, switch_program, processes;
     walker_visit *visit; /* while it is drained */
     void *context;
@@ -39,10 +40,27 @@ static int program_named(const struct walker *walker, const char *name) {
     return program ? bpf_program__fd(program) : -1;
 }
 
-static bool load(struct walker *walker, struct error *error) {
+/* What only waits need takes no memory without them. */
+static void prepare_waits(const struct walker *walker, bool sums_waits) {
+    static const char *const maps[] = {"threads", "kinds", "told"};
+    struct bpf_program *program = bpf_object__find_program_by_name(walker->object, "on_leave");
+    if (program)
+        bpf_program__set_autoload(program, sums_waits);
+    for (size_t i = 0; !sums_waits && i < COUNT_OF(maps); i++)
+        bpf_map__set_max_entries(bpf_object__find_map_by_name(walker->object, maps[i]), 1);
+}
+
+static void attach_to_switches(struct walker *walker) {
+    struct bpf_program *program = bpf_object__find_program_by_name(walker->object, "on_leave");
+    walker->link = program ? bpf_program__attach(program) : NULL;
+}
+
+static bool load(struct walker *walker, bool sums_waits, struct error *error) {
     LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "wick");
     walker->object =
         bpf_object__open_mem(interpreted_object.data, interpreted_object.length, &options);
+    if (walker->object)
+        prepare_waits(walker, sums_waits);
     int failed = walker->object ? bpf_object__load(walker->object) : -errno;
     if (failed == -EPERM)
         return error_set(error, ERROR_DENIED,
@@ -54,12 +72,14 @@ static bool load(struct walker *walker, struct error *error) {
     walker->switch_program = program_named(walker, "on_switch");
     walker->processes = bpf_object__find_map_fd_by_name(walker->object, "processes");
     int ring = bpf_object__find_map_fd_by_name(walker->object, "ring");
+    if (sums_waits)
+        attach_to_switches(walker);
     walker->ring = ring >= 0 ? ring_buffer__new(ring, take, walker, NULL) : NULL;
     return walker->ring ||
            error_set(error, ERROR_DENIED, "BPF: no buffer for stacks: %s", strerror(errno));
 }
 
-struct walker *walker_open(struct error *error) {
+struct walker *walker_open(bool sums_waits, struct error *error) {
     if (!in_first_pid_namespace()) {
         error_set(error, ERROR_DENIED, "BPF works on the host alone, not inside a container");
         return NULL;
@@ -70,7 +90,7 @@ struct walker *walker_open(struct error *error) {
     }
     libbpf_set_print(say_nothing);
     struct walker *walker = memory_zero(1, sizeof *walker);
-    if (load(walker, error))
+    if (load(walker, sums_waits, error))
         return walker;
     walker_close(walker);
     return NULL;
@@ -79,9 +99,14 @@ struct walker *walker_open(struct error *error) {
 void walker_close(struct walker *walker) {
     if (!walker)
         return;
+    bpf_link__destroy(walker->link);
     ring_buffer__free(walker->ring);
     bpf_object__close(walker->object);
     free(walker);
+}
+
+int walker_map(const struct walker *walker, const char *name) {
+    return bpf_object__find_map_fd_by_name(walker->object, name);
 }
 
 int walker_program(const struct walker *walker) {

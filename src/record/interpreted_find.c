@@ -126,10 +126,10 @@ bool interpreter_look_for(struct known_files *known, pid_t pid,
     char path[64], *line = NULL;
     size_t room = 0;
     uint64_t program = 0;
-    bool found = false;
+    bool found = false, is_musl = false;
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
     FILE *file = fopen(path, "re");
-    while (file && !found && getline(&line, &room, file) > 0) {
+    while (file && getline(&line, &room, file) > 0) {
         unsigned long long start, end, offset, inode;
         struct mapped m = {0};
         char protection[5];
@@ -141,12 +141,15 @@ bool interpreter_look_for(struct known_files *known, pid_t pid,
         line[strcspn(line, "\n")] = 0;
         m.start = start, m.end = end, m.offset = offset, m.inode = inode, m.path = line + at;
         program = program ? program : inode;
-        if (protection[2] == 'x' && (inode == program || interpreter_is_file(text_of(m.path))))
+        is_musl |= text_starts(base_name(m.path), TEXT("ld-musl-"));
+        if (!found && protection[2] == 'x' &&
+            (inode == program || interpreter_is_file(text_of(m.path))))
             found = look_at_mapping(known, pid, &m, symbols);
     }
     if (file)
         fclose(file);
     free(line);
+    symbols->is_musl = is_musl;
     return found;
 }
 

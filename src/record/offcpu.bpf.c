@@ -76,6 +76,14 @@ struct {
     __type(value, struct off_cpu_thread);
 } threads SEC(".maps");
 
+/* What interpreted.bpf.c has found a thread to run, a moment before. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, OFF_CPU_THREADS);
+    __type(key, __u32);
+    __type(value, __u64);
+} kinds SEC(".maps");
+
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, OFF_CPU_SUMS);
@@ -406,8 +414,11 @@ static void leave(__u64 *context, struct task_struct *prev, __u32 state, __u64 n
     thread->pid = (__u32)prev->tgid;
     thread->woken = thread->waker_tid = thread->waker_pid = 0;
     thread->waker.user = thread->waker.kernel = -1;
-    thread->waker.copy = 0;
+    thread->waker.copy = thread->waker.kind = 0;
     take_stacks(context, &thread->stacks, !state);
+    __u32 tid = (__u32)prev->pid;
+    const __u64 *kind = bpf_map_lookup_elem(&kinds, &tid);
+    thread->stacks.kind = kind ? *kind : 0;
     thread->since = now;
 }
 
@@ -425,6 +436,7 @@ static void forget(struct task_struct *dead, __u64 now) {
     if (thread && enabled)
         end_untold(thread, dead, now);
     bpf_map_delete_elem(&threads, &tid);
+    bpf_map_delete_elem(&kinds, &tid);
 }
 
 SEC("tp_btf/sched_switch")

@@ -130,8 +130,13 @@ static bool choose_bpf(struct recording *r, struct error *error) {
                          OFF_CPU_COPY_SIZE);
     if (options->cgroup && r->group < 0 && !recording_open_group(r, error))
         return false;
-    if (!(r->sums = sums_open(options, r->group, error)))
+    struct error unused;
+    if (r->sink.interpreted)
+        interpreted_open(r->sink.interpreted, true, &unused);
+    if (!(r->sums = sums_open(options, r->group, r->sink.interpreted, error))) {
+        interpreted_close(r->sink.interpreted);
         return false;
+    }
     r->off_cpu = OFF_CPU_BPF;
     r->sink.no_rounds = true;
     r->sink.knows_processes = options->wakers && !options->system_wide;
@@ -151,7 +156,7 @@ static bool choose_bpf(struct recording *r, struct error *error) {
 
 bool record_has_bpf(struct error *why) {
     struct record_options options = {.call_graph = CALL_GRAPH_DWARF, .wakers = true};
-    struct sums *sums = sums_open(&options, -1, why);
+    struct sums *sums = sums_open(&options, -1, NULL, why);
     sums_close(sums);
     return sums != NULL;
 }

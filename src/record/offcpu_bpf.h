@@ -37,6 +37,7 @@ struct off_cpu_settings {
 struct off_cpu_stacks {
     int user, kernel;
     unsigned long long copy; /* instead of `user`; 0: none */
+    unsigned long long kind; /* of the interpreter's stack (interpreted.bpf.c); 0: none */
 };
 
 /* A thread's registers and the top of its stack, to be unwound by whoever reads the file. */

@@ -144,6 +144,7 @@ static bool put_wait(struct sample_writer *w, const struct summed *wait, uint64_
     const struct off_cpu_key *key = &wait->key;
     size_t first = w->r->first_made;
     w->most_kernel = 0;
+    interpreted_put_kind(w->r->sink.interpreted, key->stacks.kind, key->tid, time);
     return put_sample(w, first + key->state, key->pid, key->tid, &key->stacks, &wait->sum, time,
                       error) &&
            (!key->woken || put_waker(w, wait, time, error));
@@ -172,6 +173,7 @@ bool off_cpu_write(struct recording *r, struct error *error) {
     uint64_t time = 0;
     bool fine = true;
     writer->known = kernel_frames_new();
+    interpreted_look(r->sink.interpreted);
     sums_read(r->sums, &list);
     for (size_t i = 0; fine && r->sink.knows_processes && i < list.count; i++)
         fine = sink_introduce(&r->sink, (pid_t)list.items[i].key.waker_pid, error);

@@ -586,7 +586,7 @@ bool recording_open(struct recording *r, struct error *error) {
         return false;
     struct error unused;
     if (r->sink.interpreted && r->events.items[0].attr.use_clockid)
-        interpreted_open(r->sink.interpreted, &unused);
+        interpreted_open(r->sink.interpreted, false, &unused);
     for (size_t i = 0; i < r->cpus.count; i++)
         vector_push(&r->rings, ((struct ring){.cpu = r->cpus.items[i], .descriptor = -1}));
     r->no_files = false;

@@ -202,7 +202,7 @@ static void frames_and_names(void **state) {
     assert_int_equal(walked.count, 3);
     assert_int_equal(walked.end, STACK_WHOLE);
     assert_int_equal(walked.frames[0].code, CODE);
-    assert_int_equal(walked.frames[1].address, FRAMES + FRAME_SIZE);
+    assert_int_equal(walked.frames[1].address, LINES); /* by which its code can be checked later */
     assert_true(interpreter_code_read(&remote, &process, CODE, &code));
     assert_int_equal(code.name.count, 4);
     assert_memory_equal(code.name.items, "work", 4);
@@ -216,6 +216,30 @@ static void frames_and_names(void **state) {
     assert_true(interpreter_code_identify(&remote, &process, CODE, identity));
     assert_memory_not_equal(identity, code.identity, sizeof identity);
     interpreter_code_release(&code);
+    free(m);
+}
+
+/* The state of a second interpreter, in the thread that has the lock; and a key behind the first 32. */
+static void states(void **state) {
+    struct memory *m = memory_of_python(3);
+    uint64_t other = STATE + 0x400;
+    put(m, other + 24, FRAMES + FRAME_SIZE);
+    put(m, RUNTIME + 1392 - 24, other);
+    walk(m);
+    assert_int_equal(walked.count, 3); /* it is another thread's */
+    put(m, other + 176, THREAD);
+    walk(m);
+    assert_int_equal(walked.count, 2);
+    put(m, RUNTIME + 1392 - 24, 0xffff800000000000);
+    walk(m);
+    assert_int_equal(walked.count, 3);
+    put(m, RUNTIME + 1392, 1 | 40ull << 32);
+    walk(m);
+    assert_int_equal(walked.count, 0);
+    put(m, THREAD + 0x510 + 8, THREAD + 0x800);
+    put(m, THREAD + 0x800 + 16 * 8 + 8, STATE);
+    walk(m);
+    assert_int_equal(walked.count, 3);
     free(m);
 }
 
@@ -243,7 +267,7 @@ static void hostile_frames(void **state) {
     walk(m);
     assert_int_equal(walked.count, STACK_FRAMES);
     assert_int_equal(walked.end, STACK_DEEP);
-    assert_in_range(m->reads, STACK_FRAMES, STACK_FRAMES + 20);
+    assert_in_range(m->reads, 2 * STACK_FRAMES, 2 * STACK_FRAMES + 20);
     put(m, FRAMES + 2 * FRAME_SIZE + 24, 0xffff800000000000);
     walk(m);
     assert_int_equal(walked.count, 3);
@@ -288,8 +312,12 @@ static void versions(void **state) {
     put(m, RUNTIME + 8, 0x030d00f0);
     assert_true(interpreter_find(&remote, &other, &process));
     assert_int_equal(process.version, 0x30d);
+    other.is_musl = true; /* which has threads of its own kind */
+    assert_false(interpreter_find(&remote, &other, &process));
+    assert_string_equal(process.build, " with musl");
     put(m, RUNTIME + 16, 1); /* without the global lock everything is elsewhere */
     assert_false(interpreter_find(&remote, &other, &process));
+    assert_string_equal(process.build, " without the global lock");
     other = (struct interpreter_symbols){0};
     assert_false(interpreter_find(&remote, &other, &process));
     free(m);
@@ -301,6 +329,7 @@ int main(void) {
         cmocka_unit_test(packages),
         cmocka_unit_test(lines_of_nothing),
         cmocka_unit_test(frames_and_names),
+        cmocka_unit_test(states),
         cmocka_unit_test(wide_strings),
         cmocka_unit_test(hostile_frames),
         cmocka_unit_test(hostile_code),
