@@ -1,0 +1,101 @@
+/* wick view: a source on the terminal's whole screen. */
+#include "cmd/cmd.h"
+
+#include "cmd/picture.h"
+#include "terminal/terminal.h"
+
+struct view_command {
+    struct request request;
+    unsigned palette;
+    bool palette_chosen;
+};
+
+static bool set_palette(void *command, const char *value, struct error *error) {
+    struct view_command *c = command;
+    c->palette_chosen = true;
+    return choose(value, palette_names, PALETTE_COUNT, &c->palette, error);
+}
+
+static const struct option options_view[] = {
+    {"colors", 0, OPTION_CALL, CALL(set_palette), "PALETTE",
+     "as wick flame has them; NO_COLOR=1 in the environment does without",
+     "wick waits hot mem io wakeup chain java js perl python rust red green blue aqua yellow "
+     "purple "
+     "orange"},
+    {"reverse", 0, OPTION_FLAG, ASKED(flame.reverse), NULL, "merge stacks from the leaf"},
+    OPTION_EACH_THREAD,
+    {0},
+};
+
+static const struct option_group groups[] = {
+    {"View", options_view},           {"Grouping", options_by},  {"Root", options_root},
+    {"Which stacks", options_stacks}, OPTION_GROUPS_OF_PROFILES, {0},
+};
+
+static const struct syntax syntax = {
+    "view",
+    "FILE…",
+    "Shows a profile on the whole terminal: flame graph, call tree, table, and the callers and\n"
+    "callees of a function; with search, zoom, filters and the mouse. ? in it says what keys do.",
+    groups,
+    .examples = "wick view perf.data\n"
+                "wick view --off-cpu --focus 'parse|lex' wick-out/x\n"
+                "wick view cpu.pb.gz",
+    .common = "event comm time by focus hide off-cpu reverse each-thread",
+};
+
+static void describe_files(const struct request *request, struct buffer *title) {
+    for (size_t i = 0; i < request->operands.count; i++)
+        buffer_printf(title, "%s%s", i ? " " : "", request->operands.items[i]);
+    if (!request->operands.count)
+        buffer_add(title, TEXT("standard input"));
+    buffer_add_char(title, 0);
+}
+
+static bool show(struct view_command *c, const struct source *source, struct error *error) {
+    struct request *request = &c->request;
+    struct notes notes = {0};
+    struct buffer title = {0};
+    struct naming *naming = make_naming(request, source, &notes);
+    if (!c->palette_chosen)
+        c->palette = times_looks[request->import.profile.times].palette;
+    describe_files(request, &title);
+    notes_sort(&notes);
+    print_notes(request, &notes);
+    struct viewer_options options = {.title = title.items,
+                                     .tree = source->tree,
+                                     .naming = naming,
+                                     .flame = &request->flame,
+                                     .notes = &notes,
+                                     .colouring = {.palette = (enum palette)c->palette}};
+    bool fine = tree_check(source->tree, error) && viewer_run(&options, error);
+    naming_free(naming);
+    notes_release(&notes);
+    buffer_release(&title);
+    return fine;
+}
+
+static int run(void *command, int argc, char **argv) {
+    struct view_command *c = command;
+    struct request *request = &c->request;
+    int status = 0;
+    struct error error;
+    if (!request_find_compat(request, argc, argv, &status) ||
+        !request_parse(request, &syntax, argc, argv, &status))
+        return status;
+    if (request->output)
+        return fail_usage("view", "-o is not for wick view, which writes nothing");
+    if (!grouping_settle(request, &error) || !viewer_possible(&error))
+        return fail(&error);
+    group_threads(request);
+    struct source source;
+    if (!open_source(request, &source, &status))
+        return status;
+    progress_wipe();
+    status = show(c, &source, &error) ? 0 : fail(&error);
+    source_close(&source);
+    return status;
+}
+
+const struct command command_view = {"view", "a profile on the terminal: all views, keys and mouse",
+                                     sizeof(struct view_command), run};
