@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "saved/saved.h"
+
 struct flame_command {
     struct picture_request p;
     const char *categories_file;
+    const char *source; /* where source files are */
     bool as_page;
 };
 
@@ -18,6 +21,9 @@ static const struct option options_flame[] = {
      "default; takes --title, --subtitle, --colors and --hash of what follows"},
     {"categories", 0, OPTION_TEXT, IN(struct flame_command, categories_file), "FILE",
      "for the page's table: rules for what kind of work a function is; see wick report"},
+    {"source", 0, OPTION_TEXT, IN(struct flame_command, source), "DIR",
+     "for the page: put source lines and machine code of functions that were hit into it, from "
+     "source files below DIR"},
     OPTION_EACH_THREAD,
     {"flamechart", 0, OPTION_FLAG, IN(struct picture_request, svg.is_chart), NULL,
      "in order of time, thread by thread; stacks are not merged"},
@@ -49,8 +55,21 @@ static const struct syntax syntax = {
 
 /* ---- drawing ---- */
 
+/* What wick save --source and --code put into a profile is there already. */
+static bool attach(struct flame_command *c, struct tree *tree, struct error *error) {
+    if (!c->source)
+        return true;
+    if (!saved_attach_sources(tree, c->source, error))
+        return false;
+    saved_attach_code(tree, TEXT(""));
+    notes_drop(&tree->notes, "sources-kept"); /* it is about what is saved */
+    return true;
+}
+
 static bool write_page(struct flame_command *c, const struct source *source, struct notes *notes,
                        struct error *error) {
+    if (!attach(c, source->tree, error))
+        return false;
     struct naming *naming = make_naming(&c->p.request, source, notes);
     if (tree_knows(source->tree, TIMES_RUNNING) && tree_knows(source->tree, TIMES_WAITING))
         notes_drop(notes, "waits-recorded"); /* the page has them */
@@ -94,11 +113,15 @@ static int run(void *command, int argc, char **argv) {
                           not_for_pages);
     if (c->categories_file && !c->as_page)
         return fail_usage("flame", "--categories is for --html: the picture has no table");
+    if (c->source && !c->as_page)
+        return fail_usage("flame", "--source is for --html: the picture shows no lines");
     picture_settle(&c->p);
     if (!c->p.svg.is_chart) /* which has a lane for each */
         group_threads(request);
     request->import.profile.keep_samples = c->p.svg.is_chart || c->as_page;
     request->import.profile.each = c->as_page && request->operands.count < 2;
+    request->import.profile.source_lines |= c->source != NULL;
+    request->import.profile.saved_lines = c->as_page;
     request->import.timed_only = c->as_page; /* the page's timeline has a use for times alone */
     struct error error;
     if (!grouping_settle(request, &error))

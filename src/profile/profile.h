@@ -30,6 +30,7 @@ struct profile_options {
     bool no_inline;
     bool native_frames; /* of interpreters: keep their own functions among those that they ran */
     bool source_lines;
+    bool saved_lines;  /* of a saved profile: source_lines, which cost nothing there */
     const char *value; /* the only one that will be looked at; NULL: any */
     bool no_names;     /* leave locations unresolved */
     enum times times;

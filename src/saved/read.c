@@ -281,7 +281,7 @@ static bool read_frames(struct reader *r, const uint32_t *counts) {
             struct frame frame = {.name = r->strings[column_u32(names, name)],
                                   .offset = column_u64(offsets, name),
                                   .inlined = column_u32(inlined, name)};
-            if (r->options->source_lines) {
+            if (r->options->source_lines || r->options->saved_lines) {
                 frame.file = r->strings[column_u32(files, line)];
                 frame.line = column_u32(lines, line);
                 frame.column = column_u32(columns, line);

@@ -9,13 +9,9 @@
 #include <stdlib.h>
 
 #include "object/object.h"
+#include "view/attached.h"
 #include "view/numbers.h"
 #include "view/view.h"
-
-#ifdef HAVE_CAPSTONE
-#include <capstone/capstone.h>
-#endif
-#include <elf.h>
 
 /* A line of the function, or of a file; line 0: the source is not known. */
 struct line_cost {
@@ -41,8 +37,7 @@ struct annotation {
     VECTOR(struct line_cost) lines;
     struct index line_index; /* of `lines`, by number + 1 */
     VECTOR(struct instruction_cost) instructions;
-    const struct attached_source **sources; /* the tree's, by file */
-    const struct attached_code **codes;     /* the tree's, by object and start */
+    struct attached attached;
     uint64_t self, total, all;
 };
 
@@ -183,17 +178,6 @@ static void print_share(struct buffer *line, uint64_t part, uint64_t whole) {
     buffer_release(&number);
 }
 
-static struct text file_of(const struct annotation *a, const struct attached_source *source) {
-    return strings_get(a->tree->strings, source->file);
-}
-
-static struct text source_of(const struct annotation *a, struct text file) {
-    size_t count = a->tree->sources.count;
-    size_t at = search_first(i, 0, count, text_compare(file_of(a, a->sources[i]), file) < 0);
-    return at < count && text_equal(file_of(a, a->sources[at]), file) ? a->sources[at]->text
-                                                                      : TEXT("");
-}
-
 static void print_line(struct out *out, const struct annotation *a, uint32_t number,
                        const struct line_cost *cost, struct text text) {
     struct buffer line = {0};
@@ -210,7 +194,7 @@ static void print_line(struct out *out, const struct annotation *a, uint32_t num
 static void print_file(struct out *out, const struct annotation *a, const struct line_cost *costs,
                        size_t count) {
     enum { AROUND = 3 };
-    struct text rest = source_of(a, costs[0].file);
+    struct text rest = attached_source_of(&a->attached, costs[0].file);
     uint32_t number = 0, next = 0;
     bool skipped = false;
     out_printf(out, "\n");
@@ -258,66 +242,28 @@ static void print_instruction(struct out *out, const struct annotation *a, uint6
     buffer_release(&line);
 }
 
-#ifdef HAVE_CAPSTONE
-static bool disassembler_open(uint32_t machine, csh *handle) {
-    if (machine == EM_X86_64 || machine == EM_386)
-        return cs_open(CS_ARCH_X86, machine == EM_386 ? CS_MODE_32 : CS_MODE_64, handle) ==
-               CS_ERR_OK;
-    return machine == EM_AARCH64 && cs_open(CS_ARCH_ARM64, CS_MODE_ARM, handle) == CS_ERR_OK;
-}
+struct printing {
+    struct out *out;
+    const struct annotation *a;
+    const struct instruction_cost *costs; /* of the function's, by address */
+    size_t count, next;
+};
 
-/* All instructions of a function, with what was spent on each. A byte that is no instruction is shown as what it is. */
-static bool print_function(struct out *out, const struct annotation *a,
-                           const struct attached_code *code, const struct instruction_cost *costs,
-                           size_t count) {
-    csh handle;
-    if (!disassembler_open(code->machine, &handle))
-        return false;
-    cs_insn *instruction = cs_malloc(handle);
-    const uint8_t *at = (const uint8_t *)code->bytes.data;
-    size_t left = code->bytes.length, next = 0;
-    for (uint64_t address = code->start; left;) {
-        uint64_t start = address, self = 0;
-        uint8_t byte = *at;
-        bool known = cs_disasm_iter(handle, &at, &left, &address, instruction);
-        if (!known)
-            at++, left--, address++;
-        for (; next < count && costs[next].address < address; next++)
-            self += costs[next].address >= start ? costs[next].self : 0;
-        char bad[8];
-        snprintf(bad, sizeof bad, "0x%02x", byte);
-        print_instruction(out, a, start, self, known ? instruction->mnemonic : ".byte",
-                          known ? instruction->op_str : bad);
-    }
-    cs_free(instruction, 1);
-    cs_close(&handle);
-    return true;
-}
-#else
-static bool print_function(struct out *out, const struct annotation *a,
-                           const struct attached_code *code, const struct instruction_cost *costs,
-                           size_t count) {
-    return false;
-}
-#endif
-
-static const struct attached_code *code_at(const struct annotation *a,
-                                           const struct instruction_cost *cost) {
-    size_t after =
-        search_first(i, 0, a->tree->codes.count,
-                     a->codes[i]->object < cost->object || (a->codes[i]->object == cost->object &&
-                                                            a->codes[i]->start <= cost->address));
-    const struct attached_code *code = after ? a->codes[after - 1] : NULL;
-    return code && code->object == cost->object && cost->address - code->start < code->bytes.length
-               ? code
-               : NULL;
+static void print_one(void *context, const struct instruction *instruction) {
+    struct printing *p = context;
+    uint64_t self = 0, end = instruction->address + instruction->size;
+    for (; p->next < p->count && p->costs[p->next].address < end; p->next++)
+        self += p->costs[p->next].address >= instruction->address ? p->costs[p->next].self : 0;
+    print_instruction(p->out, p->a, instruction->address, self, instruction->name,
+                      instruction->operands);
 }
 
 /* Function by function: one name may be that of several, in several objects. Addresses without code are shown alone. */
 static void print_code(struct out *out, const struct annotation *a) {
     const struct instruction_cost *costs = a->instructions.items;
     for (size_t i = 0, end; i < a->instructions.count; i = end) {
-        const struct attached_code *code = code_at(a, &costs[i]);
+        const struct attached_code *code =
+            attached_code_at(&a->attached, costs[i].object, costs[i].address);
         for (end = i + 1; end < a->instructions.count && costs[end].object == costs[i].object &&
                           (!code || costs[end].address - code->start < code->bytes.length);)
             end++;
@@ -325,7 +271,8 @@ static void print_code(struct out *out, const struct annotation *a) {
         buffer_add_shown(&object, objects_shown(a->tree->objects, costs[i].object));
         out_printf(out, "\n%.*s\n     self   address\n", TEXT_ARGS(buffer_text(&object)));
         buffer_release(&object);
-        if (code && print_function(out, a, code, costs + i, end - i))
+        struct printing all = {out, a, costs + i, end - i, 0};
+        if (code && code_each(code, print_one, &all))
             continue;
         for (size_t k = i; k < end; k++)
             print_instruction(out, a, costs[k].address, costs[k].self, "", "");
@@ -333,36 +280,6 @@ static void print_code(struct out *out, const struct annotation *a) {
 }
 
 /* ---- all of it ---- */
-
-/* Of several for the same file, the first in the tree comes first. */
-static int compare_sources(const void *x, const void *y, void *context) {
-    const struct attached_source *const *one = x, *const *other = y;
-    const struct annotation *a = context;
-    int order = text_compare(file_of(a, *one), file_of(a, *other));
-    return order ? order : (*one > *other) - (*one < *other);
-}
-
-static int compare_codes(const void *x, const void *y) {
-    const struct attached_code *one = *(const struct attached_code *const *)x;
-    const struct attached_code *other = *(const struct attached_code *const *)y;
-    if (one->object != other->object)
-        return one->object < other->object ? -1 : 1;
-    if (one->start != other->start)
-        return one->start < other->start ? -1 : 1;
-    return (one < other) - (one > other);
-}
-
-static void sort_attached(struct annotation *a) {
-    const struct tree *tree = a->tree;
-    a->sources = memory_zero(tree->sources.count + 1, sizeof *a->sources);
-    a->codes = memory_zero(tree->codes.count + 1, sizeof *a->codes);
-    for (size_t i = 0; i < tree->sources.count; i++)
-        a->sources[i] = &tree->sources.items[i];
-    for (size_t i = 0; i < tree->codes.count; i++)
-        a->codes[i] = &tree->codes.items[i];
-    qsort_r(a->sources, tree->sources.count, sizeof *a->sources, compare_sources, a);
-    qsort(a->codes, tree->codes.count, sizeof *a->codes, compare_codes);
-}
 
 static void print_head(struct out *out, const struct annotation *a) {
     struct buffer line = {0};
@@ -406,7 +323,7 @@ bool annotate_write(struct out *out, const struct tree *tree, const struct namin
     find_lines(&a);
     walk(&a);
     sort_costs(&a);
-    sort_attached(&a);
+    attached_init(&a.attached, tree);
     bool found = a.lines.count > 0;
     if (found) {
         print_head(out, &a);
@@ -424,7 +341,6 @@ bool annotate_write(struct out *out, const struct tree *tree, const struct namin
     vector_release(&a.lines);
     index_release(&a.line_index);
     vector_release(&a.instructions);
-    free(a.sources);
-    free(a.codes);
+    attached_release(&a.attached);
     return found;
 }

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "view/html.h"
 #include "view/svg.h"
 
 /* web/page/, made into bytes by web/embed. */
@@ -378,7 +379,7 @@ static void write_page(struct html *h, struct out *out) {
     buffer_release(&title);
 }
 
-static void html_encode(struct html *h) {
+static bool html_encode(struct html *h, const struct flame_options *shape, struct error *error) {
     struct places places = {0};
     uint32_t *numbers = memory_zero(h->tree->series.count + 1, sizeof *numbers);
     uint64_t start;
@@ -391,6 +392,8 @@ static void html_encode(struct html *h) {
     if (h->switches)
         json_times(h);
     json_series(h, numbers);
+    struct html_source source = {h->tree, h->naming, shape, h->left_out, numbers};
+    bool fine = html_add_source(&h->json, &source, error);
     add_nodes(h, &places);
     json_places(h, &places);
     size_t cells = add_cells(h, numbers);
@@ -400,6 +403,7 @@ static void html_encode(struct html *h) {
     index_release(&places.index);
     vector_release(&places.nodes);
     free(numbers);
+    return fine;
 }
 
 bool html_write(struct out *out, const struct tree *tree, const struct naming *naming,
@@ -422,10 +426,10 @@ bool html_write(struct out *out, const struct tree *tree, const struct naming *n
     if (fine) {
         flame_order(h.walker->flame);
         h.order = memory_zero(h.flame->nodes.count, sizeof *h.order);
-        html_encode(&h);
-        if (h.json.count > UINT32_MAX)
+        fine = html_encode(&h, &shape, error);
+        if (fine && h.json.count > UINT32_MAX)
             fine = error_set(error, ERROR_INPUT, "the names are too many for a page");
-        else
+        else if (fine)
             write_page(&h, out);
     }
     free(h.order);

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 
 const playwright = createRequire(import.meta.url)(process.env.PLAYWRIGHT);
 export const inFirefox = process.env.BROWSER_KIND === "firefox";
-const work = join(process.env.WORK || "/tmp", basename(process.argv[1], ".mjs")); // two of these run side by side
+export const work = join(process.env.WORK || "/tmp", basename(process.argv[1], ".mjs")); // two of these run side by side
 mkdirSync(work, { recursive: true });
 const cases = [], label = inFirefox ? "firefox/" : "browser/";
 const files = new Map(); // what was drawn already

@@ -56,3 +56,10 @@ export const names = (page, pane = 0) => page.evaluate(which => {
   for (let n = 0; n < p.shape.count; n++) if (p.shape.size[n]) list.push(`${"-".repeat(p.shape.depth[n])}${g.name(p, n)} ${p.shape.total[n]}`);
   return list;
 }, pane);
+// In the list of threads, by its filter.
+export const chooseThread = async (page, name) => {
+  await page.locator("#thread").click();
+  await page.fill("#thread-filter", name);
+  await page.keyboard.press("Enter");
+  await settle(page);
+};

@@ -1,7 +1,7 @@
 // The page in a browser: every view, search, keyboard, state, threads and time, a million nodes, names that mean harm.
 import { assert, compare, contrast, draw, hostile, inFirefox, palettes, runAll, test } from "./harness.mjs";
 import { readFileSync } from "node:fs";
-import { script, folded, manyNames, simple, timed, open, settle, view, spot, click, saved, details, matched, names } from "./pages.mjs";
+import { chooseThread, script, folded, manyNames, simple, timed, open, settle, view, spot, click, saved, details, matched, names } from "./pages.mjs";
 
 test("flame", async page => {
   await open(page, simple);
@@ -105,7 +105,7 @@ test("threads", async page => {
   await page.selectOption("#weight", "samples");
   await settle(page);
   assert.deepEqual((await names(page)).filter(line => /^-[^-]/.test(line)), ["-main 60", "-worker 20"]);
-  await page.selectOption("#thread", "worker 10/11");
+  await chooseThread(page, "worker 10/11");
   await settle(page);
   assert.deepEqual(await names(page), ["all 20", "-worker 20", "--thread 20", "---work 20", "----hash 20"]);
   await page.selectOption("#group", "");
@@ -583,7 +583,7 @@ test("hostile-everywhere", async page => {
     if (by === "function") for (const name of names_) assert.ok(shown.includes(name), name);
     if (by === "object") assert.ok(shown.some(name => name.includes("<img")), by);
   }
-  await page.selectOption("#thread", threads[3]);
+  await chooseThread(page, threads[3]);
   await view(page, "sandwich");
   await view(page, "reversed");
   assert.equal(await page.evaluate(() => window.ran), undefined, "nothing ran");

@@ -1,5 +1,8 @@
 // The page's call tree, source, heat map and thread chooser, at all sizes.
-import { assert, compare, draw, inFirefox, runAll, test } from "./harness.mjs";
+import { assert, compare, draw, runAll, test, work } from "./harness.mjs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { open, settle, simple, timed, view } from "./pages.mjs";
 
 // ---- the call tree ----
@@ -95,6 +98,185 @@ test("call-tree-diff", async page => {
   await page.locator("#tree-rows").focus();
   await page.keyboard.press("*");
   assert.deepEqual(await treeRows(page), ["▾a 100 100.00% 100.00% 0.00", "-d 80 80.00% 0.00% +80.00 80 80.00%", "-b 20 20.00% 60.00% -40.00 20 20.00%", "-c 0 0.00% 40.00% -40.00"]);
+});
+
+// ---- source and code ----
+
+// Each page that is touched first is one sample: 300 on one line, 100 in a function that is inlined into another.
+const touchSource = `#include <sys/mman.h>
+static inline void one(volatile char *at) {
+    at[8] = 2;
+}
+__attribute__((noinline)) int touch(volatile char *at, int pages) {
+    int done = 0;
+    for (int i = 0; i < pages; i++, done++)
+        if (i % 4)
+            at[4096L * i] = 1; /* \u202e & <b> */
+        else
+            one(at + 4096L * i);
+    return done;
+}
+int main(void) {
+    char *at = mmap(0, 400 * 4096L, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(at, 400 * 4096L, MADV_NOHUGEPAGE);
+    return touch(at, 400) != 400;
+}
+`;
+function touched() {
+  const folder = join(work, "touch"), wick = (...words) => spawnSync(process.env.WICK, words, { encoding: "utf8", cwd: folder });
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "touch.c"), touchSource);
+  const built = spawnSync("gcc", ["-O2", "-g", "touch.c", "-o", "touch"], { cwd: folder, encoding: "utf8" });
+  if (built.status !== 0) return { why: `gcc: ${built.stderr}` };
+  const made = wick("record", "-q", "-e", "page-faults", "-c", "1", "-g", "fp", "-u", "-o", "touch.data", "--", "./touch");
+  return made.status === 0 ? { folder, wick } : { why: made.stderr.trim() };
+}
+const sourceRows = (page, id) => page.locator(`#${id} .source-row`).evaluateAll(list => list.map(row => [...row.children].filter(cell => cell.className !== "arrows").map(cell => cell.textContent.trim()).join("|")));
+
+const touch = touched();
+if (touch.why) console.log(`skip browser/views-source: ${touch.why.split("\n")[0]}`);
+else test("source", async page => {
+  const html = (name, ...words) => {
+    const done = touch.wick("flame", "-q", "--html", "-o", name + ".html", ...words);
+    assert.equal(done.status, 0, done.stderr);
+    return "file://" + join(touch.folder, name + ".html");
+  };
+  assert.equal(touch.wick("save", "-q", "--source", ".", "--code", "touch.data", "-o", "touch.wick").status, 0);
+  assert.equal(touch.wick("save", "-q", "touch.data", "-o", "plain.wick").status, 0);
+  // What wick annotate says of the same function.
+  const told = touch.wick("annotate", "-q", "touch.data", "touch").stdout;
+  const lines = Object.fromEntries([...told.matchAll(/^ *(?:([\d.]+) %)? +([\d.]+) % +(\d+)  /gm)].map(([, self, total, line]) => [line, [self || "", total]]));
+  const code = [...told.matchAll(/^ *([\d.]+) % +([0-9a-f]+)  (\w+)/gm)].map(([, self, address, name]) => `${self}% ${address} ${name}`);
+  assert.ok(lines[9] && lines[11] && code.length >= 2, told);
+  for (const [name, url] of [["given", html("given", "--source", ".", "touch.data")], ["saved", html("saved", "touch.wick")]]) {
+    await open(page, url);
+    await view(page, "source");
+    assert.equal(await page.inputValue("#source-name"), "touch", "what most was spent in");
+    const shown = await sourceRows(page, "source-lines"), row = number => shown.find(text => text.split("|")[2] === number);
+    const percent = text => text && text + "%";
+    assert.equal(row("9"), `${percent(lines[9][0])}|${percent(lines[9][1])}|9|at[4096L * i] = 1; /* \\xe2\\x80\\xae & <b> */`, name);
+    assert.equal(row("11"), `|${percent(lines[11][1])}|11|one(at + 4096L * i);`, "what was inlined belongs to the line that called it");
+    assert.equal(row("7"), "||7|for (int i = 0; i < pages; i++, done++)");
+    const rows = await sourceRows(page, "source-code");
+    assert.deepEqual(rows.filter(text => /^[\d.]+%/.test(text)).map(text => text.replace(/^(.*?)\|(.*?)\|(\w+).*/, "$1 $2 $3")), code);
+    const arrows = await page.locator("#source-code .arrows").allTextContents();
+    assert.ok(arrows.some(text => text.includes("▸")) && arrows.some(text => /[╭╰]/.test(text)), arrows.join("\n"));
+    assert.match(await page.locator("#source-code .source-row[title^=jumps]").first().getAttribute("title"), /^jumps to [0-9a-f]+$/);
+    await page.fill("#source-name", "one");
+    await page.keyboard.press("Enter");
+    assert.match((await sourceRows(page, "source-lines")).find(text => text.split("|")[2] === "3"), /^[\d.]+%\|[\d.]+%\|3\|at\[8\] = 2;/);
+    assert.match((await sourceRows(page, "source-code")).join(), /not in this page/, "it has no code of its own");
+    await page.fill("#source-name", "nothing");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.getAttribute("#source-name", "aria-invalid"), "true");
+  }
+  await open(page, html("plain", "plain.wick"));
+  assert.equal(await page.locator("#views [data-view=source]").count(), 0, "nothing is in the page unless it was asked for");
+  assert.equal(touch.wick("flame", "--source", ".", "touch.data").status, 2, "a picture has no lines");
+});
+
+test("jump-arrows", async page => {
+  await open(page, simple);
+  const arrows = targets => page.evaluate(list => wickPage.jumpArrows(list), targets);
+  assert.deepEqual(await arrows([-1, -1]), ["", ""]);
+  assert.deepEqual(await arrows([2, -1, -1]), ["╭──", "│  ", "╰─▸"]);
+  assert.deepEqual(await arrows([-1, -1, 0]), ["╭─▸", "│  ", "╰──"]);
+  assert.deepEqual(await arrows([4, 3, -1, -1, -1]), ["╭───", "│╭──", "││  ", "│╰─▸", "╰──▸"]);
+  assert.equal((await arrows(Array.from({ length: 40 }, (_, i) => 79 - i).concat(new Array(40).fill(-1)))).every(text => text.length === 10), true, "no more lanes than fit");
+});
+
+// ---- time ----
+
+const sampleText = (comm, tid, seconds, frames) => `${comm} 10/${tid} [000] ${(100 + seconds).toFixed(6)}: 1000000 cpu-clock: \n` +
+  frames.map((name, i) => `\t    ${(4096 + i).toString(16)} ${name}+0x1 (/bin/app)\n`).join("") + "\n";
+
+test("heat-map", async page => {
+  // Four seconds, a sample each 20 ms; in the third one, from 400 ms on, three as many of another function.
+  let text = "";
+  for (let i = 0; i < 200; i++) {
+    const at = i / 50 + 0.001, isBusy = i >= 120 && i < 130;
+    for (let k = 0; k < (isBusy ? 4 : 1); k++) text += sampleText("main", 10, at + k / 1000, isBusy ? ["burst", "main"] : ["calm", "main"]);
+  }
+  await open(page, draw(text, "html", "--html"));
+  await view(page, "heat");
+  const counts = await page.evaluate(() => [...wickPage.heat.counts]);
+  assert.equal(counts.length, 200);
+  assert.deepEqual([counts[0], counts[119], counts[120], counts[129], counts[130]], [1, 1, 4, 4, 1]);
+  const cellAt = cell => page.evaluate(one => {
+    const h = wickPage.heat, box = h.canvas.getBoundingClientRect(), [x, y] = h.corner(one);
+    return {x: box.left + x + h.cellWidth / 2, y: box.top + y + h.cellHeight / 2};
+  }, cell);
+  const from = await cellAt(120), to = await cellAt(129);
+  await page.mouse.move(from.x, from.y);
+  assert.match(await page.locator("#heat-about").textContent(), /^2\.40 s to 2\.42 s: 4 samples/);
+  await page.mouse.down();
+  await page.mouse.move(to.x, to.y, { steps: 3 });
+  await page.mouse.up();
+  await settle(page);
+  const range = await page.evaluate(() => wickPage.choice.time.map(t => t / 1e9));
+  assert.ok(Math.abs(range[0] - 2.4) < 1e-6 && Math.abs(range[1] - 2.6) < 1e-6, String(range));
+  await view(page, "table");
+  assert.deepEqual(await page.locator("#table td.name").allTextContents(), ["burst", "main"], "every view follows");
+  await view(page, "timeline");
+  assert.deepEqual((await page.evaluate(() => wickPage.timeline.span)).map(t => Math.round(t / 1e7)), [240, 260], "the axis of the timeline, too");
+  await view(page, "heat");
+  // The same by keyboard, and by two clicks.
+  await page.locator("#filters button").click();
+  assert.equal(await page.evaluate(() => wickPage.choice.time), null);
+  await page.locator("#heat-map").focus();
+  for (const key of ["Home", "ArrowRight", "ArrowUp", "Enter", "ArrowRight", "ArrowDown", "Enter"]) await page.keyboard.press(key);
+  assert.deepEqual((await page.evaluate(() => wickPage.choice.time)).map(t => Math.round(t / 1e6)), [1020, 2020]);
+  const a = await cellAt(3), b = await cellAt(1);
+  await page.mouse.click(a.x, a.y);
+  await page.mouse.click(b.x, b.y);
+  assert.deepEqual((await page.evaluate(() => wickPage.choice.time)).map(t => Math.round(t / 1e6)), [20, 80], "in any order");
+});
+
+test("five-thousand-threads", async page => {
+  let text = "";
+  const count = process.env.SANITIZED ? 1000 : 5000;
+  for (let i = 0; i < count; i++) for (let k = 0; k < 1 + i % 3; k++) text += sampleText(`pool${i}-x`, 1000 + i, (i * 3 + k) / 10000, ["work" + i % 7, "main"]);
+  text += sampleText("busiest", 7, 0.5, ["work", "main"]).repeat(9);
+  await open(page, draw(text, "html", "--html"));
+  await page.locator("#thread").click();
+  assert.ok(await page.locator("#thread-rows [role=option]").count() < 40, "only the rows in sight");
+  assert.equal(await page.locator("#thread-about").textContent(), `${(count + 1).toLocaleString("en")} of ${(count + 1).toLocaleString("en")} threads`);
+  assert.match(await page.locator("#thread-rows [role=option]").nth(1).textContent(), /^busiest 10\/7/, "by CPU time");
+  await page.selectOption("#thread-order", "name");
+  assert.match(await page.locator("#thread-rows [role=option]").nth(2).textContent(), /^pool0-x/);
+  await page.fill("#thread-filter", "POOL77");
+  assert.match(await page.locator("#thread-about").textContent(), /^1?11? of /);
+  await page.keyboard.press("ArrowDown");
+  const active = await page.getAttribute("#thread-filter", "aria-activedescendant");
+  assert.equal(await page.getAttribute("#" + active, "aria-selected"), "true");
+  const wanted = await page.locator("#" + active + " span").first().textContent();
+  await page.keyboard.press("Enter");
+  await settle(page);
+  assert.equal(await page.evaluate(() => wickPage.choice.thread), wanted);
+  assert.equal(await page.locator("#thread").textContent(), wanted);
+  assert.equal(await page.evaluate(() => document.activeElement.id), "thread");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Escape");
+  assert.ok(await page.locator("#thread-list").isHidden());
+  // The lanes: as many as there is room for, all within reach.
+  await view(page, "timeline");
+  const lanes = () => page.evaluate(() => ({ all: wickPage.timeline.threads.length, first: wickPage.timeline.first, shown: wickPage.timeline.lanes, chosen: wickPage.timeline.chosen, name: wickPage.timeline.threads[wickPage.timeline.chosen].name }));
+  let now = await lanes();
+  assert.ok(now.all === count + 1 && now.shown > 4 && now.shown < 60 && now.name === "busiest 10/7", JSON.stringify(now));
+  await page.locator("#lanes").focus();
+  await page.keyboard.press("End");
+  now = await lanes();
+  assert.ok(now.chosen === count && now.first === count + 1 - now.shown, JSON.stringify(now));
+  await page.evaluate(() => document.getElementById("lanes-box").scrollTop = 2000);
+  await settle(page);
+  assert.equal((await lanes()).first, 100, "it scrolls");
+  await page.selectOption("#lane-order", "start");
+  await page.fill("#lane-filter", "pool42");
+  now = await lanes();
+  assert.ok(now.all < 120 && now.name === "pool42-x 10/1042", JSON.stringify(now));
+  await page.fill("#lane-filter", "none of them");
+  await settle(page);
+  await page.fill("#lane-filter", "");
 });
 
 await runAll("views");

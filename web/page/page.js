@@ -7,12 +7,15 @@ import { baseShape, isOfTime, patternOf, reversedShape, sandwichShapes, tableRow
 import { Graph, changeWords } from "./graph.js";
 import { Table } from "./table.js";
 import { CallTree } from "./calltree.js";
+import { Source, jumpArrows } from "./source.js";
 import { Timeline } from "./timeline.js";
+import { HeatMap } from "./heat.js";
+import { ThreadChooser } from "./threads.js";
 import { foldedName, searchPattern } from "../names.js";
 import { svgOf, foldedOf, download } from "./save.js";
 
 const element = id => document.getElementById(id);
-const views = {flame: "Flame", icicle: "Icicle", reversed: "Reversed", sandwich: "Sandwich", table: "Table", calltree: "Call Tree", timeline: "Timeline"};
+const views = {flame: "Flame", icicle: "Icicle", reversed: "Reversed", sandwich: "Sandwich", table: "Table", calltree: "Call Tree", source: "Source", timeline: "Timeline", heat: "Heat Map"};
 const model = await loadProfile(element("profile").textContent);
 const choice = {view: "flame", times: model.about.shown || "", event: "", thread: "", group: "", weight: "weight", shape: "both", hidden: [], focus: "", collapse: false,
                 rules: {focus: "", ignore: "", hide: "", root: "", frames: ""},
@@ -49,7 +52,6 @@ function offerEvents() {
 offerEvents();
 fill(element("times"), model.times.map(([key]) => key), model.times.map(([key]) => ({"on-cpu": "on-CPU", "off-cpu": "off-CPU"})[key] || key));
 element("times-box").hidden = !model.times.length;
-fill(element("thread"), ["", ...threads], ["all", ...threads]);
 element("thread-box").hidden = threads.length < 2;
 element("group-box").hidden = !threads.length;
 // Where every stack counts once and there are no times, as in an exact trace, the number of samples says nothing.
@@ -85,11 +87,29 @@ const calltree = new CallTree(element("tree-rows"), element("tree-head"), {
   short: name => foldedName(name).slice(0, 2000),
   isFound: (shape, node) => !!verdicts && !!verdicts[model.functionOf[shape.place[node]]],
 });
+const source = new Source(element("source"), model, {amount: value => amount(value)});
 const timeline = new Timeline(element("lanes"), model, {
   chosen: () => showChart(),
   ranged: range => change({time: range}),
 });
+const heat = new HeatMap(element("heat-map"), model, {
+  tell: text => element("heat-about").textContent = text,
+  ranged: range => change({time: range}),
+});
+const parts = {button: "thread", popup: "thread-list", filter: "thread-filter", order: "thread-order", box: "thread-rows", about: "thread-about"};
+const chooser = new ThreadChooser(Object.fromEntries(Object.entries(parts).map(([part, id]) => [part, element(id)])), {
+  threads: () => threadAmounts(),
+  amount: value => amount(value),
+  chosen: name => change({thread: name}),
+});
 let found = null;
+
+// What each thread has of all that is chosen but the thread.
+function threadAmounts() {
+  const sums = new Map(threads.map(name => [name, 0]));
+  for (const row of tableRows(model, base, {...choice, thread: ""}, "thread")) if (sums.has(row.name)) sums.set(row.name, row.total);
+  return [...sums].map(([name, amount]) => ({name, amount}));
+}
 
 function showChart() {
   chart.show([{shape: timeline.chart(), inverted: true, skip: 1}]);
@@ -111,6 +131,19 @@ function offerMiddles() {
   element("middle").removeAttribute("aria-invalid");
 }
 
+// One function's lines and instructions: the one that is chosen, or of those that have any the one that most was spent in.
+function showSource() {
+  const names = source.names(tableRows(model, base, choice, "function"));
+  const name = source.has(choice.middle) || !names.length ? choice.middle : names[0];
+  element("source-names").replaceChildren(...names.slice(0, 200).map(one => new Option(one)));
+  element("source-name").value = name;
+  element("source-name").removeAttribute("aria-invalid");
+  const left = model.about.source.left;
+  element("source-about").textContent = (choice.time ? "Of the whole recording: lines are not known by time. " : "") + "Shares are self and total of all that is chosen." +
+    (left ? ` The code of ${count(left)} functions that least was spent in is not in the page.` : "");
+  source.show(name, choice);
+}
+
 function panesOf(view) {
   if (view === "reversed") return [{shape: reversedShape(model, base, choice.shape), inverted: true}];
   if (view === "sandwich") {
@@ -121,12 +154,12 @@ function panesOf(view) {
 }
 
 function draw() {
-  const view = choice.view, isGraph = !["table", "calltree", "timeline"].includes(view);
+  const view = choice.view, isGraph = !["table", "calltree", "source", "timeline", "heat"].includes(view);
   base = baseShape(model, choice);
   graph.isWaiting = chart.isWaiting = choice.times === "off-cpu";
   timeline.choose(choice);
   element("title").textContent = title();
-  for (const id of ["graph", "table", "calltree", "timeline"]) element(id).hidden = id !== (isGraph ? "graph" : view);
+  for (const id of ["graph", "table", "calltree", "source", "timeline", "heat"]) element(id).hidden = id !== (isGraph ? "graph" : view);
   for (const tab of element("views").children) {
     const on = tab.dataset.view === view;
     tab.setAttribute("aria-selected", on);
@@ -137,15 +170,18 @@ function draw() {
   element("middle-bar").hidden = view !== "sandwich";
   if (view === "sandwich") offerMiddles(), graph.focus = {pane: graph.panes[1], node: Math.min(1, graph.panes[1].shape.count - 1)};
   if (view === "table") table.show(tableRows(model, base, choice, choice.by), choice.by, base.total[0], base.before ? base.before[0] : 0, model.isDiff);
-  if (view === "timeline") timeline.draw(), showChart();
+  if (view === "source") showSource();
+  chooser.show(choice.thread);
   showFilters();
+  if (view === "timeline") timeline.draw(), showChart();
+  if (view === "heat") heat.show(choice, timeline.last);
   applySearch();
   zoomButtons();
   tell(isGraph ? graph.focus : null);
   if (view === "calltree") calltree.show(choice.turn === "up" ? reversedShape(model, base, choice.shape) : base, choice.turn === "up");
 }
 
-const tabs = Object.entries(views).filter(([view]) => view !== "timeline" || !timeline.isEmpty);
+const tabs = Object.entries(views).filter(([view]) => !((view === "timeline" || view === "heat") && timeline.isEmpty) && !(view === "source" && source.isEmpty));
 element("views").replaceChildren(...tabs.map(([view, text]) => {
   const tab = document.createElement("button");
   Object.assign(tab, {type: "button", textContent: text});
@@ -258,7 +294,7 @@ function search() {
 function applySearch() {
   search();
   graph.found = chart.found = verdicts;
-  const isShown = verdicts && choice.view !== "timeline";
+  const isShown = verdicts && !["timeline", "source", "heat"].includes(choice.view);
   element("matched").textContent = isShown ? `Matched: ${matchedShare()}${isLiteral ? " (as plain text)" : ""}` : "";
   element("next").hidden = element("previous").hidden = !isShown || (element("graph").hidden && choice.view !== "calltree");
   graph.draw();
@@ -320,6 +356,7 @@ function openMenu(hit, x, y) {
   if (isFunction)
     items.push(["Callers and callees", () => change({view: "sandwich", middle: name})], ["Only stacks through it", () => change({focus: name})],
                ["Hide this function", () => change({hidden: [...choice.hidden, name]})], ["Search for it", () => change({search: "^" + name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + "$"})]);
+  if (isFunction && source.has(name)) items.push(["Source and machine code", () => change({view: "source", middle: name})]);
   menu.replaceChildren(...items.map(([text, action]) => {
     const item = document.createElement("button");
     Object.assign(item, {type: "button", textContent: text});
@@ -401,7 +438,7 @@ function showRules() {
   }
 }
 
-const selects = {times: "times", event: "event", thread: "thread", group: "group", weight: "weight", shape: "shape", by: "by", turn: "turn"};
+const selects = {times: "times", event: "event", group: "group", weight: "weight", shape: "shape", by: "by", turn: "turn"};
 function change(what, keepUrl) {
   const times = choice.times;
   Object.assign(choice, what);
@@ -423,6 +460,15 @@ element("middle").addEventListener("change", event => {
   if (model.functions.includes(event.target.value)) change({middle: event.target.value});
   else event.target.setAttribute("aria-invalid", "true");
 });
+element("source-name").addEventListener("change", event => {
+  if (source.has(event.target.value)) change({middle: event.target.value});
+  else event.target.setAttribute("aria-invalid", "true");
+});
+for (const id of ["lane-filter", "lane-order"])
+  element(id).addEventListener("input", () => {
+    timeline.arrange(element("lane-filter").value, element("lane-order").value);
+    showChart();
+  });
 element("all-time").addEventListener("click", () => change({time: null}));
 element("save-svg").addEventListener("click", () => {
   if (element("graph").hidden && choice.view !== "timeline") graph.show(panesOf("flame"));
@@ -487,4 +533,4 @@ function loadState() {
 addEventListener("hashchange", loadState);
 loadState();
 // For tests: what was drawn, and where.
-globalThis.wickPage = {model, choice, graph, chart, timeline, calltree};
+globalThis.wickPage = {model, choice, graph, chart, timeline, calltree, source, heat, chooser, jumpArrows};

@@ -62,7 +62,10 @@ function asShape(model, frames, from, to) {
 
 export class Timeline {
   constructor(canvas, model, events) {
-    Object.assign(this, {canvas, model, events, chosen: 0, range: null, drag: null, threads: [], times: null});
+    Object.assign(this, {canvas, model, events, chosen: 0, range: null, drag: null, all: [], threads: [], times: null, filter: "", order: "cpu"});
+    this.space = canvas.parentNode;
+    this.box = this.space.parentNode;
+    this.box.addEventListener("scroll", () => this.draw());
     const s = model.samples;
     this.last = 1;
     for (let i = 0; i < s.count; i++) this.last = Math.max(this.last, s.time[i] + (model.series[s.series[i]].waits ? s.weight[i] : 0));
@@ -79,17 +82,43 @@ export class Timeline {
   // The samples of the time that is chosen, by thread; the same thread stays chosen.
   choose(choice) {
     if (this.times === choice.times) return;
-    const {series, samples} = this.model, threads = new Map(), before = this.threads[this.chosen];
+    const {series, samples} = this.model, threads = new Map();
     this.times = choice.times;
     for (let i = 0; i < samples.count; i++) {
       const one = series[samples.series[i]], key = threadKey(one) || "(no thread)";
       if (!isOfTime(one, choice)) continue;
-      if (!threads.has(key)) threads.set(key, []);
-      threads.get(key).push(i);
+      if (!threads.has(key)) threads.set(key, {name: key, list: [], ran: 0});
+      threads.get(key).list.push(i);
+      if (!one.waits) threads.get(key).ran += samples.weight[i];
     }
-    this.threads = [...threads].map(([name, list]) => ({name, list})).sort((a, b) => b.list.length - a.list.length || (a.name < b.name ? -1 : 1));
-    this.chosen = Math.max(0, this.threads.findIndex(thread => before && thread.name === before.name));
+    this.all = [...threads.values()];
+    this.arrange(this.filter, this.order);
     this.hasWaits = series.some(one => one.waits && isOfTime(one, choice));
+  }
+
+  // The lanes that the filter lets through, in order; the same thread stays chosen.
+  arrange(filter, order) {
+    const before = this.threads[this.chosen], text = filter.toLowerCase();
+    const value = {cpu: thread => -thread.ran, start: thread => thread.list[0], name: () => 0}[order];
+    Object.assign(this, {filter, order});
+    this.threads = this.all.filter(thread => !text || thread.name.toLowerCase().includes(text));
+    this.threads.sort((a, b) => value(a) - value(b) || (order === "cpu" ? b.list.length - a.list.length : 0) || (a.name < b.name ? -1 : 1));
+    this.chosen = Math.max(0, this.threads.findIndex(thread => before && thread.name === before.name));
+    this.intoSight();
+    this.draw();
+  }
+
+  // How many lanes there is room for.
+  get lanes() {
+    const room = this.box.parentNode.clientHeight * 0.4;
+    return Math.max(2, Math.min(this.threads.length, Math.floor((room - axisHeight) / laneHeight)));
+  }
+
+  intoSight() {
+    const top = this.chosen * laneHeight, rest = (this.lanes - 1) * laneHeight;
+    this.space.style.height = this.threads.length * laneHeight + axisHeight + "px";
+    if (top < this.box.scrollTop) this.box.scrollTop = top;
+    else if (top > this.box.scrollTop + rest) this.box.scrollTop = top - rest;
   }
 
   // The usual time between two samples of a thread: longer than twice that, and it did not run.
@@ -116,16 +145,18 @@ export class Timeline {
   }
 
   draw() {
-    const box = this.canvas.parentNode.getBoundingClientRect(), ratio = devicePixelRatio || 1, c = this.context;
-    const width = box.width - 24, height = Math.min(this.threads.length, 12) * laneHeight + axisHeight;
-    this.canvas.style.height = height + "px";
+    const ratio = devicePixelRatio || 1, c = this.context, lanes = this.lanes;
+    const width = this.box.clientWidth, height = lanes * laneHeight + axisHeight;
+    if (!width) return;
+    this.box.style.height = this.canvas.style.height = height + "px";
+    this.space.style.height = Math.max(lanes, this.threads.length) * laneHeight + axisHeight + "px";
     Object.assign(this.canvas, {width: Math.round(width * ratio), height: Math.round(height * ratio)});
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    this.first = Math.max(0, Math.min(this.chosen - 6, this.threads.length - 12));
+    this.first = Math.max(0, Math.min(Math.round(this.box.scrollTop / laneHeight), this.threads.length - lanes));
     const style = getComputedStyle(this.canvas);
     c.font = "12px system-ui, sans-serif";
     c.textBaseline = "middle";
-    for (let row = 0; row < 12 && this.first + row < this.threads.length; row++)
+    for (let row = 0; row < lanes && this.first + row < this.threads.length; row++)
       this.drawLane(this.threads[this.first + row], row, width, style, this.first + row === this.chosen);
     this.drawAxis(width, height, style);
     if (!this.drag) return;
@@ -203,15 +234,16 @@ export class Timeline {
   }
 
   key(event) {
-    const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
-    if (!step) return;
+    const step = {ArrowDown: 1, ArrowUp: -1, PageDown: this.lanes, PageUp: -this.lanes, Home: -Infinity, End: Infinity}[event.key];
+    if (!step || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
-    this.pick(this.chosen + step);
+    this.pick(Math.max(0, Math.min(this.threads.length - 1, this.chosen + step)));
   }
 
   pick(lane) {
     if (lane < 0 || lane >= this.threads.length) return;
     this.chosen = lane;
+    this.intoSight();
     this.draw();
     this.events.chosen(this.threads[lane].name);
   }
