@@ -21,9 +21,6 @@ void facts_release(struct facts *facts);
 /* git.c: adds commit and branch. */
 void facts_of_git(struct facts *facts);
 
-/* SHA-256 of a file's bytes, in hexadecimal. */
-void sha256_hex(const uint8_t *data, size_t size, char hex[65]);
-
 /* describe.c, for both accounts. */
 const char *call_graph_name(const struct record_options *recording, char *text, size_t size);
 int run_exit_status(const struct run *run); /* as shells have it; -1: there is none */

@@ -121,4 +121,25 @@ void run_add_ids(const struct run *run, struct buffer *text, const char *between
    several events ("cycles,page-faults") all their kinds. free() it. */
 char *run_measurement(const char *events, const char *method);
 
+/* ---- profiles in directories ------------------------------------------------------------------ */
+
+/* A file that is called like a profile, or a run. */
+struct found {
+    char *name; /* below the directory */
+    int64_t time, size;
+    bool is_run;
+};
+typedef VECTOR(struct found) found_list;
+/* Add what is below an open directory, to a depth of 8 and of 100,000 entries at most. Symbolic links and hidden entries are left out. */
+void found_look(found_list *list, int directory);
+void found_sort(found_list *list); /* newest first */
+void found_release(found_list *list);
+/* Open a profile below a directory: a file, or the recording of a run. Symbolic links are followed, if they stay below, or refused. -1: there is none. */
+int found_open(int directory, const char *name, bool links);
+/* The same of a file or run that is open already. Takes the descriptor. */
+int found_recording(int descriptor, bool links);
+
+/* SHA-256 in hexadecimal. */
+void sha256_hex(const uint8_t *data, size_t size, char hex[65]);
+
 #endif

@@ -1,0 +1,232 @@
+/*
+ * wick serve: reads the command line and becomes wick-serve, which speaks HTTP. Started by that as `wick serve --worker FILE`, it reads the
+ * one profile and answers questions about it instead.
+ */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "serve/serve.h"
+
+struct serve_command {
+    struct request request;
+    uint32_t port, timeout, idle_timeout;
+    uint64_t page_limit;
+    const char *socket_path, *token_file, *trust_header, *share_with, *share_as;
+    bool open_browser;
+};
+
+#define HERE(member) IN(struct serve_command, member)
+static const struct option options_where[] = {
+    {"port", 'p', OPTION_COUNT, HERE(port), "N",
+     "listen on this port of 127.0.0.1; a free one by default"},
+    {"socket", 0, OPTION_TEXT, HERE(socket_path), "PATH",
+     "listen on a Unix socket instead, which only you may use (0600)"},
+    {"open", 0, OPTION_FLAG, HERE(open_browser), NULL, "open it in a browser; not as root"},
+    {0},
+};
+static const struct option options_who[] = {
+    {"token-file", 0, OPTION_TEXT, HERE(token_file), "FILE",
+     "take the token from FILE, or keep a new one there, so that addresses stay the same"},
+    {"trust-header", 0, OPTION_TEXT, HERE(trust_header), "NAME",
+     "let in requests for /-/ that have this header, which a proxy sets for whom it knows"},
+    {"share-with", 0, OPTION_TEXT, HERE(share_with), "ORIGIN",
+     "let pages of this one origin, such as https://www.speedscope.app or "
+     "https://profiler.firefox.com, read the one FILE"},
+    {"share-as", 0, OPTION_TEXT, HERE(share_as), "FORMAT",
+     "in this format of wick export; by default what ORIGIN reads, where wick knows it",
+     "speedscope firefox pprof cpuprofile chrome otlp callgrind"},
+    {0},
+};
+static const struct option options_limits[] = {
+    {"page-limit", 0, OPTION_COUNT64, HERE(page_limit), "BYTES",
+     "profiles and pages beyond this size are not sent whole: the page asks for what it shows; "
+     "64 MiB by default"},
+    {"timeout", 0, OPTION_COUNT, HERE(timeout), "SECONDS",
+     "give up on an answer after SECONDS; 120 by default"},
+    {"idle-timeout", 0, OPTION_COUNT, HERE(idle_timeout), "SECONDS",
+     "end when nothing was asked for so long; never by default"},
+    {0},
+};
+static const struct option_group groups[] = {
+    {"Where", options_where}, {"Who may ask", options_who}, {"Limits", options_limits}, {0}};
+
+static const struct syntax syntax = {
+    "serve",
+    "FILE…|DIR…",
+    "The page of profiles over HTTP, on this machine alone: prints its address, which has a\n"
+    "secret token in it, and answers until Ctrl-C. Of a directory it lists the profiles and\n"
+    "runs below it. Profiles that are too large for a page are read here, and the page asks\n"
+    "for what it shows.",
+    groups,
+    .examples = "wick serve wick-out                    # all runs; open the address it prints\n"
+                "wick serve --open perf.data\n"
+                "wick serve x.wick --share-with https://www.speedscope.app\n"
+                "wick serve --socket /run/wick.sock --trust-header X-Remote-User profiles",
+};
+
+/* ---- the worker ---- */
+
+static uint64_t samples_of(const struct tree *tree) {
+    uint64_t samples = 0;
+    for (size_t i = 1; i < tree->cells.count; i++)
+        samples += tree->cells.items[i].samples;
+    return samples;
+}
+
+static int ask(void *user, const struct target *question, struct buffer *body) {
+    return answers_ask(user, question, body);
+}
+
+/* The flame is what `wick flame` would draw of the file. */
+static int work(struct request *request, const char *path) {
+    struct source source;
+    struct error error;
+    struct notes notes = {0};
+    request->syntax = &syntax;
+    request_settle(request);
+    group_threads(request);
+    if (!request_open(request, &source, &path, 1, &error))
+        return fail(&error);
+    struct flame *flame = make_flame(request, &source, &notes, &error);
+    struct answers answers = {.flame = flame,
+                              .kind = source.profile  ? "perf.data"
+                                      : source.format ? source.format->name
+                                                      : "text",
+                              .samples = samples_of(source.tree),
+                              .notes = &notes};
+    bool fine = flame && answers_begin(&answers, &error);
+    if (fine) {
+        notes_sort(&notes);
+        answers_serve(ask, &answers);
+    }
+    answers_end(&answers);
+    flame_free(flame);
+    notes_release(&notes);
+    source_close(&source);
+    return fine ? 0 : fail(&error);
+}
+
+/* ---- the server ---- */
+
+/* Beside the program (in a build folder), or where it is installed. */
+static bool find_server(const char *self, char *path, size_t size) {
+    const char *slash = strrchr(self, '/');
+    int length = slash ? (int)(slash - self) : 0;
+    snprintf(path, size, "%.*s/wick-serve", length, self);
+    if (access(path, X_OK) == 0)
+        return true;
+    snprintf(path, size, "%.*s/../libexec/wick/wick-serve", length, self);
+    if (access(path, X_OK) == 0)
+        return true;
+    snprintf(path, size, WICK_LIBEXEC_DIR "/wick-serve");
+    return access(path, X_OK) == 0;
+}
+
+typedef VECTOR(const char *) word_list;
+
+static void add_word(struct serve_command *c, word_list *words, const char *name,
+                     const char *value) {
+    struct buffer word = {0};
+    if (!value)
+        return;
+    buffer_printf(&word, "%s=%s", name, value);
+    vector_push(words, arena_copy(&c->request.arena, buffer_text(&word)).data);
+    buffer_release(&word);
+}
+
+static void add_number(struct serve_command *c, word_list *words, const char *name,
+                       uint64_t value) {
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    add_word(c, words, name, value ? text : NULL);
+}
+
+static int become_server(struct serve_command *c, const char *self, const char *server) {
+    word_list words = {0};
+    vector_push(&words, server);
+    add_word(c, &words, "wick", self);
+    add_number(c, &words, "port", c->port);
+    add_word(c, &words, "socket", c->socket_path);
+    add_word(c, &words, "token-file", c->token_file);
+    add_word(c, &words, "trust-header", c->trust_header);
+    add_word(c, &words, "share-with", c->share_with);
+    add_word(c, &words, "share-as", c->share_as);
+    add_number(c, &words, "page-limit", c->page_limit);
+    add_number(c, &words, "timeout", c->timeout);
+    add_number(c, &words, "idle-timeout", c->idle_timeout);
+    add_number(c, &words, "open", c->open_browser);
+    vector_push(&words, "--");
+    for (size_t i = 0; i < c->request.operands.count; i++)
+        vector_push(&words, c->request.operands.items[i]);
+    vector_push(&words, NULL);
+    execv(server, (char *const *)words.items);
+    struct error error;
+    error_set(&error, ERROR_DENIED, "%s: %s", server, strerror(errno));
+    vector_release(&words);
+    return fail(&error);
+}
+
+/* What an origin reads, where that is known. */
+static const char *format_of(const char *origin) {
+    return strstr(origin, "speedscope") ? "speedscope"
+           : strstr(origin, "firefox")  ? "firefox"
+                                        : NULL;
+}
+
+/* 0, or the status of what makes no sense. */
+static int check(struct serve_command *c) {
+    if (!c->request.operands.count)
+        return fail_usage("serve", "what to show is needed: wick serve wick-out");
+    if (c->port > 65535)
+        return fail_usage("serve", "--port %u: ports end at 65535", c->port);
+    if (c->port && c->socket_path)
+        return fail_usage("serve", "--port and --socket exclude each other");
+    if (c->socket_path && c->open_browser)
+        return fail_usage("serve", "--open: browsers do not open Unix sockets");
+    if (c->share_as && !c->share_with)
+        return fail_usage("serve", "--share-as needs --share-with");
+    if (c->trust_header && !header_can_be_trusted(text_of(c->trust_header)))
+        return fail_usage("serve", "--trust-header %s: any page can send that header",
+                          c->trust_header);
+    if (!c->share_with)
+        return 0;
+    if (!origin_is_whole(text_of(c->share_with)))
+        return fail_usage("serve", "--share-with %s: not an origin such as https://example.org",
+                          c->share_with);
+    if (c->request.operands.count != 1)
+        return fail_usage("serve", "--share-with shares one FILE");
+    if (!c->share_as)
+        c->share_as = format_of(c->share_with);
+    if (!c->share_as)
+        return fail_usage("serve", "--share-with %s: --share-as has to say in which format",
+                          c->share_with);
+    return 0;
+}
+
+static int run(void *command, int argc, char **argv) {
+    struct serve_command *c = command;
+    int status = 0;
+    char self[4096], server[5000];
+    struct error error;
+    if (argc == 3 && strcmp(argv[1], "--worker") == 0)
+        return work(&c->request, argv[2]);
+    if (!options_parse(&syntax, command, argc, argv, &status) || (status = check(c)))
+        return status;
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = 0;
+    if (length <= 0)
+        error_set(&error, ERROR_DENIED, "/proc/self/exe can't be read: is /proc mounted?");
+    else if (!find_server(self, server, sizeof server))
+        error_set(&error, ERROR_DENIED,
+                  "wick-serve is neither beside wick nor in " WICK_LIBEXEC_DIR
+                  ": this wick was built without libmicrohttpd (Debian: libmicrohttpd-dev)");
+    else
+        return become_server(c, self, server);
+    return fail(&error);
+}
+
+const struct command command_serve = {"serve", "the page of profiles over HTTP, on this machine",
+                                      sizeof(struct serve_command), run};
