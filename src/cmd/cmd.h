@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "import/import.h"
+#include "net/net.h"
 #include "view/view.h"
 
 /* ---- options ------------------------------------------------------------------------------ */
@@ -119,7 +120,10 @@ struct request {
     struct stack_rules rules; /* the flame's and the page's */
     bool each_thread;         /* --each-thread */
     const char *output;
-    const char *compat; /* NULL, "inferno" or "perf" */
+    const char *compat;   /* NULL, "inferno" or "perf" */
+    text_list debuginfod; /* --debuginfod: URLs */
+    bool no_debuginfod;
+    struct net *net; /* the helper process, once request_start_net() was called and it is needed */
     bool quiet;
     bool force;
     bool verbose;
@@ -246,6 +250,12 @@ bool reader_is_gone(void);
 bool output_open(struct request *request, struct out *out, struct error *error);
 /* Prints the notes, unless -q. */
 void print_notes(const struct request *request, struct notes *notes);
+/* network.c: start the helper process for debuginfod, if servers were chosen; before anything is read. False: it says why. */
+bool request_start_net(struct request *request, struct error *error);
+/* "512M" */
+bool parse_bytes(const char *value, uint64_t *bytes, struct error *error);
+bool set_debuginfod_limit(void *command, const char *value, struct error *error);
+bool set_debuginfod_time(void *command, const char *value, struct error *error);
 /* Reads these files by the request's rules. */
 bool request_open(struct request *request, struct source *source, const char *const *paths,
                   size_t count, struct error *error);

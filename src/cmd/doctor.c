@@ -17,7 +17,8 @@ static const struct option options_doctor[] = {
     {0},
 };
 
-static const struct option_group groups[] = {{"The cache", options_doctor}, {0}};
+static const struct option_group groups[] = {
+    {"The cache", options_doctor}, {"Symbols", options_symbols}, {0}};
 static const struct syntax syntax = {
     "doctor",
     "[BINARY|PROFILE…]",

@@ -77,7 +77,7 @@ static void print_finding(const struct hit *hit, const struct object_found *foun
 static void print_package(struct text path, struct buffer *text) {
     struct buffer package = {0};
     if (!object_file_package(path, &package))
-        buffer_add(text, TEXT("build it with -g, and do not strip it"));
+        buffer_add(text, TEXT("build it with -g, and do not strip it; or --debuginfod URL"));
     else if (text_equal(buffer_text(&package), TEXT("libc6")))
         buffer_add(text, TEXT("apt-get install libc6-dbg"));
     else
@@ -117,6 +117,8 @@ static void say_hit(struct objects *objects, const struct hit *hit) {
                                   : hit->unnamed == hit->samples ? FINDING_BAD
                                                                  : FINDING_LIMITED;
     print_finding(hit, &found, identity->kind, &finding);
+    if (found.undelivered)
+        buffer_printf(&finding, "; debuginfod: %s", found.undelivered);
     buffer_add_char(&finding, 0);
     if (verdict != FINDING_GOOD)
         print_remedy(identity, &found, &remedy);
@@ -136,7 +138,8 @@ static bool has_files(const struct object_identity *identity) {
 
 bool doctor_look_at_profile(struct request *request, const char *path, struct error *error) {
     struct source source;
-    if (!source_open(&source, &path, 1, &request->import, error))
+    if (!request_start_net(request, error) ||
+        !source_open(&source, &path, 1, &request->import, error))
         return false;
     struct tree *tree = source.tree;
     size_t count = tree->objects ? objects_count(tree->objects) + 1 : 0;

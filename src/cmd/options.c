@@ -208,6 +208,8 @@ static void release_lists(const struct syntax *syntax, void *command) {
 
 void request_release(struct request *request) {
     buffer_release(&request->cache);
+    net_stop(request->net);
+    vector_release(&request->debuginfod);
     if (request->syntax)
         release_lists(request->syntax, request);
     vector_release(&request->events); /* wick record fills it by itself */

@@ -529,6 +529,8 @@ bool profile_write_files(struct request *request, struct run *run, const char *d
     struct source source;
     struct artifact a = {.request = request, .run = run, .source = &source, .error = error};
     struct profile_options *options = &request->import.profile;
+    if (!request_start_net(request, error))
+        return false;
     choose_events(request, run);
     run->cpu_ns = run->result->cpu_ns;
     options->times = views[view_count - 1]->times;

@@ -150,7 +150,7 @@ static bool lookups_are_there(const struct request *request, struct error *error
 
 bool request_open(struct request *request, struct source *source, const char *const *paths,
                   size_t count, struct error *error) {
-    if (!lookups_are_there(request, error) ||
+    if (!lookups_are_there(request, error) || !request_start_net(request, error) ||
         (request->output && !out_check(request->output, error)) ||
         !filters_settle_time(request, paths, count, error))
         return false;

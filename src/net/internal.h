@@ -28,6 +28,8 @@ bool net_wait(struct net *net, struct waiting *waiting, uint64_t deadline, bool 
 void net_forget(struct net *net, struct waiting *waiting);
 const struct context *net_context(const struct net *net);
 uint64_t net_now(void);
+/* Bytes that have come for those that wait and that will, as far as servers say. */
+void net_sum(struct net *net, uint64_t *done, uint64_t *total);
 /* Take a message from the helper: true if it is an answer to `waiting` that makes sense. The descriptor is taken over or closed. */
 bool net_take_answer(struct waiting *list, const uint8_t *bytes, size_t size, int descriptor);
 

@@ -165,6 +165,8 @@ void net_stop(struct net *net) {
     if (!net)
         return;
     close(net->channel);
+    if (net->pid > 0 && net->last_id == 0)
+        kill(net->pid, SIGKILL); /* it has begun nothing */
     if (net->pid > 0)
         end_helper(net->pid);
     pthread_cond_destroy(&net->changed);
@@ -207,6 +209,16 @@ void net_forget(struct net *net, struct waiting *waiting) {
         close(waiting->descriptor);
     waiting->descriptor = -1;
     buffer_release(&waiting->why);
+}
+
+void net_sum(struct net *net, uint64_t *done, uint64_t *total) {
+    *done = *total = 0;
+    pthread_mutex_lock(&net->lock);
+    for (const struct waiting *w = net->first; w; w = w->next) {
+        *done = saturating_add(*done, w->size);
+        *total = saturating_add(*total, w->total);
+    }
+    pthread_mutex_unlock(&net->lock);
 }
 
 /* A body is a regular file (memfds are) of at least the size that is said. */

@@ -78,13 +78,9 @@ struct net_file {
     uint64_t size;     /* its bytes */
     char message[200]; /* why none came */
 };
-struct net_limits {
-    unsigned milliseconds_each, milliseconds_all;
-    uint64_t size_each; /* bytes */
-};
-/* Ask for all of `files` at once and wait until each has come or failed, or the time for all is over. Says how far it is to the context. Nobody has
+/* Ask for a file and wait for it, while other threads ask for others; *file says what came. Tells the context how far all of them are. Nobody has
    looked at what comes: it may be any file at all. */
-void net_debuginfo(struct net *net, struct net_file *files, size_t count,
-                   const struct net_limits *limits);
+bool net_debuginfo(struct net *net, struct net_file *file, unsigned milliseconds,
+                   uint64_t size_limit);
 
 #endif

@@ -248,11 +248,8 @@ static struct context unpacking_context(int descriptor) {
     return (struct context){.spool_limit = limit < MODULE_MOST ? limit : MODULE_MOST};
 }
 
-struct elf_image *elf_image_open_watched(const char *path, bool is_module, bool *changed,
-                                         struct error *error) {
-    int descriptor = open_regular(path, error);
-    if (descriptor < 0)
-        return NULL;
+struct elf_image *elf_image_open_descriptor(int descriptor, const char *path, bool is_module,
+                                            bool *changed, struct error *error) {
     struct context context = unpacking_context(descriptor);
     struct elf_image *image = memory_zero(1, sizeof *image);
     char magic[SELFMAG];
@@ -262,7 +259,6 @@ struct elf_image *elf_image_open_watched(const char *path, bool is_module, bool 
     if (!fine)
         error_set(error, ERROR_INPUT, "%s: is not an ELF file", path);
     fine = fine && file_open_descriptor(&image->file, descriptor, path, &context, error);
-    close(descriptor);
     image->data = image->file.data;
     image->size = image->file.size;
     if (fine && image_begin(image, path, error))
@@ -270,6 +266,17 @@ struct elf_image *elf_image_open_watched(const char *path, bool is_module, bool 
     *changed = file_changed(&image->file, error);
     elf_image_free(image);
     return NULL;
+}
+
+struct elf_image *elf_image_open_watched(const char *path, bool is_module, bool *changed,
+                                         struct error *error) {
+    int descriptor = open_regular(path, error);
+    if (descriptor < 0)
+        return NULL;
+    struct elf_image *image =
+        elf_image_open_descriptor(descriptor, path, is_module, changed, error);
+    close(descriptor);
+    return image;
 }
 
 struct elf_image *elf_image_open(const char *path, bool is_module, struct error *error) {

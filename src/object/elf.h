@@ -48,6 +48,9 @@ struct elf_image *elf_image_open(const char *path, bool is_module, struct error 
 /* The same; *changed: it was one, and shrank while it was looked at. */
 struct elf_image *elf_image_open_watched(const char *path, bool is_module, bool *changed,
                                          struct error *error);
+/* The same of a descriptor, which stays the caller's, of what was found under `path`. */
+struct elf_image *elf_image_open_descriptor(int descriptor, const char *path, bool is_module,
+                                            bool *changed, struct error *error);
 /* The same of bytes in memory, which are copied. `path` is for messages. */
 struct elf_image *elf_image_copy(const void *data, size_t size, const char *path,
                                  struct error *error);

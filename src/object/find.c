@@ -13,10 +13,12 @@
 /* In which order; a build id proves that a file is the right one, else the path may be another file's by now. */
 static const struct source *const *code_sources(const struct objects *objects,
                                                 const struct object *object) {
-    static const struct source *const proven[] = {&source_cache, &source_path, &source_undeleted,
-                                                  &source_kept, NULL};
-    static const struct source *const below[] = {&source_path, &source_cache, &source_undeleted,
-                                                 &source_kept, NULL};
+    static const struct source *const proven[] = {&source_cache,           &source_path,
+                                                  &source_undeleted,       &source_kept,
+                                                  &source_debuginfod_code, NULL};
+    static const struct source *const below[] = {
+        &source_path, &source_cache,           &source_undeleted,
+        &source_kept, &source_debuginfod_code, NULL};
     static const struct source *const unproven[] = {&source_kept, &source_path, NULL};
     static const struct source *const elsewhere[] = {&source_kept, NULL};
     if (object->identity.build_id.size)
@@ -42,8 +44,9 @@ static bool has_section(const struct elf_image *image, const char *name) {
 
 static void find_debug(struct objects *objects, struct object *object) {
     static const struct source *const sources[] = {
-        &source_cache_debug, &source_build_id, &source_debuglink, &source_suffix,
-        &source_mirrored,    &source_beside,   &source_merged,    &source_minidebug};
+        &source_cache_debug, &source_build_id,         &source_debuglink,
+        &source_suffix,      &source_mirrored,         &source_beside,
+        &source_merged,      &source_debuginfod_debug, &source_minidebug};
     struct search search = {objects, object, object->identity.build_id};
     if (object->image && object->image->build_id.size)
         search.id = object->image->build_id;
@@ -128,6 +131,7 @@ void objects_found(struct objects *objects, uint32_t id, struct object_found *fo
         list_found(object, found);
     }
     found->trouble = object->trouble;
+    found->undelivered = object->undelivered;
     pthread_mutex_unlock(&object->lock);
 }
 

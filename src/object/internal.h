@@ -32,7 +32,8 @@ struct object {
     struct elf_image *image; /* the file with the code, or NULL */
     struct elf_image *debug; /* its separate debug file, or NULL */
     enum file_trouble trouble;
-    char *changed; /* a file that shrank and was let go, or NULL */
+    char *changed;     /* a file that shrank and was let go, or NULL */
+    char *undelivered; /* why a server did not give a file that it may have, or NULL */
     struct object_extra extras[SLOT_COUNT];
     bool prefetched;      /* atomic: it was wished for */
     bool vmlinux_refused; /* OBJECT_KERNEL: --vmlinux is another kernel's, or no ELF file */
@@ -75,6 +76,8 @@ struct objects {
     uint32_t kernel; /* the first OBJECT_KERNEL, or 0: where modules find their symbols */
     struct prefetcher *prefetcher;
     struct disk_cache *cache; /* or NULL */
+    uint64_t
+        fetch_until; /* atomic: when no more is asked of servers (CLOCK_MONOTONIC, milliseconds); 0: nothing was yet */
 };
 
 /* ---- reading ahead: prefetch.c ---- */
@@ -95,6 +98,9 @@ void path_set_below(struct buffer *path, struct text root, struct text rest);
 
 /* Opens a file of an object's, which has to have that build id, if one is given. NULL: there is none, or it is another. */
 struct elf_image *object_open(struct object *object, const char *path, const struct build_id *id);
+
+/* source_debuginfod.c: where the client's cache is, as libdebuginfod has it. False: nowhere. */
+bool debuginfod_cache_path(struct buffer *path);
 
 /* source_debuglink.c: whether the checksum in the image's .gnu_debuglink is the debug file's; costs reading all of that. */
 bool debuglink_proves(const struct elf_image *image, const struct elf_image *debug);

@@ -36,6 +36,10 @@ const struct note_kind note_costly_names = {
     "# name{ stands|s stand} for more text than the size of {its|their} file allows, "
     "and {is|are} shown mangled or cut"};
 
+static const struct note_kind note_undelivered = {
+    "debuginfod-failed", "# file{ was|s were} not to be had from debuginfod; --no-debuginfod does "
+                         "not ask"};
+
 static void note_file(const struct object *object, struct notes *notes) {
     const struct note_kind *kind = object->trouble == FILE_MISMATCH   ? &note_mismatch
                                    : object->trouble == FILE_REPLACED ? &note_replaced
@@ -70,6 +74,9 @@ void objects_notes(struct objects *objects, struct notes *notes) {
         const struct object *object = objects->items.items[i];
         const struct symbols *symbols = atomic_load(&object->symbols);
         note_object(object, notes);
+        if (object->undelivered)
+            notes_add(notes, &note_undelivered, 1, i, "%.*s: %s", TEXT_ARGS(object->shown),
+                      object->undelivered);
         if (object->vmlinux_refused && object->asked)
             notes_add(notes, &note_vmlinux, 1, i, NULL);
         if (object_cfi_refused(object))

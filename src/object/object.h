@@ -7,7 +7,7 @@
  * lock. Code that changes at an address is a new object.
  *
  * Finding the file of an object, first that fits: `--symfs DIR` + path; the build-id cache (~/.debug/.build-id);
- * /usr/lib/debug/.build-id; the path itself; what the recording has kept of it. A file whose build id differs from the recorded one is not used, and noted. Only regular
+ * /usr/lib/debug/.build-id; the path itself; what the recording has kept of it; debuginfod's cache and servers. A file whose build id differs from the recorded one is not used, and noted. Only regular
  * files are opened. wick never starts another program to find a name.
  */
 #ifndef WICK_OBJECT_H
@@ -15,6 +15,7 @@
 
 #include "base/base.h"
 #include "compat/compat.h"
+#include "net/net.h"
 
 enum object_kind {
     OBJECT_NONE,    /* anonymous memory, //anon, [heap], [stack], 32-bit vdsos: never has symbols */
@@ -52,6 +53,14 @@ struct object_identity {
 
 struct objects;
 
+/* debuginfod: the cache of its clients, and its servers. All zero: neither is looked at. */
+struct debuginfod_options {
+    bool cache;      /* look into the cache that all of its clients share */
+    struct net *net; /* asks the servers; NULL: nobody is asked. It outlives the objects */
+    unsigned milliseconds_each, milliseconds_all; /* for a file, and for all together */
+    uint64_t size_most;                           /* of a file, in bytes */
+};
+
 struct objects_options {
     const char *symfs;    /* or NULL */
     const char *kallsyms; /* a file to use instead of the running kernel's, or NULL */
@@ -61,6 +70,7 @@ struct objects_options {
     const char *buildid_cache; /* or NULL: $HOME/.debug */
     uint64_t recorded_until;   /* when the recording was written last, in nanoseconds; 0: unknown */
     const char *cache;         /* where to keep what is derived from files, or NULL */
+    struct debuginfod_options debuginfod;
     struct quirks quirks;
     bool no_demangle;
     const struct context *context; /* or NULL */
@@ -121,6 +131,8 @@ void objects_prefetch(struct objects *objects, uint32_t id, uint64_t address, bo
 /* The same of the kernel, after it was added and its reference set; does nothing when there is none. */
 void objects_prefetch_kernel(struct objects *objects);
 void objects_read_ahead(struct objects *objects);
+/* Whether servers are asked: then threads of the objects' own wait for what is on the list, several at once. */
+bool objects_fetch(const struct objects *objects);
 
 /* ---- inlined functions and lines: thread-safe --------------------------------------------- */
 
@@ -277,6 +289,7 @@ struct object_found {
     bool is_packed;    /* its symbols are from .gnu_debugdata */
     struct object_facts facts;
     enum file_trouble trouble;
+    const char *undelivered; /* why debuginfod's servers did not give what they may have; or NULL */
 };
 void objects_found(struct objects *objects, uint32_t id, struct object_found *found);
 /* The Debian package that a file belongs to, as dpkg's lists say; false: none. Reads all of them. */

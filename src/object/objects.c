@@ -59,6 +59,7 @@ static void object_free(struct object *object) {
     elf_image_free(object->debug);
     made_free(object->made);
     free(object->changed);
+    free(object->undelivered);
     pthread_mutex_destroy(&object->lock);
     free(object);
 }
@@ -66,7 +67,7 @@ static void object_free(struct object *object) {
 void objects_free(struct objects *objects) {
     if (!objects)
         return;
-    prefetcher_free(objects->prefetcher);
+    prefetcher_free(objects->prefetcher); /* which may still read */
     disk_cache_free(objects->cache);
     for (size_t i = 1; i < objects->items.count; i++)
         object_free(objects->items.items[i]);

@@ -38,6 +38,9 @@ extern const struct source source_merged;    /* /usr/lib/debug/lib/… for /usr/
 extern const struct source source_beside;    /* DIRECTORY/.debug/NAME */
 extern const struct source source_minidebug; /* .gnu_debugdata, inside the file with the code */
 extern const struct source source_vmlinux;   /* --vmlinux FILE */
+extern const struct source
+    source_debuginfod_code; /* debuginfod's client cache, then its servers: */
+extern const struct source source_debuginfod_debug; /* the file itself, and its debug file */
 /* Of both. */
 extern const struct source source_kept; /* the recording's own carrier */
 /* Sources of lists: of perf maps, and of the kernel's symbols. */

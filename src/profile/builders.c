@@ -27,8 +27,11 @@ struct building *building_begin(struct reading *reading, unsigned threads) {
     unsigned count = threads < BUILDERS_MAX ? threads : BUILDERS_MAX;
     struct building *all = memory_zero(1, sizeof *all);
     struct profile *profile = reading->profile;
-    *all = (struct building){
-        .reading = reading, .count = count, .prefetches = count > 1 && !reading->options->no_names};
+    *all =
+        (struct building){.reading = reading,
+                          .count = count,
+                          .prefetches = (count > 1 || objects_fetch(reading->profile->objects)) &&
+                                        !reading->options->no_names};
     all->builders = memory_zero(count, sizeof *all->builders);
     for (unsigned i = 0; i < count; i++)
         builder_init(&all->builders[i], all, i == 0 ? profile->tree : tree_new_part(profile->tree));

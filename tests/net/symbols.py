@@ -1,0 +1,148 @@
+"""Debug files from debuginfod: Debian's own server on loopback gives what --symfs gives; one that hangs, lies, or sends garbage or another file
+costs at most its time limit, says so in a note, and leaves nothing in the clients' cache.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+
+import servers
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "parity"))
+import fixtures  # noqa: E402
+
+
+# The vdso is the machine's own, and no server has it; the C library may have more debug information here than there.
+USER = ["--user-only", "--no-inline", "--ignore", "vdso|gettime"]
+
+
+class Symbols:
+    def __init__(self, say, wick, work):
+        self.say, self.wick, self.work = say, wick, os.path.join(work, "symbols")
+        os.makedirs(self.work)
+        fixtures.unpack()
+        self.data = {}
+        for name in ("c", "cpp", "rust"):
+            self.data[name] = os.path.join(self.work, name + ".data")
+            with open(self.data[name], "wb") as file:
+                file.write(fixtures.read(name, "perf.data"))
+
+    def fold(self, *words, cache="cache", urls=None, command="fold"):
+        env = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy") and not name.startswith("DEBUGINFOD")}
+        env.update(HOME=os.path.join(self.work, "home"), DEBUGINFOD_CACHE_PATH=os.path.join(self.work, cache))
+        if urls:
+            env["DEBUGINFOD_URLS"] = urls
+        return subprocess.run([self.wick, command, *words], capture_output=True, text=True, errors="replace", env=env, timeout=300)
+
+    def cached(self, cache):
+        """Files with anything in them: what is empty says that a server has not got it."""
+        top = os.path.join(self.work, cache)
+        found = [os.path.join(where, name) for where, _, names in os.walk(top) for name in names]
+        return [path for path in found if os.path.basename(path) in ("debuginfo", "executable") and os.path.getsize(path)], \
+            [path for path in found if "debuginfod." in os.path.basename(path)]
+
+    # ---- a good server ----
+
+    def start_server(self):
+        """(process, URL); it serves what --symfs reads."""
+        port = servers.nobody_listens()
+        process = subprocess.Popen(["debuginfod", "-d", ":memory:", "-p", str(port), "-F", "-t0", "-g0", fixtures.SYMFS], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        url = f"http://127.0.0.1:{port}"
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        for _ in range(600):
+            try:
+                told = opener.open(url + "/metrics", timeout=5).read().decode()
+                if 'groom{statistic="files scanned (#)"}' in told or 'thread_work_pending{role="scan"} 0' in told and "scanned_files_total" in told and 'thread_busy{role="scan"} 0' in told:
+                    return process, url
+            except OSError:
+                pass
+            if process.poll() is not None:
+                break
+            time.sleep(0.1)
+        process.kill()
+        return process, None
+
+    def good(self):
+        if not shutil.which("debuginfod"):
+            print("skip debuginfod: Debian's package debuginfod is not installed")
+            return
+        process, url = self.start_server()
+        try:
+            self.say(url is not None, "debuginfod/the server starts")
+            if url:
+                self.ask_server(url)
+        finally:
+            process.kill()
+            process.wait()
+        if url:
+            self.without_server(url)
+
+    def ask_server(self, url):
+        for name, data in self.data.items():
+            wanted = self.fold(*USER, "--symfs", fixtures.SYMFS, data).stdout
+            without = self.fold(*USER, "--no-debuginfod", data)
+            given = self.fold(*USER, "--debuginfod", url, data)
+            self.say(given.stdout == wanted and wanted != without.stdout and wanted.count("\n") > 1, f"debuginfod/{name}: the names that --symfs gives", given.stdout[:300] + given.stderr)
+        entries, litter = self.cached("cache")
+        self.say(entries and not litter, "debuginfod/what came is in the clients' cache", str(entries))
+        by_environment = self.fold(*USER, self.data["c"], urls="nonsense " + url, cache="other")
+        self.say(by_environment.stdout == self.fold(*USER, "--symfs", fixtures.SYMFS, self.data["c"]).stdout and "nonsense" in by_environment.stderr, "debuginfod/by $DEBUGINFOD_URLS", by_environment.stderr)
+        limited = self.fold(*USER, "--debuginfod", url, "--debuginfod-limit", "1K", self.data["c"], cache="small")
+        self.say(limited.returncode == 0 and "larger than the limit" in limited.stderr and limited.stdout == self.fold(*USER, "--no-debuginfod", self.data["c"]).stdout, "debuginfod/a file that is too large", limited.stderr)
+        told = self.fold(self.data["c"], urls=url, command="doctor").stdout
+        self.say(os.path.join(self.work, "cache") in told, "debuginfod/wick doctor says where names came from", told)
+
+    def without_server(self, url):
+        """The cache is there when nobody answers, and when nobody is asked."""
+        wanted = self.fold(*USER, "--symfs", fixtures.SYMFS, self.data["c"]).stdout
+        offline = self.fold(*USER, self.data["c"])
+        self.say(offline.stdout == wanted, "debuginfod/the cache is read without a server", offline.stderr)
+        empty = self.fold(*USER, self.data["c"], cache="empty")
+        self.say(empty.returncode == 0 and empty.stdout != wanted and not os.path.exists(os.path.join(self.work, "empty")), "debuginfod/no cache, no server", empty.stderr)
+        gone = self.fold(*USER, "--debuginfod", url, self.data["c"], cache="gone")
+        self.say(gone.returncode == 0 and gone.stdout == empty.stdout and "debuginfod" in gone.stderr, "debuginfod/the server is gone", gone.stderr)
+
+    # ---- bad servers ----
+
+    def bad(self):
+        plain = self.fold(*USER, self.data["c"], cache="none").stdout
+        other = open(os.path.join(fixtures.SYMFS, "opt/wick/rust/hot"), "rb").read()
+        right = open(os.path.join(fixtures.SYMFS, "opt/wick/c/plain"), "rb").read()
+
+        def sends(body, length=None):
+            return servers.bad(f"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {len(body) if length is None else length}\r\n\r\n".encode() + body)
+
+        for name, handler, why in (("hangs", servers.bad(hang=True), "in time"), ("hangs in the middle", servers.bad(b"HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n" + right[:9000], hang=True), "in time"),
+                                   ("sends another file", sends(other), "another build id"), ("sends garbage", sends(os.urandom(50000)), "no ELF file"), ("sends nothing", sends(b""), ""),
+                                   ("lies about the length", sends(right[:len(right) // 2], len(right)), ""), ("is no web server", servers.bad(os.urandom(3000)), ""),
+                                   ("cuts the file short", sends(right[:100]), "")):
+            _, port = servers.start(handler)
+            cache = "bad-" + name.replace(" ", "-")
+            done = self.fold(*USER, "--debuginfod", f"http://127.0.0.1:{port}", "--debuginfod-time", "1500ms,3s", self.data["c"], cache=cache)
+            entries, litter = self.cached(cache)
+            self.say(done.returncode == 0 and done.stdout == plain and why in done.stderr and ("debuginfod" in done.stderr or not why), f"debuginfod/a server that {name}", done.stdout[:200] + done.stderr)
+            self.say(not entries and not litter, f"debuginfod/a server that {name} leaves nothing in the cache", str(entries + litter))
+        forged = os.path.join(self.work, "forged")
+        shutil.copytree(os.path.join(self.work, "cache"), forged)
+        for path in self.cached("forged")[0]:
+            os.chmod(path, 0o600)
+            with open(path, "wb") as file:
+                file.write(other)
+        done = self.fold(*USER, self.data["c"], cache="forged")
+        self.say(done.returncode == 0 and done.stdout == plain, "debuginfod/another file in the cache is not used", done.stdout[:300] + done.stderr)
+
+    def usage(self):
+        for words, why in ((["--debuginfod", "ftp://x"], "neither http"), (["--debuginfod", "http://a:b@x"], "refused"), (["--debuginfod", "http://x", "--no-debuginfod"], "combined"),
+                           (["--debuginfod-limit", "x"], "size"), (["--debuginfod-time", "5"], "length of time"), (["--debuginfod-time", "1s,"], "length of time")):
+            done = self.fold(*words, self.data["c"])
+            self.say(done.returncode == 2 and why in done.stderr, f"debuginfod/usage: {' '.join(words)}", done.stderr)
+
+
+def run(say, wick, work):
+    symbols = Symbols(say, wick, work)
+    symbols.good()
+    symbols.bad()
+    symbols.usage()
