@@ -214,8 +214,27 @@ static bool read_perf_data(struct source *source, struct file *file,
     return true;
 }
 
+static bool read_store(struct source *source, const char *url, const struct import_options *options,
+                       struct error *error) {
+    source->format = source->format ? source->format : &format_store;
+    if (source->file_count == 1) {
+        begin_tree(source, options);
+        return store_source_read(url, options, source->tree, error);
+    }
+    struct tree *own = tree_new();
+    begin_tree(source, options);
+    bool fine = store_source_read(url, options, own, error);
+    if (fine)
+        tree_join(source->tree, own);
+    objects_free(own->objects);
+    tree_free(own);
+    return fine;
+}
+
 static bool read_file(struct source *source, struct file *file,
                       const struct import_options *options, struct error *error) {
+    if (store_is_source(file->path))
+        return read_store(source, file->path, options, error);
     bool is_data = perfdata_is(file_text(file)) && (!options->from || is_guess(options));
     if (is_data && source->file_count == 1)
         return read_perf_data(source, file, options, error);
@@ -228,7 +247,8 @@ static bool read_file(struct source *source, struct file *file,
 static bool has_times(const struct source *source, const struct import_options *options,
                       struct error *error) {
     const struct import_format *format = source->format;
-    if (options->profile.times == TIMES_RUNNING || !format || format == &format_wick)
+    if (options->profile.times == TIMES_RUNNING || !format || format == &format_wick ||
+        format == &format_store)
         return true;
     bool waits = format == &format_offcputime || format == &format_perf_sched;
     if (waits && options->profile.times == TIMES_WAITING)
@@ -303,12 +323,21 @@ bool source_open_file(struct file *file, const char *path, const struct context 
     return fine;
 }
 
+/* A store is opened by itself, when it is read. */
+static bool open_file(struct file *file, const char *path, const struct context *context,
+                      struct error *error) {
+    if (!store_is_source(path))
+        return source_open_file(file, path, context, error);
+    *file = (struct file){.path = memory_copy(path, strlen(path))};
+    return true;
+}
+
 bool source_open(struct source *source, const char *const *paths, size_t path_count,
                  const struct import_options *options, struct error *error) {
     *source = (struct source){.files = memory_zero(path_count, sizeof *source->files)};
     for (; source->file_count < path_count; source->file_count++)
-        if (!source_open_file(&source->files[source->file_count], paths[source->file_count],
-                              options->profile.context, error))
+        if (!open_file(&source->files[source->file_count], paths[source->file_count],
+                       options->profile.context, error))
             break;
     bool fine = source->file_count == path_count;
     for (size_t i = 0; fine && i < path_count; i++)

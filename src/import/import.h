@@ -24,6 +24,10 @@ struct import_options {
     /* For quirks.lines_decide: how a recording is printed as script text, which is a room's below. */
     bool (*print)(struct out *out, const struct profile *profile, const struct context *context,
                   struct error *error);
+    /* Of stores: a file with the credentials, or NULL; keep the label host apart; take what answers, if not all of it does. */
+    const char *store_credentials;
+    bool store_hosts;
+    bool store_partial;
     int ghc_column; /* ghcprof: 0 %time, 1 ticks, 2 bytes */
     /* Set by source_open(): the content is a file's mapping, whose pages may be given back once read. */
     bool mapped;
@@ -61,7 +65,7 @@ struct source {
     const struct import_format *format; /* of the first text file, else NULL */
 };
 
-/* Reads all of `paths` ("-" is standard input; a run's directory is its recording) into one tree. Fails, too, where waits are asked for and text has none. */
+/* Reads all of `paths` ("-" is standard input; a run's directory is its recording; a path or URL may be a store with its query) into one tree. Fails, too, where waits are asked for and text has none. */
 bool source_open(struct source *source, const char *const *paths, size_t path_count,
                  const struct import_options *options, struct error *error);
 void source_close(struct source *source);

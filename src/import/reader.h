@@ -4,6 +4,19 @@
 
 #include "import/import.h"
 
+/* ---- stores and saved profiles ---- */
+
+extern const struct import_format
+    format_store; /* no format of files: what source->format says of a store */
+/* Whether a path or URL, with or without a query, is a store. Opens a file to look at its first bytes. */
+bool store_is_source(const char *path);
+/* Read what the store at `url` answers into the tree, which must be empty. */
+bool store_source_read(const char *url, const struct import_options *options, struct tree *tree,
+                       struct error *error);
+/* Keep the time that is asked for, of a tree that may tell of several; false: it does not tell of that one. */
+bool saved_choose_times(struct tree *tree, const char *path, const struct import_options *options,
+                        struct error *error);
+
 /* ---- lines -------------------------------------------------------------------------------- */
 
 struct lines {

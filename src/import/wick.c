@@ -14,8 +14,8 @@ static bool is_empty(const struct tree *tree) {
 }
 
 /* What was saved of a recording may tell of several times. What was saved of one alone is that, unless another is asked for. */
-static bool choose_times(struct tree *tree, const char *path, const struct import_options *options,
-                         struct error *error) {
+bool saved_choose_times(struct tree *tree, const char *path, const struct import_options *options,
+                        struct error *error) {
     enum times times = options->profile.times;
     bool known = false;
     for (size_t i = 1; i < tree->events.count; i++)
@@ -40,12 +40,12 @@ static bool wick_read(struct text content, const char *path, const struct import
                          path);
     if (is_empty(tree))
         return saved_read(content, path, &options->profile, tree, error) &&
-               choose_times(tree, path, options, error);
+               saved_choose_times(tree, path, options, error);
     struct tree *own = tree_new();
     own->keep_samples = tree->keep_samples;
     tree_set_budget(own, options->budget);
     bool fine = saved_read(content, path, &options->profile, own, error) &&
-                choose_times(own, path, options, error);
+                saved_choose_times(own, path, options, error);
     tree_settle(own);
     if (fine && !budget_exceeded(options->budget))
         tree_join(tree, own);

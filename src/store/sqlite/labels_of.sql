@@ -1,0 +1,1 @@
+SELECT key, value FROM label WHERE labels = :labels ORDER BY key

@@ -1,0 +1,1 @@
+SELECT id, service, version, host, type, labels FROM series ORDER BY id

@@ -1,0 +1,1 @@
+SELECT parent, frame FROM stack WHERE id = :stack

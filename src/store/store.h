@@ -1,0 +1,182 @@
+/*
+ * store: profiles of many machines over time, behind one interface: a SQLite file, or ClickHouse over HTTP.
+ *
+ * The unit of writing is one resolved tree, a batch. Its cells become sample rows: (time, service, version, host, value type, other
+ * labels, stack) → samples and weight. Frames, stacks and sets of labels are stored once, by 128-bit hashes of their content, so that every
+ * writer may send them again. Rows are written in the order frames, stacks, labels, samples: a writer that dies leaves unused names, never
+ * samples without names. A batch has an id, and a batch that is sent twice counts once.
+ *
+ * The labels service, version and host are columns. `time` (decimal Unix seconds) says when a window began, so that one batch may
+ * hold several windows; series without it take the batch's time. All other labels, the event, comm, thread, state and ending are stored as
+ * one set. Threads multiply the sets: a writer that sends all the time leaves them out of its series.
+ *
+ * Reading gives a tree. The engine adds up by stack and label set, wick's tree does the rest, so that both engines give the same bytes
+ * as the recordings themselves. Samples are added up by the hour too, without hosts; what is older than the samples' retention is read from
+ * there.
+ *
+ * A store is not thread-safe: open one for each thread.
+ */
+#ifndef WICK_STORE_H
+#define WICK_STORE_H
+
+#include "base/base.h"
+#include "tree/tree.h"
+
+/* ---- where it is --------------------------------------------------------------------------- */
+
+enum { STORE_URL_MOST = 1 << 16 };
+
+/* Return whether `url` names a store by its scheme: clickhouse:// or clickhouses://. */
+bool store_is_url(struct text url);
+/* Return whether a file that begins so is a SQLite file. Whether wick wrote it, store_open() finds out. */
+bool store_is_file(struct text beginning);
+/* Return where the question mark of a path or URL begins its query; its length if there is none. A file may have one in its name: a path
+   whose whole text names a file has no query. */
+size_t store_url_query(const char *url);
+
+/* ---- what to read -------------------------------------------------------------------------- */
+
+/*
+ * What a query asks for. All texts live in its arena. Zero-initialised asks for everything.
+ *
+ * `labels` chooses by any label, fixed ones (comm, state, …) included, with patterns as text_matches() has them; several of one key are alternatives. `type` is
+ * NAME, NAME/UNIT or an event's name. `by` names the labels that the tree keeps apart: NULL keeps all but host, for which one has to ask.
+ */
+struct store_query {
+    int64_t from, to; /* Unix seconds, from ≤ time < to; `to` 0: no end */
+    const char *type; /* NULL: the only one there is, or cpu if there are several */
+    VECTOR(struct label_filter) labels;
+    bool has_by;
+    VECTOR(const char *) by; /* counts if has_by; empty: keep no label apart */
+    bool all_types;          /* no type is chosen: the tree has an event for each */
+    bool waits; /* also what is known of threads' time on and off the CPU, for tree_keep_times() */
+    int64_t step; /* seconds; > 0: series get the label `time`, the start of each step */
+    struct arena arena;
+};
+/*
+ * Parse `service=api&version=42&from=-1d&to=now&type=cpu&label.KEY=VALUE&by=service,comm&by=host&step=1h`, percent-encoded. Times are `now`, Unix
+ * seconds, `-1d` (s, m, h, d, w before now), 2026-11-16 or 2026-11-16T12:30:00Z. `now` is in Unix seconds. False: *error says which
+ * part is wrong.
+ */
+bool store_query_parse(struct store_query *query, struct text text, int64_t now,
+                       struct error *error);
+void store_query_label(struct store_query *query, struct text key, struct text pattern);
+void store_query_by(struct store_query *query, struct text key);
+void store_query_release(struct store_query *query);
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+struct store_options {
+    const struct context *context;
+    const char
+        *credentials; /* a file: user, a newline, password; NULL: $WICK_STORE_CREDENTIALS or none */
+    const char *
+        cluster; /* store_init() of ClickHouse: make Replicated and Distributed tables on this cluster; NULL: on one server */
+    bool write;  /* else it is opened for reading alone */
+    bool create; /* with `write`: make the file and the tables, if they are missing */
+    bool allow_partial; /* a shard that does not answer is a note, not an error */
+};
+
+struct store;
+/*
+ * Open a store: a path, or clickhouse://host[:port]/database; its query part is not for this function (cut it off). A URL with a user or
+ * password is refused. A file for reading is opened read-only, with its schema distrusted. NULL: *error says why.
+ */
+struct store *store_open(const char *url, const struct store_options *options, struct error *error);
+void store_close(struct store *store);
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+struct store_batch {
+    struct text id;       /* not empty; of one batch always the same */
+    uint64_t time_ns;     /* Unix: of series without the label `time` */
+    uint64_t duration_ns; /* kept with the batch; 0: not known */
+    /* Labels for series that lack them; empty: none. */
+    struct text service, version, host;
+};
+
+struct store_result {
+    bool known;              /* a batch of this id was there already: nothing was written */
+    uint64_t rows;           /* samples written */
+    uint64_t stacks, frames; /* new ones, or, where the engine does not say, sent */
+};
+
+/* What a writer may do about an error: wait and send the same bytes again, or put the batch aside. */
+enum store_failure { STORE_FINE, STORE_TRY_AGAIN, STORE_REJECTED };
+
+/*
+ * Store all cells of a resolved tree under the batch's id. All of it or, at the next try with the same id, all of it then; never twice.
+ * False: *error says why, and store_failure() what to do.
+ */
+bool store_put(struct store *store, const struct tree *tree, const struct store_batch *batch,
+               struct store_result *result, struct error *error);
+enum store_failure store_failure(const struct store *store);
+
+/* Append an id for a batch that has none: hex digits of the hash of these texts, such as a file's bytes and the labels that are set. */
+void store_batch_id(struct buffer *id, const struct text *parts, size_t count);
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+/*
+ * Read what the query asks for into `tree`, which must be empty; its notes say what was left out. The same content gives the same tree, whatever
+ * engine. Nothing found is no error. False: *error says why.
+ */
+bool store_read(struct store *store, const struct store_query *query, struct tree *tree,
+                struct error *error);
+
+/* One row of an answer: up to two keys and what was added up. Texts are the answer's. */
+struct store_row {
+    struct text key;
+    int64_t time;
+    uint64_t samples, value;
+};
+struct store_rows {
+    VECTOR(struct store_row) items;
+    struct arena arena;
+};
+void store_rows_release(struct store_rows *rows);
+
+/*
+ * The distinct values of a label, in order, of what passes the query: "service", "version", "host", "type" (value types, NAME/UNIT), or any
+ * other. Samples and value are sums, except of labels that are not columns, where they are 0.
+ */
+bool store_values(struct store *store, const struct store_query *query, const char *label,
+                  struct store_rows *rows, struct error *error);
+/* Sums by value of a label (service, version, host or type) and by steps of time (`query->step`, 600 if that is 0), ordered by key, then time. */
+bool store_heat(struct store *store, const struct store_query *query, const char *label,
+                struct store_rows *rows, struct error *error);
+/* The first and last time for which there are samples; false without an error (kind ERROR_NONE) if there are none. */
+bool store_span(struct store *store, int64_t *from, int64_t *to, struct error *error);
+
+/* ---- keeping it in order ------------------------------------------------------------------- */
+
+struct store_retention {
+    int64_t samples; /* seconds; 0: 14 days */
+    int64_t hours;   /* of the sums by the hour; 0: 400 days */
+};
+struct store_removed {
+    uint64_t samples, hours, batches, stacks;
+};
+/* Remove what is older, as of `now` (Unix seconds). Files give the space back. */
+bool store_gc(struct store *store, const struct store_retention *retention, int64_t now,
+              struct store_removed *removed, struct error *error);
+
+/* A place in code that was stored without a name. */
+struct store_unnamed {
+    struct text build_id; /* bytes */
+    struct text object;   /* path */
+    uint64_t address;     /* as locations have it: a file offset */
+};
+/*
+ * Name what has none: `find` is asked once for each build id and address, and fills name, and file and line if known; false: it does not know.
+ * The names go into a table of their own, which is asked when reading; samples stay as they are.
+ */
+struct store_name {
+    struct text name, file;
+    uint32_t line;
+};
+typedef bool store_finder(void *user, const struct store_unnamed *place, struct store_name *name);
+bool store_symbolize(struct store *store, store_finder *find, void *user, uint64_t *named,
+                     uint64_t *unknown, struct error *error);
+
+#endif
