@@ -153,6 +153,17 @@ void request_release(struct request *request);
             "a root frame for each thread's name; else a process's worker-0, worker-1, … are "   \
             "worker-*"                                                                             \
     }
+/* For all that read stores. */
+#define OPTION_CREDENTIALS                                                                         \
+    {                                                                                              \
+        "credentials", 0, OPTION_TEXT, ASKED(import.store_credentials), "FILE",                    \
+            "a file that says who asks a store: USER:PASSWORD; $WICK_STORE_CREDENTIALS by default" \
+    }
+#define OPTION_ALLOW_PARTIAL                                                                       \
+    {                                                                                              \
+        "allow-partial", 0, OPTION_FLAG, ASKED(import.store_partial), NULL,                        \
+            "a store of which a part does not answer: take the rest, and say so"                   \
+    }
 /* Group them, unless --each-thread or --compat says otherwise. */
 void group_threads(struct request *request);
 
@@ -295,7 +306,8 @@ struct command {
 };
 extern const struct command command_fold, command_flame, command_script, command_doctor,
     command_profile, command_record, command_diff, command_export, command_report, command_annotate,
-    command_save, command_trace, command_enrich, command_mcp, command_serve, command_view;
+    command_save, command_trace, command_enrich, command_mcp, command_serve, command_view,
+    command_push, command_store;
 
 /* main.c: runs it with a struct of its own. */
 int command_run(const struct command *command, enum help_form help, int argc, char **argv);

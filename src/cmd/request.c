@@ -344,7 +344,7 @@ const struct option options_shape[] = {
             "wick guess"                                                                           \
     }
 
-const struct option options_from[] = {OPTION_FROM, {0}};
+const struct option options_from[] = {OPTION_FROM, OPTION_CREDENTIALS, OPTION_ALLOW_PARTIAL, {0}};
 
 const struct option options_formats[] = {
     OPTION_FROM,
@@ -356,6 +356,8 @@ const struct option options_formats[] = {
      "dtrace: names with their offset"},
     {"ghc", 0, OPTION_CALL, CALL(set_ghc_column), "COLUMN",
      "ghcprof: weigh by time (default), ticks or bytes", "time ticks bytes"},
+    OPTION_CREDENTIALS,
+    OPTION_ALLOW_PARTIAL,
     {0},
 };
 
