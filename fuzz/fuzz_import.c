@@ -14,6 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                     .no_modules = bits & 2,
                                     .include_offset = bits & 4,
                                     .ghc_column = (bits >> 3) % 3,
+                                    .profile.no_names = true, /* paths in it are not opened */
                                     .profile.context = &(struct context){.threads = 1}};
     struct naming_options names = {.quirks = bits & 1 ? quirks_inferno : quirks_none,
                                    .is_script_text = true};

@@ -335,12 +335,14 @@ const struct option options_shape[] = {
             "pmcstat, "                                                                            \
             "jstack, java-exceptions, async-profiler, faulthandler, chrome, perf-sched, "          \
             "offcputime, "                                                                         \
-            "recursive, svg, pprof, speedscope, cpuprofile, heapprofile, firefox, otlp, "          \
+            "recursive, svg, pprof, speedscope, cpuprofile, heapprofile, firefox, otlp, jfr, "     \
+            "heap, "                                                                               \
             "wick (profiles saved by wick save)",                                                  \
             "perf folded dtrace sample vtune vsprof ghcprof xctrace bpftrace go gdb eu-stack "     \
             "stap "                                                                                \
             "pmcstat jstack java-exceptions async-profiler faulthandler chrome perf-sched "        \
-            "offcputime recursive svg pprof speedscope cpuprofile heapprofile firefox otlp "       \
+            "offcputime recursive svg pprof speedscope cpuprofile heapprofile firefox otlp jfr "   \
+            "heap "                                                                                \
             "wick guess"                                                                           \
     }
 

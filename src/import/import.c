@@ -37,6 +37,8 @@ const struct import_format *const import_formats[] = {
     &format_heapprofile,
     &format_firefox,
     &format_otlp,
+    &format_jfr,
+    &format_heaptext,
     NULL,
 };
 

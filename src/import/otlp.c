@@ -1,11 +1,14 @@
 /*
- * OpenTelemetry's profiles, ProfilesData as protobuf: what collectors write to files and `wick export --to otlp` writes.
+ * OpenTelemetry's profiles, ProfilesData as protobuf: what collectors write to files and `wick export --to otlp` writes. The JSON form is
+ * turned into protobuf first (otlp_json.c).
  *
  * Samples name a stack and attributes in tables that everything shares, which stand behind the samples as a rule: the message is walked
  * for the tables first. A profile is of one type, which becomes an event; of several types the first in the file is counted unless
  * --event names others. Attributes become labels; thread.name, thread.id, process.pid and thread.state are the thread and its state.
  */
+#include "base/json.h"
 #include "import/otlp_fields.h"
+#include "import/otlp_json.h"
 #include "import/proto.h"
 #include "import/reader.h"
 
@@ -36,14 +39,16 @@ struct otlp {
     VECTOR(uint64_t) attributes;
     struct budget frames;
     struct buffer scratch;
-    bool any; /* a profile was of a wanted type */
+    bool any;           /* a profile was of a wanted type */
+    otlp_places places; /* of a document in JSON, which the content was made of */
 };
 
 static const struct budget_limits frame_limits = {
     .steps = 1 << 20, .steps_per_byte = 16, .memory = UINT64_MAX};
 
 static uint64_t offset_of(const struct otlp *t, const void *at) {
-    return (uint64_t)((const char *)at - t->r.content.data);
+    uint64_t offset = (uint64_t)((const char *)at - t->r.content.data);
+    return t->places.count ? otlp_place_of(&t->places, offset) : offset;
 }
 
 static bool damaged(struct otlp *t, const void *at) {
@@ -392,12 +397,28 @@ static bool read_data(struct otlp *t) {
     return fine;
 }
 
+/* A message of protobuf begins otherwise. */
+static bool is_document(struct text content) {
+    struct json json = {content};
+    return json_peek(&json) == '{';
+}
+
 static bool otlp_read(struct text content, const char *path, const struct import_options *options,
                       struct tree *tree, struct error *error) {
     struct otlp t = {0};
-    reader_init(&t.r, content, path, options, tree, TEXT(""), error);
+    struct buffer made = {0};
+    struct import_options unmapped = *options;
+    bool is_json = is_document(content), fine = true;
+    if (is_json) {
+        fine = otlp_from_json(content, path, &made, &t.places, error);
+        unmapped.content = buffer_text(&made);
+    }
+    reader_init(&t.r, is_json ? buffer_text(&made) : content, path, &unmapped, tree, TEXT(""),
+                error);
     budget_init(&t.frames, &frame_limits, content.length);
-    bool fine = read_tables(&t) && read_data(&t);
+    fine = fine && read_tables(&t) && read_data(&t);
+    vector_release(&t.places);
+    buffer_release(&made);
     for (size_t i = 0; i < TABLES; i++)
         vector_release(&t.tables[i].list);
     vector_release(&t.nodes);
@@ -412,6 +433,11 @@ static bool otlp_read(struct text content, const char *path, const struct import
 /* The first field is a resource, which begins with a message again, where pprof's has a number; or the tables, whose first row is empty. */
 static int otlp_score(struct text beginning) {
     struct proto m = proto_begin(beginning);
+    if (is_document(beginning))
+        return text_search(beginning, TEXT("\"resourceProfiles\"")) != SIZE_MAX ||
+                       text_search(beginning, TEXT("\"resource_profiles\"")) != SIZE_MAX
+                   ? 95
+                   : 0;
     if (m.end - m.at < 8)
         return 0;
     uint64_t key = proto_number(&m), size = proto_number(&m);
@@ -428,6 +454,6 @@ static int otlp_score(struct text beginning) {
     return tables && inner >> 3 <= TABLE_STACK ? 91 : 0;
 }
 
-const struct import_format format_otlp = {"otlp",
-                                          "OpenTelemetry's profiles, protobuf, plain or gzip",
-                                          otlp_score, otlp_read, TELLS_EVENTS | TELLS_TIMES};
+const struct import_format format_otlp = {
+    "otlp", "OpenTelemetry's profiles, protobuf or JSON, plain or gzip", otlp_score, otlp_read,
+    TELLS_EVENTS | TELLS_TIMES};
