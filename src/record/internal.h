@@ -288,7 +288,7 @@ void runtime_prepare(struct recording *r);
 /* Whether the target is a program of Go's, or one of several is. */
 bool runtime_is_go(const struct recording *r);
 
-struct keeper *keeper_new(struct sink *sink);
+struct keeper *keeper_new(struct sink *sink, const struct record_options *options);
 void keeper_free(struct keeper *keeper);
 /* Takes note of a record, whole as it is in the file. Costs no system call. */
 void keeper_saw(struct keeper *keeper, const uint8_t *record,

@@ -93,30 +93,38 @@ static void read_cgroup(pid_t pid, struct buffer *path) {
     }
 }
 
-static bool write_labels(struct keeper *k, const struct wish *wish, struct text cgroup,
-                         struct error *error) {
-    struct buffer labels = {0}, container = {0};
-    uint64_t key[] = {(uint32_t)wish->pid, wish->time};
-    buffer_add(&labels, TEXT("cgroup\0"));
-    buffer_add(&labels, cgroup);
-    buffer_add_char(&labels, 0);
-    if (container_of_cgroup(cgroup, &container)) {
-        buffer_add(&labels, TEXT("container\0"));
-        buffer_add(&labels, buffer_text(&container));
-        buffer_add_char(&labels, 0);
+/* Its cgroup, the container that it tells of, and what the recording's owner adds; nothing if there is none of these. */
+static void find_labels(const struct keeper *k, pid_t pid, struct buffer *labels) {
+    const struct record_options *options = k->options;
+    struct buffer cgroup = {0}, container = {0};
+    read_cgroup(pid, &cgroup);
+    if (cgroup.count) {
+        buffer_add(labels, TEXT("cgroup\0"));
+        buffer_add(labels, buffer_text(&cgroup));
+        buffer_add_char(labels, 0);
     }
-    bool fine =
-        carrier_write(k->sink->writer, CARRIER_LABELS, (struct text){(const char *)key, sizeof key},
-                      buffer_text(&labels), error);
-    buffer_release(&labels);
+    if (container_of_cgroup(buffer_text(&cgroup), &container)) {
+        buffer_add(labels, TEXT("container\0"));
+        buffer_add(labels, buffer_text(&container));
+        buffer_add_char(labels, 0);
+    }
+    if (options->add_labels)
+        options->add_labels(options->label_context, pid, buffer_text(&cgroup), labels);
+    buffer_release(&cgroup);
     buffer_release(&container);
-    return fine;
+}
+
+static bool write_labels(struct keeper *k, const struct wish *wish, struct text labels,
+                         struct error *error) {
+    uint64_t key[] = {(uint32_t)wish->pid, wish->time};
+    return carrier_write(k->sink->writer, CARRIER_LABELS,
+                         (struct text){(const char *)key, sizeof key}, labels, error);
 }
 
 /* What a process has of its own: namespace, user, cgroup. Told only where it is not what its parent had. */
 static bool look_at_process(struct keeper *k, struct kept_process *process, const struct wish *wish,
                             struct error *error) {
-    struct buffer cgroup = {0};
+    struct buffer labels = {0};
     bool fine = true;
     uint64_t mount = mount_of(process->pid);
     process->looked = true;
@@ -130,13 +138,13 @@ static bool look_at_process(struct keeper *k, struct kept_process *process, cons
     if (mount)
         process->mount = mount;
     mount_hold(k, process);
-    read_cgroup(process->pid, &cgroup);
-    uint32_t name = cgroup.count ? strings_add(k->cgroups, buffer_text(&cgroup)) : 0;
-    if (fine && name && name != process->cgroup) {
-        process->cgroup = name;
-        fine = write_labels(k, wish, buffer_text(&cgroup), error);
+    find_labels(k, process->pid, &labels);
+    uint32_t known = labels.count ? strings_add(k->labels, buffer_text(&labels)) : 0;
+    if (fine && known && known != process->labels) {
+        process->labels = known;
+        fine = write_labels(k, wish, buffer_text(&labels), error);
     }
-    buffer_release(&cgroup);
+    buffer_release(&labels);
     return fine;
 }
 
@@ -232,7 +240,7 @@ static void see_fork(struct keeper *k, const struct wish *wish) {
     if (child->folder)
         close(child->folder - 1);
     *child = (struct kept_process){
-        .pid = wish->pid, .map = -1, .mount = from.mount, .cgroup = from.cgroup};
+        .pid = wish->pid, .map = -1, .mount = from.mount, .labels = from.labels};
 }
 
 static bool grant(struct keeper *k, const struct wish *wish, struct error *error) {
@@ -545,14 +553,15 @@ bool keeper_kept_unnamed(const struct keeper *k, struct text path) {
     return false;
 }
 
-struct keeper *keeper_new(struct sink *sink) {
+struct keeper *keeper_new(struct sink *sink, const struct record_options *options) {
     struct keeper *k = memory_zero(1, sizeof *k);
     *k = (struct keeper){.sink = sink,
+                         .options = options,
                          .left = KEEP_MOST,
                          .own_mount = mount_of(getpid()),
                          .held_most = files_allowed(),
                          .paths = strings_new(),
-                         .cgroups = strings_new(),
+                         .labels = strings_new(),
                          .jvms = jvms_new(sink)};
     return k;
 }
@@ -572,7 +581,7 @@ void keeper_free(struct keeper *k) {
     vector_release(&k->wishes);
     index_release(&k->by_pid);
     strings_free(k->paths);
-    strings_free(k->cgroups);
+    strings_free(k->labels);
     buffer_release(&k->bytes);
     free(k);
 }

@@ -21,7 +21,7 @@ struct kept_process {
     pid_t inner_pid; /* what it is called in its own pid namespace; 0: not known */
     uid_t user;
     uint64_t mount;  /* its mount namespace, 0: not known */
-    uint32_t cgroup; /* string; 0: not known */
+    uint32_t labels; /* string, as they were written; 0: not known */
     int map;         /* its perf map, -1: not opened */
     off_t map_size;  /* when it was last written */
     unsigned looks;  /* for its map */
@@ -72,6 +72,7 @@ struct wish {
 };
 
 struct keeper {
+    const struct record_options *options;
     struct sink *sink;
     bool begun;
     uint64_t left; /* bytes that may still be kept */
@@ -92,7 +93,7 @@ struct keeper {
     VECTOR(struct kept_dump) dumps;
     unsigned searches;      /* for one of its processes, in this turn */
     size_t held, held_most; /* descriptors of files */
-    struct strings *paths, *cgroups;
+    struct strings *paths, *labels;
     struct buffer bytes;
     struct jvms *jvms;
 };

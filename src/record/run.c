@@ -505,7 +505,7 @@ bool record_run(const struct record_options *options, struct record_result *resu
     r.sink.system_wide = options->system_wide;
     r.sink.paths = strings_new();
     if (options->keep != KEEP_NONE)
-        r.sink.keeper = keeper_new(&r.sink);
+        r.sink.keeper = keeper_new(&r.sink, r.options);
     if (options->window)
         r.sink.window = window_new(options->window);
     if (options->keep != KEEP_NONE && !options->kernel_only &&
