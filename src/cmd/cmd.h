@@ -307,7 +307,7 @@ struct command {
 extern const struct command command_fold, command_flame, command_script, command_doctor,
     command_profile, command_record, command_diff, command_export, command_report, command_annotate,
     command_save, command_trace, command_enrich, command_mcp, command_serve, command_view,
-    command_push, command_store;
+    command_push, command_store, command_agent;
 
 /* main.c: runs it with a struct of its own. */
 int command_run(const struct command *command, enum help_form help, int argc, char **argv);

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 static const struct command *const commands[] = {
-    &command_profile, &command_record, &command_fold,     &command_flame, &command_script,
-    &command_diff,    &command_report, &command_annotate, &command_view,  &command_save,
-    &command_export,  &command_push,   &command_store,    &command_trace, &command_enrich,
-    &command_mcp,     &command_serve,  &command_doctor,   NULL,
+    &command_profile, &command_record, &command_fold,     &command_flame,  &command_script,
+    &command_diff,    &command_report, &command_annotate, &command_view,   &command_save,
+    &command_export,  &command_push,   &command_store,    &command_trace,  &command_agent,
+    &command_enrich,  &command_mcp,    &command_serve,    &command_doctor, NULL,
 };
 
 /* ---- signals ---- */

@@ -1,0 +1,139 @@
+/*
+ * Windows to batches. Threads are left out of the series: a store that had them would have a series for each thread that ever was. Comms
+ * stay.
+ */
+#include "agent/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "import/import.h"
+#include "saved/saved.h"
+
+static const struct note_kind note_services = {
+    "agent-services", "# service{ was|s were} counted as `other`: the host has more than it may"};
+
+static void set(struct tree *tree, struct series *series, struct text key, struct text value) {
+    series->labels = tree_set_label(tree, series->labels, key, value);
+}
+
+/* What the process itself was given stays; without any it is known by its comm. */
+static void label_series(struct tree *tree, struct series *series, struct text time,
+                         const struct agent_options *options, const char *host) {
+    struct buffer service = {0};
+    for (size_t i = 0; i < options->labels.count; i++)
+        set(tree, series, text_of(options->labels.items[i].key),
+            text_of(options->labels.items[i].value));
+    set(tree, series, TEXT("host"), text_of(host));
+    set(tree, series, TEXT("time"), time);
+    if (!series_label(tree, series, TEXT("service"), &service)) {
+        struct text comm = strings_get(tree->strings, series->comm);
+        set(tree, series, TEXT("service"), comm.length ? comm : TEXT("unknown"));
+    }
+    series->thread = 0;
+    buffer_release(&service);
+}
+
+void batch_add(struct batch *batch, struct tree *window, uint64_t time,
+               const struct agent_options *options, const char *host) {
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)time);
+    for (size_t i = 1; i < window->series.count; i++)
+        label_series(window, &window->series.items[i], text_of(text), options, host);
+    if (!batch->tree)
+        batch->tree = tree_new();
+    notes_drop(&window->notes,
+               "stacks"); /* each window's own shares, which the label `ending` has too */
+    notes_drop(&window->notes, "chains");
+    tree_join(batch->tree, window);
+    batch->windows++;
+}
+
+/* ---- services ---- */
+
+struct service {
+    uint32_t name; /* string */
+    uint64_t weight;
+};
+struct services {
+    VECTOR(struct service) items;
+};
+
+static int heaviest_first(const void *a, const void *b) {
+    const struct service *x = a, *y = b;
+    if (x->weight != y->weight)
+        return x->weight > y->weight ? -1 : 1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+static struct service *service_find(struct services *services, uint32_t name) {
+    for (size_t i = 0; i < services->items.count; i++)
+        if (services->items.items[i].name == name)
+            return &services->items.items[i];
+    return NULL;
+}
+
+static uint32_t service_name(struct tree *tree, const struct series *series) {
+    struct buffer value = {0};
+    series_label(tree, series, TEXT("service"), &value);
+    uint32_t name = strings_add(tree->strings, buffer_text(&value));
+    buffer_release(&value);
+    return name;
+}
+
+/* Keep the heaviest services apart, and count the others as one. Costs the number of series times the number of services. */
+static void bound_services(struct tree *tree, uint32_t most) {
+    struct services services = {0};
+    uint32_t *names = memory_zero(tree->series.count, sizeof *names);
+    uint64_t *weights = memory_zero(tree->series.count, sizeof *weights);
+    for (size_t i = 0; i < tree->cells.count; i++)
+        weights[tree->cells.items[i].series] += tree->cells.items[i].weight;
+    for (size_t i = 1; i < tree->series.count; i++) {
+        names[i] = service_name(tree, &tree->series.items[i]);
+        struct service *service = service_find(&services, names[i]);
+        if (!service) {
+            vector_push(&services.items, ((struct service){names[i], 0}));
+            service = &services.items.items[services.items.count - 1];
+        }
+        service->weight += weights[i];
+    }
+    if (services.items.count > most) {
+        qsort(services.items.items, services.items.count, sizeof *services.items.items,
+              heaviest_first);
+        notes_add(&tree->notes, &note_services, services.items.count - most + 1, 0, NULL);
+        services.items.count = most - 1;
+        for (size_t i = 1; i < tree->series.count; i++)
+            if (!service_find(&services, names[i]))
+                set(tree, &tree->series.items[i], TEXT("service"), TEXT("other"));
+    }
+    vector_release(&services.items);
+    free(weights);
+    free(names);
+}
+
+/* ---- publishing ---- */
+
+bool batch_publish(struct batch *batch, struct spool_directory *spool, const char *host,
+                   const struct agent_options *options, struct error *error) {
+    struct spooled name;
+    struct out out;
+    if (!batch->tree)
+        return true;
+    bound_services(batch->tree, options->services);
+    spool_name(spool, host, &name);
+    bool fine = out_open_at(&out, spool->directory, name.name, error);
+    if (fine && !saved_write(&out, batch->tree, error)) {
+        out_discard(&out);
+        fine = false;
+    }
+    fine = fine && out_commit(&out, error) && spool_took(spool, &name, error);
+    batch_release(batch);
+    spool_tidy(spool);
+    return fine;
+}
+
+void batch_release(struct batch *batch) {
+    if (batch->tree)
+        tree_free(batch->tree);
+    *batch = (struct batch){0};
+}

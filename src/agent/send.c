@@ -1,0 +1,214 @@
+/*
+ * Sending: the oldest batch first, one at a time, again after a pause when the store can't take it. The pause doubles from one second to one
+ * minute, with a random part, so that a thousand hosts do not come back in the same moment.
+ */
+#include "agent/internal.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "saved/saved.h"
+#include "store/store.h"
+
+static const uint64_t second = 1000000000u;
+enum { PAUSE_MOST = 60 };
+
+struct sender {
+    const struct agent_options *options;
+    struct spool_directory *spool;
+    struct store *store; /* NULL: not open */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool fresh;        /* something came into the spool */
+    bool ending;       /* end when all is sent, or … */
+    uint64_t deadline; /* … at that time, CLOCK_MONOTONIC */
+    bool failing;      /* and it was said */
+};
+
+/* ---- one batch ---- */
+
+static enum store_failure refuse(struct sender *sender, const struct spooled *batch,
+                                 const struct error *error) {
+    agent_say(sender->options, "batch %llu was put into rejected: %s",
+              (unsigned long long)batch->number, error->message);
+    return STORE_REJECTED;
+}
+
+static bool open_store(struct sender *sender, struct error *error) {
+    struct store_options options = {.context = sender->options->context,
+                                    .credentials = sender->options->credentials,
+                                    .write = true,
+                                    .create = true};
+    if (!sender->store)
+        sender->store = store_open(sender->options->store, &options, error);
+    return sender->store;
+}
+
+static void close_store(struct sender *sender) {
+    if (sender->store)
+        store_close(sender->store);
+    sender->store = NULL;
+}
+
+static enum store_failure put(struct sender *sender, const struct spooled *spooled,
+                              const struct tree *tree, struct error *error) {
+    struct store_batch batch = {.id = text_of(spooled->id),
+                                .time_ns = spooled->written * second,
+                                .duration_ns = sender->options->batch};
+    struct store_result result;
+    if (!open_store(sender, error))
+        return STORE_TRY_AGAIN;
+    if (store_put(sender->store, tree, &batch, &result, error))
+        return STORE_FINE;
+    enum store_failure failure = store_failure(sender->store);
+    close_store(sender);
+    return failure == STORE_REJECTED ? refuse(sender, spooled, error) : STORE_TRY_AGAIN;
+}
+
+/* Spooled bytes that can't be read are of no use to any store. */
+static enum store_failure send_one(struct sender *sender, const struct spooled *batch,
+                                   struct error *error) {
+    struct profile_options options = {.context = sender->options->context};
+    struct file file;
+    int descriptor =
+        openat(sender->spool->directory, batch->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (descriptor < 0) /* it was dropped meanwhile */
+        return STORE_FINE;
+    bool fine = file_open_descriptor(&file, descriptor, batch->name, options.context, error);
+    close(descriptor);
+    if (!fine)
+        return refuse(sender, batch, error);
+    struct tree *tree = tree_new();
+    fine = saved_read(file_text(&file), batch->name, &options, tree, error);
+    enum store_failure failure =
+        fine ? put(sender, batch, tree, error) : refuse(sender, batch, error);
+    tree_free(tree);
+    file_close(&file);
+    return failure;
+}
+
+/* ---- all of them ---- */
+
+/* Say when the store stops answering and when it answers again, not each time. */
+static void say_state(struct sender *sender, bool failing, const struct error *error) {
+    if (failing && !sender->failing)
+        agent_say(sender->options, "the store does not take batches: %s; they wait in the spool",
+                  error->message);
+    else if (!failing && sender->failing)
+        agent_say(sender->options, "the store takes batches again");
+    sender->failing = failing;
+}
+
+static bool send_oldest(struct sender *sender, bool *again) {
+    struct agent_counts *counts = sender->spool->counts;
+    struct spooled batch;
+    struct error error;
+    *again = false;
+    if (!spool_oldest(sender->spool, &batch))
+        return false;
+    switch (send_one(sender, &batch, &error)) {
+    case STORE_FINE:
+        spool_remove(sender->spool, &batch);
+        counts->sent++;
+        counts->last_sent = agent_now(CLOCK_REALTIME) / second;
+        say_state(sender, false, NULL);
+        break;
+    case STORE_REJECTED:
+        spool_reject(sender->spool, &batch);
+        break;
+    case STORE_TRY_AGAIN:
+        counts->retried++;
+        say_state(sender, true, &error);
+        *again = true;
+    }
+    return true;
+}
+
+/* Wait for a batch, for the end of a pause (seconds; 0: there is none), or for the agent's end. False: end. */
+static bool wait_for_more(struct sender *sender, unsigned pause) {
+    uint64_t until = 0;
+    if (pause) {
+        uint32_t random = 0;
+        (void)!getrandom(&random, sizeof random, GRND_NONBLOCK);
+        until = agent_now(CLOCK_MONOTONIC) + pause * second / 2 +
+                (uint64_t)((double)random / UINT32_MAX * pause * 1e9);
+    }
+    pthread_mutex_lock(&sender->lock);
+    while (!sender->ending && (until ? agent_now(CLOCK_MONOTONIC) < until : !sender->fresh)) {
+        uint64_t wake = until ? until : agent_now(CLOCK_MONOTONIC) + 3600 * second;
+        struct timespec time = {(time_t)(wake / second), (long)(wake % second)};
+        pthread_cond_timedwait(&sender->changed, &sender->lock, &time);
+    }
+    sender->fresh = false;
+    bool over = sender->ending && (pause || agent_now(CLOCK_MONOTONIC) >= sender->deadline);
+    pthread_mutex_unlock(&sender->lock);
+    return !over;
+}
+
+static bool is_ending(struct sender *sender) {
+    pthread_mutex_lock(&sender->lock);
+    bool ending = sender->ending;
+    pthread_mutex_unlock(&sender->lock);
+    return ending;
+}
+
+static void *run(void *context) {
+    struct sender *sender = context;
+    unsigned pause = 0;
+    for (bool more = true; more;) {
+        bool again;
+        bool ending = is_ending(sender); /* asked first: what comes later is not missed */
+        bool found = send_oldest(sender, &again);
+        pause = again ? (pause ? pause * 2 : 1) : 0;
+        if (pause > PAUSE_MOST)
+            pause = PAUSE_MOST;
+        if (found && !again)
+            continue;
+        more = !(ending && !found) && wait_for_more(sender, pause);
+    }
+    close_store(sender);
+    return NULL;
+}
+
+/* ---- the thread ---- */
+
+struct sender *sender_new(const struct agent_options *options, struct spool_directory *spool) {
+    struct sender *sender = memory_zero(1, sizeof *sender);
+    pthread_condattr_t clock;
+    *sender = (struct sender){.options = options, .spool = spool};
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_mutex_init(&sender->lock, NULL);
+    pthread_cond_init(&sender->changed, &clock);
+    pthread_condattr_destroy(&clock);
+    if (pthread_create(&sender->thread, NULL, run, sender) != 0) {
+        free(sender);
+        return NULL;
+    }
+    return sender;
+}
+
+void sender_wake(struct sender *sender) {
+    pthread_mutex_lock(&sender->lock);
+    sender->fresh = true;
+    pthread_cond_signal(&sender->changed);
+    pthread_mutex_unlock(&sender->lock);
+}
+
+void sender_end(struct sender *sender, uint64_t patience) {
+    if (!sender)
+        return;
+    pthread_mutex_lock(&sender->lock);
+    sender->ending = true;
+    sender->deadline = agent_now(CLOCK_MONOTONIC) + patience;
+    pthread_cond_signal(&sender->changed);
+    pthread_mutex_unlock(&sender->lock);
+    pthread_join(sender->thread, NULL);
+    pthread_cond_destroy(&sender->changed);
+    pthread_mutex_destroy(&sender->lock);
+    free(sender);
+}

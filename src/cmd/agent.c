@@ -1,0 +1,178 @@
+/* wick agent: settings from a file and from options, then agent_run(). */
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+
+struct agent_command {
+    struct request request;
+    struct agent_options agent;
+    const char *config, *store, *credentials, *spool, *metrics, *call_graph;
+    text_list settings;
+    uint64_t frequency;
+    double window, batch, duration;
+    bool check;
+};
+
+static const struct option options_agent[] = {
+    {"store", 0, OPTION_TEXT, IN(struct agent_command, store), "URL",
+     "where profiles go: a file (fleet.db), clickhouse://HOST/DATABASE or clickhouses://…"},
+    {"credentials", 0, OPTION_TEXT, IN(struct agent_command, credentials), "FILE",
+     "the store's user and password, a line each"},
+    {"config", 0, OPTION_TEXT, IN(struct agent_command, config), "FILE",
+     "settings; /etc/wick/agent.conf by default, if it exists"},
+    {"set", 0, OPTION_LIST, IN(struct agent_command, settings), "'KEY = VALUE'",
+     "one setting, as a line of the file; may be repeated"},
+    {"spool", 0, OPTION_TEXT, IN(struct agent_command, spool), "DIR",
+     "where batches wait until the store has them"},
+    {"metrics", 0, OPTION_TEXT, IN(struct agent_command, metrics), "ADDRESS",
+     "serve /metrics and /healthz there: 127.0.0.1:PORT or unix:PATH"},
+    {"check", 0, OPTION_FLAG, IN(struct agent_command, check), NULL,
+     "print the settings that would be used, and do nothing"},
+    {0},
+};
+
+static const struct option options_agent_sampling[] = {
+    {"frequency", 'F', OPTION_COUNT64, IN(struct agent_command, frequency), "HZ",
+     "samples a second and CPU; 19 by default"},
+    {"call-graph", 'g', OPTION_TEXT, IN(struct agent_command, call_graph), "HOW",
+     "dwarf[,SIZE] or fp; dwarf,16384 by default", "dwarf fp"},
+    {"window", 0, OPTION_AMOUNT, IN(struct agent_command, window), "SECONDS",
+     "how finely time is told; 10 by default"},
+    {"batch", 0, OPTION_AMOUNT, IN(struct agent_command, batch), "SECONDS",
+     "how often a batch is sent; 60 by default"},
+    {"duration", 0, OPTION_AMOUNT, IN(struct agent_command, duration), "SECONDS",
+     "stop after so long; else it runs until Ctrl-C or SIGTERM"},
+    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "print nothing but errors"},
+    {0},
+};
+
+static const struct option_group groups[] = {
+    {"Store", options_agent}, {"Sampling", options_agent_sampling}, {0}};
+
+static const struct syntax syntax = {
+    "agent",
+    "--store URL",
+    "Profile the whole machine all the time, at about 1 % of it, and send the profiles to a\n"
+    "store. Batches wait in a spool directory until the store has them; a store that is down\n"
+    "loses nothing that fits the spool. Look at the result with wick serve, or with any command\n"
+    "that reads profiles: wick flame 'fleet.db?service=api&from=-1h'.",
+    groups,
+    .examples = "wick agent --store fleet.db                # on one machine\n"
+                "wick agent --config agent.conf --check      # what it would do\n"
+                "wick agent --config agent.conf              # as a service",
+};
+
+/* ---- settings ---- */
+
+static bool set(struct agent_command *c, struct error *error, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+static bool set(struct agent_command *c, struct error *error, const char *format, ...) {
+    va_list list;
+    size_t size;
+    va_start(list, format);
+    char *line = memory_print(&size, format, list);
+    va_end(list);
+    bool fine = agent_set(&c->agent, (struct text){line, size}, error);
+    free(line);
+    return fine;
+}
+
+static bool read_file(struct agent_command *c, struct error *error) {
+    static const char by_default[] = "/etc/wick/agent.conf";
+    if (c->config)
+        return agent_read_config(&c->agent, c->config, error);
+    return access(by_default, F_OK) != 0 || agent_read_config(&c->agent, by_default, error);
+}
+
+static bool take_options(struct agent_command *c, struct error *error) {
+    bool fine = true;
+    for (size_t i = 0; fine && i < c->settings.count; i++)
+        fine = agent_set(&c->agent, text_of(c->settings.items[i]), error);
+    fine = fine && (!c->store || set(c, error, "store = %s", c->store));
+    fine = fine && (!c->credentials || set(c, error, "credentials = %s", c->credentials));
+    fine = fine && (!c->spool || set(c, error, "spool = %s", c->spool));
+    fine = fine && (!c->metrics || set(c, error, "metrics = %s", c->metrics));
+    fine = fine && (!c->call_graph || set(c, error, "call-graph = %s", c->call_graph));
+    fine = fine &&
+           (!c->frequency || set(c, error, "frequency = %llu", (unsigned long long)c->frequency));
+    fine = fine && (!c->window || set(c, error, "window = %.0f", c->window));
+    return fine && (!c->batch || set(c, error, "batch = %.0f", c->batch));
+}
+
+/* systemd says where; else as for other programs. */
+static bool choose_spool(struct agent_command *c, struct error *error) {
+    const char *state = getenv("STATE_DIRECTORY"), *own = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    if (c->agent.spool)
+        return true;
+    if (state && *state)
+        return set(c, error, "spool = %s/spool", state);
+    if (geteuid() == 0) {
+        mkdir("/var/lib/wick", 0700);
+        return set(c, error, "spool = /var/lib/wick/spool");
+    }
+    if (own && *own == '/')
+        return set(c, error, "spool = %s/wick-spool", own);
+    if (home && *home == '/')
+        return set(c, error, "spool = %s/.wick-spool", home);
+    return error_set(error, ERROR_USAGE, "--spool DIR is needed: there is no home directory");
+}
+
+static void say(void *user, const char *text) {
+    const struct agent_command *c = user;
+    if (!c->request.quiet)
+        fprintf(stderr, "wick: %s\n", text);
+}
+
+static int print_settings(const struct agent_options *options) {
+    struct buffer text = {0};
+    agent_describe(options, &text);
+    fwrite(text.items, 1, text.count, stdout);
+    buffer_release(&text);
+    return 0;
+}
+
+static int run(void *command, int argc, char **argv) {
+    struct agent_command *c = command;
+    struct error error;
+    int status = 0;
+    agent_options_init(&c->agent);
+    if (!options_parse(&syntax, command, argc, argv, &status))
+        return status;
+    if (c->request.operands.count)
+        return fail_usage("agent", "'%s' is not an option; the store is --store URL",
+                          c->request.operands.items[0]);
+    c->agent.context = &c->request.context;
+    c->agent.cache = c->request.import.profile.objects.cache;
+    c->agent.say = say;
+    c->agent.user = c;
+    c->agent.duration = (uint64_t)(c->duration * 1e9);
+    if (!read_file(c, &error) || !take_options(c, &error) || !choose_spool(c, &error))
+        return fail(&error);
+    if (!c->agent.store)
+        return fail_usage("agent", "--store URL is missing: a file such as fleet.db, or "
+                                   "clickhouse://HOST/DATABASE");
+    if (c->check)
+        return print_settings(&c->agent);
+    if (!c->request.quiet)
+        fprintf(stderr, "wick: profiling this machine (Ctrl-C to stop), to %s, by way of %s\n",
+                c->agent.store, c->agent.spool);
+    c->request.context.progress = NULL; /* it has no end to count towards */
+    return agent_run(&c->agent, &error) ? 0 : fail(&error);
+}
+
+static void release(void *command) {
+    agent_options_release(&((struct agent_command *)command)->agent);
+}
+
+const struct command command_agent = {"agent",
+                                      "profile the machine all the time, into a store",
+                                      sizeof(struct agent_command),
+                                      run,
+                                      .gentle = 1,
+                                      .release = release};
