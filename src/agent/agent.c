@@ -97,8 +97,8 @@ static double own_share(struct agent *a, uint64_t elapsed) {
 /* True: the recording is to begin again, with another rate. */
 static bool adapt_rate(struct agent *a, double share) {
     uint64_t *frequency = &a->recording.frequency;
-    a->busy = share > a->options->cpu ? a->busy + 1 : 0;
-    a->calm = share < a->options->cpu / 4 ? a->calm + 1 : 0;
+    a->busy = 100 * share > a->options->cpu ? a->busy + 1 : 0;
+    a->calm = 100 * share < a->options->cpu / 4 ? a->calm + 1 : 0;
     if (a->busy >= BUSY_WINDOWS && *frequency > 1) {
         *frequency /= 2;
         agent_say(a->options, "%.1f %% of the machine went to the agent: %llu samples a second now",

@@ -41,7 +41,7 @@ struct agent_options {
     uint64_t spool_bytes;
     uint64_t spool_age; /* nanoseconds */
     uint64_t memory;    /* bytes, of the agent itself */
-    double cpu;         /* at most so much of the machine: 0.015 */
+    double cpu;         /* at most so many per cent of the machine */
     uint32_t services;  /* labels a host may have; the rest is `other` */
     char *metrics;      /* "127.0.0.1:9460", "unix:/path"; NULL: none */
     uint64_t duration;  /* nanoseconds; 0: until it is cancelled */

@@ -19,7 +19,7 @@ void agent_options_init(struct agent_options *options) {
                                       .spool_bytes = 1024ull * MEGA,
                                       .spool_age = 7 * 86400 * second,
                                       .memory = 250ull * MEGA,
-                                      .cpu = 0.03,
+                                      .cpu = 3,
                                       .services = 64};
 }
 
@@ -98,7 +98,7 @@ static bool set_share(struct text value, double *result, struct error *error) {
                 text_to_double(text_trim(text_upto(value, value.length - 1)), &number) &&
                 number > 0 && number <= 100;
     if (fine)
-        *result = number / 100;
+        *result = number;
     return fine || wrong(value, "a share of the machine, such as 3%", error);
 }
 
@@ -284,8 +284,8 @@ void agent_describe(const struct agent_options *o, struct buffer *text) {
         buffer_add(text, TEXT("call-graph = fp\n"));
     else
         buffer_printf(text, "call-graph = dwarf,%u\n", o->stack_size);
-    buffer_printf(text, "memory = %lluK\ncpu = %g%%\nservices = %u\n",
-                  (unsigned long long)o->memory >> 10, 100 * o->cpu, o->services);
+    buffer_printf(text, "memory = %lluK\ncpu = %.17g%%\nservices = %u\n",
+                  (unsigned long long)o->memory >> 10, o->cpu, o->services);
     for (size_t i = 0; i < o->labels.count; i++)
         buffer_printf(text, "label %s = %s\n", o->labels.items[i].key, o->labels.items[i].value);
     for (size_t i = 0; i < o->environment.count; i++)
