@@ -1,0 +1,1 @@
+SELECT count() FROM $db.batches WHERE id = $id FORMAT RowBinary

@@ -1,0 +1,1 @@
+SELECT build_id, address, name, file, line FROM $db.names ORDER BY build_id, address FORMAT RowBinary

@@ -1,0 +1,1 @@
+SELECT toUInt32(min(time)), count() FROM $db.samples FORMAT RowBinary

@@ -1,0 +1,1 @@
+SELECT id, frames FROM $db.stacks WHERE id GLOBAL IN (SELECT stack FROM $table WHERE $where) FORMAT RowBinary

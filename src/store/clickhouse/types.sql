@@ -1,0 +1,1 @@
+SELECT DISTINCT type FROM $table WHERE $where ORDER BY type FORMAT RowBinary

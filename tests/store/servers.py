@@ -1,0 +1,128 @@
+"""Servers for tests: Debian's ClickHouse on loopback, unpacked into the build folder, and a server that answers what it is told to."""
+import http.server
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+import urllib.request
+
+USERS = """<yandex><profiles><default><max_memory_usage>6000000000</max_memory_usage><max_threads>2</max_threads></default>
+<reader><readonly>1</readonly></reader></profiles><users>
+<default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default>
+<agent><password>s3cret</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></agent>
+<view><password>look</password><networks><ip>127.0.0.1</ip></networks><profile>reader</profile><quota>default</quota></view></users>
+<quotas><default/></quotas></yandex>"""
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def unpack(directory):
+    """(the folder with the server and its libraries, why there is none)."""
+    root = os.path.join(directory, "root")
+    if os.path.exists(os.path.join(root, "unpacked")):
+        return root, None
+    if not shutil.which("apt-get"):
+        return None, "apt-get is not there to fetch Debian's clickhouse-server"
+    planned = subprocess.run(["apt-get", "-s", "install", "--no-install-recommends", "clickhouse-server"], capture_output=True, text=True)
+    names = [line.split()[1] for line in planned.stdout.splitlines() if line.startswith("Inst ")]
+    packed = os.path.join(directory, "debs")
+    os.makedirs(packed, exist_ok=True)
+    fetched = names and subprocess.run(["apt-get", "download", *names], cwd=packed, capture_output=True, text=True)
+    if not fetched or fetched.returncode:
+        return None, "Debian's clickhouse-server can't be fetched: " + ((fetched or planned).stderr.strip().splitlines() or ["no such package"])[-1]
+    for name in os.listdir(packed):
+        subprocess.run(["dpkg", "-x", os.path.join(packed, name), root], check=True)
+    with open(os.path.join(root, "unpacked"), "w", encoding="ascii") as file:
+        file.write("whole\n")
+    return root, None
+
+
+class ClickHouse:
+    """One node. `more` is added to its configuration."""
+
+    def __init__(self, root, directory, ports=None, more=""):
+        self.root, self.directory, self.process = root, directory, None
+        self.http, self.tcp, self.between = ports or free_ports(3)
+        for name in ("data", "tmp", "log"):
+            os.makedirs(os.path.join(directory, name), exist_ok=True)
+        with open(os.path.join(directory, "users.xml"), "w", encoding="ascii") as file:
+            file.write(USERS)
+        with open(os.path.join(directory, "config.xml"), "w", encoding="ascii") as file:
+            file.write(f"""<yandex><logger><level>warning</level><log>{directory}/log/log</log><errorlog>{directory}/log/errors</errorlog></logger>
+<http_port>{self.http}</http_port><tcp_port>{self.tcp}</tcp_port><interserver_http_port>{self.between}</interserver_http_port>
+<interserver_http_host>127.0.0.1</interserver_http_host><listen_host>127.0.0.1</listen_host><path>{directory}/data/</path><tmp_path>{directory}/tmp/</tmp_path>
+<users_config>{directory}/users.xml</users_config><default_profile>default</default_profile><default_database>default</default_database>
+<mark_cache_size>67108864</mark_cache_size>{more}</yandex>""")
+
+    def start(self):
+        """Nothing, or why it does not run."""
+        libraries = [os.path.join(self.root, part) for part in ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")]
+        with open(os.path.join(self.directory, "log", "out"), "wb") as out:
+            self.process = subprocess.Popen([os.path.join(self.root, "usr/sbin/clickhouse-server"), f"--config-file={self.directory}/config.xml"],
+                                            stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=dict(os.environ, LD_LIBRARY_PATH=":".join(libraries)))
+        end = time.monotonic() + 120
+        while self.process.poll() is None and time.monotonic() < end:
+            try:
+                self.ask("SELECT 1")
+                return None
+            except OSError:
+                time.sleep(0.1)
+        with open(os.path.join(self.directory, "log", "out"), errors="replace") as file:
+            return "clickhouse-server does not start: " + file.read()[-300:]
+
+    def ask(self, sql):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.http}/", data=sql.encode())
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
+            return answer.read().decode()
+
+    def url(self, database):
+        return f"clickhouse://127.0.0.1:{self.http}/{database}"
+
+    def kill(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+
+
+class Liar:
+    """Answers every request with the same status and bytes; a status of 0 closes the connection."""
+
+    def __init__(self, answers):
+        liar = self
+        self.answers, self.seen = list(answers), []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                liar.seen.append((self.path, body))
+                status, answer = liar.answers.pop(0) if len(liar.answers) > 1 else liar.answers[0]
+                if status == 0:
+                    self.close_connection = True
+                    return
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def url(self):
+        return f"clickhouse://127.0.0.1:{self.server.server_port}/wick"
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
