@@ -1,10 +1,11 @@
 /*
  * wick serve: reads the command line and becomes wick-serve, which speaks HTTP. Started by that as `wick serve --worker FILE`, it reads the
- * one profile and answers questions about it instead.
+ * one profile and answers questions about it instead, and as `wick serve --store-worker URL` the same about a store.
  */
 #include "cmd/cmd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -32,6 +33,7 @@ static const struct option options_who[] = {
      "take the token from FILE, or keep a new one there, so that addresses stay the same"},
     {"trust-header", 0, OPTION_TEXT, HERE(trust_header), "NAME",
      "let in requests for /-/ that have this header, which a proxy sets for whom it knows"},
+    OPTION_CREDENTIALS,
     {"share-with", 0, OPTION_TEXT, HERE(share_with), "ORIGIN",
      "let pages of this one origin, such as https://www.speedscope.app or "
      "https://profiler.firefox.com, read the one FILE"},
@@ -55,13 +57,14 @@ static const struct option_group groups[] = {
 
 static const struct syntax syntax = {
     "serve",
-    "FILE…|DIR…",
+    "FILE…|DIR…|STORE",
     "The page of profiles over HTTP, on this machine alone: prints its address, which has a\n"
     "secret token in it, and answers until Ctrl-C. Of a directory it lists the profiles and\n"
     "runs below it. Profiles that are too large for a page are read here, and the page asks\n"
-    "for what it shows.",
+    "for what it shows. Of a store (see wick push) one picks service, version, host and time.",
     groups,
     .examples = "wick serve wick-out                    # all runs; open the address it prints\n"
+                "wick serve fleet.db                    # services, versions and hosts over time\n"
                 "wick serve --open perf.data\n"
                 "wick serve x.wick --share-with https://www.speedscope.app\n"
                 "wick serve --socket /run/wick.sock --trust-header X-Remote-User profiles",
@@ -109,7 +112,39 @@ static int work(struct request *request, const char *path) {
     return fine ? 0 : fail(&error);
 }
 
+static int ask_store(void *user, const struct target *question, struct buffer *body) {
+    return fleet_ask(user, question, body);
+}
+
+/* The same of a store. Credentials are in the environment, where children find them. */
+static int work_for_store(struct request *request, const char *url) {
+    size_t end = store_url_query(url);
+    char *plain = memory_copy(url, end);
+    struct store_options options = {.context = &request->context};
+    struct error error;
+    struct fleet fleet = {.store = store_open(plain, &options, &error),
+                          .fixed = text_of(url[end] ? url + end + 1 : "")};
+    if (fleet.store)
+        answers_serve(ask_store, &fleet);
+    store_close(fleet.store);
+    free(plain);
+    return fleet.store ? 0 : fail(&error);
+}
+
 /* ---- the server ---- */
+
+static bool is_store(const char *path) {
+    char beginning[32];
+    if (store_is_url(text_of(path)))
+        return true;
+    char *plain = memory_copy(path, store_url_query(path));
+    int descriptor = open(plain, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    free(plain);
+    ssize_t size = descriptor >= 0 ? read(descriptor, beginning, sizeof beginning) : 0;
+    if (descriptor >= 0)
+        close(descriptor);
+    return size > 0 && store_is_file((struct text){beginning, (size_t)size});
+}
 
 /* Beside the program (in a build folder), or where it is installed. */
 static bool find_server(const char *self, char *path, size_t size) {
@@ -158,8 +193,13 @@ static int become_server(struct serve_command *c, const char *self, const char *
     add_number(c, &words, "timeout", c->timeout);
     add_number(c, &words, "idle-timeout", c->idle_timeout);
     add_number(c, &words, "open", c->open_browser);
+    const char *store =
+        is_store(c->request.operands.items[0]) ? c->request.operands.items[0] : NULL;
+    add_word(c, &words, "store", store);
+    if (c->request.import.store_credentials)
+        setenv("WICK_STORE_CREDENTIALS", c->request.import.store_credentials, 1);
     vector_push(&words, "--");
-    for (size_t i = 0; i < c->request.operands.count; i++)
+    for (size_t i = 0; !store && i < c->request.operands.count; i++)
         vector_push(&words, c->request.operands.items[i]);
     vector_push(&words, NULL);
     execv(server, (char *const *)words.items);
@@ -180,6 +220,11 @@ static const char *format_of(const char *origin) {
 static int check(struct serve_command *c) {
     if (!c->request.operands.count)
         return fail_usage("serve", "what to show is needed: wick serve wick-out");
+    for (size_t i = 0; i < c->request.operands.count; i++)
+        if (is_store(c->request.operands.items[i]) &&
+            (c->request.operands.count > 1 || c->share_with))
+            return fail_usage("serve", "%s: a store is shown alone, and not shared",
+                              c->request.operands.items[i]);
     if (c->port > 65535)
         return fail_usage("serve", "--port %u: ports end at 65535", c->port);
     if (c->port && c->socket_path)
@@ -213,6 +258,8 @@ static int run(void *command, int argc, char **argv) {
     struct error error;
     if (argc == 3 && strcmp(argv[1], "--worker") == 0)
         return work(&c->request, argv[2]);
+    if (argc == 3 && strcmp(argv[1], "--store-worker") == 0)
+        return work_for_store(&c->request, argv[2]);
     if (!options_parse(&syntax, command, argc, argv, &status) || (status = check(c)))
         return status;
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);

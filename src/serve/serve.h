@@ -15,6 +15,7 @@
 
 #include "base/base.h"
 #include "stacks/stacks.h"
+#include "store/store.h"
 #include "view/view.h"
 
 /* ---- what a client asks for ------------------------------------------------------------------ */
@@ -79,6 +80,31 @@ void answers_end(struct answers *answers);
  *   search   for=                           a regular expression: which functions, and their share
  */
 int answers_ask(struct answers *answers, const struct target *question, struct buffer *body);
+
+/* ---- what a store is asked ------------------------------------------------------------------- */
+
+/* Whether a key selects from a store: service, version, host, type, from, to or label.KEY. */
+bool selection_has(struct text key);
+/* Append what a client selected to a store's query, percent-encoded: the values of such keys with `prefix` before them. Keys that `fixed`, a query, has
+   stay as they are there: nobody asks for more than the server was given. */
+void selection_add(const struct target *target, const char *prefix, struct text fixed,
+                   struct buffer *query);
+
+struct fleet {
+    struct store *store;
+    struct text fixed; /* the query that every question has */
+};
+/*
+ * Answer one question about a store, with the selection in its keys:
+ *
+ *   span                           from when to when it has samples
+ *   values   label=                what a label says, with sums
+ *   heat     by= step=             sums by a label's value and by step
+ *   share    function= step=       of each step, the whole and what is spent in the function
+ */
+int fleet_ask(struct fleet *fleet, const struct target *question, struct buffer *body);
+
+/* ---- the conversation ------------------------------------------------------------------------ */
 
 /* Questions from standard input to standard output, until it ends. */
 typedef int answer_function(void *user, const struct target *question, struct buffer *body);

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import assert from "node:assert/strict";
 
 const { chromium } = createRequire(import.meta.url)(process.env.PLAYWRIGHT);
-const { LIST, ASK } = process.env;
+const { LIST, ASK, FLEET } = process.env;
 const browser = await chromium.launch({ executablePath: process.env.BROWSER, args: ["--no-sandbox"] });
 
 async function test(name, body) {
@@ -112,6 +112,69 @@ await test("a page that asks: table, callers and callees, state in the address",
   await page.goto(url);
   await page.waitForFunction(() => globalThis.wickAsk?.callees.drawn > 0);
   assert.equal(await page.locator("#function").inputValue(), "parse");
+});
+
+const fleetShown = (page, before) => page.waitForFunction(was => globalThis.wickFleet?.shown > was, before);
+const fleetCount = page => page.evaluate(() => wickFleet.shown);
+const inFrame = async (page, section) => {
+  const frame = await (await page.locator(`#${section} iframe`).elementHandle()).contentFrame();
+  await frame.waitForFunction(() => globalThis.wickPage && wickPage.graph.drawn > 0);
+  return frame;
+};
+
+if (FLEET) await test("a store: labels, heat map, flame graph of a selection", async page => {
+  await page.goto(FLEET);
+  await fleetShown(page, 0);
+  assert.deepEqual(await page.locator("#service option").allInnerTexts(), ["all", "odd' OR 1=1 --", "web"]);
+  let before = await fleetCount(page);
+  await page.locator("#service").selectOption("web");
+  await fleetShown(page, before);
+  assert.deepEqual(await page.locator("#version option").allInnerTexts(), ["all", "41", "42"]);
+  before = await fleetCount(page);
+  await page.locator("#version").selectOption("42");
+  await fleetShown(page, before);
+  assert.match(page.url(), /\?service=web&version=42$/);
+  const frame = await inFrame(page, "flame");
+  assert.match(frame.url(), /flame\?service=web&version=42$/);
+  const box = await page.locator("#heat").boundingBox();
+  before = await fleetCount(page);
+  await page.mouse.move(box.x + 160 + (box.width - 160) * 0.78, box.y + 8);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width - 1, box.y + 8);
+  await page.mouse.up();
+  await fleetShown(page, before);
+  const range = new URL(page.url()).searchParams;
+  assert(Number(range.get("from")) > 1700003000 && Number(range.get("from")) % 60 === 0 && Number(range.get("to")) > 1700005200, page.url());
+});
+
+if (FLEET) await test("a store: difference, movers, share, and a link without the token", async page => {
+  await page.goto(FLEET + "?service=web&version=41");
+  await fleetShown(page, 0);
+  let before = await fleetCount(page);
+  await page.locator("#keep").click();
+  await fleetShown(page, before);
+  before = await fleetCount(page);
+  await page.locator("#version").selectOption("42");
+  await fleetShown(page, before);
+  await inFrame(page, "compare");
+  assert.match(await page.locator("#before").textContent(), /service web, version 41/);
+  await page.getByRole("tab", { name: "Top movers" }).click();
+  await page.locator("#movers tbody tr").first().waitFor();
+  const rows = await page.locator("#movers tbody tr").allInnerTexts();
+  assert.deepEqual(rows.slice(0, 2).map(row => row.split(/\s+/).at(-1)).sort(), ["idle", "read"]);
+  await page.getByRole("button", { name: "read", exact: true }).click();
+  await page.waitForFunction(() => wickFleet.points.length === 3);
+  assert.match(await page.locator("#shared").textContent(), /^read: 53\.\d\d % of all of it, in 3 steps of 60 s$/);
+  const link = await page.evaluate(() => wickFleet.link());
+  assert(!link.includes(new URL(FLEET).pathname.slice(1, -1)) && link.includes("/-/?service=web&version=42&before.service=web"), link);
+  await page.goto(FLEET + new URL(link).search);
+  await page.waitForFunction(() => globalThis.wickFleet?.points.length === 3);
+});
+
+if (FLEET) await test("a store: a selection that is too large", async page => {
+  await page.goto(FLEET + "flame?service=web&version=42&ask=1");
+  await asked(page);
+  assert.match(await page.locator("#about").textContent(), /^store, 798 samples/);
 });
 
 await browser.close();

@@ -4,7 +4,8 @@
  */
 const $ = id => document.getElementById(id);
 const state = new URLSearchParams(location.search);
-const run = state.get("run") ?? "";
+// Which profile: a file, or a selection from a store.
+const profile = Object.fromEntries([...state].filter(([key]) => !["view", "at", "q", "function", "sort", "ask"].includes(key)));
 const frameHeight = 17;
 let unit = "", whole = 0, pattern = null;
 
@@ -17,7 +18,7 @@ function wrong(text) {
 }
 
 async function ask(question, values = {}) {
-  const response = await fetch(`${question}?${new URLSearchParams({run, ...values})}`);
+  const response = await fetch(`${question}?${new URLSearchParams({...profile, ...values})}`);
   const answer = await response.json().then(value => value, () => ({error: `The server answered ${response.status}.`}));
   if (answer.error) throw new Error(answer.error);
   return answer;
@@ -210,7 +211,8 @@ function setListeners() {
 }
 
 const start = guarded(async () => {
-  $("title").textContent = document.title = run;
+  $("title").textContent = document.title = profile.run ?? "Flame Graph";
+  $("all").hidden = top !== self;
   const info = await ask("info");
   unit = info.unit;
   whole = info.total;

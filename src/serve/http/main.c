@@ -45,6 +45,7 @@ static bool take_word(struct server *server, const char *word) {
         const char **target;
     } texts[] = {{"wick", &server->wick},
                  {"socket", &server->socket_path},
+                 {"store", &server->store},
                  {"token-file", &server->token_file},
                  {"trust-header", &server->trust_header},
                  {"share-with", &server->share_with},
@@ -376,7 +377,7 @@ int main(int argc, char **argv) {
     int at = 1, status;
     while (at < argc && strcmp(argv[at], "--") != 0 && take_word(&server, argv[at]))
         at++;
-    if (at + 1 >= argc || strcmp(argv[at], "--") != 0 || !server.wick)
+    if (at + !server.store >= argc || strcmp(argv[at], "--") != 0 || !server.wick)
         return fail(ERROR_USAGE, "wick-serve", "started by wick serve, not by hand");
     sigset_t signals;
     sigemptyset(&signals);

@@ -6,69 +6,12 @@
 #include "serve/http/server.h"
 
 /* web/serve/, made into bytes by web/embed. */
-extern const struct text serve_list_page, serve_list_script, serve_ask_page, serve_ask_script,
-    serve_style;
+extern const struct text serve_list_page, serve_list_script, serve_ask_script, serve_style,
+    serve_fleet_page, serve_fleet_script;
 
-static const char html[] = "text/html; charset=utf-8", json[] = "application/json",
-                  script[] = "text/javascript; charset=utf-8", style[] = "text/css; charset=utf-8",
-                  own_policy[] = "default-src 'none'; script-src 'self'; style-src 'self'; "
-                                 "connect-src 'self'; img-src 'self' data:; frame-src 'self'; "
-                                 "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+static const char script[] = "text/javascript; charset=utf-8", style[] = "text/css; charset=utf-8";
 
-enum { MESSAGE_MOST = 2000, SHARED_MOST = 1 << 30 };
-
-/* ---- pages of errors, for people ---- */
-
-/* What a child said, with profiles' names in place of descriptors. */
-static void add_said(struct buffer *body, struct text said, const char *const *names,
-                     size_t count) {
-    char path[32];
-    while (said.length) {
-        size_t best = SIZE_MAX, which = 0, length = 0;
-        for (size_t i = 0; i < count; i++) {
-            int size = snprintf(path, sizeof path, "/dev/fd/%zu", FIRST_FILE + i);
-            size_t at = text_search(said, (struct text){path, (size_t)size});
-            if (at < best) {
-                best = at;
-                which = i;
-                length = (size_t)size;
-            }
-        }
-        buffer_add(body, best == SIZE_MAX ? said : text_upto(said, best));
-        if (best == SIZE_MAX)
-            return;
-        buffer_add(body, text_of(names[which]));
-        said = text_from(said, best + length);
-    }
-}
-
-static void fail_with(struct job *job, int status, struct text why) {
-    job->status = status;
-    job->type = html;
-    job->policy = own_policy;
-    job->body.count = 0;
-    buffer_add(&job->body,
-               TEXT("<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
-                    "<title>wick</title>\n<link rel=\"stylesheet\" href=\"serve.css\">\n"
-                    "<p class=\"wrong\">"));
-    buffer_add_xml(&job->body, why.length > MESSAGE_MOST ? text_upto(why, MESSAGE_MOST) : why);
-    buffer_add(&job->body, TEXT("</p>\n<p><a href=\"./\">All profiles</a></p>\n</html>\n"));
-}
-
-static void fail_said(struct job *job, const struct said *said, const char *const *names,
-                      size_t count) {
-    struct buffer why = {0};
-    add_said(&why, text_trim(buffer_text(&said->err)), names, count);
-    if (said->late)
-        fail_with(job, 504, TEXT("the answer took longer than --timeout allows"));
-    else if (said->too_much)
-        fail_with(job, 413, TEXT("the result is larger than --page-limit allows"));
-    else if (said->status < 0 && !why.count)
-        fail_with(job, 502, TEXT("wick ended unexpectedly while it read the profile"));
-    else
-        fail_with(job, 422, buffer_text(&why));
-    buffer_release(&why);
-}
+enum { SHARED_MOST = 1 << 30 };
 
 /* ---- one profile ---- */
 
@@ -80,23 +23,8 @@ static int open_profile(struct server *server, struct job *job, const char *name
                         uint64_t *mark) {
     int descriptor = name ? listing_open(server->listing, name, size, mark) : -1;
     if (descriptor < 0)
-        fail_with(job, 404, TEXT("there is no such profile here"));
+        respond_failed(job, 404, TEXT("there is no such profile here"));
     return descriptor;
-}
-
-static void be_page(struct job *job, const struct server *server, struct said *said) {
-    job->status = 200;
-    job->type = html;
-    job->policy = server->page_policy;
-    job->body = said->out;
-    said->out = (struct buffer){0};
-}
-
-static void ask_page(struct job *job) {
-    job->status = 200;
-    job->type = html;
-    job->policy = own_policy;
-    job->fixed = serve_ask_page;
 }
 
 /* A page that holds its profile, if that is small enough and was not refused, else one that asks for what it shows. */
@@ -108,7 +36,7 @@ static void work_profile(struct server *server, struct job *job) {
         return;
     if (size > server->page_limit || target_get(&job->target, "ask").data) {
         close(descriptor);
-        ask_page(job);
+        respond_asking(job);
         return;
     }
     struct said said;
@@ -123,11 +51,11 @@ static void work_profile(struct server *server, struct job *job) {
     buffer_release(&subtitle);
     close(descriptor);
     if (said.too_much)
-        ask_page(job);
+        respond_asking(job);
     else if (said.status == 0)
-        be_page(job, server, &said);
+        respond_page(server, job, &said);
     else
-        fail_said(job, &said, &name, 1);
+        respond_said(job, &said, &name, 1);
     said_release(&said);
 }
 
@@ -146,9 +74,9 @@ static void work_compare(struct server *server, struct job *job) {
                                "--",         paths[0], paths[1], NULL};
         child_run(server, words, files, 2, server->page_limit, &said);
         if (said.status == 0)
-            be_page(job, server, &said);
+            respond_page(server, job, &said);
         else
-            fail_said(job, &said, names, 2);
+            respond_said(job, &said, names, 2);
         said_release(&said);
     }
     for (int i = 0; i < 2; i++)
@@ -156,41 +84,45 @@ static void work_compare(struct server *server, struct job *job) {
             close(files[i]);
 }
 
-/* The question goes to the worker without the token and the profile's name. */
+void question_add(const struct job *job, bool with_selection, struct buffer *question) {
+    char before = '?';
+    buffer_add_char(question, '/');
+    buffer_add(question, job->target.parts[1]);
+    for (size_t i = 0; i < job->target.value_count; i++) {
+        const struct target_value *v = &job->target.values[i];
+        if (text_equal(v->key, TEXT("run")) || (!with_selection && selection_has(v->key)))
+            continue;
+        buffer_add_char(question, before);
+        target_add_encoded(question, v->key);
+        buffer_add_char(question, '=');
+        target_add_encoded(question, v->value);
+        before = '&';
+    }
+    buffer_add_char(question, '\n');
+}
+
 static void work_question(struct server *server, struct job *job) {
-    const char *name = value(job, "run");
-    uint64_t size, mark;
-    job->type = json;
-    int descriptor = name ? listing_open(server->listing, name, &size, &mark) : -1;
-    if (descriptor < 0) {
+    uint64_t size;
+    char path[32];
+    struct worker_of of = {.name = value(job, "run"), .mode = "--worker", .operand = path};
+    job->type = type_json;
+    snprintf(path, sizeof path, "/dev/fd/%d", FIRST_FILE);
+    of.descriptor = of.name ? listing_open(server->listing, of.name, &size, &of.mark) : -1;
+    if (of.descriptor < 0) {
         job->status = answer_error(&job->body, 404, "there is no such profile here");
         return;
     }
     struct buffer question = {0}, body = {0};
-    buffer_add_char(&question, '/');
-    buffer_add(&question, job->target.parts[1]);
-    char mark_of_query = '?';
-    for (size_t i = 0; i < job->target.value_count; i++) {
-        const struct target_value *v = &job->target.values[i];
-        if (text_equal(v->key, TEXT("run")))
-            continue;
-        buffer_add_char(&question, mark_of_query);
-        target_add_encoded(&question, v->key);
-        buffer_add_char(&question, '=');
-        target_add_encoded(&question, v->value);
-        mark_of_query = '&';
-    }
-    buffer_add_char(&question, '\n');
-    job->status =
-        workers_ask(server->workers, name, mark, descriptor, buffer_text(&question), &body);
-    add_said(&job->body, buffer_text(&body), &name, job->status == 200 ? 0 : 1);
+    question_add(job, true, &question);
+    job->status = workers_ask(server->workers, &of, buffer_text(&question), &body);
+    respond_add_said(&job->body, buffer_text(&body), &of.name, job->status == 200 ? 0 : 1);
     buffer_release(&question);
     buffer_release(&body);
 }
 
 static void work_runs(struct server *server, struct job *job) {
     job->status = 200;
-    job->type = json;
+    job->type = type_json;
     listing_add(server->listing, &job->body);
 }
 
@@ -212,18 +144,39 @@ static void work_shared(struct server *server, struct job *job) {
 
 /* ---- which is which ---- */
 
-static const struct {
+struct route {
     const char *name;
     const char *type;
     const struct text *fixed;
     void (*work)(struct server *server, struct job *job);
-} routes[] = {
+};
+
+static const struct route of_files[] = {
     {"serve.css", style, &serve_style, NULL},    {"list.js", script, &serve_list_script, NULL},
-    {"ask.js", script, &serve_ask_script, NULL}, {"runs", json, NULL, work_runs},
-    {"profile", html, NULL, work_profile},       {"compare", html, NULL, work_compare},
-    {"info", json, NULL, work_question},         {"nodes", json, NULL, work_question},
-    {"table", json, NULL, work_question},        {"around", json, NULL, work_question},
-    {"search", json, NULL, work_question},
+    {"ask.js", script, &serve_ask_script, NULL}, {"runs", type_json, NULL, work_runs},
+    {"profile", type_html, NULL, work_profile},  {"compare", type_html, NULL, work_compare},
+    {"info", type_json, NULL, work_question},    {"nodes", type_json, NULL, work_question},
+    {"table", type_json, NULL, work_question},   {"around", type_json, NULL, work_question},
+    {"search", type_json, NULL, work_question},  {0},
+};
+
+static const struct route of_stores[] = {
+    {"serve.css", style, &serve_style, NULL},
+    {"fleet.js", script, &serve_fleet_script, NULL},
+    {"ask.js", script, &serve_ask_script, NULL},
+    {"flame", type_html, NULL, work_fleet_flame},
+    {"compare", type_html, NULL, work_fleet_compare},
+    {"movers", type_json, NULL, work_fleet_movers},
+    {"span", type_json, NULL, work_fleet_question},
+    {"values", type_json, NULL, work_fleet_question},
+    {"heat", type_json, NULL, work_fleet_question},
+    {"share", type_json, NULL, work_fleet_question},
+    {"info", type_json, NULL, work_fleet_part},
+    {"nodes", type_json, NULL, work_fleet_part},
+    {"table", type_json, NULL, work_fleet_part},
+    {"around", type_json, NULL, work_fleet_part},
+    {"search", type_json, NULL, work_fleet_part},
+    {0},
 };
 
 static void redirect(struct job *job, const char *name) {
@@ -236,15 +189,15 @@ static void redirect(struct job *job, const char *name) {
 }
 
 static void route_root(struct server *server, struct job *job) {
-    const char *only = listing_only(server->listing);
+    const char *only = server->store ? NULL : listing_only(server->listing);
     if (only) {
         redirect(job, only);
         return;
     }
     job->status = 200;
-    job->type = html;
-    job->policy = own_policy;
-    job->fixed = serve_list_page;
+    job->type = type_html;
+    job->policy = policy_own;
+    job->fixed = server->store ? serve_fleet_page : serve_list_page;
 }
 
 void route(struct server *server, struct job *job) {
@@ -256,7 +209,8 @@ void route(struct server *server, struct job *job) {
         route_root(server, job);
         return;
     }
-    for (size_t i = 0; i < COUNT_OF(routes); i++) {
+    const struct route *routes = server->store ? of_stores : of_files;
+    for (size_t i = 0; routes[i].name; i++) {
         if (!text_equal(job->target.parts[1], text_of(routes[i].name)))
             continue;
         job->type = routes[i].type;

@@ -35,6 +35,7 @@ struct job;
 struct server {
     const char *wick; /* the program that children run */
     uint32_t port;
+    const char *store; /* instead of profiles; NULL: none */
     const char *socket_path;
     const char *token_file;
     const char *trust_header;
@@ -99,9 +100,17 @@ const char *listing_only(const struct listing *listing);
 
 struct workers *workers_new(const struct server *server);
 void workers_free(struct workers *workers);
-/* Ask the worker of a profile, which is started where there is none. Takes the descriptor. Returns an HTTP status. */
-int workers_ask(struct workers *workers, const char *name, uint64_t mark, int descriptor,
-                struct text question, struct buffer *body);
+/* What a worker knows: a profile or a store. */
+struct worker_of {
+    const char *name; /* and when it was changed: which worker it is */
+    uint64_t mark;
+    int descriptor;      /* of the profile, which is taken; -1: none */
+    const char *mode;    /* how `wick serve` is told to be this worker */
+    const char *operand; /* what it opens */
+};
+/* Ask the worker of something, which is started where there is none. Returns an HTTP status. */
+int workers_ask(struct workers *workers, const struct worker_of *of, struct text question,
+                struct buffer *body);
 
 /* ---- job.c ---- */
 
@@ -128,8 +137,35 @@ bool jobs_add(struct jobs *jobs, struct job *job);
 void jobs_free(struct jobs *jobs);
 void job_free(struct job *job);
 
+/* ---- respond.c ---- */
+
+extern const char type_html[], type_json[];
+extern const char policy_own[]; /* of pages whose scripts and styles come from here */
+
+/* What a child said, with profiles' names in place of descriptors. */
+void respond_add_said(struct buffer *body, struct text said, const char *const *names,
+                      size_t count);
+void respond_failed(struct job *job, int status, struct text why);
+/* A child failed, and said why; or was ended. */
+void respond_said(struct job *job, const struct said *said, const char *const *names, size_t count);
+/* A page that holds its profile; takes the child's output. */
+void respond_page(const struct server *server, struct job *job, struct said *said);
+/* The page that asks for what it shows. */
+void respond_asking(struct job *job);
+
+/* ---- fleet.c ---- */
+
+/* Routes over a store. */
+void work_fleet_flame(struct server *server, struct job *job);
+void work_fleet_compare(struct server *server, struct job *job);
+void work_fleet_movers(struct server *server, struct job *job);
+void work_fleet_question(struct server *server, struct job *job); /* of the store itself */
+void work_fleet_part(struct server *server, struct job *job);     /* of a selection's flame */
+
 /* ---- route.c ---- */
 
+/* Append a request as a worker is asked: without the token and the profile's name, with or without what selects from a store. */
+void question_add(const struct job *job, bool with_selection, struct buffer *question);
 /* Decide what a request gets: a response at once, or `work` to do for it. The token was seen. */
 void route(struct server *server, struct job *job);
 

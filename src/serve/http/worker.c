@@ -62,13 +62,10 @@ static struct worker *choose(struct workers *workers, const char *name, uint64_t
     return best;
 }
 
-static bool start(struct workers *workers, struct worker *worker, const char *name,
-                  int descriptor) {
-    char path[32];
-    snprintf(path, sizeof path, "/dev/fd/%d", FIRST_FILE);
-    const char *words[] = {workers->server->wick, "serve", "--worker", path, NULL};
-    worker->name = memory_copy(name, strlen(name));
-    return child_start(&worker->child, words, &descriptor, 1);
+static bool start(struct workers *workers, struct worker *worker, const struct worker_of *of) {
+    const char *words[] = {workers->server->wick, "serve", of->mode, of->operand, NULL};
+    worker->name = memory_copy(of->name, strlen(of->name));
+    return child_start(&worker->child, words, &of->descriptor, of->descriptor >= 0);
 }
 
 static bool send_all(int descriptor, struct text text) {
@@ -132,20 +129,20 @@ static int failed(const struct server *server, struct child *child, struct buffe
         size > 0 ? said : "the answer took longer than --timeout allows, or the reader was ended");
 }
 
-int workers_ask(struct workers *workers, const char *name, uint64_t mark, int descriptor,
-                struct text question, struct buffer *body) {
+int workers_ask(struct workers *workers, const struct worker_of *of, struct text question,
+                struct buffer *body) {
     struct worker *worker;
     int status;
     pthread_mutex_lock(&workers->lock);
-    while (!(worker = choose(workers, name, mark)))
+    while (!(worker = choose(workers, of->name, of->mark)))
         pthread_cond_wait(&workers->changed, &workers->lock);
-    bool known = worker->name && strcmp(worker->name, name) == 0 && worker->mark == mark;
+    bool known = worker->name && strcmp(worker->name, of->name) == 0 && worker->mark == of->mark;
     worker->busy = true;
     worker->asked = milliseconds();
     if (!known) {
         worker_end(worker);
-        worker->mark = mark;
-        known = start(workers, worker, name, descriptor);
+        worker->mark = of->mark;
+        known = start(workers, worker, of);
     }
     pthread_mutex_unlock(&workers->lock);
     status = known ? ask(workers->server, &worker->child, question, body) : 0;
@@ -159,6 +156,7 @@ int workers_ask(struct workers *workers, const char *name, uint64_t mark, int de
     worker->busy = false;
     pthread_cond_broadcast(&workers->changed);
     pthread_mutex_unlock(&workers->lock);
-    close(descriptor);
+    if (of->descriptor >= 0)
+        close(of->descriptor);
     return status;
 }
