@@ -191,6 +191,7 @@ static void want_syscalls(struct recording_request *r) {
     r->recording.method = METHOD_PERF;
     if (!r->call_graph_chosen)
         r->recording.stack_size = SYSCALLS_STACK;
+    r->recording.deep_stack_size = 0;
     if (!r->recording.buffer_size)
         r->recording.buffer_size = SYSCALLS_BUFFER;
 }

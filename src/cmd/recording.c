@@ -8,13 +8,14 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { STACK_SIZE = 16384, HEAP_EVERY = 64 << 10 };
+enum { STACK_SIZE = 16384, DEEP_STACK_SIZE = 32768, HEAP_EVERY = 64 << 10 };
 
 void recording_begin(struct recording_request *r) {
     r->recording = (struct record_options){.heap_every = HEAP_EVERY,
                                            .frequency = 997,
                                            .call_graph = CALL_GRAPH_DWARF,
-                                           .stack_size = STACK_SIZE};
+                                           .stack_size = STACK_SIZE,
+                                           .deep_stack_size = DEEP_STACK_SIZE};
 }
 
 static bool set_call_graph(void *command, const char *value, struct error *error) {
@@ -31,6 +32,7 @@ static bool set_call_graph(void *command, const char *value, struct error *error
                          "'%s': the stack's size is from 8 to 65528 bytes, and only dwarf has one",
                          value);
     r->recording.stack_size = (uint32_t)(size & ~7ull);
+    r->recording.deep_stack_size = comma == SIZE_MAX ? DEEP_STACK_SIZE : 0;
     static const struct {
         const char *name;
         enum record_call_graph kind;

@@ -28,6 +28,7 @@ static const struct wanted_field wanted_fields[] = {
     STATIC("CodeCache", "_high_bound", high_bound),
     STATIC("Abstract_VM_Version", "_vm_major_version", major_version),
     FIELD("GrowableArrayBase", "_len", array_length),
+    MAYBE("GenericGrowableArray", "_len", array_length), /* until 15 */
     FIELD("GrowableArray<int>", "_data", array_data),
     FIELD("CodeHeap", "_memory", heap_memory),
     FIELD("CodeHeap", "_log2_segment_size", heap_log2_segment),

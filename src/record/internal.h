@@ -287,6 +287,8 @@ bool synthesize_all(struct sink *sink, struct error *error);
 void runtime_prepare(struct recording *r);
 /* Whether the target is a program of Go's, or one of several is. */
 bool runtime_is_go(const struct recording *r);
+/* Whether it is Java or node, whose stacks are often deeper than what is copied of others'. */
+bool runtime_is_deep(const struct recording *r);
 
 struct keeper *keeper_new(struct sink *sink, const struct record_options *options);
 void keeper_free(struct keeper *keeper);

@@ -50,6 +50,8 @@ struct record_options {
     uint64_t period;    /* … or one every so many events, when not 0 */
     enum record_call_graph call_graph;
     uint32_t stack_size; /* DWARF: bytes of stack in each sample */
+    uint32_t
+        deep_stack_size; /* the same, if the target's runtime is known for deep stacks; 0: no matter */
     bool
         frame_pointers_too; /* DWARF: chains by frame pointer beside them; set for programs of Go */
     bool user_only;
@@ -91,10 +93,11 @@ struct record_result {
     uint64_t bytes;
     uint64_t started_ns; /* wall clock, since 1970 */
     uint64_t ended_ns;
-    uint64_t cpu_ns;    /* what a launched target used, with its children; 0: not known */
-    int target_status;  /* as waitpid() gives it; -1: none was launched */
-    bool target_ended;  /* by wick, when the time was up: what it ended with is not its failure */
-    const char *method; /* "perf", "ptrace", "bpf" or "preload" */
+    uint64_t cpu_ns;     /* what a launched target used, with its children; 0: not known */
+    int target_status;   /* as waitpid() gives it; -1: none was launched */
+    bool target_ended;   /* by wick, when the time was up: what it ended with is not its failure */
+    const char *method;  /* "perf", "ptrace", "bpf" or "preload" */
+    uint32_t stack_size; /* of the copies that were taken (see deep_stack_size) */
     char *
         left; /* the path of what was recorded before it failed, where another recording has the output's name; else NULL */
     char *events;       /* what was recorded, as recorded: "cpu-clock:u" */

@@ -341,6 +341,7 @@ static void describe(struct recording *r) {
         if (r->events.items[i].role != ROLE_SIDE)
             buffer_printf(&names, "%s%s", names.count ? "," : "", r->events.items[i].name);
     r->result->events = memory_copy(names.items, names.count);
+    r->result->stack_size = r->own.stack_size;
     r->result->method = r->method == METHOD_PTRACE ? "ptrace"
                         : r->sums                  ? "bpf"
                         : heap_is_attached(r)      ? "bpf"
@@ -512,6 +513,8 @@ bool record_run(const struct record_options *options, struct record_result *resu
         options->call_graph != CALL_GRAPH_NONE)
         r.sink.interpreted = interpreted_new(&r.sink);
     r.own.frame_pointers_too |= runtime_is_go(&r);
+    if (r.own.stack_size < options->deep_stack_size && !options->off_cpu && runtime_is_deep(&r))
+        r.own.stack_size = options->deep_stack_size;
     bool fine = record(&r, error);
     if (!fine && !result->samples)
         notes_release(&result->notes); /* how it would have been recorded is of no interest */

@@ -95,11 +95,10 @@ static bool is_script_of_node(const char *path) {
     return strstr(line, "node");
 }
 
-/* Whether one of its words may be a node: a shell's command line, or what starts others (env, timeout, make, …). */
-static bool mentions_node(char *const *command) {
-    static const char *const words[] = {"node", "npm", "npx", "yarn", "pnpm"};
+/* Whether one of these words is in a command: also in a shell's command line, or behind what starts others (env, timeout, make, …). */
+static bool mentions(char *const *command, const char *const *words, size_t count) {
     for (; *command; command++)
-        for (size_t i = 0; i < COUNT_OF(words); i++)
+        for (size_t i = 0; i < count; i++)
             for (const char *at = *command; (at = strstr(at, words[i])); at++) {
                 char after = at[strlen(words[i])];
                 bool begins = at == *command || !isalnum((unsigned char)at[-1]);
@@ -107,6 +106,11 @@ static bool mentions_node(char *const *command) {
                     return true;
             }
     return false;
+}
+
+static bool mentions_node(char *const *command) {
+    static const char *const words[] = {"node", "npm", "npx", "yarn", "pnpm"};
+    return mentions(command, words, COUNT_OF(words));
 }
 
 /* The node that the command runs, if it does. */
@@ -250,19 +254,98 @@ void runtime_ends(struct keeper *k, struct kept_process *process) {
     process->is_set_up = false;
 }
 
-/* ---- programs of Go ---- */
+/* ---- what stacks need ---- */
+
+static const char go_section[] = ".go.buildinfo";
+
+static bool process_is_go(pid_t pid) {
+    char exe[64];
+    snprintf(exe, sizeof exe, "/proc/%d/exe", pid);
+    return object_file_has_section(exe, go_section);
+}
+
+/* Whether a word of a command is a program of Go's: also in `sh -c`. */
+static bool words_have_go(const char *words, struct buffer *path) {
+    static const char between[] = " \t\n;&|()'\"";
+    char name[4096];
+    while (*(words += strspn(words, between))) {
+        size_t length = strcspn(words, between);
+        if (length < sizeof name) {
+            memcpy(name, words, length);
+            name[length] = 0;
+            if (find_program(name, path) && object_file_has_section(path->items, go_section))
+                return true;
+        }
+        words += length;
+    }
+    return false;
+}
+
+/* Of the whole system: those that run now. */
+static bool system_has_go(void) {
+    DIR *folder = opendir("/proc");
+    bool found = false;
+    for (struct dirent *entry; folder && !found && (entry = readdir(folder));)
+        found = isdigit((unsigned char)entry->d_name[0]) && process_is_go(atoi(entry->d_name));
+    if (folder)
+        closedir(folder);
+    return found;
+}
 
 bool runtime_is_go(const struct recording *r) {
-    static const char section[] = ".go.buildinfo";
+    const struct record_options *options = r->options;
     struct buffer path = {0};
-    bool found = false;
-    if (r->options->command && find_program(r->options->command[0], &path))
-        found = object_file_has_section(path.items, section);
-    for (size_t i = 0; i < r->targets.count && !found; i++) {
-        char exe[64];
-        snprintf(exe, sizeof exe, "/proc/%d/exe", r->targets.items[i]);
-        found = object_file_has_section(exe, section);
+    bool found = options->system_wide && system_has_go();
+    for (size_t i = 0; !found && options->command && options->command[i]; i++)
+        found = words_have_go(options->command[i], &path);
+    for (size_t i = 0; i < r->targets.count && !found; i++)
+        found = process_is_go(r->targets.items[i]);
+    buffer_release(&path);
+    return found;
+}
+
+/* A tool of a JDK: the virtual machine is beside it. */
+static bool is_java_tool(const char *program) {
+    struct buffer path = {0};
+    char *whole = find_program(program, &path) ? realpath(path.items, NULL) : NULL;
+    char *slash = whole ? strrchr(whole, '/') : NULL;
+    path.count = 0;
+    if (slash) {
+        buffer_printf(&path, "%.*s/../lib/server/libjvm.so", (int)(slash - whole), whole);
+        buffer_add_char(&path, 0);
     }
+    bool found = slash && access(path.items, F_OK) == 0;
+    free(whole);
+    buffer_release(&path);
+    return found;
+}
+
+static bool process_is_deep(pid_t pid) {
+    char path[64], *line = NULL;
+    size_t room = 0;
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    FILE *file = fopen(path, "re");
+    while (file && !found && getline(&line, &room, file) > 0) {
+        line[strcspn(line, "\n")] = 0;
+        const char *slash = strchr(line, '/');
+        found = slash && (text_equal(file_name(text_of(slash)), TEXT("libjvm.so")) ||
+                          is_node(text_of(slash)));
+    }
+    if (file)
+        fclose(file);
+    free(line);
+    return found;
+}
+
+bool runtime_is_deep(const struct recording *r) {
+    static const char *const words[] = {"java", "javac", "mvn", "gradle", "sbt", "scala", "kotlin"};
+    char *const *command = r->options->command;
+    struct buffer path = {0};
+    bool found = command && (is_java_tool(command[0]) || find_node(command, &path) ||
+                             mentions(command, words, COUNT_OF(words)));
+    for (size_t i = 0; i < r->targets.count && !found; i++)
+        found = process_is_deep(r->targets.items[i]);
     buffer_release(&path);
     return found;
 }

@@ -58,10 +58,12 @@ char *run_measurement(const char *events, const char *method) {
     return kinds.items;
 }
 
-const char *call_graph_name(const struct record_options *recording, char *text, size_t size) {
+const char *call_graph_name(const struct record_options *recording,
+                            const struct record_result *result, char *text, size_t size) {
     static const char *const names[] = {"dwarf", "fp", "lbr", "none"};
     if (recording->call_graph == CALL_GRAPH_DWARF)
-        snprintf(text, size, "dwarf,%u", recording->stack_size);
+        snprintf(text, size, "dwarf,%u",
+                 result->stack_size ? result->stack_size : recording->stack_size);
     else
         snprintf(text, size, "%s", names[recording->call_graph]);
     return text;
@@ -149,7 +151,7 @@ static void json_measurement(struct buffer *json, const struct run *run) {
                by_period ? period : recording->frequency);
     add_string(json, by_period ? "sample_frequency" : "sample_period", ""); /* null */
     add_string(json, "sample_event", result->events);
-    add_string(json, "call_graph", call_graph_name(recording, graph, sizeof graph));
+    add_string(json, "call_graph", call_graph_name(recording, result, graph, sizeof graph));
     add_target(json, run);
     if (recording->duration)
         buffer_printf(json, "  \"duration_secs\": %g,\n", (double)recording->duration / 1e9);

@@ -22,7 +22,8 @@ void facts_release(struct facts *facts);
 void facts_of_git(struct facts *facts);
 
 /* describe.c, for both accounts. */
-const char *call_graph_name(const struct record_options *recording, char *text, size_t size);
+const char *call_graph_name(const struct record_options *recording,
+                            const struct record_result *result, char *text, size_t size);
 int run_exit_status(const struct run *run); /* as shells have it; -1: there is none */
 bool run_write_text(const struct run *run, const char *file, struct text text, struct error *error);
 /* "1.02 s on a CPU in 1.05 s (1.0 of 8 cores)"; nothing where it is not known. */

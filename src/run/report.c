@@ -101,7 +101,7 @@ static void report_measurement(struct buffer *text, const struct run *run) {
         line(text, "Period:", "%llu", (unsigned long long)recording->period);
     else
         line(text, "Frequency:", "%llu Hz", (unsigned long long)recording->frequency);
-    line(text, "Call graph:", "%s", call_graph_name(recording, graph, sizeof graph));
+    line(text, "Call graph:", "%s", call_graph_name(recording, result, graph, sizeof graph));
     time_line(text, "Started:", result->started_ns);
     time_line(text, "Ended:", result->ended_ns);
     struct buffer used = {0};
