@@ -13,9 +13,10 @@
  * ends the process, through the hook below.
  *
  * Nothing here or in the rooms below is a mutable global, so that several profiles can be read in several threads at once: what a
- * call may use, and whom it tells how far it is, is in the context that it is given. Four things belong to the process by
+ * call may use, and whom it tells how far it is, is in the context that it is given. Five things belong to the process by
  * their nature, and are safe to use from any thread: the out-of-memory hook, the SIGBUS handler with its table of mapped
- * files (guard.c), the table of unpublished files that a signal handler removes (out.c), and the secret of hashes (memory.c).
+ * files (guard.c), the table of unpublished files that a signal handler removes (out.c), the nameless files that were opened ahead (temporary.c), and the
+ * secret of hashes (memory.c).
  */
 #ifndef WICK_BASE_H
 #define WICK_BASE_H
@@ -525,6 +526,8 @@ void file_close(struct file *file);
 bool file_read_small(const char *path, char *text, size_t size);
 /* A new file in $TMPDIR or /tmp that has no name any more: gone when the descriptor is closed. -1: *error says why. */
 int file_temporary(struct error *error);
+/* Opens so many of them now, at most 64, for file_temporary() to hand out; beyond these it hands out memory where no file can be made. */
+void file_temporaries_reserve(unsigned count);
 
 /* What packed bytes may unpack to: gzip packs at most 1,032 to 1, and what is packed tighter is nobody's profile. */
 extern const struct budget_limits unpacking_limits;

@@ -44,23 +44,6 @@ static bool file_map(struct file *file, int descriptor, size_t size, struct erro
 
 /* ---- spooling ---- */
 
-int file_temporary(struct error *error) {
-    const char *directory = getenv("TMPDIR");
-    if (!directory || !*directory)
-        directory = "/tmp";
-    struct buffer name = {0};
-    buffer_printf(&name, "%s/wick.XXXXXX", directory);
-    buffer_add_char(&name, 0);
-    int descriptor = mkostemp(name.items, O_CLOEXEC);
-    if (descriptor >= 0)
-        unlink(name.items);
-    else
-        error_set(error, ERROR_INPUT, "%s: %s: set TMPDIR to where there is room", directory,
-                  strerror(errno));
-    buffer_release(&name);
-    return descriptor;
-}
-
 bool spool_open(struct spool *spool, const char *path, const struct context *context,
                 struct error *error) {
     *spool =

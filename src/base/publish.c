@@ -121,6 +121,23 @@ static bool is_special(int directory, const char *name, struct stat *status, int
     return !is_link || (fstatat(directory, name, status, 0) == 0 && !S_ISREG(status->st_mode));
 }
 
+/* The descriptor of our own that a path names, or -1. Such a path may be a link to a file: to replace the link would take it from everybody. */
+static int own_descriptor(int directory, const char *path) {
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    uint64_t number;
+    if (directory != AT_FDCWD)
+        return -1;
+    if (strcmp(path, "/dev/stdout") == 0)
+        return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0)
+        return STDERR_FILENO;
+    for (size_t i = 0; i < COUNT_OF(folders); i++)
+        if (text_starts(text_of(path), text_of(folders[i])) &&
+            text_to_u64(text_of(path + strlen(folders[i])), &number) && number < INT32_MAX)
+            return (int)number;
+    return -1;
+}
+
 static int open_special(int directory, const char *name, const struct stat *wanted, int flags) {
     struct stat status;
     int descriptor = openat(directory, name, flags | O_CLOEXEC | O_NOCTTY);
@@ -179,6 +196,9 @@ static void publish_release(struct publish *p) {
 bool publish_check(const char *path, struct error *error) {
     struct stat status;
     const char *name;
+    int own = own_descriptor(AT_FDCWD, path);
+    if (own >= 0)
+        return fcntl(own, F_GETFD) >= 0 || error_errno(error, path);
     int flags, directory = open_parent(AT_FDCWD, path, &name);
     bool fine = directory >= 0;
     if (fine && is_special(directory, name, &status, &flags)) {
@@ -198,10 +218,12 @@ bool publish_open(struct publish *p, int directory, const char *path, enum publi
                   struct error *error) {
     struct stat status;
     struct buffer beginning = {0};
-    int flags;
+    int flags, own = own_descriptor(directory, path);
     *p = (struct publish){.path = memory_copy(path, strlen(path)), .descriptor = -1};
     p->directory = open_parent(directory, p->path, &p->name);
-    if (p->directory >= 0 && is_special(p->directory, p->name, &status, &flags)) {
+    if (p->directory >= 0 && own >= 0) {
+        p->descriptor = fcntl(own, F_DUPFD_CLOEXEC, 0);
+    } else if (p->directory >= 0 && is_special(p->directory, p->name, &status, &flags)) {
         flags |= kind == PUBLISH_RECORDING ? O_RDWR : O_WRONLY;
         p->descriptor = open_special(p->directory, p->name, &status, flags);
     } else if (p->directory >= 0) {

@@ -1,5 +1,5 @@
 /* wick annotate: one function of a profile, with what each of its lines and instructions costs. */
-#include "cmd/cmd.h"
+#include "cmd/confine.h"
 
 #include <stdlib.h>
 
@@ -75,7 +75,7 @@ static int run(void *command, int argc, char **argv) {
     struct source source;
     struct error error;
     struct notes notes = {0};
-    if (!open_source(request, &source, &status))
+    if (!confine_reader(request, NULL, &status) || !open_source(request, &source, &status))
         return status;
     status = annotate(c, &source, &notes, &error) ? 0 : fail(&error);
     print_notes(request, &notes);

@@ -127,6 +127,7 @@ struct request {
     bool quiet;
     bool force;
     bool verbose;
+    bool no_sandbox, is_confined;
     const struct command *command; /* that is run */
     const struct syntax *syntax;   /* that it was parsed by */
     enum help_form help;

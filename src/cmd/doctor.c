@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 
+#include "cmd/confine.h"
 #include "cmd/doctor.h"
 #include "object/object.h"
 
@@ -17,8 +18,10 @@ static const struct option options_doctor[] = {
     {0},
 };
 
+static const struct option options_reading[] = {OPTION_NO_SANDBOX, {0}};
+
 static const struct option_group groups[] = {
-    {"The cache", options_doctor}, {"Symbols", options_symbols}, {0}};
+    {"The cache", options_doctor}, {"Symbols", options_symbols}, {"Reading", options_reading}, {0}};
 static const struct syntax syntax = {
     "doctor",
     "[BINARY|PROFILE…]",
@@ -116,6 +119,8 @@ static int run(void *command, int argc, char **argv) {
         doctor_say(found.items[i].verdict, found.items[i].what, found.items[i].finding,
                    found.items[i].remedy);
     record_findings_release(&found);
+    if (request->operands.count)
+        confine(request, NULL, NULL);
     look_at_cache(request->import.profile.objects.cache);
     for (size_t i = 0; i < request->operands.count; i++)
         look_at(request, request->operands.items[i]);

@@ -1,5 +1,5 @@
 /* wick enrich: what `wick trace --raw` wrote, with names and lines. */
-#include "cmd/cmd.h"
+#include "cmd/confine.h"
 #include "trace/trace.h"
 
 struct enrich_command {
@@ -12,6 +12,7 @@ static const struct option options_elf[] = {
      "the program the addresses are in; with DWARF, for inlines and lines"},
     {"output", 'o', OPTION_TEXT, ASKED(output), "FILE", "write to FILE; - is standard output"},
     {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "no notes"},
+    OPTION_NO_SANDBOX,
     {0},
 };
 
@@ -37,6 +38,7 @@ static int run(void *command, int argc, char **argv) {
         return status;
     if (request->operands.count != 1 || !enrich->elf_path)
         return fail_usage("enrich", "one RAW file and --elf FILE are needed");
+    confine(request, NULL, NULL);
     if (!file_open(&raw, request->operands.items[0], &request->context, &error))
         return fail(&error);
     struct flame *flame = trace_enrich(file_text(&raw), request->operands.items[0],

@@ -1,5 +1,5 @@
 /* wick export: a source to a tree with names, and that to another tool's format. */
-#include "cmd/cmd.h"
+#include "cmd/confine.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -134,7 +134,7 @@ static int run(void *command, int argc, char **argv) {
     if (!grouping_settle(request, &error))
         return fail(&error);
     struct source source;
-    if (!open_source(request, &source, &status))
+    if (!confine_reader(request, NULL, &status) || !open_source(request, &source, &status))
         return status;
     struct notes notes = {0};
     status = write_export(export, &source, &notes);

@@ -1,6 +1,7 @@
 /*
  * wick flame: a source to a flame, and that to a picture; or the source's tree to the page, which makes flames of its own.
  */
+#include "cmd/confine.h"
 #include "cmd/picture.h"
 
 #include <stdio.h>
@@ -126,6 +127,8 @@ static int run(void *command, int argc, char **argv) {
     struct error error;
     if (!grouping_settle(request, &error))
         return fail(&error);
+    if (!confine_reader(request, c->as_page ? "flamegraph.html" : "flamegraph.svg", &status))
+        return status;
     if (!c->as_page && !picture_prepare(&c->p, &error))
         return fail(&error);
     struct source source;

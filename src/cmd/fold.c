@@ -2,7 +2,7 @@
  * wick fold: a source to a flame, and that to lines. Under --compat=inferno it has inferno-collapse-perf's options, of which some are
  * called as wick's and mean something else: two tables, never mixed.
  */
-#include "cmd/cmd.h"
+#include "cmd/confine.h"
 
 static const struct option options_fold[] = {
     {"force", 0, OPTION_FLAG, ASKED(force), NULL, "write folded text of more than 4 GB"},
@@ -110,7 +110,7 @@ static int run(void *command, int argc, char **argv) {
     if (!grouping_settle(request, &error))
         return fail(&error);
     struct source source;
-    if (!open_source(request, &source, &status))
+    if (!confine_reader(request, NULL, &status) || !open_source(request, &source, &status))
         return status;
     struct notes notes = {0};
     struct flame *flame = make_flame(request, &source, &notes, &error);

@@ -1,5 +1,5 @@
 /* wick mcp: a server for coding assistants, on standard input and output. */
-#include "cmd/cmd.h"
+#include "cmd/confine.h"
 
 #include <unistd.h>
 
@@ -13,6 +13,7 @@ struct mcp_command {
 static const struct option options_mcp[] = {
     {"timeout", 0, OPTION_COUNT, IN(struct mcp_command, seconds), "SECONDS",
      "give up on an answer after SECONDS; 120 by default"},
+    OPTION_NO_SANDBOX,
     {0},
 };
 
@@ -46,6 +47,7 @@ static int run(void *command, int argc, char **argv) {
     self[length] = 0;
     struct mcp_options options = {.program = self,
                                   .seconds = c->seconds ? c->seconds : 120,
+                                  .no_sandbox = c->request.no_sandbox,
                                   .directories = c->request.operands.items,
                                   .directory_count = c->request.operands.count};
     return mcp_serve(&options, &error) ? 0 : fail(&error);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cmd/confine.h"
 #include "cmd/profile_files.h"
 #include "cmd/recording.h"
 #include "run/run.h"
@@ -58,6 +59,7 @@ static const struct option options_run[] = {
     {"jobs", 'j', OPTION_COUNT, ASKED(context.threads), "N",
      "read with N threads; all there are by default"},
     {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "say nothing but errors"},
+    OPTION_NO_SANDBOX,
     {0},
 };
 
@@ -316,6 +318,16 @@ static bool record_into(struct profile_command *c, struct run *run, struct recor
     return fine;
 }
 
+/* The recording is over; what is left is reading it, and writing where runs are. */
+static void confine_profile(struct profile_command *c, const struct run *run) {
+    char base[64];
+    const char *program = run->program;
+    snprintf(base, sizeof base, "/proc/self/fd/%d", run->base_directory);
+    confine(
+        &c->r.request, NULL,
+        &(struct confine_more){.read = &program, .read_count = program != NULL, .manage = base});
+}
+
 static bool make_run(struct profile_command *c, struct run *run, struct record_result *result,
                      struct error *error) {
     if (!record_into(c, run, result, error))
@@ -323,6 +335,8 @@ static bool make_run(struct profile_command *c, struct run *run, struct record_r
     c->target_status = recording_target_status(&c->r.recording, result);
     interrupted = 0; /* Ctrl-C ended the recording; what was recorded is still to be written */
     interrupts_understood = 1; /* there is no target left to hurry */
+    run_find_program(run);
+    confine_profile(c, run);
     char *data = run_reading_path(run, c->r.recording.output);
     bool fine = profile_write_files(&c->r.request, run, data, c->chosen->views,
                                     view_count(c->chosen), error) &&

@@ -1,5 +1,5 @@
 /* wick report: a source to a table. Threads, processes and states are counted on its tree, for a flame no longer knows them. */
-#include "cmd/cmd.h"
+#include "cmd/confine.h"
 
 struct report_command {
     struct request request;
@@ -239,6 +239,7 @@ static int report_summary(struct report_command *c) {
     if (c->request.operands.count > 1)
         return fail_usage("report", "--summary is of one FILE");
     const char *path = c->request.operands.count ? c->request.operands.items[0] : "-";
+    confine(&c->request, NULL, NULL);
     return write_summary(c, path, &error) ? 0 : fail(&error);
 }
 
@@ -286,7 +287,7 @@ static int run(void *command, int argc, char **argv) {
     if (c->as_markdown)
         c->options.format = REPORT_MARKDOWN;
     struct source source;
-    if (!open_source(request, &source, &status))
+    if (!confine_reader(request, NULL, &status) || !open_source(request, &source, &status))
         return status;
     struct error error;
     struct notes notes = {0};

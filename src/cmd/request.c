@@ -1,7 +1,7 @@
 /*
  * What was asked for: the option tables that commands share, and what their values mean. steps.c does it.
  */
-#include "cmd/cmd.h"
+#include "cmd/confine.h"
 
 /* ---- values that are more than a word ---- */
 
@@ -373,7 +373,8 @@ const struct option options_common[] = {
      "inferno or perf: that program's options, rules and bugs", "inferno perf"},
     {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "no notes, no progress"},
     {"verbose", 'v', OPTION_FLAG, ASKED(verbose), NULL,
-     "say what was read, and what a recording tells of its making"},
+     "print what was read, the recording's metadata and how the reader is confined"},
+    OPTION_NO_SANDBOX,
     {0},
 };
 

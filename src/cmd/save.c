@@ -1,5 +1,5 @@
 /* wick save: sources to one tree, and that to a file which holds all that views need. */
-#include "cmd/cmd.h"
+#include "cmd/confine.h"
 
 #include <unistd.h>
 
@@ -74,7 +74,7 @@ static int run(void *command, int argc, char **argv) {
     request->import.profile.source_lines = true;
     struct source source;
     struct error error;
-    if (!open_source(request, &source, &status))
+    if (!confine_reader(request, NULL, &status) || !open_source(request, &source, &status))
         return status;
     status = save_to_output(save, source.tree, &error) ? 0 : fail(&error);
     print_notes(request, &source.tree->notes);

@@ -1,5 +1,5 @@
 /* wick script: the samples of one perf.data in order, as text. */
-#include "cmd/cmd.h"
+#include "cmd/confine.h"
 
 static const struct option options_perf[] = {
     {"srcline", 0, OPTION_CALL, CALL(set_source_lines), NULL,
@@ -72,7 +72,7 @@ static int run(void *command, int argc, char **argv) {
     struct profile_options *profile = &request->import.profile;
     profile->keep_samples = profile->all_events = true;
     struct source source;
-    if (!open_source(request, &source, &status))
+    if (!confine_reader(request, NULL, &status) || !open_source(request, &source, &status))
         return status;
     if (source.profile) {
         status = write_script(request, source.profile);

@@ -1,6 +1,7 @@
 /*
  * wick trace: runs a guest and writes what was counted, also every so many instructions, and also when the run is cut short.
  */
+#include "cmd/confine.h"
 #include "cmd/result.h"
 #include "trace/trace.h"
 #include "tree/tree.h"
@@ -122,6 +123,7 @@ static const struct option options_counted[] = {
      "leave C++, Rust and D names as they are"},
     {"output", 'o', OPTION_TEXT, ASKED(output), "FILE", "write to FILE; - is standard output"},
     {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "no notes, no progress"},
+    OPTION_NO_SANDBOX,
     {0},
 };
 
@@ -304,6 +306,17 @@ static bool settle(struct trace_command *c, struct error *error) {
     return result_prepare(&c->result, error);
 }
 
+/* The guest gets the files that it was promised, and nothing else of the machine. */
+static void confine_trace(struct trace_command *c) {
+    text_list files = {0};
+    for (size_t i = 0; i < c->files.count; i++)
+        vector_push(&files, c->files.items[i].host);
+    confine(
+        &c->result.p.request, counts_only(c) ? NULL : result_path(&c->result),
+        &(struct confine_more){.read = files.items, .read_count = files.count, .any_memory = true});
+    vector_release(&files);
+}
+
 /* What happened, in a line, and the exit status that says so. */
 static int conclude(const struct trace_command *c, const struct trace *trace) {
     unsigned long long count = trace->instructions;
@@ -364,10 +377,13 @@ static int run(void *command, int argc, char **argv) {
     if (!settle(c, &error))
         return fail(&error);
     begin_progress(c);
+    if (trace_engine(&c->options) != ENGINE_QEMU) /* which has to be started first */
+        confine_trace(c);
     if (!trace_run(&trace, &c->options, c->options.checkpoint ? write_checkpoint : NULL, c, &error))
         return fail(&error);
     if (c->result.p.request.context.progress && seconds_since_start(c) > 1)
         fputs("\r\033[K", stderr);
+    confine_trace(c);
     status = finish(c, &trace);
     trace_release(&trace);
     return status;

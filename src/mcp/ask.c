@@ -65,6 +65,8 @@ static bool add_words(struct question *q, const struct roots *roots, const struc
     add_word(q, "%s%s", roots->options->program, "");
     for (size_t i = 0; tool->words[i]; i++)
         add_word(q, "%s%s", tool->words[i], "");
+    if (roots->options->no_sandbox)
+        add_word(q, "%s%s", "--no-sandbox", "");
     if (strcmp(tool->words[0], "annotate") == 0)
         add_word(q, "--source=%s%s", roots->options->directories[0], "");
     for (size_t i = 0; tool->arguments[i].name; i++)

@@ -90,6 +90,11 @@ static bool directory_make(const char *path) {
     return made;
 }
 
+void objects_cache_make(const char *path) {
+    if (access(path, F_OK) != 0)
+        directory_make(path);
+}
+
 struct disk_cache *disk_cache_open(const char *path, uint64_t limit) {
     if (!path)
         return NULL;

@@ -51,26 +51,31 @@ static void add_program(struct facts *facts, const char *path) {
 }
 
 /* Of a process that was attached to, if it is still there. */
-static void add_process(struct facts *facts, int32_t pid) {
-    char link[64], path[4200];
+static bool find_process(int32_t pid, char *path, size_t size) {
+    char link[64];
     snprintf(link, sizeof link, "/proc/%d/exe", pid);
-    ssize_t length = readlink(link, path, sizeof path - 1);
-    if (length <= 0)
-        return;
-    path[length] = 0;
-    add_program(facts, path);
+    ssize_t length = readlink(link, path, size - 1);
+    if (length > 0)
+        path[length] = 0;
+    return length > 0;
+}
+
+void run_find_program(struct run *run) {
+    char path[4200];
+    bool found = run->command && find_program(run->command[0], path, sizeof path);
+    for (size_t i = 0; i < run->recording->pid_count && !run->command && !found; i++)
+        found = find_process(run->recording->pids[i], path, sizeof path);
+    if (found)
+        run->program = memory_copy(path, strlen(path));
 }
 
 void facts_of_run(struct facts *facts, const struct run *run) {
-    char path[4200];
     *facts = (struct facts){0};
-    if (run->command && find_program(run->command[0], path, sizeof path))
-        add_program(facts, path);
+    if (run->program)
+        add_program(facts, run->program);
     for (char *const *word = run->command; word && *word; word++)
         if (word != run->command)
             add_input(facts, *word);
-    for (size_t i = 0; i < run->recording->pid_count && !facts->inputs.count; i++)
-        add_process(facts, run->recording->pids[i]);
     facts_of_git(facts);
 }
 

@@ -365,4 +365,5 @@ void run_release(struct run *run) {
     buffer_release(&run->told);
     free(run->base);
     free(run->name);
+    free(run->program);
 }

@@ -30,6 +30,7 @@ struct run {
     const struct load *load;
     double warmup;             /* seconds */
     const char *build;         /* what built it before; NULL: nothing did */
+    char *program;             /* what was profiled, once run_find_program() looked; or NULL */
     const char *compared;      /* an earlier run's directory; NULL: none */
     bool scaled;               /* its weights, to this run's total, before they were compared */
     const char *record_target; /* "command", "process", "threads", "system" */
@@ -57,6 +58,8 @@ void run_answer_sites(struct run *run, const char *title, const struct flame *by
 
 /* Makes base and the working directory. `name` NULL: the time. False: *error says why, and no working directory is left. */
 bool run_begin(struct run *run, const char *base, const char *name, struct error *error);
+/* Finds the program that was launched or is attached to, as long as that can be seen. */
+void run_find_program(struct run *run);
 /* A path to read a file of the run by while it is being made, whatever becomes of the directory's name; free() it. */
 char *run_reading_path(const struct run *run, const char *file);
 /* Creates a file that is not there, for somebody to write to, and lists it as an artifact. -1: *error says why. */

@@ -67,7 +67,7 @@ static bool has_interpreter(const struct file *file, bool is64) {
 }
 
 /* The built-in one for static RISC-V programs, and for what is no ELF file it says so best. */
-static enum trace_engine engine_for(const struct trace_options *options) {
+enum trace_engine trace_engine(const struct trace_options *options) {
     struct file file;
     enum trace_engine engine = ENGINE_BUILTIN;
     if (options->engine)
@@ -135,7 +135,7 @@ bool trace_run(struct trace *trace, const struct trace_options *options,
     trace->functions = functions_new();
     trace->abi = options->abi;
     trace->weight = options->weight;
-    trace->engine = engine_for(options);
+    trace->engine = trace_engine(options);
     if (engine_can(trace->engine, options, error) &&
         engine_run(trace, options, checkpoint, context, error))
         return true;

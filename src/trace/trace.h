@@ -259,6 +259,8 @@ struct trace {
 /* Called at each checkpoint with what was counted so far. */
 typedef void trace_checkpoint(void *context, const struct trace *trace);
 
+/* Which engine will run it: the one that is asked for, or else by a look at the file's header. */
+enum trace_engine trace_engine(const struct trace_options *options);
 /* Fails only if nothing could be run. `checkpoint` may be NULL. */
 bool trace_run(struct trace *trace, const struct trace_options *options,
                trace_checkpoint *checkpoint, void *context, struct error *error);

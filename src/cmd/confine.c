@@ -1,0 +1,120 @@
+/*
+ * Before anything is read: what this run of a command may read and write, taken from its options and operands, goes to the sandbox.
+ */
+#include "cmd/confine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "object/object.h"
+
+#ifdef WICK_TEST_HOOKS
+#include "cmd/misbehave.h"
+#else
+static void misbehave(void) {}
+#endif
+
+static bool is_path(const struct option *option) {
+    return option->kind == OPTION_TEXT && option->argument &&
+           (strncmp(option->argument, "FILE", 4) == 0 || strncmp(option->argument, "DIR", 3) == 0);
+}
+
+/* A list of directories is divided by colons. */
+static void add_directories(struct request *request, text_list *read, const char *value) {
+    struct text rest = text_of(value);
+    while (rest.length) {
+        size_t colon = text_find(rest, ':');
+        struct text one = colon == SIZE_MAX ? rest : text_upto(rest, colon);
+        vector_push(read, arena_copy(&request->arena, one).data);
+        rest = text_from(rest, colon == SIZE_MAX ? rest.length : colon + 1);
+    }
+}
+
+/* A device or a pipe is written to; a file is made in its directory. */
+static void add_output(struct request *request, text_list *write, const char *path) {
+    struct stat status;
+    if (!path || strcmp(path, "-") == 0)
+        return;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+        vector_push(write, path);
+        return;
+    }
+    const char *slash = strrchr(path, '/');
+    struct text folder = slash ? (struct text){path, (size_t)(slash - path) + 1} : TEXT(".");
+    vector_push(write, arena_copy(&request->arena, folder).data);
+}
+
+/* Files that options name are read, but for the one that is written. A palette is both. */
+static void add_options(struct request *request, text_list *read, text_list *write) {
+    for (const struct option_group *group = request->syntax->groups; group->title; group++)
+        for (const struct option *option = group->options; option->name; option++) {
+            if (!is_path(option) || option->target.offset == offsetof(struct request, output))
+                continue;
+            const char *value = *(const char **)((char *)request + option->target.offset);
+            if (value)
+                add_directories(request, read, value);
+            if (value && strcmp(option->name, "palette-file") == 0)
+                add_output(request, write, value);
+        }
+}
+
+static void tell(const struct request *request, const struct sandbox_facts *facts) {
+    if (!request->verbose)
+        return;
+    if (facts->unlimited)
+        fprintf(stderr, "wick: sandbox: %s\n", facts->unlimited);
+    else
+        fprintf(stderr, "wick: sandbox: Landlock %d and seccomp\n", facts->landlock);
+}
+
+/* A packed recording takes two temporary files, its samples may take a third. */
+enum { TEMPORARIES = 2, TEMPORARIES_EACH = 2 };
+
+static void confine_to(struct request *request, const struct sandbox_options *options) {
+    struct sandbox_facts facts;
+    fflush(NULL);
+    sandbox_enter(options, &facts);
+    tell(request, &facts);
+    misbehave();
+}
+
+void confine(struct request *request, const char *output, const struct confine_more *more) {
+    text_list read = {0}, write = {0};
+    const char *cache = request->import.profile.objects.cache;
+    if (request->no_sandbox)
+        misbehave();
+    if (request->no_sandbox || request->is_confined)
+        return;
+    request->is_confined = true;
+    for (size_t i = 0; i < request->operands.count; i++)
+        if (request->operands.items[i]) /* a command line ends with none */
+            vector_push(&read, request->operands.items[i]);
+    add_options(request, &read, &write);
+    add_output(request, &write, request->output ? request->output : output);
+    for (size_t i = 0; more && i < more->read_count; i++)
+        vector_push(&read, more->read[i]);
+    if (cache) {
+        objects_cache_make(cache);
+        vector_push(&write, cache);
+    }
+    size_t temporaries = TEMPORARIES + TEMPORARIES_EACH * request->operands.count;
+    confine_to(request, &(struct sandbox_options){.read = read.items,
+                                                  .read_count = read.count,
+                                                  .write = write.items,
+                                                  .write_count = write.count,
+                                                  .manage = more ? &more->manage : NULL,
+                                                  .manage_count = more && more->manage,
+                                                  .temporaries =
+                                                      temporaries < 64 ? (unsigned)temporaries : 64,
+                                                  .any_memory = more && more->any_memory});
+    vector_release(&read);
+    vector_release(&write);
+}
+
+bool confine_reader(struct request *request, const char *output, int *status) {
+    if (!choose_default(request, status))
+        return false;
+    confine(request, output, NULL);
+    return true;
+}

@@ -1,0 +1,159 @@
+/*
+ * Where files that a profile names may be: nearly everywhere, for programs are built and installed nearly everywhere. What is left out is
+ * where secrets are and programs are not: /etc, /dev, /run, most of /proc, /sys and /var, and in home directories what is hidden, but for the
+ * few hidden places where programs are.
+ */
+#include "sandbox/internal.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ENTRIES_MOST = 4096 }; /* of one directory; a rule costs about 3 µs */
+
+/* Of the root directory: not read, or only in part. */
+static const char *const closed[] = {"dev",  "etc", "home", "lost+found", "proc",
+                                     "root", "run", "sys",  "var"};
+
+/* Of what is closed. */
+static const char *const parts[] = {
+    "/etc/debuginfod",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/var/cache",
+    "/var/lib/dpkg",
+    "/var/lib/containerd",
+    "/var/lib/containers",
+    "/var/lib/docker",
+    "/var/lib/flatpak",
+    "/var/lib/kubelet",
+    "/var/lib/machines",
+    "/var/lib/snapd",
+    "/var/lib/lxc",
+    "/var/opt",
+    "/var/tmp",
+    "/var/www",
+    "/run/host",
+    "/run/current-system",
+    "/run/wrappers",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/shm",
+};
+
+static const char *const held[] = {
+    "/proc/cpuinfo",
+    "/proc/kallsyms",
+    "/proc/meminfo",
+    "/proc/modules",
+    "/proc/sys/kernel",
+    "/proc/version",
+    "/sys/kernel/notes",
+    "/sys/module",
+    "/sys/devices",
+    "/sys/bus/event_source",
+    "/sys/kernel/tracing/events",
+    "/sys/kernel/debug/tracing/events",
+};
+
+/* Hidden in a home directory, and yet full of programs. */
+static const char *const of_home[] = {
+    ".asdf",
+    ".bun",
+    ".cabal",
+    ".cache",
+    ".cargo/bin",
+    ".cargo/git",
+    ".cargo/registry",
+    ".conda",
+    ".debug",
+    ".deno",
+    ".dotnet",
+    ".ghcup",
+    ".gradle",
+    ".julia",
+    ".linuxbrew",
+    ".local/bin",
+    ".local/lib",
+    ".local/share/flatpak",
+    ".local/share/containers",
+    ".m2",
+    ".nix-profile",
+    ".npm",
+    ".nvm",
+    ".opam",
+    ".pyenv",
+    ".rbenv",
+    ".rustup",
+    ".sdkman",
+    ".stack",
+    ".steam",
+    ".vscode-server",
+    ".wine",
+};
+
+static bool is_listed(const char *name, const char *const *list, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, list[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Calls `each` for what is in a directory. A link is skipped: where it leads to has a rule, or none. */
+static bool entries_each(const struct ruleset *ruleset, const char *path,
+                         void (*each)(const struct ruleset *ruleset, int directory,
+                                      const char *name)) {
+    DIR *directory = opendir(path);
+    if (!directory)
+        return false;
+    struct dirent *entry;
+    for (size_t i = 0; i < ENTRIES_MOST && (entry = readdir(directory)); i++)
+        if (entry->d_type != DT_LNK && strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+            each(ruleset, dirfd(directory), entry->d_name);
+    closedir(directory);
+    return true;
+}
+
+static void allow_shown(const struct ruleset *ruleset, int directory, const char *name) {
+    if (name[0] != '.')
+        ruleset_allow(ruleset, directory, name, RIGHTS_READ);
+}
+
+static void allow_home(const struct ruleset *ruleset, const char *path) {
+    int home = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (home < 0)
+        return;
+    entries_each(ruleset, path, allow_shown);
+    for (size_t i = 0; i < COUNT_OF(of_home); i++)
+        ruleset_allow(ruleset, home, of_home[i], RIGHTS_READ);
+    close(home);
+}
+
+static void allow_user(const struct ruleset *ruleset, int directory, const char *name) {
+    struct buffer path = {0};
+    buffer_printf(&path, "/home/%s", name);
+    buffer_add_char(&path, 0);
+    allow_home(ruleset, path.items);
+    buffer_release(&path);
+}
+
+static void allow_of_root(const struct ruleset *ruleset, int directory, const char *name) {
+    if (!is_listed(name, closed, COUNT_OF(closed)))
+        ruleset_allow(ruleset, directory, name, RIGHTS_READ);
+}
+
+void places_allow(const struct ruleset *ruleset) {
+    const char *home = getenv("HOME");
+    if (!entries_each(ruleset, "/", allow_of_root))
+        ruleset_allow(ruleset, AT_FDCWD, "/usr", RIGHTS_READ);
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        ruleset_allow(ruleset, AT_FDCWD, parts[i], RIGHTS_READ);
+    for (size_t i = 0; i < COUNT_OF(held); i++)
+        ruleset_allow_held(ruleset, held[i]);
+    entries_each(ruleset, "/home", allow_user);
+    allow_home(ruleset, "/root");
+    if (home && home[0] == '/' && home[1])
+        allow_home(ruleset, home);
+}

@@ -1,0 +1,366 @@
+/*
+ * seccomp: a program for the kernel's filter machine that looks at each system call's number, and for a few at an argument.
+ *
+ * Three answers. Allowed: what reading, computing in threads and writing need. Trapped: what no parser has a use for and an attack begins
+ * with; a signal handler says so and ends the process. All else does not exist (ENOSYS): a C library that tries something new goes on with
+ * something older, and a wick of today works with a C library of tomorrow.
+ */
+#include "sandbox/internal.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifdef __SANITIZE_ADDRESS__
+enum {
+    IS_SANITIZED = 1
+}; /* which looks at its own process from a tracer, and writes its reports at the end */
+#else
+enum { IS_SANITIZED = 0 };
+#endif
+
+#if defined(__x86_64__)
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define ARCHITECTURE AUDIT_ARCH_RISCV64
+#endif
+
+#ifdef ARCHITECTURE
+
+static const int allowed[] = {
+    /* the most frequent first */
+    __NR_read,
+    __NR_write,
+    __NR_futex,
+    __NR_mmap,
+    __NR_munmap,
+    __NR_close,
+    __NR_fstat,
+    __NR_openat,
+    __NR_openat2,
+    __NR_newfstatat,
+    __NR_pread64,
+    __NR_lseek,
+    __NR_madvise,
+    __NR_mprotect,
+    __NR_brk,
+    __NR_readlinkat,
+    __NR_getdents64,
+    __NR_faccessat,
+    __NR_clock_gettime,
+    __NR_mremap,
+    __NR_msync,
+    __NR_mincore,
+    /* files */
+    __NR_readv,
+    __NR_writev,
+    __NR_pwrite64,
+    __NR_preadv,
+    __NR_pwritev,
+    __NR_statx,
+    __NR_statfs,
+    __NR_fstatfs,
+    __NR_getcwd,
+    __NR_fcntl,
+    __NR_dup,
+    __NR_dup3,
+    __NR_pipe2,
+    __NR_flock,
+    __NR_ftruncate,
+    __NR_fallocate,
+    __NR_fsync,
+    __NR_fdatasync,
+    __NR_fadvise64,
+    __NR_sendfile,
+    __NR_copy_file_range,
+    __NR_renameat2,
+    __NR_unlinkat,
+    __NR_mkdirat,
+    __NR_symlinkat,
+    __NR_fchmod,
+    __NR_fchmodat,
+    __NR_fchown,
+    __NR_fchownat,
+    __NR_utimensat,
+    __NR_umask,
+    __NR_memfd_create,
+    __NR_chdir,
+    __NR_fchdir,
+#ifdef __NR_renameat
+    __NR_renameat,
+#endif
+#ifdef __NR_faccessat2
+    __NR_faccessat2,
+#endif
+#ifdef __NR_close_range
+    __NR_close_range,
+#endif
+#ifdef __NR_open /* those that only old architectures have */
+    __NR_open,
+    __NR_stat,
+    __NR_lstat,
+    __NR_access,
+    __NR_readlink,
+    __NR_rename,
+    __NR_unlink,
+    __NR_mkdir,
+    __NR_rmdir,
+    __NR_symlink,
+    __NR_chmod,
+    __NR_dup2,
+    __NR_pipe,
+    __NR_poll,
+    __NR_select,
+    __NR_getdents,
+    __NR_time,
+    __NR_arch_prctl,
+    __NR_epoll_wait,
+#endif
+    /* threads, memory, signals, time */
+    __NR_exit,
+    __NR_exit_group,
+    __NR_set_robust_list,
+    __NR_get_robust_list,
+    __NR_set_tid_address,
+    __NR_rt_sigaction,
+    __NR_rt_sigprocmask,
+    __NR_rt_sigreturn,
+    __NR_rt_sigtimedwait,
+    __NR_sigaltstack,
+    __NR_restart_syscall,
+    __NR_sched_yield,
+    __NR_sched_getaffinity,
+    __NR_sched_getparam,
+    __NR_sched_getscheduler,
+    __NR_mlock,
+    __NR_munlock,
+    __NR_membarrier,
+    __NR_getpid,
+    __NR_gettid,
+    __NR_getppid,
+    __NR_getuid,
+    __NR_geteuid,
+    __NR_getgid,
+    __NR_getegid,
+    __NR_getrandom,
+    __NR_clock_getres,
+    __NR_clock_nanosleep,
+    __NR_nanosleep,
+    __NR_gettimeofday,
+    __NR_sysinfo,
+    __NR_uname,
+    __NR_getrlimit,
+    __NR_getrusage,
+    __NR_times,
+    __NR_getcpu,
+    __NR_ppoll,
+    __NR_pselect6,
+    __NR_epoll_create1,
+    __NR_epoll_ctl,
+    __NR_epoll_pwait,
+    __NR_wait4,
+    __NR_waitid,
+#ifdef __NR_rseq
+    __NR_rseq,
+#endif
+    /* sockets that are open already: the helper that has the network is behind one */
+    __NR_sendmsg,
+    __NR_recvmsg,
+    __NR_sendto,
+    __NR_recvfrom,
+    __NR_shutdown,
+    __NR_getsockopt,
+};
+
+/* What nothing that reads would do by mistake. */
+static const int trapped[] = {
+    __NR_execve,
+    __NR_execveat,
+    __NR_socket,
+    __NR_socketpair,
+    __NR_connect,
+    __NR_bind,
+    __NR_listen,
+    __NR_accept,
+    __NR_accept4,
+    __NR_ptrace,
+    __NR_process_vm_readv,
+    __NR_process_vm_writev,
+    __NR_kcmp,
+    __NR_bpf,
+    __NR_perf_event_open,
+    __NR_mount,
+    __NR_umount2,
+    __NR_pivot_root,
+    __NR_chroot,
+    __NR_unshare,
+    __NR_setns,
+    __NR_init_module,
+    __NR_finit_module,
+    __NR_delete_module,
+    __NR_reboot,
+    __NR_keyctl,
+    __NR_add_key,
+    __NR_request_key,
+    __NR_open_by_handle_at,
+    __NR_mknodat,
+    __NR_setuid,
+    __NR_setgid,
+    __NR_setresuid,
+    __NR_setresgid,
+    __NR_userfaultfd,
+#ifdef __NR_fork
+    __NR_fork,
+    __NR_vfork,
+    __NR_mknod,
+#endif
+#ifdef __NR_kexec_load
+    __NR_kexec_load,
+#endif
+#ifdef __NR_io_uring_setup
+    __NR_io_uring_setup,
+#endif
+#ifdef __NR_pidfd_getfd
+    __NR_pidfd_getfd,
+#endif
+};
+
+/* Requests of ioctl() that ask and change nothing: a terminal's size, an inode's generation. */
+static const uint32_t asking[] = {TCGETS, TIOCGWINSZ, FIONREAD, TIOCGPGRP,
+                                  0x80087601 /* FS_IOC_GETVERSION */};
+static const uint32_t of_prctl[] = {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE,
+                                    0x53564d41 /* PR_SET_VMA */};
+
+/* ---- the program ---- */
+
+typedef VECTOR(struct sock_filter) program;
+
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define LOAD_LOW(n) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[n]))
+#define ANSWER(value) BPF_STMT(BPF_RET | BPF_K, (value))
+
+static void add(program *p, struct sock_filter statement) {
+    vector_push(p, statement);
+}
+
+/* If the number that was loaded is this one, the answer. */
+static void add_case(program *p, uint32_t number, uint32_t answer) {
+    add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
+    add(p, (struct sock_filter)ANSWER(answer));
+}
+
+/* If it is this call: allowed where the low half of an argument is one of `values`, else the answer. */
+static void add_argument(program *p, int number, unsigned argument, const uint32_t *values,
+                         size_t count, uint32_t otherwise) {
+    add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0,
+                                        (uint8_t)(2 * count + 2)));
+    add(p, (struct sock_filter)LOAD_LOW(argument));
+    for (size_t i = 0; i < count; i++)
+        add_case(p, values[i], SECCOMP_RET_ALLOW);
+    add(p, (struct sock_filter)ANSWER(otherwise));
+}
+
+/* A thread, not a process. Where the flags are in memory (clone3) they can't be looked at: the C library then takes clone. */
+static void add_clone(program *p, uint32_t otherwise) {
+    add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_clone, 0, 4));
+    add(p, (struct sock_filter)LOAD_LOW(0));
+    add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1));
+    add(p, (struct sock_filter)ANSWER(SECCOMP_RET_ALLOW));
+    add(p, (struct sock_filter)ANSWER(otherwise));
+}
+
+/* Another architecture's numbers mean other calls, and so do x32's. */
+static void add_architecture(program *p) {
+    add(p, (struct sock_filter)LOAD(arch));
+    add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0));
+    add(p, (struct sock_filter)ANSWER(SECCOMP_RET_KILL_PROCESS));
+    add(p, (struct sock_filter)LOAD(nr));
+#ifdef __x86_64__
+    add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1));
+    add(p, (struct sock_filter)ANSWER(SECCOMP_RET_KILL_PROCESS));
+#endif
+}
+
+static void add_sanitizer(program *p) {
+    static const int used[] = {__NR_ptrace, __NR_clone,     __NR_prctl,     __NR_kill,
+                               __NR_tgkill, __NR_setrlimit, __NR_prlimit64, __NR_process_vm_readv};
+    for (size_t i = 0; i < COUNT_OF(used); i++)
+        add_case(p, (uint32_t)used[i], SECCOMP_RET_ALLOW);
+}
+
+static void program_write(program *p) {
+    const uint32_t absent = SECCOMP_RET_ERRNO | ENOSYS, refused = SECCOMP_RET_ERRNO | EPERM;
+    const uint32_t attack = IS_SANITIZED ? refused : SECCOMP_RET_TRAP;
+    const uint32_t none = 0, self = (uint32_t)getpid();
+    add_architecture(p);
+    if (IS_SANITIZED)
+        add_sanitizer(p);
+    for (size_t i = 0; i < COUNT_OF(allowed); i++)
+        add_case(p, (uint32_t)allowed[i], SECCOMP_RET_ALLOW);
+    for (size_t i = 0; i < COUNT_OF(trapped); i++)
+        add_case(p, (uint32_t)trapped[i], attack);
+    add_clone(p, attack);
+    add_argument(p, __NR_ioctl, 1, asking, COUNT_OF(asking), refused);
+    add_argument(p, __NR_prctl, 0, of_prctl, COUNT_OF(of_prctl), refused);
+    add_argument(p, __NR_kill, 0, &self, 1, refused);
+    add_argument(p, __NR_tgkill, 0, &self, 1, refused);
+    add_argument(p, __NR_prlimit64, 2, &none, 1, refused); /* to ask, not to set */
+    add(p, (struct sock_filter)ANSWER(absent));
+}
+
+/* ---- what ends it ---- */
+
+struct line {
+    char bytes[160];
+    size_t count;
+};
+
+static void put(struct line *line, const char *words) {
+    while (*words && line->count < sizeof line->bytes)
+        line->bytes[line->count++] = *words++;
+}
+
+/* Only what is safe in a signal handler. */
+static void on_trap(int signal, siginfo_t *info, void *context) {
+    struct line line = {0};
+    char digits[12] = {0}, *digit = digits + sizeof digits - 1;
+    for (unsigned number = (unsigned)info->si_syscall; number || !*digit; number /= 10)
+        *--digit = (char)('0' + number % 10);
+    put(&line, "wick: ended by its sandbox: reading made system call ");
+    put(&line, digit);
+    put(&line, ", which no parser needs; the input may be an attack\n");
+    (void)!write(STDERR_FILENO, line.bytes, line.count);
+    out_remove_temporaries();
+    _exit(ERROR_INTERNAL);
+}
+
+bool syscalls_restrict(void) {
+    program p = {0};
+    struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+    program_write(&p);
+    struct sock_fprog filter = {.len = (unsigned short)p.count, .filter = p.items};
+    sigaction(SIGSYS, &action, NULL);
+    bool fine =
+        syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0;
+    vector_release(&p);
+    return fine;
+}
+
+#else
+
+bool syscalls_restrict(void) {
+    return false;
+}
+
+#endif
