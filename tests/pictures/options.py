@@ -585,6 +585,12 @@ def verbose():
         assert len(call("flame", option, "-o", os.devnull, fixtures.unpacked("c", "perf.data"))[1]) > len(call("flame", "-o", os.devnull, fixtures.unpacked("c", "perf.data"))[1])
 
 
+def no_sandbox():
+    """tests/sandbox shows what it turns off; the picture is the same."""
+    assert draw("--no-sandbox").text == draw().text
+    assert "sandbox" in call("flame", "-v", "-o", os.devnull, "-", data=STACKS)[1] and "sandbox" not in call("flame", "-v", "--no-sandbox", "-o", os.devnull, "-", data=STACKS)[1]
+
+
 def spare():
     """Peers' names for what wick does anyway are taken."""
     for option in ("--deterministic", "--truncate-text-right", "--pretty-xml", "--no-sort"):
@@ -597,7 +603,7 @@ CASES.update({function.__name__.replace("_", "-"): function for function in (
     colordiffusion, cp, palette_file, bgcolors, search_color, uicolor, stroke_color, width, height, fonttype, fontsize, fontwidth, truncate_text_left, encoding, nameattr,
     no_javascript, no_comm, each_thread, show_pid, show_tid, show_state, event, comm, pid, tid, cpu, time, off_cpu, off_cpu_diff, wall, srcline, mark_kernel, mark_jit, mark_inline,
     mark_all, addrs, skip_after, without, keep_unknown, weight, fold_recursion, max_depth, symfs, kallsyms, vmlinux, debug_dir, no_demangle, no_inline, comm_first, no_modules, keep_offsets, ghc,
-    output, jobs, strict, compat, quiet, verbose, spare, by, label, set_label, value, focus, ignore, hide, root, kernel_only, user_only, strip_templates, strip_arguments)})
+    output, jobs, strict, compat, quiet, verbose, no_sandbox, spare, by, label, set_label, value, focus, ignore, hide, root, kernel_only, user_only, strip_templates, strip_arguments)})
 
 
 def run_all(report):
