@@ -79,13 +79,25 @@ static void confine_to(struct request *request, const struct sandbox_options *op
     misbehave();
 }
 
-void confine(struct request *request, const char *output, const struct confine_more *more) {
+/* Whether this command may ask debuginfod: its helper has to be started first. */
+static bool has_network(const struct request *request, const struct confine_more *more) {
+    for (const struct option_group *group = request->syntax->groups; group->title; group++)
+        for (const struct option *option = group->options; option->name; option++)
+            if (strcmp(option->name, "debuginfod") == 0)
+                return true;
+    return more && more->network;
+}
+
+bool confine(struct request *request, const char *output, const struct confine_more *more,
+             struct error *error) {
     text_list read = {0}, write = {0};
     const char *cache = request->import.profile.objects.cache;
     if (request->no_sandbox)
         misbehave();
     if (request->no_sandbox || request->is_confined)
-        return;
+        return true;
+    if (has_network(request, more) && !request_start_net(request, error))
+        return false;
     request->is_confined = true;
     for (size_t i = 0; i < request->operands.count; i++)
         if (request->operands.items[i]) /* a command line ends with none */
@@ -97,6 +109,12 @@ void confine(struct request *request, const char *output, const struct confine_m
     if (cache) {
         objects_cache_make(cache);
         vector_push(&write, cache);
+    }
+    struct buffer shared = {
+        0}; /* what servers sent, and what is removed there because it is no good */
+    if (request->net && debuginfod_cache_path(&shared)) {
+        objects_cache_make(shared.items);
+        vector_push(&write, shared.items);
     }
     size_t temporaries = TEMPORARIES + TEMPORARIES_EACH * request->operands.count;
     confine_to(request, &(struct sandbox_options){.read = read.items,
@@ -110,11 +128,16 @@ void confine(struct request *request, const char *output, const struct confine_m
                                                   .any_memory = more && more->any_memory});
     vector_release(&read);
     vector_release(&write);
+    buffer_release(&shared);
+    return true;
 }
 
 bool confine_reader(struct request *request, const char *output, int *status) {
     if (!choose_default(request, status))
         return false;
-    confine(request, output, NULL);
-    return true;
+    struct error error;
+    bool fine = confine(request, output, NULL, &error);
+    if (!fine)
+        *status = fail(&error);
+    return fine;
 }

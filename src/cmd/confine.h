@@ -10,11 +10,14 @@ struct confine_more {
     const char *const *read;
     size_t read_count;
     const char *manage; /* a directory in which it makes directories, or NULL */
+    bool network;       /* it may ask debuginfod, though it has no option for that */
     bool any_memory;    /* a guest's memory is reserved, not used */
 };
 
-/* Enters the sandbox, unless --no-sandbox was given or it is inside. `output` is where it writes without -o; NULL: standard output. */
-void confine(struct request *request, const char *output, const struct confine_more *more);
+/* Enters the sandbox, unless --no-sandbox was given or it is inside. `output` is where it writes without -o; NULL: standard output. The helper for
+   debuginfod is started before. False: it can't be, and *error says why. */
+bool confine(struct request *request, const char *output, const struct confine_more *more,
+             struct error *error);
 /* The same of a command that reads its operands or what choose_default() finds. False: stop with *status. */
 bool confine_reader(struct request *request, const char *output, int *status);
 

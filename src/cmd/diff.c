@@ -279,7 +279,9 @@ static int run(void *command, int argc, char **argv) {
     bool is_gate = c->gate.fail_if.count, exceeded = false;
     bool is_picture = !(c->as_text || c->as_table || c->as_csv || c->as_json || c->as_markdown ||
                         c->as_page || is_gate);
-    confine(request, is_picture ? "flamegraph.svg" : c->as_page ? "flamegraph.html" : NULL, NULL);
+    const char *drawn = is_picture ? "flamegraph.svg" : c->as_page ? "flamegraph.html" : NULL;
+    if (!confine(request, drawn, NULL, &error))
+        return fail(&error);
     if (is_picture && !picture_prepare(&c->p, &error))
         return fail(&error);
     bool fine = is_gate ? write_gate(c, &notes, &exceeded, &error)

@@ -119,8 +119,9 @@ static int run(void *command, int argc, char **argv) {
         doctor_say(found.items[i].verdict, found.items[i].what, found.items[i].finding,
                    found.items[i].remedy);
     record_findings_release(&found);
-    if (request->operands.count)
-        confine(request, NULL, NULL);
+    struct error error;
+    if (request->operands.count && !confine(request, NULL, NULL, &error))
+        return fail(&error);
     look_at_cache(request->import.profile.objects.cache);
     for (size_t i = 0; i < request->operands.count; i++)
         look_at(request, request->operands.items[i]);

@@ -38,8 +38,8 @@ static int run(void *command, int argc, char **argv) {
         return status;
     if (request->operands.count != 1 || !enrich->elf_path)
         return fail_usage("enrich", "one RAW file and --elf FILE are needed");
-    confine(request, NULL, NULL);
-    if (!file_open(&raw, request->operands.items[0], &request->context, &error))
+    if (!confine(request, NULL, NULL, &error) ||
+        !file_open(&raw, request->operands.items[0], &request->context, &error))
         return fail(&error);
     struct flame *flame = trace_enrich(file_text(&raw), request->operands.items[0],
                                        enrich->elf_path, &request->context, &notes, &error);

@@ -88,8 +88,8 @@ bool request_start_net(struct request *request, struct error *error) {
     if (request->no_debuginfod && request->debuginfod.count)
         return error_set(error, ERROR_USAGE,
                          "--no-debuginfod cannot be combined with --debuginfod");
-    if (request->no_debuginfod || request->compat || request->net)
-        return true;
+    if (request->no_debuginfod || request->compat || request->net || request->is_confined)
+        return true; /* nothing can be started inside the sandbox, and confine() has been here */
     bool fine = list_servers(request, &servers, error);
     if (fine && servers.count) {
         buffer_add_char(&servers, 0);

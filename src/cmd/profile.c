@@ -319,13 +319,13 @@ static bool record_into(struct profile_command *c, struct run *run, struct recor
 }
 
 /* The recording is over; what is left is reading it, and writing where runs are. */
-static void confine_profile(struct profile_command *c, const struct run *run) {
+static bool confine_profile(struct profile_command *c, const struct run *run, struct error *error) {
     char base[64];
     const char *program = run->program;
     snprintf(base, sizeof base, "/proc/self/fd/%d", run->base_directory);
-    confine(
-        &c->r.request, NULL,
-        &(struct confine_more){.read = &program, .read_count = program != NULL, .manage = base});
+    struct confine_more more = {
+        .read = &program, .read_count = program != NULL, .manage = base, .network = true};
+    return confine(&c->r.request, NULL, &more, error);
 }
 
 static bool make_run(struct profile_command *c, struct run *run, struct record_result *result,
@@ -336,7 +336,8 @@ static bool make_run(struct profile_command *c, struct run *run, struct record_r
     interrupted = 0; /* Ctrl-C ended the recording; what was recorded is still to be written */
     interrupts_understood = 1; /* there is no target left to hurry */
     run_find_program(run);
-    confine_profile(c, run);
+    if (!confine_profile(c, run, error))
+        return false;
     char *data = run_reading_path(run, c->r.recording.output);
     bool fine = profile_write_files(&c->r.request, run, data, c->chosen->views,
                                     view_count(c->chosen), error) &&

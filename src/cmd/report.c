@@ -239,8 +239,9 @@ static int report_summary(struct report_command *c) {
     if (c->request.operands.count > 1)
         return fail_usage("report", "--summary is of one FILE");
     const char *path = c->request.operands.count ? c->request.operands.items[0] : "-";
-    confine(&c->request, NULL, NULL);
-    return write_summary(c, path, &error) ? 0 : fail(&error);
+    return confine(&c->request, NULL, NULL, &error) && write_summary(c, path, &error)
+               ? 0
+               : fail(&error);
 }
 
 /* Not 0: the exit status, and why was printed. */

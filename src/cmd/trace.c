@@ -307,14 +307,15 @@ static bool settle(struct trace_command *c, struct error *error) {
 }
 
 /* The guest gets the files that it was promised, and nothing else of the machine. */
-static void confine_trace(struct trace_command *c) {
+static bool confine_trace(struct trace_command *c, struct error *error) {
     text_list files = {0};
     for (size_t i = 0; i < c->files.count; i++)
         vector_push(&files, c->files.items[i].host);
-    confine(
-        &c->result.p.request, counts_only(c) ? NULL : result_path(&c->result),
-        &(struct confine_more){.read = files.items, .read_count = files.count, .any_memory = true});
+    struct confine_more more = {.read = files.items, .read_count = files.count, .any_memory = true};
+    const char *output = counts_only(c) ? NULL : result_path(&c->result);
+    bool fine = confine(&c->result.p.request, output, &more, error);
     vector_release(&files);
+    return fine;
 }
 
 /* What happened, in a line, and the exit status that says so. */
@@ -377,14 +378,14 @@ static int run(void *command, int argc, char **argv) {
     if (!settle(c, &error))
         return fail(&error);
     begin_progress(c);
-    if (trace_engine(&c->options) != ENGINE_QEMU) /* which has to be started first */
-        confine_trace(c);
+    bool starts = trace_engine(&c->options) == ENGINE_QEMU; /* which can't be done inside */
+    if (!starts && !confine_trace(c, &error))
+        return fail(&error);
     if (!trace_run(&trace, &c->options, c->options.checkpoint ? write_checkpoint : NULL, c, &error))
         return fail(&error);
     if (c->result.p.request.context.progress && seconds_since_start(c) > 1)
         fputs("\r\033[K", stderr);
-    confine_trace(c);
-    status = finish(c, &trace);
+    status = confine_trace(c, &error) ? finish(c, &trace) : fail(&error);
     trace_release(&trace);
     return status;
 }

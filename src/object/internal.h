@@ -99,9 +99,6 @@ void path_set_below(struct buffer *path, struct text root, struct text rest);
 /* Opens a file of an object's, which has to have that build id, if one is given. NULL: there is none, or it is another. */
 struct elf_image *object_open(struct object *object, const char *path, const struct build_id *id);
 
-/* source_debuginfod.c: where the client's cache is, as libdebuginfod has it. False: nowhere. */
-bool debuginfod_cache_path(struct buffer *path);
-
 /* source_debuglink.c: whether the checksum in the image's .gnu_debuglink is the debug file's; costs reading all of that. */
 bool debuglink_proves(const struct elf_image *image, const struct elf_image *debug);
 

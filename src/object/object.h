@@ -303,7 +303,9 @@ bool object_file_compiler(const char *path, struct buffer *compilers);
 
 /* Where: as $WICK_CACHE says, else $XDG_CACHE_HOME/wick or ~/.cache/wick; with a NUL. False: nowhere. */
 bool objects_cache_path(struct buffer *path);
-/* Makes that directory if it is missing; it may fail, and the cache then is not used. */
+/* Where debuginfod's clients have theirs, as libdebuginfod has it; with a NUL. False: nowhere. */
+bool debuginfod_cache_path(struct buffer *path);
+/* Makes such a directory if it is missing; it may fail, and the cache then is not used. */
 void objects_cache_make(const char *path);
 struct objects_cache_facts {
     uint64_t files, bytes, limit;

@@ -169,6 +169,7 @@ static const int allowed[] = {
     __NR_epoll_create1,
     __NR_epoll_ctl,
     __NR_epoll_pwait,
+    __NR_pidfd_open,
     __NR_wait4,
     __NR_waitid,
 #ifdef __NR_rseq
