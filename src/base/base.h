@@ -599,7 +599,7 @@ struct out {
     struct spool *spool;   /* where it goes instead, if set */
     struct buffer *memory; /* the same */
     bool
-        guarded; /* it is a terminal and what is written may hold anything: control characters but LF and TAB are shown as `?` */
+        guarded; /* it is a terminal and what is written may hold anything: but for LF and TAB, controls are shown as escapes */
 };
 bool out_check(const char *path, struct error *error); /* as publish_check(); "-" is fine */
 bool out_open(struct out *out, const char *path, struct error *error);
@@ -636,8 +636,14 @@ static inline void buffer_add_json_text(struct buffer *buffer,
     buffer_add_char(buffer, '"');
 }
 void buffer_add_csv(struct buffer *buffer, struct text t); /* always quoted, quotes doubled */
-void buffer_add_shown(struct buffer *buffer,
-                      struct text t); /* for a terminal: controls and escapes as \xNN */
+/*
+ * For people: what cannot be seen or turns text around is shown as \x1b, \u202e or \U000e0041, and bytes that are no UTF-8 as \xff. Every table, picture and page
+ * shows names so.
+ */
+void buffer_add_shown(struct buffer *buffer, struct text t);
+bool text_is_shown(struct text t); /* whether buffer_add_shown() would leave it as it is */
+/* For a terminal that gets anything: the same, but line ends, tabs and broken UTF-8 stay. */
+void buffer_add_guarded(struct buffer *buffer, struct text t);
 
 /* Packs for gzip, without a name or a time in it: the same bytes always. */
 struct gzip;

@@ -119,23 +119,72 @@ void buffer_add_csv(struct buffer *buffer, struct text t) {
     buffer_add_char(buffer, '"');
 }
 
+/* What cannot be seen, or makes the text beside it look other than it is: controls, format characters, fillers, selectors, tags. */
 static bool is_hidden_or_turns_text(uint32_t point) {
-    return point < 0x20 || (point >= 0x7f && point < 0xa0) ||
-           (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
-           (point >= 0x2066 && point <= 0x2069) || point == 0xfeff;
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {
+        {0x7f, 0x9f},       {0xad, 0xad},       {0x34f, 0x34f},   {0x61c, 0x61c},
+        {0x115f, 0x1160},   {0x17b4, 0x17b5},   {0x180b, 0x180f}, {0x200b, 0x200f},
+        {0x2028, 0x202e},   {0x2060, 0x206f},   {0x3164, 0x3164}, {0xfe00, 0xfe0f},
+        {0xfeff, 0xfeff},   {0xffa0, 0xffa0},   {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3},
+        {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+    };
+    if (point < 0x20)
+        return true;
+    for (size_t i = 0; i < COUNT_OF(ranges) && point >= ranges[i].first; i++)
+        if (point <= ranges[i].last)
+            return true;
+    return false;
+}
+
+static void add_hidden(struct buffer *buffer, uint32_t point) {
+    if (point < 0x80)
+        buffer_printf(buffer, "\\x%02x", point);
+    else
+        buffer_printf(buffer, point > 0xffff ? "\\U%08x" : "\\u%04x", point);
+}
+
+/* Plain names, nearly all, cost one look at each byte. */
+bool text_is_shown(struct text t) {
+    for (size_t i = 0; i < t.length;) {
+        uint32_t point = (unsigned char)t.data[i];
+        size_t length = 1;
+        if (point >= 0x7f)
+            length = utf8_decode((const unsigned char *)t.data + i, t.length - i, &point);
+        if (length == 0 || is_hidden_or_turns_text(point))
+            return false;
+        i += length;
+    }
+    return true;
 }
 
 void buffer_add_shown(struct buffer *buffer, struct text t) {
     for (size_t i = 0; i < t.length;) {
         uint32_t point;
         size_t length = utf8_decode((const unsigned char *)t.data + i, t.length - i, &point);
-        bool hidden = length == 0 || is_hidden_or_turns_text(point);
         if (length == 0)
-            length = 1;
-        if (!hidden)
+            buffer_printf(buffer, "\\x%02x", (unsigned char)t.data[i]);
+        else if (is_hidden_or_turns_text(point))
+            add_hidden(buffer, point);
+        else
             buffer_add(buffer, (struct text){t.data + i, length});
-        for (size_t k = 0; hidden && k < length; k++)
-            buffer_printf(buffer, "\\x%02x", (unsigned char)t.data[i + k]);
-        i += length;
+        i += length ? length : 1;
+    }
+}
+
+/* A byte that is no UTF-8 here may be part of a character that was cut in two; c2 may have come before. */
+void buffer_add_guarded(struct buffer *buffer, struct text t) {
+    for (size_t i = 0; i < t.length;) {
+        uint32_t point;
+        size_t length = utf8_decode((const unsigned char *)t.data + i, t.length - i, &point);
+        unsigned char c = (unsigned char)t.data[i];
+        if (length == 0)
+            buffer_add_char(buffer, i == 0 && c >= 0x80 && c < 0xa0 ? '?' : (char)c);
+        else if (c != '\n' && c != '\t' && is_hidden_or_turns_text(point))
+            add_hidden(buffer, point);
+        else
+            buffer_add(buffer, (struct text){t.data + i, length});
+        i += length ? length : 1;
     }
 }

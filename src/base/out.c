@@ -61,15 +61,10 @@ static void out_raw(struct out *out, const char *data, size_t size) {
     }
 }
 
-/* Also the second set of control characters, which UTF-8 writes as c2 80 … c2 9f. Costs a copy, on a terminal only. */
+/* Costs a copy, on a terminal only. */
 static void out_guarded(struct out *out, const char *data, size_t size) {
     struct buffer shown = {0};
-    for (size_t i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)data[i], before = i ? (unsigned char)data[i - 1] : 0xc2;
-        bool control = (c < ' ' && c != '\n' && c != '\t') || c == 0x7f ||
-                       (c >= 0x80 && c < 0xa0 && before == 0xc2);
-        buffer_add_char(&shown, control ? '?' : (char)c);
-    }
+    buffer_add_guarded(&shown, (struct text){data, size});
     out_raw(out, shown.items, shown.count);
     buffer_release(&shown);
 }

@@ -168,9 +168,19 @@ static size_t add_samples(struct html *h, const uint32_t *series_number, uint64_
 
 /* ---- what things are called ---- */
 
+/* As people see it: what is in the page is only shown. */
+static void json_shown(struct buffer *json, struct text value) {
+    struct buffer shown = {0};
+    bool as_is = text_is_shown(value);
+    if (!as_is)
+        buffer_add_shown(&shown, value);
+    buffer_add_json_text(json, as_is ? value : buffer_text(&shown));
+    buffer_release(&shown);
+}
+
 static void json_field(struct buffer *json, const char *name, struct text value) {
     buffer_printf(json, "\"%s\":", name);
-    buffer_add_json_text(json, value);
+    json_shown(json, value);
     buffer_add_char(json, ',');
 }
 
@@ -209,11 +219,11 @@ static void json_places(struct html *h, const struct places *places) {
         struct colour c = colour_of_frame(&running, name, object, node->kinds);
         struct text category = categories_of(h->options->categories, name, object, node->kinds);
         buffer_add(json, i ? TEXT(",[") : TEXT("["));
-        buffer_add_json_text(json, name_unmarked(name));
+        json_shown(json, name_unmarked(name));
         buffer_add_char(json, ',');
-        buffer_add_json_text(json, object);
+        json_shown(json, object);
         buffer_add_char(json, ',');
-        buffer_add_json_text(json, category);
+        json_shown(json, category);
         buffer_printf(json, ",\"#%02x%02x%02x\",%u", c.red, c.green, c.blue, node->kinds);
         if (h->switches) {
             c = colour_of_frame(&waiting, name, object, node->kinds);
@@ -271,7 +281,7 @@ static void json_times(struct html *h) {
         if (!tree_knows(h->tree, (enum times)i))
             continue;
         buffer_printf(&h->json, "%s[\"%s\",", comma, times_keys[i]);
-        buffer_add_json_text(&h->json, text_of(o->title ? o->title : o->times[i].title));
+        json_shown(&h->json, text_of(o->title ? o->title : o->times[i].title));
         buffer_add_char(&h->json, ']');
         comma = ",";
     }
@@ -361,7 +371,7 @@ static void write_page(struct html *h, struct out *out) {
     struct gzip *gzip = gzip_new();
     gzip_add(gzip, buffer_text(&plain), &packed);
     gzip_end(gzip, &packed);
-    svg_add_xml(&title, html_title(h->options));
+    svg_add_shown(&title, html_title(h->options), false);
     out_text(out, page_head_text);
     out_text(out, TEXT("<title>"));
     out_text(out, buffer_text(&title));

@@ -27,7 +27,7 @@ struct drawing {
     struct buffer escaped; /* shown names */
     struct piece {
         size_t start, length;
-        bool lossy; /* it holds bytes that XML can't */
+        bool lossy; /* it holds bytes that are not there as they are */
     } * pieces;     /* by string: where in `escaped`; length 0: not yet */
     APART;
 };
@@ -101,9 +101,10 @@ static struct text escaped_name(struct drawing *d, uint32_t id) {
     struct piece *piece = &d->pieces[id];
     if (piece->length == 0) {
         piece->start = d->escaped.count;
-        svg_add_xml(&d->escaped, name_unmarked(strings_get(d->flame->strings, id)));
+        struct text name = name_unmarked(strings_get(d->flame->strings, id));
+        svg_add_shown(&d->escaped, name, d->options->plain_labels);
         piece->length = d->escaped.count - piece->start;
-        piece->lossy = svg_is_lossy(strings_get(d->flame->strings, id));
+        piece->lossy = svg_is_lossy(name) || (!d->options->plain_labels && !text_is_shown(name));
     }
     return (struct text){d->escaped.items + piece->start, piece->length};
 }
@@ -155,7 +156,7 @@ static void add_counts(struct drawing *d, const struct flame_node *node) {
     buffer_add(d->buffer, TEXT(" ("));
     buffer_add_grouped(d->buffer, shown_count(d, node->total));
     buffer_add_char(d->buffer, ' ');
-    svg_add_xml(d->buffer, d->unit);
+    svg_add_shown(d->buffer, d->unit, d->options->plain_labels);
     buffer_add(d->buffer, TEXT(", "));
     add_per_cent(d, node, node->total, whole);
     if (d->flame->is_diff)
@@ -174,7 +175,7 @@ static void add_title(struct drawing *d, const struct flame_node *node,
         svg_add_xml(d->buffer, attribute->title);
     } else {
         if (node == d->flame->nodes.items)
-            svg_add_xml(d->buffer, root_name(d));
+            svg_add_shown(d->buffer, root_name(d), d->options->plain_labels);
         else
             buffer_add(d->buffer, escaped_name(d, node->name));
         add_counts(d, node);

@@ -19,6 +19,8 @@ const struct name_attribute *name_attributes_find(const struct name_attributes *
 
 /* As buffer_add_xml, but plain runs are copied whole: names of 300 letters are mostly plain. */
 void svg_add_xml(struct buffer *buffer, struct text t);
+/* The same of a name as people see it (buffer_add_shown); `as_is`: as the other tools write it. */
+void svg_add_shown(struct buffer *buffer, struct text t, bool as_is);
 /* Whether svg_add_xml() shows something else for some of its bytes: control characters, broken UTF-8. */
 bool svg_is_lossy(struct text t);
 /* Every byte of it for an attribute, %xx for those outside of plain ASCII. */

@@ -173,7 +173,7 @@ static const char *default_title(const struct flame *flame, const struct svg_opt
 
 static void add_attribute(struct buffer *buffer, const char *name, const char *value) {
     buffer_printf(buffer, " %s=\"", name);
-    svg_add_xml(buffer, text_of(value));
+    svg_add_shown(buffer, text_of(value), false);
     buffer_add_char(buffer, '"');
 }
 
@@ -190,7 +190,7 @@ static void add_root(struct buffer *buffer, const char *title, const struct svg_
 
 static void add_line(struct buffer *buffer, const char *id, uint32_t y, const char *text) {
     buffer_printf(buffer, "<text id=\"%s\" x=\"%d\" y=\"%u\">", id, SVG_MARGIN, y);
-    svg_add_xml(buffer, text_of(text));
+    svg_add_shown(buffer, text_of(text), false);
     buffer_add(buffer, TEXT("</text>\n"));
 }
 

@@ -24,6 +24,17 @@ void svg_add_xml(struct buffer *buffer, struct text t) {
     }
 }
 
+void svg_add_shown(struct buffer *buffer, struct text t, bool as_is) {
+    if (as_is || text_is_shown(t)) {
+        svg_add_xml(buffer, t);
+        return;
+    }
+    struct buffer shown = {0};
+    buffer_add_shown(&shown, t);
+    svg_add_xml(buffer, buffer_text(&shown));
+    buffer_release(&shown);
+}
+
 /* Plain names, nearly all, cost one look at each byte. */
 bool svg_is_lossy(struct text t) {
     bool lossy = false, plain = true;
@@ -99,6 +110,13 @@ void svg_add_label(struct buffer *buffer, struct text name, size_t room, bool tr
                    bool plain) {
     if (room < 3)
         return;
+    if (!plain && !text_is_shown(name)) {
+        struct buffer shown = {0};
+        buffer_add_shown(&shown, name);
+        svg_add_label(buffer, buffer_text(&shown), room, truncate_left, plain);
+        buffer_release(&shown);
+        return;
+    }
     if (!plain && !truncate_left && is_long(name)) {
         add_short(buffer, name, room);
         return;

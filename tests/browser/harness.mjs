@@ -110,6 +110,10 @@ export const hostile = [
   "<script>window.ran=1</script>", "<img src=x onerror=window.ran=1>", "\"onload=\"window.ran=1", "'-window.ran=1-'",
   "]]><script>window.ran=1</script>", "--><svg onload=window.ran=1>", "</title><script>window.ran=1</script>",
   "&ltb&gt", "${window.ran=1}", "`window.ran=1`", "\\u003cscript\\u003e", "</script><script>window.ran=1</script>",
-  "expression(window.ran=1)", "}*{display:none", "javascript:window.ran=1", "\u202Egnirts txet\u202C", "\u200Fabc\u200E",
+  "expression(window.ran=1)", "}*{display:none", "javascript:window.ran=1", "\u202Egnirts txet\u202C", "\u200Fabc\u200E", "zero\u200bwidth\ufeff", "next\u0085line",
   "__proto__", "constructor", "toString", "emoji 👩‍👩‍👧‍👦 ok", "日本語の関数", "e\u0301\u0301\u0301", "a  b   c",
 ];
+
+// A name as every view shows it: what cannot be seen, or turns text around, as an escape.
+export const shownName = name => name.replace(/[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]/g, c =>
+  c < "\x80" ? "\\x" + c.charCodeAt(0).toString(16).padStart(2, "0") : "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));

@@ -1,5 +1,5 @@
 // The page in a browser: every view, search, keyboard, state, threads and time, a million nodes, names that mean harm.
-import { assert, compare, contrast, draw, hostile, inFirefox, palettes, runAll, test } from "./harness.mjs";
+import { assert, compare, contrast, draw, hostile, inFirefox, palettes, runAll, shownName, test } from "./harness.mjs";
 import { readFileSync } from "node:fs";
 import { chooseThread, script, folded, manyNames, simple, timed, open, settle, view, spot, click, saved, details, matched, names } from "./pages.mjs";
 
@@ -549,12 +549,15 @@ test("dark", async page => {
 
 test("hostile-names", async page => {
   const all = [...hostile, "<x>".repeat(33000)];
-  await open(page, draw(all.map(name => `root;${name};leaf 10\n`).join(""), "html", "--html", "--title", "</title><script>window.ran=1</script>",
-                        "--subtitle", "<img src=x onerror=window.ran=1>"));
+  await open(page, draw(all.map(name => `root;${name};leaf 10\n`).join(""), "html", "--html", "--title", "</title><script>window.ran=1</script>\u202e",
+                        "--subtitle", "<img src=x onerror=window.ran=1>\u200b"));
+  assert.equal(await page.title(), "</title><script>window.ran=1</script>\\u202e");
+  assert.match(await page.locator("header").textContent(), /\\u202e.*\\u200b/s);
+  assert.ok(!/[\u200b-\u200f\u202a-\u202e]/.test(await page.evaluate(() => document.body.innerText)), "nothing hidden is in sight");
   const shown = await page.evaluate(() => wickPage.model.places.map(p => p.name));
-  for (const name of all) assert.ok(shown.includes(name), "as given: " + name.slice(0, 40));
+  for (const name of all) assert.ok(shown.includes(shownName(name)), "as given, or as an escape: " + name.slice(0, 40));
   for (const name of ["icicle", "reversed", "sandwich", "table"]) await view(page, name);
-  for (const name of hostile) assert.ok(await page.locator("#table td.name").evaluateAll((list, wanted) => list.some(td => td.textContent === wanted), name), name);
+  for (const name of hostile) assert.ok(await page.locator("#table td.name").evaluateAll((list, wanted) => list.some(td => td.textContent === wanted), shownName(name)), name);
   await view(page, "flame");
   await click(page, "}*{display:none", 0, { button: "right" });
   await page.locator("#menu button", { hasText: "Search for it" }).click();
@@ -580,7 +583,7 @@ test("hostile-everywhere", async page => {
     await page.selectOption("#by", by);
     const shown = await page.locator("#table td.name").evaluateAll(list => list.map(td => td.textContent));
     if (by === "thread") for (const thread of threads) assert.ok(shown.includes(thread), thread);
-    if (by === "function") for (const name of names_) assert.ok(shown.includes(name), name);
+    if (by === "function") for (const name of names_) assert.ok(shown.includes(shownName(name)), name);
     if (by === "object") assert.ok(shown.some(name => name.includes("<img")), by);
   }
   await chooseThread(page, threads[3]);
@@ -591,7 +594,7 @@ test("hostile-everywhere", async page => {
   await open(page, compare(hostile.map(name => `root;${name} 10\n`).join(""), hostile.map((name, i) => `root;${name} ${i}\n`).join(""), "html", "--html"));
   for (const name of ["icicle", "reversed", "sandwich", "table"]) await view(page, name);
   const shown = await page.locator("#table td.name").evaluateAll(list => list.map(td => td.textContent));
-  for (const name of hostile) assert.ok(shown.includes(name), name);
+  for (const name of hostile) assert.ok(shown.includes(shownName(name)), name);
   const svg = await saved(page, "#save-svg");
   const problem = await page.evaluate(text => new DOMParser().parseFromString(text, "image/svg+xml").querySelector("parsererror, script, img, [onload]")?.outerHTML, svg);
   assert.equal(problem, undefined, "the picture that is saved");
@@ -603,8 +606,8 @@ test("hostile-bytes", async page => {
                                Buffer.from(";leaf 10\n")]);
   await open(page, draw(bytes, "html", "--html"));
   const shown = await page.evaluate(() => wickPage.model.places.map(p => p.name));
-  assert.ok(shown.includes("ctrl\x01\x02\x1b[31m\x7f"), "control characters as given");
-  assert.ok(shown.some(name => /^bad\ufffd{7}$/.test(name)), "bytes that are no UTF-8");
+  assert.ok(shown.includes("ctrl\\x01\\x02\\x1b[31m\\x7f"), "control characters");
+  assert.ok(shown.includes("bad\\xff\\xfe\\x80\\xc0\\xed\\xa0\\x80"), "bytes that are no UTF-8");
   await view(page, "table");
 });
 

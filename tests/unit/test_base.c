@@ -85,7 +85,13 @@ static void names_are_escaped(void **state) {
     expect_escaped(buffer_add_csv, TEXT("\t=1"), "\"'\t=1\"");
     expect_escaped(buffer_add_csv, TEXT("a=1"), "\"a=1\"");
     expect_escaped(buffer_add_csv, TEXT(""), "\"\"");
-    expect_escaped(buffer_add_shown, TEXT("a\033[31m\xe2\x80\xae"), "a\\x1b[31m\\xe2\\x80\\xae");
+    expect_escaped(buffer_add_shown, TEXT("a\033[31m\xe2\x80\xae"), "a\\x1b[31m\\u202e");
+    expect_escaped(buffer_add_shown, TEXT("\t\x7f\xc2\x85\xe2\x80\x8b\xf3\xa0\x81\x81\xff\xe2\x80"),
+                   "\\x09\\x7f\\u0085\\u200b\\U000e0041\\xff\\xe2\\x80");
+    expect_escaped(buffer_add_guarded, TEXT("a\tb\n\033[31m\xe2\x80\xae\xff"),
+                   "a\tb\n\\x1b[31m\\u202e\xff");
+    assert_true(text_is_shown(TEXT("Grüße ‹…› 日本語")));
+    assert_false(text_is_shown(TEXT("a\xe2\x80\x8d")));
     expect_escaped(buffer_add_shown, TEXT("Grüße"), "Grüße");
 }
 
