@@ -84,6 +84,8 @@ static bool draw(struct flame_command *c, const struct source *source, struct no
                  struct error *error) {
     if (c->as_page)
         return write_page(c, source, notes, error);
+    c->p.request.flame.waits =
+        c->p.request.import.profile.times == TIMES_BOTH && !c->p.svg.is_chart;
     struct flame *flame = c->p.svg.is_chart ? make_chart(&c->p.request, source, notes, error)
                                             : make_flame(&c->p.request, source, notes, error);
     bool fine = flame && picture_write(&c->p, flame, notes, error);

@@ -161,13 +161,14 @@ static bool write_svg(struct artifact *a, const char *file, const struct flame *
 }
 
 /* The flame of a picture, in which numbered threads are one: text for other programs has them as they are called. */
-static struct flame *pictured(struct artifact *a, bool reverse) {
+static struct flame *pictured(struct artifact *a, bool waits, bool reverse) {
     struct notes unused = {0};
     a->request->flame.reverse = reverse;
     a->request->naming.group_threads = true;
+    a->request->flame.waits = waits;
     struct flame *flame = make_flame(a->request, a->source, &unused, a->error);
     a->request->naming.group_threads = false;
-    a->request->flame.reverse = false;
+    a->request->flame.reverse = a->request->flame.waits = false;
     notes_release(&unused);
     return flame;
 }
@@ -176,8 +177,9 @@ static bool write_picture(struct artifact *a, const struct flame *flame,
                           const struct view_names *names) {
     struct looks looks = looks_of(names);
     uint16_t *numbered = numbered_threads(a->source->tree);
-    struct flame *grouped = numbered ? pictured(a, false) : NULL;
-    bool fine = (grouped || !numbered) &&
+    bool apart = numbered || names->times == TIMES_BOTH;
+    struct flame *grouped = apart ? pictured(a, names->times == TIMES_BOTH, false) : NULL;
+    bool fine = (grouped || !apart) &&
                 write_svg(a, names->svg, grouped ? grouped : flame, &looks, SVG_MIN_WIDTH);
     flame_free(grouped);
     free(numbered);
@@ -189,7 +191,7 @@ static bool write_reverse(struct artifact *a, const struct view_names *names) {
     struct looks looks = looks_of(names);
     snprintf(title, sizeof title, "%s, merged from the leaf", looks.title);
     looks.title = title;
-    struct flame *flame = pictured(a, true);
+    struct flame *flame = pictured(a, names->times == TIMES_BOTH, true);
     a->request->flame.reverse = true; /* for the picture's own account */
     bool fine = flame && write_svg(a, names->reverse, flame, &looks, REVERSE_MIN_WIDTH);
     a->request->flame.reverse = false;

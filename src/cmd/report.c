@@ -79,6 +79,14 @@ static bool is_of_series(const struct report_command *c) {
     return c->request.by.labels.count && !c->request.by.frames;
 }
 
+/* By function, and of waits alone: a wait is the function's that blocked, not the scheduler's. */
+static bool is_of_waits(const struct report_command *c) {
+    const struct stack_rules *rules = c->request.flame.rules;
+    return c->request.import.profile.times == TIMES_WAITING && c->by == BY_FUNCTION &&
+           !c->request.by.frames && !(rules && rules->kernel_only) && !c->request.compat &&
+           !c->request.import.profile.wakers;
+}
+
 static struct report *make_report(struct report_command *c, const struct source *source,
                                   struct notes *notes, struct error *error) {
     struct request *request = &c->request;
@@ -91,6 +99,11 @@ static struct report *make_report(struct report_command *c, const struct source 
     }
     struct categories *categories = categories_new(c->categories_path, &request->context, error);
     struct flame *flame = categories ? make_flame(request, source, notes, error) : NULL;
+    if (flame && is_of_waits(c)) {
+        struct flame *blocked = flame_of_blocked(flame, error);
+        flame_free(flame);
+        flame = blocked;
+    }
     struct report *report = flame ? grouping_report(request, flame, categories, c->by) : NULL;
     flame_free(flame);
     categories_free(categories);

@@ -115,7 +115,7 @@ struct flame_node {
     uint32_t counted; /* a stack ends here, even if it weighs nothing */
     uint64_t self;
     uint64_t total;
-    uint64_t self_before; /* a diff's other side, else 0 */
+    uint64_t self_before; /* a diff's other side; of `has_waits` the part that was waited; else 0 */
     uint64_t total_before;
 };
 
@@ -124,7 +124,8 @@ struct flame {
     VECTOR(struct flame_node) nodes; /* parents stand before their children */
     uint32_t max_depth;
     bool is_diff;
-    uint32_t unit; /* string: "samples", "ns", … */
+    bool has_waits; /* no diff: *_before is the part of it that was spent waiting */
+    uint32_t unit;  /* string: "samples", "ns", … */
     struct index index;
 };
 
@@ -160,11 +161,12 @@ bool stack_rules_exact(const struct stack_rules *rules); /* they are exact names
 void stack_rules_release(struct stack_rules *rules);
 
 struct flame_options {
-    bool by_samples;                 /* weight is the number of samples, not the period */
-    bool reverse;                    /* merged from the leaf */
-    bool fold_recursion;             /* a frame directly under one of the same name is that frame */
-    bool keep_empty;                 /* stacks without any frame count as their root labels alone */
-    bool keep_zero;                  /* stacks that weigh nothing are nodes all the same */
+    bool by_samples;     /* weight is the number of samples, not the period */
+    bool reverse;        /* merged from the leaf */
+    bool fold_recursion; /* a frame directly under one of the same name is that frame */
+    bool keep_empty;     /* stacks without any frame count as their root labels alone */
+    bool keep_zero;      /* stacks that weigh nothing are nodes all the same */
+    bool waits; /* count what was spent waiting apart, too: flame.has_waits; not for a diff */
     uint32_t max_depth;              /* frames beyond are cut, their weight kept; 0: all */
     const struct stack_rules *rules; /* NULL: none */
 };

@@ -140,13 +140,17 @@ static void share_enter_wanted(struct share *s, uint32_t root) {
 
 /* ---- weights ---- */
 
-static void flame_weigh(struct flame *flame, uint32_t at, uint64_t weight, bool before) {
+static void flame_weigh(struct flame *flame, uint32_t at, const struct cell *cell,
+                        const struct flame_options *shape, const struct tree *tree, bool before) {
     struct flame_node *node = &flame->nodes.items[at];
+    uint64_t weight = shape->by_samples ? cell->samples : cell->weight;
     uint64_t *sum = before ? &node->self_before : &node->self;
     flame->is_diff |= before;
     node->counted = 1;
     if (__builtin_add_overflow(*sum, weight, sum))
         *sum = UINT64_MAX; /* flame_total() then finds that it does not add up */
+    if (shape->waits && tree->series.items[cell->series].state != STATE_ON)
+        node->self_before = saturating_add(node->self_before, weight);
 }
 
 static void share_weigh(struct share *s, uint32_t root, const uint32_t *order, size_t count) {
@@ -159,7 +163,7 @@ static void share_weigh(struct share *s, uint32_t root, const uint32_t *order, s
                                1);
         uint32_t at = *share_memo(s, cell->node);
         if (at != root || shape->keep_empty)
-            flame_weigh(s->flame, at, shape->by_samples ? cell->samples : cell->weight,
+            flame_weigh(s->flame, at, cell, shape, s->tree,
                         s->naming->series.items[cell->series].before);
     }
 }
@@ -342,6 +346,7 @@ static struct flame_options whole_stacks(const struct flame_options *shape) {
     if (stack_rules_set(shape->rules))
         whole = (struct flame_options){.by_samples = shape->by_samples,
                                        .reverse = shape->reverse,
+                                       .waits = shape->waits,
                                        .keep_empty = shape->keep_empty,
                                        .keep_zero = shape->keep_zero};
     return whole;
@@ -447,7 +452,7 @@ static struct flame *walk_reversed(const struct tree *tree, const struct naming 
             continue;
         for (size_t k = 0; k < path.labels.count; k++)
             at = flame_child(flame, at, &naming->labels.items[path.labels.items[k]]);
-        flame_weigh(flame, at, shape->by_samples ? cell->samples : cell->weight, series->before);
+        flame_weigh(flame, at, cell, shape, tree, series->before);
     }
     path_release(&path);
     return flame;
@@ -482,6 +487,7 @@ struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming
         flame_free(flame);
         return NULL;
     }
+    flame->has_waits = options->waits;
     flame_drop_empty(flame, options->keep_zero);
     flame_order(flame);
     return flame;

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "view/blocked.h"
 #include "view/report.h"
 
 struct answer {
@@ -25,68 +26,10 @@ static uint32_t row_of(struct answer *a, struct text name) {
     return row;
 }
 
-/* ---- waits ---- */
-
-/* The frames by which the kernel puts any thread to sleep say nothing. */
-static bool is_scheduling(struct text name) {
-    return text_search(name, TEXT("schedule")) != SIZE_MAX || text_equal(name, TEXT("__switch_to"));
-}
-
-/* The name of the system call that such a frame carries out, or what else made the thread wait, or nothing. */
-static struct text reason_of(struct text name) {
-    static const struct text prefixes[] = {TEXT("__x64_sys_"), TEXT("__arm64_sys_"),
-                                           TEXT("__ia32_sys_"), TEXT("__se_sys_"),
-                                           TEXT("__do_sys_")};
-    for (size_t i = 0; i < COUNT_OF(prefixes); i++)
-        if (text_starts(name, prefixes[i]))
-            return text_from(name, prefixes[i].length);
-    if (text_search(name, TEXT("page_fault")) != SIZE_MAX)
-        return TEXT("page fault");
-    bool returning = text_search(name, TEXT("exit_to_user_mode")) != SIZE_MAX;
-    return returning || text_search(name, TEXT("preempt")) != SIZE_MAX ? TEXT("preempted")
-                                                                       : TEXT("");
-}
-
-/* Where a wait that ends at a node came from: the last frame outside the kernel, and why it waits. */
-struct blocked {
-    uint32_t owner; /* 0: a thread of the kernel's own */
-    struct text reason;
-    struct text innermost; /* of the kernel's frames, but for those that every wait has */
-};
-
-static struct blocked blocked_at(const struct flame *flame, uint32_t node) {
-    struct blocked found = {0};
-    for (; node && !found.owner; node = flame->nodes.items[node].parent) {
-        const struct flame_node *n = &flame->nodes.items[node];
-        struct text name = name_unmarked(flame_name(flame, node));
-        if (n->kinds & KIND_WAKER)
-            continue;
-        if (n->kinds & KIND_ROOT)
-            break;
-        if (!(n->kinds & KIND_KERNEL)) {
-            found.owner = node;
-            break;
-        }
-        if (reason_of(name).length)
-            found.reason = reason_of(name);
-        if (!found.innermost.length && !is_scheduling(name))
-            found.innermost = name;
-    }
-    return found;
-}
-
 /* The row of waits that end there. */
 static uint32_t blocked_row(struct answer *a, uint32_t node) {
-    struct blocked b = blocked_at(a->flame, node);
-    struct text reason = b.reason.length ? b.reason : b.innermost;
     a->name.count = 0;
-    if (!b.owner) {
-        buffer_add(&a->name, reason.length ? reason : TEXT("[kernel]"));
-        return row_of(a, buffer_text(&a->name));
-    }
-    buffer_add(&a->name, flame_name(a->flame, b.owner));
-    if (reason.length)
-        buffer_printf(&a->name, " [%.*s]", TEXT_ARGS(reason));
+    blocked_add(&a->name, a->flame, node);
     return row_of(a, buffer_text(&a->name));
 }
 

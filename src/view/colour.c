@@ -206,6 +206,12 @@ struct colour colour_of_frame(const struct colouring *colouring, struct text nam
     return colour_of_draw(palette_by_meaning(colouring->palette, name, kinds), draw);
 }
 
+struct colour colour_of_wall(struct text name, struct text object, uint32_t kinds, bool waits) {
+    struct colouring colouring = {.palette = PALETTE_WAITS};
+    struct colour c = colour_of_frame(&colouring, name, object, kinds);
+    return waits ? c : (struct colour){c.blue, c.green, c.red};
+}
+
 struct colour colour_at_random(const struct colouring *colouring, struct text name, uint32_t kinds,
                                uint64_t number) {
     uint64_t first = digest_mix(number, 1), second = digest_mix(number, 2),

@@ -189,6 +189,11 @@ static struct colour colour_by_width(const struct drawing *d, uint64_t width) {
     return colour_of_change((uint64_t)share, 2000, true);
 }
 
+static bool tells_waits(const struct flame *flame, const struct svg_options *o) {
+    return flame->has_waits && o->colouring.palette == PALETTE_WICK && !o->colouring.by_hash &&
+           !o->random && !o->diffusion && !o->map && !o->plain_labels;
+}
+
 static struct colour node_colour(struct drawing *d, const struct flame_node *node, uint64_t width) {
     const struct svg_options *options = d->options;
     if (options->diffusion)
@@ -200,6 +205,9 @@ static struct colour node_colour(struct drawing *d, const struct flame_node *nod
     if (node == d->flame->nodes.items)
         return (struct colour){226, 222, 216};
     struct text name = strings_get(d->flame->strings, node->name);
+    if (tells_waits(d->flame, options))
+        return colour_of_wall(name, strings_get(d->flame->strings, node->object), node->kinds,
+                              node->total_before > node->total / 2);
     struct colour colour =
         options->random
             ? colour_at_random(&options->colouring, name, node->kinds, d->number)
@@ -451,8 +459,21 @@ static struct svg_layout layout_of(const struct svg_options *options, uint64_t d
     return layout;
 }
 
-size_t svg_write(struct out *out, const struct flame *flame, const struct svg_options *options) {
+/* What the colours mean stands below the title, after the subtitle. */
+static void add_legend(struct buffer *buffer, struct svg_options *options) {
+    if (options->subtitle)
+        buffer_printf(buffer, "%s · ", options->subtitle);
+    buffer_add(buffer, TEXT("orange: mostly running, blue: mostly waiting"));
+    buffer_add_char(buffer, 0);
+    options->subtitle = buffer->items;
+}
+
+size_t svg_write(struct out *out, const struct flame *flame, const struct svg_options *given) {
+    struct svg_options own = *given, *options = &own;
+    struct buffer legend = {0};
     struct drawing d = {.flame = flame, .options = options};
+    if (tells_waits(flame, options))
+        add_legend(&legend, options);
     struct text unit = strings_get(flame->strings, flame->unit);
     d.unit = options->count_name ? text_of(options->count_name)
              : unit.length       ? unit
@@ -473,5 +494,6 @@ size_t svg_write(struct out *out, const struct flame *flame, const struct svg_op
     draw_frames(&d, out);
     svg_write_tail(out, options);
     free(d.widths);
+    buffer_release(&legend);
     return left_out;
 }

@@ -243,6 +243,10 @@ struct answer_options {
 void answer_add(struct buffer *text, const struct flame *flame,
                 const struct answer_options *options);
 
+/* The same of whole stacks of waits, for tables: what the kernel did for a function is left out, and the function that blocked is called `read [read]`.
+   NULL: on overflow. */
+struct flame *flame_of_blocked(const struct flame *flame, struct error *error);
+
 /* What is in a recording: `limit` threads, innermost addresses and edges; 0: all. */
 void summary_write(struct out *out, const struct summary *summary, bool json, size_t limit);
 

@@ -1,7 +1,7 @@
 // The page's call tree, source, heat map and thread chooser, at all sizes.
 import { assert, compare, draw, runAll, test, work } from "./harness.mjs";
-import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { open, settle, simple, timed, view } from "./pages.mjs";
 
@@ -277,6 +277,34 @@ test("five-thousand-threads", async page => {
   await page.fill("#lane-filter", "none of them");
   await settle(page);
   await page.fill("#lane-filter", "");
+});
+
+// What ran and what waited differ by colour, in the page and in the picture, and both say so.
+test("wall-colours", async page => {
+  const recording = readFileSync(new URL("../../fuzz/seeds/script/waits.data", import.meta.url));
+  const isBlue = colour => {
+    const [red, , blue] = [1, 3, 5].map(at => parseInt(colour.slice(at, at + 2), 16));
+    return blue > red;
+  };
+  await open(page, draw(recording, "html", "--html", "--wall", "--kallsyms", "/dev/null"));
+  assert.ok(await page.locator("#legend").isVisible());
+  for (const name of ["flame", "reversed"]) {
+    await view(page, name);
+    const frames = await page.evaluate(() => {
+      const g = wickPage.graph, p = g.panes[0], real = wickPage.model.about.places.length, list = [];
+      for (let n = 1; n < p.shape.count; n++) if (p.shape.total[n] && p.shape.place[n] < real) list.push([p.shape.waits[n] / p.shape.total[n], g.colour(p, n)]);
+      return list;
+    });
+    assert.ok(frames.some(([part]) => part > 0.5) && frames.some(([part]) => part < 0.5), JSON.stringify(frames));
+    for (const [part, colour] of frames) assert.equal(isBlue(colour), part > 0.5, `${name}: ${part} ${colour}`);
+  }
+  await page.selectOption("#times", "on-cpu");
+  await settle(page);
+  assert.ok(await page.locator("#legend").isHidden());
+  await page.goto(draw(recording, "svg", "--wall", "--kallsyms", "/dev/null"));
+  assert.match(await page.locator("#subtitle").textContent(), /^orange: mostly running, blue: mostly waiting$/);
+  const fills = await page.locator("#frames > g > rect").evaluateAll(list => list.map(rect => rect.getAttribute("fill")));
+  assert.ok(fills.slice(1).some(isBlue) && !fills.slice(1).every(isBlue), fills.join());
 });
 
 await runAll("views");

@@ -36,6 +36,9 @@ export function inkOn(colour) {
   return ink;
 }
 
+// Blue for waiting, the same in orange for running: src/view/colour.c's colour_of_wall.
+const warm = colour => "#" + colour.slice(5, 7) + colour.slice(3, 5) + colour.slice(1, 3);
+
 // nodes[start[d]] … nodes[start[d + 1] - 1]: the frames at depth d, from left to right.
 function rowsOf(shape) {
   let deepest = 0;
@@ -219,7 +222,10 @@ export class Graph {
 
   colour(pane, n) {
     if (pane.shape.before) return changeColour(pane.shape.total[n], pane.shape.before[n], pane.most);
-    return n ? this.model.places[pane.shape.place[n]][this.isWaiting ? "waiting" : "colour"] : "#e2ded8";
+    if (!n) return "#e2ded8";
+    const place = this.model.places[pane.shape.place[n]];
+    if (pane.shape.waits) return pane.shape.waits[n] > pane.shape.total[n] / 2 ? place.waiting : warm(place.waiting);
+    return this.isWaiting ? place.waiting : place.colour;
   }
 
   name(pane, n) {

@@ -167,6 +167,7 @@ function draw() {
   }
   trail.length = 0;
   if (isGraph) graph.show(panesOf(view));
+  element("legend").hidden = !isGraph || !base.waits;
   element("middle-bar").hidden = view !== "sandwich";
   if (view === "sandwich") offerMiddles(), graph.focus = {pane: graph.panes[1], node: Math.min(1, graph.panes[1].shape.count - 1)};
   if (view === "table") table.show(tableRows(model, base, choice, choice.by), choice.by, base.total[0], base.before ? base.before[0] : 0, model.isDiff);

@@ -32,11 +32,18 @@ function eachCount(model, choice, add) {
   }
 }
 
+// A diff has what was before beside each weight; wall time, which part of it was waited.
+const hasOtherSide = (model, choice) => model.isDiff || choice.times === "wall";
+const waitsApart = shape => Object.assign(shape, {waits: shape.before, selfWaits: shape.selfBefore, before: null, selfBefore: null});
+const waitsBeside = shape => shape.waits ? {...shape, before: shape.waits, selfBefore: shape.selfWaits} : shape;
+
 // The profile's own tree, with what each node weighs itself on both sides of a diff.
 function weighed(model, choice) {
-  const self = new Float64Array(model.count), selfBefore = model.isDiff ? new Float64Array(model.count) : null;
+  const self = new Float64Array(model.count), selfBefore = hasOtherSide(model, choice) ? new Float64Array(model.count) : null;
   eachCount(model, choice, (node, series, amount) => {
-    (model.series[series].before ? selfBefore : self)[node] += amount;
+    const one = model.series[series];
+    if (!one.before) self[node] += amount;
+    if (one.before || (selfBefore && !model.isDiff && one.waits)) selfBefore[node] += amount;
   });
   const {count, parent, place, depth, end} = model;
   return {count, parent, place, depth, end, self, selfBefore};
@@ -44,13 +51,14 @@ function weighed(model, choice) {
 
 // The same below a frame for each command or thread. Each group costs its own stacks, not the whole tree.
 function grouped(model, choice) {
-  const keyOf = groupKeys[choice.group], groups = new Map();
+  const keyOf = groupKeys[choice.group], groups = new Map(), hasOther = hasOtherSide(model, choice);
   eachCount(model, choice, (node, series, amount) => {
     const key = keyOf(model.series[series]);
     let group = groups.get(key);
     if (!group) groups.set(key, group = {self: new Map(), before: new Map()});
-    const side = model.series[series].before ? group.before : group.self;
-    side.set(node, (side.get(node) || 0) + amount);
+    const one = model.series[series], isWait = hasOther && !model.isDiff && one.waits;
+    if (!one.before) group.self.set(node, (group.self.get(node) || 0) + amount);
+    if (one.before || isWait) group.before.set(node, (group.before.get(node) || 0) + amount);
   });
   const parent = [-1], place = [-1], self = [0], before = [0];
   for (const [key, group] of [...groups].sort((a, b) => a[0] < b[0] ? -1 : 1)) {
@@ -67,7 +75,7 @@ function grouped(model, choice) {
       before.push(group.before.get(n) || 0);
     }
   }
-  return preordered(parent, place, self, model.isDiff && before);
+  return preordered(parent, place, self, hasOther && before);
 }
 
 function totals(parent, self) {
@@ -204,7 +212,8 @@ const isPlain = choice => !choice.hidden.length && !choice.focus && !choice.coll
 // What every other view begins with.
 export function baseShape(model, choice) {
   const tree = choice.group ? grouped(model, choice) : weighed(model, choice);
-  return finish(isPlain(choice) ? tree : rearranged(model, tree, choice), choice.shape);
+  const shape = isPlain(choice) ? tree : rearranged(model, tree, choice);
+  return hasOtherSide(model, choice) && !model.isDiff ? waitsApart(finish(shape, "after")) : finish(shape, choice.shape);
 }
 
 // ---- tries grown from lists of nodes ----
@@ -267,12 +276,18 @@ const callees = base => (entry, take) => {
       take({node: k, weight: base.total[k], before: base.before ? base.before[k] : 0});
 };
 
-export function reversedShape(model, base, which) {
-  const roots = [];
+// The same of a shape whose waits are counted apart.
+function grown(model, base, roots, step, which) {
+  const sides = waitsBeside(base), shape = grow(model, sides, roots, step(sides));
+  return base.waits ? waitsApart(finish(shape, "after")) : finish(shape, which);
+}
+
+export function reversedShape(model, plain, which) {
+  const roots = [], base = waitsBeside(plain);
   for (let n = 1; n < base.count; n++)
     if (base.self[n] || (base.selfBefore && base.selfBefore[n]))
       roots.push({node: n, weight: base.self[n], before: base.selfBefore ? base.selfBefore[n] : 0});
-  return finish(grow(model, base, roots, callers(base)), which);
+  return grown(model, plain, roots, callers, which);
 }
 
 // The outermost frames of a function: what recursion calls again is inside them already.
@@ -289,9 +304,8 @@ export function occurrences(model, base, name) {
 
 // What the function in the middle spends itself is what it spends wherever it stands, as in the table, not in its outermost frames alone.
 export function sandwichShapes(model, base, name, which) {
-  const find = () => occurrences(model, base, name);
-  const shapes = {callers: finish(grow(model, base, find(), callers(base)), which),
-                  callees: finish(grow(model, base, find(), callees(base)), which)};
+  const find = () => occurrences(model, waitsBeside(base), name);
+  const shapes = {callers: grown(model, base, find(), callers, which), callees: grown(model, base, find(), callees, which)};
   let self = 0;
   for (let n = 1; n < base.count; n++) if (model.places[base.place[n]].name === name) self += base.self[n];
   for (const shape of Object.values(shapes)) {
