@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -92,6 +93,42 @@ class ClickHouse:
         if self.process:
             self.process.kill()
             self.process.wait()
+
+
+class Modern:
+    """The engine of a modern release, from the Python registry, behind modern.py."""
+
+    def __init__(self, environment, directory):
+        self.environment, self.directory, self.process, self.port = environment, directory, None, 0
+
+    def start(self):
+        """Nothing, or why it does not run."""
+        python = os.path.join(self.environment, "bin", "python")
+        if not os.path.exists(os.path.join(self.environment, "whole")):
+            made = subprocess.run([sys.executable, "-m", "venv", self.environment], capture_output=True, text=True)
+            made = made if made.returncode else subprocess.run([python, "-m", "pip", "install", "-q", "chdb-core"], capture_output=True, text=True)
+            if made.returncode:
+                return "chdb-core can't be installed: " + (made.stderr.strip().splitlines() or ["?"])[-1]
+            with open(os.path.join(self.environment, "whole"), "w", encoding="ascii") as file:
+                file.write("whole\n")
+        os.makedirs(self.directory, exist_ok=True)
+        self.process = subprocess.Popen([python, os.path.join(os.path.dirname(os.path.abspath(__file__)), "modern.py"), self.directory],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        port = self.process.stdout.readline().strip()
+        self.port = int(port) if port.isdigit() else 0
+        return None if self.port else "the engine does not start"
+
+    def url(self, database):
+        return f"clickhouse://127.0.0.1:{self.port}/{database}"
+
+    def ask(self, sql):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/", data=sql.encode())
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
+            return answer.read()[1:].decode()
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.wait()
 
 
 class Liar:
