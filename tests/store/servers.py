@@ -1,4 +1,5 @@
 """Servers for tests: Debian's ClickHouse on loopback, unpacked into the build folder, and a server that answers what it is told to."""
+import glob
 import http.server
 import os
 import shutil
@@ -27,20 +28,20 @@ def free_ports(count):
     return ports
 
 
-def unpack(directory):
-    """(the folder with the server and its libraries, why there is none)."""
+def unpack(directory, package="clickhouse-server"):
+    """(the folder with the package and what it needs, why there is none)."""
     root = os.path.join(directory, "root")
     if os.path.exists(os.path.join(root, "unpacked")):
         return root, None
     if not shutil.which("apt-get"):
-        return None, "apt-get is not there to fetch Debian's clickhouse-server"
-    planned = subprocess.run(["apt-get", "-s", "install", "--no-install-recommends", "clickhouse-server"], capture_output=True, text=True)
+        return None, f"apt-get is not there to fetch Debian's {package}"
+    planned = subprocess.run(["apt-get", "-s", "install", "--no-install-recommends", package], capture_output=True, text=True)
     names = [line.split()[1] for line in planned.stdout.splitlines() if line.startswith("Inst ")]
     packed = os.path.join(directory, "debs")
     os.makedirs(packed, exist_ok=True)
     fetched = names and subprocess.run(["apt-get", "download", *names], cwd=packed, capture_output=True, text=True)
     if not fetched or fetched.returncode:
-        return None, "Debian's clickhouse-server can't be fetched: " + ((fetched or planned).stderr.strip().splitlines() or ["no such package"])[-1]
+        return None, f"Debian's {package} can't be fetched: " + ((fetched or planned).stderr.strip().splitlines() or ["no such package"])[-1]
     for name in os.listdir(packed):
         subprocess.run(["dpkg", "-x", os.path.join(packed, name), root], check=True)
     with open(os.path.join(root, "unpacked"), "w", encoding="ascii") as file:
@@ -93,6 +94,54 @@ class ClickHouse:
         if self.process:
             self.process.kill()
             self.process.wait()
+
+
+class Cluster:
+    """ZooKeeper and three nodes: the first shard has two replicas, the second one."""
+
+    def __init__(self, root, keeper_root, directory):
+        os.makedirs(os.path.join(directory, "keeper"), exist_ok=True)
+        self.directory, self.jars, self.keeper, self.keeper_port = directory, glob.glob(keeper_root + "/usr/share/java/*.jar"), None, free_ports(1)[0]
+        ports = [free_ports(3) for _ in range(3)]
+        replicas = [f"<replica><host>127.0.0.1</host><port>{tcp}</port></replica>" for _, tcp, _ in ports]
+        shard = "<shard><internal_replication>true</internal_replication>"
+        more = (f"<zookeeper><node><host>127.0.0.1</host><port>{self.keeper_port}</port></node></zookeeper>"
+                f"<remote_servers><fleet>{shard}{replicas[0]}{replicas[1]}</shard>{shard}{replicas[2]}</shard></fleet></remote_servers>"
+                "<distributed_ddl><path>/clickhouse/ddl</path></distributed_ddl>")
+        self.nodes = [ClickHouse(root, os.path.join(directory, f"node{i}"), ports[i], more + f"<macros><shard>{1 if i < 2 else 2}</shard><replica>node{i}</replica></macros>")
+                      for i in range(3)]
+
+    def start(self):
+        """Nothing, or why it does not run."""
+        config = os.path.join(self.directory, "keeper.cfg")
+        with open(config, "w", encoding="ascii") as file:
+            file.write(f"dataDir={self.directory}/keeper\nclientPort={self.keeper_port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\ntickTime=2000\n"
+                       "4lw.commands.whitelist=ruok\n")
+        if not shutil.which("java"):
+            return "java is not installed"
+        self.keeper = subprocess.Popen(["java", "-Xmx256m", "-cp", ":".join(self.jars), "org.apache.zookeeper.server.quorum.QuorumPeerMain", config],
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 120
+        while not self.is_ready():
+            if self.keeper.poll() is not None or time.monotonic() > end:
+                return "ZooKeeper does not start"
+            time.sleep(0.2)
+        return next((why for why in (node.start() for node in self.nodes) if why), None)
+
+    def is_ready(self):
+        try:
+            with socket.create_connection(("127.0.0.1", self.keeper_port), 5) as one:
+                one.sendall(b"ruok")
+                return one.recv(4) == b"imok"
+        except OSError:
+            return False
+
+    def stop(self):
+        for node in self.nodes:
+            node.kill()
+        if self.keeper:
+            self.keeper.kill()
+            self.keeper.wait()
 
 
 class Modern:
