@@ -509,7 +509,7 @@ bool record_run(const struct record_options *options, struct record_result *resu
         r.sink.keeper = keeper_new(&r.sink, r.options);
     if (options->window)
         r.sink.window = window_new(options->window);
-    if (options->keep != KEEP_NONE && !options->kernel_only &&
+    if (options->keep != KEEP_NONE && !options->kernel_only && !options->heap &&
         options->call_graph != CALL_GRAPH_NONE)
         r.sink.interpreted = interpreted_new(&r.sink);
     r.own.frame_pointers_too |= runtime_is_go(&r);

@@ -85,8 +85,10 @@ void heap_remember(void *address); /* heap_forget() was wrong: it lives on */
 
 enum { FILTER_SIZE = 1 << 17 };
 extern uint8_t filter[FILTER_SIZE];
+/* Blocks that lie beside each other have slots beside each other, so that a program which stays in one part of its heap stays in one part of the filter. */
 static inline size_t filter_slot(const void *address) {
-    return (uint64_t)((uintptr_t)address >> 4) * 0x9e3779b97f4a7c15u >> 47;
+    uintptr_t unit = (uintptr_t)address >> 4;
+    return (unit ^ (unit / FILTER_SIZE) * 0x9e3779b1u) & (FILTER_SIZE - 1);
 }
 /* Wrong for few that were not recorded, and for none that was. */
 static inline bool filter_may_have(const void *address) {
@@ -117,7 +119,8 @@ static inline void freeing(void *address) {
 size_t stack_extent(struct thread *t, uintptr_t pointer, size_t most);
 /* Numbers the stack so that two with the same number unwind alike. */
 uint64_t stack_number(const struct thread *t, const struct registers *registers, size_t size);
-bool stack_is_new(uint64_t number); /* and from now on it is not */
+bool stack_is_new(uint64_t number);   /* and from now on it is not */
+void stack_was_lost(uint64_t number); /* it could not be sent: the next is new again */
 void stack_saw_block(uintptr_t address);
 void stack_saw_free(uintptr_t address);
 

@@ -72,6 +72,23 @@ static void lost(uint64_t *counter) {
     recorder_lives(&beat, &since); /* else this was the last that was tried */
 }
 
+/* A stack is sent once, and then by its number. */
+static bool send(struct heap_record *record, const struct registers *registers, size_t copied,
+                 enum patience patience) {
+    if (!stack_is_new(record->stack)) {
+        record->kind = HEAP_AGAIN;
+        record->size = HEAP_AGAIN_SIZE;
+        return ring_put(record, record->size, NULL, patience);
+    }
+    __builtin_memcpy(record->registers, registers->word, sizeof record->registers);
+    record->stack_size = copied;
+    record->size = (uint32_t)(sizeof *record + copied);
+    bool sent = ring_put(record, sizeof *record, (const void *)registers->word[HEAP_SP], patience);
+    if (!sent)
+        stack_was_lost(record->stack);
+    return sent;
+}
+
 static void take(struct thread *t, void *address, size_t size, uint64_t mean,
                  const struct registers *registers) {
     struct heap_record record;
@@ -81,26 +98,13 @@ static void take(struct thread *t, void *address, size_t size, uint64_t mean,
     record.bytes = size;
     record.mean = mean;
     size_t copied = stack_extent(t, registers->word[HEAP_SP], HEAP_STACK_MOST) & ~(size_t)7;
-    if (every) {
-        stack_saw_block((uintptr_t)address);
-        record.stack = stack_number(t, registers, copied);
-    }
-    if (every && !stack_is_new(record.stack)) {
-        record.kind = HEAP_AGAIN;
-        record.size = HEAP_AGAIN_SIZE;
-        if (!ring_put(&record, record.size, NULL, PATIENCE_LONG))
-            lost(&shared->lost);
-        return;
-    }
-    __builtin_memcpy(record.registers, registers->word, sizeof record.registers);
-    record.stack_size = copied;
-    record.size = (uint32_t)(sizeof record + copied);
+    stack_saw_block((uintptr_t)address);
+    record.stack = stack_number(t, registers, copied);
     if (!every && !table_add((uintptr_t)address)) {
         lost(&shared->lost);
         return;
     }
-    if (ring_put(&record, sizeof record, (const void *)registers->word[HEAP_SP],
-                 every ? PATIENCE_LONG : PATIENCE_SHORT))
+    if (send(&record, registers, copied, every ? PATIENCE_LONG : PATIENCE_SHORT))
         return;
     if (!every)
         table_remove((uintptr_t)address);
@@ -187,8 +191,7 @@ void heap_freed(void *address, uint64_t time) {
     record.time = time;
     record.size = HEAP_FREE_SIZE;
     bool every = shared->mean == 1;
-    if (every)
-        stack_saw_free((uintptr_t)address);
+    stack_saw_free((uintptr_t)address);
     if (!ring_put(&record, record.size, NULL, every ? PATIENCE_LONG : PATIENCE_RESERVED))
         lost(&shared->lost_frees);
     t->inside = false;

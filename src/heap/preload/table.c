@@ -10,7 +10,7 @@
 
 #include <sys/mman.h>
 
-enum { WAYS = 8, LEVELS = 4, FIRST_BUCKETS = 1 << 13, FULL = 255 };
+enum { WAYS = 8, LEVELS = 5, FIRST_BUCKETS = 1 << 10, FULL = 255 };
 
 uint8_t filter[FILTER_SIZE];
 static uintptr_t *levels[LEVELS];
