@@ -25,8 +25,17 @@ static size_t pages_readable(uintptr_t first, size_t count) {
     return good;
 }
 
+/* glibc's: where the first thread's stack was when the program began. Above lie its arguments and environment, some hundred words that say nothing. */
+extern void *__libc_stack_end __attribute__((weak));
+
+static uintptr_t main_top(void) {
+    enum { COUNT_OF_ARGUMENTS = 8 };
+    return &__libc_stack_end && __libc_stack_end ? (uintptr_t)__libc_stack_end + COUNT_OF_ARGUMENTS
+                                                 : getauxval(AT_RANDOM);
+}
+
 static uintptr_t stack_top(const struct thread *t) {
-    uintptr_t top = t->tid == process->pid ? getauxval(AT_RANDOM) : thread_block();
+    uintptr_t top = t->tid == process->pid ? main_top() : thread_block();
     return top & ~(uintptr_t)7;
 }
 
@@ -66,6 +75,7 @@ static uint64_t numbers[NUMBERS];
 static struct {
     uintptr_t code, code_size; /* the executable's */
     uintptr_t high;            /* mappings are from here on */
+    uintptr_t least;           /* a power of two: what is below is neither */
     uintptr_t heap, heap_end;  /* grown by brk() */
     uintptr_t data, data_end;  /* outside, no data page is known */
     uint64_t seed;
@@ -118,6 +128,8 @@ static void layout_find(void) {
     layout.heap = end;
     layout.heap_end = (uintptr_t)system_call(SYS_brk, 0, 0, 0, 0, 0, 0);
     layout.high = (uintptr_t)real.malloc / 4;
+    uintptr_t lowest = layout.code < layout.high ? layout.code : layout.high;
+    layout.least = lowest ? (uintptr_t)1 << (63 - __builtin_clzl(lowest)) : 0;
     __atomic_store_n(&layout.seed, now() | 1, __ATOMIC_RELEASE);
 }
 
@@ -170,7 +182,14 @@ uint64_t stack_number(const struct thread *t, const struct registers *registers,
     for (size_t i = 0; i < HEAP_REGISTERS; i++)
         hash = add_word(hash, registers->word[i], i);
     hash = mix(hash, registers->word[HEAP_IP]);
-    for (size_t i = 0; i < size / sizeof *words; i++)
+    size_t i = 0, count = size / sizeof *words;
+    for (; i + 4 <= count; i += 4) { /* many are zero: above a thread's frames, kilobytes */
+        if ((words[i] | words[i + 1] | words[i + 2] | words[i + 3]) < layout.least)
+            continue;
+        for (size_t k = i; k < i + 4; k++)
+            hash = add_word(hash, words[k], HEAP_REGISTERS + k);
+    }
+    for (; i < count; i++)
         hash = add_word(hash, words[i], HEAP_REGISTERS + i);
     return mix(hash, size) | 1;
 }
