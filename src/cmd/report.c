@@ -110,19 +110,27 @@ static struct report *make_report(struct report_command *c, const struct source 
     return report;
 }
 
-/* CSV and JSON have the number of samples, too, where weights are something else. */
+/* Whether weights are estimates: of some of the allocations. */
+static bool is_estimated(const struct source *source) {
+    return source->profile && source->profile->heap && source->profile->heap->mean > 1;
+}
+
+/* CSV and JSON have the number of samples, too, where weights are something else; text where that says how good they are. */
 static bool add_samples(struct report_command *c, const struct source *source,
                         struct report *report, struct error *error) {
     struct request *request = &c->request;
     struct notes unused = {0};
-    if (c->options.format == REPORT_TEXT || request->flame.by_samples ||
+    bool estimated = is_estimated(source);
+    if ((c->options.format == REPORT_TEXT && !estimated) || request->flame.by_samples ||
         text_equal(report->unit, TEXT("samples")))
         return true;
     request->flame.by_samples = true;
     struct report *samples = make_report(c, source, &unused, error);
     request->flame.by_samples = false;
-    if (samples)
+    if (samples) {
         report_add_samples(report, samples);
+        report->is_estimated = estimated;
+    }
     report_free(samples);
     notes_release(&unused);
     return samples;

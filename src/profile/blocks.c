@@ -405,6 +405,15 @@ static bool is_in_time(const struct blocks *blocks, uint64_t time) {
     return !filter->has_time || (time >= filter->time_from && time <= filter->time_to);
 }
 
+static void add_lifetime(struct heap_facts *facts, const struct block *block) {
+    uint64_t limit = 1000;
+    size_t at = 0;
+    for (; at + 1 < HEAP_LIFETIMES && block->end - block->time >= limit; at++)
+        limit *= 10;
+    if (block->freed)
+        sum_add(&facts->lifetimes[at], block);
+}
+
 static void add_values(struct blocks *blocks, const struct block *block) {
     struct heap_facts *facts = blocks->reading->profile->heap;
     uint64_t time = facts->peak_time;
@@ -415,6 +424,7 @@ static void add_values(struct blocks *blocks, const struct block *block) {
     for (size_t i = 0; i < COUNT_OF(sums); i++)
         if (counts[i])
             sum_add(sums[i], block);
+    add_lifetime(facts, block);
     for (int i = 0; i < BLOCKS_VALUES; i++)
         if (blocks->wanted[i] && counts[i / 2])
             vector_push(&blocks->valued,

@@ -48,11 +48,14 @@ struct heap_sum {
     uint64_t samples;      /* that say so */
     double variance;       /* of bytes: what sampling leaves open */
 };
+enum { HEAP_LIFETIMES = 9 };
 struct heap_facts {
     uint64_t mean; /* bytes from sample to sample; 1: every allocation was recorded */
     struct heap_sum allocated, live, peak, temporary;
     uint64_t first, last; /* times of the first allocation, and of the last thing that happened */
     uint64_t peak_time;
+    /* What was freed, by how long it had lived: below a microsecond, ten of them, …, 10 s, and longer. */
+    struct heap_sum lifetimes[HEAP_LIFETIMES];
 };
 
 struct profile {

@@ -59,8 +59,40 @@ static void add_totals(struct buffer *text, const struct heap_facts *facts) {
                       (unsigned long long)facts->mean);
 }
 
+/* A row for each that has something, with a bar of its share. */
+static void add_lifetimes(struct buffer *text, const struct heap_facts *facts) {
+    static const char *const names[HEAP_LIFETIMES] = {
+        "below 1 µs",   "1 to 10 µs", "10 to 100 µs", "0.1 to 1 ms",   "1 to 10 ms",
+        "10 to 100 ms", "0.1 to 1 s", "1 to 10 s",    "10 s or longer"};
+    enum { BAR = 40 };
+    uint64_t total = 0;
+    for (size_t i = 0; i < HEAP_LIFETIMES; i++)
+        total = saturating_add(total, facts->lifetimes[i].bytes);
+    if (!total)
+        return;
+    buffer_add(text,
+               TEXT("\nHow long what was freed had lived\n       bytes    share  lifetime\n"));
+    for (size_t i = 0; i < HEAP_LIFETIMES; i++) {
+        struct buffer bytes = {0};
+        double share = (double)facts->lifetimes[i].bytes / (double)total;
+        if (!facts->lifetimes[i].samples)
+            continue;
+        add_bytes(&bytes, facts->lifetimes[i].bytes);
+        /* "µ" has two bytes and one column */
+        buffer_printf(text, "%12.*s %6.2f %%  %-*s ", TEXT_ARGS(buffer_text(&bytes)), 100 * share,
+                      i < 3 ? 17 : 16, names[i]);
+        for (int k = 0; k < (int)(share * BAR + 0.5); k++)
+            buffer_add(text, TEXT("█"));
+        while (text->count && text->items[text->count - 1] == ' ')
+            text->count--;
+        buffer_add_char(text, '\n');
+        buffer_release(&bytes);
+    }
+}
+
 void run_answer_memory(struct run *run, const struct heap_facts *facts) {
     add_totals(&run->answer, facts);
+    add_lifetimes(&run->answer, facts);
     add_totals(&run->told, facts);
 }
 

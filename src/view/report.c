@@ -4,6 +4,7 @@
 #include "view/report.h"
 
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- rows ---- */
@@ -434,7 +435,7 @@ static void add_bar(struct buffer *line, double share) {
 }
 
 /* A narrower terminal shows neither bars nor categories. */
-enum { NARROW = 60, SHARES_WIDTH = 21, BAR_WIDTH = 12, CATEGORY_WIDTH = 16 };
+enum { NARROW = 60, SHARES_WIDTH = 21, BAR_WIDTH = 12, CATEGORY_WIDTH = 16, ERROR_WIDTH = 19 };
 
 static bool is_narrow(const struct report_options *options) {
     return options->width && options->width < NARROW;
@@ -443,7 +444,7 @@ static bool is_narrow(const struct report_options *options) {
 static size_t name_room(const struct report *report, const struct report_options *options) {
     if (!options->width)
         return SIZE_MAX;
-    size_t used = SHARES_WIDTH;
+    size_t used = SHARES_WIDTH + (report->is_estimated ? ERROR_WIDTH : 0);
     if (!is_narrow(options))
         used += BAR_WIDTH + (report->by == BY_FUNCTION ? CATEGORY_WIDTH : 0);
     return options->width > used + 10 ? options->width - used : 10;
@@ -461,11 +462,22 @@ static void add_bar_and_category(struct buffer *line, const struct report *repor
     buffer_add(line, TEXT("  "));
 }
 
+/* The number of samples of the total, and its standard error at most: that of a sum of n small blocks is 1/sqrt(n) of it. */
+static void add_error(struct buffer *line, uint64_t samples) {
+    if (samples)
+        buffer_printf(line, "%9llu ±%5.1f %%  ", (unsigned long long)samples,
+                      100 / sqrt((double)samples));
+    else
+        buffer_printf(line, "%*s", ERROR_WIDTH, "");
+}
+
 static void text_row(struct buffer *line, const struct report *report, const struct report_row *row,
                      const struct report_options *options) {
     struct buffer shown = {0};
     buffer_add_shown(&shown, row->name);
     buffer_printf(line, "%7.2f %% %7.2f %%  ", share(report, row->self), share(report, row->total));
+    if (report->is_estimated)
+        add_error(line, row->total_samples);
     if (!is_narrow(options))
         add_bar_and_category(line, report, row, options->colours);
     name_add_short(line, buffer_text(&shown), name_room(report, options));
@@ -495,7 +507,8 @@ static void write_text(struct out *out, const struct report *report,
     size_t limit =
         options->limit && options->limit < report->rows.count ? options->limit : report->rows.count;
     bool functions = report->by == BY_FUNCTION, narrow = is_narrow(options);
-    out_printf(out, "     self     total  %s%s%s\n", narrow ? "" : "            ",
+    out_printf(out, "     self     total  %s%s%s%s\n",
+               report->is_estimated ? "  samples  at most  " : "", narrow ? "" : "            ",
                functions && !narrow ? "category        " : "", report->title.data);
     struct buffer line = {0};
     for (size_t i = 0; i < limit; i++) {

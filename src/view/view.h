@@ -195,6 +195,8 @@ struct report {
     uint64_t total_before;
     bool is_diff;     /* percentages of what was before are of `total_before` */
     bool has_samples; /* rows have numbers of samples beside their weights */
+    bool
+        is_estimated; /* weights are estimates from these samples: text shows how far off each may be */
     struct text unit;
     struct text title; /* what the first column is called */
     enum report_by by;
