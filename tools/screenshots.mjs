@@ -17,8 +17,8 @@ const title = ["--title", "wick drawing 399,324 DWARF stacks", "--subtitle", "cp
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
 const settle = page => page.waitForTimeout(300);
 
-async function shoot(name, url, height, act = () => {}, colorScheme = "light") {
-  const page = await browser.newPage({ viewport: { width: 1300, height }, colorScheme });
+async function shoot(name, url, height, act = () => {}, colorScheme = "light", width = 1300) {
+  const page = await browser.newPage({ viewport: { width, height }, colorScheme });
   page.setDefaultTimeout(20000);
   await page.goto(url);
   await settle(page);
@@ -58,6 +58,14 @@ async function shootAll() {
     await page.mouse.move(box.x + 700, box.y + 10, { steps: 4 });
     await page.mouse.up();
   });
+  // The newer views, on a telephone, in a small window and on a large screen, light and dark.
+  const source = wick("source.html", "flame", "--html", "--wall", "--source", ".", ...title, recording);
+  await shoot("page-calltree", source, 640, view("calltree"));
+  await shoot("page-source", source, 640, view("source"), "dark");
+  await shoot("page-heat", source, 480, view("heat"));
+  await shoot("page-390", source, 760, view("calltree"), "dark", 390);
+  await shoot("page-800", source, 640, view("flame"), "light", 800);
+  await shoot("page-3840", source, 1200, view("flame"), "dark", 3840);
   await shoot("page-diff", wick("diff.html", "diff", "--no-inline", "--html", before, after), 480);
 }
 try {

@@ -307,4 +307,44 @@ test("wall-colours", async page => {
   assert.ok(fills.slice(1).some(isBlue) && !fills.slice(1).every(isBlue), fills.join());
 });
 
+// ---- sizes ----
+
+// Nothing is wider than the window, no column stands on another, and every view can be reached by the keyboard alone.
+for (const [width, height] of [[390, 760], [800, 700], [3840, 2160]])
+test(`size-${width}`, async page => {
+  await page.setViewportSize({ width, height });
+  await open(page, timed);
+  await page.locator("#views [aria-selected=true]").focus();
+  for (const name of await page.locator("#views button").evaluateAll(list => list.map(tab => tab.dataset.view))) {
+    assert.equal(await page.evaluate(() => wickPage.choice.view), name, "by arrow keys");
+    await settle(page);
+    const wrong = await page.evaluate(() => {
+      const list = [], box = one => one.getBoundingClientRect();
+      if (document.documentElement.scrollWidth > innerWidth) list.push(`${document.documentElement.scrollWidth} px wide`);
+      for (const row of [...document.querySelectorAll("#table tr, .tree-row, .bar, #controls, #tools")].slice(0, 60)) {
+        const cells = [...row.children].filter(cell => box(cell).width && getComputedStyle(cell).position === "static" && !getComputedStyle(row).flexWrap.startsWith("wrap"));
+        for (let i = 1; i < cells.length; i++) if (box(cells[i]).left < box(cells[i - 1]).right - 1) list.push(`${cells[i - 1].textContent} and ${cells[i].textContent}`);
+      }
+      for (const one of document.querySelectorAll("nav button, header button, header select, .bar input, .bar select, canvas")) {
+        const place = box(one);
+        if (place.width && (place.left < -1 || place.right > innerWidth + 1)) list.push(`${one.id || one.textContent} is outside`);
+      }
+      return list;
+    });
+    assert.deepEqual(wrong, [], name);
+    const roles = await page.evaluate(() => [...document.querySelectorAll("[role=tabpanel]:not([hidden])")].map(panel => panel.id + (panel.getAttribute("aria-label") || panel.getAttribute("aria-labelledby") ? "" : " has no label")));
+    assert.ok(roles.length === 1 && !roles[0].includes("no label"), roles.join());
+    await page.keyboard.press("ArrowRight");
+  }
+});
+
+test("unpacking", async page => {
+  const lines = Array.from({ length: 60000 }, (_, i) => `app;a${i % 7};b${i % 1009};c${i} 1`).join("\n") + "\n";
+  const said = page.addInitScript(() => new MutationObserver(() => document.getElementById("unpacking") && (globalThis.wasSaid = true)).observe(document, { childList: true, subtree: true }));
+  await said;
+  await open(page, draw(lines, "html", "--html"));
+  assert.equal(await page.evaluate(() => globalThis.wasSaid), true);
+  assert.equal(await page.locator("#unpacking").count(), 0);
+});
+
 await runAll("views");

@@ -5,7 +5,8 @@
  * function share; a cell says what one series counted on one node.
  */
 async function unpack(base64) {
-  const bytes = Uint8Array.from(atob(base64), c => c.charCodeAt(0));
+  const text = atob(base64), bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }

@@ -16,7 +16,10 @@ import { svgOf, foldedOf, download } from "./save.js";
 
 const element = id => document.getElementById(id);
 const views = {flame: "Flame", icicle: "Icicle", reversed: "Reversed", sandwich: "Sandwich", table: "Table", calltree: "Call Tree", source: "Source", timeline: "Timeline", heat: "Heat Map"};
+// The browser draws what the page says before the script keeps it busy; a page in the background is not drawn at all.
+await new Promise(done => document.hidden ? done() : requestAnimationFrame(() => setTimeout(done)));
 const model = await loadProfile(element("profile").textContent);
+element("unpacking").remove();
 const choice = {view: "flame", times: model.about.shown || "", event: "", thread: "", group: "", weight: "weight", shape: "both", hidden: [], focus: "", collapse: false,
                 rules: {focus: "", ignore: "", hide: "", root: "", frames: ""},
                 middle: "", by: "function", turn: "down", time: null, search: "", matchCase: false};
@@ -160,6 +163,7 @@ function draw() {
   timeline.choose(choice);
   element("title").textContent = title();
   for (const id of ["graph", "table", "calltree", "source", "timeline", "heat"]) element(id).hidden = id !== (isGraph ? "graph" : view);
+  element(isGraph ? "graph" : view).setAttribute("aria-labelledby", "tab-" + view);
   for (const tab of element("views").children) {
     const on = tab.dataset.view === view;
     tab.setAttribute("aria-selected", on);
@@ -182,12 +186,15 @@ function draw() {
   if (view === "calltree") calltree.show(choice.turn === "up" ? reversedShape(model, base, choice.shape) : base, choice.turn === "up");
 }
 
+const panelOf = view => ["table", "calltree", "source", "timeline", "heat"].includes(view) ? view : "graph";
 const tabs = Object.entries(views).filter(([view]) => !((view === "timeline" || view === "heat") && timeline.isEmpty) && !(view === "source" && source.isEmpty));
 element("views").replaceChildren(...tabs.map(([view, text]) => {
   const tab = document.createElement("button");
   Object.assign(tab, {type: "button", textContent: text});
   tab.dataset.view = view;
+  tab.id = "tab-" + view;
   tab.setAttribute("role", "tab");
+  tab.setAttribute("aria-controls", panelOf(view));
   tab.addEventListener("click", () => change({view}));
   return tab;
 }));

@@ -61,9 +61,10 @@ export class Source {
     return this.byName.has(name);
   }
 
-  // Functions by what was spent in them.
+  // Functions by what was spent in them; those with source first.
   names(rows) {
-    return rows.filter(row => this.has(row.name)).sort((a, b) => b.self - a.self || b.total - a.total).map(row => row.name);
+    const hasLines = row => this.byName.get(row.name).lines.length > 0;
+    return rows.filter(row => this.has(row.name)).sort((a, b) => hasLines(b) - hasLines(a) || b.self - a.self || b.total - a.total).map(row => row.name);
   }
 
   show(name, choice) {
@@ -83,7 +84,7 @@ export class Source {
   }
 
   fill(pane, rows, nothing) {
-    pane.rows = rows.length ? rows : [{kind: "head", text: nothing}];
+    pane.rows = rows.length ? rows : [{kind: "nothing", text: nothing}];
     pane.count = rows.length;
     pane.list.show(pane.rows.length);
     // The costliest row is in sight.
@@ -105,7 +106,7 @@ export class Source {
       const [name, stretches] = this.about.files[file], near = 8, numbers = [...hits.keys()];
       rows.push({kind: "head", text: name});
       const texts = new Map();
-      for (const [first, text] of stretches) text.split("\n").forEach((line, i) => texts.set(first + i, line));
+      for (const [first, text] of stretches) text.replace(/\n$/, "").split("\n").forEach((line, i) => texts.set(first + i, line));
       const shown = texts.size ? [...texts.keys()].filter(number => numbers.some(hit => Math.abs(hit - number) <= near)) : numbers;
       let last = 0;
       for (const number of shown) {
