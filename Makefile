@@ -31,7 +31,18 @@ install: deps-build
 	@tools/build build --prefix=$(PREFIX)
 	@meson install -C build --no-rebuild
 
+# HOURS of fuzzing on a CPU, shared by all fuzzers; what they find is in build-fuzz/crashes.
+HOURS ?= 1
+fuzz: deps-build-test
+	@FUZZ_SECONDS=$$(( $(HOURS) * 3600 )) tests/run --only fuzz
+
+# A source release of the last commit; the same commit gives the same bytes.
+VERSION = $(shell sed -n "/^project/s/.*version: '\([0-9.]*\)'.*/\1/p" meson.build)
+tarball:
+	@git archive --format=tar --prefix=wick-$(VERSION)/ HEAD | gzip -9n >wick-$(VERSION).tar.gz
+	@echo wick-$(VERSION).tar.gz
+
 clean:
 	rm -rf build build-san build-fuzz
 
-.PHONY: all deps test test-long bench demo install clean
+.PHONY: all deps test test-long bench demo install fuzz tarball clean

@@ -1,4 +1,5 @@
 /* Takes the bytes for an ELF file and asks for the unwinding rules all over it. */
+#include "elf_mutate.h"
 #include "elf_bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,4 +1,5 @@
 /* Any bytes as an ELF file: opened, its symbols read our way and perf's, and asked. */
+#include "elf_mutate.h"
 #include "object/internal.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* Takes the bytes for an ELF file and asks for inlined functions and lines all over it. */
+#include "elf_mutate.h"
 #include "elf_bytes.h"
 
 #include <stdlib.h>

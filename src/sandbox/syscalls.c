@@ -287,6 +287,7 @@ static void add_architecture(program *p) {
     add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0));
     add(p, (struct sock_filter)ANSWER(SECCOMP_RET_KILL_PROCESS));
     add(p, (struct sock_filter)LOAD(nr));
+    add_case(p, (uint32_t)-1, SECCOMP_RET_ALLOW); /* a call that a tracer made void */
 #ifdef __x86_64__
     add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1));
     add(p, (struct sock_filter)ANSWER(SECCOMP_RET_KILL_PROCESS));
