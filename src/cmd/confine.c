@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "object/object.h"
+#include "store/store.h"
 
 #ifdef WICK_TEST_HOOKS
 #include "cmd/misbehave.h"
@@ -88,20 +89,34 @@ static bool has_network(const struct request *request, const struct confine_more
     return more && more->network;
 }
 
+/* A store behind a server is asked while it is read, by a helper that is started then: such a command is not confined. */
+static bool asks_a_server(const struct request *request) {
+    for (size_t i = 0; i < request->operands.count; i++)
+        if (request->operands.items[i] && store_is_url(text_of(request->operands.items[i])))
+            return true;
+    return false;
+}
+
+/* A store's path may have a query behind it. */
+static const char *operand_path(struct request *request, const char *operand) {
+    size_t end = store_url_query(operand);
+    return operand[end] ? arena_copy(&request->arena, (struct text){operand, end}).data : operand;
+}
+
 bool confine(struct request *request, const char *output, const struct confine_more *more,
              struct error *error) {
     text_list read = {0}, write = {0};
     const char *cache = request->import.profile.objects.cache;
     if (request->no_sandbox)
         misbehave();
-    if (request->no_sandbox || request->is_confined)
+    if (request->no_sandbox || request->is_confined || asks_a_server(request))
         return true;
     if (has_network(request, more) && !request_start_net(request, error))
         return false;
     request->is_confined = true;
     for (size_t i = 0; i < request->operands.count; i++)
         if (request->operands.items[i]) /* a command line ends with none */
-            vector_push(&read, request->operands.items[i]);
+            vector_push(&read, operand_path(request, request->operands.items[i]));
     add_options(request, &read, &write);
     add_output(request, &write, request->output ? request->output : output);
     for (size_t i = 0; more && i < more->read_count; i++)
