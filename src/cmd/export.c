@@ -76,6 +76,8 @@ static bool write_to(struct export_command *export, struct out *out, const struc
         .measure = request->import.profile.times == TIMES_BOTH ? "wall" : NULL,
         .notes = notes,
         .force = request->force,
+        .began = source->tree->began,
+        .lasted = source->tree->lasted,
     };
     bool fine = export_write(out, export->format, source->tree, naming, &options, error);
     naming_free(naming);

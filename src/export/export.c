@@ -64,6 +64,16 @@ bool export_write(struct out *out, const struct export_format *format, const str
     return fine;
 }
 
+bool export_count(const struct tree *tree, const struct naming *naming,
+                  const struct export_options *options, uint64_t *count, struct error *error) {
+    struct outline *outline =
+        outline_new(tree, naming, options, export_format_named("pprof"), error);
+    *count = outline ? outline->entries.count : 0;
+    bool fine = outline != NULL;
+    outline_free(outline);
+    return fine;
+}
+
 bool export_fits(const struct outline *outline, uint64_t size, struct error *error) {
     uint64_t most = 4ull << 30;
     if (outline->options->force || size <= most)

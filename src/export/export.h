@@ -20,6 +20,13 @@ struct export_options {
     const char *measure;       /* all events are this one: "wall"; NULL: each is its own */
     const struct notes *notes; /* written where a format has room for them; sorted; NULL: none */
     bool force;                /* even if it takes more than 4 GB */
+    uint64_t began,
+        lasted; /* pprof, otlp: Unix nanoseconds of its beginning, and its length; 0: not known */
+    /* pprof: only these of its samples, of which there are as many as export_count() says; 0: all. */
+    size_t first_sample, sample_count;
+    bool no_threads;                     /* pprof, otlp: without numbers of processes and threads */
+    const struct label_filter *resource; /* otlp: attributes of what was profiled: key and value */
+    size_t resource_count;
 };
 
 struct outline;
@@ -43,6 +50,9 @@ void export_add_names(struct buffer *names); /* of all of them: "speedscope, ppr
 /* What a profile is called that was read from there: the file, without the way to it. */
 const char *export_title(const char *path);
 
+/* How many samples a pprof of it has: distinct stacks of each thread. */
+bool export_count(const struct tree *tree, const struct naming *naming,
+                  const struct export_options *options, uint64_t *count, struct error *error);
 /* Writes the resolved and named tree. Fails where there is nothing to write, or more than the format can hold. */
 bool export_write(struct out *out, const struct export_format *format, const struct tree *tree,
                   const struct naming *naming, const struct export_options *options,

@@ -61,9 +61,10 @@ static void add_attributes(struct otlp *t, const struct track *track,
     struct text none = {0};
     if (track->comm.length)
         buffer_add_varint(&t->sub, attribute(t, "thread.name", track->comm, 0));
-    if (track->tid >= 0)
+    bool numbered = !t->outline->options->no_threads;
+    if (track->tid >= 0 && numbered)
         buffer_add_varint(&t->sub, attribute(t, "thread.id", none, (uint64_t)track->tid));
-    if (track->pid >= 0)
+    if (track->pid >= 0 && numbered)
         buffer_add_varint(&t->sub, attribute(t, "process.pid", none, (uint64_t)track->pid));
     if (track->waits)
         buffer_add_varint(&t->sub,
@@ -112,6 +113,11 @@ static size_t add_profile(struct otlp *t, uint32_t measure, size_t at) {
     for (; at < o->entries.count && o->tracks.items[o->entries.items[at].track].measure == measure;
          at++)
         add_sample(t, &o->entries.items[at]);
+    if (o->options->began) {
+        buffer_add_varint(&t->profile, PROFILE_TIME << 3 | WIRE_FIXED64);
+        buffer_put_u64(&t->profile, o->options->began);
+    }
+    proto_u64(&t->profile, PROFILE_DURATION, o->options->lasted);
     add_id(t, measure);
     put(&t->profiles, SCOPE_PROFILE, &t->profile);
     return at;
@@ -206,6 +212,25 @@ static void add_tables(struct otlp *t) {
         proto_bytes(&t->dictionary, TABLE_STRING, strings_get(t->locations.strings, i));
 }
 
+/* What was profiled: its service, its host. */
+static void add_resource(struct otlp *t) {
+    const struct export_options *options = t->outline->options;
+    struct buffer lossy = {0};
+    for (size_t i = 0; i < options->resource_count; i++) {
+        struct buffer pair = {0};
+        proto_bytes(&pair, ATTRIBUTE_NAME, text_of(options->resource[i].key));
+        lossy.count = 0;
+        proto_bytes(&t->value, VALUE_STRING,
+                    text_lossy(text_of(options->resource[i].pattern), &lossy));
+        put(&pair, ATTRIBUTE_VALUE, &t->value);
+        put(&t->sub, ATTRIBUTES, &pair);
+        buffer_release(&pair);
+    }
+    if (options->resource_count)
+        put(&t->message, RESOURCE_RESOURCE, &t->sub);
+    buffer_release(&lossy);
+}
+
 /* ---- all of it ---- */
 
 static void otlp_release(struct otlp *t) {
@@ -233,6 +258,7 @@ bool otlp_write(struct out *out, const struct outline *o, struct error *error) {
     for (uint32_t i = 0; i < o->measures.count; i++)
         at = add_profile(&t, i, at);
     add_tables(&t);
+    add_resource(&t);
     put(&t.message, RESOURCE_SCOPES, &t.profiles);
     put(&t.profiles, DATA_RESOURCE, &t.message);
     put(&t.profiles, DATA_DICTIONARY, &t.dictionary);

@@ -74,9 +74,10 @@ static void add_labels(struct pprof *p, const struct track *track,
                        const struct track_entry *entry) {
     if (track->comm.length)
         add_label(p, "thread", track->comm, 0);
-    if (track->pid >= 0)
+    bool numbered = !p->outline->options->no_threads;
+    if (track->pid >= 0 && numbered)
         add_label(p, "pid", TEXT(""), (uint64_t)track->pid);
-    if (track->tid >= 0)
+    if (track->tid >= 0 && numbered)
         add_label(p, "tid", TEXT(""), (uint64_t)track->tid);
     if (track->waits)
         add_label(p, "state", state_name((uint8_t)entry->state), 0);
@@ -261,8 +262,11 @@ bool pprof_write(struct out *out, const struct outline *o, struct error *error) 
     struct pprof p = {.outline = o, .out = out, .gzip = gzip_new()};
     locations_init(&p.locations, o);
     write_types(&p);
-    for (size_t i = 0; i < o->entries.count; i++)
+    size_t first = o->options->first_sample, most = o->options->sample_count;
+    for (size_t i = first; i < o->entries.count && (!most || i - first < most); i++)
         write_sample(&p, &o->entries.items[i]);
+    proto_u64(&p.plain, PROFILE_TIME, o->options->began);
+    proto_u64(&p.plain, PROFILE_DURATION, o->options->lasted);
     write_locations(&p);
     write_functions(&p);
     write_mappings(&p);

@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 
-enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };
 
 static inline void proto_u64(struct buffer *message, unsigned field, uint64_t value) {
     if (!value)

@@ -352,6 +352,12 @@ static bool read_profile(struct otlp *t, struct text profile) {
     while (fine && proto_next(&m, &field) && !import_stops(t->r.options, (const char *)m.at))
         if (field.number == PROFILE_SAMPLE && field.wire == WIRE_TEXT)
             fine = read_sample(t, field.text, counts);
+        else if (field.number == PROFILE_TIME && field.wire == WIRE_EIGHT &&
+                 field.value <= INT64_MAX)
+            t->r.tree->began = field.value;
+        else if (field.number == PROFILE_DURATION && field.wire == WIRE_NUMBER &&
+                 field.value <= INT64_MAX)
+            t->r.tree->lasted = field.value;
     return fine && (!m.damaged || damaged(t, m.at));
 }
 

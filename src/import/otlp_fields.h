@@ -16,6 +16,8 @@ enum {
     SCOPE_VERSION = 2,
     PROFILE_TYPE = 1,
     PROFILE_SAMPLE = 2,
+    PROFILE_TIME = 3, /* fixed64 */
+    PROFILE_DURATION = 4,
     PROFILE_ID = 7,
     TYPE_TYPE = 1,
     TYPE_UNIT = 2,
@@ -50,6 +52,7 @@ enum {
     LINK_SPAN = 2,
     STACK_LOCATIONS = 1,
     ATTRIBUTE_KEY = 1,
+    ATTRIBUTE_NAME = 1, /* of a resource's: the text itself */
     ATTRIBUTE_VALUE = 2,
     VALUE_STRING = 1,
     VALUE_BOOL = 2,

@@ -148,6 +148,10 @@ static bool read_tables(struct pprof *p) {
             fine = table_add(p, &p->locations, field.text);
         else if (field.number == PROFILE_FUNCTION && is_text)
             fine = table_add(p, &p->functions, field.text);
+        else if (field.number == PROFILE_TIME && !is_text && field.value <= INT64_MAX)
+            p->tree->began = field.value;
+        else if (field.number == PROFILE_DURATION && !is_text && field.value <= INT64_MAX)
+            p->tree->lasted = field.value;
         else if (field.number == PROFILE_DEFAULT_TYPE)
             default_type = field.value;
         else if (field.number == PROFILE_SAMPLE_TYPE && is_text &&

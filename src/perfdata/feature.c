@@ -149,6 +149,18 @@ static bool feature_decode(struct perfdata *data, unsigned feature, struct text 
         return feature_string(section, &data->cpu_desc);
     case FEATURE_CMDLINE:
         return feature_cmdline(data, section);
+    case FEATURE_SAMPLE_TIME:
+        if (section.length < 16)
+            return false;
+        data->first_sample = load_u64(section.data);
+        data->last_sample = load_u64(section.data + 8);
+        return true;
+    case FEATURE_CLOCK_DATA: /* version, clock, and both times */
+        if (section.length < 24)
+            return false;
+        data->clock_day = load_u64(section.data + 8);
+        data->clock_own = load_u64(section.data + 16);
+        return true;
     case FEATURE_EVENT_DESC:
         return feature_event_names(data, section);
     default:

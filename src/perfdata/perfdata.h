@@ -156,6 +156,9 @@ struct perfdata {
     struct text arch, hostname, os_release, version, cmdline,
         cpu_desc; /* empty when not recorded */
     uint32_t cpus_online, cpus_available;
+    uint64_t first_sample, last_sample; /* their times; both 0: not recorded */
+    uint64_t clock_day,
+        clock_own;      /* Unix time, and the samples' clock, at one moment; 0: not recorded */
     struct notes notes; /* unknown record types, damaged feature sections */
     struct arena arena;
     /* The rest is this room's own. */

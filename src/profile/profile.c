@@ -122,6 +122,20 @@ static void reading_release(struct reading *reading) {
     java_free(reading->java);
 }
 
+/* When it began by the calendar, if the recording knows its own clock's place in it. */
+static void find_time(struct profile *profile) {
+    const struct perfdata *data = profile->data;
+    uint64_t from = data->first_sample, to = data->last_sample, began;
+    if (!from || to < from)
+        return;
+    profile->tree->lasted = to - from;
+    if (!data->clock_day || !checked_add(data->clock_day, from, &began) || began < data->clock_own)
+        return;
+    began -= data->clock_own;
+    if (began <= INT64_MAX)
+        profile->tree->began = began;
+}
+
 static bool read_data(struct profile *profile, const struct profile_options *options,
                       struct ongoing *state, struct error *error) {
     struct objects_options object_options = profile_object_options(options);
@@ -136,6 +150,7 @@ static bool read_data(struct profile *profile, const struct profile_options *opt
     reading.swapper = strings_add(profile->tree->strings, TEXT("swapper"));
     if (state)
         ongoing_begin(state, &reading);
+    find_time(profile);
     bool fine = profile_passes(&reading, error);
     if (state && fine)
         ongoing_end(state, &reading);

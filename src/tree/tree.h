@@ -243,6 +243,7 @@ struct tree {
     bool keep_samples;
     bool
         recorded; /* all of it is one recording's, read from a perf.data or saved from one: every sample has a thread */
+    uint64_t began, lasted;   /* when, in Unix nanoseconds, and how long; 0: not known */
     uint32_t chosen;          /* the event whose value was chosen; 0: none was */
     bool overflow;            /* a weight passed 2^64: no view may be made */
     const struct tree *whole; /* a part's whole; NULL otherwise */
