@@ -1,18 +1,13 @@
 /*
  * wick push: profiles that exist to where many are kept. Each file is one batch; what the URL's scheme says decides who takes it.
  */
-#include "cmd/cmd.h"
+#include "cmd/push.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "store/store.h"
-
-struct push_command {
-    struct request request;
-    const char *at;
-};
 
 static const struct option options_push[] = {
     {"set-label", 0, OPTION_CALL, CALL(assign_label), "KEY=VALUE",
@@ -21,6 +16,8 @@ static const struct option options_push[] = {
     {"at", 0, OPTION_TEXT, IN(struct push_command, at), "TIME",
      "when it was recorded: Unix seconds, 2026-11-16T12:30:00Z or -1d; when FILE was last written "
      "by default"},
+    {"threads", 0, OPTION_FLAG, IN(struct push_command, threads), NULL,
+     "services: send the numbers of processes and threads, too, of which they make series"},
     {0},
 };
 
@@ -34,12 +31,16 @@ static const struct syntax syntax = {
     "FILE… URL",
     "Send profiles, with all names and lines, to a store: a SQLite file, which is made if it is\n"
     "not there, or ClickHouse. A file that was sent before is not counted again. Every command\n"
-    "reads a store as it reads a file.",
+    "reads a store as it reads a file.\n\n"
+    "Or to a service: pyroscope://HOST[:4040], parca://HOST[:7070], otlp://HOST[:4318] (a\n"
+    "collector); pyroscopes://, parcas:// and otlps:// by https. It is not asked what it has\n"
+    "already: what is sent twice counts twice.",
     groups,
     .examples = "wick push perf.data fleet.db --set-label service=web --set-label version=42\n"
                 "wick push *.wick clickhouse://db.example.com/wick --credentials key\n"
+                "wick push perf.data pyroscope://localhost --set-label service=web\n"
                 "wick flame 'fleet.db?service=web&from=-1d'",
-    .common = "set-label at credentials quiet",
+    .common = "set-label at threads credentials quiet",
 };
 
 /* ---- one file ---- */
@@ -101,15 +102,6 @@ static void say_result(const struct request *request, const char *path,
 
 /* ---- who takes it ---- */
 
-/* One kind of receiver. `begin` returns what `send` and `end` get; NULL: *error says why. */
-struct receiver {
-    bool (*takes)(struct text url);
-    void *(*begin)(struct push_command *push, const char *url, struct error *error);
-    bool (*send)(void *state, struct push_command *push, const char *path,
-                 const struct source *source, uint64_t time_ns, struct error *error);
-    void (*end)(void *state);
-};
-
 static bool store_takes(struct text url) {
     return store_is_url(url) || text_search(url, TEXT("://")) == SIZE_MAX;
 }
@@ -139,12 +131,13 @@ static void store_end(void *state) {
     store_close(state);
 }
 
-static const struct receiver receivers[] = {{store_takes, store_begin, store_send, store_end}};
+static const struct receiver receiver_store = {store_takes, store_begin, store_send, store_end};
+static const struct receiver *const receivers[] = {&receiver_store, &receiver_service};
 
 static const struct receiver *find_receiver(const char *url) {
     for (size_t i = 0; i < COUNT_OF(receivers); i++)
-        if (receivers[i].takes(text_of(url)))
-            return &receivers[i];
+        if (receivers[i]->takes(text_of(url)))
+            return receivers[i];
     return NULL;
 }
 
@@ -188,6 +181,5 @@ static int run(void *command, int argc, char **argv) {
     return fine ? 0 : fail(&error);
 }
 
-const struct command command_push = {"push",
-                                     "send profiles to a store, from which all commands read",
+const struct command command_push = {"push", "send profiles to a store or a service",
                                      sizeof(struct push_command), run};

@@ -25,7 +25,7 @@ bool net_url_check(const char *url, struct error *error) {
     if (memchr(rest.data, '@', host)) /* which is not printed: it may be a password */
         return error_set(error, ERROR_USAGE,
                          "a URL with a user name or a password is refused; use a credentials file");
-    if (!host)
+    if (!host || rest.data[0] == ':')
         return error_set(error, ERROR_USAGE, "%s: no host", url);
     for (size_t i = 0; i < t.length; i++)
         if ((uint8_t)url[i] <= ' ' || url[i] == 0x7f)

@@ -38,7 +38,7 @@ struct net_request {
     /* The body: all of this descriptor, which stays the caller's; or, if it is -1, this text. A descriptor of 0 counts, so set it. */
     int body_descriptor;
     struct text body;
-    /* A file that holds a token, or "USER:PASSWORD", or header lines ("Name: value"); or NULL. Only the helper reads it. It is refused if others may read it. */
+    /* A file that holds a token, or "USER:PASSWORD" (or both in two lines), or header lines ("Name: value"); or NULL. Only the helper reads it. It is refused if others may read it. */
     const char *credentials;
     unsigned milliseconds; /* for all of it; 0: 30 s */
     uint64_t size_limit;   /* bytes of the answer; 0: 16 MiB */

@@ -3,6 +3,8 @@
  */
 #include "push/internal.h"
 
+#include <stdlib.h>
+
 enum { SEND_MS = 60000, SHOWN_MOST = 300, PART_NS = 1000000 };
 
 /* A service's own words, if they are words. */

@@ -1,5 +1,5 @@
 /*
- * A credentials file: a token, "USER:PASSWORD", or whole header lines. It is read for each request, so that a new one is used at once, and is
+ * A credentials file: a token, "USER:PASSWORD" in one line or in two, or whole header lines. It is read for each request, so that a new one is used at once, and is
  * overwritten in memory afterwards.
  */
 #include "net/helper/helper.h"
@@ -61,6 +61,15 @@ static bool add_line(struct curl_slist **headers, const char *line) {
     return good;
 }
 
+/* A user and a password in two lines become one, as stores have them in their files. */
+static void join_two(char *text) {
+    char *first = strchr(text, '\n');
+    size_t rest = first ? strcspn(first + 1, "\r\n") : 0;
+    if (rest && first > text && !memchr(text, ':', (size_t)(first - text)) &&
+        strspn(first + 1 + rest, "\r\n") == strlen(first + 1 + rest))
+        *first = ':';
+}
+
 static ssize_t read_file(const char *path, char *text, size_t size, const char **why) {
     struct stat status;
     ssize_t length = -1;
@@ -91,6 +100,7 @@ bool add_credentials(const char *path, struct curl_slist **headers, const char *
         *why = "it holds a NUL";
         good = false;
     }
+    join_two(text);
     while (good && (line = strsep(&rest, "\r\n"))) {
         if (!*line)
             continue;

@@ -1,0 +1,25 @@
+/* What the files of wick push share. */
+#ifndef WICK_CMD_PUSH_H
+#define WICK_CMD_PUSH_H
+
+#include "cmd/cmd.h"
+
+struct push_command {
+    struct request request;
+    const char *at;
+    bool threads;
+};
+
+/* One kind of receiver. `begin` returns what `send` and `end` get; NULL: *error says why. */
+struct receiver {
+    bool (*takes)(struct text url);
+    void *(*begin)(struct push_command *push, const char *url, struct error *error);
+    bool (*send)(void *state, struct push_command *push, const char *path,
+                 const struct source *source, uint64_t time_ns, struct error *error);
+    void (*end)(void *state);
+};
+
+/* push_service.c: Pyroscope, Parca, collectors. */
+extern const struct receiver receiver_service;
+
+#endif
