@@ -46,9 +46,10 @@ static bool has_one_thread(void) {
     return count == 1;
 }
 
-/* A sanitizer's report is a file of its own, where its options say. */
+/* A sanitizer looks at its own threads in the end, and its report is a file of its own, where its options say. */
 static void allow_reports(const struct ruleset *ruleset) {
 #ifdef __SANITIZE_ADDRESS__
+    ruleset_allow_held(ruleset, "/proc/self");
     const char *options = getenv("ASAN_OPTIONS"),
                *path = options ? strstr(options, "log_path=") : NULL;
     if (!path)
