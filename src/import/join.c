@@ -179,6 +179,21 @@ static void join_attached(struct join *j) {
     }
 }
 
+/* From the first beginning to the last end, of those that know. */
+static void join_when(struct tree *tree, const struct tree *from) {
+    uint64_t end = saturating_add(tree->began, tree->lasted);
+    uint64_t other = saturating_add(from->began, from->lasted);
+    if (!from->began)
+        return;
+    if (!tree->began) {
+        tree->began = from->began;
+        tree->lasted = from->lasted;
+        return;
+    }
+    tree->began = from->began < tree->began ? from->began : tree->began;
+    tree->lasted = (other > end ? other : end) - tree->began;
+}
+
 void tree_join(struct tree *tree, const struct tree *from) {
     struct join j = {.tree = tree, .from = from};
     j.strings = memory_zero(strings_count(from->strings) + 1, sizeof(uint32_t));
@@ -195,6 +210,7 @@ void tree_join(struct tree *tree, const struct tree *from) {
     join_locations(&j);
     join_nodes(&j);
     join_attached(&j);
+    join_when(tree, from);
     tree->overflow |= from->overflow;
     notes_merge(&tree->notes, &from->notes);
     free(j.strings);

@@ -38,6 +38,7 @@ enum saved_tag {
     SECTION_CODES = SAVED_TAG('C', 'O', 'D', 'E'),
     SECTION_NOTES = SAVED_TAG('N', 'O', 'T', 'E'),
     SECTION_TIMES = SAVED_TAG('T', 'I', 'M', 'E'),
+    SECTION_WHEN = SAVED_TAG('W', 'H', 'E', 'N'),
 };
 
 /* The first column of SECTION_META, which has one row. */

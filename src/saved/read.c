@@ -62,6 +62,20 @@ static bool read_meta(struct reader *r) {
     return true;
 }
 
+static bool read_when(struct reader *r) {
+    struct rows rows;
+    if (!begin(r, SECTION_WHEN, &rows, "date"))
+        return false;
+    const uint8_t *began = rows_column(&rows, 8), *lasted = rows_column(&rows, 8);
+    if (rows.short_of || rows.count > 1)
+        return rows_error(&rows, r->error, "date");
+    if (rows.count) {
+        r->tree->began = column_u64(began, 0);
+        r->tree->lasted = column_u64(lasted, 0);
+    }
+    return true;
+}
+
 static bool read_strings(struct reader *r) {
     struct rows rows;
     if (!begin(r, SECTION_STRINGS, &rows, "strings"))
@@ -525,9 +539,10 @@ bool saved_read(struct text content, const char *path, const struct profile_opti
     struct reader r = {.options = options, .tree = tree, .error = error};
     bool anew = options->filter.has_time || options->filter.cpu_count;
     bool fine = container_open(&r.container, content, path, error) && read_meta(&r) &&
-                read_strings(&r) && read_objects(&r) && read_events(&r) && read_times(&r) &&
-                read_threads(&r) && read_labels(&r) && read_series(&r) && read_functions(&r) &&
-                read_locations(&r) && read_nodes(&r) && (anew || read_cells(&r)) &&
+                read_when(&r) && read_strings(&r) && read_objects(&r) && read_events(&r) &&
+                read_times(&r) && read_threads(&r) && read_labels(&r) && read_series(&r) &&
+                read_functions(&r) && read_locations(&r) && read_nodes(&r) &&
+                (anew || read_cells(&r)) &&
                 (!(anew || tree->keep_samples) || read_samples(&r, anew)) && read_sources(&r) &&
                 read_codes(&r) && read_notes(&r);
     reader_release(&r);

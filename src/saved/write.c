@@ -22,6 +22,15 @@ static void write_meta(struct draft *draft, const struct order *o) {
     buffer_put_u32(plain, o->tree->recorded ? META_RECORDED : 0);
 }
 
+/* Left out where it is not known. */
+static void write_when(struct draft *draft, const struct order *o) {
+    if (!o->tree->began && !o->tree->lasted)
+        return;
+    struct buffer *plain = draft_section(draft, SECTION_WHEN, 1);
+    buffer_put_u64(plain, o->tree->began);
+    buffer_put_u64(plain, o->tree->lasted);
+}
+
 static void write_strings(struct draft *draft, const struct order *o) {
     size_t count = o->ranks.items.count;
     struct buffer *plain = draft_section(draft, SECTION_STRINGS, count);
@@ -261,6 +270,7 @@ bool saved_write(struct out *out, const struct tree *tree, struct error *error) 
     struct order order;
     order_init(&order, tree);
     write_meta(&draft, &order);
+    write_when(&draft, &order);
     write_strings(&draft, &order);
     write_objects(&draft, &order);
     write_events(&draft, &order);
