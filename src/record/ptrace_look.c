@@ -86,8 +86,16 @@ static uint64_t first_period(const struct sampler *s, const struct times *times)
     return period > times->used ? period : times->used;
 }
 
+/* What it used since it was last charged. When a thread executes another program, it takes the first thread's number, and its clock: that one may
+   be behind. */
+static uint64_t not_charged(struct tracee *t, const struct times *times) {
+    if (times->used < t->charged)
+        t->charged = times->used;
+    return times->used - t->charged;
+}
+
 static void charge_running(struct sampler *s, struct tracee *t, const struct times *times) {
-    uint64_t used = times->used - t->charged;
+    uint64_t used = not_charged(t, times);
     if (!s->on_cpu || !used)
         return;
     put_sample(s, t, &s->capture, s->on_id, t->sampled ? used : first_period(s, times));
@@ -104,7 +112,7 @@ static void charge_rest(struct sampler *s, struct tracee *t) {
     struct times times;
     bool known = t->has_ran;
     t->has_ran = false;
-    if (!known || !tracee_times(t, &times) || times.used - t->charged <= s->interval)
+    if (!known || !tracee_times(t, &times) || not_charged(t, &times) <= s->interval)
         return;
     s->r->sink.time = monotonic();
     put_sample(s, t, &t->ran, s->on_id, times.used - t->charged);
