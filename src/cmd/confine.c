@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "net/net.h"
 #include "object/object.h"
 #include "store/store.h"
 
@@ -89,7 +90,7 @@ static bool has_network(const struct request *request, const struct confine_more
     return more && more->network;
 }
 
-/* A store behind a server is asked while it is read, by a helper that is started then: such a command is not confined. */
+/* A store behind a server is asked while it is read. */
 static bool asks_a_server(const struct request *request) {
     for (size_t i = 0; i < request->operands.count; i++)
         if (request->operands.items[i] && store_is_url(text_of(request->operands.items[i])))
@@ -109,8 +110,11 @@ bool confine(struct request *request, const char *output, const struct confine_m
     const char *cache = request->import.profile.objects.cache;
     if (request->no_sandbox)
         misbehave();
-    if (request->no_sandbox || request->is_confined || asks_a_server(request))
+    if (request->no_sandbox || request->is_confined)
         return true;
+    if (asks_a_server(request) && !request->import.store_net &&
+        !(request->import.store_net = net_start(NULL, &request->context, error)))
+        return false;
     if (has_network(request, more) && !request_start_net(request, error))
         return false;
     request->is_confined = true;

@@ -209,6 +209,7 @@ static void release_lists(const struct syntax *syntax, void *command) {
 void request_release(struct request *request) {
     buffer_release(&request->cache);
     net_stop(request->net);
+    net_stop(request->import.store_net);
     vector_release(&request->debuginfod);
     if (request->syntax)
         release_lists(request->syntax, request);

@@ -26,6 +26,7 @@ struct import_options {
                   struct error *error);
     /* Of stores: a file with the credentials, or NULL; keep the label host apart; take what answers, if not all of it does. */
     const char *store_credentials;
+    struct net *store_net; /* asks the server; NULL: a helper is started for each */
     bool store_hosts;
     bool store_partial;
     int ghc_column; /* ghcprof: 0 %time, 1 ticks, 2 bytes */

@@ -138,6 +138,7 @@ bool store_source_read(const char *url, const struct import_options *options, st
     struct text asked = end < whole.length ? text_from(whole, end + 1) : TEXT("");
     struct store_options how = {.context = options->profile.context,
                                 .credentials = options->store_credentials,
+                                .net = options->store_net,
                                 .allow_partial = options->store_partial};
     if (!can_be_asked(url, options, error))
         return false;

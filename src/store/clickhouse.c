@@ -280,7 +280,8 @@ static bool parse_url(struct clickhouse_store *c, const char *url, struct error 
 
 static void clickhouse_close(struct store *store) {
     struct clickhouse_store *c = clickhouse_of(store);
-    net_stop(c->net);
+    if (c->owns_net)
+        net_stop(c->net);
     index_release(&c->sent);
     vector_release(&c->sent_hashes);
     free(c->base);
@@ -294,6 +295,13 @@ static const struct store_engine clickhouse_engine = {
     clickhouse_close,    clickhouse_put,     clickhouse_read, clickhouse_values,
     clickhouse_heat_map, clickhouse_span_of, clickhouse_gc,   clickhouse_symbolize};
 
+static bool start_net(struct clickhouse_store *c, const struct store_options *options,
+                      struct error *error) {
+    c->owns_net = !options->net;
+    c->net = options->net ? options->net : net_start(NULL, options->context, error);
+    return c->net;
+}
+
 struct store *clickhouse_open(const char *url, const struct store_options *options,
                               struct error *error) {
     struct clickhouse_store *c = memory_zero(1, sizeof *c);
@@ -304,8 +312,8 @@ struct store *clickhouse_open(const char *url, const struct store_options *optio
         c->credentials = memory_copy(credentials, strlen(credentials));
     if (options->cluster && !is_plain_name(text_of(options->cluster)))
         error_set(error, ERROR_USAGE, "--cluster %s: is no plain name", options->cluster);
-    else if (parse_url(c, url, error) && (c->net = net_start(NULL, options->context, error)) &&
-             ask_version(c, error) && find_tables(c, error))
+    else if (parse_url(c, url, error) && start_net(c, options, error) && ask_version(c, error) &&
+             find_tables(c, error))
         return &c->store;
     clickhouse_close(&c->store);
     return NULL;

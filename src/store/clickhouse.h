@@ -14,6 +14,7 @@ extern const struct text clickhouse_schema, clickhouse_flame, clickhouse_heat, c
 struct clickhouse_store {
     struct store store;
     struct net *net;
+    bool owns_net;
     char *base; /* http://host:port/ */
     char *database;
     char *credentials; /* or NULL */

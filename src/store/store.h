@@ -66,14 +66,17 @@ void store_query_release(struct store_query *query);
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
+struct net;
+
 struct store_options {
     const struct context *context;
     const char
         *credentials; /* a file: user, a newline, password; NULL: $WICK_STORE_CREDENTIALS or none */
     const char *
         cluster; /* store_init() of ClickHouse: make Replicated and Distributed tables on this cluster; NULL: on one server */
-    bool write;  /* else it is opened for reading alone */
-    bool create; /* with `write`: make the file and the tables, if they are missing */
+    struct net *net; /* the helper process that asks servers; the caller's. NULL: one is started */
+    bool write;      /* else it is opened for reading alone */
+    bool create;     /* with `write`: make the file and the tables, if they are missing */
     bool allow_partial; /* a shard that does not answer is a note, not an error */
 };
 
