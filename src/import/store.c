@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,12 +13,14 @@
 
 const struct import_format format_store = {"store", "a store of profiles", NULL, NULL, TELLS_ALL};
 
-/* By its first bytes, never by its name. */
+/* By its first bytes, never by its name. A pipe is not even opened: its writer would take a reader that leaves for the end. */
 static bool is_store_file(const char *path, size_t length) {
     char beginning[16];
     char *copy = memory_copy(path, length);
-    int file = open(copy, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool found = file >= 0 && read(file, beginning, sizeof beginning) == sizeof beginning &&
+    struct stat status;
+    bool is_file = stat(copy, &status) == 0 && S_ISREG(status.st_mode);
+    int file = is_file ? open(copy, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    bool found = file >= 0 && pread(file, beginning, sizeof beginning, 0) == sizeof beginning &&
                  store_is_file((struct text){beginning, sizeof beginning});
     if (file >= 0)
         close(file);
