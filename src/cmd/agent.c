@@ -22,7 +22,7 @@ static const struct option options_agent[] = {
     {"store", 0, OPTION_TEXT, IN(struct agent_command, store), "URL",
      "where profiles go: a file (fleet.db), clickhouse://HOST/DATABASE or clickhouses://…"},
     {"credentials", 0, OPTION_TEXT, IN(struct agent_command, credentials), "FILE",
-     "the store's user and password, a line each"},
+     "a file with USER:PASSWORD for the store"},
     {"config", 0, OPTION_TEXT, IN(struct agent_command, config), "FILE",
      "settings; /etc/wick/agent.conf by default, if it exists"},
     {"set", 0, OPTION_LIST, IN(struct agent_command, settings), "'KEY = VALUE'",

@@ -70,8 +70,8 @@ struct net;
 
 struct store_options {
     const struct context *context;
-    const char
-        *credentials; /* a file: user, a newline, password; NULL: $WICK_STORE_CREDENTIALS or none */
+    const char *
+        credentials; /* a file: USER:PASSWORD, or header lines; NULL: $WICK_STORE_CREDENTIALS or none */
     const char *
         cluster; /* store_init() of ClickHouse: make Replicated and Distributed tables on this cluster; NULL: on one server */
     struct net *net; /* the helper process that asks servers; the caller's. NULL: one is started */
