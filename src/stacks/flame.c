@@ -237,3 +237,34 @@ void flame_drop_empty(struct flame *flame, bool keep_zero) {
     index_release(&flame->index);
     free(moved);
 }
+
+/* ---- siblings by weight ---- */
+
+static int order_nodes(const void *a, const void *b, void *context) {
+    const struct flame *flame = context;
+    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const struct flame_node *x = &flame->nodes.items[i], *y = &flame->nodes.items[k];
+    if (x->total != y->total)
+        return x->total > y->total ? -1 : 1;
+    int order = text_compare(flame_name(flame, i), flame_name(flame, k));
+    return order ? order : (i > k) - (i < k);
+}
+
+/* All nodes by weight, then each is put in front of its siblings, the lightest first. */
+void flame_link_by_weight(const struct flame *flame, uint32_t **first, uint32_t **next) {
+    size_t count = flame->nodes.count;
+    uint32_t *order = memory_resize(NULL, count, sizeof *order);
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    qsort_r(order, count, sizeof *order, order_nodes, (void *)flame);
+    *first = memory_zero(count, sizeof **first);
+    *next = memory_zero(count, sizeof **next);
+    for (size_t i = count; i-- > 0;) {
+        uint32_t node = order[i], parent = flame->nodes.items[node].parent;
+        if (!node)
+            continue;
+        (*next)[node] = (*first)[parent];
+        (*first)[parent] = node;
+    }
+    free(order);
+}

@@ -178,6 +178,8 @@ struct flame *flame_new(void);
 /* An empty one whose names are the naming's: labels' strings are its own. */
 struct flame *flame_of_naming(const struct naming *naming);
 void flame_free(struct flame *flame);
+/* Link siblings, the heaviest first: of each node its first child and its next sibling, 0 where there is none. free() both. Costs a sort. */
+void flame_link_by_weight(const struct flame *flame, uint32_t **first, uint32_t **next);
 /* The flame of a resolved and named tree. Fails on overflow, or where a pattern meets its limits. */
 struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming,
                             const struct flame_options *options, struct error *error);

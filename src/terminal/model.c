@@ -7,6 +7,8 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "view/numbers.h"
+
 static void narrowing_release(struct narrowing *n) {
     free(n->text);
     free(n->key);
@@ -260,18 +262,6 @@ uint64_t model_matched(struct model *m, const struct flame *flame) {
 
 /* ---- amounts ---- */
 
-static void add_grouped(struct buffer *text, uint64_t value) {
-    char digits[32];
-    size_t at = sizeof digits, count = 0;
-    do {
-        if (count && count % 3 == 0)
-            digits[--at] = ',';
-        digits[--at] = (char)('0' + value % 10);
-        count++;
-    } while (value /= 10);
-    buffer_add(text, (struct text){digits + at, sizeof digits - at});
-}
-
 static const struct scale {
     const char *unit;
     double each;
@@ -286,6 +276,6 @@ void model_add_amount(const struct model *m, struct buffer *text, uint64_t amoun
             buffer_printf(text, "%.2f %s", (double)amount / scales[i].each, scales[i].shown);
             return;
         }
-    add_grouped(text, amount);
+    buffer_add_grouped(text, amount);
     buffer_printf(text, " %.*s", TEXT_ARGS(unit));
 }

@@ -8,33 +8,9 @@
 
 /* ---- making ---- */
 
-static int order_nodes(const void *a, const void *b, void *context) {
-    const struct flame *flame = context;
-    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    const struct flame_node *x = &flame->nodes.items[i], *y = &flame->nodes.items[k];
-    if (x->total != y->total)
-        return x->total > y->total ? -1 : 1;
-    int order = text_compare(flame_name(flame, i), flame_name(flame, k));
-    return order ? order : (i > k) - (i < k);
-}
-
 static void outline_link(struct outline *o) {
-    size_t count = o->flame->nodes.count;
-    uint32_t *order = memory_resize(NULL, count, sizeof *order);
-    for (uint32_t i = 0; i < count; i++)
-        order[i] = i;
-    qsort_r(order, count, sizeof *order, order_nodes, o->flame);
-    o->first = memory_zero(count, sizeof *o->first);
-    o->next = memory_zero(count, sizeof *o->next);
-    o->open = memory_zero(count, sizeof *o->open);
-    for (size_t i = count; i-- > 0;) {
-        uint32_t parent = o->flame->nodes.items[order[i]].parent;
-        if (!order[i])
-            continue;
-        o->next[order[i]] = o->first[parent];
-        o->first[parent] = order[i];
-    }
-    free(order);
+    flame_link_by_weight(o->flame, &o->first, &o->next);
+    o->open = memory_zero(o->flame->nodes.count, sizeof *o->open);
 }
 
 static uint64_t total_of(const struct outline *o, uint32_t node) {

@@ -15,35 +15,6 @@ struct tree_table {
     size_t rows;
 };
 
-static int order_nodes(const void *a, const void *b, void *context) {
-    const struct flame *flame = context;
-    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    const struct flame_node *x = &flame->nodes.items[i], *y = &flame->nodes.items[k];
-    if (x->total != y->total)
-        return x->total > y->total ? -1 : 1;
-    int order = text_compare(flame_name(flame, i), flame_name(flame, k));
-    return order ? order : (i > k) - (i < k);
-}
-
-/* All nodes by weight, then each is put in front of its siblings, the lightest first. */
-static void link_by_weight(struct tree_table *t) {
-    size_t count = t->flame->nodes.count;
-    uint32_t *order = memory_resize(NULL, count, sizeof *order);
-    for (uint32_t i = 0; i < count; i++)
-        order[i] = i;
-    qsort_r(order, count, sizeof *order, order_nodes, (void *)t->flame);
-    t->first = memory_zero(count, sizeof *t->first);
-    t->next = memory_zero(count, sizeof *t->next);
-    for (size_t i = count; i-- > 0;) {
-        uint32_t parent = t->flame->nodes.items[order[i]].parent;
-        if (!order[i])
-            continue;
-        t->next[order[i]] = t->first[parent];
-        t->first[parent] = order[i];
-    }
-    free(order);
-}
-
 static bool is_shown(const struct tree_table *t, uint32_t node) {
     const struct flame_node *n = &t->flame->nodes.items[node];
     double least = t->options->threshold * (double)t->options->whole / 100;
@@ -133,7 +104,7 @@ static uint32_t next_shown(const struct tree_table *t, uint32_t node) {
 size_t tree_table_write(struct out *out, const struct flame *flame,
                         const struct tree_table_options *options) {
     struct tree_table t = {.out = out, .flame = flame, .options = options};
-    link_by_weight(&t);
+    flame_link_by_weight(t.flame, &t.first, &t.next);
     write_head(&t);
     for (uint32_t at = next_shown(&t, t.first[0]); at;) {
         write_row(&t, at);
