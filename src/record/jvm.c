@@ -227,29 +227,25 @@ static uint64_t depth_of(const struct jvm *jvm, uint64_t rbp, uint64_t sp, const
     return 0;
 }
 
-/* How much of the stack a sample has room for: what was asked for, or less where a record can't be that long. 0: it can't be told. */
-static size_t copied_size(size_t asked, const uint8_t *record, size_t size) {
-    enum { SURE = 56 << 10 }; /* with what else is in a sample, this always fits */
-    size_t some = size < 16 ? 0 : size - 16 < asked ? (size - 16) & ~(size_t)7 : asked;
-    for (; some; some -= 8) {
-        if (load_u64(record + size - 16 - some) == some)
+/* A sample ends with: which registers there are (2: of 64 bits), these, the stack's size, the stack, how much of it is valid. The kernel copies as much as was
+   asked for, or less where a record can't be that long; the ptrace sampler copies what there is. 0: it can't be told. */
+static size_t copied_size(size_t asked, size_t registers_size, const uint8_t *record, size_t size) {
+    size_t others = 24 + 8 + registers_size + 8 + 8;
+    size_t some = size < others ? 0 : size - others < asked ? (size - others) & ~(size_t)7 : asked;
+    for (; some; some -= 8)
+        if (load_u64(record + size - 16 - some) == some &&
+            load_u64(record + size - 24 - some - registers_size) == PERF_SAMPLE_REGS_ABI_64)
             return some;
-        if (some <= SURE)
-            break;
-    }
     return 0;
 }
 
-/* A sample ends with: which registers there are (2: of 64 bits), these, the stack's size, the stack, how much of it is valid. */
 static void look_at_stack(struct jvm *jvm, const struct sink *sink, const uint8_t *record,
                           size_t size) {
-    size_t stack_size = copied_size(sink->stack_size, record, size),
-           registers_size = 8 * (size_t)__builtin_popcountll(sink->registers);
+    size_t registers_size = 8 * (size_t)__builtin_popcountll(sink->registers),
+           stack_size = copied_size(sink->stack_size, registers_size, record, size);
     size_t tail = 8 + registers_size + 8 + stack_size + 8;
     const uint64_t needed = 1 << REGISTER_BP | 1 << REGISTER_SP | 1 << REGISTER_IP;
-    if (!stack_size || size < tail + 24 ||
-        load_u64(record + size - tail) != PERF_SAMPLE_REGS_ABI_64 ||
-        (sink->registers & needed) != needed)
+    if (!stack_size || (sink->registers & needed) != needed)
         return;
     uint64_t valid = load_u64(record + size - 8);
     const uint8_t *registers = record + size - tail + 8;
