@@ -94,8 +94,9 @@ static bool choose_events(struct recording *r, struct error *error) {
     size_t count = options->event_count                 ? options->event_count
                    : options->off_cpu && !options->wall ? 0
                                                         : 1;
-    if (options->delay)
-        recording_add_side_event(r); /* what happens in the meantime must not be missed */
+    if (options->delay || options->window)
+        recording_add_side_event(
+            r); /* what happens in the meantime, or while processes are listed, must not be missed */
     for (size_t i = 0; i < count; i++) {
         struct wanted wanted = {.by_default = !r->options->event_count};
         if (!record_parse_event(names[i], &wanted.attr, error))
