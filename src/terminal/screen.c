@@ -22,6 +22,9 @@
 #include <unistd.h>
 #include <wchar.h>
 
+int setupterm(const char *kind, int file,
+              int *status); /* of term.h, whose macros are called like variables */
+
 enum { COLOUR_KEYS = 4096 };
 static struct {
     SCREEN *screen;
@@ -111,6 +114,9 @@ bool screen_start(bool in_colour, struct error *error) {
         the.input = fileno(the.keys);
     }
     if (!kind || strcmp(kind, "dumb") == 0)
+        return fail_terminal(kind, error);
+    int known; /* asked first, because newterm() leaks where it fails */
+    if (setupterm(kind, fileno(stdout), &known) != OK)
         return fail_terminal(kind, error);
     set_signals();
     the.screen = newterm(kind, stdout, the.keys ? the.keys : stdin);

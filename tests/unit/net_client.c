@@ -78,6 +78,8 @@ int main(int count, char **words) {
     client.said = memory_zero((size_t)(count - at), sizeof *client.said);
     if (!(client.net = net_start(NULL, NULL, &error))) {
         printf("error %d: %s\n", error.kind, error.message);
+        free(client.said);
+        buffer_release(&client.headers);
         return error.kind;
     }
     parallel_run((unsigned)(count - at), (size_t)(count - at), ask, &client);
