@@ -474,7 +474,7 @@ const struct valued *blocks_find(const struct blocks *blocks, uint64_t offset, s
     for (*count = 0; low + *count < blocks->valued.count &&
                      blocks->valued.items[low + *count].offset == offset;)
         ++*count;
-    return blocks->valued.items + low;
+    return *count ? &blocks->valued.items[low] : NULL;
 }
 
 bool blocks_have(const struct blocks *blocks, uint64_t offset) {
