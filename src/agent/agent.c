@@ -27,6 +27,7 @@ struct agent {
     const struct agent_options *options;
     struct record_options recording;
     struct record_result result;
+    struct context patient;
     struct profile_options reading;
     struct profile_stream *stream;
     struct namer *namer;
@@ -60,6 +61,12 @@ void agent_say(const struct agent_options *options, const char *format, ...) {
     va_end(list);
     options->say(options->user, text);
     free(text);
+}
+
+struct context agent_patient(const struct agent_options *options) {
+    struct context context = *options->context;
+    context.cancelled = NULL;
+    return context;
 }
 
 /* ---- itself ---- */
@@ -210,8 +217,9 @@ static void describe(struct agent *a) {
                                            .window_context = a,
                                            .add_labels = namer_add,
                                            .label_context = a->namer};
+    a->patient = agent_patient(o);
     a->reading = (struct profile_options){
-        .context = o->context, .objects = {.cache = o->cache}, .no_inline = false};
+        .context = &a->patient, .objects = {.cache = o->cache}, .no_inline = false};
 }
 
 static bool is_over(const struct agent *a) {

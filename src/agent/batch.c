@@ -133,7 +133,9 @@ bool batch_publish(struct batch *batch, struct spool_directory *spool, const cha
 }
 
 void batch_release(struct batch *batch) {
-    if (batch->tree)
+    if (batch->tree) {
+        objects_free(batch->tree->objects);
         tree_free(batch->tree);
+    }
     *batch = (struct batch){0};
 }

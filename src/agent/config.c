@@ -62,21 +62,21 @@ struct unit {
     uint64_t size;
 };
 
-/* A number with one of these units; the first is the one that is meant without any. */
+/* A number with one of these units; the first is the one that is meant without any. *result stays as it is where that is wrong. */
 static bool with_unit(struct text value, const struct unit *units, size_t count, uint64_t least,
                       uint64_t most, uint64_t *result) {
-    uint64_t number;
-    for (size_t i = 0; i < count; i++) {
-        struct text unit = text_of(units[i].name), digits = value;
-        if (!text_ends(value, unit))
-            continue;
-        digits.length -= unit.length;
-        if (text_to_u64(text_trim(digits), &number) &&
-            checked_multiply(number, units[i].size, result))
-            return *result >= least && *result <= most;
-    }
-    return text_to_u64(value, &number) && checked_multiply(number, units[0].size, result) &&
-           *result >= least && *result <= most;
+    uint64_t size = units[0].size, number, amount;
+    for (size_t i = 0; i < count; i++)
+        if (text_ends(value, text_of(units[i].name))) {
+            size = units[i].size;
+            value = text_trim(text_upto(value, value.length - strlen(units[i].name)));
+            break;
+        }
+    if (!text_to_u64(value, &number) || !checked_multiply(number, size, &amount) ||
+        amount < least || amount > most)
+        return false;
+    *result = amount;
+    return true;
 }
 
 static bool set_time(struct text value, uint64_t least, uint64_t *result, struct error *error) {
@@ -120,14 +120,17 @@ static bool set_call_graph(struct agent_options *options, struct text value, str
 
 static bool set_number(struct text value, uint64_t least, uint64_t most, uint64_t *result,
                        struct error *error) {
-    if (text_to_u64(value, result) && *result >= least && *result <= most)
+    uint64_t number;
+    if (text_to_u64(value, &number) && number >= least && number <= most) {
+        *result = number;
         return true;
+    }
     return error_set(error, ERROR_USAGE, "'%.*s' is not a number from %llu to %llu",
                      TEXT_ARGS(value), (unsigned long long)least, (unsigned long long)most);
 }
 
 static bool set_services(struct agent_options *options, struct text value, struct error *error) {
-    uint64_t number;
+    uint64_t number = 0;
     if (!set_number(value, 1, 10000, &number, error))
         return false;
     options->services = (uint32_t)number;

@@ -53,7 +53,8 @@ struct namer;
 struct namer *namer_new(const struct agent_options *options);
 void namer_free(struct namer *namer);
 /* For record_options.add_labels. */
-void namer_add(void *namer, int32_t pid, struct text cgroup, struct buffer *labels);
+void namer_add(void *namer, int32_t pid, struct text comm, struct text cgroup,
+               struct buffer *labels);
 
 /* ---- batch.c: windows to one tree ---- */
 
@@ -71,6 +72,9 @@ bool batch_publish(struct batch *batch, struct spool_directory *spool, const cha
 void batch_release(struct batch *batch);
 
 /* ---- send.c ---- */
+
+/* What is read when the agent is to end is read whole: a context that is never cancelled. */
+struct context agent_patient(const struct agent_options *options);
 
 struct sender;
 struct sender *sender_new(const struct agent_options *options, struct spool_directory *spool);

@@ -206,22 +206,25 @@ static void add(struct buffer *labels, struct text key, struct text value) {
     buffer_add_char(labels, 0);
 }
 
-void namer_add(void *context, int32_t pid, struct text cgroup, struct buffer *labels) {
+/* A process that is gone has nothing but its comm. */
+void namer_add(void *context, int32_t pid, struct text recorded, struct text cgroup,
+               struct buffer *labels) {
     struct namer *namer = context;
     char path[64], comm[64] = "", executable[PATH_MAX], pod[37];
     snprintf(path, sizeof path, "/proc/%d/exe", pid);
     ssize_t length = readlink(path, executable, sizeof executable);
     snprintf(path, sizeof path, "/proc/%d/comm", pid);
-    file_read_small(path, comm, sizeof comm);
+    bool lives = file_read_small(path, comm, sizeof comm);
     namer->environment.count = 0;
-    if (length > 0) /* a kernel thread has neither */
+    if (length > 0) /* a thread of the kernel has neither */
         read_environment(namer, pid);
-    struct subjects subjects = {
-        {cgroup, text_of(comm), {executable, length > 0 ? (size_t)length : 0}}};
+    struct subjects subjects = {{cgroup,
+                                 recorded.length ? recorded : text_of(comm),
+                                 {executable, length > 0 ? (size_t)length : 0}}};
     struct text attributes = variable(namer, TEXT("OTEL_RESOURCE_ATTRIBUTES"));
     struct text service = service_of(namer, &subjects, attributes);
     struct text version = attribute(attributes, TEXT("service.version"));
-    add(labels, TEXT("service"), length > 0 || !comm[0] ? service : TEXT("kernel"));
+    add(labels, TEXT("service"), length > 0 || !lives ? service : TEXT("kernel"));
     add(labels, TEXT("version"), version.length ? version : text_of(version_of(namer, pid)));
     if (pod_of(cgroup, pod))
         add(labels, TEXT("pod"), text_of(pod));

@@ -18,6 +18,7 @@ enum { PAUSE_MOST = 60 };
 
 struct sender {
     const struct agent_options *options;
+    struct context context;
     struct spool_directory *spool;
     struct store *store; /* NULL: not open */
     pthread_t thread;
@@ -39,7 +40,7 @@ static enum store_failure refuse(struct sender *sender, const struct spooled *ba
 }
 
 static bool open_store(struct sender *sender, struct error *error) {
-    struct store_options options = {.context = sender->options->context,
+    struct store_options options = {.context = &sender->context,
                                     .credentials = sender->options->credentials,
                                     .write = true,
                                     .create = true};
@@ -72,7 +73,7 @@ static enum store_failure put(struct sender *sender, const struct spooled *spool
 /* Spooled bytes that can't be read are of no use to any store. */
 static enum store_failure send_one(struct sender *sender, const struct spooled *batch,
                                    struct error *error) {
-    struct profile_options options = {.context = sender->options->context};
+    struct profile_options options = {.context = &sender->context};
     struct file file;
     int descriptor =
         openat(sender->spool->directory, batch->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -86,6 +87,7 @@ static enum store_failure send_one(struct sender *sender, const struct spooled *
     fine = saved_read(file_text(&file), batch->name, &options, tree, error);
     enum store_failure failure =
         fine ? put(sender, batch, tree, error) : refuse(sender, batch, error);
+    objects_free(tree->objects);
     tree_free(tree);
     file_close(&file);
     return failure;
@@ -179,7 +181,8 @@ static void *run(void *context) {
 struct sender *sender_new(const struct agent_options *options, struct spool_directory *spool) {
     struct sender *sender = memory_zero(1, sizeof *sender);
     pthread_condattr_t clock;
-    *sender = (struct sender){.options = options, .spool = spool};
+    *sender =
+        (struct sender){.options = options, .context = agent_patient(options), .spool = spool};
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_mutex_init(&sender->lock, NULL);

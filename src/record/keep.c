@@ -94,7 +94,8 @@ static void read_cgroup(pid_t pid, struct buffer *path) {
 }
 
 /* Its cgroup, the container that it tells of, and what the recording's owner adds; nothing if there is none of these. */
-static void find_labels(const struct keeper *k, pid_t pid, struct buffer *labels) {
+static void find_labels(const struct keeper *k, pid_t pid, struct text comm,
+                        struct buffer *labels) {
     const struct record_options *options = k->options;
     struct buffer cgroup = {0}, container = {0};
     read_cgroup(pid, &cgroup);
@@ -109,7 +110,7 @@ static void find_labels(const struct keeper *k, pid_t pid, struct buffer *labels
         buffer_add_char(labels, 0);
     }
     if (options->add_labels)
-        options->add_labels(options->label_context, pid, buffer_text(&cgroup), labels);
+        options->add_labels(options->label_context, pid, comm, buffer_text(&cgroup), labels);
     buffer_release(&cgroup);
     buffer_release(&container);
 }
@@ -138,7 +139,8 @@ static bool look_at_process(struct keeper *k, struct kept_process *process, cons
     if (mount)
         process->mount = mount;
     mount_hold(k, process);
-    find_labels(k, process->pid, &labels);
+    struct text comm = wish->kind == WISH_PROCESS ? strings_get(k->paths, wish->path) : TEXT("");
+    find_labels(k, process->pid, comm, &labels);
     uint32_t known = labels.count ? strings_add(k->labels, buffer_text(&labels)) : 0;
     if (fine && known && known != process->labels) {
         process->labels = known;
@@ -199,6 +201,9 @@ void keeper_saw(struct keeper *k, const uint8_t *record, const struct perf_event
         wish.kind = WISH_PROCESS;
         if (!is_leader || (!(header->misc & PERF_RECORD_MISC_COMM_EXEC) && wish.time))
             return;
+        wish.path = strings_add(
+            k->paths, (struct text){(const char *)record + 16,
+                                    strnlen((const char *)record + 16, header->size - 16)});
         break;
     case PERF_RECORD_FORK: /* pid, its parent's, tid, … */
         wish.kind = WISH_FORK;

@@ -67,8 +67,10 @@ struct record_options {
     enum record_method method;
     enum record_keep keep;
     bool no_runtime_setup; /* launch the command without settings that make its runtime name code */
-    /* More labels of a process that appears: appends "key NUL value NUL …". Called while it may still run, from the recording thread. NULL: none. */
-    void (*add_labels)(void *context, int32_t pid, struct text cgroup, struct buffer *labels);
+    /* More labels of a process that appears: appends "key NUL value NUL …". Called while it may still run, from the recording thread; `comm` is as
+       recorded when it executed its program, or empty. NULL: none. */
+    void (*add_labels)(void *context, int32_t pid, struct text comm, struct text cgroup,
+                       struct buffer *labels);
     void *label_context;
     /* how long */
     uint64_t duration; /* nanoseconds from when it begins; 0: until the target ends or Ctrl-C */
