@@ -135,7 +135,7 @@ if (FLEET) await test("a store: labels, heat map, flame graph of a selection", a
   await fleetShown(page, before);
   assert.match(page.url(), /\?service=web&version=42$/);
   const frame = await inFrame(page, "flame");
-  assert.match(frame.url(), /flame\?service=web&version=42$/);
+  await frame.waitForURL(/flame\?service=web&version=42$/);
   const box = await page.locator("#heat").boundingBox();
   before = await fleetCount(page);
   await page.mouse.move(box.x + 160 + (box.width - 160) * 0.78, box.y + 8);
