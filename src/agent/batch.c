@@ -34,10 +34,22 @@ static void label_series(struct tree *tree, struct series *series, struct text t
     buffer_release(&service);
 }
 
+/* A CPU that has nothing to do runs process 0. */
+static void drop_idle(struct tree *tree) {
+    size_t kept = 0;
+    for (size_t i = 0; i < tree->cells.count; i++) {
+        const struct series *series = &tree->series.items[tree->cells.items[i].series];
+        if (!series->thread || tree_thread(tree, series->thread)->pid)
+            tree->cells.items[kept++] = tree->cells.items[i];
+    }
+    tree->cells.count = kept;
+}
+
 void batch_add(struct batch *batch, struct tree *window, uint64_t time,
                const struct agent_options *options, const char *host) {
     char text[24];
     snprintf(text, sizeof text, "%llu", (unsigned long long)time);
+    drop_idle(window);
     for (size_t i = 1; i < window->series.count; i++)
         label_series(window, &window->series.items[i], text_of(text), options, host);
     if (!batch->tree)
