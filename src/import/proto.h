@@ -21,7 +21,7 @@ struct proto_field {
 };
 
 static inline struct proto proto_begin(struct text message) {
-    const uint8_t *data = (const uint8_t *)message.data;
+    const uint8_t *data = (const uint8_t *)(message.length ? message.data : "");
     return (struct proto){.at = data, .end = data + message.length};
 }
 
