@@ -170,6 +170,8 @@ static bool perf_read(struct text content, const char *path, const struct import
         tree_free(job.workers[i].tree);
     }
     free(job.workers);
+    if (threads > 1)
+        tree_sort_samples_by_place(tree);
     return true;
 }
 

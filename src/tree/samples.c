@@ -97,8 +97,8 @@ static uint64_t sort_value(const struct sample *sample, unsigned field) {
     }
 }
 
-/* From the least significant field of the key to the most significant one. */
-void tree_sort_samples(struct tree *tree) {
+/* From the least significant field of the key to the most significant one of these. */
+static void sort_by_fields(struct tree *tree, unsigned fields) {
     size_t count = tree->samples.count;
     if (count < 2)
         return;
@@ -106,7 +106,7 @@ void tree_sort_samples(struct tree *tree) {
     struct sort_key *other = memory_resize(NULL, count, sizeof *other);
     for (size_t i = 0; i < count; i++)
         keys[i].sample = i;
-    for (unsigned field = 0; field < 4; field++) {
+    for (unsigned field = 0; field < fields; field++) {
         for (size_t i = 0; i < count; i++)
             keys[i].value = sort_value(&tree->samples.items[keys[i].sample], field);
         for (unsigned shift = 0; shift < 64; shift += 8) {
@@ -124,4 +124,12 @@ void tree_sort_samples(struct tree *tree) {
     free(sorted);
     free(keys);
     free(other);
+}
+
+void tree_sort_samples(struct tree *tree) {
+    sort_by_fields(tree, 4);
+}
+
+void tree_sort_samples_by_place(struct tree *tree) {
+    sort_by_fields(tree, 2);
 }

@@ -311,6 +311,8 @@ uint32_t tree_append_nodes(struct tree *tree, const struct tree *part);
 void tree_merge_series(struct tree *tree, const struct tree *part, uint32_t *series);
 /* Into key order, when all parts are joined. */
 void tree_sort_samples(struct tree *tree);
+/* As they stand in their files, where several threads kept them. */
+void tree_sort_samples_by_place(struct tree *tree);
 /* false, with an error that says so, if a weight did not fit. */
 bool tree_check(const struct tree *tree, struct error *error);
 
