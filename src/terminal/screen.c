@@ -22,8 +22,11 @@
 #include <unistd.h>
 #include <wchar.h>
 
-int setupterm(const char *kind, int file,
-              int *status); /* of term.h, whose macros are called like variables */
+/* Of term.h, whose macros are called like variables. */
+struct term;
+extern struct term *cur_term;
+int setupterm(const char *kind, int file, int *status);
+int del_curterm(struct term *term);
 
 enum { COLOUR_KEYS = 4096 };
 static struct {
@@ -118,6 +121,7 @@ bool screen_start(bool in_colour, struct error *error) {
     int known; /* asked first, because newterm() leaks where it fails */
     if (setupterm(kind, fileno(stdout), &known) != OK)
         return fail_terminal(kind, error);
+    del_curterm(cur_term);
     set_signals();
     the.screen = newterm(kind, stdout, the.keys ? the.keys : stdin);
     if (!the.screen)
