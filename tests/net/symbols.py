@@ -2,6 +2,7 @@
 costs at most its time limit, says so in a note, and leaves nothing in the clients' cache.
 """
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,18 @@ import fixtures  # noqa: E402
 
 # The vdso is the machine's own, and no server has it; the C library may have more debug information here than there.
 USER = ["--user-only", "--no-inline", "--ignore", "vdso|gettime"]
+
+
+def build_ids(folder):
+    """Of the programs below it, as binutils reads them."""
+    found = []
+    for path, _, names in os.walk(folder):
+        for name in names:
+            told = subprocess.run(["readelf", "-nhW", os.path.join(path, name)], capture_output=True, text=True, errors="replace").stdout
+            match = re.search(r"Build ID: ([0-9a-f]+)", told)
+            if match and re.search(r"Type: +(EXEC|DYN)", told) and not name.endswith(".debug"):
+                found.append(match[1])
+    return found
 
 
 class Symbols:
@@ -52,11 +65,13 @@ class Symbols:
         process = subprocess.Popen(["debuginfod", "-d", ":memory:", "-p", str(port), "-F", "-t0", "-g0", fixtures.SYMFS], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         url = f"http://127.0.0.1:{port}"
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        missing = build_ids(fixtures.SYMFS)
         for _ in range(600):
             try:
-                told = opener.open(url + "/metrics", timeout=5).read().decode()
-                if 'groom{statistic="files scanned (#)"}' in told or 'thread_work_pending{role="scan"} 0' in told and "scanned_files_total" in told and 'thread_busy{role="scan"} 0' in told:
-                    return process, url
+                while missing:  # until it has seen all
+                    opener.open(f"{url}/buildid/{missing[-1]}/executable", timeout=5).close()
+                    missing.pop()
+                return process, url
             except OSError:
                 pass
             if process.poll() is not None:
