@@ -11,7 +11,7 @@ deps:
 deps-%:
 	-@tools/deps $(subst -, ,$*)
 
-# At most a quarter of an hour on two cores. The last line counts what passed, failed and was skipped.
+# About half an hour on two cores. The last line counts what passed, failed and was skipped.
 test: deps-build-test
 	@tests/run
 
