@@ -292,8 +292,8 @@ static void clickhouse_close(struct store *store) {
 }
 
 static const struct store_engine clickhouse_engine = {
-    clickhouse_close,    clickhouse_put,     clickhouse_read, clickhouse_values,
-    clickhouse_heat_map, clickhouse_span_of, clickhouse_gc,   clickhouse_symbolize};
+    clickhouse_close,   clickhouse_put, clickhouse_read,     clickhouse_sums,
+    clickhouse_span_of, clickhouse_gc,  clickhouse_symbolize};
 
 static bool start_net(struct clickhouse_store *c, const struct store_options *options,
                       struct error *error) {

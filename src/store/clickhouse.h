@@ -81,10 +81,8 @@ bool clickhouse_put(struct store *store, const struct encoded *encoded,
                     struct error *error);
 bool clickhouse_read(struct store *store, const struct store_query *query, struct answer *answer,
                      struct notes *notes, struct error *error);
-bool clickhouse_values(struct store *store, const struct store_query *query, const char *label,
-                       struct store_rows *rows, struct error *error);
-bool clickhouse_heat_map(struct store *store, const struct store_query *query, const char *label,
-                         struct store_rows *rows, struct error *error);
+bool clickhouse_sums(struct store *store, const struct store_query *query, struct store_rows *rows,
+                     struct error *error);
 bool clickhouse_span_of(struct store *store, int64_t *from, int64_t *to, struct error *error);
 bool clickhouse_gc(struct store *store, const struct store_retention *retention, int64_t now,
                    struct store_removed *removed, struct error *error);

@@ -586,38 +586,20 @@ static bool sum_part(struct asker *a, const struct part *part, const char *label
     return fine;
 }
 
-static bool sum_up(struct store *store, const struct store_query *query, const char *label,
-                   int64_t every, struct store_rows *rows, struct error *error) {
+bool clickhouse_sums(struct store *store, const struct store_query *query, struct store_rows *rows,
+                     struct error *error) {
     struct asker a;
     struct answer answer = {0};
     struct plan plan;
     struct sums sums = {0};
-    struct store_query asked = *query;
-    const char *by[] = {label};
-    asked.all_types |= strcmp(label, "type") == 0;
-    asked.has_by = true;
-    asked.by.items = by;
-    asked.by.count = 1;
-    asked.step = every;
-    asker_init(&a, store, &asked, &answer, error);
+    asker_init(&a, store, query, &answer, error);
     bool fine = make_plan(&a, &plan) && find_type(&a, &plan);
     for (size_t i = 0; i < plan.count && fine; i++)
-        fine = sum_part(&a, &plan.parts[i], label, &sums, &rows->arena);
+        fine = sum_part(&a, &plan.parts[i], query->by.items[0], &sums, &rows->arena);
     sums_finish(&sums, rows);
     asker_release(&a);
     answer_release(&answer);
     return fine;
-}
-
-bool clickhouse_values(struct store *store, const struct store_query *query, const char *label,
-                       struct store_rows *rows, struct error *error) {
-    return sum_up(store, query, label, 0, rows, error);
-}
-
-bool clickhouse_heat_map(struct store *store, const struct store_query *query, const char *label,
-                         struct store_rows *rows, struct error *error) {
-    enum { HEAT_STEP = 600 };
-    return sum_up(store, query, label, query->step > 0 ? query->step : HEAT_STEP, rows, error);
 }
 
 bool clickhouse_span_of(struct store *store, int64_t *from, int64_t *to, struct error *error) {

@@ -160,10 +160,9 @@ struct store_engine {
                 struct store_result *result, struct error *error);
     bool (*read)(struct store *store, const struct store_query *query, struct answer *answer,
                  struct notes *notes, struct error *error);
-    bool (*values)(struct store *store, const struct store_query *query, const char *label,
-                   struct store_rows *rows, struct error *error);
-    bool (*heat)(struct store *store, const struct store_query *query, const char *label,
-                 struct store_rows *rows, struct error *error);
+    /* Sums by the query's only `by` and, with a step, by time. */
+    bool (*sums)(struct store *store, const struct store_query *query, struct store_rows *rows,
+                 struct error *error);
     bool (*span)(struct store *store, int64_t *from, int64_t *to, struct error *error);
     bool (*gc)(struct store *store, const struct store_retention *retention, int64_t now,
                struct store_removed *removed, struct error *error);

@@ -234,9 +234,9 @@ static void sqlite_close(struct store *store) {
     free(s);
 }
 
-static const struct store_engine sqlite_engine = {sqlite_close,  sqlite_put,      sqlite_read,
-                                                  sqlite_values, sqlite_heat_map, sqlite_span_of,
-                                                  sqlite_gc,     sqlite_symbolize};
+static const struct store_engine sqlite_engine = {sqlite_close,    sqlite_put,     sqlite_read,
+                                                  sqlite_sums,     sqlite_span_of, sqlite_gc,
+                                                  sqlite_symbolize};
 
 struct store *sqlite_open(const char *path, const struct store_options *options,
                           struct error *error) {

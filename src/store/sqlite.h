@@ -40,10 +40,8 @@ bool sqlite_put(struct store *store, const struct encoded *encoded, const struct
                 struct store_result *result, struct error *error);
 bool sqlite_read(struct store *store, const struct store_query *query, struct answer *answer,
                  struct notes *notes, struct error *error);
-bool sqlite_values(struct store *store, const struct store_query *query, const char *label,
-                   struct store_rows *rows, struct error *error);
-bool sqlite_heat_map(struct store *store, const struct store_query *query, const char *label,
-                     struct store_rows *rows, struct error *error);
+bool sqlite_sums(struct store *store, const struct store_query *query, struct store_rows *rows,
+                 struct error *error);
 bool sqlite_span_of(struct store *store, int64_t *from, int64_t *to, struct error *error);
 bool sqlite_gc(struct store *store, const struct store_retention *retention, int64_t now,
                struct store_removed *removed, struct error *error);

@@ -495,21 +495,13 @@ static struct text label_of(const struct reader *r, const struct chosen_series *
                : pair_value(r->answer->pairs.items + set->first, set->count, label);
 }
 
-static bool sum_up(struct store *store, const struct store_query *query, const char *label,
-                   int64_t every, struct store_rows *rows, struct error *error) {
+bool sqlite_sums(struct store *store, const struct store_query *query, struct store_rows *rows,
+                 struct error *error) {
     struct answer answer = {0};
-    struct store_query asked = *query;
     struct sums sums = {0};
-    bool is_type = strcmp(label, "type") == 0;
-    asked.all_types |= is_type;
-    /* What is told apart by the label must be told apart when it is planned. */
-    const char *by[] = {label};
-    asked.has_by = true;
-    asked.by.items = by;
-    asked.by.count = 1;
-    asked.step = every;
-    struct reader r = {.s = sqlite_of(store), .query = &asked, .answer = &answer, .error = error};
-    struct plan plan = make_plan(r.s, &asked);
+    const char *label = query->by.items[0];
+    struct reader r = {.s = sqlite_of(store), .query = query, .answer = &answer, .error = error};
+    struct plan plan = make_plan(r.s, query);
     bool fine = reader_init(&r) && read_series(&r) && choose_series(&r);
     sqlite3_stmt *raw = fine ? sqlite_prepare(r.s, sqlite_heat, error) : NULL,
                  *hours = fine ? sqlite_prepare(r.s, sqlite_heat_long, error) : NULL;
@@ -518,7 +510,7 @@ static bool sum_up(struct store *store, const struct store_query *query, const c
         for (size_t k = 0; k < plan.count && fine; k++)
             if (part_has(&plan.parts[k], &r.series.items[i]))
                 fine = add_sums(&r, &sums, &rows->arena, plan.parts[k].hours ? hours : raw,
-                                &r.series.items[i], &plan.parts[k], every,
+                                &r.series.items[i], &plan.parts[k], query->step,
                                 label_of(&r, &r.series.items[i], label));
     sqlite3_finalize(raw);
     sqlite3_finalize(hours);
@@ -526,17 +518,6 @@ static bool sum_up(struct store *store, const struct store_query *query, const c
     reader_release(&r);
     answer_release(&answer);
     return fine;
-}
-
-bool sqlite_values(struct store *store, const struct store_query *query, const char *label,
-                   struct store_rows *rows, struct error *error) {
-    return sum_up(store, query, label, 0, rows, error);
-}
-
-bool sqlite_heat_map(struct store *store, const struct store_query *query, const char *label,
-                     struct store_rows *rows, struct error *error) {
-    enum { HEAT_STEP = 600 };
-    return sum_up(store, query, label, query->step > 0 ? query->step : HEAT_STEP, rows, error);
 }
 
 bool sqlite_span_of(struct store *store, int64_t *from, int64_t *to, struct error *error) {

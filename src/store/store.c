@@ -47,19 +47,32 @@ bool store_read(struct store *store, const struct store_query *query, struct tre
     return fine;
 }
 
+/* What is told apart by the label must be told apart when it is planned. */
+static bool sums_by(struct store *store, const struct store_query *query, const char *label,
+                    int64_t step, struct store_rows *rows, struct error *error) {
+    struct store_query asked = *query;
+    asked.all_types |= strcmp(label, "type") == 0;
+    asked.has_by = true;
+    asked.by.items = &label;
+    asked.by.count = 1;
+    asked.step = step;
+    return store->engine->sums(store, &asked, rows, error);
+}
+
 bool store_values(struct store *store, const struct store_query *query, const char *label,
                   struct store_rows *rows, struct error *error) {
     *rows = (struct store_rows){0};
-    return store->engine->values(store, query, label, rows, error);
+    return sums_by(store, query, label, 0, rows, error);
 }
 
 bool store_heat(struct store *store, const struct store_query *query, const char *label,
                 struct store_rows *rows, struct error *error) {
+    enum { HEAT_STEP = 600 };
     *rows = (struct store_rows){0};
     if (!is_column(text_of(label)))
         return error_set(error, ERROR_USAGE,
                          "'%s': a heat map is by service, version, host or type", label);
-    return store->engine->heat(store, query, label, rows, error);
+    return sums_by(store, query, label, query->step > 0 ? query->step : HEAT_STEP, rows, error);
 }
 
 bool store_span(struct store *store, int64_t *from, int64_t *to, struct error *error) {
