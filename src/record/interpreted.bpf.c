@@ -16,6 +16,8 @@
 
 /* From the kernel's user interface. */
 enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_RINGBUF = 27 };
+
+#include "offcpu_maps.h" /* needs the types of maps */
 enum { BPF_ANY = 0, BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 
 enum { RING_SIZE = 8 << 20, LOOK_AGAIN = 2000000 /* nanoseconds */ };
@@ -43,21 +45,7 @@ struct {
     __uint(max_entries, RING_SIZE);
 } ring SEC(".maps");
 
-/* Of waits that are summed up in the kernel (offcpu.bpf.c): the threads that count, what each runs, and which of these stacks were told. */
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, OFF_CPU_THREADS);
-    __type(key, __u32);
-    __type(value, struct off_cpu_thread);
-} threads SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, OFF_CPU_THREADS);
-    __type(key, __u32);
-    __type(value, __u64);
-} kinds SEC(".maps");
-
+/* Of waits that are summed up in the kernel (offcpu.bpf.c): which stacks of interpreters were told. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, STACK_KINDS);

@@ -66,23 +66,10 @@ struct task_struct___before_5_14 {
 
 enum { FIELD_EXISTS = 2 };
 
+#include "offcpu_maps.h" /* needs the types of maps */
+
 const volatile struct off_cpu_settings settings = {};
 volatile int enabled = 0;
-
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, OFF_CPU_THREADS);
-    __type(key, __u32);
-    __type(value, struct off_cpu_thread);
-} threads SEC(".maps");
-
-/* What interpreted.bpf.c has found a thread to run, a moment before. */
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, OFF_CPU_THREADS);
-    __type(key, __u32);
-    __type(value, __u64);
-} kinds SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Private to the BPF programs: the maps that the one for waits shares with the one for interpreters. */
+#ifndef WICK_RECORD_OFFCPU_MAPS_H
+#define WICK_RECORD_OFFCPU_MAPS_H
+
+#include <bpf/bpf_helpers.h>
+
+#include "offcpu_bpf.h"
+
+/* The threads that count. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, OFF_CPU_THREADS);
+    __type(key, __u32);
+    __type(value, struct off_cpu_thread);
+} threads SEC(".maps");
+
+/* What a thread runs, as interpreted.bpf.c found it a moment before. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, OFF_CPU_THREADS);
+    __type(key, __u32);
+    __type(value, __u64);
+} kinds SEC(".maps");
+
+#endif
