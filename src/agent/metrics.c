@@ -157,10 +157,12 @@ static bool listen_unix(struct metrics *m, const char *path, struct error *error
     if (lstat(path, &status) == 0 && S_ISSOCK(status.st_mode))
         unlink(path); /* of an agent that was killed */
     m->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (m->listener < 0 || bind(m->listener, (struct sockaddr *)&address, sizeof address) != 0)
+    /* A socket's file gets the socket's own mode; its path may be another's by the time it could be changed. */
+    if (m->listener < 0 || fchmod(m->listener, 0600) != 0 ||
+        bind(m->listener, (struct sockaddr *)&address, sizeof address) != 0)
         return error_errno(error, path);
     m->path = memory_copy(path, strlen(path));
-    return chmod(path, 0600) == 0 || error_errno(error, path);
+    return true;
 }
 
 /* Only loopback: what it says is nobody else's business. */
