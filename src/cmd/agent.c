@@ -42,7 +42,7 @@ static const struct option options_agent_sampling[] = {
     {"call-graph", 'g', OPTION_TEXT, IN(struct agent_command, call_graph), "HOW",
      "dwarf[,SIZE] or fp; dwarf,16384 by default", "dwarf fp"},
     {"window", 0, OPTION_AMOUNT, IN(struct agent_command, window), "SECONDS",
-     "how finely time is told; 10 by default"},
+     "length of a window, the resolution in time; 10 by default"},
     {"batch", 0, OPTION_AMOUNT, IN(struct agent_command, batch), "SECONDS",
      "how often a batch is sent; 60 by default"},
     {"duration", 0, OPTION_AMOUNT, IN(struct agent_command, duration), "SECONDS",
@@ -57,7 +57,7 @@ static const struct option_group groups[] = {
 static const struct syntax syntax = {
     "agent",
     "--store URL",
-    "Profile the whole machine all the time, at about 1 % of it, and send the profiles to a\n"
+    "Profile the whole machine all the time, at 1 to 2 % of it, and send the profiles to a\n"
     "store. Batches wait in a spool directory until the store has them; a store that is down\n"
     "loses nothing that fits the spool. Look at the result with wick serve, or with any command\n"
     "that reads profiles: wick flame 'fleet.db?service=api&from=-1h'.",
