@@ -59,11 +59,12 @@ struct temporary {
 };
 static _Atomic(struct temporary *) temporaries[TEMPORARIES];
 
-static struct temporary *temporary_register(int directory, const char *name) {
-    size_t size = strlen(name) + 1;
-    struct temporary *temporary = memory_alloc(sizeof *temporary + size), *none = NULL;
+/* `temporary` has room for the name: memory that ran out once the file is there would leave the file. */
+static struct temporary *temporary_register(struct temporary *temporary, int directory,
+                                            const char *name) {
+    struct temporary *none = NULL;
     temporary->directory = directory;
-    memcpy(temporary->name, name, size);
+    memcpy(temporary->name, name, strlen(name) + 1);
     for (size_t i = 0; i < TEMPORARIES; i++, none = NULL)
         if (atomic_compare_exchange_strong(&temporaries[i], &none, temporary))
             break;
@@ -218,6 +219,7 @@ bool publish_open(struct publish *p, int directory, const char *path, enum publi
                   struct error *error) {
     struct stat status;
     struct buffer beginning = {0};
+    struct temporary *registered = NULL;
     int flags, own = own_descriptor(directory, path);
     *p = (struct publish){.path = memory_copy(path, strlen(path)), .descriptor = -1};
     p->directory = open_parent(directory, p->path, &p->name);
@@ -230,19 +232,21 @@ bool publish_open(struct publish *p, int directory, const char *path, enum publi
         buffer_printf(&beginning, "%s%s", p->name,
                       kind == PUBLISH_RECORDING ? ".unfinished-" : ".");
         buffer_add_char(&beginning, 0);
+        registered = memory_alloc(sizeof *registered + beginning.count + RANDOM_LETTERS);
         p->descriptor =
             create_unique(p->directory, beginning.items, kind == PUBLISH_RECORDING ? 0600 : 0666,
                           false, &p->temporary);
         buffer_release(&beginning);
     }
-    if (p->descriptor < 0) {
-        error_errno(error, path);
-        publish_release(p);
-        return false;
-    }
-    if (p->temporary && kind == PUBLISH_OUTPUT)
-        p->registered = temporary_register(p->directory, p->temporary);
-    return true;
+    if (p->descriptor >= 0 && p->temporary && kind == PUBLISH_OUTPUT)
+        p->registered = temporary_register(registered, p->directory, p->temporary);
+    else
+        free(registered);
+    if (p->descriptor >= 0)
+        return true;
+    error_errno(error, path);
+    publish_release(p);
+    return false;
 }
 
 /* ---- the end ---- */
