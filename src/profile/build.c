@@ -30,13 +30,14 @@ static uint32_t what_of(const struct chain_frame *frame) {
            (uint32_t)frame->is_call << 1 | frame->is_unwound;
 }
 
-static uint32_t root_of(const struct stack *stack, unsigned mode) {
+static uint32_t root_of(const struct counted_stack *stack, unsigned mode) {
     return mode == MODE_KERNEL ? stack->kernel : mode == MODE_USER ? stack->user : 0;
 }
 
 /* What holds the address. Data mappings don't belong to an epoch, and no code runs in them: only perf looks there. */
-static const struct mapping *mapping_of(const struct reading *reading, const struct stack *stack,
-                                        unsigned mode, uint64_t address) {
+static const struct mapping *mapping_of(const struct reading *reading,
+                                        const struct counted_stack *stack, unsigned mode,
+                                        uint64_t address) {
     const struct mapping *mapping =
         space_find(reading->profile->spaces, root_of(stack, mode), address);
     return mapping && (mapping->executable || reading->options->quirks.data_holds_code) ? mapping
@@ -45,7 +46,7 @@ static const struct mapping *mapping_of(const struct reading *reading, const str
 
 /* perf takes an address beyond the kernel's mapping for the kernel's where that has a symbol, but only if the kernel was mapped when the
    sample was taken. Without quirks.kernel_while_mapped this waits until everything is read: see reading_find_kernel(). */
-static uint32_t kernel_beyond(const struct reading *reading, const struct stack *stack,
+static uint32_t kernel_beyond(const struct reading *reading, const struct counted_stack *stack,
                               unsigned mode, uint64_t address) {
     return reading->options->quirks.kernel_while_mapped && stack->kernel && mode == MODE_KERNEL &&
                    reading_is_kernel(reading, address)
@@ -59,7 +60,7 @@ static void prefetch_object(const struct building *all, uint32_t object, uint64_
                          !all->reading->options->no_inline);
 }
 
-void building_prefetch(const struct building *all, const struct stack *stack) {
+void building_prefetch(const struct building *all, const struct counted_stack *stack) {
     const uint8_t *words = stack->chain;
     for (uint32_t i = 0; i < stack->chain_count && !(stack->flags & STACK_TYPED); i++) {
         uint64_t ip = load_u64(words + 8 * (size_t)i);
@@ -72,7 +73,7 @@ void building_prefetch(const struct building *all, const struct stack *stack) {
 
 /* The one place that decides it: a return address belongs to the call before it, also when it is the first byte of another mapping.
    perf looks recorded ones up as they are, and has unwound ones one lower already. */
-static uint32_t location_find(struct builder *b, const struct stack *stack,
+static uint32_t location_find(struct builder *b, const struct counted_stack *stack,
                               const struct chain_frame *frame) {
     const struct reading *reading = b->all->reading;
     if (frame->is_named) {
@@ -98,13 +99,14 @@ static uint32_t location_find(struct builder *b, const struct stack *stack,
     return tree_add_location(b->tree, &location);
 }
 
-static struct cached_location *location_slot(const struct builder *b, const struct stack *stack,
+static struct cached_location *location_slot(const struct builder *b,
+                                             const struct counted_stack *stack,
                                              const struct chain_frame *frame) {
     uint64_t slot = hash_mix(frame->address ^ stack->epochs << 8, what_of(frame)) >> 32;
     return &b->cache[slot & (LOCATION_CACHE - 1)];
 }
 
-static uint32_t location_of(struct builder *b, const struct stack *stack,
+static uint32_t location_of(struct builder *b, const struct counted_stack *stack,
                             const struct chain_frame *frame) {
     struct cached_location *cached = location_slot(b, stack, frame);
     uint32_t what = what_of(frame) + 1;
@@ -117,7 +119,7 @@ static uint32_t location_of(struct builder *b, const struct stack *stack,
 
 /* ---- paths ---- */
 
-static void path_of_stack(const struct reading *reading, const struct stack *stack,
+static void path_of_stack(const struct reading *reading, const struct counted_stack *stack,
                           struct path *path) {
     struct chain_decoder decoder;
     if (stack->flags & STACK_TYPED) {
@@ -198,7 +200,7 @@ static void memo_add(struct memos *memos, const struct memo *memo) {
 /* ---- nodes ---- */
 
 /* The same as longest_way() found frame by frame, each node below the one before: where hashes collide. */
-static size_t longest_way_exactly(struct builder *b, const struct stack *stack,
+static size_t longest_way_exactly(struct builder *b, const struct counted_stack *stack,
                                   const struct path *path, uint32_t *node) {
     size_t length = 0;
     *node = 0;
@@ -217,8 +219,8 @@ static size_t longest_way_exactly(struct builder *b, const struct stack *stack,
 
 /* The longest way that was gone before, and where it ends. Most new stacks differ only at their leaf, so all but the leaf is asked for first;
    of what is left, half each time, for a path known at depth d is known at every smaller depth. */
-static size_t longest_way(struct builder *b, const struct stack *stack, const struct path *path,
-                          uint32_t *node) {
+static size_t longest_way(struct builder *b, const struct counted_stack *stack,
+                          const struct path *path, uint32_t *node) {
     size_t low = 0, high = path->count ? path->count - 1 : 0;
     struct memo longest = {0};
     for (unsigned tries = 0; low < high; tries++) {
@@ -250,7 +252,7 @@ static bool is_main(struct builder *b, uint64_t epochs) {
 }
 
 /* No stack goes on from a leaf, which is no return address: its way is not kept. */
-static uint32_t node_of_path(struct builder *b, const struct stack *stack,
+static uint32_t node_of_path(struct builder *b, const struct counted_stack *stack,
                              const struct path *path) {
     uint32_t node;
     bool append = is_main(b, stack->epochs);
@@ -269,7 +271,7 @@ static uint32_t node_of_path(struct builder *b, const struct stack *stack,
 /* ---- groups of stacks, in steps that don't wait for each other's memory ---- */
 
 /* The chains of a group, a group ahead. */
-static void prefetch_chains(struct stack *const *stacks, size_t from, size_t count) {
+static void prefetch_chains(struct counted_stack *const *stacks, size_t from, size_t count) {
     enum { LINE = 64, LINES = 8 };
     for (size_t k = from; k < count && k < from + BUILD_GROUP; k++)
         for (size_t at = 0; at < stack_bytes(stacks[k]) && at < LINES * LINE; at += LINE)
@@ -281,7 +283,7 @@ static void prefetch_way(const struct builder *b, const struct path *path, size_
         __builtin_prefetch(memo_slot(&b->ways, path->ways.items[path->count - back].hash), 1);
 }
 
-static uint32_t ends_of_path(struct builder *b, const struct stack *stack,
+static uint32_t ends_of_path(struct builder *b, const struct counted_stack *stack,
                              const struct path *path) {
     if (path->count == 0)
         return 0;
@@ -299,7 +301,7 @@ static uint32_t ends_of_path(struct builder *b, const struct stack *stack,
     return id;
 }
 
-static void add_stack(struct builder *b, struct stack *stack, const struct path *path) {
+static void add_stack(struct builder *b, struct counted_stack *stack, const struct path *path) {
     uint32_t node = node_of_path(b, stack, path), ends = ends_of_path(b, stack, path);
     stack->node = node;
     stack->ends = ends;
@@ -308,7 +310,7 @@ static void add_stack(struct builder *b, struct stack *stack, const struct path 
     memo_add(&b->stacks, &(struct memo){stack->hash, id, stack->worker});
 }
 
-static void add_group(struct builder *b, struct stack *const *stacks, size_t count) {
+static void add_group(struct builder *b, struct counted_stack *const *stacks, size_t count) {
     for (size_t i = 0; i < count; i++) {
         struct path *path = &b->paths[i];
         path_of_stack(b->all->reading, stacks[i], path);
@@ -322,15 +324,15 @@ static void add_group(struct builder *b, struct stack *const *stacks, size_t cou
         add_stack(b, stacks[i], &b->paths[i]);
 }
 
-static const struct stack *stack_of_memo(const struct builder *b, const struct memo *memo) {
+static const struct counted_stack *stack_of_memo(const struct builder *b, const struct memo *memo) {
     return &b->all->workers[memo->of].stacks.items[memo->id];
 }
 
 /* A third of the stacks were met before, by another worker or under another series: they have their nodes already. `memo` is the first of
    their hash. */
-static bool is_built(const struct builder *b, struct stack *stack, struct memo *memo) {
+static bool is_built(const struct builder *b, struct counted_stack *stack, struct memo *memo) {
     for (; memo->hash; memo = memo_next(&b->stacks, memo)) {
-        const struct stack *built = stack_of_memo(b, memo);
+        const struct counted_stack *built = stack_of_memo(b, memo);
         if (!stack_is_twin(built, stack))
             continue;
         stack->node = built->node;
@@ -341,8 +343,8 @@ static bool is_built(const struct builder *b, struct stack *stack, struct memo *
     return false;
 }
 
-void builder_add(struct builder *b, struct stack *const *stacks, size_t count) {
-    struct stack *left[BUILD_BATCH];
+void builder_add(struct builder *b, struct counted_stack *const *stacks, size_t count) {
+    struct counted_stack *left[BUILD_BATCH];
     struct memo *memos[BUILD_BATCH];
     size_t left_count = 0;
     for (size_t i = 0; i < count; i++)

@@ -73,6 +73,6 @@ void builder_init(struct builder *builder, struct building *all, struct tree *tr
 void builder_expect(struct builder *builder, size_t stacks);
 void builder_release(struct builder *builder);
 /* Find or make the nodes of at most BUILD_BATCH stacks. */
-void builder_add(struct builder *builder, struct stack *const *stacks, size_t count);
+void builder_add(struct builder *builder, struct counted_stack *const *stacks, size_t count);
 
 #endif

@@ -9,7 +9,7 @@
 #include "profile/builder.h"
 
 /* Of an address only the place in its page counts, which is the same wherever a loader put it. */
-uint16_t building_share(const struct building *all, const struct stack *stack) {
+uint16_t building_share(const struct building *all, const struct counted_stack *stack) {
     enum { DEPTH = 12, IN_PAGE = 0xfff };
     uint64_t hash = 0;
     const uint8_t *chain = stack->chain;
@@ -49,7 +49,7 @@ struct waiting {
 static void build_waiting(void *context, unsigned thread, size_t item) {
     struct waiting *w = context;
     struct builder *b = &w->all->builders[item];
-    struct stack *batch[BUILD_BATCH];
+    struct counted_stack *batch[BUILD_BATCH];
     size_t count = 0, all = 0;
     for (unsigned i = 0; i < w->worker_count; i++)
         all += w->workers[i].stacks.count;
@@ -58,7 +58,7 @@ static void build_waiting(void *context, unsigned thread, size_t item) {
     builder_expect(b, all / w->all->count);
     for (unsigned i = 0; i < w->worker_count; i++)
         for (size_t k = 1; k < w->workers[i].stacks.count; k++) {
-            struct stack *stack = &w->workers[i].stacks.items[k];
+            struct counted_stack *stack = &w->workers[i].stacks.items[k];
             if (stack->builder == item)
                 batch[count++] = stack;
             if (count == BUILD_BATCH) {
@@ -89,7 +89,7 @@ static enum start start_of(struct builder *b, uint32_t location) {
 
 /* Whether there is nothing behind a chain's last frame, in the kernel: the user's part was not asked for; or a kernel thread, which has none,
    when the kernel hides the names that would tell. */
-static bool ends_in_kernel(const struct stack *stack, enum start start) {
+static bool ends_in_kernel(const struct counted_stack *stack, enum start start) {
     return stack->flags & STACK_NO_USER ||
            (stack->flags & STACK_NO_SPACE && start == START_NAMELESS);
 }
@@ -99,7 +99,7 @@ static bool ends_behind_main(struct builder *b, const struct chain_ends *ends, e
     return start == START_NAMELESS && ends->before && start_of(b, ends->before) == START_MAIN;
 }
 
-static uint8_t ending_of_stack(struct builder *b, const struct stack *stack) {
+static uint8_t ending_of_stack(struct builder *b, const struct counted_stack *stack) {
     if (stack->ending != ENDING_UNKNOWN)
         return stack->ending;
     if (b->all->reading->options->no_names || stack->flags & STACK_ALONE)
@@ -123,7 +123,7 @@ static void join_worker(const struct building *all, struct tree *tree, const str
     tree_merge_series(tree, w->tree, series);
     uint32_t first = (uint32_t)tree->cells.count - 1;
     for (size_t i = 1; i < w->stacks.count; i++) {
-        const struct stack *stack = &w->stacks.items[i];
+        const struct counted_stack *stack = &w->stacks.items[i];
         struct builder *b = &all->builders[stack->builder];
         uint8_t ending = ending_of_stack(b, stack);
         uint32_t *known = &ended[stack->series][ending];

@@ -77,22 +77,22 @@ static bool passes(struct worker *w, const struct perfdata_sample *sample, uint3
 }
 
 /* Never 0. */
-static void stack_set_hash(struct stack *stack) {
+static void stack_set_hash(struct counted_stack *stack) {
     struct hash_wide hash = hash_wide(stack->chain, stack_bytes(stack));
     unsigned rest = (unsigned)stack->ending << 16 | stack->flags << 8 | stack->mode;
     stack->hash = hash_mix(hash.low ^ stack->epochs, rest) | 1;
     stack->check = (uint32_t)hash.high;
 }
 
-static uint64_t index_hash(const struct stack *stack) {
+static uint64_t index_hash(const struct counted_stack *stack) {
     return hash_mix(stack->hash, stack->series);
 }
 
-static bool stack_same(const struct stack *a, const struct stack *b) {
+static bool stack_same(const struct counted_stack *a, const struct counted_stack *b) {
     return a->series == b->series && stack_is_twin(a, b);
 }
 
-static uint32_t stack_find(const struct worker *w, const struct stack *stack) {
+static uint32_t stack_find(const struct worker *w, const struct counted_stack *stack) {
     uint32_t id;
     for (struct probe p = index_probe(&w->index, index_hash(stack));
          (id = index_next(&w->index, &p));)
@@ -105,7 +105,7 @@ static uint32_t stack_find(const struct worker *w, const struct stack *stack) {
 static uint32_t stack_add(struct worker *w, const struct pending *p) {
     enum { ALL_PREFETCHED = 64, SOME_PREFETCHED = 256 };
     uint32_t id = (uint32_t)w->stacks.count;
-    struct stack stack = p->stack;
+    struct counted_stack stack = p->stack;
     stack.worker = w->number;
     if (stack.flags & STACK_TYPED)
         stack.chain = arena_copy(&w->arena, (struct text){stack.chain, stack_bytes(&stack)}).data;
@@ -130,7 +130,7 @@ static void keep_sample(struct worker *w, const struct pending *p, uint32_t stac
 
 /* The batch's new ones, while their chains are at hand. */
 static void build_from(struct worker *w, size_t first) {
-    struct stack *stacks[BATCH + 1];
+    struct counted_stack *stacks[BATCH + 1];
     size_t count = w->stacks.count - first;
     for (size_t i = 0; i < count; i++)
         stacks[i] = &w->stacks.items[first + i];
@@ -149,7 +149,7 @@ static void count_pending(struct worker *w) {
         uint32_t id = p->candidate;
         if (!stack_same(&w->stacks.items[id], &p->stack) && !(id = stack_find(w, &p->stack)))
             id = stack_add(w, p);
-        struct stack *stack = &w->stacks.items[id];
+        struct counted_stack *stack = &w->stacks.items[id];
         stack->samples += p->samples;
         w->tree->overflow |= __builtin_add_overflow(stack->weight, p->weight, &stack->weight);
         if (w->tree->keep_samples)
@@ -250,16 +250,16 @@ static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64
     p->samples = 1;
     p->weight = cost ? cost->weight : reading_weight(w->reading, sample);
     p->cpu = sample->cpu;
-    p->stack =
-        (struct stack){.chain = is_made ? (const void *)w->frames.items : sample->chain,
-                       .chain_count = chain_count(is_made ? w->frames.count : sample->chain_count),
-                       .epochs = at.epochs,
-                       .user = at.user,
-                       .kernel = at.kernel,
-                       .series = series,
-                       .mode = sample->mode,
-                       .ending = ending,
-                       .flags = flags};
+    p->stack = (struct counted_stack){
+        .chain = is_made ? (const void *)w->frames.items : sample->chain,
+        .chain_count = chain_count(is_made ? w->frames.count : sample->chain_count),
+        .epochs = at.epochs,
+        .user = at.user,
+        .kernel = at.kernel,
+        .series = series,
+        .mode = sample->mode,
+        .ending = ending,
+        .flags = flags};
     stack_set_hash(&p->stack);
     if (w->reading->blocks)
         pend_blocks(w, sample, offset, &at, p);
@@ -359,7 +359,7 @@ static void worker_init(struct worker *w, unsigned number, struct reading *readi
     w->building = building;
     w->builder = building->count == 1 ? &building->builders[0] : NULL;
     vector_reserve(&w->stacks, share < STACKS_RESERVED ? share : STACKS_RESERVED);
-    vector_push(&w->stacks, ((struct stack){0}));
+    vector_push(&w->stacks, ((struct counted_stack){0}));
     index_reserve(&w->index, share < 2 * INDEXED_AT_FIRST ? share / 2 : INDEXED_AT_FIRST);
 }
 

@@ -37,9 +37,9 @@ struct resolve {
     struct tree *tree;
     struct objects *objects;
     const struct profile_options *options;
-    VECTOR(uint32_t) wanted; /* locations */
-    struct symbol *symbols;  /* one for each of `wanted`; name.data NULL: none */
-    uint32_t *inline_counts; /* how many frames of its slice's inlines belong to each */
+    VECTOR(uint32_t) unnamed; /* locations */
+    struct symbol *symbols;   /* one for each of `unnamed`; name.data NULL: none */
+    uint32_t *inline_counts;  /* how many frames of its slice's inlines belong to each */
     struct slice *slices;
     bool *noted; /* by location: whether notes tell of it; NULL: of all */
 };
@@ -84,7 +84,7 @@ static void find_alias(struct resolve *r, struct slice *slice, const struct loca
 
 static void find_inlines(struct resolve *r, struct slice *slice, struct inline_chain *chain,
                          size_t i) {
-    const struct location *location = &r->tree->locations.items[r->wanted.items[i]];
+    const struct location *location = &r->tree->locations.items[r->unnamed.items[i]];
     if (!wants_inlines(r, location, &r->symbols[i]))
         return;
     if (!objects_inlines(r->objects, location->object, location_within(location),
@@ -102,17 +102,17 @@ static void find_inlines(struct resolve *r, struct slice *slice, struct inline_c
 
 static void resolve_slice(void *context, unsigned worker, size_t item) {
     struct resolve *r = context;
-    size_t end = (item + 1) * SLICE < r->wanted.count ? (item + 1) * SLICE : r->wanted.count;
+    size_t end = (item + 1) * SLICE < r->unnamed.count ? (item + 1) * SLICE : r->unnamed.count;
     struct inline_chain chain = {0};
     for (size_t i = item * SLICE; i < end; i++) {
-        const struct location *location = &r->tree->locations.items[r->wanted.items[i]];
+        const struct location *location = &r->tree->locations.items[r->unnamed.items[i]];
         if (!objects_symbol(r->objects, location->object, location_within(location),
                             &r->symbols[i]))
             r->symbols[i] = (struct symbol){0};
         find_inlines(r, &r->slices[item], &chain, i);
     }
     vector_release(&chain);
-    context_progress(r->options->context, "resolving", end, r->wanted.count);
+    context_progress(r->options->context, "resolving", end, r->unnamed.count);
 }
 
 /* Interns a text, unless it is the very same bytes as the last one: neighbours are often in one function. */
@@ -167,12 +167,12 @@ static void add_frames(struct resolve *r, struct interner *names, struct interne
 
 /* Where each location's inlines are, now that no slice grows any more. */
 static struct addr2line_place *find_places(struct resolve *r) {
-    struct addr2line_place *places = memory_zero(r->wanted.count, sizeof *places);
+    struct addr2line_place *places = memory_zero(r->unnamed.count, sizeof *places);
     size_t at = 0;
-    for (size_t i = 0; i < r->wanted.count; i++) {
+    for (size_t i = 0; i < r->unnamed.count; i++) {
         at = i % SLICE ? at : 0;
         places[i] =
-            (struct addr2line_place){r->wanted.items[i], r->slices[i / SLICE].inlines.items + at,
+            (struct addr2line_place){r->unnamed.items[i], r->slices[i / SLICE].inlines.items + at,
                                      r->inline_counts[i], &r->symbols[i]};
         at += r->inline_counts[i];
     }
@@ -183,29 +183,29 @@ static void resolve_intern(struct resolve *r) {
     struct interner names = {.strings = r->tree->strings}, files = names, languages = names;
     struct addr2line_place *places = find_places(r);
     if (r->options->quirks.addr2line_names)
-        addr2line_rename(r->tree, places, r->wanted.count);
-    for (size_t i = 0; i < r->wanted.count; i++)
-        add_frames(r, &names, &files, &languages, &r->tree->locations.items[r->wanted.items[i]],
+        addr2line_rename(r->tree, places, r->unnamed.count);
+    for (size_t i = 0; i < r->unnamed.count; i++)
+        add_frames(r, &names, &files, &languages, &r->tree->locations.items[r->unnamed.items[i]],
                    &r->symbols[i], places[i].inlines, (uint32_t)places[i].count);
     free(places);
 }
 
 /* By object, then address. */
-static void sort_wanted(struct resolve *r) {
+static void sort_unnamed(struct resolve *r) {
     const struct location *locations = r->tree->locations.items;
-    size_t count = r->wanted.count;
+    size_t count = r->unnamed.count;
     uint64_t *addresses = memory_resize(NULL, count, sizeof *addresses);
     uint32_t *objects = memory_resize(NULL, count, sizeof *objects);
     for (size_t i = 0; i < count; i++)
-        addresses[i] = locations[r->wanted.items[i]].address;
+        addresses[i] = locations[r->unnamed.items[i]].address;
     uint32_t *by_address = radix_sort(addresses, count);
     for (size_t i = 0; i < count; i++) {
-        by_address[i] = r->wanted.items[by_address[i]];
+        by_address[i] = r->unnamed.items[by_address[i]];
         objects[i] = locations[by_address[i]].object;
     }
     uint32_t *by_object = counting_sort(objects, count, objects_count(r->objects) + 1, NULL);
     for (size_t i = 0; i < count; i++)
-        r->wanted.items[i] = by_address[by_object[i]];
+        r->unnamed.items[i] = by_address[by_object[i]];
     free(addresses);
     free(objects);
     free(by_address);
@@ -238,12 +238,12 @@ void profile_resolve(struct tree *tree, struct objects *objects,
     for (size_t i = 1; i < tree->locations.count; i++) {
         const struct location *location = &tree->locations.items[i];
         if (location->object && !location->function)
-            vector_push(&r.wanted, (uint32_t)i);
+            vector_push(&r.unnamed, (uint32_t)i);
     }
-    sort_wanted(&r);
-    size_t slices = (r.wanted.count + SLICE - 1) / SLICE;
-    r.symbols = memory_zero(r.wanted.count, sizeof *r.symbols);
-    r.inline_counts = memory_zero(r.wanted.count, sizeof *r.inline_counts);
+    sort_unnamed(&r);
+    size_t slices = (r.unnamed.count + SLICE - 1) / SLICE;
+    r.symbols = memory_zero(r.unnamed.count, sizeof *r.symbols);
+    r.inline_counts = memory_zero(r.unnamed.count, sizeof *r.inline_counts);
     r.slices = memory_zero(slices, sizeof *r.slices);
     unsigned threads = context_threads(options->context);
     parallel_run(threads, slices, resolve_slice, &r);
@@ -257,5 +257,5 @@ void profile_resolve(struct tree *tree, struct objects *objects,
     free(r.slices);
     free(r.inline_counts);
     free(r.symbols);
-    vector_release(&r.wanted);
+    vector_release(&r.unnamed);
 }

@@ -20,7 +20,7 @@ enum {
 };
 
 /* A chain as recorded, or made, under one series, and what was counted on it: one cache line. */
-struct stack {
+struct counted_stack {
     uint64_t hash;     /* of all that its node and ending depend on: the series is not in it */
     const void *chain; /* words in the file, or chain_frames in the worker's arena */
     uint64_t epochs;
@@ -45,9 +45,9 @@ struct stack {
     uint8_t is_deep : 1; /* once it is built: as long as the kernel makes them */
     uint8_t flags;       /* STACK_… */
 };
-static_assert(sizeof(struct stack) == 64, "one cache line");
+static_assert(sizeof(struct counted_stack) == 64, "one cache line");
 
-static inline size_t stack_bytes(const struct stack *stack) {
+static inline size_t stack_bytes(const struct counted_stack *stack) {
     return stack->chain_count *
            (stack->flags & STACK_TYPED ? sizeof(struct chain_frame) : sizeof(uint64_t));
 }
@@ -57,7 +57,7 @@ static inline size_t stack_bytes(const struct stack *stack) {
  * secret: the other chain is some page of the file that no cache has, and fetching it for every sample made reading 8 % slower.
  * Among sixteen million distinct chains two that differ have the same bits in one of 10^14 recordings.
  */
-static inline bool stack_is_twin(const struct stack *a, const struct stack *b) {
+static inline bool stack_is_twin(const struct counted_stack *a, const struct counted_stack *b) {
     return a->hash == b->hash && a->check == b->check && a->epochs == b->epochs &&
            a->chain_count == b->chain_count && a->mode == b->mode && a->ending == b->ending &&
            a->flags == b->flags;
@@ -65,7 +65,7 @@ static inline bool stack_is_twin(const struct stack *a, const struct stack *b) {
 
 /* A sample whose place among the stacks has been asked for, but not yet looked at. */
 struct pending {
-    struct stack stack;
+    struct counted_stack stack;
     struct key key;
     uint64_t weight;
     uint32_t samples;
@@ -84,8 +84,8 @@ struct worker {
         *tree; /* a part: series, threads, notes, and samples whose node is a stack's number */
     struct space_cursor cursor;
     struct labels_cursor labels;
-    VECTOR(struct stack) stacks; /* [0] is none */
-    struct index index;          /* of the stacks */
+    VECTOR(struct counted_stack) stacks; /* [0] is none */
+    struct index index;                  /* of the stacks */
     struct building *building;
     struct builder *builder;           /* NULL: the stacks are built when all pieces are read */
     struct arena arena;                /* chains of our own making */
@@ -127,9 +127,9 @@ void merger_free(struct merger *merger);
 /* As many builders as threads, up to a limit. */
 struct building *building_begin(struct reading *reading, unsigned threads);
 /* The number of the builder whose stack it is. */
-uint16_t building_share(const struct building *building, const struct stack *stack);
+uint16_t building_share(const struct building *building, const struct counted_stack *stack);
 /* Begins to read the files that a stack, which waits to be built, has its code in. */
-void building_prefetch(const struct building *building, const struct stack *stack);
+void building_prefetch(const struct building *building, const struct counted_stack *stack);
 /* Builds the stacks of all workers. */
 void building_add_waiting(struct building *building, struct worker *workers, unsigned count);
 /* Adds what was built, and all that the workers counted, to the profile's tree. */

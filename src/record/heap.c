@@ -65,9 +65,9 @@ static void add_event(struct recording *r, int which) {
         attr.sample_stack_user = HEAP_STACK_MOST;
         attr.exclude_callchain_user = 1;
     }
-    struct wanted wanted = {
+    struct asked_event asked = {
         .attr = attr, .role = ROLE_MADE, .name = memory_copy(names[which], strlen(names[which]))};
-    vector_push(&r->events, wanted);
+    vector_push(&r->events, asked);
     vector_push(&r->events.items[r->events.count - 1].ids,
                 ((uint64_t)HEAP_IDS << 32) + r->events.count);
 }

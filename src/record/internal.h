@@ -39,7 +39,7 @@ enum role {
 #endif
 
 /* One event asked for, as it is opened. */
-struct wanted {
+struct asked_event {
     struct perf_event_attr attr;
     char *name;      /* with the modifiers it ended up with */
     bool by_default; /* nobody asked for it by name: it may be replaced */
@@ -104,7 +104,7 @@ struct recording {
     struct sums *sums;           /* with BPF */
     struct heap_recording *heap; /* allocations; NULL: none are recorded */
     size_t first_made;           /* of its events: one a state, then the wakers' */
-    VECTOR(struct wanted) events;
+    VECTOR(struct asked_event) events;
     VECTOR(uint32_t) cpus;
     VECTOR(struct ring) rings; /* one for each of `cpus` */
     VECTOR(int) descriptors;   /* of all events */

@@ -23,8 +23,9 @@ const char *const off_cpu_names[OFF_CPU_STATES] = {
 
 static void add_event(struct recording *r, enum role role, const struct perf_event_attr *attr,
                       const char *name) {
-    struct wanted wanted = {.attr = *attr, .role = role, .name = memory_copy(name, strlen(name))};
-    vector_push(&r->events, wanted);
+    struct asked_event asked = {
+        .attr = *attr, .role = role, .name = memory_copy(name, strlen(name))};
+    vector_push(&r->events, asked);
 }
 
 void recording_add_side_event(struct recording *r) {
@@ -116,8 +117,8 @@ static void add_made_event(struct recording *r, const char *name, bool copies) {
         attr.exclude_callchain_user = 1;
     }
     add_event(r, ROLE_MADE, &attr, name);
-    struct wanted *wanted = &r->events.items[r->events.count - 1];
-    vector_push(&wanted->ids, ((uint64_t)MADE_IDS << 32) + r->events.count);
+    struct asked_event *asked = &r->events.items[r->events.count - 1];
+    vector_push(&asked->ids, ((uint64_t)MADE_IDS << 32) + r->events.count);
 }
 
 /* The names carry the state. A sample's raw data would be the place for it, but perf since 6.16 takes raw data of `offcpu-time`

@@ -74,13 +74,13 @@ static void set_call_graph(struct perf_event_attr *attr, const struct record_opt
     attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
 }
 
-static void set_rate(struct wanted *wanted, const struct record_options *options) {
-    struct perf_event_attr *attr = &wanted->attr;
+static void set_rate(struct asked_event *asked, const struct record_options *options) {
+    struct perf_event_attr *attr = &asked->attr;
     bool countable =
         attr->type == PERF_TYPE_TRACEPOINT ||
         (attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_CONTEXT_SWITCHES);
     if (options->period || countable) { /* every one of those, unless a period is asked for */
-        bool all = !options->period || wanted->role != ROLE_SAMPLE;
+        bool all = !options->period || asked->role != ROLE_SAMPLE;
         attr->sample_period = all ? 1 : options->period;
         /* Of software events and tracepoints that are to tell their period the kernel samples every one. It is known anyway. */
         if (attr->sample_period > 1)
@@ -92,9 +92,9 @@ static void set_rate(struct wanted *wanted, const struct record_options *options
 }
 
 /* Switching and waking are the kernel's doing: without it there is no such event, so only its part of the stack is left out. */
-static void set_modes(struct wanted *wanted, const struct record_options *options) {
-    struct perf_event_attr *attr = &wanted->attr;
-    if (wanted->role == ROLE_SAMPLE) {
+static void set_modes(struct asked_event *asked, const struct record_options *options) {
+    struct perf_event_attr *attr = &asked->attr;
+    if (asked->role == ROLE_SAMPLE) {
         attr->exclude_kernel |= options->user_only;
         attr->exclude_hv |= options->user_only;
         attr->exclude_user |= options->kernel_only;
@@ -105,25 +105,25 @@ static void set_modes(struct wanted *wanted, const struct record_options *option
 }
 
 /* Side records are of no place; of the events asked for, stacks_of may be less than all. */
-static bool has_stack(const struct recording *r, const struct wanted *wanted) {
+static bool has_stack(const struct recording *r, const struct asked_event *asked) {
     size_t before = 0;
-    for (const struct wanted *other = r->events.items; other < wanted; other++)
+    for (const struct asked_event *other = r->events.items; other < asked; other++)
         before += other->role == ROLE_SAMPLE;
-    if (wanted->role == ROLE_SAMPLE && r->options->stacks_of)
+    if (asked->role == ROLE_SAMPLE && r->options->stacks_of)
         return before < r->options->stacks_of;
-    return wanted->role != ROLE_SIDE;
+    return asked->role != ROLE_SIDE;
 }
 
 /* The one behind that for side records, if there is such. */
-static struct wanted *first_sampled(struct recording *r) {
+static struct asked_event *first_sampled(struct recording *r) {
     bool side = r->events.items[0].role == ROLE_SIDE && r->events.count > 1;
     return &r->events.items[side];
 }
 
 /* The first event carries the side records for all. */
-static void set_attr(struct recording *r, struct wanted *wanted, bool first) {
+static void set_attr(struct recording *r, struct asked_event *asked, bool first) {
     const struct record_options *options = r->options;
-    struct perf_event_attr *attr = &wanted->attr;
+    struct perf_event_attr *attr = &asked->attr;
     attr->size = sizeof *attr;
     attr->sample_type |=
         PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
@@ -131,20 +131,20 @@ static void set_attr(struct recording *r, struct wanted *wanted, bool first) {
         attr->sample_type |= PERF_SAMPLE_IDENTIFIER;
     if (attr->type == PERF_TYPE_TRACEPOINT)
         attr->sample_type |= PERF_SAMPLE_RAW;
-    if (has_stack(r, wanted))
+    if (has_stack(r, asked))
         set_call_graph(attr, options);
-    set_rate(wanted, options);
-    bool at_once = wanted->role == ROLE_SIDE || !options->delay;
+    set_rate(asked, options);
+    bool at_once = asked->role == ROLE_SIDE || !options->delay;
     attr->enable_on_exec = options->command && at_once && !options->system_wide;
-    attr->disabled = wanted->role != ROLE_SIDE || attr->enable_on_exec;
+    attr->disabled = asked->role != ROLE_SIDE || attr->enable_on_exec;
     attr->inherit = !options->no_inherit && !options->system_wide;
     attr->sample_id_all = 1;
     attr->use_clockid = 1;
     attr->clockid = CLOCK_MONOTONIC;
-    set_modes(wanted, options);
+    set_modes(asked, options);
     attr->watermark = 1;
     attr->wakeup_watermark = (uint32_t)(r->ring_size / 4);
-    attr->context_switch = r->off_cpu == OFF_CPU_PERF && wanted == first_sampled(r);
+    attr->context_switch = r->off_cpu == OFF_CPU_PERF && asked == first_sampled(r);
     if (!first)
         return;
     attr->mmap = attr->mmap2 = attr->comm = attr->comm_exec = attr->task = 1;
@@ -191,18 +191,18 @@ static bool give_up_flag(struct recording *r) {
     return changed;
 }
 
-static void rename_event(struct wanted *wanted, const char *name) {
-    free(wanted->name);
-    wanted->name = memory_copy(name, strlen(name));
+static void rename_event(struct asked_event *asked, const char *name) {
+    free(asked->name);
+    asked->name = memory_copy(name, strlen(name));
 }
 
 static bool give_up_hardware(struct recording *r) {
-    struct wanted *wanted = first_sampled(r);
-    if (!wanted->by_default || wanted->attr.type != PERF_TYPE_HARDWARE)
+    struct asked_event *asked = first_sampled(r);
+    if (!asked->by_default || asked->attr.type != PERF_TYPE_HARDWARE)
         return false;
-    wanted->attr.type = PERF_TYPE_SOFTWARE;
-    wanted->attr.config = PERF_COUNT_SW_CPU_CLOCK;
-    rename_event(wanted, wanted->attr.exclude_kernel ? "cpu-clock:u" : "cpu-clock");
+    asked->attr.type = PERF_TYPE_SOFTWARE;
+    asked->attr.config = PERF_COUNT_SW_CPU_CLOCK;
+    rename_event(asked, asked->attr.exclude_kernel ? "cpu-clock:u" : "cpu-clock");
     notes_add(&r->result->notes, &note_software, 1, 0, NULL);
     return true;
 }
@@ -210,13 +210,13 @@ static bool give_up_hardware(struct recording *r) {
 /* Tracepoints may be seen and yet refused; the software event needs less. */
 static bool give_up_tracepoint(struct recording *r) {
     for (size_t i = 0; i < r->events.count; i++) {
-        struct wanted *wanted = &r->events.items[i];
-        if (wanted->role != ROLE_SWITCH || wanted->attr.type != PERF_TYPE_TRACEPOINT)
+        struct asked_event *asked = &r->events.items[i];
+        if (asked->role != ROLE_SWITCH || asked->attr.type != PERF_TYPE_TRACEPOINT)
             continue;
-        wanted->attr.type = PERF_TYPE_SOFTWARE;
-        wanted->attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
-        wanted->attr.sample_type &= ~(uint64_t)PERF_SAMPLE_RAW;
-        rename_event(wanted, "context-switches");
+        asked->attr.type = PERF_TYPE_SOFTWARE;
+        asked->attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+        asked->attr.sample_type &= ~(uint64_t)PERF_SAMPLE_RAW;
+        rename_event(asked, "context-switches");
         return true;
     }
     return false;
@@ -227,16 +227,16 @@ static bool give_up_kernel(struct recording *r) {
     if (r->off_cpu)
         return give_up_tracepoint(r); /* without the kernel, nothing is left of off-CPU time */
     for (size_t i = 0; i < r->events.count; i++) {
-        struct wanted *wanted = &r->events.items[i];
-        if (wanted->attr.exclude_kernel || r->options->kernel_only ||
-            wanted->attr.type == PERF_TYPE_TRACEPOINT) /* without the kernel it is nothing */
+        struct asked_event *asked = &r->events.items[i];
+        if (asked->attr.exclude_kernel || r->options->kernel_only ||
+            asked->attr.type == PERF_TYPE_TRACEPOINT) /* without the kernel it is nothing */
             continue;
-        wanted->attr.exclude_kernel = wanted->attr.exclude_hv = 1;
-        wanted->attr.ksymbol = wanted->attr.bpf_event = 0;
+        asked->attr.exclude_kernel = asked->attr.exclude_hv = 1;
+        asked->attr.ksymbol = asked->attr.bpf_event = 0;
         struct buffer name = {0};
-        buffer_printf(&name, strchr(wanted->name, ':') ? "%su" : "%s:u", wanted->name);
+        buffer_printf(&name, strchr(asked->name, ':') ? "%su" : "%s:u", asked->name);
         buffer_add_char(&name, 0);
-        rename_event(wanted, name.items);
+        rename_event(asked, name.items);
         buffer_release(&name);
         changed = true;
     }
@@ -254,11 +254,11 @@ bool raise_file_limit(void) {
 }
 
 /* :P is as precise as it goes. */
-static bool give_up_precision(struct wanted *wanted, int why) {
-    if (!wanted->attr.precise_ip || why == EACCES || why == EPERM || why == EMFILE ||
-        !event_wants_most_precise(wanted->name))
+static bool give_up_precision(struct asked_event *asked, int why) {
+    if (!asked->attr.precise_ip || why == EACCES || why == EPERM || why == EMFILE ||
+        !event_wants_most_precise(asked->name))
         return false;
-    wanted->attr.precise_ip--;
+    asked->attr.precise_ip--;
     return true;
 }
 
@@ -294,23 +294,23 @@ static bool user_is_allowed(void) {
 }
 
 /* The kernel says "Invalid argument" to this, too. */
-static bool frequency_is_allowed(const struct wanted *wanted, struct error *error) {
+static bool frequency_is_allowed(const struct asked_event *asked, struct error *error) {
     char text[40];
-    if (!wanted->attr.freq ||
+    if (!asked->attr.freq ||
         !file_read_small("/proc/sys/kernel/perf_event_max_sample_rate", text, sizeof text))
         return true;
-    unsigned long long most = strtoull(text, NULL, 10), asked = wanted->attr.sample_freq;
-    return asked <= most || error_set(error, ERROR_INPUT,
-                                      "-F %llu: the kernel allows up to %llu (sysctl "
-                                      "kernel.perf_event_max_sample_rate)",
-                                      asked, most);
+    unsigned long long most = strtoull(text, NULL, 10), frequency = asked->attr.sample_freq;
+    return frequency <= most || error_set(error, ERROR_INPUT,
+                                          "-F %llu: the kernel allows up to %llu (sysctl "
+                                          "kernel.perf_event_max_sample_rate)",
+                                          frequency, most);
 }
 
 /* An event can't be opened, by errno's `why`: says what to do instead. */
-static bool refuse_event(struct recording *r, const struct wanted *wanted, int why,
+static bool refuse_event(struct recording *r, const struct asked_event *asked, int why,
                          struct error *error) {
     bool missing = why == ENOENT || why == ENODEV || why == EOPNOTSUPP;
-    if (why == EINVAL && !frequency_is_allowed(wanted, error))
+    if (why == EINVAL && !frequency_is_allowed(asked, error))
         return false;
     r->refused = why == EACCES || why == EPERM || why == ENOSYS || why == EMFILE;
     r->refused_waits = r->refused && r->off_cpu && user_is_allowed();
@@ -322,34 +322,34 @@ static bool refuse_event(struct recording *r, const struct wanted *wanted, int w
         return error_set(error, ERROR_DENIED,
                          "event %s: this machine has no such counter (%s); `wick doctor` says what "
                          "it has",
-                         wanted->name, strerror(why));
+                         asked->name, strerror(why));
     if ((why == EACCES || why == EPERM) && r->options->system_wide)
         return error_set(error, ERROR_DENIED,
                          "-a: the whole system may not be recorded: %s; root may, or all after "
                          "`sysctl kernel.perf_event_paranoid=%d`",
                          strerror(why),
-                         wanted->attr.type == PERF_TYPE_TRACEPOINT ? PARANOID_TRACEPOINTS
-                                                                   : PARANOID_SYSTEM_WIDE);
+                         asked->attr.type == PERF_TYPE_TRACEPOINT ? PARANOID_TRACEPOINTS
+                                                                  : PARANOID_SYSTEM_WIDE);
     return error_set(error, r->refused ? ERROR_DENIED : ERROR_INPUT,
                      "event %s can't be opened: %s; `wick doctor` says what this machine allows",
-                     wanted->name, strerror(why));
+                     asked->name, strerror(why));
 }
 
 /* Tried out once on ourselves before anything is opened for good, so that all events of all threads are alike. */
 static bool try_events(struct recording *r, struct error *error) {
     pid_t pid = r->options->system_wide ? -1 : r->child ? r->child : 0;
     for (size_t i = 0; i < r->events.count;) {
-        struct wanted *wanted = &r->events.items[i];
-        if (wanted->role == ROLE_MADE) {
+        struct asked_event *asked = &r->events.items[i];
+        if (asked->role == ROLE_MADE) {
             i++;
             continue;
         }
-        int descriptor = event_open(&wanted->attr, pid, (int)r->cpus.items[0], 0), why = errno;
+        int descriptor = event_open(&asked->attr, pid, (int)r->cpus.items[0], 0), why = errno;
         if (descriptor >= 0) {
             close(descriptor);
             i++;
-        } else if (!give_up_precision(wanted, why) && !fall_back(r, why)) {
-            return refuse_event(r, wanted, why, error);
+        } else if (!give_up_precision(asked, why) && !fall_back(r, why)) {
+            return refuse_event(r, asked, why, error);
         }
     }
     return true;
@@ -380,23 +380,24 @@ static bool ring_map(struct recording *r, struct ring *ring, struct error *error
     }
 }
 
-static bool keep_id(struct wanted *wanted, int descriptor) {
+static bool keep_id(struct asked_event *asked, int descriptor) {
     uint64_t id;
     if (ioctl(descriptor, PERF_EVENT_IOC_ID, &id) != 0)
         return false;
-    vector_push(&wanted->ids, id);
+    vector_push(&asked->ids, id);
     return true;
 }
 
 /* Have stacks of interpreters taken with the event's samples. What counts what happens elsewhere (a tracepoint) has no such program. */
-static void set_program(const struct recording *r, const struct wanted *wanted, int descriptor) {
+static void set_program(const struct recording *r, const struct asked_event *asked,
+                        int descriptor) {
     int program = interpreted_program(r->sink.interpreted);
-    if (program >= 0 && wanted->role == ROLE_SAMPLE && wanted->attr.type != PERF_TYPE_TRACEPOINT)
+    if (program >= 0 && asked->role == ROLE_SAMPLE && asked->attr.type != PERF_TYPE_TRACEPOINT)
         ioctl(descriptor, PERF_EVENT_IOC_SET_BPF, program);
 }
 
 /* Stacks of interpreters where a thread leaves the CPU: by an event beside the tracepoint, which writes nothing. */
-static void open_switch_program(struct recording *r, const struct wanted *wanted, pid_t target,
+static void open_switch_program(struct recording *r, const struct asked_event *asked, pid_t target,
                                 int cpu, unsigned long flags) {
     int program = interpreted_switch_program(r->sink.interpreted);
     struct perf_event_attr attr = {.size = sizeof attr,
@@ -404,10 +405,10 @@ static void open_switch_program(struct recording *r, const struct wanted *wanted
                                    .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
                                    .sample_type = PERF_SAMPLE_TIME,
                                    .sample_period = 1,
-                                   .disabled = wanted->attr.disabled,
-                                   .enable_on_exec = wanted->attr.enable_on_exec,
-                                   .inherit = wanted->attr.inherit};
-    if (program < 0 || wanted->role != ROLE_SWITCH)
+                                   .disabled = asked->attr.disabled,
+                                   .enable_on_exec = asked->attr.enable_on_exec,
+                                   .inherit = asked->attr.inherit};
+    if (program < 0 || asked->role != ROLE_SWITCH)
         return;
     int descriptor = event_open(&attr, target, cpu, flags);
     if (descriptor < 0 && errno == EMFILE && raise_file_limit())
@@ -418,13 +419,13 @@ static void open_switch_program(struct recording *r, const struct wanted *wanted
     ioctl(descriptor, PERF_EVENT_IOC_SET_BPF, program);
 }
 
-static bool open_one(struct recording *r, struct wanted *wanted, struct ring *ring, pid_t tid,
+static bool open_one(struct recording *r, struct asked_event *asked, struct ring *ring, pid_t tid,
                      struct error *error) {
     unsigned long flags = r->group >= 0 ? PERF_FLAG_PID_CGROUP : 0;
     pid_t target = r->group >= 0 ? r->group : tid;
-    int descriptor = event_open(&wanted->attr, target, (int)ring->cpu, flags);
+    int descriptor = event_open(&asked->attr, target, (int)ring->cpu, flags);
     if (descriptor < 0 && errno == EMFILE && raise_file_limit())
-        descriptor = event_open(&wanted->attr, target, (int)ring->cpu, flags);
+        descriptor = event_open(&asked->attr, target, (int)ring->cpu, flags);
     if (descriptor < 0 && errno == ESRCH)
         return true; /* it ended before we came */
     r->no_files |= descriptor < 0 && errno == EMFILE;
@@ -436,18 +437,18 @@ static bool open_one(struct recording *r, struct wanted *wanted, struct ring *ri
                          tid, strerror(errno));
     if (descriptor < 0)
         return error_set(error, denied ? ERROR_DENIED : ERROR_INPUT, "event %s can't be opened: %s",
-                         wanted->name, strerror(errno));
+                         asked->name, strerror(errno));
     vector_push(&r->descriptors, descriptor);
-    if (!keep_id(wanted, descriptor))
-        return error_errno(error, wanted->name);
-    set_program(r, wanted, descriptor);
-    open_switch_program(r, wanted, target, (int)ring->cpu, flags);
+    if (!keep_id(asked, descriptor))
+        return error_errno(error, asked->name);
+    set_program(r, asked, descriptor);
+    open_switch_program(r, asked, target, (int)ring->cpu, flags);
     if (!ring->pages) {
         ring->descriptor = descriptor;
         return ring_map(r, ring, error);
     }
     if (ioctl(descriptor, PERF_EVENT_IOC_SET_OUTPUT, ring->descriptor) != 0)
-        return error_errno(error, wanted->name);
+        return error_errno(error, asked->name);
     return true;
 }
 
@@ -568,12 +569,12 @@ static bool tell_of_kernel(struct recording *r, struct error *error) {
 }
 
 bool recording_open(struct recording *r, struct error *error) {
-    size_t wanted = r->options->buffer_size ? r->options->buffer_size
-                    : geteuid() == 0        ? RING_ROOT
-                                            : RING_USER;
-    r->ring_size = power_of_two(wanted);
+    size_t size = r->options->buffer_size ? r->options->buffer_size
+                  : geteuid() == 0        ? RING_ROOT
+                                          : RING_USER;
+    r->ring_size = power_of_two(size);
     for (size_t i = 0; i < r->events.count; i++) {
-        struct wanted *event = &r->events.items[i];
+        struct asked_event *event = &r->events.items[i];
         if (event->role != ROLE_MADE)
             set_attr(r, event, i == 0);
         if (event->role == ROLE_SAMPLE && event->attr.exclude_user && event->attr.exclude_kernel &&

@@ -49,9 +49,9 @@ bool sampler_fail(struct sampler *s) {
 
 /* ---- what it can do ---- */
 
-static bool is_clock(const struct wanted *wanted) {
-    const struct perf_event_attr *attr = &wanted->attr;
-    return wanted->by_default || wanted->role != ROLE_SAMPLE ||
+static bool is_clock(const struct asked_event *asked) {
+    const struct perf_event_attr *attr = &asked->attr;
+    return asked->by_default || asked->role != ROLE_SAMPLE ||
            (attr->type == PERF_TYPE_SOFTWARE &&
             (attr->config == PERF_COUNT_SW_CPU_CLOCK || attr->config == PERF_COUNT_SW_TASK_CLOCK));
 }
@@ -83,8 +83,8 @@ bool ptrace_can(const struct recording *r, struct error *error) {
 
 static void add_event(struct recording *r, uint64_t config, const char *name, uint64_t id) {
     const struct record_options *options = r->options;
-    struct wanted wanted = {.name = memory_copy(name, strlen(name))};
-    struct perf_event_attr *attr = &wanted.attr;
+    struct asked_event asked = {.name = memory_copy(name, strlen(name))};
+    struct perf_event_attr *attr = &asked.attr;
     attr->type = PERF_TYPE_SOFTWARE;
     attr->size = sizeof *attr;
     attr->config = config;
@@ -111,8 +111,8 @@ static void add_event(struct recording *r, uint64_t config, const char *name, ui
     attr->sample_id_all = attr->mmap = attr->mmap2 = attr->comm = attr->comm_exec = attr->task = 1;
     attr->use_clockid = 1;
     attr->clockid = CLOCK_MONOTONIC;
-    vector_push(&wanted.ids, id);
-    vector_push(&r->events, wanted);
+    vector_push(&asked.ids, id);
+    vector_push(&r->events, asked);
 }
 
 static void choose_events(struct sampler *s) {

@@ -33,10 +33,10 @@ static bool add_file(struct buffer *out, const char *path) {
 }
 
 /* "sched:sched_switch:u" is sched and sched_switch. */
-static struct text system_of(const struct wanted *wanted, struct text *event) {
-    struct text name = text_of(wanted->name);
+static struct text system_of(const struct asked_event *asked, struct text *event) {
+    struct text name = text_of(asked->name);
     size_t colon = text_find(name, ':');
-    if (wanted->attr.type != PERF_TYPE_TRACEPOINT || colon == SIZE_MAX)
+    if (asked->attr.type != PERF_TYPE_TRACEPOINT || colon == SIZE_MAX)
         return TEXT("");
     *event = text_from(name, colon + 1);
     size_t end = text_find(*event, ':');

@@ -141,33 +141,33 @@ static int compare_locations(const void *a, const void *b, void *context) {
 /* ---- what is counted ---- */
 
 /* The nodes that cells and samples need, and all that lead to them. */
-static bool *wanted_nodes(const struct tree *tree) {
-    bool *wanted = memory_zero(tree->nodes.count, sizeof *wanted);
+static bool *nodes_kept(const struct tree *tree) {
+    bool *is_kept = memory_zero(tree->nodes.count, sizeof *is_kept);
     for (size_t i = 1; i < tree->cells.count; i++)
-        for (uint32_t at = tree->cells.items[i].node; at && !wanted[at];
+        for (uint32_t at = tree->cells.items[i].node; at && !is_kept[at];
              at = tree->nodes.items[at].parent)
-            wanted[at] = true;
+            is_kept[at] = true;
     for (size_t i = 0; i < tree->samples.count; i++)
-        for (uint32_t at = tree->samples.items[i].node; at && !wanted[at];
+        for (uint32_t at = tree->samples.items[i].node; at && !is_kept[at];
              at = tree->nodes.items[at].parent)
-            wanted[at] = true;
-    return wanted;
+            is_kept[at] = true;
+    return is_kept;
 }
 
-static void choose(struct numbering *n, const bool *wanted, size_t count) {
+static void choose(struct numbering *n, const bool *is_kept, size_t count) {
     for (size_t i = 1; i < count; i++)
-        if (wanted[i])
+        if (is_kept[i])
             vector_push(&n->items, (uint32_t)i);
 }
 
-static void choose_locations(struct order *o, const bool *wanted) {
+static void choose_locations(struct order *o, const bool *is_kept) {
     const struct tree *tree = o->tree;
     size_t objects = tree->objects ? objects_count(tree->objects) + 1 : 1;
     bool *used = memory_zero(tree->locations.count, sizeof *used),
          *held = memory_zero(objects, sizeof *held),
          *called = memory_zero(tree->functions.count, sizeof *called);
     for (size_t i = 1; i < tree->nodes.count; i++)
-        used[tree->nodes.items[i].location] |= wanted[i];
+        used[tree->nodes.items[i].location] |= is_kept[i];
     choose(&o->locations, used, tree->locations.count);
     for (size_t i = 0; i < o->locations.items.count; i++) {
         const struct location *location = &tree->locations.items[o->locations.items.items[i]];
@@ -311,14 +311,14 @@ static void number_nodes(struct order *o, const struct joining *j, uint32_t *num
     }
 }
 
-static void order_nodes(struct order *o, const bool *wanted) {
+static void order_nodes(struct order *o, const bool *is_kept) {
     const struct tree *tree = o->tree;
     struct joining j = {0};
     vector_push(&j.nodes, ((struct joined){0}));
     o->nodes = memory_zero(tree->nodes.count, sizeof *o->nodes);
     for (size_t i = 1; i < tree->nodes.count; i++) {
         const struct node *node = &tree->nodes.items[i];
-        if (wanted[i])
+        if (is_kept[i])
             o->nodes[i] =
                 join_node(&j, o->nodes[node->parent], o->locations.numbers[node->location]);
     }
@@ -363,8 +363,8 @@ static void order_cells(struct order *o) {
 void order_init(struct order *o, const struct tree *tree) {
     *o = (struct order){.tree = tree, .strings = strings_new()};
     o->string_ids = memory_zero(strings_count(tree->strings) + 1, sizeof *o->string_ids);
-    bool *wanted = wanted_nodes(tree);
-    choose_locations(o, wanted);
+    bool *is_kept = nodes_kept(tree);
+    choose_locations(o, is_kept);
     choose_series(o);
     choose_events(o);
     choose_sources(o);
@@ -379,9 +379,9 @@ void order_init(struct order *o, const struct tree *tree) {
     number(&o->series, tree->series.count, compare_series, o);
     number(&o->functions, tree->functions.count, compare_functions, o);
     number(&o->locations, tree->locations.count, compare_locations, o);
-    order_nodes(o, wanted);
+    order_nodes(o, is_kept);
     order_cells(o);
-    free(wanted);
+    free(is_kept);
 }
 
 void order_release(struct order *o) {

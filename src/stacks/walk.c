@@ -20,9 +20,9 @@ struct share {
     struct walker *walker; /* keeps what `memo` is for each root; NULL: nobody asks for it */
     const struct naming_entry *locations; /* what they are called in the series at hand */
     uint32_t *memo; /* for each node of its share, its flame node under the root labels at hand … */
-    uint64_t *wanted; /* … if its bit is set here */
+    uint64_t *marked; /* … if its bit is set here */
     bool limited;     /* recursion is folded, or depth limited */
-    bool all_wanted;  /* there is one root, so that all nodes are on the way to its cells */
+    bool all_marked;  /* there is one root, so that all nodes are on the way to its cells */
     uint32_t from, to;
     bool *cut; /* by tree node: its callers are dropped; NULL: no depth is asked for */
     APART;
@@ -71,10 +71,10 @@ static uint32_t share_location(struct share *s, uint32_t at, uint32_t root, uint
     return at;
 }
 
-/* The node and all that leads to it; whoever is wanted already has all before it. */
+/* The node and all that leads to it; a node that is marked has all before it marked. */
 static void share_want(struct share *s, uint32_t node) {
-    while (node && !(s->wanted[node / 64] >> node % 64 & 1)) {
-        s->wanted[node / 64] |= 1ull << node % 64;
+    while (node && !(s->marked[node / 64] >> node % 64 & 1)) {
+        s->marked[node / 64] |= 1ull << node % 64;
         node = s->tree->nodes.items[node].parent;
     }
 }
@@ -106,21 +106,21 @@ static void share_enter(struct share *s, uint32_t root, uint32_t node) {
     *share_memo(s, node) = share_location(s, *share_memo(s, n->parent), root, n->location);
 }
 
-/* The next node that is wanted, from `node` on; the share's end if there is none. */
+/* The next node that is marked, from `node` on; the share's end if there is none. */
 static size_t share_next(const struct share *s, size_t node) {
-    if (s->all_wanted || node >= s->to)
+    if (s->all_marked || node >= s->to)
         return node < s->to ? node : s->to;
-    uint64_t bits = s->wanted[node / 64] >> node % 64;
+    uint64_t bits = s->marked[node / 64] >> node % 64;
     if (bits)
         return node + (unsigned)__builtin_ctzll(bits);
     size_t word = node / 64 + 1, words = s->to / 64 + 1;
-    while (word < words && !s->wanted[word])
+    while (word < words && !s->marked[word])
         word++;
-    return word < words ? 64 * word + (unsigned)__builtin_ctzll(s->wanted[word]) : s->to;
+    return word < words ? 64 * word + (unsigned)__builtin_ctzll(s->marked[word]) : s->to;
 }
 
-/* Every node that is wanted under this root, once. Parents stand before their children. */
-static void share_enter_wanted(struct share *s, uint32_t root) {
+/* Every node that is marked under this root, once. Parents stand before their children. */
+static void share_enter_marked(struct share *s, uint32_t root) {
     enum { RING = 2 * AHEAD };
     uint32_t ring[RING];
     size_t count = 0;
@@ -204,13 +204,13 @@ static void share_root_cells(struct share *s, uint32_t root, const uint32_t *ord
         return;
     if (!s->memo)
         s->memo = memory_table(s->to - s->from + 1, sizeof *s->memo);
-    s->all_wanted = is_only && !s->walker;
-    memset(s->wanted, 0, (s->tree->nodes.count / 64 + 1) * sizeof *s->wanted);
-    for (size_t i = 0; i < count && !s->all_wanted; i++)
+    s->all_marked = is_only && !s->walker;
+    memset(s->marked, 0, (s->tree->nodes.count / 64 + 1) * sizeof *s->marked);
+    for (size_t i = 0; i < count && !s->all_marked; i++)
         share_want(s, cells[order[i]].node);
     s->locations =
         naming_entries(s->naming, s->naming->series.items[cells[order[0]].series].alternate);
-    share_enter_wanted(s, root);
+    share_enter_marked(s, root);
     if (s->walker)
         walker_keep(s, root, order, count);
     else
@@ -256,7 +256,7 @@ static void share_begin(struct share *s) {
     /* Room for as many nodes as there may be, and the others are put behind the first's: what is not touched takes no memory. */
     vector_reserve(&s->flame->nodes, count < NODES_RESERVED ? count : NODES_RESERVED);
     s->memo = memory_table(s->to - s->from + 1, sizeof *s->memo);
-    s->wanted = memory_zero(all / 64 + 1, sizeof *s->wanted);
+    s->marked = memory_zero(all / 64 + 1, sizeof *s->marked);
     s->limited = s->options->shape->fold_recursion || s->options->shape->max_depth;
     s->cut = s->options->shape->max_depth ? memory_zero(all, sizeof *s->cut) : NULL;
 }
@@ -267,7 +267,7 @@ static void share_run(void *context, unsigned thread, size_t item) {
 
 static void share_end(struct share *s) {
     free(s->memo);
-    free(s->wanted);
+    free(s->marked);
     free(s->cut);
 }
 

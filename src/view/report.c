@@ -9,7 +9,7 @@
 
 /* ---- rows ---- */
 
-struct builder {
+struct row_builder {
     struct report *report;
     const struct flame *flame;
     const struct categories *categories;
@@ -31,7 +31,7 @@ static void row_categorize(struct report *report, struct report_row *row, struct
         row->category = strings_get(report->strings, strings_add(report->strings, category));
 }
 
-static uint32_t builder_row(struct builder *b, struct text name, struct text category) {
+static uint32_t rows_find(struct row_builder *b, struct text name, struct text category) {
     struct report *report = b->report;
     uint32_t id = strings_add(report->strings, name);
     if (id >= b->row_capacity) {
@@ -49,19 +49,19 @@ static uint32_t builder_row(struct builder *b, struct text name, struct text cat
 }
 
 /* [truncated] or [broken], below the comm: what was asked for to be seen beside the functions. */
-static bool is_ending(const struct builder *b, const struct flame_node *node) {
+static bool is_ending(const struct row_builder *b, const struct flame_node *node) {
     struct text name = strings_get(b->flame->strings, node->name);
     return b->report->by == BY_FUNCTION && node->parent != 0 && node->kinds & KIND_ROOT &&
            (text_equal(name, TEXT("[truncated]")) || text_equal(name, TEXT("[broken]")));
 }
 
-static bool is_root(const struct builder *b, uint32_t number) {
+static bool is_root(const struct row_builder *b, uint32_t number) {
     const struct flame_node *node = &b->flame->nodes.items[number];
     return number == 0 || (node->kinds & KIND_ROOT && !is_ending(b, node));
 }
 
 /* Parents stand before their children. */
-static void builder_roots(struct builder *b) {
+static void rows_roots(struct row_builder *b) {
     struct strings *strings = b->report->strings;
     b->roots_of = memory_zero(b->flame->nodes.count, sizeof *b->roots_of);
     for (uint32_t i = 1; i < b->flame->nodes.count; i++) {
@@ -78,17 +78,17 @@ static void builder_roots(struct builder *b) {
 }
 
 /* The row of a frame so called, behind its roots. */
-static uint32_t builder_frame_row(struct builder *b, uint32_t number, struct text name,
-                                  struct text category) {
+static uint32_t rows_frame_row(struct row_builder *b, uint32_t number, struct text name,
+                               struct text category) {
     if (!b->roots_of)
-        return builder_row(b, name, category);
+        return rows_find(b, name, category);
     b->name.count = 0;
     buffer_add(&b->name, strings_get(b->report->strings, b->roots_of[number]));
     buffer_add(&b->name, name);
-    return builder_row(b, buffer_text(&b->name), category);
+    return rows_find(b, buffer_text(&b->name), category);
 }
 
-static struct text builder_category(struct builder *b, uint32_t number) {
+static struct text rows_category(struct row_builder *b, uint32_t number) {
     const struct flame_node *node = &b->flame->nodes.items[number];
     uint64_t hash = hash_mix((uint64_t)node->name << 32 | node->object, node->kinds);
     uint32_t id;
@@ -108,26 +108,26 @@ static struct text builder_category(struct builder *b, uint32_t number) {
     return category;
 }
 
-static uint32_t builder_key(struct builder *b, uint32_t number) {
+static uint32_t rows_key(struct row_builder *b, uint32_t number) {
     const struct flame_node *node = &b->flame->nodes.items[number];
     struct text name = strings_get(b->flame->strings, node->name);
     struct text object = strings_get(b->flame->strings, node->object);
     if (is_root(b, number)) /* no function; but categories add up to all there is */
         return (node->self || node->self_before) && b->report->by == BY_CATEGORY
-                   ? builder_frame_row(b, number, TEXT("unknown"), TEXT(""))
+                   ? rows_frame_row(b, number, TEXT("unknown"), TEXT(""))
                    : NO_KEY;
     if (b->report->by == BY_OBJECT)
-        return builder_frame_row(b, number, object.length ? object : TEXT("[unknown]"), TEXT(""));
+        return rows_frame_row(b, number, object.length ? object : TEXT("[unknown]"), TEXT(""));
     if (b->report->by == BY_NAME)
-        return builder_frame_row(b, number, name, TEXT(""));
-    struct text category = is_ending(b, node) ? TEXT("unknown") : builder_category(b, number);
+        return rows_frame_row(b, number, name, TEXT(""));
+    struct text category = is_ending(b, node) ? TEXT("unknown") : rows_category(b, number);
     if (b->report->by == BY_CATEGORY)
-        return builder_frame_row(b, number, category, TEXT(""));
-    return builder_frame_row(b, number, name, category);
+        return rows_frame_row(b, number, category, TEXT(""));
+    return rows_frame_row(b, number, name, category);
 }
 
 /* What ends in a root frame is no function's, but adds to its row. */
-static void builder_sum(struct builder *b) {
+static void rows_sum(struct row_builder *b) {
     size_t nodes = b->flame->nodes.count, rows = b->report->rows.count;
     struct key_sum *sums = memory_zero(rows + 1, sizeof *sums);
     for (uint32_t i = 0; i < nodes; i++) {
@@ -195,7 +195,7 @@ static struct report *report_new(enum report_by by, uint64_t total, struct text 
     return report;
 }
 
-static void builder_release(struct builder *b) {
+static void rows_release(struct row_builder *b) {
     free(b->row_of);
     free(b->key_of);
     vector_release(&b->categorized);
@@ -209,16 +209,16 @@ static struct report *report_make(const struct flame *flame, const struct catego
                                   enum report_by by, bool roots, struct text title) {
     struct report *report = report_new(by, flame->nodes.items[0].total,
                                        strings_get(flame->strings, flame->unit), title);
-    struct builder b = {.report = report, .flame = flame, .categories = categories};
+    struct row_builder b = {.report = report, .flame = flame, .categories = categories};
     report->is_diff = flame->is_diff;
     report->total_before = flame->nodes.items[0].total_before;
     if (roots)
-        builder_roots(&b);
+        rows_roots(&b);
     b.key_of = memory_zero(flame->nodes.count, sizeof *b.key_of);
     for (size_t i = 0; i < flame->nodes.count; i++)
-        b.key_of[i] = builder_key(&b, (uint32_t)i);
-    builder_sum(&b);
-    builder_release(&b);
+        b.key_of[i] = rows_key(&b, (uint32_t)i);
+    rows_sum(&b);
+    rows_release(&b);
     report_sort(report);
     return report;
 }
@@ -258,11 +258,11 @@ struct report *report_of_dimensions(const struct tree *tree, const char *const *
     for (size_t i = 0; i < count; i++)
         buffer_printf(&title, "%s%s", i ? ";" : "", dimensions[i]);
     struct report *report = report_new(BY_NAME, 0, unit, buffer_text(&title));
-    struct builder b = {.report = report};
+    struct row_builder b = {.report = report};
     for (size_t i = 1; i < tree->cells.count; i++) {
         const struct cell *cell = &tree->cells.items[i];
         add_dimensions(tree, &tree->series.items[cell->series], dimensions, count, &b.name);
-        uint32_t number = builder_row(&b, buffer_text(&b.name), TEXT(""));
+        uint32_t number = rows_find(&b, buffer_text(&b.name), TEXT(""));
         struct report_row *row = &report->rows.items[number];
         uint64_t weight = by_samples ? cell->samples : cell->weight;
         row->self = saturating_add(row->self, weight);
@@ -270,7 +270,7 @@ struct report *report_of_dimensions(const struct tree *tree, const char *const *
         report->total = saturating_add(report->total, weight);
     }
     buffer_release(&title);
-    builder_release(&b);
+    rows_release(&b);
     report_sort(report);
     return report;
 }

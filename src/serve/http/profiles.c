@@ -12,7 +12,7 @@
 
 enum { FRESH = 1000 }; /* milliseconds for which a list is not made again */
 
-struct entry {
+struct listed_profile {
     char *name;
     const struct root *root;
     const char *below; /* the root's directory; in `name` */
@@ -24,7 +24,7 @@ struct entry {
 struct listing {
     const struct server *server;
     pthread_mutex_t lock;
-    VECTOR(struct entry) entries;
+    VECTOR(struct listed_profile) entries;
     int64_t made;
 };
 
@@ -58,10 +58,11 @@ static void add_file(struct listing *listing, const struct root *root) {
     if (descriptor < 0)
         return;
     if (fstat(descriptor, &status) == 0) {
-        struct entry entry = {.root = root,
-                              .time = status.st_mtim.tv_sec,
-                              .size = (uint64_t)status.st_size,
-                              .is_run = stat(root->path, &named) == 0 && S_ISDIR(named.st_mode)};
+        struct listed_profile entry = {.root = root,
+                                       .time = status.st_mtim.tv_sec,
+                                       .size = (uint64_t)status.st_size,
+                                       .is_run =
+                                           stat(root->path, &named) == 0 && S_ISDIR(named.st_mode)};
         entry.name = memory_copy(root->path, strlen(root->path));
         vector_push(&listing->entries, entry);
     }
@@ -86,15 +87,16 @@ static void add_directory(struct listing *listing, const struct root *root) {
         }
         buffer_add(&name, text_of(found.items[i].name));
         buffer_add_char(&name, 0);
-        vector_push(&listing->entries,
-                    ((struct entry){name.items, root, name.items + before, found.items[i].time,
-                                    (uint64_t)found.items[i].size, found.items[i].is_run}));
+        vector_push(
+            &listing->entries,
+            ((struct listed_profile){name.items, root, name.items + before, found.items[i].time,
+                                     (uint64_t)found.items[i].size, found.items[i].is_run}));
     }
     found_release(&found);
 }
 
 static int newest_first(const void *a, const void *b) {
-    const struct entry *x = a, *y = b;
+    const struct listed_profile *x = a, *y = b;
     int order = (x->time < y->time) - (x->time > y->time);
     return order ? order : strcmp(x->name, y->name);
 }
@@ -122,7 +124,7 @@ void listing_add(struct listing *listing, struct buffer *body) {
     buffer_printf(body, "{\"count\":%zu,\"limit\":%llu,\"runs\":[", count,
                   (unsigned long long)listing->server->page_limit);
     for (size_t i = 0; i < count && i < LISTED; i++) {
-        const struct entry *entry = &listing->entries.items[i];
+        const struct listed_profile *entry = &listing->entries.items[i];
         buffer_add(body, i ? TEXT(",{\"name\":") : TEXT("{\"name\":"));
         buffer_add_json_text(body, text_of(entry->name));
         buffer_printf(body, ",\"time\":%lld,\"size\":%llu,\"run\":%s}", (long long)entry->time,
@@ -132,7 +134,7 @@ void listing_add(struct listing *listing, struct buffer *body) {
     pthread_mutex_unlock(&listing->lock);
 }
 
-static const struct entry *find(const struct listing *listing, const char *name) {
+static const struct listed_profile *find(const struct listing *listing, const char *name) {
     for (size_t i = 0; i < listing->entries.count; i++)
         if (strcmp(listing->entries.items[i].name, name) == 0)
             return &listing->entries.items[i];
@@ -143,7 +145,7 @@ int listing_open(struct listing *listing, const char *name, uint64_t *size, uint
     struct stat status;
     int descriptor = -1;
     pthread_mutex_lock(&listing->lock);
-    const struct entry *entry = find(listing, name);
+    const struct listed_profile *entry = find(listing, name);
     if (!entry && (!listing->made || milliseconds() - listing->made > FRESH)) {
         make(listing);
         entry = find(listing, name);

@@ -38,19 +38,19 @@ bool turn_is_due(const struct member *member) {
 }
 
 bool turn_is_settled(const struct member *member) {
-    switch (member->place) {
+    switch (member->state) {
     case CALLS:
         return member->seen == turn.calls && !turn_is_due(member);
     case WAITS:
         return member->seen == turn.calls || !turn.is_signaled;
     default:
-        return member->place == AWAY;
+        return member->state == AWAY;
     }
 }
 
-bool turn_anybody(enum place place) {
+bool turn_anybody(enum turn_state state) {
     for (uint32_t i = 0; i < turn.limit; i++)
-        if (turn.members[i].place == place)
+        if (turn.members[i].state == state)
             return true;
     return false;
 }
@@ -68,7 +68,7 @@ static uint32_t choose(void) {
     for (uint32_t i = 1; i <= turn.limit; i++) {
         uint32_t number = (turn.last + i) % turn.limit;
         const struct member *member = &turn.members[number];
-        if (member->place == WAITS && member->wakes_at <= turn.now)
+        if (member->state == WAITS && member->wakes_at <= turn.now)
             return number;
     }
     return NOBODY;
@@ -79,7 +79,7 @@ static bool advance(void) {
     uint64_t first = NEVER;
     for (uint32_t i = 0; i < turn.limit; i++) {
         const struct member *member = &turn.members[i];
-        if ((member->place == WAITS || member->place == CALLS) && member->wakes_at > turn.now &&
+        if ((member->state == WAITS || member->state == CALLS) && member->wakes_at > turn.now &&
             member->wakes_at < first)
             first = member->wakes_at;
     }
@@ -95,7 +95,7 @@ static void give(uint32_t number) {
     turn.calls_at_grant = turn.calls;
     turn.keeper = NOBODY;
     turn.is_signaled = false;
-    member->place = RUNS;
+    member->state = RUNS;
     member->wakes_at = 0;
     member->since = executed_by(number);
     pthread_cond_signal(&member->go);
@@ -125,7 +125,7 @@ void turn_release(uint32_t number) {
 static void want(uint32_t number, bool in_code) {
     struct member *member = &turn.members[number];
     struct shared_thread *thread = &plugin.shared->threads[number];
-    member->place = WAITS;
+    member->state = WAITS;
     member->in_code = in_code;
     if (turn.holder == NOBODY) {
         turn_hand_over();
@@ -133,9 +133,9 @@ static void want(uint32_t number, bool in_code) {
         pthread_cond_signal(&turn.members[turn.holder].go); /* it may wait for those it made */
         pthread_cond_signal(&turn.watch);
     }
-    while (turn_is_on() && member->place == WAITS)
+    while (turn_is_on() && member->state == WAITS)
         pthread_cond_wait(&member->go, &turn.lock);
-    thread->until = thread->count + (member->place == LET ? 1 : QUANTUM);
+    thread->until = thread->count + (member->state == LET ? 1 : QUANTUM);
 }
 
 /* ---- what threads tell -------------------------------------------------------------------- */
@@ -180,7 +180,7 @@ void turn_call(unsigned cpu, int64_t number, const uint64_t *arguments) {
     turn.calls_at_grant += member->kind == CALL_OUTSIDE;
     if (gives_up(member->kind) && turn.count > 1 && turn.holder == cpu) {
         turn_release(cpu);
-        member->place = CALLS;
+        member->state = CALLS;
         member->seen = NEVER;
         member->grants = turn.grants;
         member->wakes_at = member->kind == CALL_SLEEP ? turn.now + sleeps : 0;
@@ -190,14 +190,14 @@ void turn_call(unsigned cpu, int64_t number, const uint64_t *arguments) {
 }
 
 static bool waits_outside(const struct member *member) {
-    return member->place == CALLS && (member->kind == CALL_OUTSIDE || member->kind == CALL_TIMED);
+    return member->state == CALLS && (member->kind == CALL_OUTSIDE || member->kind == CALL_TIMED);
 }
 
 /* What this thread does next might reach those that the call woke while they are on their way. A signal is on its way to any thread. */
 static bool must_settle(enum call_kind kind) {
     bool found = kind == CALL_SIGNAL;
     for (uint32_t i = 0; i < turn.limit && kind == CALL_BRIEF; i++)
-        found |= turn.members[i].place == CALLS && turn.members[i].kind == CALL_OUTSIDE;
+        found |= turn.members[i].state == CALLS && turn.members[i].kind == CALL_OUTSIDE;
     return found && turn.count > 1;
 }
 
@@ -228,8 +228,8 @@ static bool was_woken_from_outside(const struct member *member, int64_t result) 
 /* The one that was made last did not come to life. */
 static void forget_made(void) {
     for (uint32_t i = 0; i < turn.limit; i++)
-        if (turn.members[i].place == MADE) {
-            turn.members[i].place = AWAY;
+        if (turn.members[i].state == MADE) {
+            turn.members[i].state = AWAY;
             turn.count--;
         }
 }
@@ -240,7 +240,7 @@ void turn_called(unsigned cpu, int64_t result) {
         return;
     __atomic_store_n(&member->is_back, true, __ATOMIC_SEQ_CST);
     pthread_mutex_lock(&turn.lock);
-    if (member->place == CALLS) {
+    if (member->state == CALLS) {
         plugin.shared->unordered += was_woken_from_outside(member, result);
         turn.calls += may_wake(member->kind);
         turn.calls_at_grant += member->kind == CALL_OUTSIDE;
@@ -265,7 +265,7 @@ static void on_gone(void *data) {
     if (!turn_is_on())
         return;
     pthread_mutex_lock(&turn.lock);
-    member->place = AWAY;
+    member->state = AWAY;
     turn.count--;
     if (turn.holder == turn_number(member)) {
         turn_release(turn.holder);
@@ -294,7 +294,7 @@ static void begin(void) {
         pthread_cond_init(&turn.members[i].go, NULL);
     first->tid = gettid();
     first->kind = CALL_MAKE;
-    first->place = RUNS;
+    first->state = RUNS;
     first->since = executed_by(0);
     plugin.shared->threads[0].until = first->since + QUANTUM;
     turn.holder = 0;
@@ -314,8 +314,8 @@ void turn_made(unsigned cpu) {
         return;
     pthread_mutex_lock(&turn.lock);
     struct member *member = &turn.members[cpu];
-    turn.count += member->place == AWAY;
-    member->place = MADE;
+    turn.count += member->state == AWAY;
+    member->state = MADE;
     member->kind = CALL_NONE;
     member->tid = 0;
     member->wakes_at = 0;

@@ -11,7 +11,7 @@
 #define NOBODY UINT32_MAX
 #define NEVER UINT64_MAX
 
-enum place {
+enum turn_state {
     AWAY,  /* no such thread */
     MADE,  /* has not come to its first block */
     RUNS,  /* has the turn */
@@ -21,7 +21,7 @@ enum place {
 };
 
 struct member {
-    enum place place;
+    enum turn_state state;
     enum call_kind kind; /* of the call it is in; CALL_NONE: in none */
     bool in_code;        /* it waits where QEMU can't stop it */
     bool is_back;        /* from its call, though it may still have to wait for the lock */
@@ -61,7 +61,7 @@ static inline uint32_t turn_number(const struct member *member) {
 }
 
 /* All of these with the lock. */
-bool turn_anybody(enum place place);
+bool turn_anybody(enum turn_state state);
 bool turn_is_due(const struct member *member); /* its sleep should be over */
 bool turn_is_settled(const struct member *member);
 /* Who has the turn no longer has it; somebody else gets it if all are settled, else the watch is told. */

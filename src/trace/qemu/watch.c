@@ -70,8 +70,8 @@ static void look_at_all(void) {
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < turn.limit; i++) {
             struct member *member = &turn.members[i];
-            bool asleep = member->place == CALLS   ? is_asleep_there(member)
-                          : member->place == WAITS ? turn.is_signaled && is_asleep(member)
+            bool asleep = member->state == CALLS   ? is_asleep_there(member)
+                          : member->state == WAITS ? turn.is_signaled && is_asleep(member)
                                                    : false;
             member->seen = asleep && (!pass || member->seen == turn.calls) ? turn.calls : NEVER;
         }
@@ -82,7 +82,7 @@ static bool waits_for_sleep(void) {
     bool found = false;
     for (uint32_t i = 0; i < turn.limit; i++) {
         const struct member *member = &turn.members[i];
-        bool sleeps = member->place == CALLS && member->seen == turn.calls && turn_is_due(member);
+        bool sleeps = member->state == CALLS && member->seen == turn.calls && turn_is_due(member);
         if (!sleeps && !turn_is_settled(member))
             return false;
         found |= sleeps;
@@ -116,12 +116,12 @@ static void settle(void) {
 /* QEMU waits for those that wait for the turn in the middle of code: one after the other goes out of it. */
 static void let_one_go(void) {
     for (uint32_t i = 0; i < turn.limit; i++)
-        if (turn.members[i].place == LET && state_of(turn.members[i].tid) != 'S')
+        if (turn.members[i].state == LET && state_of(turn.members[i].tid) != 'S')
             return;
     for (uint32_t i = 0; i < turn.limit; i++) {
         struct member *member = &turn.members[i];
-        if (member->place == WAITS && member->in_code) {
-            member->place = LET;
+        if (member->state == WAITS && member->in_code) {
+            member->state = LET;
             pthread_cond_signal(&member->go);
             return;
         }
@@ -136,7 +136,7 @@ static bool is_brief(enum call_kind kind) {
 /* It waits in a call that was thought to be brief, for others maybe. */
 static void steal(struct member *member) {
     turn_release(turn_number(member));
-    member->place = CALLS;
+    member->state = CALLS;
     member->seen = NEVER;
     member->grants = turn.grants;
     plugin.shared->unordered++;

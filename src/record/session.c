@@ -98,11 +98,11 @@ static bool choose_events(struct recording *r, struct error *error) {
         recording_add_side_event(
             r); /* what happens in the meantime, or while processes are listed, must not be missed */
     for (size_t i = 0; i < count; i++) {
-        struct wanted wanted = {.by_default = !r->options->event_count};
-        if (!record_parse_event(names[i], &wanted.attr, error))
+        struct asked_event asked = {.by_default = !r->options->event_count};
+        if (!record_parse_event(names[i], &asked.attr, error))
             return false;
-        wanted.name = memory_copy(names[i], strlen(names[i]));
-        vector_push(&r->events, wanted);
+        asked.name = memory_copy(names[i], strlen(names[i]));
+        vector_push(&r->events, asked);
     }
     return !options->off_cpu || off_cpu_choose_events(r, error);
 }
@@ -144,9 +144,9 @@ static bool open_output(struct recording *r, struct error *error) {
                          "a recording on a terminal is of no use: -o FILE, or a pipe");
     struct perfdata_writer_event *events = memory_zero(r->events.count, sizeof *events);
     for (size_t i = 0; i < r->events.count; i++) {
-        const struct wanted *wanted = &r->events.items[i];
-        events[i] = (struct perfdata_writer_event){wanted->attr, wanted->name, wanted->ids.items,
-                                                   wanted->ids.count};
+        const struct asked_event *event = &r->events.items[i];
+        events[i] = (struct perfdata_writer_event){event->attr, event->name, event->ids.items,
+                                                   event->ids.count};
     }
     struct perfdata_writer_options options = {
         .stream = stream,
