@@ -91,7 +91,9 @@ static bool has_network(const struct request *request, const struct confine_more
 }
 
 /* A store behind a server is asked while it is read. */
-static bool asks_a_server(const struct request *request) {
+static bool asks_a_server(const struct request *request, const struct confine_more *more) {
+    if (more && more->store && strstr(more->store, "://"))
+        return true;
     for (size_t i = 0; i < request->operands.count; i++)
         if (request->operands.items[i] && store_is_url(text_of(request->operands.items[i])))
             return true;
@@ -104,6 +106,25 @@ static const char *operand_path(struct request *request, const char *operand) {
     return operand[end] ? arena_copy(&request->arena, (struct text){operand, end}).data : operand;
 }
 
+/* SQLite makes its journal beside the file itself, whatever link leads there. */
+static void add_store(struct request *request, text_list *write, const char *path) {
+    char *real = realpath(path, NULL);
+    if (!strstr(path, "://"))
+        add_output(request, write, arena_copy(&request->arena, text_of(real ? real : path)).data);
+    free(real);
+}
+
+static void add_operands(struct request *request, text_list *read, text_list *write) {
+    for (size_t i = 0; i < request->operands.count; i++) {
+        if (!request->operands.items[i]) /* a command line ends with none */
+            continue;
+        const char *path = operand_path(request, request->operands.items[i]);
+        vector_push(read, path);
+        if (store_needs_recovery(path))
+            add_store(request, write, path);
+    }
+}
+
 bool confine(struct request *request, const char *output, const struct confine_more *more,
              struct error *error) {
     text_list read = {0}, write = {0};
@@ -112,19 +133,21 @@ bool confine(struct request *request, const char *output, const struct confine_m
         misbehave();
     if (request->no_sandbox || request->is_confined)
         return true;
-    if (asks_a_server(request) && !request->import.store_net &&
+    if (asks_a_server(request, more) && !request->import.store_net &&
         !(request->import.store_net = net_start(NULL, &request->context, error)))
         return false;
     if (has_network(request, more) && !request_start_net(request, error))
         return false;
     request->is_confined = true;
-    for (size_t i = 0; i < request->operands.count; i++)
-        if (request->operands.items[i]) /* a command line ends with none */
-            vector_push(&read, operand_path(request, request->operands.items[i]));
+    add_operands(request, &read, &write);
     add_options(request, &read, &write);
+    if (more && more->store)
+        add_store(request, &write, more->store);
     add_output(request, &write, request->output ? request->output : output);
     for (size_t i = 0; more && i < more->read_count; i++)
         vector_push(&read, more->read[i]);
+    if (more && more->directories)
+        add_directories(request, &read, more->directories);
     if (cache) {
         objects_cache_make(cache);
         vector_push(&write, cache);
@@ -144,7 +167,8 @@ bool confine(struct request *request, const char *output, const struct confine_m
                                                   .manage_count = more && more->manage,
                                                   .temporaries =
                                                       temporaries < 64 ? (unsigned)temporaries : 64,
-                                                  .any_memory = more && more->any_memory});
+                                                  .any_memory = more && more->any_memory,
+                                                  .terminal = more && more->terminal});
     vector_release(&read);
     vector_release(&write);
     buffer_release(&shared);

@@ -9,9 +9,12 @@
 struct confine_more {
     const char *const *read;
     size_t read_count;
-    const char *manage; /* a directory in which it makes directories, or NULL */
-    bool network;       /* it may ask debuginfod, though it has no option for that */
-    bool any_memory;    /* a guest's memory is reserved, not used */
+    const char *directories; /* more to read, divided by colons; or NULL */
+    const char *manage;      /* a directory in which it makes directories, or NULL */
+    const char *store;       /* a store or a service that it writes to, or NULL */
+    bool network;            /* it may ask debuginfod, though it has no option for that */
+    bool any_memory;         /* a guest's memory is reserved, not used */
+    bool terminal;           /* it sets the terminal's modes */
 };
 
 /* Enters the sandbox, unless --no-sandbox was given or it is inside. `output` is where it writes without -o; NULL: standard output. The helper for

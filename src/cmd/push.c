@@ -3,6 +3,8 @@
  */
 #include "cmd/push.h"
 
+#include "cmd/confine.h"
+
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -109,6 +111,7 @@ static bool store_takes(struct text url) {
 static void *store_begin(struct push_command *push, const char *url, struct error *error) {
     struct store_options options = {.context = &push->request.context,
                                     .credentials = push->request.import.store_credentials,
+                                    .net = push->request.import.store_net,
                                     .write = true,
                                     .create = true};
     return store_open(url, &options, error);
@@ -171,7 +174,9 @@ static int run(void *command, int argc, char **argv) {
         return fail_usage("push", "%s: nothing that profiles can be sent to", url);
     request->import.profile.each = request->import.profile.times == TIMES_RUNNING;
     request->import.profile.source_lines = true;
-    void *state = receiver->begin(push, url, &error);
+    void *state = confine(request, NULL, &(struct confine_more){.store = url}, &error)
+                      ? receiver->begin(push, url, &error)
+                      : NULL;
     if (!state)
         return fail(&error);
     bool fine = true;

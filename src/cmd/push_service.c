@@ -12,11 +12,13 @@ struct services {
     struct push_target target;
     struct net *net;
     char host[256];
+    bool owns_net;
 };
 
 static void service_end(void *state) {
     struct services *services = state;
-    net_stop(services->net);
+    if (services->owns_net)
+        net_stop(services->net);
     push_target_release(&services->target);
     free(services);
 }
@@ -25,8 +27,10 @@ static void *service_begin(struct push_command *push, const char *url, struct er
     struct services *services = memory_zero(1, sizeof *services);
     if (gethostname(services->host, sizeof services->host - 1) != 0)
         services->host[0] = 0;
+    services->net = push->request.import.store_net; /* the sandbox has room for one alone */
+    services->owns_net = !services->net;
     if (push_target_parse(url, &services->target, error) &&
-        (services->net = net_start(NULL, &push->request.context, error)))
+        (services->net || (services->net = net_start(NULL, &push->request.context, error))))
         return services;
     service_end(services);
     return NULL;

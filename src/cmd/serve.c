@@ -2,7 +2,7 @@
  * wick serve: reads the command line and becomes wick-serve, which speaks HTTP. Started by that as `wick serve --worker FILE`, it reads the
  * one profile and answers questions about it instead, and as `wick serve --store-worker URL` the same about a store.
  */
-#include "cmd/cmd.h"
+#include "cmd/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,6 +50,7 @@ static const struct option options_limits[] = {
      "give up on an answer after SECONDS; 120 by default"},
     {"idle-timeout", 0, OPTION_COUNT, HERE(idle_timeout), "SECONDS",
      "end when nothing was asked for so long; never by default"},
+    OPTION_NO_SANDBOX,
     {0},
 };
 static const struct option_group groups[] = {
@@ -83,15 +84,21 @@ static int ask(void *user, const struct target *question, struct buffer *body) {
     return answers_ask(user, question, body);
 }
 
+/* It reads what it was started for, and answers over pipes. */
+static bool confine_worker(struct request *request, const char *operand, struct error *error) {
+    request->syntax = &syntax;
+    vector_push(&request->operands, operand);
+    return confine(request, NULL, &(struct confine_more){.network = true}, error);
+}
+
 /* The flame is what `wick flame` would draw of the file. */
 static int work(struct request *request, const char *path) {
     struct source source;
     struct error error;
     struct notes notes = {0};
-    request->syntax = &syntax;
     request_settle(request);
     group_threads(request);
-    if (!request_open(request, &source, &path, 1, &error))
+    if (!confine_worker(request, path, &error) || !request_open(request, &source, &path, 1, &error))
         return fail(&error);
     struct flame *flame = make_flame(request, &source, &notes, &error);
     struct answers answers = {.flame = flame,
@@ -120,9 +127,10 @@ static int ask_store(void *user, const struct target *question, struct buffer *b
 static int work_for_store(struct request *request, const char *url) {
     size_t end = store_url_query(url);
     char *plain = memory_copy(url, end);
-    struct store_options options = {.context = &request->context};
     struct error error;
-    struct fleet fleet = {.store = store_open(plain, &options, &error),
+    bool confined = confine_worker(request, url, &error);
+    struct store_options options = {.context = &request->context, .net = request->import.store_net};
+    struct fleet fleet = {.store = confined ? store_open(plain, &options, &error) : NULL,
                           .fixed = text_of(url[end] ? url + end + 1 : "")};
     if (fleet.store)
         answers_serve(ask_store, &fleet);
@@ -193,6 +201,7 @@ static int become_server(struct serve_command *c, const char *self, const char *
     add_number(c, &words, "timeout", c->timeout);
     add_number(c, &words, "idle-timeout", c->idle_timeout);
     add_number(c, &words, "open", c->open_browser);
+    add_number(c, &words, "no-sandbox", c->request.no_sandbox);
     const char *store =
         is_store(c->request.operands.items[0]) ? c->request.operands.items[0] : NULL;
     add_word(c, &words, "store", store);
@@ -256,6 +265,10 @@ static int run(void *command, int argc, char **argv) {
     int status = 0;
     char self[4096], server[5000];
     struct error error;
+    if (argc == 4 && strcmp(argv[1], "--no-sandbox") == 0) {
+        c->request.no_sandbox = true;
+        argc--, argv++;
+    }
     if (argc == 3 && strcmp(argv[1], "--worker") == 0)
         return work(&c->request, argv[2]);
     if (argc == 3 && strcmp(argv[1], "--store-worker") == 0)

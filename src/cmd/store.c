@@ -1,5 +1,5 @@
 /* wick store: makes a store, removes what is old, finds names later, says what is in it. */
-#include "cmd/cmd.h"
+#include "cmd/confine.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -21,6 +21,7 @@ static const struct option options_store[] = {
     {"cluster", 0, OPTION_TEXT, IN(struct store_command, cluster), "NAME",
      "init: make replicated and distributed tables on this cluster of ClickHouse servers"},
     OPTION_CREDENTIALS,
+    OPTION_NO_SANDBOX,
     {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "print errors alone"},
     {0},
 };
@@ -141,6 +142,13 @@ static bool show(struct store *store, struct error *error) {
     return fine;
 }
 
+/* `show` only reads; the others write to the file and beside it. */
+static bool confine_store(struct request *request, bool writes, struct error *error) {
+    const char *url = request->operands.items[1];
+    struct confine_more more = {.store = writes || store_is_url(text_of(url)) ? url : NULL};
+    return confine(request, NULL, &more, error);
+}
+
 static int run(void *command, int argc, char **argv) {
     static const char *const actions[] = {"init", "gc", "symbolize", "show"};
     struct store_command *c = command;
@@ -156,8 +164,12 @@ static int run(void *command, int argc, char **argv) {
         return fail(&error);
     if (c->cluster && action != 0)
         return fail_usage("store", "--cluster is for init");
+    request->syntax = &syntax;
+    if (!confine_store(request, action != 3, &error))
+        return fail(&error);
     struct store_options options = {.context = &request->context,
                                     .credentials = request->import.store_credentials,
+                                    .net = request->import.store_net,
                                     .cluster = c->cluster,
                                     .write = action != 3,
                                     .create = action == 0};

@@ -1,5 +1,7 @@
 /* wick view: a source on the terminal's whole screen. */
-#include "cmd/cmd.h"
+#include "cmd/confine.h"
+
+#include <stdlib.h>
 
 #include "cmd/picture.h"
 #include "terminal/terminal.h"
@@ -75,6 +77,19 @@ static bool show(struct view_command *c, const struct source *source, struct err
     return fine;
 }
 
+/* What describes terminals is read when the profile has been. */
+static bool confine_view(struct request *request, struct error *error) {
+    const char *home = getenv("HOME"), *own = getenv("TERMINFO"), *more = getenv("TERMINFO_DIRS");
+    struct buffer hidden = {0};
+    buffer_printf(&hidden, "%s/.terminfo%c", home ? home : "", 0);
+    const char *const read[] = {"/etc/terminfo", hidden.items, own ? own : "/usr/share/terminfo"};
+    struct confine_more beyond = {
+        .read = read, .read_count = COUNT_OF(read), .directories = more, .terminal = true};
+    bool fine = confine(request, NULL, &beyond, error);
+    buffer_release(&hidden);
+    return fine;
+}
+
 static int run(void *command, int argc, char **argv) {
     struct view_command *c = command;
     struct request *request = &c->request;
@@ -89,6 +104,10 @@ static int run(void *command, int argc, char **argv) {
         return fail(&error);
     group_threads(request);
     struct source source;
+    if (!choose_default(request, &status))
+        return status;
+    if (!confine_view(request, &error))
+        return fail(&error);
     if (!open_source(request, &source, &status))
         return status;
     progress_wipe();

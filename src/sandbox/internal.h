@@ -24,7 +24,7 @@ bool ruleset_enforce(struct ruleset *ruleset);
 /* places.c: where programs, their debug information and maps of their code may be. */
 void places_allow(const struct ruleset *ruleset);
 
-/* syscalls.c. False: the kernel refuses. */
-bool syscalls_restrict(void);
+/* syscalls.c. `terminal`: its modes may be set. False: the kernel refuses. */
+bool syscalls_restrict(bool terminal);
 
 #endif

@@ -95,6 +95,6 @@ void sandbox_enter(const struct sandbox_options *options, struct sandbox_facts *
     int version = ruleset.version;
     if (ruleset_enforce(&ruleset))
         facts->landlock = version;
-    facts->seccomp = syscalls_restrict();
+    facts->seccomp = syscalls_restrict(options->terminal);
     facts->unlimited = lacking(facts, alone);
 }

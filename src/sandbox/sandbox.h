@@ -30,6 +30,7 @@ struct sandbox_options {
     const char *const *manage; /* directories in which directories and links are, too */
     size_t manage_count;
     bool any_memory;      /* more than the machine has may be reserved */
+    bool terminal;        /* the terminal's modes may be set */
     unsigned temporaries; /* how many temporary files to open now, because none can be made later */
 };
 

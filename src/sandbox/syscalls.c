@@ -240,6 +240,9 @@ static const int trapped[] = {
 /* Requests of ioctl() that ask and change nothing: a terminal's size, an inode's generation. */
 static const uint32_t asking[] = {TCGETS, TIOCGWINSZ, FIONREAD, TIOCGPGRP,
                                   0x80087601 /* FS_IOC_GETVERSION */};
+/* The same, and a terminal's modes: typing into it (TIOCSTI) is not among them. */
+static const uint32_t of_terminal[] = {TCGETS, TIOCGWINSZ, FIONREAD, TIOCGPGRP,
+                                       TCSETS, TCSETSW,    TCSETSF,  TCFLSH};
 static const uint32_t of_prctl[] = {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE,
                                     0x53564d41 /* PR_SET_VMA */};
 
@@ -301,7 +304,7 @@ static void add_sanitizer(program *p) {
         add_case(p, (uint32_t)used[i], SECCOMP_RET_ALLOW);
 }
 
-static void program_write(program *p) {
+static void program_write(program *p, bool terminal) {
     const uint32_t absent = SECCOMP_RET_ERRNO | ENOSYS, refused = SECCOMP_RET_ERRNO | EPERM;
     const uint32_t attack = IS_SANITIZED ? refused : SECCOMP_RET_TRAP;
     const uint32_t none = 0, self = (uint32_t)getpid();
@@ -313,7 +316,10 @@ static void program_write(program *p) {
     for (size_t i = 0; i < COUNT_OF(trapped); i++)
         add_case(p, (uint32_t)trapped[i], attack);
     add_clone(p, attack);
-    add_argument(p, __NR_ioctl, 1, asking, COUNT_OF(asking), refused);
+    if (terminal)
+        add_argument(p, __NR_ioctl, 1, of_terminal, COUNT_OF(of_terminal), refused);
+    else
+        add_argument(p, __NR_ioctl, 1, asking, COUNT_OF(asking), refused);
     add_argument(p, __NR_prctl, 0, of_prctl, COUNT_OF(of_prctl), refused);
     add_argument(p, __NR_kill, 0, &self, 1, refused);
     add_argument(p, __NR_tgkill, 0, &self, 1, refused);
@@ -347,10 +353,10 @@ static void on_trap(int signal, siginfo_t *info, void *context) {
     _exit(ERROR_INTERNAL);
 }
 
-bool syscalls_restrict(void) {
+bool syscalls_restrict(bool terminal) {
     program p = {0};
     struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
-    program_write(&p);
+    program_write(&p, terminal);
     struct sock_fprog filter = {.len = (unsigned short)p.count, .filter = p.items};
     sigaction(SIGSYS, &action, NULL);
     bool fine =
@@ -361,7 +367,7 @@ bool syscalls_restrict(void) {
 
 #else
 
-bool syscalls_restrict(void) {
+bool syscalls_restrict(bool terminal) {
     return false;
 }
 

@@ -207,11 +207,7 @@ static bool connect_file(struct sqlite_store *s, bool write, struct error *error
 
 /* What a writer that died has left half written is undone, if the file is one's own. */
 static void recover(struct sqlite_store *s) {
-    struct stat status;
     struct error ignored;
-    if (stat(s->store.where, &status) != 0 || !user_is_trusted(status.st_uid) ||
-        access(s->store.where, W_OK) != 0)
-        return;
     struct sqlite_store writer = {.store = s->store};
     writer.store.options.create = false;
     if (connect_file(&writer, true, &ignored))
@@ -219,12 +215,21 @@ static void recover(struct sqlite_store *s) {
     sqlite3_close(writer.db);
 }
 
+/* It is beside the file itself, whatever link leads there. */
 static bool has_journal(const char *path) {
     struct buffer name = {0};
-    buffer_printf(&name, "%s-journal%c", path, 0);
+    char *real = realpath(path, NULL);
+    buffer_printf(&name, "%s-journal%c", real ? real : path, 0);
     bool found = access(name.items, F_OK) == 0;
     buffer_release(&name);
+    free(real);
     return found;
+}
+
+bool store_needs_recovery(const char *path) {
+    struct stat status;
+    return has_journal(path) && stat(path, &status) == 0 && user_is_trusted(status.st_uid) &&
+           access(path, W_OK) == 0;
 }
 
 static void sqlite_close(struct store *store) {
@@ -244,7 +249,7 @@ struct store *sqlite_open(const char *path, const struct store_options *options,
     s->store = (struct store){&sqlite_engine, *options, memory_copy(path, strlen(path))};
     bool may_be_new = options->write && options->create;
     if (check_header(path, may_be_new, error)) {
-        if (!options->write && has_journal(path))
+        if (!options->write && store_needs_recovery(path))
             recover(s);
         if (connect_file(s, options->write, error) && check_schema(s, error))
             return &s->store;

@@ -8,3 +8,7 @@ struct store *sqlite_open(const char *path, const struct store_options *options,
               path);
     return NULL;
 }
+
+bool store_needs_recovery(const char *path) {
+    return false;
+}

@@ -30,6 +30,9 @@ enum { STORE_URL_MOST = 1 << 16 };
 bool store_is_url(struct text url);
 /* Return whether a file that begins so is a SQLite file. Whether wick wrote it, store_open() finds out. */
 bool store_is_file(struct text beginning);
+/* Return whether a writer that died left this file half written, and it is one's own to mend: store_open() then writes to it and beside it,
+   also for reading. */
+bool store_needs_recovery(const char *path);
 /* Return where the question mark of a path or URL begins its query; its length if there is none. A file may have one in its name: a path
    whose whole text names a file has no query. */
 size_t store_url_query(const char *url);

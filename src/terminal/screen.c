@@ -104,18 +104,21 @@ static bool fail_terminal(const char *kind, struct error *error) {
                      kind ? kind : "", kind ? "" : "(TERM is not set)");
 }
 
+bool screen_find_keys(struct error *error) {
+    the.input = STDIN_FILENO;
+    if (the.keys || isatty(STDIN_FILENO))
+        return true;
+    the.keys = fopen("/dev/tty", "re"); /* a profile comes from standard input */
+    if (!the.keys)
+        return error_set(error, ERROR_DENIED, "/dev/tty: %s: no keys can be read", strerror(errno));
+    the.input = fileno(the.keys);
+    return true;
+}
+
 bool screen_start(bool in_colour, struct error *error) {
     const char *kind = getenv("TERM");
     setlocale(LC_CTYPE, ""); /* numbers and messages stay as they are */
     the.is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-    the.input = STDIN_FILENO;
-    if (!isatty(STDIN_FILENO)) { /* a profile came from there */
-        the.keys = fopen("/dev/tty", "re");
-        if (!the.keys)
-            return error_set(error, ERROR_DENIED, "/dev/tty: %s: no keys can be read",
-                             strerror(errno));
-        the.input = fileno(the.keys);
-    }
     if (!kind || strcmp(kind, "dumb") == 0)
         return fail_terminal(kind, error);
     int known; /* asked first, because newterm() leaks where it fails */

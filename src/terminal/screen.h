@@ -42,6 +42,8 @@ struct style {
     bool bold, reverse, underline, dim;
 };
 
+/* Open the terminal for keys, where standard input is none: a process that is confined later can't. */
+bool screen_find_keys(struct error *error);
 /* Take the terminal. `in_colour` false: bold, reverse and underline alone. */
 bool screen_start(bool in_colour, struct error *error);
 void screen_end(void);

@@ -24,7 +24,7 @@ struct viewer_options {
 };
 /* Show the profile until somebody leaves. False: there is no terminal, it is one that can't be used, or there is nothing to show. */
 bool viewer_run(const struct viewer_options *options, struct error *error);
-/* Whether this build can, and standard output is a terminal: before anything is read. */
+/* Whether this build can, and there is a terminal to write to and to read keys from, which it opens: before anything is read. */
 bool viewer_possible(struct error *error);
 
 #endif

@@ -10,7 +10,7 @@
 
 bool viewer_possible(struct error *error) {
     if (isatty(STDOUT_FILENO))
-        return true;
+        return screen_find_keys(error);
     return error_set(error, ERROR_DENIED,
                      "standard output is not a terminal: wick view needs one; wick report prints "
                      "tables, wick flame --html writes a page");

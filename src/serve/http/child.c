@@ -49,13 +49,21 @@ static bool spawn(pid_t *pid, const char *const *words, int in, int out, int err
     return !failed;
 }
 
-bool child_start(struct child *child, const char *const *words, const int *files,
-                 size_t file_count) {
+bool child_start(const struct server *server, struct child *child, const char *const *words,
+                 const int *files, size_t file_count) {
     int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1};
+    VECTOR(const char *) all = {0};
     *child = (struct child){0};
+    for (size_t i = 0; words[i]; i++) {
+        vector_push(&all, words[i]);
+        if (i == 1 && server->no_sandbox)
+            vector_push(&all, "--no-sandbox");
+    }
+    vector_push(&all, NULL);
     bool fine = pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0 &&
                 pipe2(err, O_CLOEXEC) == 0 &&
-                spawn(&child->pid, words, in[0], out[1], err[1], files, file_count);
+                spawn(&child->pid, all.items, in[0], out[1], err[1], files, file_count);
+    vector_release(&all);
     if (!fine) {
         close_pair(in);
         close_pair(out);
@@ -151,7 +159,7 @@ void child_run(const struct server *server, const char *const *words, const int 
                size_t file_count, size_t most, struct said *said) {
     struct child child;
     *said = (struct said){.status = -1};
-    if (!child_start(&child, words, files, file_count)) {
+    if (!child_start(server, &child, words, files, file_count)) {
         buffer_add(&said->err, TEXT("wick could not be started to read this profile"));
         return;
     }

@@ -65,6 +65,8 @@ static bool take_word(struct server *server, const char *word) {
         server->idle_timeout = (uint32_t)number(value);
     else if (text_equal(name, TEXT("open")))
         server->open_browser = number(value);
+    else if (text_equal(name, TEXT("no-sandbox")))
+        server->no_sandbox = number(value);
     else
         return false;
     return true;

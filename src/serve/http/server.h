@@ -45,6 +45,7 @@ struct server {
     uint32_t timeout; /* seconds for a child's answer */
     uint32_t idle_timeout; /* seconds without a request; 0: for ever */
     bool open_browser;
+    bool no_sandbox; /* of the children */
     VECTOR(struct root) roots;
     char token[TOKEN * 4 + 1], share_token[TOKEN + 1];
     char page_policy[200]; /* Content-Security-Policy of pages that hold their profile */
@@ -65,10 +66,10 @@ struct child {
     pid_t pid; /* 0: none */
     int in, out, err;
 };
-/* Start a wick with these words (NULL-terminated, [0] is the program) and the files as /dev/fd/FIRST_FILE and on. */
+/* Start a wick with these words (NULL-terminated, [0] is the program, [1] the command) and the files as /dev/fd/FIRST_FILE and on. */
 enum { FIRST_FILE = 200 };
-bool child_start(struct child *child, const char *const *words, const int *files,
-                 size_t file_count);
+bool child_start(const struct server *server, struct child *child, const char *const *words,
+                 const int *files, size_t file_count);
 /* Close its pipes, end it if it has not ended, and return its status as waitpid() has it. */
 int child_end(struct child *child, bool kill_it);
 

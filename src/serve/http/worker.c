@@ -65,7 +65,8 @@ static struct worker *choose(struct workers *workers, const char *name, uint64_t
 static bool start(struct workers *workers, struct worker *worker, const struct worker_of *of) {
     const char *words[] = {workers->server->wick, "serve", of->mode, of->operand, NULL};
     worker->name = memory_copy(of->name, strlen(of->name));
-    return child_start(&worker->child, words, &of->descriptor, of->descriptor >= 0);
+    return child_start(workers->server, &worker->child, words, &of->descriptor,
+                       of->descriptor >= 0);
 }
 
 static bool send_all(int descriptor, struct text text) {
