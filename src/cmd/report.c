@@ -1,5 +1,6 @@
 /* wick report: a source to a table. Threads, processes and states are counted on its tree, for a flame no longer knows them. */
 #include "cmd/confine.h"
+#include "cmd/growth.h"
 
 struct report_command {
     struct request request;
@@ -68,10 +69,13 @@ static const struct syntax syntax = {
     "A table of where the cost is: self (ends there) and total (occurs there, recursion\n"
     "counted once), by function, object, category, thread, process, state or any label.",
     groups,
-    .examples = "wick report perf.data                          # functions\n"
-                "wick report --by category wick-out/x\n"
-                "wick report --by comm,function --csv perf.data\n"
-                "wick report --sort total --limit 10 perf.data",
+    .examples =
+        "wick report perf.data                          # functions\n"
+        "wick report --by category wick-out/x\n"
+        "wick report --by comm,function --csv perf.data\n"
+        "wick report --sort total --limit 10 perf.data\n"
+        "wick report --by service fleet.db              # of a store: cost, and growth since "
+        "yesterday",
     .common = "output by sort limit csv json event comm time focus",
 };
 
@@ -145,6 +149,8 @@ static bool report_rows(struct report_command *c, const struct source *source, s
     if (report && (c->is_sorted || !report->is_diff))
         report_sort_by(report, c->sort_column == 0);
     bool fine = *made && add_samples(c, source, report, error);
+    if (fine && growth_is_known(&c->request, source))
+        fine = growth_add(&c->request, report, error);
     if (fine && report->total == 0 && report->total_before == 0)
         fine = error_set(error, ERROR_INPUT, "there is nothing to count");
     fine = fine && output_open(&c->request, &out, error);

@@ -45,6 +45,10 @@ static void add_row(struct buffer *line, const struct report *report,
     } else {
         buffer_printf(line, " | %.2f %% | %.2f %%", per_cent(row->self, report->total),
                       per_cent(row->total, report->total));
+        if (report->growth.length) {
+            buffer_add(line, TEXT(" | "));
+            buffer_add_factor(line, row->earlier, row->recent);
+        }
     }
     buffer_add(line, TEXT(" |\n"));
 }
@@ -77,10 +81,12 @@ void report_markdown(struct out *out, const struct report *report,
                      const struct report_options *options) {
     struct buffer text = {0};
     size_t rows = 0, limit = options->limit ? options->limit : SIZE_MAX, left = 0;
-    buffer_printf(&text, "| %s |%s\n|---|%s\n", report->title.data,
-                  report->is_diff ? " self before | after | | total before | after | |"
-                                  : " self | total |",
-                  report->is_diff ? "---:|---:|---:|---:|---:|---:|" : "---:|---:|");
+    bool growth = report->growth.length > 0;
+    buffer_printf(
+        &text, "| %s |%s%s\n|---|%s%s\n", report->title.data,
+        report->is_diff ? " self before | after | | total before | after | |" : " self | total |",
+        growth ? " growth |" : "",
+        report->is_diff ? "---:|---:|---:|---:|---:|---:|" : "---:|---:|", growth ? "---:|" : "");
     for (size_t i = 0; i < report->rows.count; i++) {
         if (!is_changed(report, &report->rows.items[i]))
             continue;
@@ -94,6 +100,8 @@ void report_markdown(struct out *out, const struct report *report,
     add_sum(&text, report);
     if (left)
         buffer_printf(&text, "; %zu more rows", left);
+    if (growth)
+        buffer_printf(&text, "; growth: %.*s", TEXT_ARGS(report->growth));
     buffer_add_char(&text, '\n');
     out_text(out, buffer_text(&text));
     buffer_release(&text);

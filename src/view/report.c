@@ -354,6 +354,8 @@ static void write_csv(struct out *out, const struct report *report,
     csv_title(out, report, "self", counted);
     if (!categories)
         csv_title(out, report, "inclusive", counted);
+    if (report->growth.length)
+        out_printf(out, ",earlier_%s,recent_%s,growth_factor", counted, counted);
     out_text(out, functions ? TEXT(",category\n") : TEXT("\n"));
     struct buffer line = {0};
     for (size_t i = 0; i < report->rows.count; i++) {
@@ -366,6 +368,7 @@ static void write_csv(struct out *out, const struct report *report,
         csv_cells(&line, report, row->self_samples, row->self);
         if (!categories)
             csv_cells(&line, report, row->total_samples, row->total);
+        report_growth_csv(&line, report, row);
         if (functions)
             buffer_add_char(&line, ','), report_add_category(&line, row->category);
         buffer_add_char(&line, '\n');
@@ -394,6 +397,7 @@ static void json_row(struct buffer *text, const struct report *report,
         buffer_printf(text, ",\"self_samples\":%llu,\"total_samples\":%llu",
                       (unsigned long long)row->self_samples,
                       (unsigned long long)row->total_samples);
+    report_growth_json(text, report, row);
     if (report->is_diff) {
         report_diff_json(text, report, "self", row->self_before, row->self);
         report_diff_json(text, report, "total", row->total_before, row->total);
@@ -444,7 +448,8 @@ static bool is_narrow(const struct report_options *options) {
 static size_t name_room(const struct report *report, const struct report_options *options) {
     if (!options->width)
         return SIZE_MAX;
-    size_t used = SHARES_WIDTH + (report->is_estimated ? ERROR_WIDTH : 0);
+    size_t used = SHARES_WIDTH + (report->is_estimated ? ERROR_WIDTH : 0) +
+                  (report->growth.length ? GROWTH_WIDTH : 0);
     if (!is_narrow(options))
         used += BAR_WIDTH + (report->by == BY_FUNCTION ? CATEGORY_WIDTH : 0);
     return options->width > used + 10 ? options->width - used : 10;
@@ -478,6 +483,7 @@ static void text_row(struct buffer *line, const struct report *report, const str
     buffer_printf(line, "%7.2f %% %7.2f %%  ", share(report, row->self), share(report, row->total));
     if (report->is_estimated)
         add_error(line, row->total_samples);
+    report_growth_text(line, report, row);
     if (!is_narrow(options))
         add_bar_and_category(line, report, row, options->colours);
     name_add_short(line, buffer_text(&shown), name_room(report, options));
@@ -485,30 +491,14 @@ static void text_row(struct buffer *line, const struct report *report, const str
     buffer_release(&shown);
 }
 
-/* Nanoseconds as people say them. */
-static void add_sum(struct buffer *line, const struct report *report) {
-    static const struct {
-        uint64_t least;
-        const char *unit;
-    } times[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "µs"}};
-    for (size_t i = 0; text_equal(report->unit, TEXT("ns")) && i < COUNT_OF(times); i++)
-        if (report->total >= times[i].least) {
-            buffer_printf(line, "%.2f %s", (double)report->total / (double)times[i].least,
-                          times[i].unit);
-            return;
-        }
-    bool one = report->total == 1 && text_equal(report->unit, TEXT("samples"));
-    buffer_printf(line, "%llu ", (unsigned long long)report->total);
-    buffer_add_shown(line, one ? TEXT("sample") : report->unit); /* or a picture's own word */
-}
-
 static void write_text(struct out *out, const struct report *report,
                        const struct report_options *options) {
     size_t limit =
         options->limit && options->limit < report->rows.count ? options->limit : report->rows.count;
     bool functions = report->by == BY_FUNCTION, narrow = is_narrow(options);
-    out_printf(out, "     self     total  %s%s%s%s\n",
-               report->is_estimated ? "  samples  at most  " : "", narrow ? "" : "            ",
+    out_printf(out, "     self     total  %s%s%s%s%s\n",
+               report->is_estimated ? "  samples  at most  " : "",
+               report->growth.length ? "       cost   growth  " : "", narrow ? "" : "            ",
                functions && !narrow ? "category        " : "", report->title.data);
     struct buffer line = {0};
     for (size_t i = 0; i < limit; i++) {
@@ -520,8 +510,10 @@ static void write_text(struct out *out, const struct report *report,
         out_printf(out, "… and %zu more%s\n", report->rows.count - limit,
                    options->no_hint ? "" : "; --limit 0 shows all");
     line.count = 0;
-    add_sum(&line, report);
+    report_add_weight(&line, report, report->total);
     buffer_add(&line, TEXT(" in all\n"));
+    if (report->growth.length)
+        buffer_printf(&line, "growth: %.*s\n", TEXT_ARGS(report->growth));
     out_text(out, buffer_text(&line));
     buffer_release(&line);
 }

@@ -18,6 +18,16 @@ void report_counted(const struct report *report, const struct report_options *op
 /* What `name` ("self", "total") is of each side's whole, and how many times as much after: fields of an object that has others already. */
 void report_diff_json(struct buffer *text, const struct report *report, const char *name,
                       uint64_t before, uint64_t after);
+/* A weight as people say it: nanoseconds in larger units, others with their unit. */
+void report_add_weight(struct buffer *line, const struct report *report, uint64_t weight);
+/* Columns of growth, which a report without it does not have. */
+enum { GROWTH_WIDTH = 22 };
+void report_growth_text(struct buffer *line, const struct report *report,
+                        const struct report_row *row);
+void report_growth_csv(struct buffer *line, const struct report *report,
+                       const struct report_row *row);
+void report_growth_json(struct buffer *text, const struct report *report,
+                        const struct report_row *row);
 void report_markdown(struct out *out, const struct report *report,
                      const struct report_options *options);
 void report_diff_text(struct out *out, const struct report *report,

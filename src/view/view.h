@@ -186,6 +186,7 @@ struct report_row {
     uint64_t total_before;
     uint64_t self_samples; /* after report_add_samples(), else 0 */
     uint64_t total_samples;
+    uint64_t recent, earlier; /* weights, if the report has growth, else 0 */
 };
 
 struct report {
@@ -197,6 +198,8 @@ struct report {
     bool has_samples; /* rows have numbers of samples beside their weights */
     bool
         is_estimated; /* weights are estimates from these samples: text shows how far off each may be */
+    struct text
+        growth; /* the two times that rows' `recent` and `earlier` are of, as a sentence; empty: there are none */
     struct text unit;
     struct text title; /* what the first column is called */
     enum report_by by;
@@ -218,6 +221,9 @@ struct report *report_of_dimensions(const struct tree *tree, const char *const *
 void report_sort_by(struct report *report, bool self);
 /* Put the numbers of samples of another report of the same rows, made by samples, beside the weights: CSV and JSON show both. */
 void report_add_samples(struct report *report, const struct report *samples);
+/* What a row came to in a recent time and in an earlier one, of a report by name. Names without a row are left out. `growth` says which times; it is copied. */
+void report_add_growth(struct report *report, struct text growth);
+void report_set_growth(struct report *report, struct text name, uint64_t recent, uint64_t earlier);
 void report_free(struct report *report);
 
 struct report_options {
