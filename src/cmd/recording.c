@@ -195,7 +195,7 @@ const struct option options_sampling[] = {
      "of containers, up to 64 MB; none keeps nothing"},
     {"no-runtime-setup", 0, OPTION_FLAG, HERE(recording.no_runtime_setup), NULL,
      "launch the command without settings that make its runtime name the code it makes (node: "
-     "NODE_OPTIONS)"},
+     "NODE_OPTIONS, .NET: DOTNET_PerfMapEnabled, Erlang: ERL_FLAGS)"},
     {0},
 };
 

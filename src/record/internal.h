@@ -55,11 +55,16 @@ struct ring {
     size_t size;    /* of the data: a power of two */
 };
 
+/* Runtimes that are told by the environment to name their code (runtime_setup.c). */
+enum setup { SETUP_NODE, SETUP_DOTNET, SETUP_ERLANG, SETUPS };
+
 /* Records on their way to the file; also what is learned from them. */
 struct sink {
     struct perfdata_writer *writer;
     struct keeper *keeper; /* NULL: nothing is kept */
-    char *setting; /* NAME=VALUE that the target was launched with for its runtime; NULL: none */
+    char *settings
+        [SETUPS];     /* NAME=VALUE that the target is launched with for its runtime; NULL: none */
+    bool is_prepared; /* they were decided */
     bool system_wide;
     struct interpreted *interpreted; /* NULL: no stacks of interpreters */
     struct window *window;           /* NULL: one file */
@@ -283,8 +288,9 @@ bool synthesize_process(struct sink *sink, pid_t pid,
 bool synthesize_all(struct sink *sink, struct error *error);
 
 /* keep.c: what will be gone when the recording is read, kept with it. NULL keeps nothing. */
-/* runtime.c: decides what the target's environment gets for its runtime, before it is launched. */
+/* runtime_setup.c: decides what the target's environment gets for its runtime, before it is launched. */
 void runtime_prepare(struct recording *r);
+/* runtime.c */
 /* Whether the target is a program of Go's, or one of several is. */
 bool runtime_is_go(const struct recording *r);
 /* Whether it is Java or node, whose stacks are often deeper than what is copied of others'. */

@@ -277,8 +277,11 @@ static bool grant(struct keeper *k, const struct wish *wish, struct error *error
         dump_want(k, process, wish);
     else
         file_want(k, process, wish);
-    if (wish->kind == WISH_FILE)
-        runtime_saw(k, process, strings_get(k->paths, wish->path));
+    if (wish->kind != WISH_FILE)
+        return true;
+    struct text path = strings_get(k->paths, wish->path);
+    process->has_code |= text_starts(path, TEXT("/memfd:")); /* written by another mapping */
+    runtime_saw(k, process, path);
     return true;
 }
 

@@ -31,8 +31,9 @@ static void child_main(const struct recording *r, int go, int failed) {
         dup2(options->target_output - 1, STDERR_FILENO);
     } else if (!options->window && strcmp(options->output, "-") == 0)
         dup2(STDERR_FILENO, STDOUT_FILENO); /* ours carries the recording */
-    if (r->sink.setting)
-        putenv(r->sink.setting);
+    for (size_t i = 0; i < SETUPS; i++)
+        if (r->sink.settings[i])
+            putenv(r->sink.settings[i]);
     heap_child(r);
     execvp(options->command[0], options->command);
     int why = errno;

@@ -24,7 +24,8 @@ bool sink_introduce(struct sink *sink, pid_t pid, struct error *error) {
 
 void sink_release(struct sink *sink) {
     keeper_free(sink->keeper);
-    free(sink->setting);
+    for (size_t i = 0; i < SETUPS; i++)
+        free(sink->settings[i]);
     interpreted_free(sink->interpreted);
     window_free(sink->window);
     index_release(&sink->processes);
