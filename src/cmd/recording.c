@@ -69,6 +69,14 @@ static bool set_every(void *command, const char *value, struct error *error) {
            error_set(error, ERROR_USAGE, "'%s' is not a size up to 1024M", value);
 }
 
+static bool set_heap(void *command, const char *value, struct error *error) {
+    struct recording_request *r = command;
+    r->recording.heap = true;
+    r->recording.heap_maps = value && text_equal(text_of(value), TEXT("mmap"));
+    return !value || r->recording.heap_maps ||
+           error_set(error, ERROR_USAGE, "--heap=%s: only --heap and --heap=mmap are known", value);
+}
+
 bool recording_set_buffer(void *command, const char *value, struct error *error) {
     struct recording_request *r = command;
     uint64_t size;
@@ -136,8 +144,10 @@ const struct option options_off_cpu[] = {
 };
 
 const struct option options_heap[] = {
-    {"heap", 0, OPTION_FLAG, HERE(recording.heap), NULL,
-     "what the program allocates and frees, with stacks, instead of where it runs"},
+    {"heap", 0, OPTION_MAYBE, CALL(set_heap), "[=mmap]",
+     "what the program allocates and frees, with stacks, instead of where it runs; with mmap also "
+     "what it maps itself",
+     "mmap"},
     {"every", 0, OPTION_CALL, CALL(set_every), "BYTES",
      "with --heap: one allocation in so many bytes, 64K by default; 1: all of them"},
     {0},

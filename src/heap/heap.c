@@ -74,8 +74,8 @@ static bool find_library(struct heap *heap, struct error *error) {
                      name);
 }
 
-static bool make_rings(struct heap *heap, uint64_t mean, struct error *error) {
-    heap->ring_size = mean == 1 ? RING_SIZE_EVERY : RING_SIZE;
+static bool make_rings(struct heap *heap, const struct heap_options *options, struct error *error) {
+    heap->ring_size = options->mean == 1 ? RING_SIZE_EVERY : RING_SIZE;
     heap->size = HEAP_HEADER_SIZE + HEAP_RINGS * heap->ring_size;
     heap->rings = memfd_create("wick-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (heap->rings < 0 || ftruncate(heap->rings, (off_t)heap->size) != 0 ||
@@ -89,7 +89,8 @@ static bool make_rings(struct heap *heap, uint64_t mean, struct error *error) {
     heap->bytes = (uint8_t *)pages + HEAP_HEADER_SIZE;
     heap->shared->version = HEAP_VERSION;
     heap->shared->ring_size = heap->ring_size;
-    heap->shared->mean = mean;
+    heap->shared->mean = options->mean;
+    heap->shared->maps = options->maps;
     heap->shared->magic = HEAP_MAGIC;
     return true;
 }
@@ -141,8 +142,8 @@ static bool start_ringer(struct heap *heap, struct error *error) {
 struct heap *heap_open(const struct heap_options *options, struct error *error) {
     struct heap *heap = memory_zero(1, sizeof *heap);
     heap->rings = heap->listening = heap->bell = -1;
-    if (find_library(heap, error) && make_rings(heap, options->mean, error) &&
-        make_socket(heap, error) && start_ringer(heap, error))
+    if (find_library(heap, error) && make_rings(heap, options, error) && make_socket(heap, error) &&
+        start_ringer(heap, error))
         return heap;
     heap_close(heap);
     return NULL;
@@ -285,9 +286,15 @@ static bool record_makes_sense(const struct heap_record *record) {
     switch (record->kind) {
     case HEAP_FREE:
         return record->size == HEAP_FREE_SIZE;
+    case HEAP_UNMAP:
+        return record->size == HEAP_UNMAP_SIZE;
     case HEAP_AGAIN:
+    case HEAP_MAP_AGAIN:
+    case HEAP_REMAP_AGAIN:
         return record->size == HEAP_AGAIN_SIZE && record->mean;
     case HEAP_ALLOC:
+    case HEAP_MAP:
+    case HEAP_REMAP:
         return record->size >= sizeof *record && record->mean &&
                record->stack_size == record->size - sizeof *record;
     }

@@ -17,6 +17,7 @@ struct heap;
 
 struct heap_options {
     uint64_t mean; /* bytes from sample to sample; 1: every allocation */
+    bool maps;     /* mappings, too */
 };
 
 /* ERROR_DENIED: the library is not installed, or the machine does not allow it. */

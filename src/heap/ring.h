@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum { HEAP_RINGS = 4, HEAP_STACK_MOST = 16384, HEAP_HEADER_SIZE = 4096 };
-enum { HEAP_MAGIC = 0x48434957, HEAP_VERSION = 1 };
+enum { HEAP_MAGIC = 0x48434957, HEAP_VERSION = 2 };
 
 /* The registers that unwinding needs, at the place in the hook that asked for the sample. */
 #if defined(__aarch64__)
@@ -37,8 +37,8 @@ struct heap_shared {
     uint32_t ended;     /* nobody reads any more */
     uint32_t beat;      /* grows as long as the recorder lives */
     uint32_t bell;      /* a futex: grows when a ring is half full */
-    uint32_t padding;
-    uint64_t lost; /* allocations that were to be recorded and found no room */
+    uint32_t maps;      /* mappings are recorded, too */
+    uint64_t lost;      /* allocations that were to be recorded and found no room */
     uint64_t lost_frees;
     struct heap_ring rings[HEAP_RINGS];
 };
@@ -48,9 +48,15 @@ enum heap_kind {
     HEAP_ALLOC = 1, /* with registers and the stack */
     HEAP_AGAIN,     /* its stack was sent with an earlier one */
     HEAP_FREE,
+    /* Mappings, all of them, with their exact size. Each unmaps what was at its place. */
+    HEAP_MAP,
+    HEAP_MAP_AGAIN,
+    HEAP_REMAP, /* by mremap(): the thread's last HEAP_UNMAP says where it was */
+    HEAP_REMAP_AGAIN,
+    HEAP_UNMAP, /* a range: of parts of mappings, of several, of what is no mapping of ours */
 };
 
-/* As it stands in a ring. A free ends before `bytes`, HEAP_AGAIN before `registers`. */
+/* As it stands in a ring. A free ends before `bytes`, HEAP_UNMAP before `mean`, those whose stack was sent before `registers`. */
 struct heap_record {
     uint32_t size; /* of all of it, with the stack: a multiple of 8 */
     uint16_t kind;
@@ -67,6 +73,7 @@ struct heap_record {
 };
 enum {
     HEAP_FREE_SIZE = 32,
+    HEAP_UNMAP_SIZE = 40,
     HEAP_AGAIN_SIZE = 56,
     HEAP_RECORD_MOST = sizeof(struct heap_record) + HEAP_STACK_MOST,
 };

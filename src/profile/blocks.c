@@ -7,7 +7,7 @@
  * The peak is the greatest sum of what is alive at once in all processes of the recording. What a process has when it ends, or begins another program, was alive
  * at its end, and is gone from then on.
  */
-#include "profile/blocks.h"
+#include "profile/block.h"
 
 #include <stdlib.h>
 
@@ -36,42 +36,6 @@ static const struct {
     [BLOCKS_PEAK_COUNT] = {"peak-count", "count"},
     [BLOCKS_TEMPORARY] = {"temporary", "bytes"},
     [BLOCKS_TEMPORARY_COUNT] = {"temporary-count", "count"},
-};
-
-struct block {
-    uint64_t address;
-    uint64_t time;
-    uint64_t end; /* when it was freed, or its process had ended; UINT64_MAX: neither was seen */
-    uint64_t
-        offset; /* of the sample with its stack; while pass 1 runs, of HEAP_AGAIN: the stack's number */
-    uint64_t weight;
-    uint32_t count; /* of allocations that it stands for */
-    int32_t pid;
-    float chance; /* with which it was recorded */
-    uint8_t role;
-    bool freed;
-};
-
-struct numbered {
-    uint64_t number, offset;
-};
-
-/* A process begins another program, or ends. */
-struct program_end {
-    uint64_t time;
-    int32_t pid;
-};
-
-struct blocks {
-    struct reading *reading;
-    bool wanted[BLOCKS_VALUES];
-    uint32_t events[BLOCKS_VALUES]; /* in the tree */
-    bool every;                     /* all allocations were recorded */
-    VECTOR(struct block) list;
-    VECTOR(struct numbered) stacks;
-    VECTOR(struct program_end) endings;
-    VECTOR(int32_t) children; /* forked while it was recorded */
-    VECTOR(struct valued) valued;
 };
 
 /* ---- pass 1 ---- */
@@ -105,6 +69,7 @@ void blocks_free(struct blocks *blocks) {
     if (!blocks)
         return;
     vector_release(&blocks->list);
+    vector_release(&blocks->maps);
     vector_release(&blocks->stacks);
     vector_release(&blocks->endings);
     vector_release(&blocks->children);
@@ -124,23 +89,30 @@ bool blocks_sample(struct blocks *blocks, const struct perfdata_record *record, 
                    struct error *error) {
     enum role role = blocks->reading->events.items[event].role;
     struct perfdata_sample sample;
-    if (role != ROLE_ALLOC && role != ROLE_AGAIN && role != ROLE_FREE)
+    bool maps = role == ROLE_MAP || role == ROLE_MAP_AGAIN || role == ROLE_UNMAP;
+    if (role != ROLE_ALLOC && role != ROLE_AGAIN && role != ROLE_FREE && !maps)
         return true;
     if (!perfdata_sample(blocks->reading->profile->data, record, &sample, error))
         return false;
     struct block block = {.address = sample.address,
                           .time = sample.time,
                           .end = UINT64_MAX,
-                          .offset = role == ROLE_AGAIN ? sample.stream_id : record->offset,
+                          .offset = role == ROLE_AGAIN || role == ROLE_MAP_AGAIN ? sample.stream_id
+                                                                                 : record->offset,
                           .weight = sample.period,
-                          .count = role == ROLE_FREE ? 0 : count_of(&sample),
+                          .count = role == ROLE_FREE || maps ? 0 : count_of(&sample),
                           .pid = sample.pid,
-                          .chance = sample.period && sample.weight < sample.period
+                          .tid = sample.tid,
+                          .moved = role != ROLE_UNMAP && !sample.weight,
+                          .chance = !maps && sample.period && sample.weight < sample.period
                                         ? (float)sample.weight / (float)sample.period
                                         : 1,
                           .role = (uint8_t)role};
-    vector_push(&blocks->list, block);
-    if (role == ROLE_ALLOC && sample.stream_id)
+    if (maps)
+        vector_push(&blocks->maps, block);
+    else
+        vector_push(&blocks->list, block);
+    if ((role == ROLE_ALLOC || role == ROLE_MAP) && sample.stream_id)
         vector_push(&blocks->stacks, ((struct numbered){sample.stream_id, record->offset}));
     return true;
 }
@@ -219,7 +191,7 @@ bool blocks_choose_values(struct blocks *blocks, struct error *error) {
     for (size_t i = 0; i < blocks->reading->events.count;
          i++) { /* for the samples that have stacks */
         struct event_seen *seen = &blocks->reading->events.items[i];
-        seen->wanted = seen->role == ROLE_ALLOC;
+        seen->wanted = seen->role == ROLE_ALLOC || seen->role == ROLE_MAP;
         for (int k = BLOCKS_VALUES; k-- > 0;)
             seen->id = blocks->wanted[k] ? blocks->events[k] : seen->id;
     }
@@ -275,7 +247,7 @@ static int valued_order(const void *a, const void *b) {
     ((vector).count ? qsort((vector).items, (vector).count, sizeof *(vector).items, order)         \
                     : (void)0)
 
-static uint64_t ending_after(const struct blocks *blocks, int32_t pid, uint64_t time) {
+uint64_t blocks_ending_after(const struct blocks *blocks, int32_t pid, uint64_t time) {
     struct program_end wanted = {.time = time, .pid = pid};
     size_t at = search_first(middle, 0, blocks->endings.count,
                              ending_order(&blocks->endings.items[middle], &wanted) < 0);
@@ -295,7 +267,7 @@ struct pairing {
 /* `next` is what happened at the same address after it, or NULL. */
 static void block_end(const struct blocks *blocks, struct block *block, const struct block *next,
                       struct pairing *pairing) {
-    uint64_t ending = ending_after(blocks, block->pid, block->time);
+    uint64_t ending = blocks_ending_after(blocks, block->pid, block->time);
     block->end = ending;
     if (!next || next->time > ending)
         return;
@@ -457,6 +429,7 @@ static void join_values(struct blocks *blocks) {
 
 void blocks_pair(struct blocks *blocks) {
     pair_all(blocks);
+    blocks_pair_mappings(blocks);
     find_stacks(blocks);
     find_peak(blocks);
     for (size_t i = 0; i < blocks->list.count; i++) {

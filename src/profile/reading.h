@@ -51,14 +51,17 @@ void mounts_release(struct mounts *mounts);
 /* What an event is for. */
 enum role {
     ROLE_RUNNING,
-    ROLE_SWITCH, /* a sample whenever a thread leaves the CPU */
-    ROLE_WAIT,   /* its samples are waits, weighed in nanoseconds */
-    ROLE_WAKING, /* a sample whenever a thread wakes another */
-    ROLE_WAKER,  /* of a ROLE_WAIT sample of the same time: who ended it */
-    ROLE_ALLOC,  /* an allocation */
-    ROLE_AGAIN,  /* an allocation whose stack is another's */
-    ROLE_FREE,   /* the end of one */
-    ROLE_NONE,   /* bookkeeping */
+    ROLE_SWITCH,    /* a sample whenever a thread leaves the CPU */
+    ROLE_WAIT,      /* its samples are waits, weighed in nanoseconds */
+    ROLE_WAKING,    /* a sample whenever a thread wakes another */
+    ROLE_WAKER,     /* of a ROLE_WAIT sample of the same time: who ended it */
+    ROLE_ALLOC,     /* an allocation */
+    ROLE_AGAIN,     /* an allocation whose stack is another's */
+    ROLE_FREE,      /* the end of one */
+    ROLE_MAP,       /* a mapping, with its stack … */
+    ROLE_MAP_AGAIN, /* … or with another's */
+    ROLE_UNMAP,     /* the end of a range of mappings */
+    ROLE_NONE,      /* bookkeeping */
 };
 
 /* What pass 1 learns of one event. */

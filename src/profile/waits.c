@@ -29,6 +29,19 @@ static bool name_is(const struct perfdata_event *event, const char *name) {
            (t.length == strlen(name) || t.data[strlen(name)] == ':');
 }
 
+static enum role role_of_heap(const struct perfdata_event *event) {
+    static const struct {
+        const char *name;
+        enum role role;
+    } known[] = {{"heap-alloc", ROLE_ALLOC},         {"heap-again", ROLE_AGAIN},
+                 {"heap-free", ROLE_FREE},           {"heap-map", ROLE_MAP},
+                 {"heap-map-again", ROLE_MAP_AGAIN}, {"heap-unmap", ROLE_UNMAP}};
+    for (size_t i = 0; i < COUNT_OF(known); i++)
+        if (name_is(event, known[i].name))
+            return known[i].role;
+    return ROLE_RUNNING;
+}
+
 static enum role role_of(const struct perfdata_event *event) {
     if (event->type == PERF_TYPE_TRACEPOINT && name_is(event, "sched:sched_switch"))
         return each_counts(event) ? ROLE_SWITCH : ROLE_RUNNING;
@@ -41,12 +54,8 @@ static enum role role_of(const struct perfdata_event *event) {
         return ROLE_WAKER;
     if (event->type != PERF_TYPE_SOFTWARE)
         return ROLE_RUNNING;
-    if (event->config == PERF_COUNT_SW_BPF_OUTPUT && name_is(event, "heap-alloc"))
-        return ROLE_ALLOC;
-    if (event->config == PERF_COUNT_SW_BPF_OUTPUT && name_is(event, "heap-again"))
-        return ROLE_AGAIN;
-    if (event->config == PERF_COUNT_SW_BPF_OUTPUT && name_is(event, "heap-free"))
-        return ROLE_FREE;
+    if (event->config == PERF_COUNT_SW_BPF_OUTPUT)
+        return role_of_heap(event);
     if (event->config == PERF_COUNT_SW_DUMMY)
         return ROLE_NONE;
     return event->config == PERF_COUNT_SW_CONTEXT_SWITCHES && each_counts(event) ? ROLE_SWITCH

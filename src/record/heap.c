@@ -7,6 +7,11 @@
  *     heap-again   the same without a stack: that of the heap-alloc with this stream id
  *     heap-free    an address whose allocation was recorded
  *
+ * and if mappings are wanted, too:
+ *
+ *     heap-map, heap-map-again   a mapping, as an allocation; its weight is 0 if mremap() made it of what the thread's last heap-unmap took away
+ *     heap-unmap                 a range that is mapped no longer: address, period (its bytes)
+ *
  * Mappings, names and forks come from an event that samples nothing, as in any recording, so that stacks are unwound and named as always.
  */
 #include "record/internal.h"
@@ -25,9 +30,26 @@ static const struct note_kind note_damaged = {
     "heap-damaged", "# time{|s} a ring of the target made no sense and was emptied"};
 
 enum { HEAP_IDS = 0x77696368, PENDING_MOST = 256 << 10 };
-enum { ALLOC, AGAIN, FREE, EVENTS };
+enum { ALLOC, AGAIN, FREE, MAP, MAP_AGAIN, UNMAP, EVENTS };
 
-static const char *const names[EVENTS] = {"heap-alloc", "heap-again", "heap-free"};
+static const char *const names[EVENTS] = {"heap-alloc", "heap-again",     "heap-free",
+                                          "heap-map",   "heap-map-again", "heap-unmap"};
+
+static bool has_stack(int which) {
+    return which == ALLOC || which == MAP;
+}
+
+static bool is_free(int which) {
+    return which == FREE || which == UNMAP;
+}
+
+static int event_of(enum heap_kind kind) {
+    static const int events[] = {[HEAP_ALLOC] = ALLOC, [HEAP_AGAIN] = AGAIN,
+                                 [HEAP_FREE] = FREE,   [HEAP_MAP] = MAP,
+                                 [HEAP_REMAP] = MAP,   [HEAP_MAP_AGAIN] = MAP_AGAIN,
+                                 [HEAP_UNMAP] = UNMAP, [HEAP_REMAP_AGAIN] = MAP_AGAIN};
+    return events[kind];
+}
 
 /* Header, identifier, ip, pid and tid, time, address, stream id, cpu, period, number of frames; registers and their kind; the stack with two
    sizes; weight. */
@@ -57,9 +79,11 @@ static void add_event(struct recording *r, int which) {
         .sample_period = r->options->heap_every,
         .sample_id_all = 1,
     };
-    if (which != FREE)
+    if (!is_free(which))
         attr.sample_type |= PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_PERIOD | PERF_SAMPLE_WEIGHT;
-    if (which == ALLOC) {
+    if (which == UNMAP)
+        attr.sample_type |= PERF_SAMPLE_PERIOD;
+    if (has_stack(which)) {
         attr.sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
         attr.sample_regs_user = USER_REGISTERS;
         attr.sample_stack_user = HEAP_STACK_MOST;
@@ -81,10 +105,13 @@ static bool target_is_seen(const struct recording *r, struct error *error) {
 }
 
 bool heap_choose_events(struct recording *r, struct error *error) {
-    struct heap_options options = {.mean = r->options->heap_every};
+    struct heap_options options = {.mean = r->options->heap_every, .maps = r->options->heap_maps};
     if (r->options->system_wide || r->options->tid_count)
         return error_set(error, ERROR_USAGE,
                          "--heap records a program, -- COMMAND, or processes that run, -p PID");
+    if (r->options->heap_maps && !r->options->command)
+        return error_set(error, ERROR_USAGE,
+                         "--heap=mmap records a program that wick starts, -- COMMAND");
     if (r->options->command && !target_is_seen(r, error))
         return false;
     struct heap_recording *h = r->heap = memory_zero(1, sizeof *h);
@@ -96,7 +123,7 @@ bool heap_choose_events(struct recording *r, struct error *error) {
         1; /* no stack goes there: its symbols need not be told */
     h->first = r->events.count;
     r->sink.no_rounds = true;
-    for (int i = 0; i < EVENTS; i++)
+    for (int i = 0; i < (r->options->heap_maps ? EVENTS : MAP); i++)
         add_event(r, i);
     return true;
 }
@@ -162,26 +189,31 @@ static bool put_sample(void *context, const struct heap_record *record, const ui
                        struct error *error) {
     struct recording *r = context;
     struct heap_recording *h = r->heap;
-    int which = record->kind == HEAP_ALLOC ? ALLOC : record->kind == HEAP_AGAIN ? AGAIN : FREE;
+    int which = event_of(record->kind);
+    bool moved = record->kind == HEAP_REMAP || record->kind == HEAP_REMAP_AGAIN;
+    if (which >= MAP && !r->options->heap_maps)
+        return true; /* nobody asked for it */
     h->count = 1;
     put(h, r->events.items[h->first + (size_t)which].ids.items[0]);
-    put(h, which == ALLOC ? record->registers[HEAP_IP] : 0);
+    put(h, has_stack(which) ? record->registers[HEAP_IP] : 0);
     put(h, (uint64_t)(uint32_t)record->tid << 32 | (uint32_t)record->pid);
     put(h, record->time);
     put(h, record->address);
-    if (which != FREE)
+    if (!is_free(which))
         put(h, record->stack);
     put(h, record->cpu);
-    if (which != FREE)
+    if (which == UNMAP)
+        put(h, record->bytes);
+    if (!is_free(which))
         put(h, heap_weight(record->bytes, record->mean));
-    if (which == ALLOC) {
+    if (has_stack(which)) {
         put(h, 0);
         put_registers(h, record);
         put_stack(h, stack, record->stack_size);
     }
-    if (which != FREE)
-        put(h, record->bytes);
-    *(which == FREE ? &h->frees : &h->allocations) += 1;
+    if (!is_free(which))
+        put(h, moved ? 0 : record->bytes);
+    *(is_free(which) ? &h->frees : &h->allocations) += 1;
     struct perf_event_header header = {.type = PERF_RECORD_SAMPLE,
                                        .misc = PERF_RECORD_MISC_USER,
                                        .size = (uint16_t)(h->count * sizeof *h->words)};

@@ -63,6 +63,7 @@ struct record_options {
     bool wakers;                    /* with off_cpu: who ends the waits */
     uint64_t least_wait, most_wait; /* nanoseconds; only BPF leaves the others out; 0: no limit */
     bool heap;                      /* allocations of a command, instead of events … */
+    bool heap_maps;                 /* … and its mappings … */
     uint64_t heap_every;            /* … one in so many bytes; 1: all */
     enum record_method method;
     enum record_keep keep;

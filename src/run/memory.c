@@ -105,6 +105,10 @@ static bool is_allocating(struct text name) {
     for (size_t i = 0; i + LENGTH <= name.length; i++)
         if (strncasecmp(name.data + i, part, LENGTH) == 0)
             return true;
+    static const char *const others[] = {"mmap", "mmap64", "mremap", "brk", "sbrk"};
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        if (text_equal(name, text_of(others[i])))
+            return true;
     return text_equal(name, TEXT("posix_memalign")) || text_equal(name, TEXT("memalign")) ||
            text_starts(name, TEXT("operator new")) || text_starts(name, TEXT("[libwick-heap.so"));
 }

@@ -37,6 +37,7 @@ void real_find(void); /* all of them; from then on their pointers are there */
 /* One by its name, in the libraries behind this one; NULL: none has it. *allocators: it is in the library that has malloc. */
 void *real_find_one(const char *name, bool *allocators);
 bool real_is_in_executable(const char *name);
+bool real_is_allocator(const void *code); /* it belongs to the library that has malloc */
 
 /* ---- process.c: the recorder, and which process this is ---- */
 
@@ -74,12 +75,15 @@ struct thread {
 extern __thread struct thread thread __attribute__((tls_model("initial-exec")));
 
 /* entry.c: an allocation is to be recorded: takes the registers as they are where it is called and goes on in heap_sample(). */
-void heap_take(void *address, size_t size);
-void heap_sample(void *address, size_t size, const struct registers *registers);
+void heap_take(void *address, size_t size, enum heap_kind kind);
+void heap_sample(void *address, size_t size, const struct registers *registers,
+                 enum heap_kind kind);
 /* The address may be one that was recorded. Returns the time for heap_freed(), 0: it was not. */
 uint64_t heap_forget(void *address);
 void heap_freed(void *address, uint64_t time);
 void heap_remember(void *address); /* heap_forget() was wrong: it lives on */
+/* A range is mapped no longer since `time`. */
+void heap_unmapped(void *address, size_t size, uint64_t time);
 
 /* ---- table.c: the addresses that were recorded ---- */
 
@@ -104,7 +108,7 @@ void filter_take_all(void); /* from now on it may have any */
 
 static inline void allocated(void *address, size_t size) {
     if (LIKELY(address) && UNLIKELY((thread.countdown -= (int64_t)(size + !size)) < 0))
-        heap_take(address, size);
+        heap_take(address, size, HEAP_ALLOC);
 }
 
 static inline void freeing(void *address) {

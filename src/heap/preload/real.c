@@ -132,6 +132,29 @@ void *real_find_one(const char *name, bool *allocators) {
     return found;
 }
 
+/* Where the allocator's library lies, by its own program headers; empty until that is known. */
+static uintptr_t allocator_from, allocator_to;
+
+static void allocator_find_extent(void) {
+    uintptr_t base = allocator->l_addr, end = 0;
+    const ElfW(Ehdr) *header = (const void *)base;
+    if (!base || header->e_ident[EI_MAG0] != ELFMAG0 || header->e_ident[EI_MAG1] != ELFMAG1)
+        return;
+    const ElfW(Phdr) *segments = (const void *)(base + header->e_phoff);
+    for (unsigned i = 0; i < header->e_phnum; i++)
+        if (segments[i].p_type == PT_LOAD && segments[i].p_vaddr + segments[i].p_memsz > end)
+            end = segments[i].p_vaddr + segments[i].p_memsz;
+    allocator_from = base;
+    __atomic_store_n(&allocator_to, base + end, __ATOMIC_RELEASE);
+}
+
+bool real_is_allocator(const void *code) {
+    if (!allocator)
+        real_find();
+    uintptr_t to = __atomic_load_n(&allocator_to, __ATOMIC_ACQUIRE);
+    return (uintptr_t)code >= allocator_from && (uintptr_t)code < to;
+}
+
 bool real_is_in_executable(const char *name) {
     const struct link_map *map = first_map();
     return map && find_in(map, name);
@@ -164,6 +187,7 @@ void real_find(void) {
         .valloc = find("valloc"),
         .pvalloc = find("pvalloc"),
     };
+    allocator_find_extent();
     real = found; /* another thread may do the same: with the same values */
 }
 

@@ -76,7 +76,7 @@ static void lost(uint64_t *counter) {
 static bool send(struct heap_record *record, const struct registers *registers, size_t copied,
                  enum patience patience) {
     if (!stack_is_new(record->stack)) {
-        record->kind = HEAP_AGAIN;
+        record->kind++; /* HEAP_ALLOC becomes HEAP_AGAIN, and so on */
         record->size = HEAP_AGAIN_SIZE;
         return ring_put(record, record->size, NULL, patience);
     }
@@ -88,6 +88,16 @@ static bool send(struct heap_record *record, const struct registers *registers, 
         stack_was_lost(record->stack);
     return sent;
 }
+_Static_assert(HEAP_AGAIN == HEAP_ALLOC + 1 && HEAP_MAP_AGAIN == HEAP_MAP + 1 &&
+                   HEAP_REMAP_AGAIN == HEAP_REMAP + 1,
+               "the kind whose stack was sent before follows");
+
+static bool send_with_stack(struct thread *t, struct heap_record *record,
+                            const struct registers *registers, enum patience patience) {
+    size_t copied = stack_extent(t, registers->word[HEAP_SP], HEAP_STACK_MOST) & ~(size_t)7;
+    record->stack = stack_number(t, registers, copied);
+    return send(record, registers, copied, patience);
+}
 
 static void take(struct thread *t, void *address, size_t size, uint64_t mean,
                  const struct registers *registers) {
@@ -97,14 +107,12 @@ static void take(struct thread *t, void *address, size_t size, uint64_t mean,
     record.time = now();
     record.bytes = size;
     record.mean = mean;
-    size_t copied = stack_extent(t, registers->word[HEAP_SP], HEAP_STACK_MOST) & ~(size_t)7;
     stack_saw_block((uintptr_t)address);
-    record.stack = stack_number(t, registers, copied);
     if (!every && !table_add((uintptr_t)address)) {
         lost(&shared->lost);
         return;
     }
-    if (send(&record, registers, copied, every ? PATIENCE_LONG : PATIENCE_SHORT))
+    if (send_with_stack(t, &record, registers, every ? PATIENCE_LONG : PATIENCE_SHORT))
         return;
     if (!every)
         table_remove((uintptr_t)address);
@@ -149,16 +157,33 @@ static bool decide(struct thread *t, size_t size, uint64_t *mean) {
     return true;
 }
 
-void heap_sample(void *address, size_t size, const struct registers *registers) {
+/* Mappings are few and large: none is left to chance. */
+static void take_mapping(struct thread *t, void *address, size_t size, enum heap_kind kind,
+                         const struct registers *registers) {
+    struct heap_record record;
+    thread_name(t);
+    record_begin(&record, t, kind, address);
+    record.time = now();
+    record.bytes = size;
+    record.mean = 1;
+    if (!send_with_stack(t, &record, registers,
+                         shared->mean == 1 ? PATIENCE_LONG : PATIENCE_RESERVED))
+        lost(&shared->lost);
+}
+
+void heap_sample(void *address, size_t size, const struct registers *registers,
+                 enum heap_kind kind) {
     struct thread *t = &thread;
     uint64_t mean;
     if (t->inside) { /* a signal handler that allocates, inside a hook */
-        t->countdown += (int64_t)size;
+        t->countdown += (int64_t)(kind == HEAP_ALLOC ? size : 0);
         return;
     }
     t->inside = true;
     size += !size;
-    if (!process_is_recorded())
+    if (kind != HEAP_ALLOC)
+        take_mapping(t, address, size, kind, registers);
+    else if (!process_is_recorded())
         t->countdown = process_is_hopeless() ? FAR : 0;
     else if (decide(t, size, &mean))
         take(t, address, size, mean, registers);
@@ -193,6 +218,21 @@ void heap_freed(void *address, uint64_t time) {
     bool every = shared->mean == 1;
     stack_saw_free((uintptr_t)address);
     if (!ring_put(&record, record.size, NULL, every ? PATIENCE_LONG : PATIENCE_RESERVED))
+        lost(&shared->lost_frees);
+    t->inside = false;
+}
+
+void heap_unmapped(void *address, size_t size, uint64_t time) {
+    struct thread *t = &thread;
+    struct heap_record record;
+    t->inside = true;
+    thread_name(t);
+    record_begin(&record, t, HEAP_UNMAP, address);
+    record.time = time;
+    record.bytes = size;
+    record.size = HEAP_UNMAP_SIZE;
+    if (!ring_put(&record, record.size, NULL,
+                  shared->mean == 1 ? PATIENCE_LONG : PATIENCE_RESERVED))
         lost(&shared->lost_frees);
     t->inside = false;
 }

@@ -177,7 +177,7 @@ static inline uint64_t add_word(uint64_t hash, uintptr_t word, uintptr_t place) 
 uint64_t stack_number(const struct thread *t, const struct registers *registers, size_t size) {
     if (!__atomic_load_n(&layout.seed, __ATOMIC_ACQUIRE))
         layout_find();
-    uint64_t hash = mix(layout.seed, (uint64_t)t->pid << 32 | (uint32_t)t->tid);
+    uint64_t hash = mix(layout.seed, (uint64_t)process->pid << 32 | (uint32_t)t->tid);
     const uintptr_t *words = (const uintptr_t *)registers->word[HEAP_SP];
     for (size_t i = 0; i < HEAP_REGISTERS; i++)
         hash = add_word(hash, registers->word[i], i);
