@@ -243,9 +243,9 @@ static void decode_names(struct flame *flame, const char *encoding) {
     iconv_close(converter);
 }
 
-static const struct note_kind note_left_out = {"frames-left-out",
-                                               "# narrow frame{ is|s are} not in the picture, "
-                                               "which would be too large; --minwidth 0 draws all"};
+static const struct note_kind note_left_out = {
+    "frames-left-out", "# narrow or deep frame{ is|s are} not in the picture, "
+                       "which would be too large; --minwidth 0 draws all"};
 
 bool picture_write(struct picture_request *p, struct flame *flame, struct notes *notes,
                    struct error *error) {

@@ -140,6 +140,11 @@ static char *subtitle_of(const struct run *run) {
     return subtitle.items;
 }
 
+static const struct note_kind note_left_out = {
+    "frames-left-out",
+    "# narrow or deep frame{ is|s are} not in a picture, which would be too large: the page has "
+    "all, and so has `wick flame --minwidth 0`"};
+
 static bool write_svg(struct artifact *a, const char *file, const struct flame *flame,
                       const struct looks *looks, double min_width) {
     struct out out;
@@ -153,7 +158,9 @@ static bool write_svg(struct artifact *a, const char *file, const struct flame *
                                   .colouring.palette = looks->palette};
     bool fine = artifact_open(a, file, &out);
     if (fine) {
-        svg_write(&out, flame, &options);
+        size_t left_out = svg_write(&out, flame, &options);
+        if (left_out)
+            notes_add(&a->run->notes, &note_left_out, left_out, 0, "%s", file);
         fine = artifact_close(a, file, &out);
     }
     free(subtitle);

@@ -4,7 +4,7 @@
  * All three draw a frame as a group with <title>name (1,234 samples, 12.34%)</title> and then a <rect>; nothing else has both. What the
  * label says is not looked at: it is cut where it does not fit. wick and inferno also write place and width in samples (fg:x, fg:w),
  * flamegraph.pl in pixels with one decimal. wick alone tells (data-…) what the others lose: marks, bytes that XML can't hold, that the
- * graph was reversed, and both sides of a diff.
+ * graph was reversed, and both sides of a diff. It also has a list of long names before the frames: a title then has the name shortened.
  */
 #include "import/svg.h"
 
@@ -21,6 +21,8 @@ struct svg_reader {
     struct text title_raw;  /* of the frame whose <rect> is to come; data NULL: none */
     struct text exact_name; /* its fg:name, or data NULL */
     struct text mark;       /* its fg:mark */
+    struct text whole_name; /* what its fg:n means; data NULL: the title has the name */
+    VECTOR(struct text) listed;
 };
 
 static const uint64_t places_scale = 10000;
@@ -145,7 +147,10 @@ static uint32_t frame_name(struct svg_reader *s, struct text shown) {
             add_exact(&s->name, buffer_text(&plain));
         buffer_release(&plain);
     } else {
-        buffer_add(&s->name, shown);
+        if (!s->whole_name.data || !xml_add_unescaped(&s->name, s->whole_name)) {
+            s->name.count = 0;
+            buffer_add(&s->name, shown);
+        }
         if (s->mark.length == 1)
             buffer_printf(&s->name, "_[%c]", s->mark.data[0]);
     }
@@ -195,7 +200,15 @@ static void rect_tag(struct svg_reader *s, const struct xml *tag) {
     vector_push(&s->picture.frames, frame);
 }
 
+static struct text content_of(const struct svg_reader *s) {
+    size_t end = text_find(s->rest, '<');
+    return text_upto(s->rest, end == SIZE_MAX ? s->rest.length : end);
+}
+
 static void group_tag(struct svg_reader *s, const struct xml *tag) {
+    uint64_t number;
+    bool is_listed = exact_attribute(tag, TEXT("fg:n"), &number) && number < s->listed.count;
+    s->whole_name = is_listed ? s->listed.items[number] : (struct text){0};
     if (!xml_attribute(tag->attributes, TEXT("fg:name"), &s->exact_name))
         s->exact_name = (struct text){0};
     if (!xml_attribute(tag->attributes, TEXT("fg:mark"), &s->mark))
@@ -216,8 +229,9 @@ static void read_tags(struct svg_reader *s) {
         if (tag.end)
             continue;
         if (text_equal(tag.name, TEXT("title"))) {
-            size_t end = text_find(s->rest, '<');
-            s->title_raw = text_upto(s->rest, end == SIZE_MAX ? s->rest.length : end);
+            s->title_raw = content_of(s);
+        } else if (text_equal(tag.name, TEXT("fg:n"))) {
+            vector_push(&s->listed, content_of(s));
         } else if (text_equal(tag.name, TEXT("rect")) && s->title_raw.data) {
             rect_tag(s, &tag);
             s->title_raw = (struct text){0};
@@ -246,6 +260,7 @@ static bool svg_read(struct text content, const char *path, const struct import_
     vector_release(&s.picture.frames);
     buffer_release(&s.title);
     buffer_release(&s.name);
+    vector_release(&s.listed);
     return fine;
 }
 

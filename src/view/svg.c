@@ -1,28 +1,31 @@
 /*
  * A flame as an SVG's frames.
  *
- * One walk, parents first and from left to right, without recursion and without a stack of nodes: children and
- * siblings are linked, and only the left edge of the open frame at each depth is kept. A frame that is too narrow is left out with
- * all it calls, so the walk costs what is drawn, not what was counted. Threads then draw slices of what it found. Each distinct name is
- * escaped once a thread, when it is first drawn.
+ * svg_shape.c finds where each frame stands; threads then draw slices of what it found. Each distinct name is escaped once a thread,
+ * when it is first drawn. A long name that several frames have is in the file once: <metadata id="names"> before the frames has a list of
+ * these, a frame says its number in the list (fg:n), and its title has the name shortened, which the script makes whole for the frame that
+ * somebody looks at. Without the script every title has the whole name.
  */
 #include "view/svg.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "stacks/stacks.h"
 #include "view/colour.h"
+
+enum { LONG_NAME = 64 }; /* bytes; a name that is no longer is as short as a number and a title */
 
 struct drawing {
     struct buffer *buffer; /* what is drawn goes there */
     const struct flame *flame;
     const struct svg_options *options;
+    const struct svg_shape *shape;
     struct svg_layout layout;
-    uint64_t *widths; /* by node, for SHAPE_BOTH; else NULL */
-    uint64_t total;   /* what the whole width stands for */
-    uint64_t largest; /* change of any node, for a diff's colours */
-    double least;     /* narrower frames are left out */
-    uint64_t number;  /* of the frame at hand, for its random colour */
+    uint64_t total;         /* what the whole width stands for */
+    uint64_t largest;       /* change of any node, for a diff's colours */
+    uint64_t number;        /* of the frame at hand, for its random colour */
+    const uint32_t *listed; /* by string: its number in the list of names, plus 1; 0: not in it */
     struct text unit;
     struct buffer escaped; /* shown names */
     struct piece {
@@ -31,42 +34,6 @@ struct drawing {
     } * pieces;     /* by string: where in `escaped`; length 0: not yet */
     APART;
 };
-
-/* ---- widths ---- */
-
-static uint64_t node_width(const struct drawing *d, uint32_t id) {
-    const struct flame_node *node = &d->flame->nodes.items[id];
-    if (d->widths)
-        return d->widths[id];
-    return d->flame->is_diff && d->options->shape == SHAPE_BEFORE ? node->total_before
-                                                                  : node->total;
-}
-
-/* What a frame spent itself stands to the left of what it called, as the peers' order of lines has it. */
-static uint64_t own_width(const struct drawing *d, uint32_t id) {
-    const struct flame_node *node = &d->flame->nodes.items[id];
-    if (d->widths)
-        return node->self > node->self_before ? node->self : node->self_before;
-    return d->flame->is_diff && d->options->shape == SHAPE_BEFORE ? node->self_before : node->self;
-}
-
-/* The larger of both sides' own weights, added up. Sums beyond 64 bits leave the shape of the later side. */
-static uint64_t *widths_of_both(const struct flame *flame) {
-    uint64_t *widths = memory_zero(flame->nodes.count, sizeof *widths);
-    bool overflow = false;
-    for (size_t i = flame->nodes.count; i-- > 0;) {
-        const struct flame_node *node = &flame->nodes.items[i];
-        uint64_t own = node->self > node->self_before ? node->self : node->self_before;
-        overflow |= __builtin_add_overflow(widths[i], own, &widths[i]);
-        if (i > 0)
-            overflow |=
-                __builtin_add_overflow(widths[node->parent], widths[i], &widths[node->parent]);
-    }
-    if (!overflow)
-        return widths;
-    free(widths);
-    return NULL;
-}
 
 static uint64_t change_of(const struct flame_node *node) {
     return node->total > node->total_before ? node->total - node->total_before
@@ -80,17 +47,6 @@ static uint64_t largest_change(const struct flame *flame) {
         largest = change > largest ? change : largest;
     }
     return largest;
-}
-
-/* What is narrower than its parent may be is no deeper than what is drawn, so any order of looking gives the same answer. */
-static uint64_t deepest_drawn(const struct drawing *d) {
-    uint32_t deepest = 0;
-    for (uint32_t i = 1; i < d->flame->nodes.count; i++) {
-        uint64_t width = node_width(d, i);
-        if (width > 0 && (double)width >= d->least && d->flame->nodes.items[i].depth > deepest)
-            deepest = d->flame->nodes.items[i].depth;
-    }
-    return deepest;
 }
 
 /* ---- one frame ---- */
@@ -164,6 +120,21 @@ static void add_counts(struct drawing *d, const struct flame_node *node) {
     buffer_add_char(d->buffer, ')');
 }
 
+/* The number in the list, plus 1, of the name that a frame's title has; 0: the title has all of it. */
+static uint32_t listed_name(const struct drawing *d, const struct flame_node *node,
+                            const struct name_attribute *attribute) {
+    return attribute && attribute->title.length ? 0 : d->listed[node->name];
+}
+
+static void add_shortened(struct drawing *d, uint32_t id) {
+    struct buffer shown = {0}, cut = {0};
+    buffer_add_shown(&shown, name_unmarked(strings_get(d->flame->strings, id)));
+    name_add_short(&cut, buffer_text(&shown), LONG_NAME);
+    svg_add_xml(d->buffer, buffer_text(&cut));
+    buffer_release(&shown);
+    buffer_release(&cut);
+}
+
 static struct text root_name(const struct drawing *d) {
     return d->options->root_name ? text_of(d->options->root_name) : TEXT("all");
 }
@@ -176,6 +147,8 @@ static void add_title(struct drawing *d, const struct flame_node *node,
     } else {
         if (node == d->flame->nodes.items)
             svg_add_shown(d->buffer, root_name(d), d->options->plain_labels);
+        else if (listed_name(d, node, attribute))
+            add_shortened(d, node->name);
         else
             buffer_add(d->buffer, escaped_name(d, node->name));
         add_counts(d, node);
@@ -312,6 +285,8 @@ static void add_frame(struct drawing *d, uint32_t id, uint64_t x, uint64_t width
     if (attribute)
         buffer_add(d->buffer, attribute->group);
     add_identity(d, node, attribute && attribute->title.length);
+    if (listed_name(d, node, attribute))
+        buffer_printf(d->buffer, " fg:n=\"%u\"", listed_name(d, node, attribute) - 1);
     buffer_add_char(d->buffer, '>');
     add_title(d, node, attribute);
     bool linked = add_link(d->buffer, attribute);
@@ -322,49 +297,55 @@ static void add_frame(struct drawing *d, uint32_t id, uint64_t x, uint64_t width
     buffer_add(d->buffer, TEXT("</g>\n"));
 }
 
-/* ---- the walk ---- */
+/* ---- the list of names ---- */
 
-/* A frame that is wide enough. */
-struct drawn_frame {
-    uint32_t node;
-    uint64_t x;
-};
-struct places {
-    struct drawn_frame *items; /* a vector */
-    size_t count;
-    size_t capacity;
-};
-
-/* lefts[depth] is where the next frame of that depth begins. */
-static void find_places(const struct drawing *d, struct places *places) {
-    const struct flame_node *nodes = d->flame->nodes.items;
-    uint64_t *lefts = memory_zero(d->layout.rows + 1, sizeof *lefts);
-    uint32_t id = 0;
-    for (;;) {
-        uint64_t width = node_width(d, id), x = lefts[nodes[id].depth];
-        lefts[nodes[id].depth] = x + width;
-        bool drawn = width > 0 && (double)width >= d->least;
-        if (drawn)
-            vector_push(places, ((struct drawn_frame){id, x}));
-        if (drawn && nodes[id].first_child) {
-            uint64_t own = own_width(d, id);
-            id = nodes[id].first_child;
-            lefts[nodes[id].depth] = x + own;
-            continue;
-        }
-        while (id && !nodes[id].next)
-            id = nodes[id].parent;
-        if (!id)
-            break;
-        id = nodes[id].next;
+/* Number the long names that two or more frames have, in the order in which they are drawn first. By string, as `listed`; free() it. */
+static uint32_t *list_names(const struct drawing *d, const struct svg_places *places) {
+    uint32_t *listed = memory_zero(strings_count(d->flame->strings) + 1, sizeof *listed);
+    uint32_t *frames = memory_zero(strings_count(d->flame->strings) + 1, sizeof *frames);
+    uint32_t count = 0;
+    bool has_list = !d->options->no_script && !d->options->plain_labels;
+    for (size_t i = 0; has_list && i < places->count; i++)
+        frames[d->flame->nodes.items[places->items[i].node].name]++;
+    for (size_t i = 0; has_list && i < places->count; i++) {
+        uint32_t name = d->flame->nodes.items[places->items[i].node].name;
+        if (frames[name] > 1 && !listed[name] &&
+            strings_get(d->flame->strings, name).length > LONG_NAME)
+            listed[name] = ++count;
     }
-    free(lefts);
+    free(frames);
+    return listed;
 }
+
+static void add_listed(struct drawing *d, uint32_t name) {
+    buffer_add(d->buffer, TEXT("<fg:n>"));
+    buffer_add(d->buffer, escaped_name(d, name));
+    buffer_add(d->buffer, TEXT("</fg:n>\n"));
+}
+
+static void write_list(struct drawing *d, const struct svg_places *places, struct out *out) {
+    struct buffer list = {0};
+    uint32_t count = 0;
+    d->buffer = &list;
+    for (size_t i = 0; i < places->count; i++) {
+        uint32_t name = d->flame->nodes.items[places->items[i].node].name;
+        if (d->listed[name] == count + 1) {
+            buffer_add(&list, count ? TEXT("") : TEXT("<metadata id=\"names\">\n"));
+            add_listed(d, name);
+            count++;
+        }
+    }
+    buffer_add(&list, count ? TEXT("</metadata>\n") : TEXT(""));
+    out_text(out, buffer_text(&list));
+    buffer_release(&list);
+}
+
+/* ---- all frames ---- */
 
 enum { SLICE = 256 };
 
 struct slices {
-    struct places places;
+    const struct svg_places *places;
     struct drawing *drawings; /* one a worker */
 };
 
@@ -374,75 +355,78 @@ static bool draw_slice(void *context, unsigned worker, size_t item, struct buffe
     struct drawing *d = &slices->drawings[worker];
     size_t end = (item + 1) * SLICE;
     d->buffer = buffer;
-    for (size_t i = item * SLICE; i < end && i < slices->places.count; i++) {
-        const struct drawn_frame *place = &slices->places.items[i];
+    for (size_t i = item * SLICE; i < end && i < slices->places->count; i++) {
+        const struct svg_place *place = &slices->places->items[i];
         d->number = i - 1; /* the root has a colour of its own */
-        add_frame(d, place->node, place->x, node_width(d, place->node));
+        add_frame(d, place->node, place->x, svg_width(d->shape, place->node));
     }
-    context_progress(d->options->context, "drawing", end, slices->places.count);
+    context_progress(d->options->context, "drawing", end, slices->places->count);
     return true;
 }
 
+static void drawing_begin(struct drawing *d) {
+    d->pieces = memory_zero(strings_count(d->flame->strings) + 1, sizeof *d->pieces);
+}
+
+static void drawing_end(struct drawing *d) {
+    buffer_release(&d->escaped);
+    free(d->pieces);
+}
+
 /* A palette file's colours depend on which name came first. */
-static void draw_frames(const struct drawing *d, struct out *out) {
+static void draw_frames(const struct drawing *d, const struct svg_places *places, struct out *out) {
     unsigned threads = d->options->map ? 1 : context_threads(d->options->context);
-    struct slices slices = {.drawings = memory_zero(threads, sizeof *slices.drawings)};
-    find_places(d, &slices.places);
+    struct slices slices = {.places = places,
+                            .drawings = memory_zero(threads, sizeof *slices.drawings)};
     for (unsigned i = 0; i < threads; i++) {
         slices.drawings[i] = *d;
-        slices.drawings[i].pieces =
-            memory_zero(strings_count(d->flame->strings) + 1, sizeof *d->pieces);
+        drawing_begin(&slices.drawings[i]);
     }
-    out_in_order(out, d->options->context, threads, (slices.places.count + SLICE - 1) / SLICE,
-                 draw_slice, &slices, NULL);
-    for (unsigned i = 0; i < threads; i++) {
-        buffer_release(&slices.drawings[i].escaped);
-        free(slices.drawings[i].pieces);
-    }
+    out_in_order(out, d->options->context, threads, (places->count + SLICE - 1) / SLICE, draw_slice,
+                 &slices, NULL);
+    for (unsigned i = 0; i < threads; i++)
+        drawing_end(&slices.drawings[i]);
     free(slices.drawings);
-    vector_release(&slices.places);
 }
 
 /* ---- not too large ---- */
 
-enum { MOST_FRAMES = 20000, MOST_BYTES = 7 << 19, FRAME_BYTES = 300 };
+struct measuring {
+    struct drawing drawing;
+    bool *is_measured; /* by string: the list has it already */
+};
 
-/* What a frame takes in the file, or somewhat more. */
-static size_t frame_bytes(const struct drawing *d, uint32_t node) {
-    struct text name = strings_get(d->flame->strings, d->flame->nodes.items[node].name);
-    size_t bytes = FRAME_BYTES + name.length;
-    for (size_t i = 0; i < name.length; i++)
-        bytes += 3 * (name.data[i] == '<' || name.data[i] == '>' || name.data[i] == '&');
-    return bytes;
+/* What a frame adds to the file, its name's place in the list included. */
+static size_t frame_bytes(void *context, const struct svg_place *place) {
+    struct measuring *m = context;
+    struct drawing *d = &m->drawing;
+    uint32_t name = d->flame->nodes.items[place->node].name;
+    d->buffer->count = 0;
+    add_frame(d, place->node, place->x, svg_width(d->shape, place->node));
+    if (d->listed[name] && !m->is_measured[name])
+        add_listed(d, name);
+    m->is_measured[name] = true;
+    return d->buffer->count;
 }
 
-static int order_widths(const void *a, const void *b, void *context) {
-    const struct drawn_frame *x = a, *y = b;
-    uint64_t wide = node_width(context, x->node), other = node_width(context, y->node);
-    return (wide < other) - (wide > other);
-}
-
-/* Leave out the narrowest frames if there are more than can be seen or the file would be huge, as a larger --minwidth would: what a frame
-   calls is no wider than it. Costs a sort of what would be drawn. */
-static size_t bound(struct drawing *d) {
-    struct places places = {0};
-    size_t bytes = 0, kept = 0;
-    find_places(d, &places);
-    for (size_t i = 0; i < places.count; i++)
-        bytes += frame_bytes(d, places.items[i].node);
-    if (places.count > MOST_FRAMES || bytes > MOST_BYTES) {
-        qsort_r(places.items, places.count, sizeof *places.items, order_widths, d);
-        for (bytes = 0; kept < places.count && kept < MOST_FRAMES && bytes <= MOST_BYTES; kept++)
-            bytes += frame_bytes(d, places.items[kept].node);
-        uint64_t first_left_out = kept < places.count ? node_width(d, places.items[kept].node) : 0;
-        while (kept && node_width(d, places.items[kept - 1].node) == first_left_out)
-            kept--;
-        d->least = kept ? (double)node_width(d, places.items[kept - 1].node) : d->least;
-    } else {
-        kept = places.count;
-    }
-    size_t left_out = kept ? places.count - kept : 0;
-    vector_release(&places);
+/* Draws what might be in the picture once more than the picture needs, if it could be too large. */
+static size_t bound(const struct drawing *d, struct svg_shape *shape,
+                    const struct svg_places *places) {
+    struct svg_options options = *d->options;
+    struct buffer frame = {0};
+    struct measuring m = {.drawing = *d};
+    uint32_t *listed = list_names(d, places);
+    options.map = NULL; /* what is not drawn is not in it */
+    m.drawing.options = &options;
+    m.drawing.buffer = &frame;
+    m.drawing.listed = listed;
+    m.is_measured = memory_zero(strings_count(d->flame->strings) + 1, sizeof *m.is_measured);
+    drawing_begin(&m.drawing);
+    size_t left_out = svg_shape_bound(shape, places, frame_bytes, &m);
+    drawing_end(&m.drawing);
+    buffer_release(&frame);
+    free(m.is_measured);
+    free(listed);
     return left_out;
 }
 
@@ -468,32 +452,43 @@ static void add_legend(struct buffer *buffer, struct svg_options *options) {
     options->subtitle = buffer->items;
 }
 
+static void write_picture(struct drawing *d, const struct svg_places *places, struct out *out) {
+    uint32_t *listed = list_names(d, places);
+    d->listed = listed;
+    svg_write_head(out, d->flame, d->options, &d->layout, d->total);
+    drawing_begin(d);
+    write_list(d, places, out);
+    drawing_end(d);
+    svg_write_frames(out, d->flame, d->options, &d->layout, d->total);
+    draw_frames(d, places, out);
+    svg_write_tail(out, d->options);
+    free(listed);
+}
+
 size_t svg_write(struct out *out, const struct flame *flame, const struct svg_options *given) {
     struct svg_options own = *given, *options = &own;
     struct buffer legend = {0};
-    struct drawing d = {.flame = flame, .options = options};
+    struct svg_shape shape;
+    struct svg_places places = {0};
     if (tells_waits(flame, options))
         add_legend(&legend, options);
-    struct text unit = strings_get(flame->strings, flame->unit);
-    d.unit = options->count_name ? text_of(options->count_name)
-             : unit.length       ? unit
-                                 : TEXT("samples");
-    if (flame->is_diff) {
-        d.widths = options->shape == SHAPE_BOTH ? widths_of_both(flame) : NULL;
-        d.largest = largest_change(flame);
+    svg_shape_begin(&shape, flame, options);
+    svg_shape_place(&shape, &places);
+    struct drawing d = {.flame = flame,
+                        .options = options,
+                        .shape = &shape,
+                        .total = shape.total,
+                        .largest = flame->is_diff ? largest_change(flame) : 0,
+                        .layout = layout_of(options, svg_shape_depth(&shape, &places)),
+                        .unit = svg_unit(flame, options)};
+    size_t left_out = options->unbounded ? 0 : bound(&d, &shape, &places);
+    if (left_out) {
+        svg_shape_place(&shape, &places);
+        d.layout = layout_of(options, svg_shape_depth(&shape, &places));
     }
-    d.total = node_width(&d, 0);
-    if (options->total > d.total)
-        d.total = options->total;
-    d.least = (double)d.total * options->min_width / 100;
-    d.layout = layout_of(options, deepest_drawn(&d));
-    size_t left_out = options->unbounded ? 0 : bound(&d);
-    if (left_out)
-        d.layout = layout_of(options, deepest_drawn(&d));
-    svg_write_head(out, flame, options, &d.layout, d.total);
-    draw_frames(&d, out);
-    svg_write_tail(out, options);
-    free(d.widths);
+    write_picture(&d, &places, out);
+    vector_release(&places);
+    svg_shape_end(&shape);
     buffer_release(&legend);
     return left_out;
 }

@@ -34,15 +34,54 @@ void svg_add_place(struct buffer *buffer, uint64_t start, uint64_t whole, uint64
                    uint64_t width);
 void svg_add_span(struct buffer *buffer, uint64_t start, uint64_t end, uint64_t whole);
 
+/* Which frames are drawn, and how wide they are. */
+struct svg_shape {
+    const struct flame *flame;
+    const struct svg_options *options;
+    uint64_t *widths;   /* by node, for SHAPE_BOTH; else NULL */
+    uint64_t total;     /* what the whole width stands for */
+    double least;       /* narrower frames are left out */
+    uint64_t narrowest; /* frames of just this width are left out, too, if they are deeper than: */
+    uint32_t deepest;
+};
+void svg_shape_begin(struct svg_shape *shape, const struct flame *flame,
+                     const struct svg_options *options);
+void svg_shape_end(struct svg_shape *shape);
+/* In units of shape->total. */
+uint64_t svg_width(const struct svg_shape *shape, uint32_t node);
+
+/* A frame that is drawn. */
+struct svg_place {
+    uint32_t node;
+    uint64_t x;
+};
+struct svg_places {
+    struct svg_place *items; /* a vector */
+    size_t count;
+    size_t capacity;
+};
+/* Replace *places by where all frames that are drawn stand, parents first and from left to right. Costs what is drawn. */
+void svg_shape_place(const struct svg_shape *shape, struct svg_places *places);
+uint32_t svg_shape_depth(const struct svg_shape *shape, const struct svg_places *places);
+/* Leave out the narrowest frames, and of those the deepest, if there are more than can be seen or the file would be huge: `frame_bytes`
+   tells what one takes in it. Return how many. Costs a sort and a call a frame, of all that can be kept; nothing for a small picture. */
+size_t svg_shape_bound(struct svg_shape *shape, const struct svg_places *places,
+                       size_t (*frame_bytes)(void *context, const struct svg_place *place),
+                       void *context);
+
 struct svg_layout {
     uint32_t width, frame_height, font_size;
     uint64_t top, height; /* of the frames' first row; of the whole */
     uint64_t rows;
     double letter; /* width of a letter in pixels */
 };
-/* Everything before and after the frames. */
+/* What is counted. */
+struct text svg_unit(const struct flame *flame, const struct svg_options *options);
+/* Everything before the list of names, what opens the frames, and everything after them. */
 void svg_write_head(struct out *out, const struct flame *flame, const struct svg_options *options,
                     const struct svg_layout *layout, uint64_t total);
+void svg_write_frames(struct out *out, const struct flame *flame, const struct svg_options *options,
+                      const struct svg_layout *layout, uint64_t total);
 void svg_write_tail(struct out *out, const struct svg_options *options);
 
 /* web/svg/, made into bytes by tools/embed. */

@@ -194,17 +194,19 @@ static void add_line(struct buffer *buffer, const char *id, uint32_t y, const ch
     buffer_add(buffer, TEXT("</text>\n"));
 }
 
+struct text svg_unit(const struct flame *flame, const struct svg_options *o) {
+    struct text unit = strings_get(flame->strings, flame->unit);
+    return o->count_name ? text_of(o->count_name) : unit.length ? unit : TEXT("samples");
+}
+
 /* What the script needs to know, as attributes of the group it works on. */
 static void add_frames_root(struct buffer *buffer, const struct flame *flame,
                             const struct svg_options *o, const struct svg_layout *layout,
                             uint64_t total) {
-    struct text unit = strings_get(flame->strings, flame->unit);
     buffer_printf(buffer, "<svg id=\"frames\" x=\"%d\" width=\"%u\" total_samples=\"%llu\"",
                   SVG_MARGIN, layout->width - 2 * SVG_MARGIN, (unsigned long long)total);
     buffer_add(buffer, TEXT(" data-unit=\""));
-    svg_add_xml(buffer, o->count_name ? text_of(o->count_name)
-                        : unit.length ? unit
-                                      : TEXT("samples"));
+    svg_add_xml(buffer, svg_unit(flame, o));
     buffer_add_char(buffer, '"');
     add_attribute(buffer, "data-type", o->name_type ? o->name_type : "Function:");
     if (!o->width)
@@ -242,6 +244,13 @@ void svg_write_head(struct out *out, const struct flame *flame, const struct svg
     if (total == 0)
         add_line(&buffer, "empty", (uint32_t)(layout->top + layout->font_size),
                  "Nothing was counted.");
+    out_text(out, buffer_text(&buffer));
+    buffer_release(&buffer);
+}
+
+void svg_write_frames(struct out *out, const struct flame *flame, const struct svg_options *options,
+                      const struct svg_layout *layout, uint64_t total) {
+    struct buffer buffer = {0};
     add_frames_root(&buffer, flame, options, layout, total);
     out_text(out, buffer_text(&buffer));
     buffer_release(&buffer);

@@ -126,7 +126,7 @@ struct svg_options {
     uint32_t frame_height; /* pixels; 0: 16 */
     double min_width;      /* per cent of the total; frames narrower are left out */
     bool
-        unbounded; /* however large that is; else only so many frames as can be seen: the widest 20,000, and less than 4 MB of them */
+        unbounded; /* however large that is; else only so many frames as can be seen: the widest 20,000, and less than 4 MB of them; of those as wide as the narrowest, the ones nearest to the root */
     const char *font;   /* CSS families; NULL: "monospace" */
     uint32_t font_size; /* pixels; 0: 12 */
     double font_width;  /* of a letter, in font sizes, to see which labels fit; 0: 0.59 */

@@ -157,6 +157,23 @@ test("hover", async page => {
   assert.equal(await page.locator("#details").textContent(), "Function: mul (15 samples, 15.00%)");
 });
 
+// A long name that several frames have is in the file once; titles have it shortened until they are looked at.
+test("long-names", async page => {
+  const long = `ns::Executor<${"std::allocator<char>, ".repeat(9)}true>::run(long)`;
+  await page.goto(draw(`main;a;${long};${long};x 60\nmain;b;${long} (2) 40\nmain;${long} 100\n`, "svg"));
+  const title = i => page.evaluate(i => [...document.querySelectorAll("#frames > g")].filter(g => g.hasAttribute("fg:n"))[i].querySelector("title").textContent, i);
+  assert.match(await title(0), /^ns::Executor‹…›::run\(long\) \(60 samples, 30\.00%\)$/);
+  const there = page.locator("#frames > g").filter({ has: page.locator("title", { hasText: "(60 samples" }) }).nth(1);
+  await there.hover();
+  assert.equal(await there.locator("title").textContent(), `${long} (60 samples, 30.00%)`, "the tooltip has all of it");
+  assert.equal(await page.locator("#details").textContent(), `Function: ${long} (60 samples, 30.00%)`);
+  await there.click();
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), `${long} (60 samples, 30.00%)`);
+  await page.keyboard.press("Escape");
+  await page.fill("#search", "allocator<char>, true>::run\\(long\\)$");
+  assert.equal(await page.locator("#matched").textContent(), "Matched: 80.0%", "a search sees whole names, the second of which ends otherwise");
+});
+
 test("title-beside-search", async page => {
   const long = "A title that says at length what was measured, where, and how it was done";
   await page.goto(draw("main 1\n", "svg", "--title", long));
@@ -283,7 +300,7 @@ test("deep", async page => {
 
 test("very-deep", async page => {
   const depth = 100000, names = Array.from({ length: depth }, (_, i) => "f" + i);
-  await page.goto(draw(names.join(";") + " 7\n", "svg"));
+  await page.goto(draw(names.join(";") + " 7\n", "svg", "--minwidth", "0"));
   const inSight = () => page.evaluate(() => [...document.querySelectorAll("#frames > g")].filter(g => {
     const box = g.getBoundingClientRect();
     return box.height && box.bottom > 0 && box.top < innerHeight;

@@ -293,9 +293,14 @@ static void test_depth(void **state) {
     flame->nodes.items[node].self = 3;
     finish(flame);
     size_t size;
-    char *svg = drawn(flame, &plain, &size);
+    char *svg = drawn(flame, &(struct svg_options){.no_script = true, .unbounded = true}, &size);
     assert_true(is_well_formed(svg, size));
     assert_int_equal(occurrences(svg, "<g>"), 100001);
+    free(svg);
+    svg = drawn(flame, &plain, &size); /* those nearest to the root */
+    assert_true(is_well_formed(svg, size) && size < 4 << 20);
+    assert_int_equal(occurrences(svg, "<g>"), 20000);
+    assert_non_null(strstr(svg, "<g><title>all (3"));
     free(svg);
     flame_free(flame);
 }

@@ -38,16 +38,29 @@ const rootY = number(rects[0], "y"), rowHeight = number(rects[0], "height") + 1;
   while (open.length) end[open.pop()] = count;
 }
 const total = +frames.getAttribute("total_samples");
-const titleOf = i => items[i].querySelector("title").textContent;
 // The counts after the name may hold " (" only if their unit does.
 const brackets = option.unit.split(" (").length;
+function countsAt(title) {
+  let at = title.length;
+  for (let k = 0; k < brackets && at > 0; k++) at = title.lastIndexOf(" (", at - 1);
+  return at > 0 ? at : title.length;
+}
+// A long name that several frames have is in the file once. A frame's own title has it shortened until somebody looks at the frame.
+const listed = svg.getElementById("names")?.children || [];
+const listedName = i => listed[items[i].getAttribute("fg:n") ?? -1]?.textContent;
 const names = [];
 function nameOf(i) {
   if (names[i] !== undefined) return names[i];
-  const title = titleOf(i);
-  let at = title.length;
-  for (let k = 0; k < brackets && at > 0; k++) at = title.lastIndexOf(" (", at - 1);
-  return names[i] = at > 0 ? title.slice(0, at) : title;
+  const title = items[i].querySelector("title").textContent;
+  return names[i] = listedName(i) ?? title.slice(0, countsAt(title));
+}
+function titleOf(i) {
+  const title = items[i].querySelector("title"), name = listedName(i);
+  if (name !== undefined) {
+    title.textContent = name + title.textContent.slice(countsAt(title.textContent));
+    items[i].removeAttribute("fg:n");
+  }
+  return title.textContent;
 }
 
 // ---- drawing ----
