@@ -54,23 +54,6 @@ void namer_free(struct namer *namer) {
 
 /* ---- the environment ---- */
 
-static void read_environment(struct namer *namer, int32_t pid) {
-    char path[64];
-    struct buffer *text = &namer->environment;
-    snprintf(path, sizeof path, "/proc/%d/environ", pid);
-    text->count = 0;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    while (descriptor >= 0 && text->count < ENVIRONMENT_MOST) {
-        vector_reserve(text, text->count + 4096);
-        ssize_t got = read(descriptor, text->items + text->count, 4096);
-        if (got <= 0)
-            break;
-        text->count += (size_t)got;
-    }
-    if (descriptor >= 0)
-        close(descriptor);
-}
-
 static struct text variable(const struct namer *namer, struct text name) {
     struct text rest = buffer_text(&namer->environment);
     while (rest.length) {
@@ -217,7 +200,7 @@ void namer_add(void *context, int32_t pid, struct text recorded, struct text cgr
     bool lives = file_read_small(path, comm, sizeof comm);
     namer->environment.count = 0;
     if (length > 0) /* a thread of the kernel has neither */
-        read_environment(namer, pid);
+        proc_read(pid, "environ", ENVIRONMENT_MOST, &namer->environment);
     struct subjects subjects = {{cgroup,
                                  recorded.length ? recorded : text_of(comm),
                                  {executable, length > 0 ? (size_t)length : 0}}};

@@ -29,6 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/types.h>
 
 #define PRINTF_LIKE(format_index, first) __attribute__((format(printf, format_index, first)))
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -524,6 +525,19 @@ void file_watch(bool *changed);
 void file_close(struct file *file);
 /* The beginning of a small file, such as those of /proc and /sys, without the line's end. False: it can't be read. */
 bool file_read_small(const char *path, char *text, size_t size);
+/* proc.c. Read /proc/PID/NAME, at most about `most` bytes of it, in place of what `text` has. */
+enum proc_reading {
+    PROC_NONE, /* it can't be opened: the process is gone, or another user's */
+    PROC_PART, /* it has more, or reading failed */
+    PROC_WHOLE
+};
+enum proc_reading proc_read(pid_t pid, const char *name, size_t most, struct buffer *text);
+/* One of the values of a field of /proc/PID/status, the first is 0; empty if there is none. */
+enum { PROC_STATUS_MOST = 65536, PROC_MAPS_MOST = 64 << 20 };
+#define PROC_LAST SIZE_MAX
+struct text proc_field(struct text status, struct text name, size_t place);
+/* Tgid, PPid, TracerPid; 0: it is gone. */
+pid_t proc_status_id(pid_t pid, struct text name);
 /* A new file in $TMPDIR or /tmp that has no name any more: gone when the descriptor is closed. -1: *error says why. */
 int file_temporary(struct error *error);
 /* Opens so many of them now, at most 64, for file_temporary() to hand out; beyond these it hands out memory where no file can be made. */

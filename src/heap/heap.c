@@ -201,23 +201,10 @@ int heap_bell(const struct heap *heap) {
     return heap->bell;
 }
 
-static pid_t parent_of(pid_t pid) {
-    char path[40], line[100];
-    pid_t parent = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
-    FILE *file = fopen(path, "re");
-    while (file && !parent && fgets(line, sizeof line, file))
-        if (strncmp(line, "PPid:", 5) == 0)
-            parent = atoi(line + 5);
-    if (file)
-        fclose(file);
-    return parent;
-}
-
 /* The recorder is the parent of what its target leaves behind. */
 static bool is_descendant(pid_t pid) {
     for (int i = 0; i < GENERATIONS && pid > 1; i++)
-        if ((pid = parent_of(pid)) == getpid())
+        if ((pid = proc_status_id(pid, TEXT("PPid"))) == getpid())
             return true;
     return false;
 }

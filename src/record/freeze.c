@@ -159,7 +159,7 @@ static void *freezer_thread(void *argument) {
 
 /* Whoever waits for wick, or shows what it says, is not stopped. */
 static bool is_above_us(const struct recording *r) {
-    for (pid_t pid = getppid(); pid > 0; pid = status_id(pid, "PPid")) {
+    for (pid_t pid = getppid(); pid > 0; pid = proc_status_id(pid, TEXT("PPid"))) {
         for (size_t i = 0; i < r->options->pid_count; i++)
             if (r->options->pids[i] == pid)
                 return true;

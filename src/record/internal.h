@@ -263,7 +263,6 @@ void recording_shape_records(
     struct recording *r); /* once events are settled: what those made by us have to look like */
 bool recording_begin_file(struct recording *r, struct error *error);
 pid_t process_of(pid_t tid);
-pid_t status_id(pid_t tid, const char *field); /* Tgid, PPid of /proc/TID/status; 0: it is gone */
 
 /* ptrace.c: without perf events. */
 bool ptrace_can(const struct recording *r, struct error *error); /* sample what is asked for */

@@ -404,15 +404,16 @@ static bool see_blob(void *context, const struct hotspot_blob *blob) {
 }
 
 static uint64_t find_base(pid_t pid) {
-    char path[64], line[4400];
+    struct buffer maps = {0};
     uint64_t base = 0;
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    FILE *file = fopen(path, "re");
-    while (file && !base && fgets(line, sizeof line, file))
-        if (is_libjvm(text_trim(text_of(line))))
-            base = strtoull(line, NULL, 16);
-    if (file)
-        fclose(file);
+    proc_read(pid, "maps", PROC_MAPS_MOST, &maps);
+    for (struct text rest = buffer_text(&maps); rest.length && !base;) {
+        struct text line = text_take_line(&rest);
+        size_t dash = text_find(line, '-');
+        if (is_libjvm(line) && dash != SIZE_MAX && !text_hex_to_u64(text_upto(line, dash), &base))
+            base = 0;
+    }
+    buffer_release(&maps);
     return base;
 }
 

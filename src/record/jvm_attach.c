@@ -35,49 +35,24 @@ struct process_status {
 };
 
 static struct process_status read_status(pid_t pid) {
-    struct process_status status = {0};
-    char path[64], line[400];
-    unsigned id;
-    unsigned long long signals;
-    unsigned found = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file)) {
-        const char *last = strrchr(line, '\t');
-        if (sscanf(line, "Uid: %*u %u", &id) == 1)
-            status.user = id, found |= 1;
-        else if (sscanf(line, "Gid: %*u %u", &id) == 1)
-            status.group = id, found |= 2;
-        else if (sscanf(line, "SigCgt: %llx", &signals) == 1)
-            status.caught = signals, found |= 4;
-        else if (strncmp(line, "NSpid:", 6) == 0 && last)
-            status.inner_pid = atoi(last + 1), found |= 8;
-    }
-    if (file)
-        fclose(file);
-    status.is_whole = found == 15 && status.inner_pid > 0;
-    return status;
+    struct buffer bytes = {0};
+    uint64_t user, group, caught, inner;
+    proc_read(pid, "status", PROC_STATUS_MOST, &bytes);
+    struct text status = buffer_text(&bytes);
+    bool is_whole = text_to_u64(proc_field(status, TEXT("Uid"), 1), &user) &&
+                    text_to_u64(proc_field(status, TEXT("Gid"), 1), &group) &&
+                    text_hex_to_u64(proc_field(status, TEXT("SigCgt"), 0), &caught) &&
+                    text_to_u64(proc_field(status, TEXT("NSpid"), PROC_LAST), &inner) && inner > 0;
+    buffer_release(&bytes);
+    return is_whole ? (struct process_status){caught, (uid_t)user, (gid_t)group, (pid_t)inner, true}
+                    : (struct process_status){0};
 }
 
 /* Whether a file of /proc/PID has the text; also if it can't be read to its end. */
 static bool file_mentions(pid_t pid, const char *name, const char *text) {
-    enum { MOST = 1 << 20 };
-    char path[64];
     struct buffer bytes = {0};
-    ssize_t got = 0;
-    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    while (file >= 0 && bytes.count < MOST) {
-        vector_reserve(&bytes, bytes.count + 65536);
-        got = read(file, bytes.items + bytes.count, 65536);
-        if (got <= 0)
-            break;
-        bytes.count += (size_t)got;
-    }
-    bool found =
-        file < 0 || got != 0 || text_search(buffer_text(&bytes), text_of(text)) != SIZE_MAX;
-    if (file >= 0)
-        close(file);
+    bool found = proc_read(pid, name, 1 << 20, &bytes) != PROC_WHOLE ||
+                 text_search(buffer_text(&bytes), text_of(text)) != SIZE_MAX;
     buffer_release(&bytes);
     return found;
 }

@@ -74,21 +74,16 @@ uint64_t mount_of(pid_t pid) {
 }
 
 void process_owner(struct kept_process *process) {
-    char path[64], line[400];
-    unsigned user;
-    snprintf(path, sizeof path, "/proc/%d/status", process->pid);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file)) {
-        if (sscanf(line, "Uid: %*u %u", &user) == 1) {
-            process->user = user;
-            process->has_user = true;
-        }
-        const char *last = strrchr(line, '\t');
-        if (strncmp(line, "NSpid:", 6) == 0 && last)
-            process->inner_pid = atoi(last + 1);
+    struct buffer status = {0};
+    uint64_t number;
+    proc_read(process->pid, "status", PROC_STATUS_MOST, &status);
+    if (text_to_u64(proc_field(buffer_text(&status), TEXT("Uid"), 1), &number)) {
+        process->user = (uid_t)number;
+        process->has_user = true;
     }
-    if (file)
-        fclose(file);
+    if (text_to_u64(proc_field(buffer_text(&status), TEXT("NSpid"), PROC_LAST), &number))
+        process->inner_pid = (pid_t)number;
+    buffer_release(&status);
 }
 
 /* ---- mount namespaces ---- */

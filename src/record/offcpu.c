@@ -79,7 +79,7 @@ bool off_cpu_mark_end(struct recording *r, struct error *error) {
     for (size_t i = 0; fine && i < options->pid_count; i++)
         fine = synthesize_comm(&r->sink, options->pids[i], options->pids[i], false, error);
     for (size_t i = 0; fine && i < options->tid_count; i++) {
-        pid_t pid = status_id(options->tids[i], "Tgid");
+        pid_t pid = proc_status_id(options->tids[i], TEXT("Tgid"));
         fine = !pid || synthesize_comm(&r->sink, pid, options->tids[i], false, error);
     }
     r->sink.time = 0;

@@ -147,7 +147,7 @@ static struct process *target_process(struct sampler *s, pid_t pid) {
 }
 
 bool traced_by_us(pid_t tid) {
-    pid_t tracer = status_id(tid, "TracerPid");
+    pid_t tracer = proc_status_id(tid, TEXT("TracerPid"));
     return tracer == gettid() || !thread_lives(tid);
 }
 
@@ -195,7 +195,7 @@ static bool attach_process(struct sampler *s, pid_t pid) {
 }
 
 static bool attach_thread(struct sampler *s, pid_t tid) {
-    pid_t pid = status_id(tid, "Tgid");
+    pid_t pid = proc_status_id(tid, TEXT("Tgid"));
     if (!pid)
         return error_set(s->error, ERROR_INPUT, "thread %d: %s", tid, strerror(ESRCH));
     struct process *process = target_process(s, pid);

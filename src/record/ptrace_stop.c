@@ -192,7 +192,7 @@ static void on_stop(struct sampler *s, struct tracee *tracee, int signal) {
 
 /* A child may be seen before its parent's fork is told: /proc says whose it is. */
 static void adopt(struct sampler *s, pid_t tid) {
-    pid_t pid = status_id(tid, "Tgid"), parent = status_id(tid, "PPid");
+    pid_t pid = proc_status_id(tid, TEXT("Tgid")), parent = proc_status_id(tid, TEXT("PPid"));
     struct process *process = process_find(&s->tracees, pid);
     struct process *from = process ? process : process_find(&s->tracees, parent);
     if (pid <= 0 || !from)

@@ -36,16 +36,10 @@ static const struct runtime {
 
 /* How many of the strings in a file of /proc are, or begin with, what is looked for. -1: the process is gone. */
 static int proc_count(pid_t pid, const char *name, const char *what, bool is_whole) {
-    char path[64];
     struct buffer bytes = {0};
     int count = 0;
-    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-    FILE *file = fopen(path, "re");
-    if (!file)
+    if (proc_read(pid, name, 1 << 20, &bytes) == PROC_NONE)
         return -1;
-    for (int c; bytes.count < 1 << 20 && (c = getc(file)) != EOF;)
-        buffer_add_char(&bytes, (char)c);
-    fclose(file);
     buffer_add_char(&bytes, 0);
     for (size_t at = 0; at < bytes.count; at += strlen(bytes.items + at) + 1)
         count += is_whole ? strcmp(bytes.items + at, what) == 0
@@ -217,20 +211,17 @@ static bool is_java_tool(const char *program) {
 }
 
 static bool process_is_deep(pid_t pid) {
-    char path[64], *line = NULL;
-    size_t room = 0;
+    struct buffer maps = {0};
     bool found = false;
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    FILE *file = fopen(path, "re");
-    while (file && !found && getline(&line, &room, file) > 0) {
-        line[strcspn(line, "\n")] = 0;
-        const char *slash = strchr(line, '/');
-        found = slash && (text_equal(path_name(text_of(slash)), TEXT("libjvm.so")) ||
-                          path_is_node(text_of(slash)));
+    proc_read(pid, "maps", PROC_MAPS_MOST, &maps);
+    for (struct text rest = buffer_text(&maps); rest.length && !found;) {
+        struct text line = text_take_line(&rest);
+        size_t slash = text_find(line, '/');
+        struct text path = slash == SIZE_MAX ? TEXT("") : text_from(line, slash);
+        found =
+            path.length && (text_equal(path_name(path), TEXT("libjvm.so")) || path_is_node(path));
     }
-    if (file)
-        fclose(file);
-    free(line);
+    buffer_release(&maps);
     return found;
 }
 

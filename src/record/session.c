@@ -161,22 +161,8 @@ static bool open_output(struct recording *r, struct error *error) {
     return r->sink.writer != NULL;
 }
 
-pid_t status_id(pid_t tid, const char *field) {
-    char path[64], line[100];
-    size_t length = strlen(field);
-    snprintf(path, sizeof path, "/proc/%d/status", tid);
-    FILE *file = fopen(path, "re");
-    pid_t id = 0;
-    while (file && !id && fgets(line, sizeof line, file))
-        if (strncmp(line, field, length) == 0 && line[length] == ':')
-            id = atoi(line + length + 1);
-    if (file)
-        fclose(file);
-    return id;
-}
-
 pid_t process_of(pid_t tid) {
-    pid_t pid = status_id(tid, "Tgid");
+    pid_t pid = proc_status_id(tid, TEXT("Tgid"));
     return pid ? pid : tid;
 }
 

@@ -453,6 +453,25 @@ static void test_search_first(void **state) {
         }
 }
 
+static void a_process_tells_of_itself(void **state) {
+    (void)state;
+    struct buffer text = {0};
+    struct text status = TEXT("Name:\tUid\nUid:\t1\t22\t3\t4\nNSpid:\t70\t8\nUidless:\n");
+    assert_true(text_equal(proc_field(status, TEXT("Uid"), 1), TEXT("22")));
+    assert_true(text_equal(proc_field(status, TEXT("NSpid"), PROC_LAST), TEXT("8")));
+    assert_int_equal(proc_field(status, TEXT("NSpid"), 2).length, 0);
+    assert_int_equal(proc_field(status, TEXT("Uidless"), 0).length, 0);
+    assert_int_equal(proc_field(status, TEXT("Gid"), PROC_LAST).length, 0);
+    assert_int_equal(proc_status_id(getpid(), TEXT("PPid")), getppid());
+    assert_int_equal(proc_status_id(-1, TEXT("PPid")), 0);
+    assert_int_equal(proc_read(getpid(), "maps", PROC_MAPS_MOST, &text), PROC_WHOLE);
+    assert_true(text_search(buffer_text(&text), TEXT("test_base")) != SIZE_MAX);
+    assert_int_equal(proc_read(getpid(), "maps", 1, &text), PROC_PART);
+    assert_int_equal(proc_read(getpid(), "nothing", 1, &text), PROC_NONE);
+    assert_int_equal(text.count, 0);
+    buffer_release(&text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_search_first),
@@ -475,6 +494,7 @@ int main(void) {
         cmocka_unit_test(only_files_and_pipes_are_opened),
         cmocka_unit_test(numbers_are_sorted_and_equal_ones_stay),
         cmocka_unit_test(every_item_is_run_once),
+        cmocka_unit_test(a_process_tells_of_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
