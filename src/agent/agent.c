@@ -15,9 +15,10 @@
 
 static const uint64_t second = 1000000000u;
 enum {
-    BUSY_WINDOWS = 3,  /* in a row above the limit: the rate is halved */
-    CALM_WINDOWS = 30, /* in a row below a quarter of it: it is doubled again */
-    LAST_TRY = 10,     /* seconds for what is not sent when the agent ends */
+    BUSY_WINDOWS = 3,        /* in a row above the limit: the rate is halved */
+    CALM_WINDOWS = 30,       /* in a row below a quarter of it: it is doubled again */
+    WAIT_STACK_MOST = 16384, /* bytes: what BPF copies */
+    LAST_TRY = 10,           /* seconds for what is not sent when the agent ends */
 };
 
 static const struct note_kind note_rate = {"agent-rate",
@@ -42,6 +43,7 @@ struct agent {
     uint64_t lost_before;
     unsigned busy, calm;
     uint64_t until; /* CLOCK_MONOTONIC; 0: no end */
+    bool waits;     /* are recorded */
     bool again;     /* the recording was ended to begin afresh */
     bool failed;    /* a batch could not be spooled, and it was said */
 };
@@ -212,6 +214,9 @@ static void describe(struct agent *a) {
                                            .call_graph = o->call_graph,
                                            .stack_size = o->stack_size,
                                            .frame_pointers_too = true,
+                                           .off_cpu = a->waits ? OFF_CPU_BPF : OFF_CPU_NOT,
+                                           .wall = a->waits,
+                                           .one_wait_in = o->waits,
                                            .window = o->window,
                                            .on_window = on_window,
                                            .window_context = a,
@@ -219,7 +224,7 @@ static void describe(struct agent *a) {
                                            .label_context = a->namer};
     a->patient = agent_patient(o);
     a->reading = (struct profile_options){
-        .context = &a->patient, .objects = {.cache = o->cache}, .no_inline = false};
+        .context = &a->patient, .objects = {.cache = o->cache}, .each = a->waits};
 }
 
 static bool is_over(const struct agent *a) {
@@ -253,6 +258,15 @@ static bool record_once(struct agent *a, struct error *error) {
     return true;
 }
 
+/* An agent that can't see waits still sees what runs. */
+static bool can_see_waits(const struct agent_options *o) {
+    struct error why;
+    bool can = o->waits && record_has_bpf(&why);
+    if (o->waits && !can)
+        agent_say(o, "waits are not recorded: %s", why.message);
+    return can;
+}
+
 /* A store that is down now may come back; one whose name is wrong will not. */
 static bool check_store(const struct agent_options *o, struct error *error) {
     struct store_options options = {
@@ -269,6 +283,11 @@ static bool start(struct agent *a, struct error *error) {
                                         .most_bytes = o->spool_bytes,
                                         .most_age = o->spool_age,
                                         .counts = &a->counts};
+    if (o->waits && o->call_graph == CALL_GRAPH_DWARF && o->stack_size > WAIT_STACK_MOST)
+        return error_set(
+            error, ERROR_USAGE,
+            "off-cpu takes copies of stacks of at most %d bytes: call-graph = dwarf,%d",
+            WAIT_STACK_MOST, WAIT_STACK_MOST);
     if (!check_store(o, error) || !spool_directory_open(&a->spool, o->spool, error))
         return false;
     if (o->metrics && !(a->metrics = metrics_new(o->metrics, &a->counts, o->window, error)))
@@ -276,6 +295,7 @@ static bool start(struct agent *a, struct error *error) {
     if (!(a->sender = sender_new(o, &a->spool)))
         return error_errno(error, "pthread_create");
     a->namer = namer_new(o);
+    a->waits = can_see_waits(o);
     describe(a);
     ask_host(a);
     a->until = o->duration ? agent_now(CLOCK_MONOTONIC) + o->duration : 0;

@@ -45,11 +45,28 @@ static void drop_idle(struct tree *tree) {
     tree->cells.count = kept;
 }
 
+/* Waits are a value of their own, beside what runs; time on the CPU between them would be that once more. */
+static void settle_waits(struct tree *tree) {
+    size_t kept = 1;
+    for (size_t i = 1; i < tree->cells.count; i++) {
+        const struct series *series = &tree->series.items[tree->cells.items[i].series];
+        enum event_time time = tree_event(tree, series->event)->time;
+        if (time == TIME_MEASURED || (time == TIME_WAITED && series->state != STATE_ON))
+            tree->cells.items[kept++] = tree->cells.items[i];
+    }
+    if (tree->cells.count)
+        tree->cells.count = kept;
+    for (size_t i = 1; i < tree->events.count; i++)
+        if (tree->events.items[i].time == TIME_WAITED)
+            tree->events.items[i].time = TIME_MEASURED;
+}
+
 void batch_add(struct batch *batch, struct tree *window, uint64_t time,
                const struct agent_options *options, const char *host) {
     char text[24];
     snprintf(text, sizeof text, "%llu", (unsigned long long)time);
     drop_idle(window);
+    settle_waits(window);
     for (size_t i = 1; i < window->series.count; i++)
         label_series(window, &window->series.items[i], text_of(text), options, host);
     if (!batch->tree)
@@ -57,6 +74,8 @@ void batch_add(struct batch *batch, struct tree *window, uint64_t time,
     notes_drop(&window->notes,
                "stacks"); /* each window's own shares, which the label `ending` has too */
     notes_drop(&window->notes, "chains");
+    notes_drop(&window->notes,
+               "waits-recorded"); /* --off-cpu is not how a store is asked for them */
     tree_join(batch->tree, window);
     batch->windows++;
 }

@@ -137,6 +137,17 @@ static bool set_services(struct agent_options *options, struct text value, struc
     return true;
 }
 
+static bool set_waits(struct agent_options *options, struct text value, struct error *error) {
+    enum { WAITS_MOST = 1000 };
+    uint64_t number = 0;
+    if (!text_equal(value, TEXT("off")) &&
+        !(text_starts(value, TEXT("1/")) && text_to_u64(text_from(value, 2), &number) && number &&
+          number <= WAITS_MOST))
+        return wrong(value, "off, or the share of waits to record, 1/1 to 1/1000", error);
+    options->waits = (uint32_t)number;
+    return true;
+}
+
 static bool set_text(char **place, struct text value) {
     free(*place);
     *place = copy(value);
@@ -228,6 +239,8 @@ static bool set_one(struct agent_options *options, struct text key, struct text 
         return set_time(value, second, &options->batch, error);
     if (text_equal(key, TEXT("call-graph")))
         return set_call_graph(options, value, error);
+    if (text_equal(key, TEXT("off-cpu")))
+        return set_waits(options, value, error);
     if (text_equal(key, TEXT("spool-size")))
         return set_size(value, &options->spool_bytes, error);
     if (text_equal(key, TEXT("spool-age")))
@@ -244,11 +257,12 @@ static bool set_one(struct agent_options *options, struct text key, struct text 
         return add_environment(options, text_trim(text_from(key, 12)), value, error);
     if (text_starts(key, TEXT("service ")))
         return add_rule(options, text_trim(text_from(key, 8)), value, error);
-    return error_set(error, ERROR_USAGE,
-                     "'%.*s' is none of store, credentials, spool, spool-size, spool-age, host, "
-                     "metrics, frequency, window, batch, call-graph, memory, cpu, services, "
-                     "label KEY, environment NAME and service WHAT GLOB",
-                     TEXT_ARGS(key));
+    return error_set(
+        error, ERROR_USAGE,
+        "'%.*s' is none of store, credentials, spool, spool-size, spool-age, host, "
+        "metrics, frequency, window, batch, call-graph, off-cpu, memory, cpu, services, "
+        "label KEY, environment NAME and service WHAT GLOB",
+        TEXT_ARGS(key));
 }
 
 bool agent_set(struct agent_options *options, struct text line, struct error *error) {
@@ -287,6 +301,10 @@ void agent_describe(const struct agent_options *o, struct buffer *text) {
         buffer_add(text, TEXT("call-graph = fp\n"));
     else
         buffer_printf(text, "call-graph = dwarf,%u\n", o->stack_size);
+    if (o->waits)
+        buffer_printf(text, "off-cpu = 1/%u\n", o->waits);
+    else
+        buffer_add(text, TEXT("off-cpu = off\n"));
     buffer_printf(text, "memory = %lluK\ncpu = %.17g%%\nservices = %u\n",
                   (unsigned long long)o->memory >> 10, o->cpu, o->services);
     for (size_t i = 0; i < o->labels.count; i++)

@@ -11,7 +11,7 @@
 struct agent_command {
     struct request request;
     struct agent_options agent;
-    const char *config, *store, *credentials, *spool, *metrics, *call_graph;
+    const char *config, *store, *credentials, *spool, *metrics, *call_graph, *off_cpu;
     text_list settings;
     uint64_t frequency;
     double window, batch, duration;
@@ -41,6 +41,10 @@ static const struct option options_agent_sampling[] = {
      "samples a second and CPU; 19 by default"},
     {"call-graph", 'g', OPTION_TEXT, IN(struct agent_command, call_graph), "HOW",
      "dwarf[,SIZE] or fp; dwarf,16384 by default", "dwarf fp"},
+    {"off-cpu", 0, OPTION_TEXT, IN(struct agent_command, off_cpu), "1/N",
+     "record where threads wait, too: one in N waits, chosen by chance and counted as N (BPF); off "
+     "by default",
+     "off 1/1 1/10 1/100"},
     {"window", 0, OPTION_AMOUNT, IN(struct agent_command, window), "SECONDS",
      "length of a window, the resolution in time; 10 by default"},
     {"batch", 0, OPTION_AMOUNT, IN(struct agent_command, batch), "SECONDS",
@@ -98,6 +102,7 @@ static bool take_options(struct agent_command *c, struct error *error) {
     fine = fine && (!c->spool || set(c, error, "spool = %s", c->spool));
     fine = fine && (!c->metrics || set(c, error, "metrics = %s", c->metrics));
     fine = fine && (!c->call_graph || set(c, error, "call-graph = %s", c->call_graph));
+    fine = fine && (!c->off_cpu || set(c, error, "off-cpu = %s", c->off_cpu));
     fine = fine &&
            (!c->frequency || set(c, error, "frequency = %llu", (unsigned long long)c->frequency));
     fine = fine && (!c->window || set(c, error, "window = %.0f", c->window));

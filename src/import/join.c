@@ -29,16 +29,18 @@ static uint32_t join_object(const struct join *j, uint32_t id) {
     return j->objects[id];
 }
 
-/* By an array over the names' strings: a text may have as many events as lines. */
+/* By an array over the names' strings: a text may have as many events as lines. One event may be there as measured and as time on the CPU. */
 static void join_events(struct join *j) {
+    enum { TIMES = TIME_WAITED + 1 };
     for (size_t i = 1; i < j->from->events.count; i++)
         join_string(j, j->from->events.items[i].name);
-    uint32_t *known = memory_zero(strings_count(j->tree->strings) + 1, sizeof *known);
+    uint32_t *known = memory_zero(strings_count(j->tree->strings) + 1, TIMES * sizeof *known);
     for (size_t i = 1; i < j->tree->events.count; i++)
-        known[j->tree->events.items[i].name] = (uint32_t)i;
+        known[(size_t)j->tree->events.items[i].name * TIMES + j->tree->events.items[i].time] =
+            (uint32_t)i;
     for (size_t i = 1; i < j->from->events.count; i++) {
         struct event event = j->from->events.items[i];
-        uint32_t *id = &known[join_string(j, event.name)];
+        uint32_t *id = &known[(size_t)join_string(j, event.name) * TIMES + event.time];
         if (!*id) {
             *id = tree_add_event(j->tree, strings_get(j->from->strings, event.name),
                                  strings_get(j->from->strings, event.unit), event.kind);

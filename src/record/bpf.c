@@ -73,6 +73,7 @@ static void set_settings(struct sums *sums, const struct record_options *options
         .kernel = !options->user_only && options->call_graph != CALL_GRAPH_NONE,
         .copies = copies,
         .copy_size = options->stack_size,
+        .one_in = options->one_wait_in,
         .some_cpus = options->cpu_count != 0,
         .one_group = one_group,
     };
@@ -234,6 +235,19 @@ static void read_sums(struct sums *sums, summed_list *list) {
     }
 }
 
+/* Deleted as they are read. Before 5.14 that takes two steps, between which a wait may be lost. */
+static void take_sums(struct sums *sums, summed_list *list) {
+    struct summed wait;
+    while (bpf_map_get_next_key(sums->sums, NULL, &wait.key) == 0) {
+        bool taken = bpf_map_lookup_and_delete_elem(sums->sums, &wait.key, &wait.sum) == 0;
+        if (!taken && (bpf_map_lookup_elem(sums->sums, &wait.key, &wait.sum) != 0 ||
+                       bpf_map_delete_elem(sums->sums, &wait.key) != 0))
+            return;
+        if (wait.sum.count)
+            vector_push(list, wait);
+    }
+}
+
 /* Waits that nothing has ended yet count up to the end of the recording. */
 static void read_unfinished(struct sums *sums) {
     struct off_cpu_thread thread;
@@ -249,6 +263,8 @@ static void read_unfinished(struct sums *sums) {
         if (used > thread.ran) /* it came back, untold */
             waited -= used - thread.ran < waited ? used - thread.ran : waited;
         if (waited < sums->settings.least || waited > sums->settings.most)
+            continue;
+        if (sums->settings.one_in > 1 && !checked_multiply(waited, sums->settings.one_in, &waited))
             continue;
         struct summed wait = {
             .key = {.pid = thread.pid, .tid = tid, .stacks = thread.stacks, .state = thread.state},
@@ -279,6 +295,73 @@ void sums_read(struct sums *sums, summed_list *list) {
         vector_push(list, sums->unfinished.items[i]);
     if (list->count)
         qsort(list->items, list->count, sizeof *list->items, by_time);
+}
+
+/* ---- a recording without an end ---- */
+
+typedef VECTOR(uint64_t) key_list;
+
+static int by_key(const void *left, const void *right) {
+    const uint64_t *a = left, *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* Stacks of waits that have not ended, and of wakings of those: a map's number above a place there, or a copy's kind. */
+static void list_waiting(struct sums *sums, key_list *used, bool copies) {
+    struct off_cpu_thread thread;
+    uint32_t tid;
+    const void *before = NULL;
+    while (bpf_map_get_next_key(sums->threads, before, &tid) == 0) {
+        before = &tid;
+        if (bpf_map_lookup_elem(sums->threads, &tid, &thread) != 0 || !thread.since)
+            continue;
+        const struct off_cpu_stacks *both[] = {&thread.stacks, &thread.waker};
+        for (size_t i = 0; i < COUNT_OF(both); i++) {
+            vector_push(used, copies ? both[i]->copy : (uint64_t)(uint32_t)both[i]->user);
+            if (!copies)
+                vector_push(used, (uint64_t)(uint32_t)both[i]->kernel);
+        }
+    }
+    if (used->count)
+        qsort(used->items, used->count, sizeof *used->items, by_key);
+}
+
+/* If more than half of its room is taken, delete what no wait that lasts will ask for. `which` is a map of stacks; -1: of copies. */
+static void make_room(struct sums *sums, int map, int which, size_t room) {
+    key_list keys = {0}, used = {0};
+    uint64_t key = 0;
+    const void *before = NULL;
+    while (bpf_map_get_next_key(map, before, &key) == 0) { /* of 4 bytes, or of 8 */
+        vector_push(&keys, key);
+        before = &keys.items[keys.count - 1];
+    }
+    if (keys.count > room / 2)
+        list_waiting(sums, &used, which < 0);
+    for (size_t i = 0; keys.count > room / 2 && i < keys.count; i++) {
+        key = which < 0 ? keys.items[i]
+                        : keys.items[i] | (uint64_t)(unsigned)which << OFF_CPU_STACK_SHIFT;
+        if (!used.count || !bsearch(&key, used.items, used.count, sizeof key, by_key))
+            bpf_map_delete_elem(map, &keys.items[i]);
+    }
+    vector_release(&keys);
+    vector_release(&used);
+}
+
+void sums_take(struct sums *sums, summed_list *list) {
+    take_sums(sums, list);
+    if (list->count)
+        qsort(list->items, list->count, sizeof *list->items, by_time);
+}
+
+void sums_make_room(struct sums *sums) {
+    struct bpf_map *map = bpf_object__find_map_by_name(sums->object, "copies");
+    make_room(sums, sums->copies, -1, bpf_map__max_entries(map));
+    for (int i = 0; i < OFF_CPU_STACK_MAPS; i++) {
+        char name[] = "stacks_0";
+        name[sizeof name - 2] = (char)('0' + i);
+        map = bpf_object__find_map_by_name(sums->object, name);
+        make_room(sums, sums->stacks[i], i, bpf_map__max_entries(map));
+    }
 }
 
 size_t sums_stack(struct sums *sums, int stack, uint64_t *frames) {

@@ -161,6 +161,8 @@ bool off_cpu_choose_events(struct recording *r, struct error *error);
 bool off_cpu_mark_end(struct recording *r, struct error *error);
 /* What BPF summed up, as samples; nothing without BPF. */
 bool off_cpu_write(struct recording *r, struct error *error);
+/* The same of a recording in windows, whenever one is due. */
+bool off_cpu_turn(struct recording *r, struct error *error);
 
 /* heap.c: allocations. Without them, these do nothing but succeed. */
 bool heap_choose_events(struct recording *r, struct error *error);
@@ -190,6 +192,10 @@ struct summed {
 };
 typedef VECTOR(struct summed) summed_list;
 void sums_read(struct sums *sums, summed_list *list); /* ordered by time */
+/* The same of waits that have ended since the last time; they are forgotten. */
+void sums_take(struct sums *sums, summed_list *list);
+/* Forget stacks that nothing will ask for any more, if there are many. */
+void sums_make_room(struct sums *sums);
 size_t sums_stack(struct sums *sums, int stack,
                   uint64_t *frames); /* room for OFF_CPU_FRAMES; how many */
 bool sums_copy(struct sums *sums, uint64_t copy, struct off_cpu_copy *result);

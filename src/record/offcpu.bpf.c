@@ -376,6 +376,8 @@ static void end_wait(struct off_cpu_thread *thread, struct task_struct *task, __
         count_trouble(OFF_CPU_NO_SUM);
         return;
     }
+    if (settings.one_in > 1)
+        waited *= settings.one_in;
     sum->ns += waited; /* only this CPU runs this thread: no other adds here */
     sum->count++;
     sum->last = end;
@@ -389,11 +391,19 @@ static void end_untold(struct off_cpu_thread *thread, struct task_struct *task, 
         end_wait(thread, task, now - ran);
 }
 
+/* By chance, before a stack is taken: that is what costs. */
+static bool is_sampled(void) {
+    return settings.one_in < 2 || bpf_get_prandom_u32() % settings.one_in == 0;
+}
+
 static void leave(__u64 *context, struct task_struct *prev, __u32 state, __u64 now) {
     struct off_cpu_thread *thread = is_wanted() ? thread_of(prev) : 0;
     if (!thread || thread->until_exec)
         return;
     end_untold(thread, prev, now);
+    thread->since = 0;
+    if (!is_sampled())
+        return;
     thread->ran = prev->se.sum_exec_runtime;
     thread->state = !state                                                     ? OFF_CPU_PREEMPTED
                     : (state & TASK_UNINTERRUPTIBLE) && !(state & TASK_NOLOAD) ? OFF_CPU_DISK

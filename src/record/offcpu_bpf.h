@@ -24,6 +24,7 @@ struct off_cpu_settings {
     unsigned long long least, most;             /* nanoseconds */
     unsigned long long cpus[OFF_CPU_CPUS / 64]; /* a bit for each, if only some count */
     unsigned int copy_size;                     /* at most so much of a stack */
+    unsigned int one_in;          /* count one in so many waits, as so many; 0 and 1: all */
     unsigned char everything;     /* all threads but the kernel's, not only those in the map */
     unsigned char has_prev_state; /* sched_switch has a fourth argument (since 5.18) */
     unsigned char user, kernel;   /* parts of the stacks */
@@ -31,7 +32,7 @@ struct off_cpu_settings {
     unsigned char some_cpus;      /* only waits that begin on `cpus` */
     unsigned char
         one_group; /* only threads in the control group of the map `group`, and those below */
-    unsigned char unused[5];
+    unsigned char unused[1];
 };
 
 struct off_cpu_stacks {

@@ -4,7 +4,7 @@
  * Its time is when the last of these waits ended, so that mappings and names are those of then; times are made different, because a
  * waker's sample follows the one of the wait it ended and is known by the same time.
  */
-#include "record/internal.h"
+#include "record/windows.h"
 
 #include <stdlib.h>
 
@@ -164,26 +164,44 @@ static void note_troubles(struct recording *r) {
     }
 }
 
-bool off_cpu_write(struct recording *r, struct error *error) {
-    if (!r->sums)
-        return true;
-    summed_list list = {0};
+static bool write_waits(struct recording *r, const summed_list *list, struct error *error) {
     struct sample_writer *writer = memory_zero(1, sizeof *writer);
     writer->r = r;
     uint64_t time = 0;
     bool fine = true;
     writer->known = kernel_frames_new();
     interpreted_look(r->sink.interpreted);
-    sums_read(r->sums, &list);
-    for (size_t i = 0; fine && r->sink.knows_processes && i < list.count; i++)
-        fine = sink_introduce(&r->sink, (pid_t)list.items[i].key.waker_pid, error);
-    for (size_t i = 0; fine && i < list.count; i++) {
-        time = list.items[i].sum.last > time ? list.items[i].sum.last : time + 1;
-        fine = put_wait(writer, &list.items[i], time, error);
+    for (size_t i = 0; fine && r->sink.knows_processes && i < list->count; i++)
+        fine = sink_introduce(&r->sink, (pid_t)list->items[i].key.waker_pid, error);
+    for (size_t i = 0; fine && i < list->count; i++) {
+        time = list->items[i].sum.last > time ? list->items[i].sum.last : time + 1;
+        fine = put_wait(writer, &list->items[i], time, error);
     }
-    note_troubles(r);
-    vector_release(&list);
     kernel_frames_free(writer->known);
     free(writer);
+    return fine;
+}
+
+bool off_cpu_write(struct recording *r, struct error *error) {
+    if (!r->sums)
+        return true;
+    summed_list list = {0};
+    sums_read(r->sums, &list);
+    bool fine = write_waits(r, &list, error);
+    note_troubles(r);
+    vector_release(&list);
+    return fine;
+}
+
+/* A wait is in the window in which it ends. */
+bool off_cpu_turn(struct recording *r, struct error *error) {
+    const struct window *window = r->sink.window;
+    if (!r->sums || !window || window->cut < window->due)
+        return true;
+    summed_list list = {0};
+    sums_take(r->sums, &list);
+    bool fine = write_waits(r, &list, error);
+    sums_make_room(r->sums);
+    vector_release(&list);
     return fine;
 }

@@ -62,9 +62,10 @@ struct record_options {
     bool wall; /* with off_cpu: samples on the CPU as well, of cpu-clock unless events are named */
     bool wakers;                    /* with off_cpu: who ends the waits */
     uint64_t least_wait, most_wait; /* nanoseconds; only BPF leaves the others out; 0: no limit */
-    bool heap;                      /* allocations of a command, instead of events … */
-    bool heap_maps;                 /* … and its mappings … */
-    uint64_t heap_every;            /* … one in so many bytes; 1: all */
+    uint32_t one_wait_in; /* with BPF: count one in so many waits, by chance, as so many; 0: all */
+    bool heap;            /* allocations of a command, instead of events … */
+    bool heap_maps;       /* … and its mappings … */
+    uint64_t heap_every;  /* … one in so many bytes; 1: all */
     enum record_method method;
     enum record_keep keep;
     bool no_runtime_setup; /* launch the command without settings that make its runtime name code */

@@ -32,9 +32,10 @@ static bool drain_all(struct recording *r, struct error *error) {
 
 bool recording_drain(struct recording *r, struct error *error) {
     window_begin_round(r);
-    return drain_all(r, error) && heap_turn(r, error) && window_end_round(r, error) &&
-           keeper_turn(r->sink.keeper, error) && interpreted_turn(r->sink.interpreted, error) &&
-           sink_round(&r->sink, error) && window_turn(r, error);
+    return drain_all(r, error) && heap_turn(r, error) && off_cpu_turn(r, error) &&
+           window_end_round(r, error) && keeper_turn(r->sink.keeper, error) &&
+           interpreted_turn(r->sink.interpreted, error) && sink_round(&r->sink, error) &&
+           window_turn(r, error);
 }
 
 void recording_drain_names(struct recording *r) {

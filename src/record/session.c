@@ -432,8 +432,8 @@ static uint64_t children_cpu_ns(void) {
 }
 
 static bool record(struct recording *r, struct error *error) {
-    if (r->sink.window && r->options->off_cpu)
-        return error_set(error, ERROR_USAGE, "waits are not recorded in windows");
+    if (r->sink.window && r->options->off_cpu && r->options->off_cpu != OFF_CPU_BPF)
+        return error_set(error, ERROR_USAGE, "waits are recorded in windows by BPF alone");
     if (!choose_cpus(r, error) || !choose_events(r, error) ||
         (r->options->command && !launch(r, error)))
         return false;

@@ -205,6 +205,21 @@ static void test_join(void **state) {
     tree_done(other);
 }
 
+/* An event that is there as measured and as time on the CPU stays two. */
+static void test_join_times(void **state) {
+    struct tree *whole = tree_new(), *part = tree_new();
+    uint32_t event = tree_add_event(part, TEXT("cpu-clock"), TEXT("ns"), EVENT_SOFTWARE);
+    tree_add_event(part, TEXT("cpu-clock"), TEXT("ns"), EVENT_SOFTWARE);
+    part->events.items[event].time = TIME_RUN;
+    tree_join(whole, part);
+    tree_join(whole, part);
+    assert_int_equal(whole->events.count, 3);
+    assert_int_equal(whole->events.items[1].time, TIME_RUN);
+    assert_int_equal(whole->events.items[2].time, TIME_MEASURED);
+    tree_done(whole);
+    tree_done(part);
+}
+
 /* Chrome's process names are labels, and joining keeps them. */
 static void test_join_labels(void **state) {
     struct import_options options = {0};
@@ -276,6 +291,7 @@ int main(void) {
         cmocka_unit_test(test_folded_overflow),
         cmocka_unit_test(test_guess),
         cmocka_unit_test(test_join),
+        cmocka_unit_test(test_join_times),
         cmocka_unit_test(test_join_labels),
         cmocka_unit_test(test_trim),
         cmocka_unit_test(test_lossy),
