@@ -20,38 +20,38 @@ struct agent_command {
 
 static const struct option options_agent[] = {
     {"store", 0, OPTION_TEXT, IN(struct agent_command, store), "URL",
-     "where profiles go: a file (fleet.db), clickhouse://HOST/DATABASE or clickhouses://…"},
+     "store to send profiles to: a file (fleet.db), clickhouse://HOST/DATABASE or clickhouses://…"},
     {"credentials", 0, OPTION_TEXT, IN(struct agent_command, credentials), "FILE",
-     "a file with USER:PASSWORD for the store"},
+     "file with USER:PASSWORD for the store"},
     {"config", 0, OPTION_TEXT, IN(struct agent_command, config), "FILE",
-     "settings; /etc/wick/agent.conf by default, if it exists"},
+     "configuration file (default: /etc/wick/agent.conf, if it exists)"},
     {"set", 0, OPTION_LIST, IN(struct agent_command, settings), "'KEY = VALUE'",
-     "one setting, as a line of the file; may be repeated"},
+     "set one value, as in the configuration file; may be repeated"},
     {"spool", 0, OPTION_TEXT, IN(struct agent_command, spool), "DIR",
-     "where batches wait until the store has them"},
+     "directory for batches that the store has not accepted yet"},
     {"metrics", 0, OPTION_TEXT, IN(struct agent_command, metrics), "ADDRESS",
-     "serve /metrics and /healthz there: 127.0.0.1:PORT or unix:PATH"},
+     "serve /metrics and /healthz at 127.0.0.1:PORT or unix:PATH"},
     {"check", 0, OPTION_FLAG, IN(struct agent_command, check), NULL,
-     "print the settings that would be used, and do nothing"},
+     "print the effective settings and exit"},
     {0},
 };
 
 static const struct option options_agent_sampling[] = {
     {"frequency", 'F', OPTION_COUNT64, IN(struct agent_command, frequency), "HZ",
-     "samples a second and CPU; 19 by default"},
+     "samples per second and CPU (default: 19)"},
     {"call-graph", 'g', OPTION_TEXT, IN(struct agent_command, call_graph), "HOW",
-     "dwarf[,SIZE] or fp; dwarf,16384 by default", "dwarf fp"},
+     "how to record stacks: dwarf[,SIZE] or fp (default: dwarf,16384)", "dwarf fp"},
     {"off-cpu", 0, OPTION_TEXT, IN(struct agent_command, off_cpu), "1/N",
      "record where threads wait, too: one in N waits, chosen by chance and counted as N (BPF); off "
      "by default",
      "off 1/1 1/10 1/100"},
     {"window", 0, OPTION_AMOUNT, IN(struct agent_command, window), "SECONDS",
-     "length of a window, the resolution in time; 10 by default"},
+     "length of a window, which is the resolution in time (default: 10)"},
     {"batch", 0, OPTION_AMOUNT, IN(struct agent_command, batch), "SECONDS",
-     "how often a batch is sent; 60 by default"},
+     "interval between batches (default: 60)"},
     {"duration", 0, OPTION_AMOUNT, IN(struct agent_command, duration), "SECONDS",
-     "stop after so long; else it runs until Ctrl-C or SIGTERM"},
-    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "print nothing but errors"},
+     "stop after SECONDS (default: run until Ctrl-C or SIGTERM)"},
+    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "print only errors"},
     {0},
 };
 
@@ -176,7 +176,7 @@ static void release(void *command) {
 }
 
 const struct command command_agent = {"agent",
-                                      "profile the machine all the time, into a store",
+                                      "profile this machine continuously into a store",
                                       sizeof(struct agent_command),
                                       run,
                                       .gentle = 1,

@@ -14,9 +14,9 @@ struct annotate_command {
 #define HERE(member) IN(struct annotate_command, member)
 static const struct option options_annotate[] = {
     {"source", 0, OPTION_TEXT, HERE(source), "DIR",
-     "look for source files below DIR; by default below the current directory"},
-    {"no-source", 0, OPTION_FLAG, HERE(options.no_source), NULL, "show machine code alone"},
-    {"no-code", 0, OPTION_FLAG, HERE(options.no_code), NULL, "show source lines alone"},
+     "look for source files below DIR (default: the current directory)"},
+    {"no-source", 0, OPTION_FLAG, HERE(options.no_source), NULL, "show only machine code"},
+    {"no-code", 0, OPTION_FLAG, HERE(options.no_code), NULL, "show only source lines"},
     {0},
 };
 
@@ -30,10 +30,9 @@ static const struct option_group groups[] = {
 static const struct syntax syntax = {
     "annotate",
     "FILE… FUNCTION",
-    "One function, line by line: what was spent on each line and instruction itself (self), and\n"
-    "in what it calls (total), in per cent of the profile. Source is shown where it is found "
-    "below\n"
-    "--source DIR or is saved in the profile, machine code where the program is found.",
+    "Show one function line by line: the cost of each line and instruction itself (self) "
+    "and\nincluding its callees (total), in per cent of the profile. Source comes from --source "
+    "DIR or\nfrom the profile (wick save --source), machine code from the program's file.",
     groups,
     .examples = "wick annotate perf.data main               # source lines and instructions\n"
                 "wick annotate --no-code wick-out/x parse",
@@ -84,6 +83,5 @@ static int run(void *command, int argc, char **argv) {
     return status;
 }
 
-const struct command command_annotate = {
-    "annotate", "one function, line by line and instruction by instruction",
-    sizeof(struct annotate_command), run};
+const struct command command_annotate = {"annotate", "show one function by line and instruction",
+                                         sizeof(struct annotate_command), run};

@@ -151,19 +151,19 @@ void request_release(struct request *request);
 #define OPTION_EACH_THREAD                                                                         \
     {                                                                                              \
         "each-thread", 0, OPTION_FLAG, ASKED(each_thread), NULL,                                   \
-            "a root frame for each thread's name; else a process's worker-0, worker-1, … are "   \
+            "show each thread name separately instead of grouping worker-0, worker-1, … as "     \
             "worker-*"                                                                             \
     }
 /* For all that read stores. */
 #define OPTION_CREDENTIALS                                                                         \
     {                                                                                              \
         "credentials", 0, OPTION_TEXT, ASKED(import.store_credentials), "FILE",                    \
-            "a file that says who asks a store: USER:PASSWORD; $WICK_STORE_CREDENTIALS by default" \
+            "file with USER:PASSWORD for the store (default: $WICK_STORE_CREDENTIALS)"             \
     }
 #define OPTION_ALLOW_PARTIAL                                                                       \
     {                                                                                              \
         "allow-partial", 0, OPTION_FLAG, ASKED(import.store_partial), NULL,                        \
-            "a store of which a part does not answer: take the rest, and say so"                   \
+            "accept a store's partial answer if a part of it is down, and say so"                  \
     }
 /* Group them, unless --each-thread or --compat says otherwise. */
 void group_threads(struct request *request);

@@ -35,40 +35,41 @@ static bool set_threshold(void *command, const char *value, struct error *error)
 
 static const struct option options_diff[] = {
     {"normalize", 'n', OPTION_FLAG, HERE(diff.normalize), NULL,
-     "scale BEFORE so that both add up to the same"},
-    {"strip-hex", 's', OPTION_FLAG, HERE(diff.strip_hex), NULL, "0x45ef2173 in a name is 0x..."},
+     "scale BEFORE so that both sides have the same total"},
+    {"strip-hex", 's', OPTION_FLAG, HERE(diff.strip_hex), NULL,
+     "replace hexadecimal numbers in names by 0x..."},
     {"folded", 0, OPTION_FLAG, HERE(as_text), NULL,
-     "write text, `stack BEFORE AFTER`, not a picture"},
+     "write text, `stack BEFORE AFTER`, instead of a picture"},
     {"html", 0, OPTION_FLAG, HERE(as_page), NULL,
-     "one HTML page with all views of both; flamegraph.html by default; takes --title, --subtitle "
-     "and --categories of what follows"},
+     "write one HTML page with all views of both sides (default: flamegraph.html); honours "
+     "--title, --subtitle and --categories"},
     {"table", 0, OPTION_FLAG, HERE(as_table), NULL,
-     "write only the table of what changed, not a picture"},
-    {"csv", 0, OPTION_FLAG, HERE(as_csv), NULL, "the table as comma-separated values, all rows"},
-    {"json", 0, OPTION_FLAG, HERE(as_json), NULL, "the table as JSON, all rows"},
+     "write only the table of changes, not a picture"},
+    {"csv", 0, OPTION_FLAG, HERE(as_csv), NULL, "print the whole table as comma-separated values"},
+    {"json", 0, OPTION_FLAG, HERE(as_json), NULL, "print the whole table as JSON"},
     {"markdown", 0, OPTION_FLAG, HERE(as_markdown), NULL,
-     "the table for a comment on a pull request"},
+     "print the table as Markdown for a pull request comment"},
     {"by", 0, OPTION_CALL, CALL(set_by), "WHAT",
-     "the table's rows: a function each (default), a line, address, object, module or category; "
-     "with "
-     "labels such as comm or pid, which are root frames, too, those apart",
+     "one row per function (default), line, address, object, module or category; labels such as "
+     "comm or pid divide the rows and become root frames",
      "function line address object module process thread comm pid tid cpu event state category"},
-    {"limit", 0, OPTION_U32, HERE(limit), "N", "rows of the table; 30 by default, 0 is all"},
+    {"limit", 0, OPTION_U32, HERE(limit), "N",
+     "number of rows in the table (default: 30; 0 for all)"},
     {"categories", 0, OPTION_TEXT, HERE(categories_path), "FILE",
-     "rules for what kind of work a function is; see wick report"},
+     "rules that assign functions to categories; see wick report"},
     OPTION_EACH_THREAD,
-    {"force", 0, OPTION_FLAG, ASKED(force), NULL, "write folded text of more than 4 GB"},
+    {"force", 0, OPTION_FLAG, ASKED(force), NULL, "allow more than 4 GB of folded text"},
     {0},
 };
 
 static const struct option options_gate[] = {
     {"fail-if", 0, OPTION_LIST, HERE(gate.fail_if), "RULE",
-     "exit with status 6 if 'total > +5%' or 'NAME self > +10%' is true by more than noise, and "
-     "print what exceeds; NAME may have * and ?; may be repeated"},
+     "exit with status 6 and print what exceeds RULE, such as 'total > +5%' or 'NAME self > +10%', "
+     "if the change is larger than the noise; NAME may contain * and ?; may be repeated"},
     {"threshold", 0, OPTION_CALL, CALL(set_threshold), "PERCENT",
-     "of --fail-if: leave out functions with less of the whole on both sides; 0.5 by default"},
+     "for --fail-if: ignore functions below this share of the total on both sides (default: 0.5)"},
     {"exact", 0, OPTION_FLAG, HERE(gate.exact), NULL,
-     "of --fail-if: the counts have no noise, as those of wick trace"},
+     "for --fail-if: counts are exact and have no noise, as those of wick trace"},
     {0},
 };
 
@@ -300,6 +301,5 @@ static void release(void *command) {
     picture_release(command);
 }
 
-const struct command command_diff = {"diff",
-                                     "what changed between two profiles, as a picture or text",
+const struct command command_diff = {"diff", "compare two profiles, as a picture, page or table",
                                      sizeof(struct diff_command), run, release};

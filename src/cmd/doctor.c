@@ -14,7 +14,7 @@ struct doctor_command {
 
 static const struct option options_doctor[] = {
     {"clear-cache", 0, OPTION_FLAG, IN(struct doctor_command, clear_cache), NULL,
-     "remove what wick has kept of symbol tables and debug information, and do nothing else"},
+     "empty the cache of symbol tables and debug information, and exit"},
     {0},
 };
 
@@ -25,9 +25,9 @@ static const struct option_group groups[] = {
 static const struct syntax syntax = {
     "doctor",
     "[BINARY|PROFILE…]",
-    "Says what this machine allows a profiler to do and how to allow more; of each BINARY,\n"
-    "which symbols and debug information are found; of each PROFILE, from which files its\n"
-    "names are, how many samples have places without one, and what would help.",
+    "Show what this machine permits a profiler to do, and how to permit more. For each "
+    "BINARY,\nshow which symbols and debug information are found; for each PROFILE, which files "
+    "its names\ncome from, how many samples lack names, and what to do about it.",
     groups,
     .examples = "wick doctor                                    # what this machine allows\n"
                 "wick doctor perf.data                          # where its names are from\n"
@@ -48,7 +48,7 @@ static void look_at_binary(const char *path, const struct object_facts *of) {
     char finding[200];
     snprintf(finding, sizeof finding, "%s%s%s%s",
              facts.symbols    ? "symbols"
-             : facts.exported ? "symbols of exported functions alone"
+             : facts.exported ? "only symbols of exported functions"
                               : "no symbols",
              facts.lines ? ", debug information" : ", no debug information",
              facts.unwind ? ", unwind tables" : ", no unwind tables",
@@ -128,5 +128,6 @@ static int run(void *command, int argc, char **argv) {
     return 0;
 }
 
-const struct command command_doctor = {"doctor", "what this machine allows, and how to allow more",
+const struct command command_doctor = {"doctor",
+                                       "show what this machine permits, and how to permit more",
                                        sizeof(struct doctor_command), run};

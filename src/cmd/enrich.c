@@ -9,9 +9,9 @@ struct enrich_command {
 
 static const struct option options_elf[] = {
     {"elf", 0, OPTION_TEXT, IN(struct enrich_command, elf_path), "FILE",
-     "the program the addresses are in; with DWARF, for inlines and lines"},
-    {"output", 'o', OPTION_TEXT, ASKED(output), "FILE", "write to FILE; - is standard output"},
-    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "no notes"},
+     "the traced program, with DWARF for inlined functions and lines"},
+    {"output", 'o', OPTION_TEXT, ASKED(output), "FILE", "write to FILE (- for standard output)"},
+    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "print no notes"},
     OPTION_NO_SANDBOX,
     {0},
 };
@@ -21,8 +21,8 @@ static const struct option_group groups[] = {{"Options", options_elf}, {0}};
 static const struct syntax syntax = {
     "enrich",
     "RAW --elf FILE",
-    "Turns the addresses of `wick trace --raw` into functions, those inlined into them, and their\n"
-    "file:line. Lines that were torn are skipped, and said.",
+    "Convert the addresses of `wick trace --raw` to functions, inlined functions and "
+    "file:line.\nIncomplete lines are skipped and reported.",
     groups,
     .examples = "wick trace --raw -o raw.txt ./guest && wick enrich raw.txt --elf ./guest",
 };
@@ -51,6 +51,6 @@ static int run(void *command, int argc, char **argv) {
     return status;
 }
 
-const struct command command_enrich = {"enrich",
-                                       "addresses of wick trace --raw to inlined names and lines",
-                                       sizeof(struct enrich_command), run};
+const struct command command_enrich = {
+    "enrich", "add inlined functions and lines to the output of wick trace --raw",
+    sizeof(struct enrich_command), run};

@@ -26,20 +26,17 @@ static bool set_format(void *command, const char *value, struct error *error) {
 
 static const struct option options_export[] = {
     {"to", 0, OPTION_CALL, CALL(set_format), "FORMAT",
-     "speedscope (.speedscope.json), pprof (.pb.gz, .pprof), firefox (of the Firefox Profiler: "
-     ".firefox.json), callgrind (of KCachegrind: .callgrind), cpuprofile (of Chrome's DevTools: "
-     ".cpuprofile), chrome (trace events, of Perfetto: .trace.json), otlp (of OpenTelemetry: "
-     ".otlp); found by how FILE of -o ends "
-     "where that says",
+     "speedscope (.speedscope.json), pprof (.pb.gz, .pprof), firefox (Firefox Profiler: "
+     ".firefox.json), callgrind (KCachegrind: .callgrind), cpuprofile (Chrome DevTools: "
+     ".cpuprofile), chrome (trace events for Perfetto: .trace.json) or otlp (OpenTelemetry: "
+     ".otlp); by default taken from the extension of the output file",
      "speedscope pprof firefox callgrind cpuprofile chrome otlp"},
     {"no-lines", 0, OPTION_FLAG, IN(struct export_command, no_lines), NULL,
-     "pprof, firefox, callgrind, otlp: do not look for the source lines of frames, which takes "
-     "most of the time of large "
-     "programs"},
+     "pprof, firefox, callgrind, otlp: do not look up source lines, which is the slowest part for "
+     "large programs"},
     {"show-state", 0, OPTION_FLAG, ASKED(naming.show_state), NULL,
-     "the first frame says why a thread waits: [sleep], [disk], [preempted]; [on-cpu] under "
-     "--wall"},
-    {"force", 0, OPTION_FLAG, ASKED(force), NULL, "write more than 4 GB"},
+     "add a frame for the thread's state: [sleep], [disk], [preempted]; with --wall also [on-cpu]"},
+    {"force", 0, OPTION_FLAG, ASKED(force), NULL, "allow more than 4 GB of output"},
     {0},
 };
 
@@ -54,9 +51,9 @@ static const struct option_group groups[] = {
 static const struct syntax syntax = {
     "export",
     "FILE… --to FORMAT",
-    "A profile for other tools, from anything wick can read, with the sums that wick itself\n"
-    "shows. Threads and events stay apart, in order of time where the source has time. Several\n"
-    "files add up.",
+    "Convert anything wick can read to another tool's format, with the same sums that wick\nshows. "
+    "Threads and events stay separate, and in order of time if the source has times.\nSeveral "
+    "files are added up.",
     groups,
     .examples = "wick export perf.data -o profile.pb.gz         # pprof\n"
                 "wick export perf.data -o profile.speedscope.json\n"
@@ -108,15 +105,15 @@ static int choose_format(struct export_command *export) {
     if (!format) {
         struct buffer names = {0};
         export_add_names(&names);
-        int status =
-            fail_usage("export", "--to which format? one of %.*s", TEXT_ARGS(buffer_text(&names)));
+        int status = fail_usage("export", "--to FORMAT is needed: one of %.*s",
+                                TEXT_ARGS(buffer_text(&names)));
         buffer_release(&names);
         return status;
     }
     if (export->no_lines && !format->has_lines)
         return fail_usage("export", "--no-lines: %s has no lines", format->name);
     if (format->is_binary && to_terminal)
-        return fail_usage("export", "%s is nothing for a terminal: -o FILE", format->name);
+        return fail_usage("export", "%s is binary: use -o FILE", format->name);
     return 0;
 }
 
@@ -147,5 +144,5 @@ static int run(void *command, int argc, char **argv) {
 }
 
 const struct command command_export = {
-    "export", "a profile for other tools: speedscope, pprof, Firefox Profiler, …",
+    "export", "convert to speedscope, pprof, the Firefox Profiler and others",
     sizeof(struct export_command), run};

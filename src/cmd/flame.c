@@ -18,16 +18,17 @@ struct flame_command {
 
 static const struct option options_flame[] = {
     {"html", 0, OPTION_FLAG, IN(struct flame_command, as_page), NULL,
-     "one HTML page with all views: reversed, sandwich, table, timeline; flamegraph.html by "
-     "default; takes --title, --subtitle, --colors and --hash of what follows"},
+     "write one HTML page with all views: flame graph, call tree, sandwich, table, timeline "
+     "(default: flamegraph.html); of the options below it honours --title, --subtitle, --colors "
+     "and --hash"},
     {"categories", 0, OPTION_TEXT, IN(struct flame_command, categories_file), "FILE",
-     "for the page's table: rules for what kind of work a function is; see wick report"},
+     "for the page's table: rules that assign functions to categories; see wick report"},
     {"source", 0, OPTION_TEXT, IN(struct flame_command, source), "DIR",
-     "for the page: put source lines and machine code of functions that were hit into it, from "
-     "source files below DIR"},
+     "for the page: embed source lines (from files below DIR) and machine code of functions that "
+     "were hit"},
     OPTION_EACH_THREAD,
     {"flamechart", 0, OPTION_FLAG, IN(struct picture_request, svg.is_chart), NULL,
-     "in order of time, thread by thread; stacks are not merged"},
+     "draw samples in order of time for each thread, without merging stacks"},
     {0},
 };
 
@@ -44,8 +45,8 @@ static const struct option_group groups[] = {
 static const struct syntax syntax = {
     "flame",
     "FILE…",
-    "A flame graph of anything wick can read, as one SVG file with zoom and search.\n"
-    "Without -o it is flamegraph.svg.",
+    "Draw a flame graph of anything wick can read, as one SVG file with zoom and "
+    "search\n(flamegraph.svg unless -o is given).",
     groups,
     .examples = "wick flame perf.data                           # flamegraph.svg\n"
                 "wick flame --html perf.data                    # one page with all views\n"
@@ -145,5 +146,5 @@ static int run(void *command, int argc, char **argv) {
 }
 
 const struct command command_flame = {"flame",
-                                      "a flame graph: SVG, or one HTML page with all views",
+                                      "draw a flame graph: SVG, or one HTML page with all views",
                                       sizeof(struct flame_command), run, picture_release};

@@ -5,7 +5,7 @@
 #include "cmd/confine.h"
 
 static const struct option options_fold[] = {
-    {"force", 0, OPTION_FLAG, ASKED(force), NULL, "write folded text of more than 4 GB"},
+    {"force", 0, OPTION_FLAG, ASKED(force), NULL, "allow more than 4 GB of folded text"},
     {0},
 };
 
@@ -19,8 +19,9 @@ static const struct option_group groups[] = {
 static const struct syntax syntax = {
     "fold",
     "FILE…",
-    "Folded stacks, `comm;…;leaf weight`, sorted, from anything wick can read: perf.data,\n"
-    "perf script text, folded text and the formats that --from names. Several files add up.",
+    "Print folded stacks, sorted lines of `comm;…;leaf weight`, from anything wick can "
+    "read:\nperf.data, perf script text, folded text and the formats listed under --from. Several "
+    "files\nare added up.",
     groups,
     .examples = "wick fold perf.data >stacks.txt              # one line a stack\n"
                 "wick fold --comm 'worker*' --time +2,+4 perf.data\n"
@@ -59,21 +60,20 @@ static bool set_ghc_bytes(void *command, const char *value, struct error *error)
 }
 
 static const struct option options_inferno[] = {
-    {"pid", 0, OPTION_FLAG, ASKED(naming.show_pid), NULL, "the root is comm-PID"},
-    {"tid", 0, OPTION_FLAG, ASKED(naming.show_tid), NULL, "the root is comm-PID/TID"},
-    {"kernel", 0, OPTION_FLAG, ASKED(naming.mark_kernel), NULL, "kernel frames end in _[k]"},
-    {"jit", 0, OPTION_FLAG, ASKED(naming.mark_jit), NULL,
-     "just-in-time compiled frames end in _[j]"},
+    {"pid", 0, OPTION_FLAG, ASKED(naming.show_pid), NULL, "use comm-PID as the root frame"},
+    {"tid", 0, OPTION_FLAG, ASKED(naming.show_tid), NULL, "use comm-PID/TID as the root frame"},
+    {"kernel", 0, OPTION_FLAG, ASKED(naming.mark_kernel), NULL, "append _[k] to kernel frames"},
+    {"jit", 0, OPTION_FLAG, ASKED(naming.mark_jit), NULL, "append _[j] to JIT-compiled frames"},
     {"all", 0, OPTION_CALL, CALL(set_all), NULL, "both"},
     {"addrs", 0, OPTION_FLAG, ASKED(naming.addresses), NULL,
-     "unresolved frames carry their address"},
+     "show the address of frames without a symbol"},
     {"event-filter", 0, OPTION_LIST, ASKED(events), "EVENT",
      "count this event instead of the first one seen"},
     {"skip-after", 0, OPTION_LIST, ASKED(skip_after), "FUNCTION",
      "drop the callers of this function, and the comm"},
     {"nthreads", 'n', OPTION_COUNT, ASKED(context.threads), "N", "use N threads"},
     {"no-modules", 0, OPTION_FLAG, ASKED(import.no_modules), NULL,
-     "sample, vtune: leave module names out"},
+     "sample, vtune: remove module names"},
     {"includeoffset", 0, OPTION_FLAG, ASKED(import.include_offset), NULL, "dtrace: keep offsets"},
     {"time", 0, OPTION_CALL, CALL(set_ghc_time), NULL, "ghcprof: tenths of a per cent of the time"},
     {"ticks", 0, OPTION_CALL, CALL(set_ghc_ticks), NULL, "ghcprof: ticks"},
@@ -124,5 +124,4 @@ static int run(void *command, int argc, char **argv) {
     return status;
 }
 
-const struct command command_fold = {"fold", "folded stacks from anything wick can read",
-                                     sizeof(struct request), run};
+const struct command command_fold = {"fold", "print folded stacks", sizeof(struct request), run};

@@ -131,7 +131,7 @@ bool grouping_check(const struct request *request, const struct tree *tree, stru
             guess_offer(&guess, known[k]);
         for (size_t k = 0; k < tree->label_pairs.count; k++)
             guess_offer(&guess, strings_get(tree->strings, tree->label_pairs.items[k].key).data);
-        return error_set(error, ERROR_INPUT, "--by %.*s: no sample has a label so called%s%s%s",
+        return error_set(error, ERROR_INPUT, "--by %.*s: no sample has this label%s%s%s",
                          TEXT_ARGS(word), guess.best ? " (did you mean " : "",
                          guess.best ? guess.best : "", guess.best ? "?)" : "");
     }

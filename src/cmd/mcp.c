@@ -12,7 +12,7 @@ struct mcp_command {
 
 static const struct option options_mcp[] = {
     {"timeout", 0, OPTION_COUNT, IN(struct mcp_command, seconds), "SECONDS",
-     "give up on an answer after SECONDS; 120 by default"},
+     "time limit for an answer (default: 120)"},
     OPTION_NO_SANDBOX,
     {0},
 };
@@ -53,6 +53,6 @@ static int run(void *command, int argc, char **argv) {
     return mcp_serve(&options, &error) ? 0 : fail(&error);
 }
 
-const struct command command_mcp = {"mcp",
-                                    "answers for coding assistants about profiles in a directory",
-                                    sizeof(struct mcp_command), run};
+const struct command command_mcp = {
+    "mcp", "answer coding assistants' questions about profiles (Model Context Protocol)",
+    sizeof(struct mcp_command), run};

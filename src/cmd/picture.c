@@ -60,74 +60,79 @@ static bool set_cp(void *command, const char *value, struct error *error) {
 
 #define HERE(member) IN(struct picture_request, member)
 const struct option options_picture[] = {
-    {"title", 0, OPTION_TEXT, HERE(svg.title), "TEXT", "the title; Flame Graph by default"},
-    {"subtitle", 0, OPTION_TEXT, HERE(svg.subtitle), "TEXT", "a line below the title"},
-    {"notes", 0, OPTION_TEXT, HERE(svg.notes), "TEXT", "a comment inside the file"},
+    {"title", 0, OPTION_TEXT, HERE(svg.title), "TEXT", "title (default: Flame Graph)"},
+    {"subtitle", 0, OPTION_TEXT, HERE(svg.subtitle), "TEXT", "line below the title"},
+    {"notes", 0, OPTION_TEXT, HERE(svg.notes), "TEXT", "comment to store in the file"},
     {"inverted", 'i', OPTION_FLAG, HERE(svg.inverted), NULL,
-     "the root at the top: an icicle graph"},
+     "draw the root at the top (an icicle graph)"},
     {"reverse", 0, OPTION_FLAG, ASKED(flame.reverse), NULL,
-     "merge stacks from the leaf: who calls what is hot"},
+     "merge stacks from the leaf, to see the callers of hot functions"},
     {"minwidth", 0, OPTION_CALL, CALL(set_min_width), "WIDTH",
-     "leave out frames narrower than WIDTH per cent (0.01 by default) or, with px, pixels"},
+     "omit frames narrower than WIDTH per cent, or pixels with the suffix px (default: 0.01)"},
     {"total", 0, OPTION_COUNT64, HERE(svg.total), "N",
-     "what 100 % is, where that is more than was counted"},
-    {"factor", 0, OPTION_AMOUNT, HERE(svg.factor), "N", "show counts multiplied by N"},
+     "use N as 100 %, if it is more than the sum of all samples"},
+    {"factor", 0, OPTION_AMOUNT, HERE(svg.factor), "N", "multiply all counts by N"},
     {"countname", 0, OPTION_TEXT, HERE(svg.count_name), "TEXT",
-     "what counts are called; samples by default"},
+     "name of the counts (default: samples)"},
     {"nametype", 0, OPTION_TEXT, HERE(svg.name_type), "TEXT",
-     "what names are called; Function: by default"},
+     "label before a frame's name (default: Function:)"},
     {"rootname", 0, OPTION_TEXT, HERE(svg.root_name), "TEXT",
-     "what the root is called; all by default"},
+     "name of the root frame (default: all)"},
     {0},
 };
 
 const struct option options_difference[] = {
     {"shape", 0, OPTION_CALL, CALL(set_shape), "SIDE",
-     "of a differential graph, which side is drawn: both, after or before", "both after before"},
+     "in a differential graph, take the widths from both sides, after or before",
+     "both after before"},
     {"negate", 0, OPTION_FLAG, HERE(svg.negate), NULL, "swap red and blue in a differential graph"},
     {0},
 };
 
 const struct option options_looks[] = {
     {"colors", 'c', OPTION_CALL, CALL(set_colors), "PALETTE",
-     "wick (by kind of code; the default), waits (the same in blue; of waiting the default), hot, "
-     "mem, io, wakeup, chain, java, js, perl, python, "
-     "rust, red, green, blue, aqua, "
-     "yellow, purple, orange",
+     "wick (by kind of code; the default), waits (blue; the default for off-CPU time), hot, mem, "
+     "io, wakeup, chain, java, js, perl, python, rust, red, green, blue, aqua, yellow, purple or "
+     "orange",
      "wick waits hot mem io wakeup chain java js perl python rust red green blue aqua yellow "
      "purple orange"},
     {"hash", 0, OPTION_FLAG, HERE(svg.colouring.by_hash), NULL,
-     "alike names get alike colours; in the hot palette unless --colors names another"},
+     "derive colours from names, so that similar names look alike (palette: hot unless --colors is "
+     "given)"},
     {"random", 0, OPTION_FLAG, HERE(svg.random), NULL,
-     "colours that have nothing to do with names, but are the same each time"},
-    {"colordiffusion", 0, OPTION_FLAG, HERE(svg.diffusion), NULL, "the wider a frame the redder"},
+     "choose colours at random, but the same ones on each run"},
+    {"colordiffusion", 0, OPTION_FLAG, HERE(svg.diffusion), NULL, "draw wider frames redder"},
     {"cp", 0, OPTION_CALL, CALL(set_cp), NULL,
-     "keep names' colours from graph to graph in palette.map, read and written here"},
-    {"palette-file", 0, OPTION_TEXT, HERE(palette_file), "FILE", "the same, in FILE"},
+     "keep each name's colour across graphs: read and update ./palette.map"},
+    {"palette-file", 0, OPTION_TEXT, HERE(palette_file), "FILE",
+     "like --cp, with FILE instead of palette.map"},
     {"bgcolors", 0, OPTION_TEXT, HERE(svg.background), "COLOUR",
-     "background: yellow, blue, green, grey or #rrggbb; plain by default, dark where the reader "
-     "likes it dark",
+     "background: yellow, blue, green, grey or #rrggbb (default: plain, light or dark as the "
+     "viewer prefers)",
      "yellow blue green grey"},
     {"search-color", 0, OPTION_TEXT, HERE(svg.search_colour), "#rrggbb",
-     "what a search finds; #e600e6 by default"},
-    {"uicolor", 0, OPTION_TEXT, HERE(svg.ui_colour), "#rrggbb", "titles and buttons"},
+     "colour of search matches (default: #e600e6)"},
+    {"uicolor", 0, OPTION_TEXT, HERE(svg.ui_colour), "#rrggbb", "colour of titles and buttons"},
     {"stroke-color", 0, OPTION_TEXT, HERE(svg.stroke_colour), "#rrggbb",
-     "an outline around every frame; none by default"},
+     "outline each frame in this colour (default: none)"},
     {"width", 0, OPTION_COUNT, HERE(svg.width), "PIXELS",
-     "a fixed width; as wide as the window by default"},
-    {"height", 0, OPTION_COUNT, HERE(svg.frame_height), "PIXELS", "of a frame; 16 by default"},
-    {"fonttype", 0, OPTION_TEXT, HERE(svg.font), "FAMILY,…", "monospace by default"},
-    {"fontsize", 0, OPTION_COUNT, HERE(svg.font_size), "PIXELS", "12 by default"},
+     "fixed width (default: as wide as the window)"},
+    {"height", 0, OPTION_COUNT, HERE(svg.frame_height), "PIXELS",
+     "height of a frame (default: 16)"},
+    {"fonttype", 0, OPTION_TEXT, HERE(svg.font), "FAMILY,…", "font (default: monospace)"},
+    {"fontsize", 0, OPTION_COUNT, HERE(svg.font_size), "PIXELS", "font size (default: 12)"},
     {"fontwidth", 0, OPTION_AMOUNT, HERE(svg.font_width), "N",
-     "a letter's width in font sizes, to see which labels fit; 0.59 by default"},
+     "average width of a letter relative to the font size (default: 0.59)"},
     {"truncate-text-left", 0, OPTION_FLAG, HERE(svg.truncate_left), NULL,
-     "labels that do not fit lose their beginning, not their end"},
+     "cut labels that do not fit at the start instead of at the end"},
     {"encoding", 0, OPTION_TEXT, HERE(encoding), "NAME",
-     "what names are written in, such as ISO-8859-1, if not UTF-8; the file is UTF-8 always"},
+     "encoding of the input's names, such as ISO-8859-1 (default: UTF-8); the output is always "
+     "UTF-8"},
     {"nameattr", 0, OPTION_TEXT, HERE(attributes_file), "FILE",
-     "what to do to frames: name TAB attribute=value …; title, href, target, id, class, g_extra, "
-     "a_extra"},
-    {"no-javascript", 0, OPTION_FLAG, HERE(svg.no_script), NULL, "a still picture"},
+     "set attributes of frames; each line is name TAB attribute=value …, with title, href, target, "
+     "id, class, g_extra or a_extra"},
+    {"no-javascript", 0, OPTION_FLAG, HERE(svg.no_script), NULL,
+     "write a static picture without zoom and search"},
     /* What peers need to be told and wick does anyway. */
     {"deterministic", 0, OPTION_HIDDEN, {0}, NULL, NULL},
     {"truncate-text-right", 0, OPTION_HIDDEN, {0}, NULL, NULL},

@@ -33,32 +33,31 @@ struct profile_command {
 #define HERE(member) IN(struct profile_command, member)
 static const struct option options_run[] = {
     {"kind", 0, OPTION_TEXT, HERE(kind), "KIND",
-     "cpu (default), offcpu (where threads wait), wall (both in one), faults (page faults), "
-     "syscalls (time in system calls) or heap (what is allocated, and what is never freed)",
+     "cpu (default), offcpu (where threads wait), wall (cpu and offcpu), faults (page faults), "
+     "syscalls (time in system calls) or heap (allocations and leaks)",
      "cpu offcpu wall faults syscalls heap"},
-    {"name", 0, OPTION_TEXT, HERE(name), "NAME", "the run's name; the time by default"},
-    {"out", 'o', OPTION_TEXT, HERE(base), "DIR", "where runs are kept; wick-out by default"},
+    {"name", 0, OPTION_TEXT, HERE(name), "NAME", "name of the run (default: the time)"},
+    {"out", 'o', OPTION_TEXT, HERE(base), "DIR", "directory for runs (default: wick-out)"},
     {"min-samples", 0, OPTION_U64, HERE(min_samples), "N",
-     "fewer are too few for conclusions: exit status 4; 200 by default"},
+     "exit with status 4 if there are fewer samples than this (default: 200)"},
     {"allow-partial", 0, OPTION_FLAG, HERE(allow_partial), NULL,
-     "publish a run with too few samples all the same"},
+     "publish a run even if it has too few samples"},
     {"srcline", 0, OPTION_CALL, CALL(set_source_lines), NULL,
-     "frames carry file:line, in every view"},
-    {"capture", 0, OPTION_FLAG, HERE(capture), NULL,
-     "keep the target's output in the run (target.log)"},
+     "add file:line to each frame in every view"},
+    {"capture", 0, OPTION_FLAG, HERE(capture), NULL, "keep the target's output in target.log"},
     {"compare", 0, OPTION_TEXT, HERE(compared), "DIR",
-     "an earlier run's directory: adds what changed since, as picture, text and table"},
+     "compare with an earlier run: add a differential graph and a table of changes"},
     {"build", 0, OPTION_TEXT, HERE(build_line), "COMMAND",
-     "run this shell command first, in which compilers get -g; its output is build.log"},
+     "run this shell command first, with -g added to compiler calls; its output goes to build.log"},
     {"load", 0, OPTION_TEXT, HERE(load_line), "COMMAND",
-     "run this shell command beside the recording, and end it with it; its output is load.log"},
+     "run this shell command while recording, and stop it at the end; its output goes to load.log"},
     {"warmup", 0, OPTION_DOUBLE, HERE(warmup), "SECONDS",
-     "let the load run so long before recording begins"},
+     "let the load run for SECONDS before recording starts"},
     {"buffer", 'm', OPTION_CALL, CALL(recording_set_buffer), "SIZE",
-     "ring buffer of each CPU: 512K, 8M, …"},
+     "size of each CPU's ring buffer: 512K, 8M, …"},
     {"jobs", 'j', OPTION_COUNT, ASKED(context.threads), "N",
-     "read with N threads; all there are by default"},
-    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "say nothing but errors"},
+     "read with N threads (default: one per CPU)"},
+    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "print only errors"},
     OPTION_NO_SANDBOX,
     {0},
 };
@@ -71,9 +70,9 @@ static const struct option_group groups[] = {
 static const struct syntax syntax = {
     "profile",
     "-- COMMAND… | -p PID | -a",
-    "Records a program and writes a directory: the recording, folded stacks, flame graphs, "
-    "tables,\n"
-    "run.json and report.txt. Nothing that was there is replaced before all of it is complete.",
+    "Record a program and write a directory with the recording, folded stacks, flame "
+    "graphs,\ntables, run.json and report.txt. An existing run is replaced only when the new one "
+    "is complete.",
     groups,
     .examples = "wick profile -- ./program                      # prints the directory it made\n"
                 "wick profile --kind wall -p 1234 --duration 30\n"
@@ -239,11 +238,12 @@ static int choose_kind(struct profile_command *c) {
         return fail_usage(
             "profile", "--kind %s: cpu, offcpu, wall, faults, syscalls and heap are known", wanted);
     if (recording->off_cpu && chosen->want != want_waits)
-        return fail_usage("profile", "--kind %s has nothing to do with waits", wanted);
+        return fail_usage(
+            "profile", "--kind %s cannot be combined with --off-cpu, --wall or --wakers", wanted);
     if (chosen->own_events && recording->event_count)
-        return fail_usage("profile", "--kind %s has events of its own: leave -e away", wanted);
+        return fail_usage("profile", "--kind %s cannot be combined with -e", wanted);
     if (chosen->own_events && recording->method == METHOD_PTRACE)
-        return fail_usage("profile", "--kind %s is nothing that ptrace can sample", wanted);
+        return fail_usage("profile", "--kind %s cannot be recorded with ptrace", wanted);
     if (c->r.every_chosen && chosen->want != want_heap)
         return fail_usage("profile", "--every needs --kind heap");
     if (chosen->want)
@@ -371,7 +371,7 @@ static int profile(void *command, int argc, char **argv) {
     if ((status = recording_settle(&c->r, argv)) || (status = choose_kind(c)))
         return status;
     if (c->warmup < 0 || (c->warmup > 0 && !c->load_line))
-        return fail_usage("profile", "--warmup %g: of which --load?", c->warmup);
+        return fail_usage("profile", "--warmup %g: --warmup needs --load", c->warmup);
     struct record_result result = {.target_status = -1};
     struct run run = {.kind = c->chosen->name,
                       .folded = c->chosen->views[view_count(c->chosen) - 1]->folded,
@@ -395,5 +395,5 @@ static int profile(void *command, int argc, char **argv) {
 }
 
 const struct command command_profile = {
-    "profile", "record, and write a directory with pictures, tables and provenance",
+    "profile", "record, and write a directory with flame graphs, tables and a report",
     sizeof(struct profile_command), profile, .gentle = 2};

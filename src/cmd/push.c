@@ -13,13 +13,12 @@
 
 static const struct option options_push[] = {
     {"set-label", 0, OPTION_CALL, CALL(assign_label), "KEY=VALUE",
-     "give everything that is sent this label; service, version and host are what stores know "
-     "best; may be repeated"},
+     "add this label to what is sent; stores index service, version and host; may be repeated"},
     {"at", 0, OPTION_TEXT, IN(struct push_command, at), "TIME",
-     "when it was recorded: Unix seconds, 2026-11-16T12:30:00Z or -1d; when FILE was last written "
-     "by default"},
+     "recording time: Unix seconds, 2026-11-16T12:30:00Z or -1d (default: when FILE was last "
+     "modified)"},
     {"threads", 0, OPTION_FLAG, IN(struct push_command, threads), NULL,
-     "services: send the numbers of processes and threads, too, of which they make series"},
+     "services: also send process and thread ids, which become series of their own"},
     {0},
 };
 
@@ -31,12 +30,11 @@ static const struct option_group groups[] = {
 static const struct syntax syntax = {
     "push",
     "FILE… URL",
-    "Send profiles, with all names and lines, to a store: a SQLite file, which is made if it is\n"
-    "not there, or ClickHouse. A file that was sent before is not counted again. Every command\n"
-    "reads a store as it reads a file.\n\n"
-    "Or to a service: pyroscope://HOST[:4040], parca://HOST[:7070], otlp://HOST[:4318] (a\n"
-    "collector); pyroscopes://, parcas:// and otlps:// by https. It is not asked what it has\n"
-    "already: what is sent twice counts twice.",
+    "Send profiles, with all names and lines, to a store: a SQLite file, which is created if "
+    "it\ndoes not exist, or ClickHouse. Sending the same file again does not count it twice. "
+    "Every\ncommand reads a store as it reads a file.\n\nServices work too: "
+    "pyroscope://HOST[:4040], parca://HOST[:7070], otlp://HOST[:4318] (a\ncollector); "
+    "pyroscopes://, parcas:// and otlps:// use HTTPS. A service counts what is sent\ntwice twice.",
     groups,
     .examples = "wick push perf.data fleet.db --set-label service=web --set-label version=42\n"
                 "wick push *.wick clickhouse://db.example.com/wick --credentials key\n"
@@ -61,10 +59,10 @@ static bool find_time(const struct push_command *push, const char *path, uint64_
         *time_ns = (uint64_t)query.from * 1000000000;
         buffer_release(&text);
         store_query_release(&query);
-        return fine || error_set(error, ERROR_USAGE,
-                                 "--at %s: is no time; Unix seconds, 2026-11-16T12:30:00Z and -1d "
-                                 "are",
-                                 push->at);
+        return fine ||
+               error_set(error, ERROR_USAGE,
+                         "--at %s: not a time; write Unix seconds, 2026-11-16T12:30:00Z or -1d",
+                         push->at);
     }
     if (strcmp(path, "-") != 0 && stat(path, &status) == 0)
         *time_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec;
@@ -96,7 +94,7 @@ static void say_result(const struct request *request, const char *path,
         return;
     progress_wipe();
     if (result->known)
-        fprintf(stderr, "wick: %s was sent before and is not counted again\n", path);
+        fprintf(stderr, "wick: %s was already sent and is not counted again\n", path);
     else
         fprintf(stderr, "wick: %s: %llu rows, %llu new stacks\n", path,
                 (unsigned long long)result->rows, (unsigned long long)result->stacks);
@@ -165,13 +163,13 @@ static int run(void *command, int argc, char **argv) {
     if (!request_parse(request, &syntax, argc, argv, &status))
         return status;
     if (request->operands.count < 2)
-        return fail_usage("push", "which FILE and which URL? wick push perf.data fleet.db");
+        return fail_usage("push", "FILE and URL are needed: wick push perf.data fleet.db");
     if (request->output)
-        return fail_usage("push", "-o: what is sent is written to the URL alone");
+        return fail_usage("push", "-o cannot be used: the output goes to the URL");
     const char *url = request->operands.items[--request->operands.count];
     const struct receiver *receiver = find_receiver(url);
     if (!receiver)
-        return fail_usage("push", "%s: nothing that profiles can be sent to", url);
+        return fail_usage("push", "%s: not a store or service that wick knows", url);
     request->import.profile.each = request->import.profile.times == TIMES_RUNNING;
     request->import.profile.source_lines = true;
     void *state = confine(request, NULL, &(struct confine_more){.store = url}, &error)

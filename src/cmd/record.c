@@ -11,12 +11,12 @@ struct record_command {
 
 static const struct option options_recording[] = {
     {"output", 'o', OPTION_TEXT, ASKED(output), "FILE",
-     "perf.data by default; - is a stream on standard output"},
+     "output file (default: perf.data; - writes a stream to standard output)"},
     {"compress", 'z', OPTION_COUNT, IN(struct record_command, compress_level), "LEVEL",
-     "compress with zstd, 1 (quick) to 19"},
+     "compress with zstd, level 1 (fast) to 19"},
     {"buffer", 'm', OPTION_CALL, CALL(recording_set_buffer), "SIZE",
-     "ring buffer of each CPU: 512K, 8M, …"},
-    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "say nothing but errors"},
+     "size of each CPU's ring buffer: 512K, 8M, …"},
+    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "print only errors"},
     {0},
 };
 
@@ -28,9 +28,8 @@ static const struct option_group groups[] = {
 static const struct syntax syntax = {
     "record",
     "-- COMMAND… | -p PID | -a",
-    "Records a program into a perf.data that wick, perf and hotspot read. Ctrl-C ends it and "
-    "keeps\n"
-    "what was recorded.",
+    "Record a program to a perf.data that wick, perf and hotspot can read. Ctrl-C stops "
+    "recording\nand keeps what was recorded.",
     groups,
     .examples = "wick record -- ./program\n"
                 "wick record -p 1234 --duration 10 -o perf.data\n"
@@ -76,5 +75,5 @@ static int run(void *command, int argc, char **argv) {
 }
 
 const struct command command_record = {"record",
-                                       "record a program, a process or the system into a perf.data",
+                                       "record a program, a process or the system to a perf.data",
                                        sizeof(struct record_command), run, .gentle = 2};

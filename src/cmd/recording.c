@@ -131,15 +131,16 @@ static bool set_most(void *command, const char *value, struct error *error) {
 #define HERE(member) IN(struct recording_request, member)
 const struct option options_off_cpu[] = {
     {"off-cpu", 0, OPTION_MAYBE, CALL(set_off_cpu), "[=perf|bpf]",
-     "where threads wait instead: every switch as an event (perf), or summed up in the kernel "
-     "(bpf; by default for -a and --wakers)",
+     "record where threads wait: each switch as an event (perf), or summed in the kernel (bpf; the "
+     "default for -a and --wakers)",
      "perf bpf"},
     {"wall", 0, OPTION_FLAG, HERE(recording.wall), NULL,
-     "both: where they run and where they wait"},
-    {"wakers", 0, OPTION_FLAG, HERE(recording.wakers), NULL, "and who ended the waits"},
+     "record both where threads run and where they wait"},
+    {"wakers", 0, OPTION_FLAG, HERE(recording.wakers), NULL,
+     "also record which thread ended each wait"},
     {"min", 0, OPTION_CALL, CALL(set_least), "TIME",
-     "with bpf: only waits of at least so long: 20us, 5ms"},
-    {"max", 0, OPTION_CALL, CALL(set_most), "TIME", "with bpf: only waits of at most so long"},
+     "with bpf: only waits of at least this length, such as 20us or 5ms"},
+    {"max", 0, OPTION_CALL, CALL(set_most), "TIME", "with bpf: only waits of at most this length"},
     {0},
 };
 
@@ -149,20 +150,19 @@ const struct option options_heap[] = {
      "what it maps itself",
      "mmap"},
     {"every", 0, OPTION_CALL, CALL(set_every), "BYTES",
-     "with --heap: one allocation in so many bytes, 64K by default; 1: all of them"},
+     "with --heap: sample one allocation per BYTES on average (default: 64K; 1 records all)"},
     {0},
 };
 
 const struct option options_target[] = {
     {"pid", 'p', OPTION_CALL, CALL(set_pids), "PID,…",
-     "attach to these processes, with all their threads and children"},
+     "attach to these processes, their threads and their future children"},
     {"tid", 't', OPTION_CALL, CALL(set_tids), "TID,…", "attach to these threads"},
-    {"all", 'a', OPTION_FLAG, HERE(recording.system_wide), NULL, "the whole system"},
-    {"cpu", 'C', OPTION_CALL, CALL(set_cpus), "CPU,…", "only on these CPUs"},
-    {"cgroup", 0, OPTION_TEXT, HERE(recording.cgroup), "NAME",
-     "with -a: only what runs in this cgroup"},
-    {"duration", 0, OPTION_AMOUNT, HERE(duration), "SECONDS", "stop after so long"},
-    {"delay", 'D', OPTION_AMOUNT, HERE(delay), "SECONDS", "begin to sample after so long"},
+    {"all", 'a', OPTION_FLAG, HERE(recording.system_wide), NULL, "record the whole system"},
+    {"cpu", 'C', OPTION_CALL, CALL(set_cpus), "CPU,…", "record only these CPUs"},
+    {"cgroup", 0, OPTION_TEXT, HERE(recording.cgroup), "NAME", "with -a: record only this cgroup"},
+    {"duration", 0, OPTION_AMOUNT, HERE(duration), "SECONDS", "stop after SECONDS"},
+    {"delay", 'D', OPTION_AMOUNT, HERE(delay), "SECONDS", "start sampling after SECONDS"},
     {0},
 };
 
@@ -180,26 +180,26 @@ static bool set_keep(void *command, const char *value, struct error *error) {
 
 const struct option options_sampling[] = {
     {"event", 'e', OPTION_CALL, CALL(add_event_names), "EVENT",
-     "what to sample, as perf names it; several with commas or again; cycles by default, cpu-clock "
-     "where there "
-     "is no counter",
+     "event to sample, by perf's name; separate several with commas or repeat (default: cycles, or "
+     "cpu-clock if the CPU has no counter)",
      "cycles instructions cpu-clock task-clock page-faults cache-misses branch-misses "
      "context-switches"},
     {"frequency", 'F', OPTION_COUNT64, HERE(frequency), "HZ",
-     "samples a second and CPU; 997 by default"},
+     "samples per second and CPU (default: 997)"},
     {"count", 'c', OPTION_COUNT64, HERE(recording.period), "N",
-     "a sample every N events, instead of a frequency"},
+     "take a sample every N events instead of at a frequency"},
     {"call-graph", 'g', OPTION_CALL, CALL(set_call_graph), "HOW",
-     "dwarf[,SIZE], fp, lbr or none; dwarf,16384 by default, 32768 for Java and node",
+     "how to record stacks: dwarf[,SIZE], fp, lbr or none (default: dwarf,16384; for Java and node "
+     "dwarf,32768)",
      "dwarf fp lbr none"},
-    {"user", 'u', OPTION_FLAG, HERE(recording.user_only), NULL, "only user code"},
-    {"kernel", 'k', OPTION_FLAG, HERE(recording.kernel_only), NULL, "only the kernel"},
+    {"user", 'u', OPTION_FLAG, HERE(recording.user_only), NULL, "sample only user code"},
+    {"kernel", 'k', OPTION_FLAG, HERE(recording.kernel_only), NULL, "sample only the kernel"},
     {"method", 0, OPTION_CALL, CALL(set_method), "HOW",
-     "perf, or ptrace, which stops threads to look at them; auto: ptrace where perf events are "
-     "refused",
+     "perf, ptrace (which stops threads briefly to read their stacks) or auto: ptrace if perf "
+     "events are not permitted",
      "auto perf ptrace"},
     {"no-inherit", 'i', OPTION_FLAG, HERE(recording.no_inherit), NULL,
-     "not the children of the target"},
+     "do not record child processes"},
     {"keep", 0, OPTION_CALL, CALL(set_keep), "WHAT",
      "default keeps with the recording what may be gone later: perf maps, deleted programs, those "
      "of containers, up to 64 MB; none keeps nothing"},
@@ -214,8 +214,8 @@ static bool target_is_one(const struct recording_request *r, const char *command
                 (r->recording.pid_count || r->recording.tid_count) + r->recording.system_wide;
     if (kinds == 1 || (kinds == 2 && r->recording.system_wide && r->recording.command))
         return true;
-    *status = kinds ? fail_usage(command, "a command, -p/-t or -a: one of them")
-                    : fail_usage(command, "%s what? -- COMMAND, -p PID or -a", command);
+    *status = kinds ? fail_usage(command, "choose one of a command, -p/-t and -a")
+                    : fail_usage(command, "nothing to %s: add -- COMMAND, -p PID or -a", command);
     return false;
 }
 
@@ -275,7 +275,7 @@ int recording_settle(struct recording_request *r, char **argv) {
     if (r->recording.heap && (r->recording.off_cpu || r->recording.event_count))
         return fail_usage(argv[0], "--heap cannot be combined with -e, --off-cpu or --wall");
     if (r->recording.wakers && !r->recording.off_cpu)
-        return fail_usage(argv[0], "--wakers of what? --off-cpu or --wall");
+        return fail_usage(argv[0], "--wakers needs --off-cpu or --wall");
     if (r->frequency && r->recording.period)
         return fail_usage(argv[0], "--frequency or --count, not both");
     if (r->frequency)

@@ -28,31 +28,34 @@ static bool set_sort(void *command, const char *value, struct error *error) {
 #define HERE(member) IN(struct report_command, member)
 static const struct option options_table[] = {
     {"by", 0, OPTION_CALL, CALL(set_by), "DIMENSION,…",
-     "a row for each function (default), line, address, object, module, category, process, thread, "
-     "or value of a label such as comm, pid, cpu, event, state (why a thread waited); several with "
-     "commas; "
-     "label:KEY where names clash",
+     "one row per function (default), line, address, object, module, category, process, thread or "
+     "value of a label such as comm, pid, cpu, event or state (why a thread waited); separate "
+     "several with commas; label:KEY if the name is ambiguous",
      "function line address object module process thread comm pid tid cpu event state category"},
-    {"sort", 0, OPTION_CALL, CALL(set_sort), "COLUMN", "largest first by self (default) or total",
-     "self total"},
-    {"tree", 0, OPTION_FLAG, HERE(as_tree), NULL, "the call tree, indented, instead of rows"},
-    {"callers", 0, OPTION_TEXT, HERE(callers), "FUNCTION", "the tree of this function's callers"},
-    {"callees", 0, OPTION_TEXT, HERE(callees), "FUNCTION", "the tree of what it calls"},
+    {"sort", 0, OPTION_CALL, CALL(set_sort), "COLUMN",
+     "sort by self (default) or total, largest first", "self total"},
+    {"tree", 0, OPTION_FLAG, HERE(as_tree), NULL, "print an indented call tree instead of rows"},
+    {"callers", 0, OPTION_TEXT, HERE(callers), "FUNCTION",
+     "print the tree of this function's callers"},
+    {"callees", 0, OPTION_TEXT, HERE(callees), "FUNCTION",
+     "print the tree of this function's callees"},
     OPTION_EACH_THREAD,
     {"threshold", 0, OPTION_DOUBLE, HERE(threshold), "PERCENT",
-     "of trees: leave out frames with less of the total; 0.5 by default"},
-    {"depth", 0, OPTION_COUNT, HERE(depth), "N", "of trees: as deep as this"},
+     "for trees: omit frames below this share of the total (default: 0.5)"},
+    {"depth", 0, OPTION_COUNT, HERE(depth), "N", "for trees: maximum depth"},
     {"csv", 0, OPTION_FLAG, HERE(as_csv), NULL,
-     "comma-separated values, all rows: of self and inclusive the number of samples, the weight "
-     "with its unit (self_ns), and its share"},
-    {"json", 0, OPTION_FLAG, HERE(as_json), NULL, "JSON, all rows"},
+     "print all rows as comma-separated values; self and inclusive each as number of samples, "
+     "weight with its unit (self_ns) and share"},
+    {"json", 0, OPTION_FLAG, HERE(as_json), NULL, "print all rows as JSON"},
     {"markdown", 0, OPTION_FLAG, HERE(as_markdown), NULL,
-     "a table for a comment on a pull request"},
-    {"limit", 'n', OPTION_U32, HERE(limit), "N", "rows of text; 30 by default, 0 is all"},
+     "print a Markdown table for a pull request comment"},
+    {"limit", 'n', OPTION_U32, HERE(limit), "N",
+     "number of rows in text output (default: 30; 0 for all)"},
     {"summary", 0, OPTION_FLAG, HERE(as_summary), NULL,
-     "what is in a perf.data instead: records by type, samples by mode, thread, address and call"},
+     "summarize a perf.data instead: records by type, samples by mode, thread, address and call"},
     {"categories", 0, OPTION_TEXT, HERE(categories_path), "FILE",
-     "rules `category: function|object|file PATTERN`, one a line, before the built-in ones"},
+     "read category rules from FILE before the built-in ones; each line is `category: "
+     "function|object|file PATTERN`"},
     {0},
 };
 
@@ -66,8 +69,9 @@ static const struct option_group groups[] = {
 static const struct syntax syntax = {
     "report",
     "FILE…",
-    "A table of where the cost is: self (ends there) and total (occurs there, recursion\n"
-    "counted once), by function, object, category, thread, process, state or any label.",
+    "Print where the cost is: self (samples that end in a function) and total (samples that\npass "
+    "through it; recursion counts once), by function, object, category, thread,\nprocess, state or "
+    "any label.",
     groups,
     .examples =
         "wick report perf.data                          # functions\n"
@@ -152,7 +156,7 @@ static bool report_rows(struct report_command *c, const struct source *source, s
     if (fine && growth_is_known(&c->request, source))
         fine = growth_add(&c->request, report, error);
     if (fine && report->total == 0 && report->total_before == 0)
-        fine = error_set(error, ERROR_INPUT, "there is nothing to count");
+        fine = error_set(error, ERROR_INPUT, "there are no samples to count");
     fine = fine && output_open(&c->request, &out, error);
     if (fine) {
         out.guarded &=
@@ -219,7 +223,7 @@ static bool report_tree(struct report_command *c, const struct source *source, s
         around = flame_around(flame, text_of(function), c->callers != NULL, &options.self, error);
     bool fine = !function || around;
     if (fine && !options.whole)
-        fine = error_set(error, ERROR_INPUT, "there is nothing to count");
+        fine = error_set(error, ERROR_INPUT, "there are no samples to count");
     else if (fine && function && around->nodes.count == 1)
         fine = fail_unknown(c, flame, error);
     fine = fine && write_tree(c, function ? around : flame, &options, notes, error);
@@ -259,12 +263,12 @@ static int report_summary(struct report_command *c) {
     if (is_tree(c) || c->request.by.frames || c->request.by.labels.count || c->is_sorted ||
         c->categories_path || c->as_csv || stacks_are_chosen(&c->request) ||
         filter_is_set(&c->request.import.profile.filter) || c->request.time.kind)
-        return fail_usage("report", "--summary is of the whole recording: only --json, --limit and "
-                                    "-o go with it");
+        return fail_usage(
+            "report", "--summary covers the whole recording and takes only --json, --limit and -o");
     if (!choose_default(&c->request, &status))
         return status;
     if (c->request.operands.count > 1)
-        return fail_usage("report", "--summary is of one FILE");
+        return fail_usage("report", "--summary takes one FILE");
     const char *path = c->request.operands.count ? c->request.operands.items[0] : "-";
     return confine(&c->request, NULL, NULL, &error) && write_summary(c, path, &error)
                ? 0
@@ -330,5 +334,5 @@ static int run(void *command, int argc, char **argv) {
 }
 
 const struct command command_report = {"report",
-                                       "tables of cost by function, object, category, thread",
+                                       "print tables of cost by function, object, category, thread",
                                        sizeof(struct report_command), run};

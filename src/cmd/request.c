@@ -189,121 +189,127 @@ static bool set_compat(void *command, const char *value, struct error *error) {
 
 const struct option options_filter[] = {
     {"event", 'e', OPTION_LIST, ASKED(events), "NAME",
-     "count this event; may be repeated; 'all' adds them all"},
+     "count only this event; repeat for more; 'all' sums every event"},
     {"comm", 0, OPTION_LIST, ASKED(comms), "NAME",
-     "only threads so named; * and ? stand for anything; may be repeated"},
+     "only threads with this name; * and ? are wildcards; may be repeated"},
     {"pid", 'p', OPTION_CALL, CALL(set_pids), "PID,…", "only these processes"},
     {"tid", 't', OPTION_CALL, CALL(set_tids), "TID,…", "only these threads"},
     {"cpu", 0, OPTION_CALL, CALL(set_cpus), "CPU,…", "only samples taken on these CPUs"},
     {"time", 0, OPTION_CALL, CALL(set_time), "FROM,TO",
-     "only this time: in seconds as script text shows it, from the start (+2,+4), or a share of it "
-     "(10%-20%); either may be empty"},
+     "only samples in this range: seconds as `wick script` prints them, seconds from the start "
+     "(+2,+4), or per cent (10%-20%); either end may be empty"},
     {"label", 0, OPTION_CALL, CALL(set_label), "KEY=VALUE",
-     "only samples with this label (event, comm, pid, tid, cpu, state, ending or any that the "
-     "source has); * and ? stand for anything; values of one key are alternatives"},
+     "only samples with this label: event, comm, pid, tid, cpu, state, ending or any other label "
+     "in the source; * and ? are wildcards; repeat a key to allow several values"},
     {0},
 };
 
 const struct option options_waits[] = {
     {"off-cpu", 0, OPTION_CALL, CALL(set_off_cpu), NULL,
-     "of a recording that knows: where threads waited, in nanoseconds"},
+     "show off-CPU time in nanoseconds (the recording must contain scheduling events)"},
     {"wall", 0, OPTION_CALL, CALL(set_wall), NULL,
-     "where they waited and where they ran, in one: it adds up to each thread's wall time"},
+     "show on-CPU and off-CPU time together; they add up to each thread's wall time"},
     {"wakers", 0, OPTION_FLAG, ASKED(import.profile.wakers), NULL,
-     "with either: behind each wait `--` and who ended it, its stack upside down"},
-    {"min", 0, OPTION_CALL, CALL(set_least_wait), "LENGTH", "only waits that long or longer: 1ms"},
-    {"max", 0, OPTION_CALL, CALL(set_most_wait), "LENGTH", "only waits that long or shorter: 2s"},
+     "with --off-cpu or --wall: after each wait, append `--` and the waker's stack, leaf first"},
+    {"min", 0, OPTION_CALL, CALL(set_least_wait), "LENGTH",
+     "only waits of at least this length, such as 1ms"},
+    {"max", 0, OPTION_CALL, CALL(set_most_wait), "LENGTH",
+     "only waits of at most this length, such as 2s"},
     {0},
 };
 
 const struct option options_symbols[] = {
     {"symfs", 0, OPTION_TEXT, ASKED(import.profile.objects.symfs), "DIR",
-     "look for every file below DIR"},
+     "look up every file below DIR"},
     {"kallsyms", 0, OPTION_TEXT, ASKED(import.profile.objects.kallsyms), "FILE",
-     "take the kernel's symbols from FILE"},
+     "read kernel symbols from FILE"},
     {"vmlinux", 0, OPTION_TEXT, ASKED(import.profile.objects.vmlinux), "FILE",
-     "take the kernel's symbols from its ELF file"},
+     "read kernel symbols from this ELF file"},
     {"debug-dir", 0, OPTION_TEXT, ASKED(import.profile.objects.debug_directories), "DIR[:DIR…]",
-     "look for debug files in these directories first, then in /usr/lib/debug"},
+     "search these directories for debug files before /usr/lib/debug"},
     {"debuginfod", 0, OPTION_LIST, ASKED(debuginfod), "URL",
-     "ask this debuginfod server for debug files, in place of those in $DEBUGINFOD_URLS; may be "
+     "ask this debuginfod server for debug files instead of those in $DEBUGINFOD_URLS; may be "
      "repeated"},
     {"no-debuginfod", 0, OPTION_FLAG, ASKED(no_debuginfod), NULL,
-     "ask no debuginfod server, and do not look into its clients' cache"},
+     "do not ask debuginfod servers, and do not read the local debuginfod cache"},
     {"debuginfod-limit", 0, OPTION_CALL, CALL(set_debuginfod_limit), "SIZE",
      "download no file larger than this (default: 512M)"},
     {"debuginfod-time", 0, OPTION_CALL, CALL(set_debuginfod_time), "EACH[,ALL]",
-     "give up on a file after EACH, and on all after ALL (default: 30s,120s)"},
+     "time limit for each file, and for all of them together (default: 30s,120s)"},
     {"no-demangle", 0, OPTION_FLAG, ASKED(import.profile.objects.no_demangle), NULL,
-     "leave C++, Rust and D names as they are"},
+     "do not demangle C++, Rust and D names"},
     {"no-inline", 0, OPTION_FLAG, ASKED(import.profile.no_inline), NULL,
-     "leave functions that were inlined out"},
+     "do not expand inlined functions"},
     {"native-frames", 0, OPTION_FLAG, ASKED(import.profile.native_frames), NULL,
-     "keep the functions by which an interpreter runs a program's own"},
+     "show the interpreter's own native frames, which are hidden by default"},
     {0},
 };
 
 const struct option options_by[] = {
     {"by", 0, OPTION_CALL, CALL(set_by), "DIMENSION,…",
-     "root frames: process, thread, or labels such as event, comm, pid, tid, cpu, state (label:KEY "
-     "where "
-     "names clash) in place of the comm; or what a frame is: function (default), line, address, "
-     "object or module",
+     "choose the root frames: process, thread or a label such as event, comm, pid, tid, cpu, state "
+     "(label:KEY if the name is ambiguous); or what each frame shows: function (default), line, "
+     "address, object or module",
      "function line address object module process thread comm pid tid cpu event state"},
     {0},
 };
 
 /* Not for tables: in those, what is below the first function is no row. */
 const struct option options_root[] = {
-    {"no-comm", 0, OPTION_FLAG, ASKED(naming.no_comm), NULL, "leave the comm out of the root"},
-    {"show-pid", 0, OPTION_FLAG, ASKED(naming.show_pid), NULL, "the root is comm-PID"},
-    {"show-tid", 0, OPTION_FLAG, ASKED(naming.show_tid), NULL, "the root is comm-PID/TID"},
+    {"no-comm", 0, OPTION_FLAG, ASKED(naming.no_comm), NULL,
+     "do not use the comm as the root frame"},
+    {"show-pid", 0, OPTION_FLAG, ASKED(naming.show_pid), NULL, "use comm-PID as the root frame"},
+    {"show-tid", 0, OPTION_FLAG, ASKED(naming.show_tid), NULL,
+     "use comm-PID/TID as the root frame"},
     {"show-state", 0, OPTION_FLAG, ASKED(naming.show_state), NULL,
-     "then why it waits: [sleep], [disk], [preempted]; [on-cpu] under --wall"},
+     "add a frame for the thread's state: [sleep], [disk], [preempted]; with --wall also [on-cpu]"},
     {0},
 };
 
 const struct option options_names[] = {
     {"set-label", 0, OPTION_CALL, CALL(assign_label), "KEY=VALUE",
-     "give everything that is written this label, such as service=web; may be repeated"},
-    {"srcline", 0, OPTION_CALL, CALL(set_source_lines), NULL, "frames carry file:line"},
-    {"mark-kernel", 0, OPTION_FLAG, ASKED(naming.mark_kernel), NULL, "kernel frames end in _[k]"},
+     "add this label to the output, such as service=web; may be repeated"},
+    {"srcline", 0, OPTION_CALL, CALL(set_source_lines), NULL, "add file:line to each frame"},
+    {"mark-kernel", 0, OPTION_FLAG, ASKED(naming.mark_kernel), NULL,
+     "append _[k] to kernel frames"},
     {"mark-jit", 0, OPTION_FLAG, ASKED(naming.mark_jit), NULL,
-     "just-in-time compiled frames end in _[j]"},
-    {"mark-inline", 0, OPTION_FLAG, ASKED(naming.mark_inline), NULL, "inlined frames end in _[i]"},
-    {"mark-all", 0, OPTION_CALL, CALL(set_mark_all), NULL, "all of these marks"},
+     "append _[j] to JIT-compiled frames"},
+    {"mark-inline", 0, OPTION_FLAG, ASKED(naming.mark_inline), NULL,
+     "append _[i] to inlined frames"},
+    {"mark-all", 0, OPTION_CALL, CALL(set_mark_all), NULL, "append all three marks"},
     {"mark-incomplete", 0, OPTION_FLAG, ASKED(naming.mark_incomplete), NULL,
-     "stacks without their root get [truncated] or [broken] there"},
+     "mark incomplete stacks with a root frame [truncated] or [broken]"},
     {"addrs", 0, OPTION_FLAG, ASKED(naming.addresses), NULL,
-     "unresolved frames carry their address"},
+     "show the address of frames without a symbol"},
     {"strip-templates", 0, OPTION_FLAG, ASKED(naming.strip_templates), NULL,
-     "names without template arguments, so that all instances of a template are one function"},
+     "remove template arguments, so that all instances of a template count as one function"},
     {"strip-arguments", 0, OPTION_FLAG, ASKED(naming.strip_arguments), NULL,
-     "names without arguments where the source is text, too"},
+     "remove function arguments, also from names in text input"},
     {"skip-after", 0, OPTION_LIST, ASKED(skip_after), "FUNCTION",
-     "drop the callers of this function, and the comm; may be repeated"},
+     "drop the callers of this function and the comm; may be repeated"},
     {"keep-unknown", 0, OPTION_FLAG, ASKED(naming.keep_unknown), NULL,
-     "keep frames of which nothing is known, as [unknown]"},
+     "keep frames without symbol and object as [unknown]"},
     {0},
 };
 
 const struct option options_stacks[] = {
     {"focus", 0, OPTION_CALL, CALL(set_focus), "PATTERN",
-     "only stacks through a function that matches this regular expression; each option of this "
-     "kind may be repeated"},
+     "keep only stacks in which a function matches this regular expression; this and the next "
+     "three may be repeated"},
     {"ignore", 0, OPTION_CALL, CALL(set_ignore), "PATTERN",
-     "no stacks through a function that matches, such as one that idles"},
+     "drop stacks in which a function matches"},
     {"hide", 0, OPTION_CALL, CALL(set_hide), "PATTERN",
-     "leave out frames that match; their callees become their callers' callees"},
+     "remove matching frames and join their callees to their callers"},
     {"root", 0, OPTION_CALL, CALL(set_root), "PATTERN",
-     "only stacks with a function that matches, without its callers"},
-    {"with", 0, OPTION_CALL, CALL(set_with), "FUNCTION", "--focus of exactly this name"},
-    {"without", 0, OPTION_CALL, CALL(set_without), "FUNCTION", "--ignore of exactly this name"},
-    {"base", 0, OPTION_CALL, CALL(set_base), "FUNCTION", "--root of exactly this name"},
+     "make the matching function the root; drop its callers and all other stacks"},
+    {"with", 0, OPTION_CALL, CALL(set_with), "FUNCTION", "like --focus, for exactly this name"},
+    {"without", 0, OPTION_CALL, CALL(set_without), "FUNCTION",
+     "like --ignore, for exactly this name"},
+    {"base", 0, OPTION_CALL, CALL(set_base), "FUNCTION", "like --root, for exactly this name"},
     {"kernel-only", 0, OPTION_FLAG, ASKED(rules.kernel_only), NULL,
-     "only kernel frames; stacks without any are left out"},
+     "keep only kernel frames; drop stacks without any"},
     {"user-only", 0, OPTION_FLAG, ASKED(rules.user_only), NULL,
-     "no kernel frames; stacks without any others are left out"},
+     "keep only user frames; drop stacks without any"},
     {0},
 };
 
@@ -313,15 +319,15 @@ bool stacks_are_chosen(const struct request *request) {
 
 const struct option options_shape[] = {
     {"weight", 0, OPTION_CALL, CALL(set_weight), "WHAT",
-     "period (default where the source has one) or samples", "samples period"},
+     "sum periods (the default if the source has them) or samples", "samples period"},
     {"value", 0, OPTION_CALL, CALL(set_value), "NAME",
-     "what to sum: samples, or the value of an event, such as cpu, cycles or alloc_space/bytes; "
-     "--verbose lists those that a profile has",
+     "choose what to sum: samples, or the value of an event such as cpu, cycles or "
+     "alloc_space/bytes; --verbose lists what a profile has",
      "samples period"},
     {"fold-recursion", 0, OPTION_FLAG, ASKED(flame.fold_recursion), NULL,
-     "a function that calls itself is one frame"},
+     "merge a function's direct recursion into one frame"},
     {"max-depth", 0, OPTION_COUNT, ASKED(flame.max_depth), "N",
-     "cut stacks after N frames; their weight is kept"},
+     "cut stacks after N frames and keep their weight"},
     {0},
 };
 
@@ -351,11 +357,11 @@ const struct option options_from[] = {OPTION_FROM, OPTION_CREDENTIALS, OPTION_AL
 const struct option options_formats[] = {
     OPTION_FROM,
     {"comm-first", 0, OPTION_FLAG, ASKED(import.comm_first), NULL,
-     "folded: the first frame is the comm, no function"},
+     "folded: read the first frame as the comm, not as a function"},
     {"no-modules", 0, OPTION_FLAG, ASKED(import.no_modules), NULL,
-     "sample, vtune: names without their module"},
+     "sample, vtune: remove module names"},
     {"keep-offsets", 0, OPTION_FLAG, ASKED(import.include_offset), NULL,
-     "dtrace: names with their offset"},
+     "dtrace: keep offsets in names"},
     {"ghc", 0, OPTION_CALL, CALL(set_ghc_column), "COLUMN",
      "ghcprof: weigh by time (default), ticks or bytes", "time ticks bytes"},
     OPTION_CREDENTIALS,
@@ -364,16 +370,16 @@ const struct option options_formats[] = {
 };
 
 const struct option options_common[] = {
-    {"output", 'o', OPTION_TEXT, ASKED(output), "FILE", "write to FILE; - is standard output"},
+    {"output", 'o', OPTION_TEXT, ASKED(output), "FILE", "write to FILE (- for standard output)"},
     {"jobs", 'j', OPTION_COUNT, ASKED(context.threads), "N",
-     "use N threads; all there are by default"},
+     "use N threads (default: one per CPU)"},
     {"strict", 0, OPTION_FLAG, ASKED(import.profile.strict), NULL,
-     "a recording that is cut short is an error"},
+     "fail if the recording is cut short"},
     {"compat", 0, OPTION_CALL, CALL(set_compat), "PEER",
-     "inferno or perf: that program's options, rules and bugs", "inferno perf"},
-    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "no notes, no progress"},
+     "behave exactly like PEER, inferno or perf, including its options and bugs", "inferno perf"},
+    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "print no notes and no progress"},
     {"verbose", 'v', OPTION_FLAG, ASKED(verbose), NULL,
-     "print what was read, the recording's metadata and how the reader is confined"},
+     "print what was read, the recording's metadata and the state of the sandbox"},
     OPTION_NO_SANDBOX,
     {0},
 };
@@ -402,8 +408,7 @@ static bool waits_are_wrong(const struct request *request, int *status) {
     const struct profile_options *profile = &request->import.profile;
     bool limits = profile->least_wait || profile->most_wait;
     if (profile->times != TIMES_RUNNING && request->compat)
-        *status =
-            fail_usage(command, "--off-cpu and --wall are nothing that %s knows", request->compat);
+        *status = fail_usage(command, "%s does not have --off-cpu and --wall", request->compat);
     else if (profile->times == TIMES_RUNNING && (profile->wakers || limits))
         *status = fail_usage(command, "--wakers, --min and --max need --off-cpu or --wall");
     else if (profile->most_wait && profile->least_wait > profile->most_wait)

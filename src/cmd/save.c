@@ -14,14 +14,13 @@ struct save_command {
 
 static const struct option options_save[] = {
     {"set-label", 0, OPTION_CALL, CALL(assign_label), "KEY=VALUE",
-     "give everything that is written this label, such as service=web; may be repeated"},
+     "add this label to the output, such as service=web; may be repeated"},
     {"no-times", 0, OPTION_FLAG, IN(struct save_command, no_times), NULL,
-     "leave out when each sample was taken: a smaller file, without timelines, charts and --time"},
+     "do not store sample times: a smaller file, but without timelines, charts and --time"},
     {"source", 0, OPTION_TEXT, IN(struct save_command, source), "DIR",
-     "put the source files of functions that were hit into the profile, for wick annotate: only "
-     "those below DIR"},
+     "store source files below DIR of functions that were hit, for wick annotate"},
     {"code", 0, OPTION_FLAG, IN(struct save_command, code), NULL,
-     "put the machine code of functions that were hit into the profile, for wick annotate"},
+     "store the machine code of functions that were hit, for wick annotate"},
     {0},
 };
 
@@ -33,9 +32,9 @@ static const struct option_group groups[] = {
 static const struct syntax syntax = {
     "save",
     "FILE… -o PROFILE.wick",
-    "Save a profile, with all names and lines, in one file that every wick command reads on any\n"
-    "machine, many times faster than the recording. Several files add up. It holds no stack\n"
-    "bytes, registers or environment.",
+    "Save a profile, with all names and lines, in one file that every wick command reads on "
+    "any\nmachine, many times faster than the recording. Several files are added up. The file "
+    "holds no\nstack bytes, registers or environment.",
     groups,
     .examples = "wick save perf.data -o profile.wick\n"
                 "wick save wick-out/x --set-label service=web -o web.wick",
@@ -82,6 +81,5 @@ static int run(void *command, int argc, char **argv) {
     return status;
 }
 
-const struct command command_save = {"save",
-                                     "one file with all a profile needs, for every other command",
+const struct command command_save = {"save", "save a profile in one file that needs nothing else",
                                      sizeof(struct save_command), run};

@@ -2,18 +2,16 @@
 #include "cmd/confine.h"
 
 static const struct option options_perf[] = {
-    {"srcline", 0, OPTION_CALL, CALL(set_source_lines), NULL,
-     "file:line below each frame that has one"},
+    {"srcline", 0, OPTION_CALL, CALL(set_source_lines), NULL, "print file:line below each frame"},
     {"mark-incomplete", 0, OPTION_FLAG, ASKED(naming.mark_incomplete), NULL,
-     "stacks without their root end in a frame [truncated] or [broken]"},
-    {"input", 'i', OPTION_LIST, ASKED(operands), "FILE", "the recording, as perf script has it"},
+     "mark incomplete stacks with a frame [truncated] or [broken]"},
+    {"input", 'i', OPTION_LIST, ASKED(operands), "FILE", "the recording (perf script's option)"},
     {0},
 };
 
 static bool refuse_waits(void *command, const char *value, struct error *error) {
     return error_set(error, ERROR_USAGE,
-                     "script text has samples as they are, one by one; wick fold, flame and report "
-                     "show waits");
+                     "wick script prints single samples; use wick fold, flame or report for waits");
 }
 
 /* Not in the help: only for whoever looks for them here. */
@@ -88,5 +86,5 @@ static int run(void *command, int argc, char **argv) {
     return status;
 }
 
-const struct command command_script = {"script", "the text `perf script` would print",
+const struct command command_script = {"script", "print samples as `perf script` does",
                                        sizeof(struct request), run};

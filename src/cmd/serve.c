@@ -21,35 +21,34 @@ struct serve_command {
 
 #define HERE(member) IN(struct serve_command, member)
 static const struct option options_where[] = {
-    {"port", 'p', OPTION_COUNT, HERE(port), "N",
-     "listen on this port of 127.0.0.1; a free one by default"},
+    {"port", 'p', OPTION_COUNT, HERE(port), "N", "port on 127.0.0.1 (default: any free port)"},
     {"socket", 0, OPTION_TEXT, HERE(socket_path), "PATH",
-     "listen on a Unix socket instead, which only you may use (0600)"},
-    {"open", 0, OPTION_FLAG, HERE(open_browser), NULL, "open it in a browser; not as root"},
+     "listen on a Unix socket instead; only you can use it (mode 0600)"},
+    {"open", 0, OPTION_FLAG, HERE(open_browser), NULL, "open the page in a browser; not as root"},
     {0},
 };
 static const struct option options_who[] = {
     {"token-file", 0, OPTION_TEXT, HERE(token_file), "FILE",
-     "take the token from FILE, or keep a new one there, so that addresses stay the same"},
+     "read the token from FILE, or store a new one there, so that the URL stays the same"},
     {"trust-header", 0, OPTION_TEXT, HERE(trust_header), "NAME",
-     "let in requests for /-/ that have this header, which a proxy sets for whom it knows"},
+     "accept requests for /-/ with this header instead of the token; a proxy must set it for "
+     "authenticated users only"},
     OPTION_CREDENTIALS,
     {"share-with", 0, OPTION_TEXT, HERE(share_with), "ORIGIN",
-     "let pages of this one origin, such as https://www.speedscope.app or "
-     "https://profiler.firefox.com, read the one FILE"},
+     "let this origin, such as https://www.speedscope.app or https://profiler.firefox.com, fetch "
+     "FILE"},
     {"share-as", 0, OPTION_TEXT, HERE(share_as), "FORMAT",
-     "in this format of wick export; by default what ORIGIN reads, where wick knows it",
+     "format for --share-with, as in wick export (default: what ORIGIN reads, if known)",
      "speedscope firefox pprof cpuprofile chrome otlp callgrind"},
     {0},
 };
 static const struct option options_limits[] = {
     {"page-limit", 0, OPTION_COUNT64, HERE(page_limit), "BYTES",
-     "profiles and pages beyond this size are not sent whole: the page asks for what it shows; "
-     "64 MiB by default"},
+     "send larger profiles in parts, as the page needs them (default: 64 MiB)"},
     {"timeout", 0, OPTION_COUNT, HERE(timeout), "SECONDS",
-     "give up on an answer after SECONDS; 120 by default"},
+     "time limit for an answer (default: 120)"},
     {"idle-timeout", 0, OPTION_COUNT, HERE(idle_timeout), "SECONDS",
-     "end when nothing was asked for so long; never by default"},
+     "exit after this time without a request (default: never)"},
     OPTION_NO_SANDBOX,
     {0},
 };
@@ -59,10 +58,10 @@ static const struct option_group groups[] = {
 static const struct syntax syntax = {
     "serve",
     "FILE…|DIR…|STORE",
-    "The page of profiles over HTTP, on this machine alone: prints its address, which has a\n"
-    "secret token in it, and answers until Ctrl-C. Of a directory it lists the profiles and\n"
-    "runs below it. Profiles that are too large for a page are read here, and the page asks\n"
-    "for what it shows. Of a store (see wick push) one picks service, version, host and time.",
+    "Serve profiles as web pages on this machine only. Prints a URL with a secret token and\nruns "
+    "until Ctrl-C. For a directory, it lists the profiles and runs below it; for a store\n(see "
+    "wick push), you choose service, version, host and time. Profiles that are too large for\none "
+    "page are read here, and the page fetches what it shows.",
     groups,
     .examples = "wick serve wick-out                    # all runs; open the address it prints\n"
                 "wick serve fleet.db                    # services, versions and hosts over time\n"
@@ -228,14 +227,14 @@ static const char *format_of(const char *origin) {
 /* 0, or the status of what makes no sense. */
 static int check(struct serve_command *c) {
     if (!c->request.operands.count)
-        return fail_usage("serve", "what to show is needed: wick serve wick-out");
+        return fail_usage("serve", "nothing to serve: wick serve wick-out");
     for (size_t i = 0; i < c->request.operands.count; i++)
         if (is_store(c->request.operands.items[i]) &&
             (c->request.operands.count > 1 || c->share_with))
-            return fail_usage("serve", "%s: a store is shown alone, and not shared",
+            return fail_usage("serve", "%s: a store must be the only operand and cannot be shared",
                               c->request.operands.items[i]);
     if (c->port > 65535)
-        return fail_usage("serve", "--port %u: ports end at 65535", c->port);
+        return fail_usage("serve", "--port %u: the largest port is 65535", c->port);
     if (c->port && c->socket_path)
         return fail_usage("serve", "--port and --socket exclude each other");
     if (c->socket_path && c->open_browser)
@@ -288,5 +287,5 @@ static int run(void *command, int argc, char **argv) {
     return fail(&error);
 }
 
-const struct command command_serve = {"serve", "the page of profiles over HTTP, on this machine",
+const struct command command_serve = {"serve", "serve profiles as web pages on this machine",
                                       sizeof(struct serve_command), run};

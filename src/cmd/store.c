@@ -15,24 +15,24 @@ struct store_command {
 
 static const struct option options_store[] = {
     {"keep-samples", 0, OPTION_COUNT, IN(struct store_command, sample_days), "DAYS",
-     "gc: how long single samples are kept; 14 days by default"},
+     "gc: keep single samples for DAYS (default: 14)"},
     {"keep-hours", 0, OPTION_COUNT, IN(struct store_command, hour_days), "DAYS",
-     "gc: how long sums by the hour are kept; 400 days by default"},
+     "gc: keep hourly sums for DAYS (default: 400)"},
     {"cluster", 0, OPTION_TEXT, IN(struct store_command, cluster), "NAME",
      "init: make replicated and distributed tables on this cluster of ClickHouse servers"},
     OPTION_CREDENTIALS,
     OPTION_NO_SANDBOX,
-    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "print errors alone"},
+    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "print only errors"},
     {0},
 };
 
 static const struct option options_lookup[] = {
     {"symfs", 0, OPTION_TEXT, ASKED(import.profile.objects.symfs), "DIR",
-     "look for every file below DIR"},
+     "look up every file below DIR"},
     {"debug-dir", 0, OPTION_TEXT, ASKED(import.profile.objects.debug_directories), "DIR[:DIR…]",
-     "look for debug files in these directories first, then in /usr/lib/debug"},
+     "search these directories for debug files before /usr/lib/debug"},
     {"no-demangle", 0, OPTION_FLAG, ASKED(import.profile.objects.no_demangle), NULL,
-     "leave C++, Rust and D names as they are"},
+     "do not demangle C++, Rust and D names"},
     {0},
 };
 
@@ -42,9 +42,9 @@ static const struct option_group groups[] = {
 static const struct syntax syntax = {
     "store",
     "init|gc|symbolize|show URL",
-    "Look after a store of profiles. init makes its tables, gc removes what is older than the\n"
-    "retention, symbolize finds names for places that were stored without one, by build id, and\n"
-    "show lists what is in it.",
+    "Administer a store of profiles: init creates its tables, gc removes data older than "
+    "the\nretention, symbolize adds names to addresses that were stored without one (by build id), "
+    "and\nshow lists the contents.",
     groups,
     .examples = "wick store init fleet.db\n"
                 "wick store gc fleet.db --keep-samples 7\n"
@@ -184,5 +184,5 @@ static int run(void *command, int argc, char **argv) {
     return fine ? 0 : fail(&error);
 }
 
-const struct command command_store = {"store", "make a store, remove what is old, find names later",
+const struct command command_store = {"store", "create, clean, symbolize or list a store",
                                       sizeof(struct store_command), run};

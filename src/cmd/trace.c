@@ -85,12 +85,12 @@ static const struct option options_run[] = {
     {"checkpoint", 0, OPTION_COUNT64, HERE(options.checkpoint), "N",
      "publish what was counted so far every N instructions"},
     {"cycles", 0, OPTION_FLAG, HERE(cycles), NULL,
-     "print how many instructions there were; without -o that is all"},
+     "print the number of instructions; without -o print nothing else"},
     {"weight", 0, OPTION_CALL, CALL(set_weight), "WHAT",
      "count instructions (default), accesses, branches, or bytes loaded or stored",
      "instructions accesses branches loaded stored"},
     {"parallel", 0, OPTION_FLAG, HERE(options.parallel), NULL,
-     "QEMU: threads side by side, faster, instead of in an order that is always the same"},
+     "QEMU: run threads in parallel; faster, but their order differs from run to run"},
     {0},
 };
 
@@ -98,31 +98,30 @@ static const struct option options_guest[] = {
     {"abi", 0, OPTION_CALL, CALL(set_abi), "ABI",
      "linux (default), or prover: print, panic, commit, halt", "linux prover"},
     {"private-input", 0, OPTION_TEXT, HERE(options.private_input), "FILE",
-     "prover: at 0xff000000, behind its length in four bytes"},
+     "prover: input at 0xff000000, preceded by its length in four bytes"},
     {"file", 0, OPTION_CALL, CALL(add_file), "PATH[=FILE]",
-     "a file that the guest may open, and where it is; may be repeated"},
+     "let the guest open PATH, which is FILE here; may be repeated"},
     {"stdin", 0, OPTION_TEXT, HERE(input_path), "FILE",
      "the guest's standard input; with --engine stream, the stream"},
     {"env", 0, OPTION_LIST, HERE(environment), "NAME=VALUE",
-     "the guest's environment; may be repeated, empty by default"},
+     "add to the guest's environment (default: empty); may be repeated"},
     {"stack-size", 0, OPTION_COUNT64, HERE(options.stack_size), "BYTES",
-     "of the guest; 1 GiB by default, with QEMU what ulimit -s says"},
+     "size of the guest's stack (default: 1 GiB; with QEMU, ulimit -s)"},
     {"memory-size", 0, OPTION_COUNT64, HERE(options.memory_size), "BYTES",
-     "of the guest; 4 GiB by default"},
+     "size of the guest's memory (default: 4 GiB)"},
     {"misaligned", 0, OPTION_CALL, CALL(set_misaligned), "WHAT",
-     "loads and stores at addresses that don't fit their size: fault (default) or allow",
-     "fault allow"},
+     "misaligned loads and stores: fault (default) or allow", "fault allow"},
     {0},
 };
 
 static const struct option options_counted[] = {
-    {"raw", 0, OPTION_FLAG, HERE(raw), NULL, "addresses instead of names, for wick enrich"},
+    {"raw", 0, OPTION_FLAG, HERE(raw), NULL, "write addresses instead of names, for wick enrich"},
     {"ecall-frames", 0, OPTION_FLAG, HERE(options.ecall_frames), NULL,
-     "system calls are frames: ecall:write"},
+     "show system calls as frames, such as ecall:write"},
     {"no-demangle", 0, OPTION_FLAG, ASKED(import.profile.objects.no_demangle), NULL,
-     "leave C++, Rust and D names as they are"},
-    {"output", 'o', OPTION_TEXT, ASKED(output), "FILE", "write to FILE; - is standard output"},
-    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "no notes, no progress"},
+     "do not demangle C++, Rust and D names"},
+    {"output", 'o', OPTION_TEXT, ASKED(output), "FILE", "write to FILE (- for standard output)"},
+    {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "print no notes and no progress"},
     OPTION_NO_SANDBOX,
     {0},
 };
@@ -150,9 +149,9 @@ static const struct option_group groups[] = {
 static const struct syntax syntax = {
     "trace",
     "GUEST [ARGUMENTS…]",
-    "Executes a guest program, follows every call, return and tail call, and counts every\n"
-    "instruction on its exact stack. Same program, same input: same counts. What the guest prints\n"
-    "goes to standard output, or to standard error if the result goes there.",
+    "Run a guest program, follow every call, return and tail call, and count every instruction "
+    "on\nits exact stack. The same program with the same input gives the same counts. The "
+    "guest's\noutput goes to standard output, or to standard error if the result goes there.",
     groups,
     .examples = "wick trace ./guest                             # folded stacks, exact counts\n"
                 "wick trace --svg -o counts.svg ./guest input\n"
@@ -251,7 +250,7 @@ static bool check_pairs(const struct trace_command *c, struct error *error) {
                          "--cycles alone counts instructions: with %s it needs -o FILE or a view",
                          uncounted);
     if (unproven)
-        return error_set(error, ERROR_USAGE, "--abi prover knows no %s", unproven);
+        return error_set(error, ERROR_USAGE, "--abi prover does not support %s", unproven);
     if (c->options.private_input && !is_prover)
         return error_set(error, ERROR_USAGE, "--private-input is for --abi prover");
     if (c->raw && c->result.p.request.import.profile.objects.no_demangle)
@@ -267,7 +266,7 @@ static bool check_usage(const struct trace_command *c, int *status) {
     const char *wrong = NULL;
     bool is_stream = c->options.engine == ENGINE_STREAM;
     if (!c->result.p.request.operands.count && !is_stream)
-        wrong = "which GUEST? A program to execute";
+        wrong = "a GUEST program is needed";
     else if (is_stream && c->result.p.request.operands.count > 1)
         wrong = "--engine stream takes no more than the ELF file with the symbols";
     else if ((c->raw_alias || c->checkpoint_alias) && !c->result.p.request.output)
@@ -331,7 +330,7 @@ static int conclude(const struct trace_command *c, const struct trace *trace) {
         return 128 + trace->signal;
     case TRACE_BUDGET:
         if (!c->result.p.request.quiet)
-            fprintf(stderr, "wick: stopped after %llu instructions, as the budget says\n", count);
+            fprintf(stderr, "wick: stopped after %llu instructions (--budget)\n", count);
         return 0;
     case TRACE_FAULT:
         fprintf(stderr, "wick: guest fault after %llu instructions: %s\n", count, trace->fault);
@@ -397,7 +396,7 @@ static void release(void *command) {
 }
 
 const struct command command_trace = {"trace",
-                                      "exact instruction counts of a guest program",
+                                      "count a guest program's instructions exactly",
                                       sizeof(struct trace_command),
                                       run,
                                       release,

@@ -20,7 +20,7 @@ static bool set_palette(void *command, const char *value, struct error *error) {
 
 static const struct option options_view[] = {
     {"colors", 0, OPTION_CALL, CALL(set_palette), "PALETTE",
-     "as wick flame has them; NO_COLOR=1 in the environment does without",
+     "palette, as in wick flame; set NO_COLOR=1 for no colours",
      "wick waits hot mem io wakeup chain java js perl python rust red green blue aqua yellow "
      "purple "
      "orange"},
@@ -37,8 +37,8 @@ static const struct option_group groups[] = {
 static const struct syntax syntax = {
     "view",
     "FILE…",
-    "Shows a profile on the whole terminal: flame graph, call tree, table, and the callers and\n"
-    "callees of a function; with search, zoom, filters and the mouse. ? in it says what keys do.",
+    "Show a profile in the terminal: flame graph, call tree, table, and the callers and "
+    "callees\nof a function, with search, zoom, filters and mouse support. Press ? for the keys.",
     groups,
     .examples = "wick view perf.data\n"
                 "wick view --off-cpu --focus 'parse|lex' wick-out/x\n"
@@ -116,5 +116,5 @@ static int run(void *command, int argc, char **argv) {
     return status;
 }
 
-const struct command command_view = {"view", "a profile on the terminal: all views, keys and mouse",
+const struct command command_view = {"view", "explore a profile in the terminal",
                                      sizeof(struct view_command), run};

@@ -80,7 +80,7 @@ bool model_make(struct model *m, struct error *error) {
     struct flame *flame = make(m, error);
     if (flame && flame->nodes.items[0].total == 0) {
         flame_free(flame);
-        return error_set(error, ERROR_INPUT, "there is nothing to count");
+        return error_set(error, ERROR_INPUT, "there are no samples to count");
     }
     if (!flame)
         return false;
