@@ -90,9 +90,10 @@ static bool is_of_series(const struct report_command *c) {
 /* By function, and of waits alone: a wait is the function's that blocked, not the scheduler's. */
 static bool is_of_waits(const struct report_command *c) {
     const struct stack_rules *rules = c->request.flame.rules;
+    const char *frames = c->request.by.frames;
     return c->request.import.profile.times == TIMES_WAITING && c->by == BY_FUNCTION &&
-           !c->request.by.frames && !(rules && rules->kernel_only) && !c->request.compat &&
-           !c->request.import.profile.wakers;
+           (!frames || strcmp(frames, "function") == 0) && !(rules && rules->kernel_only) &&
+           !c->request.compat && !c->request.import.profile.wakers;
 }
 
 static struct report *make_report(struct report_command *c, const struct source *source,

@@ -113,7 +113,8 @@ struct flame *flame_of_blocked(const struct flame *flame, struct error *error) {
     for (uint32_t i = 1; i < flame->nodes.count; i++) {
         if (!flame->nodes.items[i].self)
             continue;
-        struct flame_node *node = &b.to->nodes.items[move_stack(&b, i)];
+        uint32_t to = move_stack(&b, i); /* which may move the nodes */
+        struct flame_node *node = &b.to->nodes.items[to];
         node->self = saturating_add(node->self, flame->nodes.items[i].self);
     }
     buffer_release(&b.name);

@@ -188,13 +188,59 @@ static struct text html_title(const struct html_options *o) {
     return text_of(o->title ? o->title : o->times ? o->times[o->shown].title : "Flame Graph");
 }
 
+/* Notes of what makes the numbers doubtful: lost, damaged, or not what was recorded. Others explain. */
+static bool is_wrong(const struct note *note) {
+    static const char *const wrong[] = {
+        "cut",
+        "cut-trace",
+        "damaged-header-feature",
+        "diff-unparsed",
+        "files-differ",
+        "files-replaced",
+        "heap-damaged",
+        "heap-lost",
+        "heap-lost-frees",
+        "interpreted-damaged",
+        "interpreted-dropped",
+        "interpreter-missed",
+        "java-damaged",
+        "jfr-truncated",
+        "jitdumps-damaged",
+        "kept-entries-damaged",
+        "lost-samples",
+        "no-call-graph",
+        "no-stacks",
+        "out-of-order",
+        "recording-lost",
+        "recording-lost-switches",
+        "store-partial",
+        "svg-unplaced",
+        "syscalls-torn",
+        "throttled",
+        "torn-lines",
+        "trace-dropped-frames",
+        "vmlinux-differs",
+    };
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        if (strcmp(note->kind->name, wrong[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Those that say that something is wrong come first, and how many they are stands before them. */
 static void json_notes(struct buffer *json, const struct notes *notes) {
     struct buffer line = {0};
-    buffer_add(json, TEXT("\"notes\":["));
-    for (size_t i = 0; notes && i < notes->count; i++) {
+    uint64_t wrong = 0, written = 0;
+    for (size_t i = 0; notes && i < notes->count; i++)
+        wrong += is_wrong(&notes->items[i]);
+    buffer_printf(json, "\"wrong\":%llu,\"notes\":[", (unsigned long long)wrong);
+    for (size_t i = 0; notes && i < 2 * notes->count; i++) {
+        const struct note *note = &notes->items[i % notes->count];
+        if (is_wrong(note) != (i < notes->count))
+            continue;
         line.count = 0;
-        note_print(&notes->items[i], &line);
-        if (i)
+        note_print(note, &line);
+        if (written++)
             buffer_add_char(json, ',');
         buffer_add_json_text(json, buffer_text(&line));
     }

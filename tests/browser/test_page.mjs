@@ -1,6 +1,7 @@
 // The page in a browser: every view, search, keyboard, state, threads and time, a million nodes, names that mean harm.
-import { assert, compare, contrast, draw, hostile, inFirefox, palettes, runAll, shownName, test } from "./harness.mjs";
-import { readFileSync } from "node:fs";
+import { assert, compare, contrast, draw, hostile, inFirefox, palettes, runAll, shownName, test, work } from "./harness.mjs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { chooseThread, script, folded, manyNames, simple, timed, open, settle, view, spot, click, saved, details, matched, names } from "./pages.mjs";
 
 test("flame", async page => {
@@ -509,13 +510,52 @@ test("numbered-threads", async page => {
 });
 
 test("notes", async page => {
+  const notes = page.locator("#notes"), summary = notes.locator("summary");
   await open(page, draw("good 5\nbad line\n", "html", "--html"));
-  assert.match(await page.locator("#notes summary").textContent(), /^1 line/, "one is told at once");
-  assert.equal(await page.locator("#notes li").count(), 0);
+  assert.match(await summary.textContent(), /^1 line/, "one is told at once");
+  assert.equal(await notes.locator("li").count(), 0);
   await open(page, draw("good 5\nbad line\nhalf 1.5\n", "html", "--html", "--from", "folded"));
-  assert.match(await page.locator("#notes summary").textContent(), /^2 things to know/);
-  assert.equal(await page.locator("#notes li").count(), 2);
-  assert.equal(await page.locator("#notes").getAttribute("open"), null, "one line");
+  assert.match(await summary.textContent(), /^2 things to know/);
+  assert.match(await notes.locator("li").first().textContent(), /^1 line could not be read/, "what is wrong comes first");
+  assert.equal(await notes.locator("li").count(), 2);
+  assert.equal(await notes.locator("li").first().isVisible(), true, "and can be seen");
+  const empty = join(work, "empty.folded");
+  writeFileSync(empty, "");
+  await open(page, draw("good 5\nhalf 1.5\n", "html", "--html", empty));
+  assert.match(await summary.textContent(), /^2 things to know/);
+  assert.equal(await notes.getAttribute("open"), null, "what only explains is one line");
+  assert.ok((await notes.boundingBox()).height < 40);
+  await summary.focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await notes.locator("li").first().isVisible(), true, "that a key opens");
+});
+
+test("many-notes-scroll", async page => {
+  for (const [width, height] of [[390, 760], [1220, 900]]) {
+    await page.setViewportSize({ width, height });
+    await open(page, draw("good 5\nbad line\nhalf 1.5\n", "html", "--html", "--from", "folded"));
+    await page.evaluate(() => {
+      const list = document.querySelector("#notes ul");
+      for (let i = 0; i < 60; i++) list.append(Object.assign(document.createElement("li"), { textContent: `note ${i} ${"of many words ".repeat(9)}` }));
+    });
+    await settle(page);
+    const at = await page.evaluate(() => {
+      const list = document.querySelector("#notes ul"), graph = document.querySelector("#canvas").getBoundingClientRect();
+      return { high: list.clientHeight / innerHeight, all: list.scrollHeight / list.clientHeight, wide: document.documentElement.scrollWidth - innerWidth, room: graph.height };
+    });
+    assert.ok(at.high <= 0.41 && at.all > 2 && at.wide <= 0 && at.room > 100, `${width} px: ${JSON.stringify(at)}`);
+    await page.locator("#notes ul").focus();
+    await page.keyboard.press("End");
+    await page.waitForFunction(() => document.querySelector("#notes ul").scrollTop > 0);
+  }
+});
+
+test("strip", async page => {
+  const text = "main;ns::f<int>(long) 3\nmain;ns::f<char>(long) 4\nmain;g(int) 5\n";
+  const shown = async (...options) => (await open(page, draw(text, "html", "--html", ...options)), (await names(page)).slice(1));
+  assert.deepEqual(await shown("--strip-templates"), ["-main 12", "--g(int) 5", "--ns::f(long) 7"]);
+  assert.deepEqual(await shown("--strip-arguments"), ["-main 12", "--g 5", "--ns::f<char> 4", "--ns::f<int> 3"]);
+  assert.deepEqual(await shown("--strip-templates", "--strip-arguments"), ["-main 12", "--g 5", "--ns::f 7"]);
 });
 
 // Black or white labels on every palette, on what grew and shrank, found and dimmed; 4.5 is what WCAG asks of text.

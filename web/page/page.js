@@ -65,7 +65,8 @@ if (model.about.notes.length) {
   const notes = element("notes");
   notes.hidden = false;
   const list = model.about.notes, one = list.length === 1; // which needs no list
-  notes.open = false;
+  notes.open = model.about.wrong > 0 && !one; // else it is one line
+  notes.classList.toggle("wrong", model.about.wrong > 0);
   notes.classList.toggle("one", one);
   notes.querySelector("summary").textContent = one ? list[0] : `${list.length} things to know about this profile`;
   notes.querySelector("ul").replaceChildren(...list.slice(one ? 1 : 0).map(note => {
