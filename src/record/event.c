@@ -12,6 +12,7 @@
 #include "record/internal.h"
 
 #ifdef HAVE_LIBPFM
+#include <dlfcn.h>
 #include <perfmon/pfmlib_perf_event.h>
 #endif
 
@@ -283,9 +284,13 @@ static bool parse_libpfm(struct text name, struct perf_event_attr *attr) {
     snprintf(text, sizeof text, "%.*s", TEXT_ARGS(name));
     struct perf_event_attr found = {.size = sizeof found};
     pfm_perf_encode_arg_t argument = {.attr = &found, .size = sizeof argument};
-    if (pfm_initialize() != PFM_SUCCESS || /* it looks once alone */
-        pfm_get_os_event_encoding(text, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT, &argument) !=
-            PFM_SUCCESS)
+    void *library = dlopen("libpfm.so.4", RTLD_NOW | RTLD_LOCAL);
+    __typeof__(pfm_initialize) *begin =
+        library ? (__typeof__(begin))dlsym(library, "pfm_initialize") : NULL;
+    __typeof__(pfm_get_os_event_encoding) *encode =
+        library ? (__typeof__(encode))dlsym(library, "pfm_get_os_event_encoding") : NULL;
+    if (!begin || !encode || begin() != PFM_SUCCESS || /* it looks once alone */
+        encode(text, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT, &argument) != PFM_SUCCESS)
         return false;
     attr->type = found.type;
     attr->config = found.config;

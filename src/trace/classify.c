@@ -6,13 +6,12 @@
 
 #include <stdlib.h>
 
-#ifdef HAVE_CAPSTONE
-#include <capstone/capstone.h>
-#endif
+#include "object/capstone.h"
 
 struct classifier {
     unsigned xlen; /* 0: capstone's */
 #ifdef HAVE_CAPSTONE
+    const struct capstone *library;
     csh handle;
     cs_insn *instruction;
     bool is_arm;
@@ -33,7 +32,7 @@ static struct classified classify_riscv(unsigned xlen, const uint8_t *bytes, siz
 
 #ifdef HAVE_CAPSTONE
 static bool in_group(csh handle, const cs_insn *i, unsigned group) {
-    return cs_insn_group(handle, i, group);
+    return capstone()->insn_group(handle, i, group);
 }
 
 static enum control control_x86(csh handle, const cs_insn *i) {
@@ -102,7 +101,7 @@ static struct classified classify_capstone(struct classifier *c, const uint8_t *
     struct classified result = {CONTROL_NONE, NO_ADDRESS, UINT32_MAX, UINT32_MAX, (uint32_t)size};
     const uint8_t *at = bytes;
     uint64_t address = pc;
-    if (!cs_disasm_iter(c->handle, &at, &size, &address, c->instruction)) {
+    if (!c->library->disasm_iter(c->handle, &at, &size, &address, c->instruction)) {
         if (c->is_arm && size >= 4)
             result.control = control_arm_authenticated(load_u32(bytes));
         return result;
@@ -120,11 +119,13 @@ static bool capstone_open(struct classifier *c, const char *machine) {
     c->is_arm = strcmp(machine, "aarch64") == 0;
     if (!c->is_arm && strcmp(machine, "x86_64") != 0)
         return false;
-    if (cs_open(c->is_arm ? CS_ARCH_ARM64 : CS_ARCH_X86, c->is_arm ? CS_MODE_ARM : CS_MODE_64,
-                &c->handle) != CS_ERR_OK)
+    c->library = capstone();
+    if (!c->library ||
+        c->library->open(c->is_arm ? CS_ARCH_ARM64 : CS_ARCH_X86,
+                         c->is_arm ? CS_MODE_ARM : CS_MODE_64, &c->handle) != CS_ERR_OK)
         return false;
-    cs_option(c->handle, CS_OPT_DETAIL, CS_OPT_ON);
-    c->instruction = cs_malloc(c->handle);
+    c->library->option(c->handle, CS_OPT_DETAIL, CS_OPT_ON);
+    c->instruction = c->library->malloc(c->handle);
     return true;
 }
 #endif

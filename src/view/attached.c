@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#ifdef HAVE_CAPSTONE
-#include <capstone/capstone.h>
-#endif
+#include "object/capstone.h"
 
 static struct text file_of(const struct attached *a, const struct attached_source *source) {
     return strings_get(a->tree->strings, source->file);
@@ -68,11 +66,13 @@ const struct attached_code *attached_code_at(const struct attached *a, uint32_t 
 /* ---- machine code as text ---- */
 
 #ifdef HAVE_CAPSTONE
-static bool disassembler_open(uint32_t machine, csh *handle) {
+static bool disassembler_open(const struct capstone *library, uint32_t machine, csh *handle) {
+    if (!library)
+        return false;
     if (machine == EM_X86_64 || machine == EM_386)
-        return cs_open(CS_ARCH_X86, machine == EM_386 ? CS_MODE_32 : CS_MODE_64, handle) ==
+        return library->open(CS_ARCH_X86, machine == EM_386 ? CS_MODE_32 : CS_MODE_64, handle) ==
                CS_ERR_OK;
-    return machine == EM_AARCH64 && cs_open(CS_ARCH_ARM64, CS_MODE_ARM, handle) == CS_ERR_OK;
+    return machine == EM_AARCH64 && library->open(CS_ARCH_ARM64, CS_MODE_ARM, handle) == CS_ERR_OK;
 }
 
 /* Direct jumps alone, by what they are called: their target is the last operand. */
@@ -90,9 +90,10 @@ static uint64_t jump_target(uint32_t machine, const char *name, const char *oper
 bool code_each(const struct attached_code *code,
                void (*each)(void *context, const struct instruction *instruction), void *context) {
     csh handle;
-    if (!disassembler_open(code->machine, &handle))
+    const struct capstone *library = capstone();
+    if (!disassembler_open(library, code->machine, &handle))
         return false;
-    cs_insn *decoded = cs_malloc(handle);
+    cs_insn *decoded = library->malloc(handle);
     const uint8_t *at = (const uint8_t *)code->bytes.data;
     size_t left = code->bytes.length;
     for (uint64_t address = code->start; left;) {
@@ -100,7 +101,7 @@ bool code_each(const struct attached_code *code,
         char bad[8];
         snprintf(bad, sizeof bad, "0x%02x", *at);
         one.operands = bad;
-        if (cs_disasm_iter(handle, &at, &left, &address, decoded)) {
+        if (library->disasm_iter(handle, &at, &left, &address, decoded)) {
             one.name = decoded->mnemonic;
             one.operands = decoded->op_str;
             one.target = jump_target(code->machine, one.name, one.operands);
@@ -110,8 +111,8 @@ bool code_each(const struct attached_code *code,
         one.size = (uint32_t)(address - one.address);
         each(context, &one);
     }
-    cs_free(decoded, 1);
-    cs_close(&handle);
+    library->free(decoded, 1);
+    library->close(&handle);
     return true;
 }
 #else
