@@ -35,9 +35,9 @@ struct parts {
 
 static bool is_useful(const char *name, bool lines) {
     static const char *const useless[] = {
-        ".debug_loc",          ".debug_loclists",    ".debug_macro",    ".debug_macinfo",
-        ".debug_aranges",      ".debug_pubnames",    ".debug_pubtypes", ".debug_names",
-        ".debug_gnu_pubnames", ".debug_gnu_pubtypes"};
+        ".debug_loc",     ".debug_loclists",     ".debug_macro",
+        ".debug_macinfo", ".debug_pubnames",     ".debug_pubtypes",
+        ".debug_names",   ".debug_gnu_pubnames", ".debug_gnu_pubtypes"};
     for (size_t i = 0; i < COUNT_OF(useless); i++)
         if (strcmp(name, useless[i]) == 0)
             return false;
