@@ -7,8 +7,6 @@
 #include "object/disk_cache.h"
 #include "object/internal.h"
 
-#include <stdlib.h>
-
 /* Below this, reading the file again is as fast. */
 enum { ENTRIES_FEWEST = 64 };
 
@@ -31,45 +29,50 @@ static struct text whole_name(const struct symbols *symbols, const struct entry 
     return end == SIZE_MAX ? rest : text_upto(rest, end);
 }
 
-/* Names that share their bytes must not become more than all of them were. */
-static bool pack_names(const struct symbols *symbols, struct entry *entries, struct buffer *names) {
+/* Puts the names behind what is in the payload, and where each is into the entries at `entries_at` in it. Names that share their bytes must not
+   become more than all of them were. */
+static bool pack_names(const struct symbols *symbols, struct buffer *payload, size_t entries_at) {
     uint64_t most = 1 << 20;
+    size_t names_at = payload->count;
     for (size_t i = 0; i < COUNT_OF(symbols->sources); i++)
         most += symbols->sources[i].bytes.length;
     most = most < UINT32_MAX ? most : UINT32_MAX;
-    for (size_t i = 0; i < symbols->entries.count && names->count < most; i++) {
+    for (size_t i = 0; i < symbols->entries.count && payload->count - names_at < most; i++) {
         struct text name = whole_name(symbols, &symbols->entries.items[i]);
-        entries[i] = symbols->entries.items[i];
-        entries[i].name = (uint32_t)names->count;
-        entries[i].source = 0;
-        buffer_add(names, name);
-        buffer_add_char(names, symbols->sources[0].terminator);
+        struct entry *entry = (struct entry *)(void *)(payload->items + entries_at) + i;
+        entry->name = (uint32_t)(payload->count - names_at);
+        entry->source = 0;
+        buffer_add(payload, name);
+        buffer_add_char(payload, symbols->sources[0].terminator);
     }
-    return names->count < most;
+    return payload->count - names_at < most;
 }
 
 bool symbols_pack(const struct symbols *symbols, struct buffer *payload) {
+    enum { NAME_EXPECTED = 32 };
     size_t count = symbols->entries.count;
-    struct entry *entries = memory_zero(count + 1, sizeof *entries);
-    struct buffer names = {0};
-    bool fine = !symbols->tree.left && !symbols->perf_order && !symbols->costly_names &&
-                pack_names(symbols, entries, &names);
-    if (fine) {
-        struct symbols_head head = {.entries = count,
-                                    .pieces = symbols->pieces.count,
-                                    .names = names.count,
-                                    .terminator = (uint8_t)symbols->sources[0].terminator,
-                                    .tabs = symbols->sources[0].tabs,
-                                    .keep_names = symbols->keep_names};
-        payload_add(payload, &head, sizeof head);
-        payload_add(payload, entries, count * sizeof *entries);
-        payload_add(payload, symbols->pieces.items,
-                    symbols->pieces.count * sizeof *symbols->pieces.items);
-        payload_add(payload, names.items, names.count);
-    }
-    buffer_release(&names);
-    free(entries);
-    return fine;
+    size_t pieces = symbols->pieces.count * sizeof *symbols->pieces.items;
+    if (symbols->tree.left || symbols->perf_order || symbols->costly_names)
+        return false;
+    struct symbols_head head = {.entries = count,
+                                .pieces = symbols->pieces.count,
+                                .terminator = (uint8_t)symbols->sources[0].terminator,
+                                .tabs = symbols->sources[0].tabs,
+                                .keep_names = symbols->keep_names};
+    size_t head_at = payload->count;
+    vector_reserve(payload, head_at + sizeof head + pieces +
+                                count * (sizeof *symbols->entries.items + NAME_EXPECTED));
+    payload_add(payload, &head, sizeof head);
+    size_t entries_at = payload->count;
+    payload_add(payload, symbols->entries.items, count * sizeof *symbols->entries.items);
+    payload_add(payload, symbols->pieces.items, pieces);
+    size_t names_at = payload->count;
+    if (!pack_names(symbols, payload, entries_at))
+        return false;
+    head.names = payload->count - names_at;
+    memcpy(payload->items + head_at, &head, sizeof head);
+    payload_end(payload);
+    return true;
 }
 
 static bool entries_are_sound(const struct symbols *symbols) {

@@ -377,9 +377,13 @@ const void *payload_array(struct payload_reader *reader, uint64_t count, size_t 
     return array;
 }
 
-void payload_add(struct buffer *payload, const void *data, size_t size) {
+void payload_end(struct buffer *payload) {
     static const char padding[8];
+    buffer_add(payload, (struct text){padding, padded(payload->count) - payload->count});
+}
+
+void payload_add(struct buffer *payload, const void *data, size_t size) {
     if (size)
         buffer_add(payload, (struct text){data, size});
-    buffer_add(payload, (struct text){padding, padded(size) - size});
+    payload_end(payload);
 }

@@ -49,5 +49,7 @@ struct payload_reader {
 /* An array of `count` items of `size` bytes, in place; NULL: there is not that much. */
 const void *payload_array(struct payload_reader *reader, uint64_t count, size_t size);
 void payload_add(struct buffer *payload, const void *data, size_t size);
+/* After bytes that were put into the payload without payload_add(). */
+void payload_end(struct buffer *payload);
 
 #endif
