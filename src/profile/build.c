@@ -180,13 +180,19 @@ static void memo_put(struct memos *memos, const struct memo *memo) {
     *memo_from(memos, memo_slot(memos, memo->hash), 0) = *memo;
 }
 
+/* A slot is as good as never in the cache, but the next ones are known: the loads of several wait together. */
+enum { AHEAD = 8 };
+
 static void memos_resize(struct memos *memos, size_t size) {
     struct memos old = *memos;
     memos->slots = memory_table(size, sizeof *memos->slots);
     memos->size = size;
-    for (size_t i = 0; i < old.size; i++)
+    for (size_t i = 0; i < old.size; i++) {
+        if (i + AHEAD < old.size)
+            __builtin_prefetch(memo_slot(memos, old.slots[i + AHEAD].hash), 1);
         if (old.slots[i].hash)
             memo_put(memos, &old.slots[i]);
+    }
     free(old.slots);
 }
 
@@ -258,6 +264,8 @@ static uint32_t node_of_path(struct builder *b, const struct counted_stack *stac
     bool append = is_main(b, stack->epochs);
     for (size_t known = longest_way(b, stack, path, &node); known < path->count; known++) {
         const struct way *way = &path->ways.items[known];
+        if (known + AHEAD < path->count)
+            __builtin_prefetch(memo_slot(&b->ways, way[AHEAD].hash), 1);
         uint32_t location = location_of(b, stack, path_frame(path, known));
         node = append ? tree_append_node(b->tree, node, location)
                       : tree_add_node(b->tree, node, location);
