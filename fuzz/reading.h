@@ -24,6 +24,32 @@ static inline void check_flame(const struct flame *flame) {
     }
 }
 
+/* No function costs less than its self, and none more than the whole. */
+static inline void check_graph(const struct flame *flame) {
+    for (size_t i = 1; i < flame->nodes.count; i++) {
+        const struct flame_node *node = &flame->nodes.items[i];
+        if (node->total < node->self || node->total > flame->nodes.items[node->parent].total)
+            abort();
+    }
+}
+
+static inline void read_graph(const struct tree *tree, const struct naming *naming) {
+    struct error error;
+    uint64_t self;
+    struct flame *flame = flame_of_graph(tree, naming, true, &error);
+    if (!flame)
+        return;
+    check_graph(flame);
+    for (int callers = 0; callers < 2 && flame->nodes.count > 1; callers++) {
+        struct flame *around =
+            flame_around_graph(tree, naming, flame, flame_name(flame, 1), callers, &self, &error);
+        if (around)
+            check_flame(around);
+        flame_free(around);
+    }
+    flame_free(flame);
+}
+
 static inline void read_and_check(const struct import_format *format, struct text content,
                                   const struct import_options *import,
                                   const struct naming_options *names) {
@@ -38,6 +64,8 @@ static inline void read_and_check(const struct import_format *format, struct tex
         if (flame)
             check_flame(flame);
         flame_free(flame);
+        if (tree->is_graph)
+            read_graph(tree, naming);
         naming_free(naming);
     }
     objects_free(tree->objects);

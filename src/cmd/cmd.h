@@ -278,6 +278,8 @@ bool open_source(struct request *request, struct source *source, int *status);
 /* What the source's places and series are called, by the request's rules; what was read, and what is left out, goes into the notes. */
 struct naming *make_naming(struct request *request, const struct source *source,
                            struct notes *notes);
+/* Whether the request asks a call graph for nothing that takes stacks; false: an error says so. */
+bool graph_answers(const struct request *request, struct error *error);
 /* Source to flame, by the request's rules. */
 struct flame *make_flame(struct request *request, const struct source *source, struct notes *notes,
                          struct error *error);

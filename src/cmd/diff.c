@@ -281,6 +281,7 @@ static int run(void *command, int argc, char **argv) {
     bool is_picture = !(c->as_text || c->as_table || c->as_csv || c->as_json || c->as_markdown ||
                         c->as_page || is_gate);
     const char *drawn = is_picture ? "flamegraph.svg" : c->as_page ? "flamegraph.html" : NULL;
+    request->import.graphs = !is_picture && !c->as_text && !c->as_page;
     if (!confine(request, drawn, NULL, &error))
         return fail(&error);
     if (is_picture && !picture_prepare(&c->p, &error))

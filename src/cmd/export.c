@@ -64,6 +64,8 @@ static const struct syntax syntax = {
 static bool write_to(struct export_command *export, struct out *out, const struct source *source,
                      struct notes *notes, struct error *error) {
     struct request *request = &export->request;
+    if (source->tree->is_graph && !graph_answers(request, error))
+        return false;
     request->naming.no_comm = true; /* it is the thread's name */
     struct naming *naming = make_naming(request, source, notes);
     notes_sort(notes);
@@ -128,6 +130,7 @@ static int run(void *command, int argc, char **argv) {
         return status;
     request->import.profile.keep_samples = export->format->has_time;
     request->import.timed_only = true;
+    request->import.graphs = export->format->write_graph != NULL;
     request->import.profile.source_lines |= export->format->has_lines && !export->no_lines;
     struct error error;
     if (!grouping_settle(request, &error))

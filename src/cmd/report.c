@@ -130,8 +130,8 @@ static bool add_samples(struct report_command *c, const struct source *source,
     struct request *request = &c->request;
     struct notes unused = {0};
     bool estimated = is_estimated(source);
-    if ((c->options.format == REPORT_TEXT && !estimated) || request->flame.by_samples ||
-        text_equal(report->unit, TEXT("samples")))
+    if (source->tree->is_graph || (c->options.format == REPORT_TEXT && !estimated) ||
+        request->flame.by_samples || text_equal(report->unit, TEXT("samples")))
         return true;
     request->flame.by_samples = true;
     struct report *samples = make_report(c, source, &unused, error);
@@ -206,10 +206,34 @@ static bool fail_unknown(const struct report_command *c, const struct flame *fla
     return false;
 }
 
+/* The flame, and of --callers and --callees what is around the function. */
+static bool make_around(struct report_command *c, const struct source *source, struct notes *notes,
+                        struct flame **flame, struct flame **around, uint64_t *self,
+                        struct error *error) {
+    const char *function = c->callers ? c->callers : c->callees;
+    if (!source->tree->is_graph) {
+        *flame = make_flame(&c->request, source, notes, error);
+        if (*flame && function)
+            *around = flame_around(*flame, text_of(function), c->callers != NULL, self, error);
+        return *flame && (!function || *around);
+    }
+    if (!graph_answers(&c->request, error))
+        return false;
+    struct naming *naming = make_naming(&c->request, source, notes);
+    *flame = flame_of_graph(source->tree, naming, true, error);
+    if (*flame)
+        *around = flame_around_graph(source->tree, naming, *flame, text_of(function),
+                                     c->callers != NULL, self, error);
+    naming_free(naming);
+    return *around;
+}
+
 static bool report_tree(struct report_command *c, const struct source *source, struct notes *notes,
                         bool *made, struct error *error) {
     const char *function = c->callers ? c->callers : c->callees;
-    struct flame *flame = make_flame(&c->request, source, notes, error), *around = NULL;
+    struct flame *flame = NULL, *around = NULL;
+    uint64_t self = 0;
+    bool fine = make_around(c, source, notes, &flame, &around, &self, error);
     *made = flame != NULL;
     if (!flame)
         return false;
@@ -219,10 +243,8 @@ static bool report_tree(struct report_command *c, const struct source *source, s
                                          .whole = flame->nodes.items[0].total,
                                          .is_around = function != NULL,
                                          .is_callers = c->callers != NULL,
+                                         .self = self,
                                          .width = c->options.width};
-    if (function)
-        around = flame_around(flame, text_of(function), c->callers != NULL, &options.self, error);
-    bool fine = !function || around;
     if (fine && !options.whole)
         fine = error_set(error, ERROR_INPUT, "there are no samples to count");
     else if (fine && function && around->nodes.count == 1)
@@ -320,6 +342,7 @@ static int run(void *command, int argc, char **argv) {
     if (c->as_markdown)
         c->options.format = REPORT_MARKDOWN;
     struct source source;
+    request->import.graphs = !c->as_tree;
     if (!confine_reader(request, NULL, &status) || !open_source(request, &source, &status))
         return status;
     struct error error;

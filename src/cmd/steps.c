@@ -257,8 +257,36 @@ static struct flame *make(struct request *request, flame_maker *maker, const str
     return NULL;
 }
 
+static const struct note_kind note_graph_self = {
+    "graph-totals", "a call graph knows totals of functions and lines alone: total is self here"};
+
+bool graph_answers(const struct request *request, struct error *error) {
+    const struct flame_options *shape = &request->flame;
+    return (!stacks_are_chosen(request) && !shape->max_depth && !shape->fold_recursion) ||
+           error_set(
+               error, ERROR_INPUT,
+               "--focus, --hide, --root, --max-depth, --fold-recursion and the like choose by "
+               "stacks, which a call graph does not have");
+}
+
+static struct flame *make_graph_flame(struct request *request, const struct source *source,
+                                      struct notes *notes, struct error *error) {
+    const char *frames = request->by.frames ? request->by.frames : "function";
+    bool totals = strcmp(frames, "function") == 0 || strcmp(frames, "line") == 0;
+    if (!graph_answers(request, error))
+        return NULL;
+    struct naming *naming = make_naming(request, source, notes);
+    struct flame *flame = flame_of_graph(source->tree, naming, totals, error);
+    if (flame && !totals)
+        notes_add(notes, &note_graph_self, 1, 0, NULL);
+    naming_free(naming);
+    return flame;
+}
+
 struct flame *make_flame(struct request *request, const struct source *source, struct notes *notes,
                          struct error *error) {
+    if (source->tree->is_graph)
+        return make_graph_flame(request, source, notes, error);
     return make(request, flame_of_tree, source, notes, error);
 }
 

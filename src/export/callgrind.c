@@ -9,11 +9,12 @@
  * callgrind_annotate takes the sum of the calls to a function for its cost instead. So that this is right of those where stacks begin, too, all stacks
  * are called by one function, "(all)"; of functions that call each other in turn it remains too much.
  */
+#include "export/callgrind_names.h"
 #include "export/formats.h"
 
 #include <stdlib.h>
 
-struct call {
+struct placed_call {
     uint32_t caller; /* place */
     uint32_t callee; /* function */
     uint32_t node;   /* one of those it was made of */
@@ -22,14 +23,12 @@ struct call {
 struct callgrind {
     const struct outline *outline;
     struct out *out;
-    struct buffer text;
+    struct callgrind_text t;
     size_t columns;    /* measures, and samples as the last */
     uint64_t *self;    /* by place */
     uint64_t *through; /* by node */
-    VECTOR(struct call) calls;
+    VECTOR(struct placed_call) calls;
     uint32_t *function_places; /* by function: the first of its places */
-    struct strings *names, *files, *objects;
-    uint32_t written[3]; /* how many of those have been told */
 };
 
 /* ---- costs ---- */
@@ -95,7 +94,7 @@ static void take_recursion(struct callgrind *c) {
 }
 
 static int order_calls(const void *a, const void *b) {
-    const struct call *x = a, *y = b;
+    const struct placed_call *x = a, *y = b;
     if (x->caller != y->caller)
         return x->caller < y->caller ? -1 : 1;
     if (x->callee != y->callee)
@@ -116,8 +115,8 @@ static void find_calls(struct callgrind *c) {
         const struct placed_node *node = &o->stacks->nodes.items[i];
         if (costs_something(c, &c->through[i * c->columns])) /* the root's place is 0 */
             vector_push(&c->calls,
-                        ((struct call){o->stacks->nodes.items[node->parent].place,
-                                       o->stacks->places.items[node->place].function, i}));
+                        ((struct placed_call){o->stacks->nodes.items[node->parent].place,
+                                              o->stacks->places.items[node->place].function, i}));
     }
     if (c->calls.count)
         qsort(c->calls.items, c->calls.count, sizeof *c->calls.items, order_calls);
@@ -125,61 +124,30 @@ static void find_calls(struct callgrind *c) {
 
 /* ---- text ---- */
 
-/* One line, whatever is in it. */
-static void add_line(struct buffer *text, struct text t) {
-    size_t start = text->count;
-    buffer_add(text, t.length ? t : TEXT("???"));
-    for (size_t i = start; i < text->count; i++)
-        if ((unsigned char)text->items[i] < ' ')
-            text->items[i] = ' ';
-}
-
-/* `fn=(3) name` the first time, `fn=(3)` from then on. */
-static void add_name(struct callgrind *c, const char *key, struct strings *strings,
-                     uint32_t *written, struct text name) {
-    uint32_t id = strings_add(strings, name);
-    buffer_printf(&c->text, "%s=(%u)", key, id);
-    if (id > *written) {
-        *written = id;
-        buffer_add_char(&c->text, ' ');
-        add_line(&c->text, name);
-    }
-    buffer_add_char(&c->text, '\n');
-}
-
-static void add_names(struct callgrind *c, struct text object, struct text file, struct text name,
-                      bool called) {
-    add_name(c, called ? "cob" : "ob", c->objects, &c->written[0], object);
-    add_name(c, called ? "cfi" : "fl", c->files, &c->written[1], file);
-    add_name(c, called ? "cfn" : "fn", c->names, &c->written[2], name);
-}
-
 static void add_function(struct callgrind *c, uint32_t function, bool called) {
     const struct place *place = &c->outline->stacks->places.items[c->function_places[function]];
-    struct text none = TEXT("???");
-    add_names(c, place->path.length ? place->path : none, place->file.length ? place->file : none,
-              place->name, called);
+    callgrind_add_names(&c->t, place->path, place->file, place->name, called);
 }
 
 static void add_costs(struct callgrind *c, uint32_t place, const uint64_t *costs) {
-    buffer_add_u64(&c->text, c->outline->stacks->places.items[place].line);
+    buffer_add_u64(&c->t.text, c->outline->stacks->places.items[place].line);
     for (size_t i = 0; i + 1 < c->columns; i++) {
-        buffer_add_char(&c->text, ' ');
-        buffer_add_u64(&c->text, costs[i]);
+        buffer_add_char(&c->t.text, ' ');
+        buffer_add_u64(&c->t.text, costs[i]);
     }
-    buffer_add_char(&c->text, '\n');
+    buffer_add_char(&c->t.text, '\n');
 }
 
 /* All calls of one function from one line, which begin at `at`; returns where the next begin. */
 static size_t add_call(struct callgrind *c, size_t at, uint64_t *costs) {
-    const struct call *first = &c->calls.items[at];
+    const struct placed_call *first = &c->calls.items[at];
     memset(costs, 0, c->columns * sizeof *costs);
     for (; at < c->calls.count && c->calls.items[at].caller == first->caller &&
            c->calls.items[at].callee == first->callee;
          at++)
         add_columns(c, costs, &c->through[c->calls.items[at].node * c->columns]);
     add_function(c, first->callee, true);
-    buffer_printf(&c->text, "calls=%llu %u\n", (unsigned long long)costs[c->columns - 1],
+    buffer_printf(&c->t.text, "calls=%llu %u\n", (unsigned long long)costs[c->columns - 1],
                   c->outline->stacks->places.items[c->function_places[first->callee]].line);
     add_costs(c, first->caller, costs);
     return at;
@@ -190,62 +158,44 @@ static void write_functions(struct callgrind *c) {
     const struct outline *o = c->outline;
     uint64_t *costs = memory_zero(c->columns, sizeof *costs);
     size_t call = 0;
-    buffer_add_char(&c->text, '\n');
-    add_names(c, TEXT("???"), TEXT("???"), TEXT("(all)"), false);
+    buffer_add_char(&c->t.text, '\n');
+    callgrind_add_names(&c->t, TEXT(""), TEXT(""), TEXT("(all)"), false);
     while (call < c->calls.count && c->calls.items[call].caller == 0)
         call = add_call(c, call, costs);
     for (uint32_t i = 1; i < o->stacks->places.count; i++) {
         uint32_t function = o->stacks->places.items[i].function;
         if (i == c->function_places[function]) {
-            buffer_add_char(&c->text, '\n');
+            buffer_add_char(&c->t.text, '\n');
             add_function(c, function, false);
         }
         if (costs_something(c, &c->self[i * c->columns]))
             add_costs(c, i, &c->self[i * c->columns]);
         while (call < c->calls.count && c->calls.items[call].caller == i)
             call = add_call(c, call, costs);
-        buffer_flush(&c->text, c->out);
+        buffer_flush(&c->t.text, c->out);
     }
     free(costs);
 }
 
 static void add_totals(struct callgrind *c, const char *key) {
-    buffer_printf(&c->text, "%s:", key);
+    buffer_printf(&c->t.text, "%s:", key);
     for (size_t i = 0; i + 1 < c->columns; i++)
-        buffer_printf(&c->text, " %llu", (unsigned long long)c->through[i]); /* of the root */
-    buffer_add_char(&c->text, '\n');
+        buffer_printf(&c->t.text, " %llu", (unsigned long long)c->through[i]); /* of the root */
+    buffer_add_char(&c->t.text, '\n');
 }
 
 static void write_head(struct callgrind *c) {
     const struct outline *o = c->outline;
-    const struct notes *notes = o->options->notes;
-    struct buffer note = {0};
-    buffer_add(&c->text,
-               TEXT("# callgrind format\nversion: 1\ncreator: wick " WICK_VERSION "\ncmd: "));
-    add_line(&c->text, text_of(o->options->title));
-    for (size_t i = 0; notes && i < notes->count; i++) {
-        note.count = 0;
-        note_print(&notes->items[i], &note);
-        buffer_add(&c->text, TEXT("\ndesc: Note: "));
-        add_line(&c->text, buffer_text(&note));
-    }
-    buffer_add(&c->text, TEXT("\npositions: line\nevents:"));
+    bool by_samples = o->options->shape->by_samples;
+    callgrind_add_head(&c->t, o->options);
     for (size_t i = 0; i < o->measures.count; i++) {
-        struct text name =
-            o->options->shape->by_samples ? TEXT("samples") : o->measures.items[i].name;
-        buffer_add_char(&c->text, ' ');
-        if (o->options->shape->by_samples && o->measures.count > 1)
-            buffer_printf(&c->text, "%zu_", i + 1);
-        for (size_t k = 0; k < name.length; k++) {
-            char letter = name.data[k];
-            bool plain =
-                (letter >= '0' && letter <= '9') || ((letter | 32) >= 'a' && (letter | 32) <= 'z');
-            buffer_add_char(&c->text, plain ? letter : '_');
-        }
+        buffer_add_char(&c->t.text, ' ');
+        if (by_samples && o->measures.count > 1)
+            buffer_printf(&c->t.text, "%zu_", i + 1);
+        callgrind_add_event(&c->t, by_samples ? TEXT("samples") : o->measures.items[i].name);
     }
-    buffer_add_char(&c->text, '\n');
+    buffer_add_char(&c->t.text, '\n');
     add_totals(c, "summary");
-    buffer_release(&note);
 }
 
 static void callgrind_init(struct callgrind *c) {
@@ -254,20 +204,15 @@ static void callgrind_init(struct callgrind *c) {
     c->self = memory_zero(o->stacks->places.count * c->columns, sizeof *c->self);
     c->through = memory_zero(o->stacks->nodes.count * c->columns, sizeof *c->through);
     c->function_places = memory_zero(o->stacks->function_count + 1, sizeof *c->function_places);
-    c->names = strings_new();
-    c->files = strings_new();
-    c->objects = strings_new();
+    callgrind_text_init(&c->t);
     for (uint32_t i = 1; i < o->stacks->places.count; i++)
         if (!c->function_places[o->stacks->places.items[i].function])
             c->function_places[o->stacks->places.items[i].function] = i;
 }
 
 static void callgrind_release(struct callgrind *c) {
-    buffer_release(&c->text);
+    callgrind_text_release(&c->t);
     vector_release(&c->calls);
-    strings_free(c->names);
-    strings_free(c->files);
-    strings_free(c->objects);
     free(c->self);
     free(c->through);
     free(c->function_places);
@@ -282,9 +227,9 @@ bool callgrind_write(struct out *out, const struct outline *o, struct error *err
         find_calls(&c);
         write_head(&c);
         write_functions(&c);
-        buffer_add_char(&c.text, '\n');
+        buffer_add_char(&c.t.text, '\n');
         add_totals(&c, "totals");
-        out_text(out, buffer_text(&c.text));
+        out_text(out, buffer_text(&c.t.text));
     } else {
         error_set(error, ERROR_INPUT, "the weights add up to more than 2^64");
     }

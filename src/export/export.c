@@ -10,7 +10,7 @@ const struct export_format export_formats[] = {
     {"firefox", "a processed profile of the Firefox Profiler", ".firefox.json", DETAIL_ADDRESSES,
      .has_time = true, .has_lines = true, .write = firefox_write},
     {"callgrind", "Callgrind's text, of KCachegrind", ".callgrind", DETAIL_LINES, .has_lines = true,
-     .write = callgrind_write},
+     .write = callgrind_write, .write_graph = callgrind_write_graph},
     {"cpuprofile", "V8's CPU profile, of Chrome's DevTools and VS Code", ".cpuprofile",
      DETAIL_FUNCTIONS, .has_time = true, .write = cpuprofile_write},
     {"chrome", "Chrome's trace events, of Perfetto", ".trace.json", DETAIL_FUNCTIONS,
@@ -58,6 +58,8 @@ const char *export_title(const char *path) {
 bool export_write(struct out *out, const struct export_format *format, const struct tree *tree,
                   const struct naming *naming, const struct export_options *options,
                   struct error *error) {
+    if (tree->is_graph)
+        return format->write_graph(out, tree, naming, options, error);
     struct outline *outline = outline_new(tree, naming, options, format, error);
     bool fine = outline && format->write(out, outline, error);
     outline_free(outline);

@@ -41,6 +41,9 @@ struct export_format {
     bool has_labels; /* has room for labels of samples */
     bool is_binary;  /* nothing for a terminal */
     bool (*write)(struct out *out, const struct outline *outline, struct error *error);
+    /* The same of a call graph; NULL: the format has stacks. */
+    bool (*write_graph)(struct out *out, const struct tree *tree, const struct naming *naming,
+                        const struct export_options *options, struct error *error);
 };
 extern const struct export_format export_formats[];                /* ends with a NULL name */
 const struct export_format *export_format_named(const char *name); /* NULL: there is none */
@@ -53,7 +56,7 @@ const char *export_title(const char *path);
 /* How many samples a pprof of it has: distinct stacks of each thread. */
 bool export_count(const struct tree *tree, const struct naming *naming,
                   const struct export_options *options, uint64_t *count, struct error *error);
-/* Writes the resolved and named tree. Fails where there is nothing to write, or more than the format can hold. */
+/* Writes the resolved and named tree; of a call graph only where the format has write_graph. Fails where there is nothing to write, or more than the format can hold. */
 bool export_write(struct out *out, const struct export_format *format, const struct tree *tree,
                   const struct naming *naming, const struct export_options *options,
                   struct error *error);

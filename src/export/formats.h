@@ -6,6 +6,8 @@
 
 bool speedscope_write(struct out *out, const struct outline *outline, struct error *error);
 bool callgrind_write(struct out *out, const struct outline *outline, struct error *error);
+bool callgrind_write_graph(struct out *out, const struct tree *tree, const struct naming *naming,
+                           const struct export_options *options, struct error *error);
 bool chrome_write(struct out *out, const struct outline *outline, struct error *error);
 bool cpuprofile_write(struct out *out, const struct outline *outline, struct error *error);
 bool firefox_write(struct out *out, const struct outline *outline, struct error *error);

@@ -7,23 +7,41 @@
 #include <unistd.h>
 
 const struct import_format *const import_formats[] = {
-    &format_perf,         &format_folded,
-    &format_dtrace,       &format_sample,
-    &format_vtune,        &format_vsprof,
-    &format_ghcprof,      &format_xctrace,
-    &format_bpftrace,     &format_go,
-    &format_gdb,          &format_eu_stack,
-    &format_stap,         &format_pmcstat,
-    &format_jstack,       &format_java_exceptions,
-    &format_faulthandler, &format_chrome,
-    &format_perf_sched,   &format_recursive,
-    &format_svg,          &format_async_profiler,
-    &format_offcputime,   &format_wick,
-    &format_pprof,        &format_speedscope,
-    &format_cpuprofile,   &format_heapprofile,
-    &format_firefox,      &format_otlp,
-    &format_jfr,          &format_heaptext,
-    &format_gecko,        NULL,
+    &format_perf,
+    &format_folded,
+    &format_dtrace,
+    &format_sample,
+    &format_vtune,
+    &format_vsprof,
+    &format_ghcprof,
+    &format_xctrace,
+    &format_bpftrace,
+    &format_go,
+    &format_gdb,
+    &format_eu_stack,
+    &format_stap,
+    &format_pmcstat,
+    &format_jstack,
+    &format_java_exceptions,
+    &format_faulthandler,
+    &format_chrome,
+    &format_perf_sched,
+    &format_recursive,
+    &format_svg,
+    &format_async_profiler,
+    &format_offcputime,
+    &format_wick,
+    &format_pprof,
+    &format_speedscope,
+    &format_cpuprofile,
+    &format_heapprofile,
+    &format_firefox,
+    &format_otlp,
+    &format_jfr,
+    &format_heaptext,
+    &format_gecko,
+    &format_callgrind,
+    NULL,
 };
 
 /* What a format may look at, up to the end of a line; stacks of C++ names make lines longer than the first number. */
@@ -246,6 +264,25 @@ static bool has_times(const struct source *source, const struct import_options *
                      format == &format_folded ? " (--from offcputime reads what bcc's folds)" : "");
 }
 
+/* What needs stacks says so, instead of drawing functions as if nothing called them. */
+static bool takes_graphs(const struct source *source, const struct import_options *options,
+                         struct error *error) {
+    const struct tree *tree = source->tree;
+    if (!tree->is_graph)
+        return true;
+    for (size_t i = 1; i < tree->nodes.count; i++)
+        if (tree->nodes.items[i].parent)
+            return error_set(error, ERROR_INPUT,
+                             "a call graph of callgrind and stacks do not add up: the graph has "
+                             "no stacks; read it by itself");
+    return options->graphs ||
+           error_set(error, ERROR_INPUT,
+                     "%s: is a call graph, which has no stacks; `wick report`, its --callers and "
+                     "--callees, `wick diff --table` and `wick export --to callgrind` show it, "
+                     "`wick profile` records stacks",
+                     source->files[0].path);
+}
+
 /* ---- filters ---- */
 
 /* Whether any stack that was read, passed or not, says whose it is. */
@@ -328,7 +365,8 @@ bool source_open(struct source *source, const char *const *paths, size_t path_co
     bool fine = source->file_count == path_count;
     for (size_t i = 0; fine && i < path_count; i++)
         fine = read_file(source, &source->files[i], options, error);
-    if (!fine || !has_times(source, options, error) || !knows_filters(source, options, error)) {
+    if (!fine || !has_times(source, options, error) || !takes_graphs(source, options, error) ||
+        !knows_filters(source, options, error)) {
         source_close(source);
         return false;
     }

@@ -20,6 +20,7 @@ struct import_options {
     bool no_modules;                /* sample, vtune: names without their module */
     bool include_offset;            /* dtrace: keep +0x… */
     bool comm_first;                /* folded: the first frame is the comm, no function */
+    bool graphs;                    /* the caller can show a call graph, which has no stacks */
     bool timed_only;                /* of keep_samples: not those that have an order but no time */
     /* For quirks.lines_decide: how a recording is printed as script text, which is a room's below. */
     bool (*print)(struct out *out, const struct profile *profile, const struct context *context,

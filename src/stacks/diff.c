@@ -30,8 +30,17 @@ void buffer_add_without_hex(struct buffer *out, struct text t) {
 
 /* ---- flames ------------------------------------------------------------------------------- */
 
+/* What a call graph says of a node, which its children do not. */
+struct total {
+    uint32_t node;
+    bool before;
+    uint64_t total;
+    double scale;
+};
+
 struct differ {
     struct flame *flame;
+    VECTOR(struct total) totals;
     const struct diff_options *options;
     struct buffer name;
 };
@@ -49,6 +58,18 @@ static struct label label_of(struct differ *d, const struct flame *from,
     return (struct label){strings_add(d->flame->strings, name), object, node->kinds};
 }
 
+static uint64_t scaled(uint64_t weight, double scale) {
+    return scale == 1 ? weight : (uint64_t)llround((double)weight * scale);
+}
+
+static void take_totals(struct differ *d) {
+    for (size_t i = 0; i < d->totals.count; i++) {
+        const struct total *t = &d->totals.items[i];
+        struct flame_node *node = &d->flame->nodes.items[t->node];
+        *(t->before ? &node->total_before : &node->total) = scaled(t->total, t->scale);
+    }
+}
+
 /* Parents stand before their children, so one walk forward maps all nodes. `scale` is for the weights. */
 static bool add_side(struct differ *d, const struct flame *from, bool before, double scale) {
     uint32_t *mapped = memory_zero(from->nodes.count, sizeof *mapped);
@@ -58,8 +79,10 @@ static bool add_side(struct differ *d, const struct flame *from, bool before, do
         struct label label = label_of(d, from, node);
         mapped[i] = flame_child(d->flame, mapped[node->parent], &label);
         struct flame_node *to = &d->flame->nodes.items[mapped[i]];
-        uint64_t weight = scale == 1 ? node->self : (uint64_t)llround((double)node->self * scale);
+        uint64_t weight = scaled(node->self, scale);
         uint64_t *sum = before ? &to->self_before : &to->self;
+        if (from->is_graph)
+            vector_push(&d->totals, ((struct total){mapped[i], before, node->total, scale}));
         to->counted |= node->counted;
         fits &= checked_add(*sum, weight, sum);
     }
@@ -76,8 +99,12 @@ struct flame *flame_diff(const struct flame *before, const struct flame *after,
     if (after->unit)
         d.flame->unit = strings_add(d.flame->strings, strings_get(after->strings, after->unit));
     bool fits = add_side(&d, before, true, scale) && add_side(&d, after, false, 1);
+    bool fine = fits && flame_finish(d.flame, error);
+    if (fine)
+        take_totals(&d);
     buffer_release(&d.name);
-    if (fits && flame_finish(d.flame, error))
+    vector_release(&d.totals);
+    if (fine)
         return d.flame;
     if (!fits)
         error_set(error, ERROR_INPUT, "the weights add up to more than 2^64");

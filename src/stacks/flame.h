@@ -59,4 +59,14 @@ struct path {
 bool path_find(struct path *path, uint32_t series, uint32_t node);
 void path_release(struct path *path);
 
+/* ---- call graphs ---- */
+
+/* One function calls another; numbers are nodes of a flame. */
+struct graph_call {
+    uint32_t from, to;
+    uint64_t weight;
+};
+/* By node: the number of its group, 1 for the first. Nodes that call each other in turn are in one. free() it. */
+uint32_t *graph_groups(const struct graph_call *calls, size_t count, size_t nodes);
+
 #endif

@@ -124,6 +124,7 @@ struct flame {
     VECTOR(struct flame_node) nodes; /* parents stand before their children */
     uint32_t max_depth;
     bool is_diff;
+    bool is_graph;  /* of a call graph: totals are not those of children */
     bool has_waits; /* no diff: *_before is the part of it that was spent waiting */
     uint32_t unit;  /* string: "samples", "ns", … */
     struct index index;
@@ -197,6 +198,13 @@ struct flame *flame_chart_of_tree(const struct tree *tree, const struct naming *
    *self: what it spends itself, in all of its frames. NULL: on overflow. Costs, of callers, the depth of each outermost frame. */
 struct flame *flame_around(const struct flame *flame, struct text function, bool callers,
                            uint64_t *self, struct error *error);
+/* The flame of a call graph: functions beside each other. totals: with what they call; else a total is its self. */
+struct flame *flame_of_graph(const struct tree *tree, const struct naming *naming, bool totals,
+                             struct error *error);
+/* As flame_around(), of such a flame and the naming that it was made with: the function, and next to it those that call it or that it calls. */
+struct flame *flame_around_graph(const struct tree *tree, const struct naming *naming,
+                                 const struct flame *flame, struct text function, bool callers,
+                                 uint64_t *self, struct error *error);
 /* What is counted on the nodes of one key: total once a stack, however often the key recurs in it. */
 struct key_sum {
     uint64_t self, total;

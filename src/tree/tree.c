@@ -60,6 +60,7 @@ void tree_free(struct tree *tree) {
     vector_release(&tree->links);
     vector_release(&tree->ends);
     vector_release(&tree->cells);
+    vector_release(&tree->calls);
     vector_release(&tree->frames);
     vector_release(&tree->sources);
     vector_release(&tree->codes);
@@ -85,6 +86,7 @@ static uint64_t tree_memory(const struct tree *tree) {
            tree->locations.count * (sizeof *tree->locations.items + IN_INDEX) +
            tree->nodes.count * (sizeof *tree->nodes.items + sizeof *tree->links.items + IN_INDEX) +
            tree->cells.count * (sizeof *tree->cells.items + IN_INDEX) +
+           tree->calls.count * sizeof *tree->calls.items +
            (tree->whole ? 0 : strings_memory(tree->strings));
 }
 

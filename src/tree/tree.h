@@ -188,6 +188,15 @@ struct cell {
     uint64_t weight;
 };
 
+/* What a call graph knows in place of stacks: one function calls another from one place. */
+struct call {
+    uint32_t caller; /* location: the place of the call */
+    uint32_t callee; /* location: where the called function begins */
+    uint32_t series;
+    uint64_t count;  /* how often */
+    uint64_t weight; /* what the callee cost there, with all that it called */
+};
+
 /* Kept only when a view asks. Order is (round, time, file, offset): the source's key. */
 struct sample {
     uint64_t time;
@@ -234,6 +243,7 @@ struct tree {
     links;                 /* one for each node; of appended ones, when they are first looked for */
     VECTOR(uint32_t) ends; /* of the parts that it was joined of: where in `nodes` each ends */
     VECTOR(struct cell) cells;
+    VECTOR(struct call) calls;     /* of `is_graph`; equal ones may be there several times */
     VECTOR(struct sample) samples; /* beyond a limit in an unlinked temporary file */
     VECTOR(struct frame) frames;
     VECTOR(struct attached_source) sources;
@@ -243,6 +253,9 @@ struct tree {
     bool keep_samples;
     bool
         recorded; /* all of it is one recording's, read from a perf.data or saved from one: every sample has a thread */
+    /* The source is a call graph: every node is a child of the root, a function's place with its self cost, and `calls` says what
+       functions call. Of a place whose file is not its function's, a location's `raw` is the function. */
+    bool is_graph;
     uint64_t began, lasted;   /* when, in Unix nanoseconds, and how long; 0: not known */
     uint32_t chosen;          /* the event whose value was chosen; 0: none was */
     bool overflow;            /* a weight passed 2^64: no view may be made */
