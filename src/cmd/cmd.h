@@ -154,6 +154,28 @@ void request_release(struct request *request);
             "show each thread name separately instead of grouping worker-0, worker-1, … as "     \
             "worker-*"                                                                             \
     }
+/* Rows of a table: which servers to ask, and how long. */
+#define OPTIONS_DEBUGINFOD                                                                         \
+    {"debuginfod",                                                                                 \
+     0,                                                                                            \
+     OPTION_LIST,                                                                                  \
+     ASKED(debuginfod),                                                                            \
+     "URL",                                                                                        \
+     "ask this debuginfod server for debug files instead of those in $DEBUGINFOD_URLS; may be "    \
+     "repeated"},                                                                                  \
+        {"no-debuginfod",                                                                          \
+         0,                                                                                        \
+         OPTION_FLAG,                                                                              \
+         ASKED(no_debuginfod),                                                                     \
+         NULL,                                                                                     \
+         "do not ask debuginfod servers, and do not read the local debuginfod cache"},             \
+        {"debuginfod-limit",         0,      OPTION_CALL,                                          \
+         CALL(set_debuginfod_limit), "SIZE", "download no file larger than this (default: 512M)"}, \
+    {                                                                                              \
+        "debuginfod-time", 0, OPTION_CALL, CALL(set_debuginfod_time), "EACH[,ALL]",                \
+            "time limit for each file, and for all of them together (default: 30s,120s)"           \
+    }
+
 /* For all that read stores. */
 #define OPTION_CREDENTIALS                                                                         \
     {                                                                                              \

@@ -31,6 +31,7 @@ static const struct option options_lookup[] = {
      "look up every file below DIR"},
     {"debug-dir", 0, OPTION_TEXT, ASKED(import.profile.objects.debug_directories), "DIR[:DIR…]",
      "search these directories for debug files before /usr/lib/debug"},
+    OPTIONS_DEBUGINFOD,
     {"no-demangle", 0, OPTION_FLAG, ASKED(import.profile.objects.no_demangle), NULL,
      "do not demangle C++, Rust and D names"},
     {0},
@@ -43,12 +44,13 @@ static const struct syntax syntax = {
     "store",
     "init|gc|symbolize|show URL",
     "Administer a store of profiles: init creates its tables, gc removes data older than "
-    "the\nretention, symbolize adds names to addresses that were stored without one (by build id), "
-    "and\nshow lists the contents.",
+    "the\nretention, symbolize adds names and lines to addresses that were stored without a name "
+    "(by\nbuild id, from this machine or from debuginfod servers), and show lists the contents.",
     groups,
     .examples = "wick store init fleet.db\n"
                 "wick store gc fleet.db --keep-samples 7\n"
-                "wick store symbolize fleet.db --debug-dir /srv/debug",
+                "wick store symbolize fleet.db --debug-dir /srv/debug\n"
+                "wick store symbolize fleet.db --debuginfod https://debuginfod.example.com",
 };
 
 /* ---- names ---- */
@@ -56,7 +58,18 @@ static const struct syntax syntax = {
 struct finder {
     struct objects *objects;
     struct arena arena;
+    struct inline_chain chain; /* reused */
 };
+
+/* The line of what was inlined last into the function that the symbol names, as without inlined functions in every command. */
+static void find_line(struct finder *finder, uint32_t object, uint64_t address,
+                      struct store_name *name) {
+    if (!objects_inlines(finder->objects, object, address, true, &finder->chain))
+        return;
+    const struct inline_frame *innermost = &finder->chain.items[finder->chain.count - 1];
+    name->file = arena_copy(&finder->arena, innermost->file);
+    name->line = innermost->line;
+}
 
 static bool find_name(void *user, const struct store_unnamed *place, struct store_name *name) {
     struct finder *finder = user;
@@ -70,21 +83,31 @@ static bool find_name(void *user, const struct store_unnamed *place, struct stor
     if (!objects_symbol(finder->objects, object, place->address, &symbol))
         return false;
     name->name = arena_copy(&finder->arena, symbol.name);
+    find_line(finder, object, place->address, name);
     return true;
 }
 
 static bool symbolize(struct store_command *command, struct store *store, struct error *error) {
     struct request *request = &command->request;
+    if (!request_start_net(request, error))
+        return false;
     struct objects_options options = request->import.profile.objects;
     options.context = &request->context;
+    options.lines = true;
     struct finder finder = {.objects = objects_new(&options)};
+    struct notes notes = {0};
     uint64_t named, unknown;
-    bool fine = store_symbolize(store, find_name, &finder, &named, &unknown, error);
+    bool fine = store_symbolize(store, find_name, &finder, &named, &unknown, error) &&
+                !objects_changed(finder.objects, error);
     if (fine && !request->quiet)
         printf("%llu places named, %llu still unknown\n", (unsigned long long)named,
                (unsigned long long)unknown);
+    objects_notes(finder.objects, &notes);
+    print_notes(request, &notes);
+    notes_release(&notes);
     objects_free(finder.objects);
     arena_release(&finder.arena);
+    vector_release(&finder.chain);
     return fine;
 }
 

@@ -4,6 +4,7 @@ costs at most its time limit, says so in a note, and leaves nothing in the clien
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -89,6 +90,7 @@ class Symbols:
             self.say(url is not None, "debuginfod/the server starts")
             if url:
                 self.ask_server(url)
+                self.name_later(url)
         finally:
             process.kill()
             process.wait()
@@ -109,6 +111,27 @@ class Symbols:
         self.say(limited.returncode == 0 and "larger than the limit" in limited.stderr and limited.stdout == self.fold(*USER, "--no-debuginfod", self.data["c"]).stdout, "debuginfod/a file that is too large", limited.stderr)
         told = self.fold(self.data["c"], urls=url, command="doctor").stdout
         self.say(os.path.join(self.work, "cache") in told, "debuginfod/wick doctor says where names came from", told)
+
+    def name_later(self, url):
+        """What was pushed without names has them, with lines, after wick store symbolize has asked the server. A second run asks for nothing."""
+        def own(text):
+            """Frames of the program itself: the C library may be described better here."""
+            return {frame for line in text.splitlines() for frame in line.rsplit(" ", 1)[0].split(";") if re.search(r"polygon|one_turn|plain\.c:|spin\.h:", frame)}
+
+        def rows(store):
+            with sqlite3.connect(store) as database:
+                return [database.execute(f"select * from {table} order by 1, 2, 3").fetchall() for table in ("sample", "hour", "stack", "frame")]
+        for name in ("c", "cpp"):
+            store, cache, words = os.path.join(self.work, name + ".db"), "later-" + name, ["-q", "--user-only", "--no-inline", "--srcline"]
+            pushed = self.fold("-q", "--no-debuginfod", "--symfs", self.work, self.data[name], store, command="push")
+            before, unnamed = rows(store), own(self.fold(*words, store).stdout)
+            done = self.fold("symbolize", store, "--debuginfod", url, command="store", cache=cache)
+            wanted, after = own(self.fold(*words, "--symfs", fixtures.SYMFS, self.data[name]).stdout), own(self.fold(*words, store).stdout)
+            self.say(pushed.returncode == done.returncode == 0 and not unnamed and len(wanted) > 1 and wanted == after and (name != "c" or any("plain.c:" in frame for frame in after)),
+                     f"debuginfod/{name}: a store's names and lines, later", f"{pushed.stderr} {done.stdout} {done.stderr} {unnamed} {wanted ^ after}")
+            self.say(rows(store) == before, f"debuginfod/{name}: samples, stacks and frames stay as they are")
+            again = self.fold("symbolize", store, "--no-debuginfod", command="store", cache=cache)
+            self.say(again.stdout.startswith("0 places named"), f"debuginfod/{name}: what has a name is not looked for again", again.stdout)
 
     def without_server(self, url):
         """The cache is there when nobody answers, and when nobody is asked."""
