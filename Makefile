@@ -42,7 +42,11 @@ tarball:
 	@git archive --format=tar --prefix=wick-$(VERSION)/ HEAD | gzip -9n >wick-$(VERSION).tar.gz
 	@echo wick-$(VERSION).tar.gz
 
-clean:
-	rm -rf build build-san build-fuzz
+# Debian packages of the last commit, in build-deb: wick, libwick1, libwick-dev.
+deb: deps-build-package
+	@tools/make-deb
 
-.PHONY: all deps test test-long bench demo install fuzz tarball clean
+clean:
+	rm -rf build build-san build-fuzz build-deb
+
+.PHONY: all deps test test-long bench demo install fuzz tarball deb clean

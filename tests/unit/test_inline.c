@@ -267,6 +267,16 @@ static void check_split(const char *folder, const char *compiler, const char *fl
     notes = (struct notes){0};
     run_in(elsewhere, "chmod o+wt .");
     assert_int_not_equal(places_in(elsewhere, &notes), 0);
+    /* The same for a group whose members are others; as root alone, who can give it away. */
+    if (geteuid() == 0) {
+        run_in(elsewhere, "chmod o-wt . && chgrp 50 . && chmod g+w .");
+        assert_int_equal(places_in(elsewhere, &notes), 0);
+        assert_true(is_noted(&notes, "dwo-missing"));
+        run_in(elsewhere, "chgrp 0 .");
+        assert_int_not_equal(places_in(elsewhere, &notes), 0);
+        notes_release(&notes);
+        notes = (struct notes){0};
+    }
     /* A pipe of that name is not waited for. */
     run_in(elsewhere, "for f in *.dwo; do rm $f && mkfifo $f; done");
     assert_int_equal(places_in(elsewhere, &notes), 0);
