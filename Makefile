@@ -47,6 +47,6 @@ deb: deps-build-package
 	@tools/make-deb
 
 clean:
-	rm -rf build build-san build-fuzz build-deb
+	rm -rf build build-san build-fuzz build-deb build-tsan build-coverage
 
 .PHONY: all deps test test-long bench demo install fuzz tarball deb clean

@@ -61,6 +61,7 @@ struct unit_range {
     uint64_t end;
     uint64_t reach; /* the greatest end up to here: how far back a search must go */
     uint32_t unit;
+    uint32_t zero; /* the cache has ranges as they are: no byte of them may be undefined */
 };
 
 struct units {

@@ -98,7 +98,7 @@ bool attached_drain(struct attached *a, struct recording *r, heap_reader *reader
 struct heap_losses attached_finish(struct attached *a, struct notes *notes) {
     notes_add(notes, &note_calls, catcher_calls(a->catcher), 0, NULL);
     if (a->costs.stepped)
-        notes_add(notes, &note_stepped, a->costs.stepped, 0, a->costs.where);
+        notes_add(notes, &note_stepped, a->costs.stepped, 0, "%s", a->costs.where);
     if (a->children)
         notes_add(notes, &note_children, a->children, 0, NULL);
     if (a->unseen)
