@@ -9,6 +9,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/*
+ * How many reads each step may take, counted in the readers: to find the interpreter (a runtime's head or a version, the three of PHP, the two of Ruby), to find
+ * the innermost frame (five at most: the state that has the lock and its thread, the key, its block and the value there, or Ruby's three; then the frame, by a
+ * holder), and for a frame (itself, and what tells whether its code is the same, or Ruby's flags). A function: what identifies it, and the length and the
+ * bytes of each of its texts.
+ */
+enum { FIND_READS = 7, STATE_READS = 7, FRAME_READS = 2, CODE_READS = 12, LINE_READS = 8 };
+
 struct memory {
     const uint8_t *data;
     size_t size;
@@ -31,9 +39,11 @@ static void check_code(const struct remote *remote, const struct interpreter_pro
     struct interpreter_code code;
     uint64_t identity[4];
     uint64_t address = frame->code & ~(uint64_t)FRAME_BITS;
+    struct memory *memory = remote->context;
+    memory->reads = 0;
     if (interpreter_code_read(remote, process, address, &code)) {
         uint32_t line = interpreter_code_line(remote, process, &code, frame->instruction);
-        assert(line < 1u << 28);
+        assert(line < 1u << 28 && memory->reads <= CODE_READS + LINE_READS);
         assert(memchr(code.name.items ? code.name.items : "", 0, code.name.count) == NULL);
         assert(interpreter_code_identify(remote, process, address, identity));
         assert(memcmp(identity, code.identity, sizeof identity) == 0);
@@ -56,10 +66,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                           .php_modules = 40,
                                           .named_version = 0x300u | data[0]};
     struct interpreter_process process;
-    if (!interpreter_find(&remote, &symbols, &process))
+    bool found = interpreter_find(&remote, &symbols, &process);
+    assert(memory.reads <= FIND_READS);
+    if (!found)
         return 0;
+    memory.reads = 0;
     interpreter_walk(&remote, &process, 24, &stack);
-    assert(stack.count <= STACK_FRAMES && memory.reads <= 2 * STACK_FRAMES + 20);
+    assert(stack.count <= STACK_FRAMES && memory.reads <= STATE_READS + FRAME_READS * STACK_FRAMES);
     for (unsigned i = 0; i < stack.count && i < 16; i++)
         check_code(&remote, &process, &stack.frames[i]);
     return 0;

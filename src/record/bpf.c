@@ -94,6 +94,23 @@ static void share_maps(struct sums *sums, const struct interpreted *interpreted)
     }
 }
 
+/* What the copies take is taken when they are made: no more than can be filled. */
+static void size_copies(struct bpf_object *object, const struct record_options *options,
+                        bool copies) {
+    struct bpf_map *map = bpf_object__find_map_by_name(object, "copies");
+    struct bpf_map *scratch = bpf_object__find_map_by_name(object, "scratch");
+    int cpus = libbpf_num_possible_cpus();
+    if (map) {
+        bpf_map__set_max_entries(map, !copies                ? 1
+                                      : options->system_wide ? 2 * OFF_CPU_COPIES
+                                                             : OFF_CPU_COPIES);
+        bpf_map__set_value_size(
+            map, (uint32_t)(offsetof(struct off_cpu_copy, stack) + options->stack_size));
+    }
+    if (scratch && copies && cpus > 0)
+        bpf_map__set_max_entries(scratch, (uint32_t)cpus);
+}
+
 static bool load(struct sums *sums, const struct record_options *options, bool copies,
                  bool one_group, const struct interpreted *interpreted, struct error *error) {
     LIBBPF_OPTS(bpf_object_open_opts, open_options, .object_name = "wick");
@@ -111,11 +128,7 @@ static bool load(struct sums *sums, const struct record_options *options, bool c
     set_settings(sums, options, copies, one_group);
     if (!map || bpf_map__set_initial_value(map, &sums->settings, sizeof sums->settings) != 0)
         return error_set(error, ERROR_INTERNAL, "BPF: the program has no settings");
-    map = bpf_object__find_map_by_name(sums->object, "copies");
-    if (map)
-        bpf_map__set_max_entries(map, !copies                ? 1
-                                      : options->system_wide ? 2 * OFF_CPU_COPIES
-                                                             : OFF_CPU_COPIES);
+    size_copies(sums->object, options, copies);
     share_maps(sums, interpreted);
     int failed = bpf_object__load(sums->object);
     if (failed == -EPERM)

@@ -88,8 +88,8 @@ struct {
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, OFF_CPU_COPIES);
-    __type(key, __u64);
-    __type(value, struct off_cpu_copy);
+    __uint(key_size, sizeof(__u64));
+    __uint(value_size, sizeof(struct off_cpu_copy)); /* less, where less of stacks is copied */
 } copies SEC(".maps");
 
 struct {
@@ -236,8 +236,9 @@ static void copy_registers(struct off_cpu_copy *copy, struct pt_regs *from) {
 
 enum { CHUNK = 1024, SCANNED = 4096 };
 
+/* One for each CPU, which its loader sets: too large for a map that is made for that. */
 struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
     __type(key, __u32);
     __type(value, struct off_cpu_copy);
@@ -279,8 +280,8 @@ static __u64 kind_of_stack(const struct off_cpu_copy *copy, __u64 hash, struct t
 /* Of the thread that runs. 0: none could be had. */
 static __u64 take_copy(void) {
     struct task_struct *task = (void *)bpf_get_current_task_btf();
-    __u32 zero = 0;
-    struct off_cpu_copy *copy = bpf_map_lookup_elem(&scratch, &zero);
+    __u32 cpu = bpf_get_smp_processor_id();
+    struct off_cpu_copy *copy = bpf_map_lookup_elem(&scratch, &cpu);
     if (!copy || task->flags & PF_KTHREAD)
         return 0;
     struct pt_regs *registers = (void *)bpf_task_pt_regs((void *)task);

@@ -9,10 +9,10 @@ enum {
     OFF_CPU_FRAMES = 127, /* the kernel's own limit, kernel.perf_event_max_stack */
     OFF_CPU_THREADS = 65536,
     OFF_CPU_SUMS = 65536,
-    OFF_CPU_COPIES = 2048, /* twice as many for the whole system */
-    OFF_CPU_COPY_SIZE = 16384,
-    OFF_CPU_REGISTERS = 33, /* at most: 20 of x86-64, 33 of aarch64 */
-    OFF_CPU_CPUS = 1024,    /* that can be told apart */
+    OFF_CPU_COPIES = 2048,     /* twice as many for the whole system */
+    OFF_CPU_COPY_SIZE = 32768, /* at most */
+    OFF_CPU_REGISTERS = 33,    /* at most: 20 of x86-64, 33 of aarch64 */
+    OFF_CPU_CPUS = 1024,       /* that can be told apart */
 };
 
 /* A stack is (which of the maps) << 24 | its place there; negative: there is none. */

@@ -500,7 +500,7 @@ bool record_run(const struct record_options *options, struct record_result *resu
         options->call_graph != CALL_GRAPH_NONE)
         r.sink.interpreted = interpreted_new(&r.sink);
     r.own.frame_pointers_too |= runtime_is_go(&r);
-    if (r.own.stack_size < options->deep_stack_size && !options->off_cpu && runtime_is_deep(&r))
+    if (r.own.stack_size < options->deep_stack_size && runtime_is_deep(&r))
         r.own.stack_size = options->deep_stack_size;
     bool fine = record(&r, error);
     if (!fine && !result->samples)
