@@ -120,6 +120,11 @@ static bool look_at_mapping(struct known_files *known, pid_t pid, const struct m
     return true;
 }
 
+/* Its linker and library are one file: ld-musl-ARCH.so.1, but Debian's libc.so in a folder of its own. */
+static bool is_musl_library(const char *path) {
+    return text_starts(base_name(path), TEXT("ld-musl-")) || strstr(path, "-linux-musl/libc.so");
+}
+
 /* Code of the program, which is mapped first, and of what is called python. */
 bool interpreter_look_for(struct known_files *known, pid_t pid,
                           struct interpreter_symbols *symbols) {
@@ -141,7 +146,7 @@ bool interpreter_look_for(struct known_files *known, pid_t pid,
         line[strcspn(line, "\n")] = 0;
         m.start = start, m.end = end, m.offset = offset, m.inode = inode, m.path = line + at;
         program = program ? program : inode;
-        is_musl |= text_starts(base_name(m.path), TEXT("ld-musl-"));
+        is_musl |= is_musl_library(m.path);
         if (!found && protection[2] == 'x' &&
             (inode == program || interpreter_is_file(text_of(m.path))))
             found = look_at_mapping(known, pid, &m, symbols);

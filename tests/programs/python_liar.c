@@ -1,10 +1,12 @@
 /*
  * usage: liar SECONDS. A program that looks like CPython, exports its symbols, and has memory that makes no sense: frames that lead in circles,
- * then nowhere, with code objects that are none. LIE says which: 0 no thread's state at all, 1 a circle of frames, 2 a wild pointer.
+ * then nowhere, with code objects that are none. LIE says which: 0 no thread's state at all, 1 a circle of frames, 2 a wild pointer, 3 a build without the global
+ * lock, as its runtime says.
  */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #ifndef LIE
@@ -25,6 +27,11 @@ int main(int count, char **words) {
     for (int i = 0; i < 3; i++) {
         frames[i][4] = (uint64_t)&state[i];
         frames[i][6] = (uint64_t)frames[(i + 1) % 3];
+    }
+    if (LIE == 3) {
+        memcpy(_PyRuntime, "xdebugpy", 8);
+        _PyRuntime[1] = 0x030e00f0;
+        _PyRuntime[2] = 1;
     }
     if (LIE == 2)
         frames[2][6] = 0x7ffff0000008;
