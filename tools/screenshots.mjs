@@ -1,7 +1,9 @@
 // usage: PLAYWRIGHT=… CHROMIUM=… node tools/screenshots.mjs RECORDING BEFORE AFTER
+//        PLAYWRIGHT=… CHROMIUM=… node tools/screenshots.mjs --sizes RECORDING
 //
 // Takes the pictures in docs/pictures anew, with the wick in build/: of a recording of `wick flame` at work (wick record --wall), and of two profiles to
-// compare. What a picture needs and the recording does not have is said at once, not waited for.
+// compare. --sizes takes only the page on a telephone, in a small window and on a large screen, light and dark, of any recording of waits (wick record
+// --wall -- demo/convoy's program). What a picture needs and the recording does not have is said at once, not waited for.
 import { createRequire } from "node:module";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync } from "node:fs";
@@ -11,7 +13,8 @@ import { fileURLToPath } from "node:url";
 
 const { chromium } = createRequire(import.meta.url)(process.env.PLAYWRIGHT);
 const top = join(dirname(fileURLToPath(import.meta.url)), ".."), work = mkdtempSync(join(tmpdir(), "wick-"));
-const [recording, before, after] = process.argv.slice(2).map(path => resolve(path));
+const onlySizes = process.argv[2] === "--sizes";
+const [recording, before, after] = process.argv.slice(onlySizes ? 3 : 2).map(path => resolve(path));
 const wick = (name, ...words) => (execFileSync(join(top, "build/wick"), [...words, "-q", "-o", join(work, name)]), "file://" + join(work, name));
 const title = ["--title", "wick drawing 399,324 DWARF stacks", "--subtitle", "cpu-clock at 1,999 Hz"];
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
@@ -58,18 +61,25 @@ async function shootAll() {
     await page.mouse.move(box.x + 700, box.y + 10, { steps: 4 });
     await page.mouse.up();
   });
-  // The newer views, on a telephone, in a small window and on a large screen, light and dark.
-  const source = wick("source.html", "flame", "--html", "--wall", "--source", ".", ...title, recording);
+  const source = wick("source.html", "flame", "--html", "--wall", "--source", top, ...title, recording);
   await shoot("page-calltree", source, 640, view("calltree"));
-  await shoot("page-source", source, 640, view("source"), "dark");
   await shoot("page-heat", source, 480, view("heat"));
-  await shoot("page-390", source, 760, view("calltree"), "dark", 390);
-  await shoot("page-800", source, 640, view("flame"), "light", 800);
-  await shoot("page-3840", source, 1200, view("flame"), "dark", 3840);
   await shoot("page-diff", wick("diff.html", "diff", "--no-inline", "--html", before, after), 480);
 }
+
+// Small windows show what is tight, large ones what is lost in them.
+async function shootSizes() {
+  const url = wick("sizes.html", "flame", "--html", "--wall", "--title", "Four threads and a lock", recording);
+  for (const scheme of ["light", "dark"]) {
+    const name = width => `page-${width}${scheme === "dark" ? "-dark" : ""}`;
+    await shoot(name(390), url, 700, view("table"), scheme, 390);
+    await shoot(name(800), url, 560, view("flame"), scheme, 800);
+    await shoot(name(3840), url, 1000, view("calltree"), scheme, 3840);
+  }
+}
+
 try {
-  await shootAll();
+  await (onlySizes ? shootSizes() : shootAll());
 } finally {
   await browser.close();
 }

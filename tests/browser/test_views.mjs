@@ -322,7 +322,7 @@ test(`size-${width}`, async page => {
       const list = [], box = one => one.getBoundingClientRect();
       if (document.documentElement.scrollWidth > innerWidth) list.push(`${document.documentElement.scrollWidth} px wide`);
       for (const row of [...document.querySelectorAll("#table tr, .tree-row, .bar, #controls, #tools")].slice(0, 60)) {
-        const cells = [...row.children].filter(cell => box(cell).width && getComputedStyle(cell).position === "static" && !getComputedStyle(row).flexWrap.startsWith("wrap"));
+        const cells = [...row.children].filter(cell => box(cell).width && /^(static|sticky)$/.test(getComputedStyle(cell).position) && !getComputedStyle(row).flexWrap.startsWith("wrap"));
         for (let i = 1; i < cells.length; i++) if (box(cells[i]).left < box(cells[i - 1]).right - 1) list.push(`${cells[i - 1].textContent} and ${cells[i].textContent}`);
       }
       for (const one of document.querySelectorAll("nav button, header button, header select, .bar input, .bar select, canvas")) {
@@ -336,6 +336,21 @@ test(`size-${width}`, async page => {
     assert.ok(roles.length === 1 && !roles[0].includes("no label"), roles.join());
     await page.keyboard.press("ArrowRight");
   }
+});
+
+test("table-of-long-names", async page => {
+  const long = `ns::Executor<${"std::allocator<char>, ".repeat(9)}true>::run`;
+  await page.setViewportSize({ width: 390, height: 760 });
+  await open(page, draw(`main;${long} 1234567890\nmain;short 2345678901\n`, "html", "--html"));
+  await view(page, "table");
+  const row = page.locator("#table tbody tr").filter({ hasText: "::run" });
+  assert.match(await row.locator("td.name").textContent(), /^ns::Exec.*::run$/, "the end of the name survives");
+  assert.equal(await row.locator("td.name").getAttribute("title"), long);
+  const boxes = await row.locator("td").evaluateAll(list => list.map(cell => cell.getBoundingClientRect()).filter(box => box.width).map(box => [box.left, box.right]));
+  assert.ok(boxes.length === 3 && boxes.every(([left, right], i) => right <= 391 && (!i || left >= boxes[i - 1][1] - 1)), JSON.stringify(boxes));
+  await page.setViewportSize({ width: 1220, height: 760 });
+  await page.waitForFunction(() => [...document.querySelectorAll("#table td.name")].some(cell => cell.textContent === "ns::Executor‹…›::run"));
+  assert.equal(await row.locator("td.wide").first().isVisible(), true);
 });
 
 test("unpacking", async page => {

@@ -3,8 +3,10 @@
  * looked at.
  */
 import { changeFactor, changePoints } from "./graph.js";
+import { shortName } from "../names.js";
 
 const rowsAtOnce = 300;
+const lettersOfName = () => Math.max(12, Math.floor(((innerWidth < 700 ? 0.52 : 0.5) * innerWidth - 16) / 7.8)); // as wide as page.css lets it be
 
 export class Table {
   constructor(section, events) {
@@ -14,6 +16,7 @@ export class Table {
     this.more = section.querySelector("#more");
     this.filter = section.querySelector("#filter");
     this.filter.addEventListener("input", () => this.draw());
+    addEventListener("resize", () => this.letters && this.letters !== lettersOfName() && this.draw());
     this.more.addEventListener("click", () => {
       this.shown += rowsAtOnce;
       this.draw();
@@ -28,7 +31,8 @@ export class Table {
   }
 
   columns() {
-    const side = (self, title, before) => [[self, title, "number"], [self + "Share", title + " %", "number"],
+    const kinds = this.isDiff ? ["number", "number"] : ["number wide", "number brief"]; // a small window has only the brief ones
+    const side = (self, title, before) => [[self, title, kinds[0]], [self + "Share", title + " %", kinds[1]],
       ...(this.isDiff ? [[before + "Share", "was %", "number", title + " before, %"], [self + "Points", "points", "number", title + ", change in points"]] : [])];
     const list = [...side("self", "Self", "selfBefore"), ...side("total", "Total", "before")];
     list.push(this.isDiff ? ["factor", "Factor", "number"] : ["share", "", "share"], ["name", this.by[0].toUpperCase() + this.by.slice(1), "name"]);
@@ -82,6 +86,7 @@ export class Table {
 
   draw() {
     const {amount} = this.events, columns = this.columns(), rows = this.wanted(), percent = (v, whole = this.whole) => (100 * v / whole).toFixed(2) + "%";
+    this.letters = lettersOfName();
     this.drawHead(columns);
     const amounts = (now, then) => `${amount(now)}, was ${amount(then)}`;
     const cells = {
@@ -122,12 +127,12 @@ export class Table {
   drawName(cell, row) {
     cell.title = row.name.slice(0, 2000);
     if (this.by !== "function" && this.by !== "thread") {
-      cell.textContent = row.name.slice(0, 2000);
+      cell.textContent = shortName(row.name, this.letters);
       return;
     }
     const button = cell.appendChild(document.createElement("button"));
     button.type = "button";
-    button.textContent = row.name.slice(0, 2000);
+    button.textContent = shortName(row.name, this.letters);
     button.addEventListener("click", () => this.events.choose(row.name, this.by));
   }
 }
