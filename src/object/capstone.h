@@ -7,6 +7,7 @@
 
 #ifdef HAVE_CAPSTONE
 #include <capstone/capstone.h>
+#include <stdbool.h>
 
 /* Its functions, by their names without cs_. */
 struct capstone {
@@ -19,8 +20,8 @@ struct capstone {
     __typeof__(cs_insn_group) *insn_group;
 };
 
-/* NULL: it is not installed. */
-const struct capstone *capstone(void);
+/* False: it is not installed. The library stays loaded, and loading it again costs next to nothing. */
+bool capstone_load(struct capstone *functions);
 #endif
 
 #endif

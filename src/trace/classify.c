@@ -11,7 +11,7 @@
 struct classifier {
     unsigned xlen; /* 0: capstone's */
 #ifdef HAVE_CAPSTONE
-    const struct capstone *library;
+    struct capstone library;
     csh handle;
     cs_insn *instruction;
     bool is_arm;
@@ -31,25 +31,25 @@ static struct classified classify_riscv(unsigned xlen, const uint8_t *bytes, siz
 }
 
 #ifdef HAVE_CAPSTONE
-static bool in_group(csh handle, const cs_insn *i, unsigned group) {
-    return capstone()->insn_group(handle, i, group);
+static bool in_group(const struct classifier *c, const cs_insn *i, unsigned group) {
+    return c->library.insn_group(c->handle, i, group);
 }
 
-static enum control control_x86(csh handle, const cs_insn *i) {
-    if (in_group(handle, i, CS_GRP_CALL))
+static enum control control_x86(const struct classifier *c, const cs_insn *i) {
+    if (in_group(c, i, CS_GRP_CALL))
         return CONTROL_CALL;
-    if (in_group(handle, i, CS_GRP_RET))
+    if (in_group(c, i, CS_GRP_RET))
         return CONTROL_RETURN;
     if (i->id == X86_INS_JMP)
         return CONTROL_JUMP;
-    if (in_group(handle, i, CS_GRP_JUMP))
+    if (in_group(c, i, CS_GRP_JUMP))
         return CONTROL_BRANCH;
-    if (i->id == X86_INS_SYSCALL || in_group(handle, i, CS_GRP_INT))
+    if (i->id == X86_INS_SYSCALL || in_group(c, i, CS_GRP_INT))
         return CONTROL_SYSTEM;
     return CONTROL_NONE;
 }
 
-static enum control control_arm(csh handle, const cs_insn *i) {
+static enum control control_arm(const struct classifier *c, const cs_insn *i) {
     switch (i->id) {
     case ARM64_INS_BL:
     case ARM64_INS_BLR:
@@ -101,14 +101,13 @@ static struct classified classify_capstone(struct classifier *c, const uint8_t *
     struct classified result = {CONTROL_NONE, NO_ADDRESS, UINT32_MAX, UINT32_MAX, (uint32_t)size};
     const uint8_t *at = bytes;
     uint64_t address = pc;
-    if (!c->library->disasm_iter(c->handle, &at, &size, &address, c->instruction)) {
+    if (!c->library.disasm_iter(c->handle, &at, &size, &address, c->instruction)) {
         if (c->is_arm && size >= 4)
             result.control = control_arm_authenticated(load_u32(bytes));
         return result;
     }
     result.size = c->instruction->size;
-    result.control =
-        c->is_arm ? control_arm(c->handle, c->instruction) : control_x86(c->handle, c->instruction);
+    result.control = c->is_arm ? control_arm(c, c->instruction) : control_x86(c, c->instruction);
     if (result.control == CONTROL_CALL || result.control == CONTROL_JUMP ||
         result.control == CONTROL_BRANCH)
         result.target = direct_target(c, c->instruction);
@@ -119,13 +118,12 @@ static bool capstone_open(struct classifier *c, const char *machine) {
     c->is_arm = strcmp(machine, "aarch64") == 0;
     if (!c->is_arm && strcmp(machine, "x86_64") != 0)
         return false;
-    c->library = capstone();
-    if (!c->library ||
-        c->library->open(c->is_arm ? CS_ARCH_ARM64 : CS_ARCH_X86,
-                         c->is_arm ? CS_MODE_ARM : CS_MODE_64, &c->handle) != CS_ERR_OK)
+    if (!capstone_load(&c->library) ||
+        c->library.open(c->is_arm ? CS_ARCH_ARM64 : CS_ARCH_X86,
+                        c->is_arm ? CS_MODE_ARM : CS_MODE_64, &c->handle) != CS_ERR_OK)
         return false;
-    c->library->option(c->handle, CS_OPT_DETAIL, CS_OPT_ON);
-    c->instruction = c->library->malloc(c->handle);
+    c->library.option(c->handle, CS_OPT_DETAIL, CS_OPT_ON);
+    c->instruction = c->library.malloc(c->handle);
     return true;
 }
 #endif

@@ -67,8 +67,6 @@ const struct attached_code *attached_code_at(const struct attached *a, uint32_t 
 
 #ifdef HAVE_CAPSTONE
 static bool disassembler_open(const struct capstone *library, uint32_t machine, csh *handle) {
-    if (!library)
-        return false;
     if (machine == EM_X86_64 || machine == EM_386)
         return library->open(CS_ARCH_X86, machine == EM_386 ? CS_MODE_32 : CS_MODE_64, handle) ==
                CS_ERR_OK;
@@ -90,10 +88,10 @@ static uint64_t jump_target(uint32_t machine, const char *name, const char *oper
 bool code_each(const struct attached_code *code,
                void (*each)(void *context, const struct instruction *instruction), void *context) {
     csh handle;
-    const struct capstone *library = capstone();
-    if (!disassembler_open(library, code->machine, &handle))
+    struct capstone library;
+    if (!capstone_load(&library) || !disassembler_open(&library, code->machine, &handle))
         return false;
-    cs_insn *decoded = library->malloc(handle);
+    cs_insn *decoded = library.malloc(handle);
     const uint8_t *at = (const uint8_t *)code->bytes.data;
     size_t left = code->bytes.length;
     for (uint64_t address = code->start; left;) {
@@ -101,7 +99,7 @@ bool code_each(const struct attached_code *code,
         char bad[8];
         snprintf(bad, sizeof bad, "0x%02x", *at);
         one.operands = bad;
-        if (library->disasm_iter(handle, &at, &left, &address, decoded)) {
+        if (library.disasm_iter(handle, &at, &left, &address, decoded)) {
             one.name = decoded->mnemonic;
             one.operands = decoded->op_str;
             one.target = jump_target(code->machine, one.name, one.operands);
@@ -111,8 +109,8 @@ bool code_each(const struct attached_code *code,
         one.size = (uint32_t)(address - one.address);
         each(context, &one);
     }
-    library->free(decoded, 1);
-    library->close(&handle);
+    library.free(decoded, 1);
+    library.close(&handle);
     return true;
 }
 #else
