@@ -172,6 +172,30 @@ class Symbols:
         done = self.fold(*USER, self.data["c"], cache="forged")
         self.say(done.returncode == 0 and done.stdout == plain, "debuginfod/another file in the cache is not used", done.stdout[:300] + done.stderr)
 
+    def certificate(self):
+        """The same server gives names without TLS, and none behind a certificate that no known authority has signed."""
+        if not shutil.which("openssl"):
+            print("skip debuginfod/certificates: openssl is not installed")
+            return
+        right = open(os.path.join(fixtures.SYMFS, "opt/wick/c/plain"), "rb").read()
+        asked = []
+
+        class Right(servers.Recorder):
+            requests = asked
+
+            def answer(self):
+                return 200, {"Content-Type": "application/octet-stream"}, right
+
+        plain = self.fold(*USER, self.data["c"], cache="none").stdout
+        _, port = servers.start(Right)
+        known = self.fold(*USER, "--debuginfod", f"http://127.0.0.1:{port}", self.data["c"], cache="without-tls")
+        self.say(known.stdout != plain and asked, "debuginfod/the server without TLS gives names", known.stderr)
+        asked.clear()
+        _, port = servers.start(Right, tls=servers.tls_with(*servers.certificate(self.work, "own", "localhost")))
+        refused = self.fold(*USER, "--debuginfod", f"https://127.0.0.1:{port}", self.data["c"], cache="with-tls")
+        self.say(refused.returncode == 0 and refused.stdout == plain and "debuginfod" in refused.stderr, "debuginfod/a certificate that nobody known has signed is refused", refused.stdout[:200] + refused.stderr)
+        self.say(not asked and self.cached("with-tls") == ([], []), "debuginfod/nothing is asked or kept behind such a certificate", str(asked))
+
     def usage(self):
         for words, why in ((["--debuginfod", "ftp://x"], "neither http"), (["--debuginfod", "http://a:b@x"], "refused"), (["--debuginfod", "http://x", "--no-debuginfod"], "combined"),
                            (["--debuginfod-limit", "x"], "size"), (["--debuginfod-time", "5"], "length of time"), (["--debuginfod-time", "1s,"], "length of time")):
@@ -183,4 +207,5 @@ def run(say, wick, work):
     symbols = Symbols(say, wick, work)
     symbols.good()
     symbols.bad()
+    symbols.certificate()
     symbols.usage()
