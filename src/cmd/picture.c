@@ -10,13 +10,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Waiting is blue, and whoever ended it aqua. */
-const struct looks times_looks[] = {
-    [TIMES_RUNNING] = {"Flame Graph", PALETTE_WICK},
-    [TIMES_WAITING] = {"Off-CPU Time", PALETTE_WAITS},
-    [TIMES_BOTH] = {"Wall Time", PALETTE_WICK},
-};
-
 void picture_begin(struct picture_request *p) {
     p->svg.min_width = SVG_MIN_WIDTH;
     p->min_pixels = -1;

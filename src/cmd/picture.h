@@ -4,9 +4,6 @@
 
 #include "cmd/cmd.h"
 
-/* Where nothing else is asked for. */
-extern const struct looks times_looks[]; /* by enum times */
-
 /* The first member of every command that draws. */
 struct picture_request {
     struct request request;

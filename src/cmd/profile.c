@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/confine.h"
-#include "cmd/profile_files.h"
+#include "run/run.h"
 #include "cmd/recording.h"
 #include "run/run.h"
 
@@ -211,14 +211,14 @@ static const struct kind {
     const char *name;
     void (*want)(struct recording_request *r);
     bool own_events; /* it makes no sense with others, and ptrace does not know them */
-    const struct view_names *views[3];
+    const struct run_view *views[3];
 } kinds[] = {
-    {"cpu", NULL, false, {&view_running}},
-    {"offcpu", want_waits, false, {&view_running, &view_waiting}},
-    {"wall", want_waits, false, {&view_running, &view_waiting, &view_wall}},
-    {"faults", want_faults, true, {&view_running}},
-    {"syscalls", want_syscalls, true, {&view_running}},
-    {"heap", want_heap, true, {&view_live, &view_peak, &view_allocated}},
+    {"cpu", NULL, false, {&run_running}},
+    {"offcpu", want_waits, false, {&run_running, &run_waiting}},
+    {"wall", want_waits, false, {&run_running, &run_waiting, &run_wall}},
+    {"faults", want_faults, true, {&run_running}},
+    {"syscalls", want_syscalls, true, {&run_running}},
+    {"heap", want_heap, true, {&run_live, &run_peak, &run_allocated}},
 };
 
 /* --off-cpu and --wall, as wick record has them, are kinds, too. */
@@ -338,10 +338,14 @@ static bool make_run(struct profile_command *c, struct run *run, struct record_r
     run_find_program(run);
     if (!confine_profile(c, run, error))
         return false;
+    if (!request_start_net(&c->r.request, error))
+        return false;
     char *data = run_reading_path(run, c->r.recording.output);
-    bool fine = profile_write_files(&c->r.request, run, data, c->chosen->views,
-                                    view_count(c->chosen), error) &&
-                !interrupted;
+    struct request *request = &c->r.request;
+    struct run_reading reading = {request->import, request->naming, request->flame};
+    bool fine =
+        run_write_files(run, &reading, data, c->chosen->views, view_count(c->chosen), error) &&
+        !interrupted;
     if (interrupted)
         error_set(error, ERROR_INTERRUPTED, "interrupted; nothing was published");
     free(data);

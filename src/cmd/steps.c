@@ -234,15 +234,8 @@ typedef struct flame *flame_maker(const struct tree *tree, const struct naming *
 
 struct naming *make_naming(struct request *request, const struct source *source,
                            struct notes *notes) {
-    request->naming.is_script_text = !source->tree->recorded;
-    struct naming *naming = naming_of_tree(source->tree, &request->naming);
-    notes_merge(notes, &source->tree->notes);
-    enum times times = request->import.profile.times;
-    bool is_part = request->import.profile.each && tree_knows(source->tree, times);
-    struct tree *view = is_part ? tree_view_new(source->tree, times) : NULL;
-    naming_notes(view ? view : source->tree, naming, notes);
-    tree_view_free(view);
-    return naming;
+    const struct profile_options *profile = &request->import.profile;
+    return naming_with_notes(source->tree, &request->naming, profile->each, profile->times, notes);
 }
 
 static struct flame *make(struct request *request, flame_maker *maker, const struct source *source,

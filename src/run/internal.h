@@ -32,6 +32,30 @@ void run_add_cpu_time(const struct run *run, struct buffer *text);
 void run_add_too_few(const struct run *run, struct buffer *why);
 /* Whether there is such a program, in PATH or by its path; its path. */
 bool find_program(const char *name, char *path, size_t size);
+/* artifacts.c: one file of a run, made of its recording. */
+struct artifact {
+    struct run_reading *reading;
+    struct run *run;
+    const struct source *source;
+    struct error *error;
+    const struct tree *whole; /* of which the source's may be one view */
+    bool is_drawn;            /* some view was not empty */
+};
+struct looks run_view_looks(const struct run_view *view);
+struct flame *artifact_flame(struct artifact *a, const struct source *source, struct notes *notes);
+bool artifact_open(struct artifact *a, const char *file, struct out *out);
+bool artifact_close(struct artifact *a, const char *file, struct out *out);
+bool artifact_folded(struct artifact *a, const char *file, const struct flame *flame);
+bool artifact_svg(struct artifact *a, const char *file, const struct flame *flame,
+                  const struct looks *looks, double min_width);
+bool artifact_picture(struct artifact *a, const struct flame *flame, const struct run_view *names);
+bool artifact_reverse(struct artifact *a, const struct run_view *names);
+bool artifact_table(struct artifact *a, const char *file, const struct flame *flame,
+                    const struct categories *categories, enum report_by by, const char *counted);
+/* A page with the run's subtitle, categories and notes; the other options are the caller's. */
+bool artifact_page(struct artifact *a, const char *file, struct html_options options,
+                   const struct tree *tree, const struct naming *naming);
+
 bool run_write_report(struct run *run, const struct facts *facts, struct error *error);
 
 #endif

@@ -14,7 +14,9 @@
 #include "base/base.h"
 #include "profile/profile.h"
 #include "record/record.h"
+#include "import/import.h"
 #include "stacks/stacks.h"
+#include "view/view.h"
 
 struct run {
     char *base; /* "wick-out" */
@@ -81,6 +83,26 @@ void run_answer_view(struct run *run, const struct flame *flame, const char *tit
 void run_answer_change(struct run *run, const struct flame *both);
 /* Append what to say when the run is over, in a few lines: time on CPUs, what was lost, the tables, what to open in the run's directory PATH. */
 void run_add_answer(const struct run *run, const char *path, struct buffer *text);
+/* What a run draws of one kind of time or value. The last view of a kind is what the run is about. */
+struct run_view {
+    enum times times;
+    const char *folded, *svg, *reverse, *functions, *categories;
+    const char *value;   /* of a recording that has several; NULL: the first */
+    const char *title;   /* of its pictures; NULL: that of its times */
+    const char *heading; /* of its table of sites */
+    const char *html;    /* a page of its own; NULL: all views share one */
+};
+extern const struct run_view run_running, run_waiting, run_wall;
+extern const struct run_view run_live, run_peak, run_allocated;
+/* How the recording is read and named; changed while files are written. */
+struct run_reading {
+    struct import_options import;
+    struct naming_options naming;
+    struct flame_options flame;
+};
+/* Write everything that is drawn or counted from the recording at `data`, then run.json and report.txt. */
+bool run_write_files(struct run *run, struct run_reading *reading, const char *data,
+                     const struct run_view *const *views, size_t view_count, struct error *error);
 /* run.json and report.txt. After everything else was written. */
 bool run_describe(struct run *run, struct error *error);
 

@@ -601,3 +601,14 @@ void naming_notes(const struct tree *tree, const struct naming *naming, struct n
         notes_add(notes, &note_unknown, lost, 0, NULL);
     free(nameless);
 }
+
+struct naming *naming_with_notes(const struct tree *tree, struct naming_options *options, bool each,
+                                 enum times times, struct notes *notes) {
+    options->is_script_text = !tree->recorded;
+    struct naming *naming = naming_of_tree(tree, options);
+    notes_merge(notes, &tree->notes);
+    struct tree *view = each && tree_knows(tree, times) ? tree_view_new(tree, times) : NULL;
+    naming_notes(view ? view : tree, naming, notes);
+    tree_view_free(view);
+    return naming;
+}

@@ -82,6 +82,10 @@ struct naming *naming_of_tree(const struct tree *tree, const struct naming_optio
 void naming_free(struct naming *naming);
 /* How many frames the naming left out. */
 void naming_notes(const struct tree *tree, const struct naming *naming, struct notes *notes);
+/* naming_of_tree() and its notes, with those of the reading. Text that was not recorded here is named as such: `options` says so afterwards. `each`: the tree
+   tells of several times, and the notes are of `times` alone. */
+struct naming *naming_with_notes(const struct tree *tree, struct naming_options *options, bool each,
+                                 enum times times, struct notes *notes);
 /* Return the name without _[k], _[j], _[i] or _[w] at its end. */
 struct text name_unmarked(struct text name);
 /* Append the name with template arguments as ‹…›: `std::vector‹…›::push_back`. What stands in front, as Rust's `<T as Trait>`, stays. */

@@ -420,7 +420,7 @@ struct label_filter {
 
 /* The grammar's filters. Zero-initialised lets everything through. Texts and arrays are the caller's. */
 struct filter {
-    const char **
+    const char *const *
         events; /* names or patterns (text_matches); "all" adds every one; none: the first attribute's (sources decide) */
     size_t event_count;
     const char **comms; /* names or patterns */

@@ -16,6 +16,13 @@ const char *const palette_names[PALETTE_COUNT] = {
     [PALETTE_ORANGE] = "orange",
 };
 
+/* Waiting is blue, and whoever ended it aqua. */
+const struct looks times_looks[] = {
+    [TIMES_RUNNING] = {"Flame Graph", PALETTE_WICK},
+    [TIMES_WAITING] = {"Off-CPU Time", PALETTE_WAITS},
+    [TIMES_BOTH] = {"Wall Time", PALETTE_WICK},
+};
+
 /* ---- wick's own palette ---- */
 
 /* Two ends between which the name picks, then a step towards white, also by name. All are light: black is read on them. */

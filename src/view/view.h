@@ -298,6 +298,7 @@ struct looks {
     const char *title;
     enum palette palette;
 };
+extern const struct looks times_looks[]; /* by enum times: where nothing else is asked for */
 
 struct html_options {
     const char *title;    /* NULL: "Flame Graph" */
