@@ -180,4 +180,5 @@ const struct command command_agent = {"agent",
                                       sizeof(struct agent_command),
                                       run,
                                       .gentle = 1,
-                                      .release = release};
+                                      .release = release,
+                                      .group = GROUP_FLEET};

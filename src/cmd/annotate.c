@@ -84,4 +84,4 @@ static int run(void *command, int argc, char **argv) {
 }
 
 const struct command command_annotate = {"annotate", "show one function by line and instruction",
-                                         sizeof(struct annotate_command), run};
+                                         sizeof(struct annotate_command), run, .group = GROUP_LOOK};

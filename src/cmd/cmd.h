@@ -321,12 +321,22 @@ void report_options_settle(struct report_options *options, uint32_t limit, bool 
 
 /* ---- the commands ------------------------------------------------------------------------- */
 
+enum command_group {
+    GROUP_RECORD,
+    GROUP_LOOK,
+    GROUP_COMPARE,
+    GROUP_CONVERT,
+    GROUP_FLEET,
+    GROUP_MACHINE,
+    COMMAND_GROUPS
+};
 struct command {
     const char *name;
     const char *summary;
     size_t size; /* of its struct, which begins with a struct request and is zeroed otherwise */
     int (*run)(void *command, int argc, char **argv); /* argv[0] is the command's name */
     void (*release)(void *command); /* what its struct holds beside the request; NULL: nothing */
+    enum command_group group;       /* under which wick --help lists it */
     int gentle; /* so many Ctrl-C are counted in `interrupted` and the command ends by itself; 0, and for the next: it is ended */
 };
 extern const struct command command_fold, command_flame, command_script, command_doctor,

@@ -302,5 +302,9 @@ static void release(void *command) {
     picture_release(command);
 }
 
-const struct command command_diff = {"diff", "compare two profiles, as a picture, page or table",
-                                     sizeof(struct diff_command), run, release};
+const struct command command_diff = {"diff",
+                                     "compare two profiles, as a picture, page or table",
+                                     sizeof(struct diff_command),
+                                     run,
+                                     release,
+                                     .group = GROUP_COMPARE};

@@ -130,4 +130,4 @@ static int run(void *command, int argc, char **argv) {
 
 const struct command command_doctor = {"doctor",
                                        "show what this machine permits, and how to permit more",
-                                       sizeof(struct doctor_command), run};
+                                       sizeof(struct doctor_command), run, .group = GROUP_MACHINE};

@@ -53,4 +53,4 @@ static int run(void *command, int argc, char **argv) {
 
 const struct command command_enrich = {
     "enrich", "add inlined functions and lines to the output of wick trace --raw",
-    sizeof(struct enrich_command), run};
+    sizeof(struct enrich_command), run, .group = GROUP_CONVERT};

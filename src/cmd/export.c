@@ -148,4 +148,4 @@ static int run(void *command, int argc, char **argv) {
 
 const struct command command_export = {
     "export", "convert to speedscope, pprof, the Firefox Profiler and others",
-    sizeof(struct export_command), run};
+    sizeof(struct export_command), run, .group = GROUP_CONVERT};

@@ -147,4 +147,7 @@ static int run(void *command, int argc, char **argv) {
 
 const struct command command_flame = {"flame",
                                       "draw a flame graph: SVG, or one HTML page with all views",
-                                      sizeof(struct flame_command), run, picture_release};
+                                      sizeof(struct flame_command),
+                                      run,
+                                      picture_release,
+                                      .group = GROUP_LOOK};

@@ -124,4 +124,5 @@ static int run(void *command, int argc, char **argv) {
     return status;
 }
 
-const struct command command_fold = {"fold", "print folded stacks", sizeof(struct request), run};
+const struct command command_fold = {"fold", "print folded stacks", sizeof(struct request), run,
+                                     .group = GROUP_CONVERT};

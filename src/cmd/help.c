@@ -208,14 +208,33 @@ const struct command *command_find(command_table commands, const char *name) {
     return NULL;
 }
 
+static const char *const group_titles[] = {
+    [GROUP_RECORD] = "Record",       [GROUP_LOOK] = "Look at a profile",
+    [GROUP_COMPARE] = "Compare",     [GROUP_CONVERT] = "Convert",
+    [GROUP_FLEET] = "Many machines", [GROUP_MACHINE] = "This machine",
+};
+static_assert(COUNT_OF(group_titles) == COMMAND_GROUPS, "one each");
+
+/* Whether a group begins with this command of a table. */
+static bool begins_group(command_table commands, size_t number) {
+    return number == 0 || commands[number]->group != commands[number - 1]->group;
+}
+
 void help_commands(command_table commands, FILE *file) {
     fputs("Usage: wick COMMAND [options] …\n\n"
-          "Turns a running Linux program, or a profile of one, into a flame graph:\n\n"
-          "    wick profile -- ./program   a directory: recording, flame graphs, tables, report\n"
-          "    wick flame perf.data        a flame graph of what was recorded\n\nCommands:\n",
+          "Turns a running Linux program, or a profile of one, into a flame graph. Most "
+          "common:\n\n"
+          "  wick profile -- ./program   record it: a directory with graphs, tables, a report\n"
+          "  wick flame perf.data        draw a flame graph of what was recorded\n"
+          "  wick report perf.data       print which functions cost most\n"
+          "  wick diff BEFORE AFTER      show what changed between two profiles\n"
+          "  wick doctor                 show what this machine lets you record\n",
           file);
-    for (; *commands; commands++)
-        fprintf(file, "  %-10s %s\n", (*commands)->name, (*commands)->summary);
+    for (size_t i = 0; commands[i]; i++) {
+        if (begins_group(commands, i))
+            fprintf(file, "\n%s:\n", group_titles[commands[i]->group]);
+        fprintf(file, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    }
     fputs("\n`wick COMMAND --help` says all about a command. `wick --version` says which wick it "
           "is.\n",
           file);
@@ -229,9 +248,11 @@ static void man_overview(command_table commands) {
          "tables, folded stacks and the text that perf script prints.\n.PP\n.nf\n"
          "wick profile \\-\\- ./program    a directory: recording, flame graphs, tables, report\n"
          "wick flame perf.data          a flame graph of what was recorded\n.fi\n.SH COMMANDS");
-    for (; *commands; commands++) {
-        printf(".TP\n.BR wick\\-%s (1)\n", (*commands)->name);
-        man_text((*commands)->summary);
+    for (size_t i = 0; commands[i]; i++) {
+        if (begins_group(commands, i))
+            printf(".SS %s\n", group_titles[commands[i]->group]);
+        printf(".TP\n.BR wick\\-%s (1)\n", commands[i]->name);
+        man_text(commands[i]->summary);
         putchar('\n');
     }
     man_exit_status();

@@ -13,11 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
+/* In the order of their groups; within one, the most common first. */
 static const struct command *const commands[] = {
-    &command_profile, &command_record, &command_fold,     &command_flame,  &command_script,
-    &command_diff,    &command_report, &command_annotate, &command_view,   &command_save,
-    &command_export,  &command_push,   &command_store,    &command_trace,  &command_agent,
-    &command_enrich,  &command_mcp,    &command_serve,    &command_doctor, NULL,
+    &command_profile, &command_record,   &command_trace,  &command_flame,  &command_report,
+    &command_view,    &command_annotate, &command_serve,  &command_diff,   &command_fold,
+    &command_script,  &command_save,     &command_export, &command_enrich, &command_agent,
+    &command_push,    &command_store,    &command_doctor, &command_mcp,    NULL,
 };
 
 /* ---- signals ---- */

@@ -55,4 +55,4 @@ static int run(void *command, int argc, char **argv) {
 
 const struct command command_mcp = {
     "mcp", "answer coding assistants' questions about profiles (Model Context Protocol)",
-    sizeof(struct mcp_command), run};
+    sizeof(struct mcp_command), run, .group = GROUP_MACHINE};

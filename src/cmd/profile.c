@@ -399,5 +399,9 @@ static int profile(void *command, int argc, char **argv) {
 }
 
 const struct command command_profile = {
-    "profile", "record, and write a directory with flame graphs, tables and a report",
-    sizeof(struct profile_command), profile, .gentle = 2};
+    "profile",
+    "record, and write a directory with flame graphs, tables and a report",
+    sizeof(struct profile_command),
+    profile,
+    .gentle = 2,
+    .group = GROUP_RECORD};

@@ -185,4 +185,4 @@ static int run(void *command, int argc, char **argv) {
 }
 
 const struct command command_push = {"push", "send profiles to a store or a service",
-                                     sizeof(struct push_command), run};
+                                     sizeof(struct push_command), run, .group = GROUP_FLEET};

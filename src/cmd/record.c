@@ -76,4 +76,7 @@ static int run(void *command, int argc, char **argv) {
 
 const struct command command_record = {"record",
                                        "record a program, a process or the system to a perf.data",
-                                       sizeof(struct record_command), run, .gentle = 2};
+                                       sizeof(struct record_command),
+                                       run,
+                                       .gentle = 2,
+                                       .group = GROUP_RECORD};

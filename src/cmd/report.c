@@ -359,4 +359,4 @@ static int run(void *command, int argc, char **argv) {
 
 const struct command command_report = {"report",
                                        "print tables of cost by function, object, category, thread",
-                                       sizeof(struct report_command), run};
+                                       sizeof(struct report_command), run, .group = GROUP_LOOK};

@@ -82,4 +82,4 @@ static int run(void *command, int argc, char **argv) {
 }
 
 const struct command command_save = {"save", "save a profile in one file that needs nothing else",
-                                     sizeof(struct save_command), run};
+                                     sizeof(struct save_command), run, .group = GROUP_CONVERT};

@@ -87,4 +87,4 @@ static int run(void *command, int argc, char **argv) {
 }
 
 const struct command command_script = {"script", "print samples as `perf script` does",
-                                       sizeof(struct request), run};
+                                       sizeof(struct request), run, .group = GROUP_CONVERT};

@@ -288,4 +288,4 @@ static int run(void *command, int argc, char **argv) {
 }
 
 const struct command command_serve = {"serve", "serve profiles as web pages on this machine",
-                                      sizeof(struct serve_command), run};
+                                      sizeof(struct serve_command), run, .group = GROUP_LOOK};

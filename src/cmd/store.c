@@ -208,4 +208,4 @@ static int run(void *command, int argc, char **argv) {
 }
 
 const struct command command_store = {"store", "create, clean, symbolize or list a store",
-                                      sizeof(struct store_command), run};
+                                      sizeof(struct store_command), run, .group = GROUP_FLEET};

@@ -400,4 +400,5 @@ const struct command command_trace = {"trace",
                                       sizeof(struct trace_command),
                                       run,
                                       release,
-                                      .gentle = 1};
+                                      .gentle = 1,
+                                      .group = GROUP_RECORD};

@@ -117,4 +117,4 @@ static int run(void *command, int argc, char **argv) {
 }
 
 const struct command command_view = {"view", "explore a profile in the terminal",
-                                     sizeof(struct view_command), run};
+                                     sizeof(struct view_command), run, .group = GROUP_LOOK};
