@@ -214,7 +214,7 @@ static void set_ends(struct symbols *symbols) {
 static void load_plain(struct symbols *symbols, struct text text) {
     struct line line;
     vector_reserve(&symbols->entries, text.length / 40);
-    for (size_t at = 0; at < text.length;)
+    for (size_t at = 0; at < text.length && list_may_grow(symbols, at);)
         if (line_read(text, &at, &line) && line.address && is_symbol_type(line.type))
             vector_push(&symbols->entries, entry_of(&line));
     entries_sort(symbols->entries.items, symbols->entries.count);
@@ -229,7 +229,7 @@ static void load_perf(struct symbols *symbols, struct text text) {
     struct perf_rounds rounds;
     struct line line;
     perf_rounds_init(&rounds, symbols);
-    for (size_t at = 0; at < text.length;) {
+    for (size_t at = 0; at < text.length && list_may_grow(symbols, at);) {
         if (!line_read(text, &at, &line) || !is_symbol_type(line.type) ||
             text.data[line.name] == '$')
             continue;
@@ -246,6 +246,7 @@ void kallsyms_load(struct symbols *symbols, struct text text) {
         text = text_upto(text, UINT32_MAX);
     symbols->sources[0] = (struct symbols_source){.bytes = text, .terminator = '\n', .tabs = true};
     symbols->keep_names = symbols->options->quirks.lists_stay_mangled;
+    budget_init(&symbols->budget, context_limits(symbols->options->context), text.length);
     if (symbols->options->quirks.symbols_by_arrival)
         load_perf(symbols, text);
     else

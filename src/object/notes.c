@@ -36,6 +36,10 @@ const struct note_kind note_costly_names = {
     "# name{ stands|s stand} for more text than the size of {its|their} file allows, "
     "and {is|are} shown mangled or cut"};
 
+static const struct note_kind note_list_cut = {
+    "symbol-lists-cut", "# list{|s} of symbols would take more memory than {its|their} size "
+                        "allows, and {was|were} read in part"};
+
 static const struct note_kind note_undelivered = {
     "debuginfod-failed", "# file{ was|s were} not to be had from debuginfod; --no-debuginfod does "
                          "not ask"};
@@ -84,5 +88,8 @@ void objects_notes(struct objects *objects, struct notes *notes) {
         if (symbols && symbols->costly_names)
             notes_add(notes, &note_costly_names, symbols->costly_names, i, "%.*s",
                       TEXT_ARGS(object->shown));
+        if (symbols && budget_exceeded(&symbols->budget))
+            notes_add(notes, &note_list_cut, 1, i, "%.*s, byte %llu", TEXT_ARGS(object->shown),
+                      (unsigned long long)symbols->budget.offset);
     }
 }

@@ -83,11 +83,12 @@ void perfmap_load(struct symbols *symbols, struct text text) {
         text.length--;
     symbols->sources[0] = (struct symbols_source){.bytes = text, .terminator = '\n'};
     symbols->keep_names = quirks->lists_stay_mangled;
+    budget_init(&symbols->budget, context_limits(symbols->options->context), text.length);
     struct perf_rounds rounds;
     struct entry entry;
     if (rounds_choose)
         perf_rounds_init(&rounds, symbols);
-    for (size_t at = 0, end; at < text.length; at = end + 1) {
+    for (size_t at = 0, end; at < text.length && list_may_grow(symbols, at); at = end + 1) {
         end = text_find(text_from(text, at), '\n');
         end = end == SIZE_MAX ? text.length : at + end;
         if (!line_entry(text, at, end, loose, &entry))

@@ -355,3 +355,9 @@ uint32_t symbols_find(const struct symbols *symbols, uint64_t address) {
     return symbols->pieces.count ? find_in_pieces(symbols, address)
                                  : find_in_entries(symbols, address);
 }
+
+/* An entry, its copy while sorting, and the piece of it that lookups search. */
+bool list_may_grow(struct symbols *symbols, size_t offset) {
+    enum { COST = 2 * sizeof(struct entry) + sizeof(struct piece) };
+    return budget_take_memory(&symbols->budget, COST, offset);
+}

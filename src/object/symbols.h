@@ -76,6 +76,7 @@ struct symbols {
     size_t name_most;      /* bytes of a name that are shown; 0: not known yet; under the lock */
     uint64_t costly_names; /* resolved ones that were left as they were; under the lock */
     struct buffer made;    /* names that no file has */
+    struct budget budget;  /* of a list of symbols: what reading it may take */
     struct file
         cached; /* of the disk cache: entries, pieces and names are there and not this table's to free */
 };
@@ -139,5 +140,8 @@ void entries_sort(struct entry *entries, size_t count);
 void symbols_tree_replay(struct symbols_tree *tree, const struct perf_rounds *rounds,
                          const uint32_t *position);
 bool symbols_overlaps(const struct symbols *symbols);
+
+/* What an entry of a list of symbols takes, once it is sorted. False: the list's budget is exceeded, and the rest of the list is left out. */
+bool list_may_grow(struct symbols *symbols, size_t offset);
 
 #endif

@@ -486,6 +486,34 @@ static void newest_line_holds(void **state) {
     remove_perfmap(pid);
 }
 
+/* A list that takes too much is read up to there, and a note has the byte. */
+static void lists_are_on_a_budget(void **state) {
+    int32_t pid = NOBODY + getpid();
+    static const char line[] = "1000 10 first\n";
+    struct context context = {.limits = {.memory = 100, .steps = 1}};
+    write_perfmap(pid, TEXT("1000 10 first\n2000 10 second\n3000 10 third\n"));
+    for (int is_kernel = 0; is_kernel < 2; is_kernel++) {
+        char expected[80];
+        struct objects *objects = objects_new(
+            &(struct objects_options){.context = &context, .kallsyms = DATA "small.kallsyms"});
+        struct object_identity kernel = {.kind = OBJECT_KERNEL,
+                                         .path = TEXT("[kernel.kallsyms]_text")};
+        uint32_t id = is_kernel ? objects_add(objects, &kernel) : add_perfmap(objects, pid);
+        if (!is_kernel)
+            assert_symbol(objects, id, 0x1001, "first+0x1");
+        assert_symbol(objects, id, 0x3001, "[unknown]");
+        struct notes notes = {0};
+        objects_notes(objects, &notes);
+        assert_int_equal(notes.count, 1);
+        assert_string_equal(notes.items[0].kind->name, "symbol-lists-cut");
+        snprintf(expected, sizeof expected, ", byte %zu", sizeof line - 1);
+        assert_true(is_kernel || strstr(notes.items[0].example, expected));
+        notes_release(&notes);
+        objects_free(objects);
+    }
+    remove_perfmap(pid);
+}
+
 static void links_are_refused(void **state) {
     int32_t pid = NOBODY + getpid();
     char path[64], target[64];
@@ -640,31 +668,19 @@ static void test_kernel_symbols(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernel_symbols),
-        cmocka_unit_test(golden_elf),
-        cmocka_unit_test(golden_kallsyms),
-        cmocka_unit_test(golden_perfmap),
-        cmocka_unit_test(symbols_inside_symbols),
-        cmocka_unit_test(plt_of_each_kind),
-        cmocka_unit_test(no_demangling),
-        cmocka_unit_test(own_functions),
-        cmocka_unit_test(vdso_by_itself),
-        cmocka_unit_test(found_in_the_cache),
-        cmocka_unit_test(found_below_symfs),
-        cmocka_unit_test(found_though_deleted),
-        cmocka_unit_test(kernel_from_its_elf),
-        cmocka_unit_test(wrong_build_id),
-        cmocka_unit_test(short_build_id),
-        cmocka_unit_test(same_identity_once),
-        cmocka_unit_test(shown_names),
-        cmocka_unit_test(kernel_names),
-        cmocka_unit_test(kernel_moved),
-        cmocka_unit_test(kernel_hidden),
-        cmocka_unit_test(newest_line_holds),
-        cmocka_unit_test(links_are_refused),
-        cmocka_unit_test(demangled_names),
-        cmocka_unit_test(hostile_names),
-        cmocka_unit_test(many_threads),
+        cmocka_unit_test(test_kernel_symbols),   cmocka_unit_test(golden_elf),
+        cmocka_unit_test(golden_kallsyms),       cmocka_unit_test(golden_perfmap),
+        cmocka_unit_test(lists_are_on_a_budget), cmocka_unit_test(symbols_inside_symbols),
+        cmocka_unit_test(plt_of_each_kind),      cmocka_unit_test(no_demangling),
+        cmocka_unit_test(own_functions),         cmocka_unit_test(vdso_by_itself),
+        cmocka_unit_test(found_in_the_cache),    cmocka_unit_test(found_below_symfs),
+        cmocka_unit_test(found_though_deleted),  cmocka_unit_test(kernel_from_its_elf),
+        cmocka_unit_test(wrong_build_id),        cmocka_unit_test(short_build_id),
+        cmocka_unit_test(same_identity_once),    cmocka_unit_test(shown_names),
+        cmocka_unit_test(kernel_names),          cmocka_unit_test(kernel_moved),
+        cmocka_unit_test(kernel_hidden),         cmocka_unit_test(newest_line_holds),
+        cmocka_unit_test(links_are_refused),     cmocka_unit_test(demangled_names),
+        cmocka_unit_test(hostile_names),         cmocka_unit_test(many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
