@@ -176,6 +176,7 @@ static void choose_locations(struct order *o, const bool *is_kept) {
         for (uint32_t k = 0; k < location->frame_count; k++) {
             add_string(o, tree->frames.items[location->first_frame + k].name);
             add_string(o, tree->frames.items[location->first_frame + k].file);
+            add_string(o, tree->frames.items[location->first_frame + k].language);
         }
     }
     choose(&o->functions, called, tree->functions.count);

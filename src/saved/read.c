@@ -282,6 +282,9 @@ static bool read_frames(struct reader *r, const uint32_t *counts) {
     if (rows.short_of || sum != rows.count || !within(names, rows.count, r->string_count) ||
         !within(files, rows.count, r->string_count) || !within(inlined, rows.count, 1))
         return rows_error(&rows, r->error, "frames");
+    const uint8_t *languages = rows.rest.length ? rows_column(&rows, 4) : NULL;
+    if (rows.short_of || (languages && !within(languages, rows.count, r->string_count)))
+        return rows_error(&rows, r->error, "frames");
     size_t at = 0;
     for (uint32_t i = 1; i <= r->location_count; at += counts[i++]) {
         struct location *location = &r->tree->locations.items[r->locations[i]];
@@ -295,6 +298,7 @@ static bool read_frames(struct reader *r, const uint32_t *counts) {
             struct frame frame = {.name = r->strings[column_u32(names, name)],
                                   .offset = column_u64(offsets, name),
                                   .inlined = column_u32(inlined, name)};
+            frame.language = languages ? r->strings[column_u32(languages, name)] : 0;
             if (r->options->source_lines || r->options->saved_lines) {
                 frame.file = r->strings[column_u32(files, line)];
                 frame.line = column_u32(lines, line);

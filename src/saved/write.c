@@ -170,6 +170,11 @@ static void write_frames(struct draft *draft, const struct order *o) {
     COLUMN_U32(plain, all.count, frames[i].column);
     COLUMN_U64(plain, all.count, frames[i].offset);
     COLUMN_U32(plain, all.count, frames[i].inlined);
+    bool tell = false;
+    for (size_t i = 0; i < all.count; i++)
+        tell |= frames[i].language != 0;
+    if (tell)
+        COLUMN_U32(plain, all.count, order_string(o, frames[i].language));
     vector_release(&all);
 }
 

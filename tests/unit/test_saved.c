@@ -19,6 +19,7 @@ static uint32_t location_of(struct tree *tree, uint32_t object, uint64_t address
                           .file = strings_add(tree->strings, text_of(file)),
                           .line = line,
                           .column = 7,
+                          .language = strings_add(tree->strings, TEXT("rust")),
                           .inlined = true};
     tree->locations.items[id].first_frame = (uint32_t)tree->frames.count;
     tree->locations.items[id].frame_count = 2;
@@ -117,6 +118,9 @@ static void test_round_trip(void **state) {
     assert_int_equal(back->samples.count, 2);
     assert_int_equal(back->samples.items[1].time, 1010);
     assert_int_equal(back->cells.items[1].weight, 15);
+    assert_int_equal(back->frames.items[0].language, 0);
+    assert_true(
+        text_equal(strings_get(back->strings, back->frames.items[1].language), TEXT("rust")));
     assert_int_equal(back->notes.count, 1);
     assert_string_equal(back->notes.items[0].example, "an example");
     free((char *)(uintptr_t)bytes.data);
