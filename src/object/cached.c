@@ -52,7 +52,8 @@ bool symbols_pack(const struct symbols *symbols, struct buffer *payload) {
     enum { NAME_EXPECTED = 32 };
     size_t count = symbols->entries.count;
     size_t pieces = symbols->pieces.count * sizeof *symbols->pieces.items;
-    if (symbols->tree.left || symbols->perf_order || symbols->costly_names)
+    if (symbols->tree.left || symbols->perf_order || symbols->costly_names ||
+        budget_exceeded(&symbols->budget))
         return false;
     struct symbols_head head = {.entries = count,
                                 .pieces = symbols->pieces.count,
