@@ -224,11 +224,11 @@ void help_commands(command_table commands, FILE *file) {
     fputs("Usage: wick COMMAND [options] …\n\n"
           "Turns a running Linux program, or a profile of one, into a flame graph. Most "
           "common:\n\n"
-          "  wick profile -- ./program   record it: a directory with graphs, tables, a report\n"
-          "  wick flame perf.data        draw a flame graph of what was recorded\n"
-          "  wick report perf.data       print which functions cost most\n"
-          "  wick diff BEFORE AFTER      show what changed between two profiles\n"
-          "  wick doctor                 show what this machine lets you record\n",
+          "    wick profile -- ./program   record it: a directory with graphs, tables, report\n"
+          "    wick flame perf.data        draw a flame graph of what was recorded\n"
+          "    wick report perf.data       print which functions cost most\n"
+          "    wick diff BEFORE AFTER      show what changed between two profiles\n"
+          "    wick doctor                 show what this machine lets you record\n",
           file);
     for (size_t i = 0; commands[i]; i++) {
         if (begins_group(commands, i))
