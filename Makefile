@@ -36,6 +36,10 @@ HOURS ?= 1
 fuzz: deps-build-test
 	@FUZZ_SECONDS=$$(( $(HOURS) * 3600 )) tests/run --only fuzz
 
+# The lines of its parser that each fuzzer reaches with its seeds.
+fuzz-coverage: deps-build-test
+	@tools/fuzz-coverage
+
 # A source release of the last commit; the same commit gives the same bytes.
 VERSION = $(shell sed -n "/^project/s/.*version: '\([0-9.]*\)'.*/\1/p" meson.build)
 tarball:
@@ -49,4 +53,4 @@ deb: deps-build-package
 clean:
 	rm -rf build build-san build-fuzz build-deb build-tsan build-coverage
 
-.PHONY: all deps test test-long bench demo install fuzz tarball deb clean
+.PHONY: all deps test test-long bench demo install fuzz fuzz-coverage tarball deb clean
