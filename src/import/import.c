@@ -58,17 +58,22 @@ const struct import_format *import_format_named(const char *name) {
     return NULL;
 }
 
-const struct import_format *import_guess(struct text beginning) {
+static const struct import_format *guess(struct text beginning, int *most) {
     const struct import_format *best = NULL;
-    int most = 0;
+    *most = 0;
     for (size_t i = 0; import_formats[i]; i++) {
         int score = import_formats[i]->score(beginning);
-        if (score > most) {
-            most = score;
+        if (score > *most) {
+            *most = score;
             best = import_formats[i];
         }
     }
     return best;
+}
+
+const struct import_format *import_guess(struct text beginning) {
+    int score;
+    return guess(beginning, &score);
 }
 
 static bool is_guess(const struct import_options *options) {
@@ -86,12 +91,20 @@ static struct text beginning_of(struct text content) {
     return end == SIZE_MAX ? most : text_upto(most, BEGINNING + end + 1);
 }
 
+/* A file of JSON is often one line: where its beginning says enough, the rest is not looked at, which would cost more than reading it. */
+static const struct import_format *guess_content(struct text content) {
+    enum { CERTAIN = 97 };
+    int score;
+    const struct import_format *format =
+        content.length > BEGINNING ? guess(text_upto(content, BEGINNING), &score) : NULL;
+    return format && score >= CERTAIN ? format : import_guess(beginning_of(content));
+}
+
 static bool choose_format(struct text content, const char *path,
                           const struct import_options *options, const struct import_format **format,
                           struct error *error) {
-    struct text beginning = beginning_of(content);
     bool look = !options->from || is_guess(options);
-    *format = look ? import_guess(beginning) : import_format_named(options->from);
+    *format = look ? guess_content(content) : import_format_named(options->from);
     if (!*format && look && text_starts(content, TEXT("\177ELF")))
         return error_set(error, ERROR_INPUT,
                          "%s: is a program, not a profile; `wick profile -- %s` makes one", path,

@@ -47,6 +47,12 @@ struct label_bytes {
     size_t first; /* of its series, one for each of `counted` */
 };
 
+/* One stack, as its bytes stand in a sample: profiles with labels have it once for each of their sets. */
+struct stack_bytes {
+    struct text bytes;
+    uint32_t node;
+};
+
 struct pprof {
     const struct import_options *options;
     const char *path;
@@ -63,7 +69,8 @@ struct pprof {
     VECTOR(uint64_t) values;
     VECTOR(struct label_bytes) labels;
     VECTOR(uint32_t) series;
-    struct index label_index, threads;
+    VECTOR(struct stack_bytes) stacks;
+    struct index label_index, stack_index, threads;
     struct buffer label_now;
     struct arena arena;
     struct budget frames;
@@ -83,8 +90,11 @@ static struct text string_of(const struct pprof *p, uint64_t number) {
 
 /* ---- what samples name ---- */
 
+/* Nearly all writers number from 1 on: then the number is the place. */
 static const struct known *table_find(const struct table *table, uint64_t id) {
     uint32_t at;
+    if (id - 1 < table->items.count && table->items.items[id - 1].id == id)
+        return &table->items.items[id - 1];
     for (struct probe probe = index_probe(&table->index, hash_mix(id, 1));
          (at = index_next(&table->index, &probe));)
         if (table->items.items[at - 1].id == id)
@@ -462,8 +472,43 @@ static size_t series_of_labels(struct pprof *p) {
 
 /* ---- samples ---- */
 
-static bool count_sample(struct pprof *p, const void *at) {
+static uint32_t node_of_path(struct pprof *p) {
     uint32_t node = 0;
+    for (size_t i = p->path_now.count; i-- > 0;)
+        node = tree_add_node(p->tree, node, p->path_now.items[i]);
+    return node;
+}
+
+static bool push_locations(struct pprof *p, struct proto_field *field, const void *at) {
+    uint64_t value;
+    bool fine = true, bad = false;
+    while (fine && proto_repeated(field, &value, &bad))
+        fine = push_location(p, value, at);
+    return fine && (!bad || damaged(p, at));
+}
+
+/* The node of a stack that is one packed field: found by its bytes, which takes no look at its frames, or made. */
+static bool node_of_bytes(struct pprof *p, struct text bytes, const void *at, uint32_t *node) {
+    struct proto_field field = {.wire = WIRE_TEXT, .text = bytes};
+    uint64_t hash = hash_bytes(bytes.data, bytes.length);
+    uint32_t id;
+    for (struct probe probe = index_probe(&p->stack_index, hash);
+         (id = index_next(&p->stack_index, &probe));)
+        if (text_equal(p->stacks.items[id - 1].bytes, bytes)) {
+            *node = p->stacks.items[id - 1].node;
+            return true;
+        }
+    if (!push_locations(p, &field, at))
+        return false;
+    *node = node_of_path(p);
+    vector_push(&p->stacks, ((struct stack_bytes){bytes, *node}));
+    index_add(&p->stack_index, hash, (uint32_t)p->stacks.count);
+    return budget_take_memory(p->options->budget, sizeof *p->stacks.items + 2 * sizeof hash,
+                              (uint64_t)(bytes.data - p->content.data)) ||
+           budget_error(p->options->budget, p->path, p->error);
+}
+
+static bool count_sample(struct pprof *p, uint32_t node, const void *at) {
     if (p->values.count < p->types.count)
         return damaged(p, at);
     for (size_t i = 0; i < p->types.count; i++)
@@ -471,8 +516,6 @@ static bool count_sample(struct pprof *p, const void *at) {
             return error_at(p->error, p->path, (uint64_t)((const char *)at - p->content.data),
                             "a sample counts less than nothing: what two profiles differ in can't "
                             "be read, only the profiles");
-    for (size_t i = p->path_now.count; i-- > 0;)
-        node = tree_add_node(p->tree, node, p->path_now.items[i]);
     size_t first = series_of_labels(p);
     for (size_t i = 0; i < p->counted.count; i++) {
         const struct counted *counted = &p->counted.items[i];
@@ -484,27 +527,38 @@ static bool count_sample(struct pprof *p, const void *at) {
     return true;
 }
 
+/* A stack is one packed field, unless it was written as nobody does: then its parts are put together. */
 static bool read_sample(struct pprof *p, struct text message) {
     struct proto m = proto_begin(message);
-    struct proto_field field;
+    struct proto_field field, packed = {0};
     uint64_t value;
-    bool fine = true, bad = false;
+    uint32_t node = 0;
+    bool fine = true, bad = false, is_whole = false;
     p->path_now.count = p->values.count = p->label_now.count = 0;
     const uint8_t *before = m.at;
-    while (fine && proto_next(&m, &field)) {
-        if (field.number == SAMPLE_LOCATION)
-            while (fine && proto_repeated(&field, &value, &bad))
-                fine = push_location(p, value, message.data);
-        else if (field.number == SAMPLE_VALUE)
+    for (bool is_first = true; fine && proto_next(&m, &field); before = m.at) {
+        if (field.number == SAMPLE_LOCATION && is_first && field.wire == WIRE_TEXT) {
+            packed = field;
+            is_whole = true;
+        } else if (field.number == SAMPLE_LOCATION) {
+            fine = (!is_whole || push_locations(p, &packed, message.data)) &&
+                   push_locations(p, &field, message.data);
+            is_whole = false;
+        } else if (field.number == SAMPLE_VALUE) {
             while (proto_repeated(&field, &value, &bad))
                 vector_push(&p->values, value);
-        else if (field.number == SAMPLE_LABEL)
+        } else if (field.number == SAMPLE_LABEL) {
             buffer_add(&p->label_now, (struct text){(const char *)before, (size_t)(m.at - before)});
-        before = m.at;
+        }
+        is_first &= field.number != SAMPLE_LOCATION;
     }
     if (!fine)
         return false;
-    return m.damaged || bad ? damaged(p, message.data) : count_sample(p, message.data);
+    if (m.damaged || bad)
+        return damaged(p, message.data);
+    if (is_whole && !node_of_bytes(p, packed.text, message.data, &node))
+        return false;
+    return count_sample(p, is_whole ? node : node_of_path(p), message.data);
 }
 
 static bool read_samples(struct pprof *p) {
@@ -533,6 +587,8 @@ static void pprof_release(struct pprof *p) {
     vector_release(&p->values);
     vector_release(&p->labels);
     vector_release(&p->series);
+    vector_release(&p->stacks);
+    index_release(&p->stack_index);
     index_release(&p->label_index);
     index_release(&p->threads);
     buffer_release(&p->label_now);
