@@ -83,6 +83,8 @@ static bool write_page(struct flame_command *c, const struct source *source, str
 
 static bool draw(struct flame_command *c, const struct source *source, struct notes *notes,
                  struct error *error) {
+    c->p.is_memory = source->profile && source->profile->heap;
+    c->p.is_estimated = source_is_estimated(source);
     if (c->as_page)
         return write_page(c, source, notes, error);
     c->p.request.flame.waits =

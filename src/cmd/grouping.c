@@ -123,6 +123,9 @@ bool grouping_check(const struct request *request, const struct tree *tree, stru
         if (text_equal(key, TEXT("cpu")))
             return error_set(error, ERROR_INPUT,
                              "--by cpu: the samples do not say on which CPU they were taken");
+        if (text_equal(key, TEXT("lifetime")))
+            return error_set(error, ERROR_INPUT,
+                             "--by lifetime is of recordings of allocations: wick record --heap");
         struct guess guess = {.typed = key};
         static const char *const known[] = {"function", "line",    "address", "object", "module",
                                             "category", "process", "thread",  "event",  "pid",

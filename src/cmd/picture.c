@@ -330,17 +330,19 @@ bool page_write(struct picture_request *p, const struct tree *tree, const struct
                 const char *categories_file, const struct notes *notes, struct error *error) {
     const char *path = p->request.output ? p->request.output : "flamegraph.html";
     choose_palette(p);
-    struct html_options options = {.title = p->svg.title,
-                                   .subtitle = p->svg.subtitle,
-                                   .colouring = p->svg.colouring,
-                                   .together = p->request.import.profile.times == TIMES_BOTH ||
-                                               p->request.events.count > 0,
-                                   .each_thread = p->request.each_thread,
-                                   .max_depth = p->request.flame.max_depth,
-                                   .rules = p->request.flame.rules,
-                                   .notes = notes,
-                                   .times = p->request.import.profile.each ? times_looks : NULL,
-                                   .shown = p->request.import.profile.times};
+    struct html_options options = {
+        .title = p->svg.title,
+        .subtitle = p->svg.subtitle,
+        .colouring = p->svg.colouring,
+        .together = !p->is_memory &&
+                    (p->request.import.profile.times == TIMES_BOTH || p->request.events.count > 0),
+        .estimated = p->is_estimated,
+        .each_thread = p->request.each_thread,
+        .max_depth = p->request.flame.max_depth,
+        .rules = p->request.flame.rules,
+        .notes = notes,
+        .times = p->request.import.profile.each ? times_looks : NULL,
+        .shown = p->request.import.profile.times};
     struct out out;
     struct categories *categories = categories_new(categories_file, &p->request.context, error);
     options.categories = categories;

@@ -7,6 +7,8 @@
 /* The first member of every command that draws. */
 struct picture_request {
     struct request request;
+    bool is_memory;    /* values of allocations: they do not add up */
+    bool is_estimated; /* of some allocations, for all */
     struct svg_options svg;
     const char *attributes_file;
     const char *palette_file;

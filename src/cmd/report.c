@@ -1,5 +1,6 @@
 /* wick report: a source to a table. Threads, processes and states are counted on its tree, for a flame no longer knows them. */
 #include "cmd/confine.h"
+#include "run/run.h"
 #include "cmd/growth.h"
 
 struct report_command {
@@ -13,6 +14,7 @@ struct report_command {
     unsigned sort_column; /* an index into sort_names */
     bool as_tree, as_summary;
     const char *callers, *callees; /* of which function */
+    const char *lifetimes;         /* the same */
     double threshold;
     uint32_t depth;
 };
@@ -39,6 +41,8 @@ static const struct option options_table[] = {
      "print the tree of this function's callers"},
     {"callees", 0, OPTION_TEXT, HERE(callees), "FUNCTION",
      "print the tree of this function's callees"},
+    {"lifetimes", 0, OPTION_TEXT, HERE(lifetimes), "FUNCTION",
+     "of allocations: print how long the blocks lived that this function or its callees allocated"},
     OPTION_EACH_THREAD,
     {"threshold", 0, OPTION_DOUBLE, HERE(threshold), "PERCENT",
      "for trees: omit frames below this share of the total (default: 0.5)"},
@@ -119,17 +123,12 @@ static struct report *make_report(struct report_command *c, const struct source 
     return report;
 }
 
-/* Whether weights are estimates: of some of the allocations. */
-static bool is_estimated(const struct source *source) {
-    return source->profile && source->profile->heap && source->profile->heap->mean > 1;
-}
-
 /* CSV and JSON have the number of samples, too, where weights are something else; text where that says how good they are. */
 static bool add_samples(struct report_command *c, const struct source *source,
                         struct report *report, struct error *error) {
     struct request *request = &c->request;
     struct notes unused = {0};
-    bool estimated = is_estimated(source);
+    bool estimated = source_is_estimated(source);
     if (source->tree->is_graph || (c->options.format == REPORT_TEXT && !estimated) ||
         request->flame.by_samples || text_equal(report->unit, TEXT("samples")))
         return true;
@@ -191,17 +190,16 @@ static bool write_tree(struct report_command *c, const struct flame *flame,
     return out_commit(&out, error);
 }
 
-static bool fail_unknown(const struct report_command *c, const struct flame *flame,
+static bool fail_unknown(const char *option, const char *function, const struct flame *flame,
                          struct error *error) {
-    const char *function = c->callers ? c->callers : c->callees;
     struct guess guess = {.typed = text_of(function)};
     struct buffer meant = {0};
     for (uint32_t i = 1; i < flame->nodes.count; i++)
         if (!(flame->nodes.items[i].kinds & KIND_ROOT))
             guess_offer_function(&guess, flame_name(flame, i).data);
     guess_add(&guess, &meant);
-    error_set(error, ERROR_INPUT, "--%s %s: no stack has this function%.*s",
-              c->callers ? "callers" : "callees", function, TEXT_ARGS(buffer_text(&meant)));
+    error_set(error, ERROR_INPUT, "--%s %s: no stack has this function%.*s", option, function,
+              TEXT_ARGS(buffer_text(&meant)));
     buffer_release(&meant);
     return false;
 }
@@ -248,9 +246,63 @@ static bool report_tree(struct report_command *c, const struct source *source, s
     if (fine && !options.whole)
         fine = error_set(error, ERROR_INPUT, "there are no samples to count");
     else if (fine && function && around->nodes.count == 1)
-        fine = fail_unknown(c, flame, error);
+        fine = fail_unknown(c->callers ? "callers" : "callees", function, flame, error);
     fine = fine && write_tree(c, function ? around : flame, &options, notes, error);
     flame_free(around);
+    flame_free(flame);
+    return fine;
+}
+
+/* ---- lifetimes ---- */
+
+/* What each lifetime, a root of the flame, has of stacks through the function. False: no stack has it. */
+static bool sum_lifetimes(const struct flame *flame, struct text function,
+                          uint64_t sums[HEAP_LIFETIMES + 1]) {
+    size_t lifetime = 0;
+    bool found = false;
+    for (uint32_t id = flame->nodes.items[0].first_child; id;) {
+        const struct flame_node *node = &flame->nodes.items[id];
+        struct text name = flame_name(flame, id);
+        if (node->depth == 1)
+            for (lifetime = 0; lifetime < HEAP_LIFETIMES; lifetime++)
+                if (text_equal(name, text_of(heap_lifetimes[lifetime])))
+                    break;
+        if (node->depth == 1 || !text_equal(name_unmarked(name), function)) {
+            id = flame_next(flame, id);
+            continue;
+        }
+        found = true;
+        sums[lifetime] = saturating_add(sums[lifetime], node->total);
+        uint32_t depth = node->depth; /* what it calls is in its total */
+        while ((id = flame_next(flame, id)) && flame->nodes.items[id].depth > depth)
+            ;
+    }
+    return found;
+}
+
+static bool report_lifetimes(struct report_command *c, const struct source *source,
+                             struct notes *notes, bool *made, struct error *error) {
+    uint64_t sums[HEAP_LIFETIMES + 1] = {0};
+    struct out out;
+    struct buffer text = {0};
+    *made = false;
+    if (!source->profile || !source->profile->heap)
+        return error_set(error, ERROR_INPUT,
+                         "--lifetimes: this is no recording of allocations (wick record --heap)");
+    struct flame *flame = make_flame(&c->request, source, notes, error);
+    if (!flame)
+        return false;
+    *made = true;
+    bool fine = sum_lifetimes(flame, text_of(c->lifetimes), sums) ||
+                fail_unknown("lifetimes", c->lifetimes, flame, error);
+    fine = fine && output_open(&c->request, &out, error);
+    if (fine) {
+        run_add_lifetimes(&text, sums,
+                          text_equal(strings_get(flame->strings, flame->unit), TEXT("bytes")));
+        out_text(&out, buffer_text(&text));
+        fine = out_commit(&out, error);
+    }
+    buffer_release(&text);
     flame_free(flame);
     return fine;
 }
@@ -302,6 +354,11 @@ static int report_summary(struct report_command *c) {
 static int check_tree(const struct report_command *c) {
     if (c->as_tree + !!c->callers + !!c->callees > 1)
         return fail_usage("report", "one of --tree, --callers and --callees, not several");
+    if (c->lifetimes && (is_tree(c) || c->request.by.frames || c->request.by.labels.count ||
+                         c->is_sorted || c->as_csv || c->as_json || c->as_markdown))
+        return fail_usage("report",
+                          "--lifetimes is a table of its own; --by lifetime,function goes "
+                          "with --csv, --json and --sort");
     if (!is_tree(c) && (c->threshold >= 0 || c->depth))
         return fail_usage("report", "--threshold and --depth are for --tree, --callers and "
                                     "--callees");
@@ -331,9 +388,11 @@ static int run(void *command, int argc, char **argv) {
                                                              : "focus, --hide and the like");
     if (c->as_summary)
         return report_summary(c);
-    c->by = grouping_settle_table(request);
     if ((status = check_tree(c)))
         return status;
+    if (c->lifetimes)
+        vector_push(&request->by.labels, "lifetime");
+    c->by = grouping_settle_table(request);
     group_threads(request);
     if (c->threshold < 0)
         c->threshold = 0.5;
@@ -347,8 +406,9 @@ static int run(void *command, int argc, char **argv) {
         return status;
     struct error error;
     struct notes notes = {0};
-    bool made, fine = is_tree(c) ? report_tree(c, &source, &notes, &made, &error)
-                                 : report_rows(c, &source, &notes, &made, &error);
+    bool made, fine = is_tree(c)     ? report_tree(c, &source, &notes, &made, &error)
+                      : c->lifetimes ? report_lifetimes(c, &source, &notes, &made, &error)
+                                     : report_rows(c, &source, &notes, &made, &error);
     status = fine ? 0 : fail(&error);
     if (made)
         print_notes(request, &notes);

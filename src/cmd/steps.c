@@ -155,6 +155,7 @@ bool request_open(struct request *request, struct source *source, const char *co
         !filters_settle_time(request, paths, count, error))
         return false;
     request->import.profile.keep_samples |= grouping_asks(request, TEXT("cpu"));
+    request->import.profile.lifetimes |= grouping_asks(request, TEXT("lifetime"));
     request->import.store_hosts |= grouping_asks(request, TEXT("host"));
     if (!source_open(source, paths, count, &request->import, error))
         return false;

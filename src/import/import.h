@@ -71,6 +71,10 @@ struct source {
 bool source_open(struct source *source, const char *const *paths, size_t path_count,
                  const struct import_options *options, struct error *error);
 void source_close(struct source *source);
+/* Whether weights are estimates: of some of the allocations. */
+static inline bool source_is_estimated(const struct source *source) {
+    return source->profile && source->profile->heap && source->profile->heap->mean > 1;
+}
 
 /* Open a file, or the recording in a directory that is one, as source_open() does. */
 bool source_open_file(struct file *file, const char *path, const struct context *context,

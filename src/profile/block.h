@@ -43,6 +43,9 @@ struct blocks {
     VECTOR(struct program_end) endings;
     VECTOR(int32_t) children; /* forked while it was recorded */
     VECTOR(struct valued) valued;
+    uint32_t (*labelled)[HEAP_LIFETIMES +
+                         1]; /* by set of labels: with each lifetime; NULL: not asked for */
+    size_t label_sets;
 };
 
 /* When the process of a block began another program or ended, or UINT64_MAX. The endings are sorted. */

@@ -16,7 +16,7 @@ enum { TEMPORARY_NS = 1000000 };
 static const struct note_kind note_values = {
     "heap-values",
     "bytes allocated are shown; --value also knows allocations, live, live-count, peak, "
-    "peak-count, temporary and temporary-count"};
+    "peak-count, temporary, temporary-count, freed and freed-count"};
 static const struct note_kind note_no_stack = {
     "heap-no-stack", "# allocation{ has|s have} a stack that the recording lacks; left out"};
 static const struct note_kind note_unfreed = {
@@ -36,7 +36,13 @@ static const struct {
     [BLOCKS_PEAK_COUNT] = {"peak-count", "count"},
     [BLOCKS_TEMPORARY] = {"temporary", "bytes"},
     [BLOCKS_TEMPORARY_COUNT] = {"temporary-count", "count"},
+    [BLOCKS_FREED] = {"freed", "bytes"},
+    [BLOCKS_FREED_COUNT] = {"freed-count", "count"},
 };
+
+const char *const heap_lifetimes[HEAP_LIFETIMES + 1] = {
+    "below 1 µs",   "1 to 10 µs", "10 to 100 µs", "0.1 to 1 ms",    "1 to 10 ms",
+    "10 to 100 ms", "0.1 to 1 s", "1 to 10 s",    "10 s or longer", "never freed"};
 
 /* ---- pass 1 ---- */
 
@@ -74,6 +80,7 @@ void blocks_free(struct blocks *blocks) {
     vector_release(&blocks->endings);
     vector_release(&blocks->children);
     vector_release(&blocks->valued);
+    free(blocks->labelled);
     free(blocks);
 }
 
@@ -153,7 +160,8 @@ static bool values_check(const struct blocks *blocks, struct error *error) {
         if (!known)
             return error_set(error, ERROR_USAGE,
                              "--event %s: of allocations there are allocated, allocations, live, "
-                             "live-count, peak, peak-count, temporary and temporary-count",
+                             "live-count, peak, peak-count, temporary, temporary-count, freed and "
+                             "freed-count",
                              filter->events[i]);
     }
     return true;
@@ -240,6 +248,8 @@ static int valued_order(const void *a, const void *b) {
         return x->offset < y->offset ? -1 : 1;
     if (x->event != y->event)
         return x->event < y->event ? -1 : 1;
+    if (x->lifetime != y->lifetime)
+        return x->lifetime < y->lifetime ? -1 : 1;
     return (x->time > y->time) - (x->time < y->time);
 }
 
@@ -377,34 +387,57 @@ static bool is_in_time(const struct blocks *blocks, uint64_t time) {
     return !filter->has_time || (time >= filter->time_from && time <= filter->time_to);
 }
 
-static void add_lifetime(struct heap_facts *facts, const struct block *block) {
+static uint8_t lifetime_of(const struct block *block) {
     uint64_t limit = 1000;
-    size_t at = 0;
+    uint8_t at = 0;
     for (; at + 1 < HEAP_LIFETIMES && block->end - block->time >= limit; at++)
         limit *= 10;
-    if (block->freed)
-        sum_add(&facts->lifetimes[at], block);
+    return block->freed ? at : HEAP_LIFETIMES;
+}
+
+/* Every set of labels once with each lifetime; made before samples are read by several threads. */
+static void label_lifetimes(struct blocks *blocks) {
+    struct tree *tree = blocks->reading->profile->tree;
+    size_t count = tree->label_sets.count ? tree->label_sets.count : 1; /* with the empty set */
+    if (!blocks->reading->options->lifetimes)
+        return;
+    blocks->labelled = memory_zero(count, sizeof *blocks->labelled);
+    blocks->label_sets = count;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k <= HEAP_LIFETIMES; k++)
+            blocks->labelled[i][k] =
+                tree_set_label(tree, (uint32_t)i, TEXT("lifetime"), text_of(heap_lifetimes[k]));
+}
+
+uint32_t blocks_labels(const struct blocks *blocks, uint32_t labels, uint8_t lifetime) {
+    return labels < blocks->label_sets ? blocks->labelled[labels][lifetime] : labels;
 }
 
 static void add_values(struct blocks *blocks, const struct block *block) {
     struct heap_facts *facts = blocks->reading->profile->heap;
     uint64_t time = facts->peak_time;
+    bool is_in = is_in_time(blocks, block->time);
     bool peak = block->time <= time && block->end > time;
     bool temporary = block->freed && block->end - block->time < TEMPORARY_NS;
-    const bool counts[BLOCKS_VALUES / 2] = {true, !block->freed, peak, temporary};
+    const bool counts[BLOCKS_VALUES / 2] = {is_in, is_in && !block->freed, is_in && peak,
+                                            is_in && temporary,
+                                            block->freed && is_in_time(blocks, block->end)};
     struct heap_sum *sums[] = {&facts->allocated, &facts->live, &facts->peak, &facts->temporary};
+    uint8_t lifetime = lifetime_of(block);
     for (size_t i = 0; i < COUNT_OF(sums); i++)
         if (counts[i])
             sum_add(sums[i], block);
-    add_lifetime(facts, block);
+    if (is_in && block->freed)
+        sum_add(&facts->lifetimes[lifetime], block);
     for (int i = 0; i < BLOCKS_VALUES; i++)
         if (blocks->wanted[i] && counts[i / 2])
             vector_push(&blocks->valued,
                         ((struct valued){.offset = block->offset,
-                                         .time = block->time,
+                                         .time = i < BLOCKS_FREED ? block->time : block->end,
                                          .weight = i % 2 ? block->count : block->weight,
                                          .samples = 1,
-                                         .event = blocks->events[i]}));
+                                         .event = blocks->events[i],
+                                         .lifetime = blocks->labelled ? lifetime : 0}));
 }
 
 /* Those of one stack and value become one, unless the times of all are asked for. */
@@ -415,6 +448,7 @@ static void join_values(struct blocks *blocks) {
     for (size_t i = 0; i < blocks->valued.count; i++) {
         struct valued *last = kept ? &all[kept - 1] : NULL;
         bool joins = last && last->offset == all[i].offset && last->event == all[i].event &&
+                     last->lifetime == all[i].lifetime &&
                      !blocks->reading->profile->tree->keep_samples;
         if (!joins) {
             all[kept++] = all[i];
@@ -432,9 +466,10 @@ void blocks_pair(struct blocks *blocks) {
     blocks_pair_mappings(blocks);
     find_stacks(blocks);
     find_peak(blocks);
+    label_lifetimes(blocks);
     for (size_t i = 0; i < blocks->list.count; i++) {
         const struct block *block = &blocks->list.items[i];
-        if (block->role != ROLE_FREE && block->role != ROLE_NONE && is_in_time(blocks, block->time))
+        if (block->role != ROLE_FREE && block->role != ROLE_NONE)
             add_values(blocks, block);
     }
     vector_release(&blocks->list);

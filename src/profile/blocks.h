@@ -19,6 +19,8 @@ enum block_value {
     BLOCKS_PEAK_COUNT,
     BLOCKS_TEMPORARY,
     BLOCKS_TEMPORARY_COUNT,
+    BLOCKS_FREED, /* when they were freed, all others when they were allocated */
+    BLOCKS_FREED_COUNT,
     BLOCKS_VALUES,
 };
 
@@ -28,7 +30,8 @@ struct valued {
     uint64_t time;   /* of the (first) allocation */
     uint64_t weight;
     uint32_t samples;
-    uint32_t event; /* in the tree */
+    uint32_t event;   /* in the tree */
+    uint8_t lifetime; /* HEAP_LIFETIMES: never freed; 0 unless it is asked for */
 };
 
 struct blocks;
@@ -45,6 +48,8 @@ bool blocks_choose_values(struct blocks *blocks, struct error *error);
 void blocks_pair(struct blocks *blocks);
 /* Pass 2: those of the sample at `offset`. */
 const struct valued *blocks_find(const struct blocks *blocks, uint64_t offset, size_t *count);
+/* The set of labels `labels`, with the lifetime if that is asked for. */
+uint32_t blocks_labels(const struct blocks *blocks, uint32_t labels, uint8_t lifetime);
 bool blocks_have(const struct blocks *blocks, uint64_t offset); /* any */
 void blocks_free(struct blocks *blocks);
 

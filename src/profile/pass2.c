@@ -42,8 +42,13 @@ uint64_t reading_weight(const struct reading *reading, const struct perfdata_sam
     return event->sample_period;
 }
 
-static uint32_t series_of(struct worker *w, const struct perfdata_sample *sample,
-                          const struct space_at *at, uint32_t event, uint8_t state) {
+static uint32_t labels_of(struct worker *w, const struct perfdata_sample *sample) {
+    return labels_at(&w->reading->labels, &w->labels, sample->pid, sample->time);
+}
+
+static uint32_t labelled_series(struct worker *w, const struct perfdata_sample *sample,
+                                const struct space_at *at, uint32_t event, uint8_t state,
+                                uint32_t labels) {
     struct known_series *known =
         &w->last_series[event == w->reading->events.items[sample->event].id];
     const struct series *last = &known->series;
@@ -51,7 +56,6 @@ static uint32_t series_of(struct worker *w, const struct perfdata_sample *sample
                           ? at->thread + 1
                           : tree_find_thread(w->tree, sample->pid, sample->tid);
     uint32_t comm = at->comm ? at->comm : sample->tid == 0 ? w->reading->swapper : 0;
-    uint32_t labels = labels_at(&w->reading->labels, &w->labels, sample->pid, sample->time);
     if (!known->id || last->event != event || last->thread != thread || last->comm != comm ||
         last->state != state || last->labels != labels) {
         known->series = (struct series){.event = event,
@@ -63,6 +67,11 @@ static uint32_t series_of(struct worker *w, const struct perfdata_sample *sample
         known->id = tree_add_series(w->tree, &known->series);
     }
     return known->id;
+}
+
+static uint32_t series_of(struct worker *w, const struct perfdata_sample *sample,
+                          const struct space_at *at, uint32_t event, uint8_t state) {
+    return labelled_series(w, sample, at, event, state, labels_of(w, sample));
 }
 
 static bool passes(struct worker *w, const struct perfdata_sample *sample, uint32_t series) {
@@ -208,13 +217,16 @@ static void pend_blocks(struct worker *w, const struct perfdata_sample *sample, 
     size_t count;
     const struct valued *valued = blocks_find(w->reading->blocks, offset, &count);
     const struct pending first = *p;
+    uint32_t labels = labels_of(w, sample);
     for (size_t i = 0; i < count; i++) {
         struct pending *next = &w->pending[w->pending_count];
         *next = first;
         next->key.time = valued[i].time;
         next->weight = valued[i].weight;
         next->samples = valued[i].samples;
-        next->stack.series = series_of(w, sample, at, valued[i].event, STATE_ON);
+        next->stack.series =
+            labelled_series(w, sample, at, valued[i].event, STATE_ON,
+                            blocks_labels(w->reading->blocks, labels, valued[i].lifetime));
         pend(w);
         if (w->pending_count >= BATCH)
             count_pending(w);

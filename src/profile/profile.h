@@ -32,6 +32,7 @@ struct profile_options {
     bool source_lines;
     bool saved_lines;  /* of a saved profile: source_lines, which cost nothing there */
     const char *value; /* the only one that will be looked at; NULL: any */
+    bool lifetimes;    /* of allocations: how long each lived is the label `lifetime` */
     bool no_names;     /* leave locations unresolved */
     enum times times;
     bool
@@ -49,6 +50,8 @@ struct heap_sum {
     double variance;       /* of bytes: what sampling leaves open */
 };
 enum { HEAP_LIFETIMES = 9 };
+/* What they are called; one more: what was never freed. */
+extern const char *const heap_lifetimes[HEAP_LIFETIMES + 1];
 struct heap_facts {
     uint64_t mean; /* bytes from sample to sample; 1: every allocation was recorded */
     struct heap_sum allocated, live, peak, temporary;

@@ -266,12 +266,32 @@ static void answer_memory(struct artifact *a, const struct flame *flame,
     notes_release(&unused);
 }
 
-static bool write_value_page(struct artifact *a, const struct run_view *names) {
+static bool write_value_page(struct artifact *a, const struct source *source,
+                             const struct run_view *names) {
     struct looks looks = run_view_looks(names);
-    struct html_options options = {.title = looks.title, .colouring.palette = looks.palette};
-    struct naming *naming = naming_of_tree(a->source->tree, &a->reading->naming);
-    bool fine = artifact_page(a, names->html, options, a->source->tree, naming);
+    struct html_options options = {.title = looks.title,
+                                   .colouring.palette = looks.palette,
+                                   .first = names == &run_live ? names->value : NULL,
+                                   .estimated = source_is_estimated(source)};
+    struct naming *naming = naming_of_tree(source->tree, &a->reading->naming);
+    bool fine = artifact_page(a, names->html, options, source->tree, naming);
     naming_free(naming);
+    return fine;
+}
+
+/* What was never freed, beside all that was allocated and freed: the page shows how much was alive when. */
+static bool write_growth_page(struct artifact *a, const struct run_view *names) {
+    static const char *values[] = {"live", "allocated", "freed"};
+    struct filter *filter = &a->reading->import.profile.filter, before = *filter;
+    struct source source;
+    filter->events = values;
+    filter->event_count = COUNT_OF(values);
+    bool fine = source_open(&source, &a->data, 1, &a->reading->import, a->error);
+    *filter = before;
+    if (!fine)
+        return false;
+    fine = write_value_page(a, &source, names);
+    source_close(&source);
     return fine;
 }
 
@@ -305,7 +325,8 @@ static bool write_source(struct artifact *a, const struct run_view *names, bool 
         answer_view(a, flame, names);
     bool fine = flame && write_view(a, flame, names);
     if (fine && names->html && flame->nodes.items[0].total)
-        fine = write_value_page(a, names);
+        fine = names == &run_live ? write_growth_page(a, names)
+                                  : write_value_page(a, a->source, names);
     if (fine && about && a->is_drawn && !names->html)
         fine = write_views_page(a, names->times);
     fine = fine && (!about || write_about(a, flame));
@@ -351,7 +372,8 @@ static bool write_values(struct artifact *a, const char *data, const struct run_
 bool run_write_files(struct run *run, struct run_reading *reading, const char *data,
                      const struct run_view *const *views, size_t view_count, struct error *error) {
     struct source source;
-    struct artifact a = {.reading = reading, .run = run, .source = &source, .error = error};
+    struct artifact a = {
+        .reading = reading, .run = run, .source = &source, .error = error, .data = data};
     struct profile_options *options = &reading->import.profile;
     choose_events(options, run);
     run->cpu_ns = run->result->cpu_ns;

@@ -38,6 +38,7 @@ struct artifact {
     struct run *run;
     const struct source *source;
     struct error *error;
+    const char *data;         /* the recording */
     const struct tree *whole; /* of which the source's may be one view */
     bool is_drawn;            /* some view was not empty */
 };

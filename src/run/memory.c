@@ -59,35 +59,42 @@ static void add_totals(struct buffer *text, const struct heap_facts *facts) {
                       (unsigned long long)facts->mean);
 }
 
-/* A row for each that has something, with a bar of its share. */
-static void add_lifetimes(struct buffer *text, const struct heap_facts *facts) {
-    static const char *const names[HEAP_LIFETIMES] = {
-        "below 1 µs",   "1 to 10 µs", "10 to 100 µs", "0.1 to 1 ms",   "1 to 10 ms",
-        "10 to 100 ms", "0.1 to 1 s", "1 to 10 s",    "10 s or longer"};
-    enum { BAR = 40 };
+void run_add_lifetimes(struct buffer *text, const uint64_t amounts[HEAP_LIFETIMES + 1],
+                       bool in_bytes) {
+    enum { BAR = 40, WIDEST = 15 };
     uint64_t total = 0;
-    for (size_t i = 0; i < HEAP_LIFETIMES; i++)
-        total = saturating_add(total, facts->lifetimes[i].bytes);
-    if (!total)
-        return;
-    buffer_add(text,
-               TEXT("\nHow long what was freed had lived\n       bytes    share  lifetime\n"));
-    for (size_t i = 0; i < HEAP_LIFETIMES; i++) {
-        struct buffer bytes = {0};
-        double share = (double)facts->lifetimes[i].bytes / (double)total;
-        if (!facts->lifetimes[i].samples)
+    for (size_t i = 0; i <= HEAP_LIFETIMES; i++)
+        total = saturating_add(total, amounts[i]);
+    buffer_printf(text, "%12s %8s  lifetime\n", in_bytes ? "bytes" : "blocks", "share");
+    for (size_t i = 0; i <= HEAP_LIFETIMES; i++) {
+        struct buffer amount = {0};
+        double share = total ? (double)amounts[i] / (double)total : 0;
+        if (!amounts[i])
             continue;
-        add_bytes(&bytes, facts->lifetimes[i].bytes);
+        if (in_bytes)
+            add_bytes(&amount, amounts[i]);
+        else
+            buffer_printf(&amount, "%llu", (unsigned long long)amounts[i]);
         /* "µ" has two bytes and one column */
-        buffer_printf(text, "%12.*s %6.2f %%  %-*s ", TEXT_ARGS(buffer_text(&bytes)), 100 * share,
-                      i < 3 ? 17 : 16, names[i]);
+        buffer_printf(text, "%12.*s %6.2f %%  %-*s ", TEXT_ARGS(buffer_text(&amount)), 100 * share,
+                      i < 3 ? WIDEST + 1 : WIDEST, heap_lifetimes[i]);
         for (int k = 0; k < (int)(share * BAR + 0.5); k++)
             buffer_add(text, TEXT("█"));
         while (text->count && text->items[text->count - 1] == ' ')
             text->count--;
         buffer_add_char(text, '\n');
-        buffer_release(&bytes);
+        buffer_release(&amount);
     }
+}
+
+static void add_lifetimes(struct buffer *text, const struct heap_facts *facts) {
+    uint64_t bytes[HEAP_LIFETIMES + 1] = {0}, total = 0;
+    for (size_t i = 0; i < HEAP_LIFETIMES; i++)
+        total = saturating_add(total, bytes[i] = facts->lifetimes[i].bytes);
+    if (!total)
+        return;
+    buffer_add(text, TEXT("\nHow long what was freed had lived\n"));
+    run_add_lifetimes(text, bytes, true);
 }
 
 void run_answer_memory(struct run *run, const struct heap_facts *facts) {

@@ -54,6 +54,9 @@ struct run {
 
 /* Add to the answer, of a recording of allocations: its sums; and the functions that called the allocator, the greatest first. `samples` is the same flame
    counted by samples; `exact`: every allocation was recorded. */
+/* Append a row for each lifetime that has something, with a bar of its share. */
+void run_add_lifetimes(struct buffer *text, const uint64_t amounts[HEAP_LIFETIMES + 1],
+                       bool in_bytes);
 void run_answer_memory(struct run *run, const struct heap_facts *facts);
 void run_answer_sites(struct run *run, const char *title, const struct flame *bytes,
                       const struct flame *samples, bool exact);

@@ -445,6 +445,10 @@ static bool html_encode(struct html *h, const struct flame_options *shape, struc
     json_field(&h->json, "subtitle", text_of(h->options->subtitle));
     json_notes(&h->json, h->options->notes);
     buffer_printf(&h->json, "\"together\":%d,", h->options->together);
+    if (h->options->first)
+        json_field(&h->json, "first", text_of(h->options->first));
+    if (h->options->estimated)
+        buffer_add(&h->json, TEXT("\"estimated\":1,"));
     if (h->switches)
         json_times(h);
     json_series(h, numbers);

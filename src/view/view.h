@@ -306,6 +306,8 @@ struct html_options {
     struct colouring colouring;
     bool each_thread;   /* numbered threads are not grouped */
     bool together;      /* the page opens with all events added up, not with the first */
+    const char *first;  /* the event that the page opens with; NULL: the first by name */
+    bool estimated;     /* weights are estimates, made of samples */
     uint32_t max_depth; /* 0: all */
     const struct stack_rules *rules;     /* NULL: none */
     const struct categories *categories; /* must be given */

@@ -362,4 +362,48 @@ test("unpacking", async page => {
   assert.equal(await page.locator("#unpacking").count(), 0);
 });
 
+// ---- allocations ----
+
+// Two threads allocate 1000 bytes a millisecond; what `parse` allocated is freed 10 ms later, what `work` did never.
+function allocations() {
+  const sample = (event, tid, ms, frame) => `${tid === 10 ? "main" : "worker"} 10/${tid} [000] ${(100 + ms / 1000).toFixed(6)}: 1000 ${event}: \n\t    1000 malloc+0x1 (/lib/libc.so)\n\t    2000 ${frame}+0x1 (/bin/app)\n\n`;
+  const list = [];
+  for (let ms = 0; ms < 40; ms++) {
+    list.push([ms, "allocated", 10, "parse"], [ms + 10, "freed", 10, "parse"]);
+    for (const event of ["allocated", "live"]) list.push([ms + 0.5, event, 11, "work"]);
+  }
+  return list.sort((a, b) => a[0] - b[0]).map(([ms, event, tid, frame]) => sample(event, tid, ms, frame)).join("");
+}
+
+test("growth", async page => {
+  await open(page, draw(allocations(), "html", "--html", "--event", "all"));
+  await view(page, "timeline");
+  const lanes = () => page.evaluate(() => wickPage.timeline.threads.map(thread => {
+    const { alive, peak } = wickPage.timeline.growth(thread, 4);
+    return `${thread.name}: ${[...alive].join(" ")}, at most ${peak}`;
+  }));
+  assert.deepEqual(await lanes(), ["all threads: 22000 35000 47000 40000, at most 50000", "main 10/10: 10000 10000 10000 0, at most 10000", "worker 10/11: 12000 25000 37000 40000, at most 40000"],
+    "bytes alive at the end of each quarter");
+  await page.evaluate(() => location.hash = "view=timeline&focus=work");
+  await settle(page);
+  assert.deepEqual((await lanes()).map(line => line.split(":")[0]), ["all threads", "worker 10/11"], "by the function in focus");
+  assert.match(await page.locator("#range").textContent(), /Bytes alive that work allocated/);
+  // Allocated in this time, and never freed.
+  await page.evaluate(() => location.hash = `event=live&time=${encodeURIComponent("[10000000,20000000]")}`);
+  await settle(page);
+  const total = await page.evaluate(() => wickPage.graph.panes[0].shape.total[0]);
+  assert.equal(total, 10000);
+});
+
+test("estimates", async page => {
+  await open(page, draw(allocations(), "html", "--html", "--event", "all"));
+  assert.doesNotMatch(await page.locator("#details").textContent(), /±/);
+  await page.evaluate(() => (wickPage.model.about.estimated = 1, location.hash = "event=live"));
+  await settle(page);
+  await page.locator("#canvas").focus();
+  await page.keyboard.press("ArrowUp");
+  await settle(page);
+  assert.match(await page.locator("#details").textContent(), /40 samples, at most ±15\.8%/);
+});
+
 await runAll("views");

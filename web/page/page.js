@@ -38,7 +38,8 @@ if (model.series.some(s => s.comm)) choice.group = defaults.group = "command";
 const unit = () => choice.weight === "samples" ? "samples" :
   (model.series.find(s => !s.before && isOfTime(s, choice) && (!choice.event || s.event === choice.event)) || {unit: "samples"}).unit || "samples";
 
-const title = () => (model.times.find(([key]) => key === choice.times) || ["", model.about.title])[1];
+const valueTitles = {live: "Bytes Never Freed", allocated: "Bytes Allocated", freed: "Bytes Freed"};
+const title = () => (model.about.first && valueTitles[choice.event]) || (model.times.find(([key]) => key === choice.times) || ["", model.about.title])[1];
 
 function fill(select, values, texts) {
   select.replaceChildren(...values.map((value, i) => new Option(texts[i], value)));
@@ -46,7 +47,7 @@ function fill(select, values, texts) {
 // The events of the time that is chosen. Waits and what ran between them are one whole.
 function offerEvents() {
   events = distinct(model.series.filter(s => !s.before && isOfTime(s, choice)).map(s => s.event));
-  const together = model.times.length ? choice.times !== "on-cpu" : model.about.together, first = events.length > 1 && !together ? events[0] : "";
+  const together = model.times.length ? choice.times !== "on-cpu" : model.about.together, first = events.length > 1 && !together ? events.find(event => event === model.about.first) || events[0] : "";
   if (!events.includes(choice.event)) choice.event = first;
   defaults.event = first;
   fill(element("event"), events.length > 1 ? [...events, ""] : events, events.length > 1 ? [...events, "all of them"] : events);
@@ -218,13 +219,21 @@ function amount(value) {
   return `${(value / size).toLocaleString("en", {minimumFractionDigits: digits, maximumFractionDigits: digits})} ${name}`;
 }
 const withUnit = value => unit() === "ns" ? amount(value) : `${count(value)} ${unit()}`;
+// How good an estimate is: its samples, and the standard error, which is less where blocks are large. Views that turn the tree round do not know.
+let counted = {};
+function estimate(shape, node) {
+  if (!model.about.estimated || choice.weight === "samples" || shape !== base) return "";
+  if (counted.base !== base) counted = {base, shape: baseShape(model, {...choice, weight: "samples"})};
+  const samples = counted.shape.count === base.count ? counted.shape.total[node] : 0;
+  return samples ? `; ${count(samples)} sample${samples === 1 ? "" : "s"}, at most ±${(100 / Math.sqrt(samples)).toFixed(1)}%` : "";
+}
 // What a frame is called, and what there is to say of it.
 function sentence({pane, node}) {
   const s = pane.shape, whole = s.total[0] || 1, name = graph.name(pane, node).slice(0, 2000);
   let text = ` (${withUnit(s.total[node])}, ${(100 * s.total[node] / whole).toFixed(2)}%`;
   if (s.before) text += "; " + changeWords(s.total[node], s.before[node], s.total[0], s.before[0], amount);
   const place = node && model.places[s.place[node]];
-  return [name, text + `; self ${amount(s.own[node])})` + (place && place.object ? `  ${place.object}` : "")];
+  return [name, text + `; self ${amount(s.own[node])}${estimate(s, node)})` + (place && place.object ? `  ${place.object}` : "")];
 }
 
 // On a narrow page the first part gives way to the second.
@@ -430,7 +439,7 @@ function showFilters() {
   timeline.range = choice.time;
   element("all-time").disabled = !choice.time;
   element("range").textContent = choice.time ? `${choice.time.map(t => (t / 1e9).toFixed(3)).join(" s to ")} s` :
-    (timeline.hasWaits ? "Orange ran, blue waited. " : "") + "Drag across the lanes to choose a range; every view follows.";
+    (timeline.hasWaits ? "Orange ran, blue waited. " : timeline.grows ? `Bytes alive${choice.focus ? " that " + choice.focus.slice(0, 80) + " allocated" : ""}, by the thread that allocated them. ` : "") + "Drag across the lanes to choose a range; every view follows.";
 }
 
 // ---- changing ----

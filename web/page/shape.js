@@ -19,6 +19,16 @@ export function seriesWanted(model, choice) {
     (!choice.thread || choice.thread === threadKey(s)));
 }
 
+// By node, whether a stack that ends there goes through the function or the pattern that is in focus; null: there is none, and all do.
+export function passing(model, choice) {
+  const pattern = choice.rules.focus && patternOf(choice.rules.focus);
+  if (!choice.focus && !pattern) return null;
+  const fits = model.functions.map(name => (name === choice.focus ? 1 : 0) | (pattern && pattern.test(name) ? 2 : 0));
+  const bits = new Uint8Array(model.count), wanted = (choice.focus ? 1 : 0) | (pattern ? 2 : 0);
+  for (let n = 1; n < model.count; n++) bits[n] = bits[model.parent[n]] | fits[model.functionOf[model.place[n]]];
+  return bits.map(bit => bit === wanted ? 1 : 0);
+}
+
 // Calls add(node, series, amount) for all that was chosen.
 function eachCount(model, choice, add) {
   const wanted = seriesWanted(model, choice), bySamples = choice.weight === "samples";

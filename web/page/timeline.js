@@ -1,8 +1,10 @@
 /*
  * Time: a lane for each thread that says when it ran, and the flame chart of one thread. A drag across the lanes chooses a range of
  * time, which every other view then follows.
+ *
+ * Of allocations a lane is the bytes that were alive: what the thread had allocated by then, less what of it was freed.
  */
-import { isOfTime, threadKey } from "./shape.js";
+import { isOfTime, passing, threadKey } from "./shape.js";
 
 const laneHeight = 20, axisHeight = 16;
 // As #chart's margin in page.css.
@@ -63,6 +65,8 @@ function asShape(model, frames, from, to) {
 export class Timeline {
   constructor(canvas, model, events) {
     Object.assign(this, {canvas, model, events, chosen: 0, range: null, drag: null, all: [], threads: [], times: null, filter: "", order: "cpu"});
+    const has = event => model.series.some(one => one.event === event);
+    this.grows = has("allocated") && has("freed");
     this.space = canvas.parentNode;
     this.box = this.space.parentNode;
     this.box.addEventListener("scroll", () => this.draw());
@@ -81,15 +85,21 @@ export class Timeline {
 
   // The samples of the time that is chosen, by thread; the same thread stays chosen.
   choose(choice) {
-    if (this.times === choice.times) return;
-    const {series, samples} = this.model, threads = new Map();
-    this.times = choice.times;
+    const chosen = JSON.stringify([choice.times, ...this.grows ? [choice.event, choice.focus, choice.rules.focus] : []]);
+    if (this.times === chosen) return;
+    const {series, samples} = this.model, threads = new Map(), through = this.grows && passing(this.model, choice);
+    const threadOf = (key, isAll) => threads.get(key) || threads.set(key, {name: key, list: [], changes: [], ran: 0, isAll}).get(key);
+    this.times = chosen;
     for (let i = 0; i < samples.count; i++) {
       const one = series[samples.series[i]], key = threadKey(one) || "(no thread)";
-      if (!isOfTime(one, choice)) continue;
-      if (!threads.has(key)) threads.set(key, {name: key, list: [], ran: 0});
-      threads.get(key).list.push(i);
-      if (!one.waits) threads.get(key).ran += samples.weight[i];
+      if (!isOfTime(one, choice) || (through && !through[samples.node[i]])) continue;
+      const lanes = this.grows ? [threadOf("all threads", true), threadOf(key)] : [threadOf(key)];
+      for (const lane of lanes) {
+        if (this.grows && ["allocated", "freed"].includes(one.event)) lane.changes.push(i);
+        if (this.grows && choice.event && one.event !== choice.event) continue;
+        lane.list.push(i);
+        if (!one.waits) lane.ran += samples.weight[i];
+      }
     }
     this.all = [...threads.values()];
     this.arrange(this.filter, this.order);
@@ -102,7 +112,7 @@ export class Timeline {
     const value = {cpu: thread => -thread.ran, start: thread => thread.list[0], name: () => 0}[order];
     Object.assign(this, {filter, order});
     this.threads = this.all.filter(thread => !text || thread.name.toLowerCase().includes(text));
-    this.threads.sort((a, b) => value(a) - value(b) || (order === "cpu" ? b.list.length - a.list.length : 0) || (a.name < b.name ? -1 : 1));
+    this.threads.sort((a, b) => !!b.isAll - !!a.isAll || value(a) - value(b) || (order === "cpu" ? b.list.length - a.list.length : 0) || (a.name < b.name ? -1 : 1));
     this.chosen = Math.max(0, this.threads.findIndex(thread => before && thread.name === before.name));
     this.intoSight();
     this.draw();
@@ -180,14 +190,40 @@ export class Timeline {
     }
   }
 
+  // What of a thread's bytes is alive at the end of each of so many parts of what is in sight; `peak` is the most that ever was in it.
+  growth(thread, columns) {
+    const s = this.model.samples, [from, to] = this.span, alive = new Float64Array(columns);
+    let sum = 0, peak = 0, next = 0;
+    for (let k = 0; k < columns; k++) {
+      const end = k + 1 < columns ? from + (to - from) * (k + 1) / columns : to;
+      for (; next < thread.changes.length && s.time[thread.changes[next]] <= end; next++) {
+        const i = thread.changes[next];
+        sum += this.model.series[s.series[i]].event === "freed" ? -s.weight[i] : s.weight[i];
+        if (s.time[i] >= from) peak = Math.max(peak, sum);
+      }
+      alive[k] = sum;
+    }
+    return {alive, peak: Math.max(peak, ...alive.subarray(0, 1))};
+  }
+
+  drawGrowth(thread, y, width, style) {
+    const c = this.context, columns = Math.max(1, Math.floor((width - labelWidth()) / 2)), {alive, peak} = this.growth(thread, columns);
+    const [size, unit] = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]].find(([least]) => peak >= least) || [1, "B"];
+    c.fillStyle = "#8fb0f5";
+    alive.forEach((sum, k) => sum > 0 && c.fillRect(labelWidth() + 2 * k, y + (laneHeight - 2) * (1 - sum / peak), 2, (laneHeight - 2) * sum / peak));
+    c.fillStyle = style.color;
+    c.fillText(`at most ${(peak / size).toFixed(size > 1 ? 2 : 0)} ${unit}`, labelWidth() + 4, y + laneHeight / 2 - 1);
+  }
+
   drawLane(thread, row, width, style, chosen) {
     const c = this.context, y = row * laneHeight, s = this.model.samples;
     const columns = Math.max(1, Math.floor((width - labelWidth()) / 2)), bins = new Float64Array(columns);
     c.fillStyle = style.getPropertyValue("--panel");
     c.fillRect(labelWidth(), y, width - labelWidth(), laneHeight - 2);
+    if (this.grows) this.drawGrowth(thread, y, width, style);
     c.fillStyle = "#8fb0f5";
     const [from, to] = this.span, right = width;
-    for (const i of thread.list) {
+    for (const i of this.grows ? [] : thread.list) {
       const time = s.time[i], waits = this.model.series[s.series[i]].waits;
       if (time > to || time + (waits ? s.weight[i] : 0) < from) continue;
       if (!waits) bins[Math.min(columns - 1, Math.floor((time - from) / (to - from) * columns))]++;
