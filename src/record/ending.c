@@ -96,6 +96,13 @@ static void end_all(struct recording *r) {
     vector_release(&rest);
 }
 
+void target_wait(struct recording *r) {
+    while (!reap_target(r) && !context_cancelled(r->options->context)) {
+        target_reap_orphans(r);
+        nanosleep(&(struct timespec){.tv_nsec = STEP}, NULL);
+    }
+}
+
 void target_end(struct recording *r) {
     if (!r->launched)
         return;

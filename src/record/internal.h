@@ -260,6 +260,8 @@ bool launch_began(struct recording *r,
 void target_adopt_orphans(struct recording *r);
 void target_reap_orphans(struct recording *r);
 void target_end(struct recording *r);
+/* Let the target go on to its own end: what failed is the recording. */
+void target_wait(struct recording *r);
 
 /* run.c: nanoseconds of the clock that recordings use. */
 uint64_t monotonic(void);

@@ -357,6 +357,8 @@ static bool perf_run(struct recording *r, struct error *error) {
     fine = fine && off_cpu_mark_end(r, error);
     pid_t target = r->child;
     heap_stop(r);
+    if (!fine && r->heap)
+        target_wait(r);
     target_end(r);
     fine = fine && recording_drain(r, error) && off_cpu_write(r, error) &&
            heap_finish(r, target, error);
