@@ -281,7 +281,7 @@ static bool write_value_page(struct artifact *a, const struct source *source,
 
 /* What was never freed, beside all that was allocated and freed: the page shows how much was alive when. */
 static bool write_growth_page(struct artifact *a, const struct run_view *names) {
-    static const char *values[] = {"live", "allocated", "freed"};
+    const char *values[] = {"live", "allocated", "freed"};
     struct filter *filter = &a->reading->import.profile.filter, before = *filter;
     struct source source;
     filter->events = values;
