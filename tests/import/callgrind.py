@@ -138,10 +138,10 @@ def real(say, wick, write, folder):
         own, told = annotated(made, "no"), annotated(made, "yes")
         wrong = [(name, values, found.get(name)) for name, values in own.items() if sum(values) and found.get(name, (0, 0))[0] != sum(values)]
         say(sum(own.get("leaf", [])) > 1000 and not wrong, f"callgrind/real/{case}/self of each function", str(wrong[:4]))
-        # what calls of a function cost is said with its own file; what else it has code from is less
+        # what calls of a function cost is said with its own file, and what else it has code from is less; a file whose name is spelled in two ways divides them
         wanted = ("main", "work", "leaf", "fact", "even", "_dl_start", "dl_main", "_dl_relocate_object", "_dl_lookup_symbol_x")
-        wrong = [(name, told[name], found.get(name)) for name in wanted if name in told and found.get(name, (0, 0))[1] != max(told[name])]
-        say({"work", "leaf", "fact", "even"} <= set(told) and not wrong, f"callgrind/real/{case}/totals", str(wrong[:4]))
+        wrong = [(name, told[name], found.get(name)) for name in wanted if name in told and found.get(name, (0, 0))[1] not in (max(told[name]), sum(told[name]))]
+        say({"work", "leaf", "fact", "even"} <= set(told) and not wrong and found["leaf"][0] == found["leaf"][1], f"callgrind/real/{case}/totals", str(wrong[:4]))
         back(say, wick, folder, f"callgrind/real/{case}", made)
     if os.path.exists(os.path.join(folder, "callgrind.lines")):
         views(say, wick, os.path.join(folder, "callgrind.lines"), os.path.join(folder, "callgrind.instructions"))
@@ -213,7 +213,7 @@ def hostile(say, wick, write, step):
             ("no events", b"# callgrind format\nfn=main\n1 5\n", "events:"),
             ("sums that pass 2^64", b"# callgrind format\nevents: Ir\nfn=main\n1 18446744073709551615\n2 18446744073709551615\n", "2^64"),
             ("calls that pass 2^64", b"# callgrind format\nevents: Ir\nfn=main\n1 1\n" + b"cfn=x\ncalls=1 1\n1 18446744073709551615\n" * 2, "2^64"),
-            ("nothing", b"# callgrind format\nevents: Ir\n", "nothing")):
+            ("nothing", b"# callgrind format\nevents: Ir\n", "no samples")):
         done = wick("report", "-q", write("hostile.callgrind", data))
         say(done.returncode == 1 and done.stderr.count(b"\n") == 1 and part.encode() in done.stderr, f"callgrind/hostile/{case}", f"{done.returncode} {done.stderr.decode()}")
     for case, data in (("a number that was not told", b"fn=(9)\n1 5\n"), ("more costs than events", b"fn=f\n1 5 6\n1 5\n"), ("a line below 0", b"fn=f\n-5 5\n1 5\n"),
