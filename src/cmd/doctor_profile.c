@@ -60,7 +60,7 @@ static void print_finding(const struct hit *hit, const struct object_found *foun
                   found->is_packed       ? "symbols from .gnu_debugdata of "
                   : is_one               ? "symbols, inlined functions and lines from "
                   : found->facts.symbols ? "symbols from "
-                  : any                  ? "symbols of exported functions alone, from "
+                  : any                  ? "only symbols of exported functions, from "
                                          : "no symbols in ",
                   names);
     if (kind != OBJECT_FILE && kind != OBJECT_VDSO)

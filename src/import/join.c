@@ -101,6 +101,33 @@ static void join_series(struct join *j) {
     }
 }
 
+static bool has_same_frames(struct join *j, const struct location *there,
+                            const struct location *old) {
+    bool same = there->frame_count == old->frame_count;
+    for (uint32_t i = 0; i < old->frame_count && same; i++) {
+        const struct frame *a = &j->tree->frames.items[there->first_frame + i];
+        const struct frame *b = &j->from->frames.items[old->first_frame + i];
+        same = a->name == join_string(j, b->name) && a->file == join_string(j, b->file) &&
+               a->line == b->line;
+    }
+    return same;
+}
+
+/*
+ * The location that equals `location` and has the frames of `old`. Two profiles may have other code at one address of one object, as a JIT's that was
+ * compiled again has, or a program without a build id that was rebuilt: it gets the next free number.
+ */
+static uint32_t join_location(struct join *j, struct location *location,
+                              const struct location *old) {
+    for (;; location->line++) {
+        uint32_t id = tree_add_location(j->tree, location);
+        const struct location *there = &j->tree->locations.items[id];
+        if (location->function || !there->frame_count || !old->frame_count ||
+            has_same_frames(j, there, old))
+            return id;
+    }
+}
+
 /* Frames come along unless an equal location brought them already. */
 static void join_frames(struct join *j, uint32_t id, const struct location *location) {
     if (j->tree->locations.items[id].frame_count || !location->frame_count)
@@ -136,7 +163,7 @@ static void join_locations(struct join *j) {
         location.object = join_object(j, old->object);
         location.function = join_function(j, old->function);
         location.first_frame = location.frame_count = 0;
-        j->locations[i] = tree_add_location(j->tree, &location);
+        j->locations[i] = join_location(j, &location, old);
         join_frames(j, j->locations[i], old);
     }
 }

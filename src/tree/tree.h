@@ -144,7 +144,8 @@ struct location {
     uint32_t
         object; /* 0: nothing was mapped there, and `address` is as sampled; of named ones: it is not known */
     uint32_t function; /* of named ones, else 0 */
-    uint32_t line;     /* of named ones: where in the function, 0: it is not known */
+    uint32_t
+        line; /* of named ones: where in the function, 0: it is not known; of code: a number that tells profiles apart that had other code there (tree_join) */
     uint8_t mode;
     uint8_t call;    /* a return address: location_within() says where it is looked up */
     uint8_t kinds;   /* named ones: what the source says of it */
