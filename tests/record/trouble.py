@@ -62,7 +62,7 @@ def command_lines():
     one_line("a stack too large", 2, "from 8 to 65528", "-g", "dwarf,99999", *true)
     one_line("a buffer of 0", 2, "is not a size", "-m", "0", *true)
     one_line("a program that is none", 2, "/etc/passwd: Permission denied", "--", "/etc/passwd")
-    one_line("no target", 2, "record what?", "-g", "fp")
+    one_line("no target", 2, "nothing to record", "-g", "fp")
     one_line("a cgroup alone", 2, "-a --cgroup", "--cgroup", "x", *true)
     one_line("a folder that is not there", 1, "/nonexistent/x: No such file", "-o", "/nonexistent/x", *true)
     one_line("too much compressed", 2, "up to 19", "-z", "20", *true)
