@@ -1,6 +1,7 @@
 /*
  * Sending: the oldest batch first, one at a time, again after a pause when the store can't take it. The pause doubles from one second to one
- * minute, with a random part, so that a thousand hosts do not come back in the same moment.
+ * minute, with a random part, so that a thousand hosts do not come back in the same moment. A server that says how long to wait (Retry-After) is
+ * left alone for at least as long.
  */
 #include "agent/internal.h"
 
@@ -24,10 +25,11 @@ struct sender {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool fresh;        /* something came into the spool */
-    bool ending;       /* end when all is sent, or … */
-    uint64_t deadline; /* … at that time, CLOCK_MONOTONIC */
-    bool failing;      /* and it was said */
+    bool fresh;           /* something came into the spool */
+    bool ending;          /* end when all is sent, or … */
+    uint64_t deadline;    /* … at that time, CLOCK_MONOTONIC */
+    bool failing;         /* and it was said */
+    uint32_t retry_after; /* seconds, as the store asked for when it refused */
 };
 
 /* ---- one batch ---- */
@@ -42,6 +44,7 @@ static enum store_failure refuse(struct sender *sender, const struct spooled *ba
 static bool open_store(struct sender *sender, struct error *error) {
     struct store_options options = {.context = &sender->context,
                                     .credentials = sender->options->credentials,
+                                    .retry_after = &sender->retry_after,
                                     .write = true,
                                     .create = true};
     if (!sender->store)
@@ -137,7 +140,8 @@ static bool wait_for_more(struct sender *sender, unsigned pause) {
         uint32_t random = 0;
         (void)!getrandom(&random, sizeof random, GRND_NONBLOCK);
         until = agent_now(CLOCK_MONOTONIC) + pause * second / 2 +
-                (uint64_t)((double)random / UINT32_MAX * pause * 1e9);
+                (uint64_t)((double)random / UINT32_MAX * pause * 1e9) +
+                sender->retry_after * second;
     }
     pthread_mutex_lock(&sender->lock);
     while (!sender->ending && (until ? agent_now(CLOCK_MONOTONIC) < until : !sender->fresh)) {
@@ -164,6 +168,7 @@ static void *run(void *context) {
     for (bool more = true; more;) {
         bool again;
         bool ending = is_ending(sender); /* asked first: what comes later is not missed */
+        sender->retry_after = 0;
         bool found = send_oldest(sender, &again);
         pause = again ? (pause ? pause * 2 : 1) : 0;
         if (pause > PAUSE_MOST)

@@ -15,6 +15,7 @@ enum {
     MILLISECONDS = 300000,
     MODERN_FROM = 22 * 1000 + 3,
     MESSAGE_MOST = 2000,
+    RETRY_MOST = 3600,
     SHARD_DOWN = 279, /* ALL_CONNECTION_TRIES_FAILED */
 };
 #define ANSWER_MOST (UINT64_C(4) << 30)
@@ -87,6 +88,14 @@ static bool map_answer(struct clickhouse_store *c, const struct net_answer *from
     return true;
 }
 
+/* A number of seconds; the other form, a date, is left to the caller's own patience. */
+static void note_retry_after(struct clickhouse_store *c, const struct net_answer *answer) {
+    uint64_t seconds;
+    if (c->store.options.retry_after &&
+        text_to_u64(net_header(answer, TEXT("retry-after")), &seconds))
+        *c->store.options.retry_after = seconds < RETRY_MOST ? (uint32_t)seconds : RETRY_MOST;
+}
+
 /* One request. *code is the server's own, if it refuses. */
 static bool request(struct clickhouse_store *c, const char *url, struct text body,
                     struct answer_file *answer, unsigned *code, struct error *error) {
@@ -105,6 +114,8 @@ static bool request(struct clickhouse_store *c, const char *url, struct text bod
     if (!net_http(c->net, &asked, &got, error))
         return false;
     bool fine = got.status == 200 && map_answer(c, &got, answer, error);
+    if (got.status != 200)
+        note_retry_after(c, &got);
     if (got.status != 200 && net_body(&got, MESSAGE_MOST, &message, error)) {
         *code = code_of(buffer_text(&message));
         server_error(c, got.status, buffer_text(&message), error);

@@ -81,6 +81,8 @@ struct store_options {
     bool write;      /* else it is opened for reading alone */
     bool create;     /* with `write`: make the file and the tables, if they are missing */
     bool allow_partial; /* a shard that does not answer is a note, not an error */
+    uint32_t *
+        retry_after; /* gets the seconds that a server asks to be left alone for when it refuses; or NULL */
 };
 
 struct store;
