@@ -306,15 +306,6 @@ static void add_frame(struct decoder *d, const struct frame_row *row) {
     vector_push(&d->tree->frames, frame);
 }
 
-/* The last of the frames alone, where the place is known under another name. */
-static void name_otherwise(struct decoder *d, struct location *location,
-                           const struct frame_row *frame) {
-    location->kinds |= frame->flags & FRAME_INLINED ? KIND_INLINED : 0;
-    if (!(frame->flags & FRAME_NAMED))
-        location->kinds |= KIND_UNKNOWN;
-    set_function(d, location, frame);
-}
-
 static const struct frame_row *frame_at(const struct decoder *d, uint32_t place) {
     return &d->answer->frames.items[d->answer->frames_of_paths.items[place]];
 }
@@ -331,10 +322,9 @@ static bool make_location(struct decoder *d, uint32_t first, uint32_t count, uin
     }
     size_t before = d->tree->locations.count;
     *id = tree_add_location(d->tree, &location);
-    if (*id < before) {
-        name_otherwise(d, &location, frame_at(d, first + count - 1));
+    if (*id < before) { /* other code was at this address, too: a number tells them apart */
+        location.line = (uint32_t)d->made.count + 1;
         *id = tree_add_location(d->tree, &location);
-        return true;
     }
     if (frame->flags & FRAME_NONE)
         return true;
@@ -392,7 +382,7 @@ static bool decode_path(struct decoder *d, const struct answer_path *path, uint3
            budget_error(&d->answer->budget, d->answer->where, d->error);
 }
 
-/* So that it does not depend on the engine which of two names a place has: by the ids of the leaf's frames. */
+/* So that the numbers of locations do not depend on the engine: by the ids of the frames. */
 static int path_order(const void *a, const void *b, void *context) {
     const struct decoder *d = context;
     const struct answer_path *x = &d->answer->paths.items[*(const uint32_t *)a],

@@ -48,6 +48,20 @@ static inline struct tree *read_text(const char *format, struct text content,
     return tree;
 }
 
+/* A tree with one sample at an address, and the name of what was there. */
+static inline struct tree *tree_of_code(struct text name) {
+    struct tree *tree = tree_new();
+    struct frame frame = {.name = strings_add(tree->strings, name)};
+    uint32_t event = tree_add_event(tree, TEXT("cycles"), TEXT("events"), EVENT_HARDWARE);
+    uint32_t series = tree_add_series(tree, &(struct series){.event = event});
+    uint32_t location = tree_add_location(tree, &(struct location){.address = 0x1000});
+    tree->locations.items[location].first_frame = (uint32_t)tree->frames.count;
+    tree->locations.items[location].frame_count = 1;
+    vector_push(&tree->frames, frame);
+    tree_count(tree, tree_add_node(tree, 0, location), series, 1, 1);
+    return tree;
+}
+
 static inline void tree_done(struct tree *tree) {
     objects_free(tree->objects);
     tree_free(tree);
