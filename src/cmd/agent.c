@@ -42,8 +42,8 @@ static const struct option options_agent_sampling[] = {
     {"call-graph", 'g', OPTION_TEXT, IN(struct agent_command, call_graph), "HOW",
      "how to record stacks: dwarf[,SIZE] or fp (default: dwarf,16384)", "dwarf fp"},
     {"off-cpu", 0, OPTION_TEXT, IN(struct agent_command, off_cpu), "1/N",
-     "record where threads wait, too: one in N waits, chosen by chance and counted as N (BPF); off "
-     "by default",
+     "also record where threads wait: one in N waits, chosen at random and counted as N (BPF; "
+     "default: off)",
      "off 1/1 1/10 1/100"},
     {"window", 0, OPTION_AMOUNT, IN(struct agent_command, window), "SECONDS",
      "length of a window, which is the resolution in time (default: 10)"},

@@ -85,28 +85,27 @@ static uint64_t weight_of(const struct request *request, const struct store_row 
     return request->flame.by_samples ? row->samples : row->value;
 }
 
-static void set_row(const struct request *request, struct report *report, struct text key,
-                    uint64_t recent, uint64_t earlier) {
-    struct buffer none = {0};
-    buffer_printf(&none, "[no %s]", request->by.labels.items[0]);
-    report_set_growth(report, key.length ? key : buffer_text(&none), recent, earlier);
-    buffer_release(&none);
+/* What the store has under this key; the rows are ordered by it. */
+static uint64_t weight_at(const struct request *request, const struct store_rows *rows,
+                          struct text key) {
+    const struct store_row *items = rows->items.items;
+    size_t at =
+        search_first(middle, 0, rows->items.count, text_compare(items[middle].key, key) < 0);
+    bool found = at < rows->items.count && text_equal(items[at].key, key);
+    return found ? weight_of(request, &items[at]) : 0;
 }
 
-/* Both lists are ordered by key. */
-static void merge(const struct request *request, struct report *report,
-                  const struct growth *growth) {
-    const struct store_rows *a = &growth->recent, *b = &growth->earlier;
-    size_t i = 0, k = 0;
-    while (i < a->items.count || k < b->items.count) {
-        const struct store_row *x = i < a->items.count ? &a->items.items[i] : NULL,
-                               *y = k < b->items.count ? &b->items.items[k] : NULL;
-        int order = !x ? 1 : !y ? -1 : text_compare(x->key, y->key);
-        set_row(request, report, order <= 0 ? x->key : y->key,
-                order <= 0 ? weight_of(request, x) : 0, order >= 0 ? weight_of(request, y) : 0);
-        i += order <= 0;
-        k += order >= 0;
+static void set_rows(const struct request *request, struct report *report,
+                     const struct growth *growth) {
+    struct buffer none = {0};
+    buffer_printf(&none, "[no %s]", request->by.labels.items[0]);
+    for (size_t i = 0; i < report->rows.count; i++) {
+        struct report_row *row = &report->rows.items[i];
+        struct text key = text_equal(row->name, buffer_text(&none)) ? TEXT("") : row->name;
+        row->recent = weight_at(request, &growth->recent, key);
+        row->earlier = weight_at(request, &growth->earlier, key);
     }
+    buffer_release(&none);
 }
 
 static void add_time(struct buffer *text, int64_t seconds) {
@@ -138,7 +137,7 @@ bool growth_add(const struct request *request, struct report *report, struct err
     if (fine) {
         describe(&growth, &sentence);
         report_add_growth(report, buffer_text(&sentence));
-        merge(request, report, &growth);
+        set_rows(request, report, &growth);
     }
     store_rows_release(&growth.recent);
     store_rows_release(&growth.earlier);

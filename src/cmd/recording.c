@@ -146,8 +146,8 @@ const struct option options_off_cpu[] = {
 
 const struct option options_heap[] = {
     {"heap", 0, OPTION_MAYBE, CALL(set_heap), "[=mmap]",
-     "what the program allocates and frees, with stacks, instead of where it runs; with mmap also "
-     "what it maps itself",
+     "record memory allocations and frees instead of CPU time; with =mmap also memory that the "
+     "program maps itself",
      "mmap"},
     {"every", 0, OPTION_CALL, CALL(set_every), "BYTES",
      "with --heap: sample one allocation per BYTES on average (default: 64K; 1 records all)"},
@@ -201,11 +201,11 @@ const struct option options_sampling[] = {
     {"no-inherit", 'i', OPTION_FLAG, HERE(recording.no_inherit), NULL,
      "do not record child processes"},
     {"keep", 0, OPTION_CALL, CALL(set_keep), "WHAT",
-     "default keeps with the recording what may be gone later: perf maps, deleted programs, those "
-     "of containers, up to 64 MB; none keeps nothing"},
+     "default: keep what may be gone later (perf maps, deleted programs, programs of containers), "
+     "up to 64 MB; none: keep nothing"},
     {"no-runtime-setup", 0, OPTION_FLAG, HERE(recording.no_runtime_setup), NULL,
-     "launch the command without settings that make its runtime name the code it makes (node: "
-     "NODE_OPTIONS, .NET: DOTNET_PerfMapEnabled, Erlang: ERL_FLAGS)"},
+     "do not set the variables that make a runtime name its JIT code (node: NODE_OPTIONS, .NET: "
+     "DOTNET_PerfMapEnabled, Erlang: ERL_FLAGS)"},
     {0},
 };
 

@@ -42,7 +42,8 @@ static const struct option options_table[] = {
     {"callees", 0, OPTION_TEXT, HERE(callees), "FUNCTION",
      "print the tree of this function's callees"},
     {"lifetimes", 0, OPTION_TEXT, HERE(lifetimes), "FUNCTION",
-     "of allocations: print how long the blocks lived that this function or its callees allocated"},
+     "for heap recordings: print how long blocks lived that this function or its callees "
+     "allocated"},
     OPTION_EACH_THREAD,
     {"threshold", 0, OPTION_DOUBLE, HERE(threshold), "PERCENT",
      "for trees: omit frames below this share of the total (default: 0.5)"},

@@ -19,6 +19,9 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+/* Each line may cost as many steps. Callgrind itself has some twenty. */
+enum { EVENTS_MOST = 256 };
+
 enum space { SPACE_OBJECT, SPACE_FILE, SPACE_FUNCTION, SPACES };
 
 /* A name that was told with a number. */
@@ -332,6 +335,10 @@ static bool read_events(struct callgrind *c, struct text value) {
     for (value = text_trim(value); value.length; value = text_trim(value)) {
         struct text word = take_word(&value);
         struct column column = {.name = strings_add(c->r.tree->strings, word)};
+        if (c->columns.count == EVENTS_MOST)
+            return error_at(c->r.error, c->r.path,
+                            (uint64_t)(c->r.lines.rest.data - c->r.content.data),
+                            "the line before has more than %d events", EVENTS_MOST);
         column.wanted = filter->event_count ? filter_event(filter, word) : c->columns.count == 0;
         if (column.wanted)
             event_named(c->r.tree, word, word, EVENT_OTHER);

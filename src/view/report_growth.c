@@ -9,18 +9,6 @@ void report_add_growth(struct report *report, struct text growth) {
     report->growth = strings_get(report->strings, strings_add(report->strings, growth));
 }
 
-/* Costs the number of rows, which are services, versions or hosts. */
-void report_set_growth(struct report *report, struct text name, uint64_t recent, uint64_t earlier) {
-    for (size_t i = 0; i < report->rows.count; i++) {
-        struct report_row *row = &report->rows.items[i];
-        if (!text_equal(row->name, name))
-            continue;
-        row->recent = recent;
-        row->earlier = earlier;
-        return;
-    }
-}
-
 void report_add_weight(struct buffer *line, const struct report *report, uint64_t weight) {
     static const struct {
         uint64_t least;

@@ -221,9 +221,8 @@ struct report *report_of_dimensions(const struct tree *tree, const char *const *
 void report_sort_by(struct report *report, bool self);
 /* Put the numbers of samples of another report of the same rows, made by samples, beside the weights: CSV and JSON show both. */
 void report_add_samples(struct report *report, const struct report *samples);
-/* What a row came to in a recent time and in an earlier one, of a report by name. Names without a row are left out. `growth` says which times; it is copied. */
+/* The rows have what they came to in a recent time and in an earlier one; `growth` says which times, and is copied. */
 void report_add_growth(struct report *report, struct text growth);
-void report_set_growth(struct report *report, struct text name, uint64_t recent, uint64_t earlier);
 void report_free(struct report *report);
 
 struct report_options {

@@ -213,6 +213,7 @@ def hostile(say, wick, write, step):
             ("no events", b"# callgrind format\nfn=main\n1 5\n", "events:"),
             ("sums that pass 2^64", b"# callgrind format\nevents: Ir\nfn=main\n1 18446744073709551615\n2 18446744073709551615\n", "2^64"),
             ("calls that pass 2^64", b"# callgrind format\nevents: Ir\nfn=main\n1 1\n" + b"cfn=x\ncalls=1 1\n1 18446744073709551615\n" * 2, "2^64"),
+            ("more events than lines can bear", b"# callgrind format\nevents:" + b" E" * 100000 + b"\n", "byte 200027: the line before has more than 256 events"),
             ("nothing", b"# callgrind format\nevents: Ir\n", "no samples")):
         done = wick("report", "-q", write("hostile.callgrind", data))
         say(done.returncode == 1 and done.stderr.count(b"\n") == 1 and part.encode() in done.stderr, f"callgrind/hostile/{case}", f"{done.returncode} {done.stderr.decode()}")
