@@ -569,6 +569,9 @@ static inline struct text file_text(const struct file *file) {
 
 /* Whether files of this user may be believed and written to: our own, root's, and under sudo those of its caller, who could be root anyway. */
 bool user_is_trusted(uint32_t user);
+/* Whether the file's or directory's mode lets others than those write: everybody, or a group that is not ours, root's or that of sudo's caller. */
+struct stat;
+bool others_write(const struct stat *status);
 /* Whether only such users can rename and replace what is in an open directory: it is theirs, and others may not write to it, or it is sticky.
    Else *why says what is wrong. */
 bool directory_is_safe(int directory, const char **why);

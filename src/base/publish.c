@@ -37,6 +37,11 @@ static bool group_is_trusted(uint32_t group) {
     return group == getegid() || group == 0 || is_sudo_caller("SUDO_GID", group);
 }
 
+bool others_write(const struct stat *status) {
+    return status->st_mode & S_IWOTH ||
+           (status->st_mode & S_IWGRP && !group_is_trusted(status->st_gid));
+}
+
 bool directory_is_safe(int directory, const char **why) {
     struct stat status;
     *why = "can't be looked at";
@@ -46,9 +51,7 @@ bool directory_is_safe(int directory, const char **why) {
     if (!user_is_trusted(status.st_uid))
         return false;
     *why = "other users can write to it";
-    return status.st_mode & S_ISVTX ||
-           !(status.st_mode & S_IWOTH ||
-             (status.st_mode & S_IWGRP && !group_is_trusted(status.st_gid)));
+    return status.st_mode & S_ISVTX || !others_write(&status);
 }
 
 /* ---- temporaries, for signal handlers ---- */

@@ -56,12 +56,6 @@ static bool is_regular(const char *path, bool *is_there) {
     return *is_there && S_ISREG(status.st_mode);
 }
 
-/* Whether others may write there. One's own group is not others: on many systems it has one member. */
-static bool others_write(const struct stat *status) {
-    bool group_is_ours = status->st_gid == getegid() || status->st_gid == 0;
-    return status->st_mode & S_IWOTH || (status->st_mode & S_IWGRP && !group_is_ours);
-}
-
 /* Whether only those whom we trust can put another file there: all folders on the way are theirs, and nobody else may write to them, or
    may only add to them (as in /tmp). */
 static bool is_ours(const char *path) {
