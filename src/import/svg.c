@@ -12,6 +12,15 @@
 
 #include "import/xml.h"
 
+/* Of frames that wick marks: the kernel's, just-in-time compiled, inlined, wakers'. */
+static const char marks[] = "kjiw";
+
+/* A name that many frames may have: each form of it is made once. */
+struct listed_name {
+    struct text raw;
+    uint32_t names[sizeof marks]; /* strings: without a mark, then with each; 0: not yet */
+};
+
 struct svg_reader {
     struct text rest;
     struct svg_picture picture;
@@ -21,8 +30,8 @@ struct svg_reader {
     struct text title_raw;  /* of the frame whose <rect> is to come; data NULL: none */
     struct text exact_name; /* its fg:name, or data NULL */
     struct text mark;       /* its fg:mark */
-    struct text whole_name; /* what its fg:n means; data NULL: the title has the name */
-    VECTOR(struct text) listed;
+    size_t listed_name;     /* its fg:n, + 1; 0: the title has the name */
+    VECTOR(struct listed_name) listed;
 };
 
 static const uint64_t places_scale = 10000;
@@ -139,22 +148,38 @@ static void add_exact(struct buffer *out, struct text t) {
     }
 }
 
+/* Where the form with the frame's mark is; NULL: wick writes no such mark. */
+static uint32_t *listed_form(struct svg_reader *s) {
+    const char *mark =
+        s->mark.length == 1 && s->mark.data[0] ? strchr(marks, s->mark.data[0]) : NULL;
+    if (!s->listed_name || (s->mark.length && !mark))
+        return NULL;
+    return &s->listed.items[s->listed_name - 1].names[mark ? mark - marks + 1 : 0];
+}
+
 static uint32_t frame_name(struct svg_reader *s, struct text shown) {
+    uint32_t *form = s->exact_name.data ? NULL : listed_form(s);
     s->name.count = 0;
+    if (form && *form)
+        return *form;
     if (s->exact_name.data) {
         struct buffer plain = {0};
         if (xml_add_unescaped(&plain, s->exact_name))
             add_exact(&s->name, buffer_text(&plain));
         buffer_release(&plain);
     } else {
-        if (!s->whole_name.data || !xml_add_unescaped(&s->name, s->whole_name)) {
+        if (!form || !xml_add_unescaped(&s->name, s->listed.items[s->listed_name - 1].raw)) {
             s->name.count = 0;
             buffer_add(&s->name, shown);
+            form = NULL;
         }
         if (s->mark.length == 1)
             buffer_printf(&s->name, "_[%c]", s->mark.data[0]);
     }
-    return strings_add(s->tree->strings, buffer_text(&s->name));
+    uint32_t name = strings_add(s->tree->strings, buffer_text(&s->name));
+    if (form)
+        *form = name;
+    return name;
 }
 
 /* ---- tags --------------------------------------------------------------------------------- */
@@ -208,7 +233,7 @@ static struct text content_of(const struct svg_reader *s) {
 static void group_tag(struct svg_reader *s, const struct xml *tag) {
     uint64_t number;
     bool is_listed = exact_attribute(tag, TEXT("fg:n"), &number) && number < s->listed.count;
-    s->whole_name = is_listed ? s->listed.items[number] : (struct text){0};
+    s->listed_name = is_listed ? (size_t)number + 1 : 0;
     if (!xml_attribute(tag->attributes, TEXT("fg:name"), &s->exact_name))
         s->exact_name = (struct text){0};
     if (!xml_attribute(tag->attributes, TEXT("fg:mark"), &s->mark))
@@ -231,7 +256,7 @@ static void read_tags(struct svg_reader *s) {
         if (text_equal(tag.name, TEXT("title"))) {
             s->title_raw = content_of(s);
         } else if (text_equal(tag.name, TEXT("fg:n"))) {
-            vector_push(&s->listed, content_of(s));
+            vector_push(&s->listed, ((struct listed_name){.raw = content_of(s)}));
         } else if (text_equal(tag.name, TEXT("rect")) && s->title_raw.data) {
             rect_tag(s, &tag);
             s->title_raw = (struct text){0};

@@ -148,7 +148,8 @@ static uint64_t weight_before(struct counter *c, const struct svg_frame *frame, 
 
 static uint32_t location_of(struct tree *tree, uint32_t name) {
     struct text text = strings_get(tree->strings, name);
-    struct location location = {.function = tree_name_function(tree, text),
+    struct location location = {.function =
+                                    tree_add_function(tree, &(struct function){.name = name}),
                                 .kinds = (uint8_t)kinds_of_mark(text)};
     return tree_add_location(tree, &location);
 }

@@ -250,11 +250,26 @@ def deep_diff(place):
     os.unlink(place.output)
 
 
+def one_name(place):
+    """A picture whose frames share one name of 10 MB: whoever makes it anew for each is not done in time."""
+    frame = '<g fg:n="0"><title>a (1 samples, 0.00%%)</title><rect x="%.4f%%" y="0" width="0.0010%%" height="15" fg:x="%d" fg:w="1"/></g>\n'
+    with open(place.input, "w", encoding="ascii") as out:
+        out.write('<svg xmlns="http://www.w3.org/2000/svg" xmlns:fg="x"><metadata id="names"><fg:n>' + "a" * 10_000_000 + '</fg:n></metadata><svg id="frames" total_samples="100000">')
+        out.writelines(frame % (i / 1000, i) for i in range(100000))
+        out.write("</svg></svg>\n")
+    process = start(["report", "-q", "--csv", "--from", "svg", "-o", place.output, place.input])
+    _, err = process.communicate()
+    report("hostile/one_name", None if process.returncode == 0 and place.published() else f"status {process.returncode}: {err[:300]!r}")
+    if process.returncode == 0:
+        os.unlink(place.output)
+
+
 def run_all(template, place):
     if not SANITIZED or LONG:
         million_mmaps(template, place)
         twins(template, place)
         deep_diff(place)
+        one_name(place)
         threads_of_one(place)
     for make in (whole_space, cyclic_forks, many_mmaps, many_threads, same_build_ids, deep_chains, odd_bytes):
         for command in ("fold", "flame", "script"):
