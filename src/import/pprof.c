@@ -336,6 +336,8 @@ static void place_lines(struct pprof *p, struct location *location, struct text 
         if (field.number == LOCATION_LINE && field.wire == WIRE_TEXT)
             vector_push(&p->tree->frames, frame_of_line(p, field.text));
     size_t count = p->tree->frames.count - first;
+    if (!count)
+        return;
     struct frame *frames = &p->tree->frames.items[first];
     for (size_t i = 0; i < count / 2; i++) {
         struct frame swapped = frames[i];
