@@ -2,7 +2,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongUnaryOperator;
 
-/** usage: java Shares ROUNDS SEED: work in known shares (heavy 50 %, medium 30 %, light 20 %), while another thread allocates. Exits with 7. */
+/** usage: java Shares ROUNDS SEED [PAUSE]: work in known shares (heavy 50 %, medium 30 %, light 20 %), while another thread allocates. Rests PAUSE ms after every
+    hundredth round. Exits with 7. */
 public class Shares {
     static long work(long units, long seed) {
         long sum = seed;
@@ -24,6 +25,10 @@ public class Shares {
         return depth == 0 ? work(2, seed) : light(depth - 1, seed) + 1;
     }
 
+    static void rest(long pause) throws InterruptedException {
+        Thread.sleep(pause);
+    }
+
     static volatile boolean done;
 
     static long garbage() {
@@ -40,11 +45,15 @@ public class Shares {
 
     public static void main(String[] arguments) throws Exception {
         long rounds = Long.parseLong(arguments[0]), sum = Long.parseLong(arguments[1]);
+        long pause = arguments.length > 2 ? Long.parseLong(arguments[2]) : 0;
         Thread other = new Thread(Shares::garbage, "garbage");
         other.start();
         System.out.println("begin");
-        for (long round = 0; round < rounds; round++)
+        for (long round = 0; round < rounds; round++) {
             sum += heavy(sum) + medium(sum) + light(20, sum);
+            if (pause > 0 && round % 100 == 0)
+                rest(pause);
+        }
         done = true;
         other.join();
         System.out.println("sum " + sum);
