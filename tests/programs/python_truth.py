@@ -1,6 +1,6 @@
-"""usage: python_truth.py SECONDS
+"""usage: python_truth.py SECONDS [THREADS]
 
-Spends SECONDS of CPU time in each of two threads, in functions of several kinds, and prints for each kind what it cost by the thread's own
+Spends SECONDS of CPU time in each of THREADS threads (2 unless told), in functions of several kinds, and prints for each kind what it cost by the thread's own
 clock. For CPython 3.8 and later.
 """
 import asyncio
@@ -95,10 +95,13 @@ def work(seconds):
 
 
 def main():
-    other = threading.Thread(target=work, args=(float(sys.argv[1]),))
-    other.start()
-    work(float(sys.argv[1]))
-    other.join()
+    seconds, count = float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 2
+    others = [threading.Thread(target=work, args=(seconds,)) for _ in range(count - 1)]
+    for other in others:
+        other.start()
+    work(seconds)
+    for other in others:
+        other.join()
     for kind, cost in spent.items():
         print(kind.__name__, cost)
 
