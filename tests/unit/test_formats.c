@@ -194,7 +194,16 @@ static void test_chrome(void **state) {
         "],\"other\":null}",
         "main;outer 59500\nmain;outer;b 10000\nmain;outer;inner 30500\n");
     expect_fold("chrome", "[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"cut\"},\n", "cut 2000\n");
-    /* all begin together: what follows a "B" in the file does not come before it, whatever follows that */
+    /* killed: no thread ended what it had begun */
+    expect_fold("chrome",
+                "[{\"ph\":\"B\",\"name\":\"a\",\"ts\":1,\"pid\":1,\"tid\":1},"
+                "{\"ph\":\"X\",\"name\":\"b\",\"ts\":2,\"dur\":3,\"pid\":1,\"tid\":1},"
+                "{\"ph\":\"X\",\"name\":\"c\",\"ts\":2,\"dur\":3,\"pid\":1,\"tid\":2}]",
+                "a 1000\na;b 3000\nc 3000\n");
+}
+
+static void test_chrome_spans_that_begin_together(void **state) {
+    /* What follows a "B" in the file does not come before it, whatever follows that. */
 #define TOGETHER                                                                                   \
     "[{\"ph\":\"X\",\"ts\":1,\"dur\":4,\"name\":\"short\"},"                                       \
     "{\"ph\":\"B\",\"ts\":1,\"name\":\"b\"},"                                                      \
@@ -202,12 +211,6 @@ static void test_chrome(void **state) {
     expect_fold("chrome", TOGETHER "]", "short;b;long 4000\n");
     expect_fold("chrome", TOGETHER ",{\"ph\":\"X\",\"ts\":1,\"dur\":4,\"name\":\"last\"}]",
                 "short;b;long;last 4000\n");
-    /* killed: no thread ended what it had begun */
-    expect_fold("chrome",
-                "[{\"ph\":\"B\",\"name\":\"a\",\"ts\":1,\"pid\":1,\"tid\":1},"
-                "{\"ph\":\"X\",\"name\":\"b\",\"ts\":2,\"dur\":3,\"pid\":1,\"tid\":1},"
-                "{\"ph\":\"X\",\"name\":\"c\",\"ts\":2,\"dur\":3,\"pid\":1,\"tid\":2}]",
-                "a 1000\na;b 3000\nc 3000\n");
 }
 
 static void test_offcputime(void **state) {
@@ -406,6 +409,7 @@ int main(void) {
         cmocka_unit_test(test_named_locations_are_kept),
         cmocka_unit_test(test_faulthandler),
         cmocka_unit_test(test_chrome),
+        cmocka_unit_test(test_chrome_spans_that_begin_together),
         cmocka_unit_test(test_perf_sched),
         cmocka_unit_test(test_offcputime),
         cmocka_unit_test(test_recursive),
