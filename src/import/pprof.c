@@ -8,173 +8,12 @@
  *
  * protobuf-c would need a generated copy of every message in memory; walking takes none, and bounds are checked in one place (proto.h).
  */
-#include "import/pprof_fields.h"
-#include "import/proto.h"
-#include "import/reader.h"
+#include "import/pprof.h"
 
 #include <stdlib.h>
 
-/* What samples name, by id. `message` is looked into when it is first used. */
-struct known {
-    uint64_t id;
-    struct text message;
-};
-struct table {
-    VECTOR(struct known) items;
-    struct index index; /* by id: places in items + 1 */
-};
-
-struct value_type {
-    struct text type, unit;
-};
-
-/* A pair of values, or one that stands alone. */
-struct counted {
-    uint32_t event;   /* 0: not wanted */
-    uint32_t samples; /* which value is the number of things; UINT32_MAX: there is none */
-    uint32_t weight;
-};
-
-/* A location's place in the tree, once it was used. */
-struct placed_location {
-    uint32_t location;
-    bool done;
-};
-
-/* One set of labels, as its bytes stand in a sample. */
-struct label_bytes {
-    struct text bytes;
-    size_t first; /* of its series, one for each of `counted` */
-};
-
-/* One stack, as its bytes stand in a sample: profiles with labels have it once for each of their sets. */
-struct stack_bytes {
-    struct text bytes;
-    uint32_t node;
-};
-
-struct pprof {
-    const struct import_options *options;
-    const char *path;
-    struct text content;
-    struct tree *tree;
-    struct error *error;
-    VECTOR(struct text) strings;
-    VECTOR(struct value_type) types;
-    struct text default_type;
-    struct table mappings, locations, functions;
-    VECTOR(struct counted) counted;
-    VECTOR(struct placed_location) placed; /* as `locations` */
-    VECTOR(uint32_t) path_now;             /* of the sample at hand, leaf first */
-    VECTOR(uint64_t) values;
-    VECTOR(struct label_bytes) labels;
-    VECTOR(uint32_t) series;
-    VECTOR(struct stack_bytes) stacks;
-    struct index label_index, stack_index, threads;
-    struct buffer label_now;
-    struct arena arena;
-    struct budget frames;
-};
-
 static const struct budget_limits frame_limits = {
     .steps = 1 << 20, .steps_per_byte = 16, .memory = UINT64_MAX};
-
-static bool damaged(struct pprof *p, const void *at) {
-    return error_at(p->error, p->path, (uint64_t)((const char *)at - p->content.data),
-                    "the profile is damaged here");
-}
-
-static struct text string_of(const struct pprof *p, uint64_t number) {
-    return number < p->strings.count ? p->strings.items[number] : TEXT("");
-}
-
-/* ---- what samples name ---- */
-
-/* Nearly all writers number from 1 on: then the number is the place. */
-static const struct known *table_find(const struct table *table, uint64_t id) {
-    uint32_t at;
-    if (id - 1 < table->items.count && table->items.items[id - 1].id == id)
-        return &table->items.items[id - 1];
-    for (struct probe probe = index_probe(&table->index, hash_mix(id, 1));
-         (at = index_next(&table->index, &probe));)
-        if (table->items.items[at - 1].id == id)
-            return &table->items.items[at - 1];
-    return NULL;
-}
-
-static bool table_add(struct pprof *p, struct table *table, struct text message) {
-    struct proto m = proto_begin(message);
-    struct proto_field field;
-    struct known known = {.message = message};
-    while (proto_next(&m, &field))
-        if (field.number == ANY_ID && field.wire == WIRE_NUMBER)
-            known.id = field.value;
-    if (m.damaged)
-        return damaged(p, message.data);
-    if (!table_find(table, known.id)) {
-        vector_push(&table->items, known);
-        index_add(&table->index, hash_mix(known.id, 1), (uint32_t)table->items.count);
-    }
-    return true;
-}
-
-static void table_release(struct table *table) {
-    vector_release(&table->items);
-    index_release(&table->index);
-}
-
-/* Types name strings that may stand behind them: numbers first. */
-struct pair {
-    uint64_t type, unit;
-};
-
-static bool pair_of(struct pprof *p, struct text message, struct pair *pair) {
-    struct proto m = proto_begin(message);
-    struct proto_field field;
-    *pair = (struct pair){0};
-    while (proto_next(&m, &field)) {
-        if (field.number == VALUE_TYPE)
-            pair->type = field.value;
-        if (field.number == VALUE_UNIT)
-            pair->unit = field.value;
-    }
-    return !m.damaged || damaged(p, message.data);
-}
-
-static bool read_tables(struct pprof *p) {
-    struct proto m = proto_begin(p->content);
-    struct proto_field field;
-    VECTOR(struct pair) types = {0};
-    uint64_t default_type = 0;
-    bool fine = true;
-    while (fine && proto_next(&m, &field)) {
-        struct pair pair;
-        bool is_text = field.wire == WIRE_TEXT;
-        if (field.number == PROFILE_STRING && is_text)
-            vector_push(&p->strings, field.text);
-        else if (field.number == PROFILE_MAPPING && is_text)
-            fine = table_add(p, &p->mappings, field.text);
-        else if (field.number == PROFILE_LOCATION && is_text)
-            fine = table_add(p, &p->locations, field.text);
-        else if (field.number == PROFILE_FUNCTION && is_text)
-            fine = table_add(p, &p->functions, field.text);
-        else if (field.number == PROFILE_TIME && !is_text && field.value <= INT64_MAX)
-            p->tree->began = field.value;
-        else if (field.number == PROFILE_DURATION && !is_text && field.value <= INT64_MAX)
-            p->tree->lasted = field.value;
-        else if (field.number == PROFILE_DEFAULT_TYPE)
-            default_type = field.value;
-        else if (field.number == PROFILE_SAMPLE_TYPE && is_text &&
-                 (fine = pair_of(p, field.text, &pair)))
-            vector_push(&types, pair);
-    }
-    for (size_t i = 0; i < types.count; i++)
-        vector_push(&p->types, ((struct value_type){string_of(p, types.items[i].type),
-                                                    string_of(p, types.items[i].unit)}));
-    p->default_type = string_of(p, default_type);
-    vector_release(&types);
-    return fine && (!m.damaged || damaged(p, m.at));
-}
 
 /* ---- events ---- */
 
@@ -244,143 +83,10 @@ static bool choose_events(struct pprof *p) {
     return true;
 }
 
-/* ---- locations ---- */
-
-struct mapped {
-    uint32_t object;
-    uint64_t bias; /* what an address differs by from the object's own terms */
-    uint8_t mode;
-};
-
-static void build_id_of(struct text hex, struct build_id *id) {
-    uint64_t byte;
-    if (hex.length % 2 || hex.length > 2 * BUILD_ID_MAX)
-        return;
-    for (size_t i = 0; i < hex.length; i += 2) {
-        if (!text_hex_to_u64((struct text){hex.data + i, 2}, &byte))
-            return;
-        id->bytes[i / 2] = (uint8_t)byte;
-    }
-    id->size = (uint8_t)(hex.length / 2);
-}
-
-static struct mapped mapping_of(struct pprof *p, uint64_t id) {
-    const struct known *known = id ? table_find(&p->mappings, id) : NULL;
-    struct mapped mapped = {.mode = MODE_USER};
-    if (!known)
-        return mapped;
-    struct proto m = proto_begin(known->message);
-    struct proto_field field;
-    struct object_identity identity = {.kind = OBJECT_NAME};
-    uint64_t start = 0, offset = 0;
-    while (proto_next(&m, &field)) {
-        if (field.number == MAPPING_START)
-            start = field.value;
-        else if (field.number == MAPPING_OFFSET)
-            offset = field.value;
-        else if (field.number == MAPPING_FILE)
-            identity.path = string_of(p, field.value);
-        else if (field.number == MAPPING_BUILD_ID)
-            build_id_of(string_of(p, field.value), &identity.build_id);
-    }
-    mapped.bias = start - offset;
-    if (!identity.path.length)
-        return mapped;
-    if (text_equal(identity.path, TEXT("[vdso]")))
-        identity.kind = OBJECT_VDSO;      /* a library to those who ask */
-    object_named(p->tree, identity.path); /* gives the tree its objects */
-    mapped.object = objects_add(p->tree->objects, &identity);
-    mapped.mode = script_object_kinds(identity.path, false) & KIND_KERNEL ? MODE_KERNEL : MODE_USER;
-    return mapped;
-}
-
-static struct frame frame_of_line(struct pprof *p, struct text message) {
-    struct proto m = proto_begin(message);
-    struct proto_field field;
-    struct frame frame = {0};
-    uint64_t function = 0;
-    while (proto_next(&m, &field)) {
-        if (field.number == LINE_FUNCTION)
-            function = field.value;
-        else if (field.number == LINE_LINE && field.value <= UINT32_MAX)
-            frame.line = (uint32_t)field.value;
-        else if (field.number == LINE_COLUMN && field.value <= UINT32_MAX)
-            frame.column = (uint32_t)field.value;
-    }
-    const struct known *known = table_find(&p->functions, function);
-    struct text name = TEXT(""), system = TEXT(""), file = TEXT("");
-    m = proto_begin(known ? known->message : TEXT(""));
-    while (proto_next(&m, &field)) {
-        if (field.number == FUNCTION_NAME)
-            name = string_of(p, field.value);
-        else if (field.number == FUNCTION_SYSTEM_NAME)
-            system = string_of(p, field.value);
-        else if (field.number == FUNCTION_FILE)
-            file = string_of(p, field.value);
-    }
-    name = name.length ? name : system;
-    frame.name = name.length ? strings_add(p->tree->strings, name) : 0;
-    if (p->options->profile.source_lines && file.length)
-        frame.file = strings_add(p->tree->strings, file);
-    else
-        frame.line = frame.column = 0;
-    return frame;
-}
-
-/* The lines of one location, innermost first in the file and outermost first in the tree. */
-static void place_lines(struct pprof *p, struct location *location, struct text message) {
-    struct proto m = proto_begin(message);
-    struct proto_field field;
-    size_t first = p->tree->frames.count;
-    while (proto_next(&m, &field))
-        if (field.number == LOCATION_LINE && field.wire == WIRE_TEXT)
-            vector_push(&p->tree->frames, frame_of_line(p, field.text));
-    size_t count = p->tree->frames.count - first;
-    if (!count)
-        return;
-    struct frame *frames = &p->tree->frames.items[first];
-    for (size_t i = 0; i < count / 2; i++) {
-        struct frame swapped = frames[i];
-        frames[i] = frames[count - 1 - i];
-        frames[count - 1 - i] = swapped;
-    }
-    for (size_t i = 1; i < count; i++)
-        frames[i].inlined = true;
-    if (p->options->profile.no_inline && count > 1) {
-        frames[0].file = frames[count - 1].file;
-        frames[0].line = frames[count - 1].line;
-        p->tree->frames.count = first + (count = 1);
-    }
-    location->first_frame = (uint32_t)first;
-    location->frame_count = (uint32_t)count;
-}
-
-static uint32_t location_of(struct pprof *p, const struct known *known) {
-    struct proto m = proto_begin(known->message);
-    struct proto_field field;
-    uint64_t mapping = 0, address = 0;
-    while (proto_next(&m, &field)) {
-        if (field.number == LOCATION_MAPPING)
-            mapping = field.value;
-        else if (field.number == LOCATION_ADDRESS)
-            address = field.value;
-    }
-    struct mapped mapped = mapping_of(p, mapping);
-    struct location location = {
-        .object = mapped.object, .mode = mapped.mode, .address = address - mapped.bias};
-    if (!address) { /* the place is known by its id alone */
-        location.address = 0;
-        location.raw = known->id;
-    }
-    size_t before = p->tree->locations.count;
-    uint32_t id = tree_add_location(p->tree, &location);
-    if (id == before)
-        place_lines(p, &p->tree->locations.items[id], known->message);
-    return id;
-}
+/* ---- stacks ---- */
 
 static bool push_location(struct pprof *p, uint64_t id, const void *at) {
-    const struct known *known = table_find(&p->locations, id);
+    const struct known *known = pprof_find_location(p, id);
     if (!known)
         return error_at(p->error, p->path, (uint64_t)((const char *)at - p->content.data),
                         "a sample names location %llu, which is not there", (unsigned long long)id);
@@ -389,7 +95,7 @@ static bool push_location(struct pprof *p, uint64_t id, const void *at) {
     struct placed_location *placed = &p->placed.items[known - p->locations.items.items];
     if (!placed->done) {
         placed->done = true;
-        placed->location = location_of(p, known);
+        placed->location = pprof_place(p, known);
     }
     vector_push(&p->path_now, placed->location);
     return true;
@@ -412,9 +118,9 @@ static void add_label(struct pprof *p, struct sample_labels *labels, struct text
     char digits[24];
     while (proto_next(&m, &field)) {
         if (field.number == LABEL_KEY)
-            key = string_of(p, field.value);
+            key = pprof_string(p, field.value);
         else if (field.number == LABEL_STRING)
-            value = string_of(p, field.value);
+            value = pprof_string(p, field.value);
         else if (field.number == LABEL_NUMBER)
             number = field.value;
     }
@@ -486,7 +192,7 @@ static bool push_locations(struct pprof *p, struct proto_field *field, const voi
     bool fine = true, bad = false;
     while (fine && proto_repeated(field, &value, &bad))
         fine = push_location(p, value, at);
-    return fine && (!bad || damaged(p, at));
+    return fine && (!bad || pprof_damaged(p, at));
 }
 
 /* The node of a stack that is one packed field: found by its bytes, which takes no look at its frames, or made. */
@@ -512,7 +218,7 @@ static bool node_of_bytes(struct pprof *p, struct text bytes, const void *at, ui
 
 static bool count_sample(struct pprof *p, uint32_t node, const void *at) {
     if (p->values.count < p->types.count)
-        return damaged(p, at);
+        return pprof_damaged(p, at);
     for (size_t i = 0; i < p->types.count; i++)
         if (p->values.items[i] > INT64_MAX)
             return error_at(p->error, p->path, (uint64_t)((const char *)at - p->content.data),
@@ -557,7 +263,7 @@ static bool read_sample(struct pprof *p, struct text message) {
     if (!fine)
         return false;
     if (m.damaged || bad)
-        return damaged(p, message.data);
+        return pprof_damaged(p, message.data);
     if (is_whole && !node_of_bytes(p, packed.text, message.data, &node))
         return false;
     return count_sample(p, is_whole ? node : node_of_path(p), message.data);
@@ -578,11 +284,7 @@ static bool read_samples(struct pprof *p) {
 }
 
 static void pprof_release(struct pprof *p) {
-    vector_release(&p->strings);
-    vector_release(&p->types);
-    table_release(&p->mappings);
-    table_release(&p->locations);
-    table_release(&p->functions);
+    pprof_release_tables(p);
     vector_release(&p->counted);
     vector_release(&p->placed);
     vector_release(&p->path_now);
@@ -602,7 +304,7 @@ static bool pprof_read(struct text content, const char *path, const struct impor
     struct pprof p = {
         .options = options, .path = path, .content = content, .tree = tree, .error = error};
     budget_init(&p.frames, &frame_limits, content.length);
-    bool fine = read_tables(&p);
+    bool fine = pprof_read_tables(&p);
     pair_values(&p);
     if (fine && !p.counted.count)
         fine =

@@ -136,6 +136,23 @@ uint32_t event_named(struct tree *tree, struct text name, struct text unit, enum
 /* A text's object by its path. Gives the tree its objects when it has none. */
 uint32_t object_named(struct tree *tree, struct text path);
 
+/* ---- places in code that name themselves -------------------------------------------------- */
+
+/* Bytes of a build id written in hexadecimal; none if it is something else. */
+struct build_id build_id_of_hex(struct text hex);
+/* As object_named(), of an object with a build id. */
+uint32_t object_with_id(struct tree *tree, struct text path, const struct build_id *id);
+enum mode mode_of_object(struct text path);
+/*
+ * Find or add a place in code (`function` is 0) with these frames, innermost first. Code that has other frames at the same address is kept apart.
+ * Inlined frames and source lines come along as far as the options want them.
+ */
+uint32_t tree_add_code(struct tree *tree, const struct location *location,
+                       const struct frame *frames, size_t count,
+                       const struct import_options *options);
+
+/* ---- threads ------------------------------------------------------------------------------ */
+
 /* The thread of these numbers (-1: not known; 0 where neither is): found in `threads`, or added to both. */
 uint32_t thread_numbered(struct tree *tree, struct index *threads, int32_t pid, int32_t tid);
 /* async-profiler's root of a stack, `[name tid=12]`, in which the name may hold anything: how long it is, or 0. */
