@@ -334,13 +334,13 @@ const struct option options_shape[] = {
             "jstack, java-exceptions, async-profiler, faulthandler, chrome, perf-sched, "          \
             "offcputime, "                                                                         \
             "recursive, svg, pprof, speedscope, cpuprofile, heapprofile, firefox, otlp, jfr, "     \
-            "heap, gecko, callgrind, "                                                             \
+            "heap, gecko, callgrind, gperftools, "                                                 \
             "wick (profiles saved by wick save)",                                                  \
             "perf folded dtrace sample vtune vsprof ghcprof xctrace bpftrace go gdb eu-stack "     \
             "stap "                                                                                \
             "pmcstat jstack java-exceptions async-profiler faulthandler chrome perf-sched "        \
             "offcputime recursive svg pprof speedscope cpuprofile heapprofile firefox otlp jfr "   \
-            "heap gecko callgrind "                                                                \
+            "heap gecko callgrind gperftools "                                                     \
             "wick guess"                                                                           \
     }
 

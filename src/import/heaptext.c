@@ -11,17 +11,11 @@
  * a probability of 1 - e^(-SIZE/RATE). All addresses are return addresses. They are resolved here, from the files of this machine or --symfs,
  * in a tree of their own that is then added to the others'.
  */
-#include "import/reader.h"
+#include "import/addresses.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
-
-struct heap_mapping {
-    uint64_t start, end, offset;
-    struct text path;
-    uint32_t object; /* 0: none yet */
-};
 
 enum { IN_USE, ALLOCATED, EVENTS };
 static const char *const event_names[EVENTS] = {"inuse_space", "alloc_space"};
@@ -32,107 +26,23 @@ struct amounts {
 
 struct heaptext {
     struct reader r;
-    struct tree *own; /* in which addresses are resolved */
-    struct objects *objects;
-    VECTOR(struct heap_mapping) mappings;
-    VECTOR(uint32_t) stack; /* locations, leaf first */
-    double rate;            /* bytes between two samples; 0: all were counted */
+    struct addresses addresses;
+    double rate; /* bytes between two samples; 0: all were counted */
     bool is_jemalloc, has_counted;
     uint32_t series[EVENTS]; /* 0: not wanted */
 };
 
-/* ---- maps ---- */
-
-static bool take_hex(struct text *line, uint64_t *value) {
-    size_t length = 0;
-    while (length < line->length && isxdigit((unsigned char)line->data[length]))
-        length++;
-    if (!length || !text_hex_to_u64(text_upto(*line, length), value))
-        return false;
-    *line = text_from(*line, length);
-    return true;
-}
-
-static struct text take_word(struct text *line) {
-    *line = text_trim(*line);
-    size_t end = text_find(*line, ' ');
-    struct text word = end == SIZE_MAX ? *line : text_upto(*line, end);
-    *line = text_from(*line, word.length);
-    return word;
-}
-
-/* "00400000-00401000 r-xp 00000000 08:01 12   /bin/demo" */
-static void add_mapping(struct heaptext *h, struct text line) {
-    struct heap_mapping m = {0};
-    if (!take_hex(&line, &m.start) || !text_starts(line, TEXT("-")))
-        return;
-    line = text_from(line, 1);
-    if (!take_hex(&line, &m.end))
-        return;
-    take_word(&line); /* what may be done there */
-    if (!text_hex_to_u64(take_word(&line), &m.offset))
-        return;
-    take_word(&line); /* the device and the inode */
-    take_word(&line);
-    m.path = text_trim(line);
-    if (m.path.length && m.end > m.start)
-        vector_push(&h->mappings, m);
-}
-
-static int order_mappings(const void *a, const void *b) {
-    const struct heap_mapping *x = a, *y = b;
-    return x->start != y->start ? (x->start > y->start) - (x->start < y->start)
-                                : (x->end > y->end) - (x->end < y->end);
-}
-
-static void read_maps(struct heaptext *h) {
-    size_t at = text_search(h->r.content, TEXT("\nMAPPED_LIBRARIES:"));
-    struct text rest = at == SIZE_MAX ? TEXT("") : text_from(h->r.content, at + 1);
-    text_take_line(&rest);
-    while (rest.length)
-        add_mapping(h, text_take_line(&rest));
-    if (h->mappings.count)
-        qsort(h->mappings.items, h->mappings.count, sizeof *h->mappings.items, order_mappings);
-}
-
-static struct heap_mapping *mapping_of(struct heaptext *h, uint64_t address) {
-    size_t after = search_first(i, 0, h->mappings.count, h->mappings.items[i].start <= address);
-    struct heap_mapping *m = after ? &h->mappings.items[after - 1] : NULL;
-    return m && address < m->end ? m : NULL;
-}
-
-static uint32_t object_of(struct heaptext *h, struct heap_mapping *m) {
-    bool is_file = m->path.data[0] == '/';
-    struct object_identity identity = {.path = m->path,
-                                       .kind = is_file                               ? OBJECT_FILE
-                                               : text_equal(m->path, TEXT("[vdso]")) ? OBJECT_VDSO
-                                                                                     : OBJECT_NONE};
-    if (!m->object)
-        m->object = objects_add(h->objects, &identity);
-    return m->object;
-}
-
 /* ---- stacks ---- */
-
-static void push_address(struct heaptext *h, uint64_t address) {
-    struct heap_mapping *m = mapping_of(h, address);
-    struct location location = {.mode = MODE_USER, .call = 1, .address = address};
-    if (m) {
-        location.object = object_of(h, m);
-        location.address = address - m->start + m->offset;
-    }
-    vector_push(&h->stack, tree_add_location(h->own, &location));
-}
 
 /* "@ 0x401136 0x40114c", leaf first. False: it is no such list. */
 static bool read_addresses(struct heaptext *h, struct text line) {
-    h->stack.count = 0;
+    h->addresses.stack.count = 0;
     for (line = text_trim(line); line.length; line = text_trim(line)) {
         uint64_t address;
-        struct text word = take_word(&line);
+        struct text word = text_take_word(&line);
         if (!text_starts(word, TEXT("0x")) || !text_hex_to_u64(text_from(word, 2), &address))
             return false;
-        push_address(h, address);
+        addresses_push(&h->addresses, address, true);
     }
     return true;
 }
@@ -169,13 +79,11 @@ static void scale(const struct heaptext *h, uint64_t *objects, uint64_t *bytes) 
 }
 
 static void count(struct heaptext *h, struct amounts amounts) {
-    uint32_t node = 0;
-    for (size_t i = h->stack.count; i-- > 0;)
-        node = tree_add_node(h->own, node, h->stack.items[i]);
+    uint32_t node = addresses_node(&h->addresses);
     for (size_t i = 0; i < EVENTS; i++) {
         scale(h, &amounts.objects[i], &amounts.bytes[i]);
         if (h->series[i] && (amounts.objects[i] || amounts.bytes[i]))
-            tree_count(h->own, node, h->series[i], amounts.objects[i], amounts.bytes[i]);
+            tree_count(h->addresses.tree, node, h->series[i], amounts.objects[i], amounts.bytes[i]);
     }
     h->has_counted = true;
 }
@@ -198,15 +106,23 @@ static bool read_stack(struct heaptext *h, struct text line, bool *known) {
         return text_starts(line, TEXT("t")); /* one thread's part of it */
     if (!read_amounts(text_from(line, 3), &amounts, &rest))
         return false;
-    if (h->stack.count) /* else it is the sum of all */
+    if (h->addresses.stack.count) /* else it is the sum of all */
         count(h, amounts);
     return true;
 }
 
 /* ---- the file ---- */
 
-/* "heap profile: … @ heapprofile", "… @ heap_v2/524288", or jemalloc's "heap_v2/524288". False: something else. */
+/*
+ * "heap profile: … @ heapprofile", "… @ heap_v2/524288", or jemalloc's "heap_v2/524288". Go's older "heap/1048576" says twice the mean distance; what a
+ * heap grew by ("growth") was all counted. False: something else.
+ */
 static bool read_head(struct heaptext *h, struct text line) {
+    static const struct {
+        struct text kind;
+        uint64_t share; /* of the number behind it that is the mean distance; 0: there is none */
+    } kinds[] = {{TEXT("heapprofile"), 0}, {TEXT("heap_v2"), 1}, {TEXT("heapz_v2"), 1},
+                 {TEXT("heap"), 2},        {TEXT("growth"), 0},  {TEXT("growthz"), 0}};
     h->is_jemalloc = text_starts(line, TEXT("heap_v2/"));
     size_t at = text_find_last(line, '@');
     struct text kind = h->is_jemalloc ? line : at == SIZE_MAX ? TEXT("") : text_from(line, at + 1);
@@ -215,10 +131,14 @@ static bool read_head(struct heaptext *h, struct text line) {
     uint64_t rate = 0;
     if (slash != SIZE_MAX && (!text_to_u64(text_from(kind, slash + 1), &rate) || !rate))
         return false;
-    h->rate = rate > 1 ? (double)rate : 0;
     kind = slash == SIZE_MAX ? kind : text_upto(kind, slash);
-    return h->is_jemalloc || text_equal(kind, TEXT("heapprofile")) ||
-           text_equal(kind, TEXT("heap_v2")) || text_equal(kind, TEXT("heap"));
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (text_equal(kind, kinds[i].kind)) {
+            rate = kinds[i].share ? rate / kinds[i].share : 0;
+            h->rate = rate > 1 ? (double)rate : 0;
+            return true;
+        }
+    return false;
 }
 
 static bool choose_events(struct heaptext *h) {
@@ -227,9 +147,10 @@ static bool choose_events(struct heaptext *h) {
         struct text name = text_of(event_names[i]);
         if (filter->event_count ? !filter_event(filter, name) : i != IN_USE)
             continue;
-        struct series series = {.event = event_named(h->own, name, TEXT("bytes"), EVENT_OTHER),
-                                .ending = ENDING_UNKNOWN};
-        h->series[i] = tree_add_series(h->own, &series);
+        struct series series = {
+            .event = event_named(h->addresses.tree, name, TEXT("bytes"), EVENT_OTHER),
+            .ending = ENDING_UNKNOWN};
+        h->series[i] = tree_add_series(h->addresses.tree, &series);
     }
     return h->series[IN_USE] || h->series[ALLOCATED] ||
            error_set(h->r.error, ERROR_USAGE,
@@ -255,21 +176,13 @@ static bool read_lines(struct heaptext *h) {
 static bool heaptext_read(struct text content, const char *path,
                           const struct import_options *options, struct tree *tree,
                           struct error *error) {
-    struct heaptext h = {.own = tree_new()};
+    struct heaptext h = {0};
+    size_t maps = text_search(content, TEXT("\nMAPPED_LIBRARIES:"));
     reader_init(&h.r, content, path, options, tree, TEXT("bytes"), error);
-    h.objects = h.own->objects = objects_new(&options->profile.objects);
-    tree_set_budget(h.own, options->budget);
-    read_maps(&h);
+    addresses_init(&h.addresses, options);
+    addresses_read_maps(&h.addresses, maps == SIZE_MAX ? TEXT("") : text_from(content, maps + 1));
     bool fine = choose_events(&h) && read_lines(&h);
-    if (fine && !budget_exceeded(options->budget) && !options->profile.no_names)
-        profile_resolve(h.own, h.objects, &options->profile);
-    tree_set_budget(h.own, NULL);
-    if (fine && !budget_exceeded(options->budget))
-        tree_join(tree, h.own);
-    objects_free(h.objects);
-    tree_free(h.own);
-    vector_release(&h.mappings);
-    vector_release(&h.stack);
+    addresses_finish(&h.addresses, fine ? tree : NULL);
     reader_release(&h.r);
     return fine;
 }

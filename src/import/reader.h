@@ -181,6 +181,6 @@ extern const struct import_format format_perf, format_folded, format_dtrace, for
     format_java_exceptions, format_async_profiler, format_faulthandler, format_chrome,
     format_perf_sched, format_recursive, format_svg, format_wick, format_pprof, format_speedscope,
     format_cpuprofile, format_heapprofile, format_firefox, format_otlp, format_jfr, format_heaptext,
-    format_gecko, format_callgrind;
+    format_gecko, format_callgrind, format_gperftools;
 
 #endif

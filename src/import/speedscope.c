@@ -228,7 +228,8 @@ static void choose_series(struct speedscope *s) {
     stack_set_track(&s->r.stack, is_title ? TEXT("") : name);
 }
 
-/* The stacks' and the events' alike. Numbers without a unit count samples. A sample is taken when its time is over, as perf does. */
+/* The stacks' and the events' alike. Numbers without a unit count samples. A sample is taken when its time is over, as perf does. Time without
+   a stack is a gap between two; of anything else it is a stack without frames. */
 static void count_all(struct speedscope *s) {
     double unit = nanoseconds_of(buffer_text(&s->unit)), scale = unit > 0 ? unit : 1;
     bool is_count = !unit && !text_equal(buffer_text(&s->unit), TEXT("bytes"));
@@ -238,7 +239,8 @@ static void count_all(struct speedscope *s) {
         double length = passed->weight > 0 ? passed->weight * scale : 0;
         uint64_t weight = double_to_u64(round(length));
         uint64_t time = double_to_u64(round(i ? now + length : now));
-        if (passed->node && (weight || !is_count))
+        bool is_gap = !passed->node && (unit > 0 || s->path.count || !s->stacks.count);
+        if (!is_gap && (weight || !is_count))
             stack_count_at(&s->r.stack, passed->node, is_count ? weight : 1, weight,
                            unit > 0 ? time + !time : 0);
         now += length;

@@ -32,6 +32,11 @@ static bool has_line(const struct fold *f, const struct flame_node *node) {
            (f->options->quirks.keeps_weightless && node->counted);
 }
 
+/* The root's own line is of stacks without frames, which must have some name. */
+static struct text item_name(const struct fold *f, uint32_t node) {
+    return node ? flame_name(f->flame, node) : TEXT("[no stack]");
+}
+
 /* What follows the name in an item: ";" or " 12", which is at most two numbers of twenty digits. */
 static size_t item_tail(const struct fold *f, struct fold_item item, char tail[48]) {
     const struct flame_node *node = &f->flame->nodes.items[item.node];
@@ -56,7 +61,7 @@ static int item_byte(struct text name, struct text tail, size_t at) {
 static int item_order(const void *a, const void *b, void *context) {
     const struct fold *f = context;
     const struct fold_item *x = a, *y = b;
-    struct text x_name = flame_name(f->flame, x->node), y_name = flame_name(f->flame, y->node);
+    struct text x_name = item_name(f, x->node), y_name = item_name(f, y->node);
     size_t at = x_name.length < y_name.length ? x_name.length : y_name.length;
     int order = at ? memcmp(x_name.data, y_name.data, at) : 0;
     if (order)
@@ -90,6 +95,8 @@ static void reverse(struct fold_item *items, size_t count) {
 static void fold_children(struct fold *f, uint32_t parent) {
     size_t first = f->items.count;
     bool sorted = true;
+    if (!parent && !f->options->quirks.sorts_by_stack && has_line(f, &f->flame->nodes.items[0]))
+        vector_push(&f->items, ((struct fold_item){0, false}));
     for (uint32_t id = f->flame->nodes.items[parent].first_child; id;
          id = f->flame->nodes.items[id].next) {
         const struct flame_node *node = &f->flame->nodes.items[id];
@@ -124,7 +131,7 @@ static void add_name(struct buffer *buffer, struct text name) {
 static void fold_line(struct fold *f, struct fold_item item) {
     char tail[48];
     size_t length = f->stack.count, tail_length = item_tail(f, item, tail);
-    add_name(&f->stack, flame_name(f->flame, item.node));
+    add_name(&f->stack, item_name(f, item.node));
     buffer_add(&f->stack, (struct text){tail, tail_length});
     buffer_add_char(&f->stack, '\n');
     out_write(f->out, f->stack.items, f->stack.count);
@@ -167,8 +174,8 @@ void fold_write(struct out *out, const struct flame *flame, const struct fold_op
             fold_enter(&f, item.node);
             continue;
         }
-        f.stack.count = f.lengths.items[flame->nodes.items[item.node].depth - 1];
-        f.lengths.count = flame->nodes.items[item.node].depth;
+        f.lengths.count = item.node ? flame->nodes.items[item.node].depth : 1;
+        f.stack.count = f.lengths.items[f.lengths.count - 1];
         fold_line(&f, item);
     }
     vector_release(&f.items);
