@@ -1,5 +1,5 @@
 /*
- * The hooks. What is not taken costs a subtraction for an allocation and a load for a free.
+ * The hooks. What is not taken costs a subtraction for an allocation and a load for a free; the real function is then called last, without a frame of the hook's.
  *
  * Times: an allocation is stamped after the real function has returned, a free before the real one is called. So of one address, by whatever threads, allocations and frees
  * alternate in order of time.
@@ -11,20 +11,22 @@
 #include <stdlib.h>
 
 EXPORT void *malloc(size_t size) {
-    void *address = real.malloc(size);
-    allocated(address, size);
-    return address;
+    if (LIKELY(passes(size)))
+        return real.malloc(size);
+    return taken(real.malloc(size), size);
 }
 
 EXPORT void *calloc(size_t count, size_t size) {
-    void *address = real.calloc(count, size);
-    allocated(address, count * size);
-    return address;
+    if (LIKELY(passes(count * size)))
+        return real.calloc(count, size);
+    return taken(real.calloc(count, size), count * size);
 }
 
 EXPORT void free(void *address) {
+    if (LIKELY(!filter_may_have(address)))
+        return real.free(address);
     freeing(address);
-    real.free(address);
+    return real.free(address);
 }
 
 /* A free and an allocation; the old block may be given to another thread before the real function returns. If there was no memory, it lives on. With size 0

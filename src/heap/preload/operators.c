@@ -12,37 +12,46 @@ struct operator{
 };
 
 /* Looked for when it is first called: the library may be loaded late. */
-static inline void *operator_find(struct operator* operator, const char * name) {
-    void *found = __atomic_load_n(&operator->function, __ATOMIC_ACQUIRE);
-    if (LIKELY(found))
-        return found;
-    found = real_find_one(name, &operator->allocators);
+static void operator_find(struct operator* operator, const char * name) {
+    void *found = real_find_one(name, &operator->allocators);
     if (!found)
         __builtin_trap(); /* who calls it has linked it */
     __atomic_store_n(&operator->function, found, __ATOMIC_RELEASE);
-    return found;
 }
 
+/* What is rare is apart, so that all other calls need no frame. */
 #define NEW(name, parameters, ...)                                                                 \
     EXPORT void *name parameters;                                                                  \
+    static struct operator name##_;                                                                \
+    static __attribute__((noinline)) void *name##_first parameters {                               \
+        operator_find(&name##_, #name);                                                            \
+        return name(__VA_ARGS__);                                                                  \
+    }                                                                                              \
     EXPORT void *name parameters {                                                                 \
-        static struct operator operator;                                                           \
-        void *(*behind)parameters = operator_find(&operator, #name);                               \
-        if (!operator.allocators)                                                                  \
+        void *(*behind)parameters = __atomic_load_n(&name##_.function, __ATOMIC_ACQUIRE);          \
+        if (UNLIKELY(!behind))                                                                     \
+            return name##_first(__VA_ARGS__);                                                      \
+        if (!name##_.allocators || passes(size))                                                   \
             return behind(__VA_ARGS__);                                                            \
-        void *address = behind(__VA_ARGS__);                                                       \
-        allocated(address, size);                                                                  \
-        return address;                                                                            \
+        return taken(behind(__VA_ARGS__), size);                                                   \
     }
 
 #define DELETE(name, parameters, ...)                                                              \
     EXPORT void name parameters;                                                                   \
-    EXPORT void name parameters {                                                                  \
-        static struct operator operator;                                                           \
-        void(*behind) parameters = operator_find(&operator, #name);                                \
-        if (operator.allocators)                                                                   \
+    static struct operator name##_;                                                                \
+    static __attribute__((noinline)) void name##_rare parameters {                                 \
+        if (!__atomic_load_n(&name##_.function, __ATOMIC_ACQUIRE))                                 \
+            operator_find(&name##_, #name);                                                        \
+        if (name##_.allocators && filter_may_have(address))                                        \
             freeing(address);                                                                      \
-        behind(__VA_ARGS__);                                                                       \
+        void(*behind) parameters = name##_.function;                                               \
+        return behind(__VA_ARGS__);                                                                \
+    }                                                                                              \
+    EXPORT void name parameters {                                                                  \
+        void(*behind) parameters = __atomic_load_n(&name##_.function, __ATOMIC_ACQUIRE);           \
+        if (LIKELY(behind && !(name##_.allocators && filter_may_have(address))))                   \
+            return behind(__VA_ARGS__);                                                            \
+        return name##_rare(__VA_ARGS__);                                                           \
     }
 
 NEW(_Znwm, (size_t size), size)

@@ -63,7 +63,7 @@ struct registers {
 };
 
 struct thread {
-    int64_t countdown; /* the hooks' */
+    int64_t countdown; /* the hooks'; between them it is not negative */
     int64_t rest;      /* bytes to let pass when that is used up */
     uint64_t mean;     /* that they were drawn with */
     uint64_t random;
@@ -106,14 +106,31 @@ void filter_take_all(void); /* from now on it may have any */
 
 /* ---- what the hooks do ---- */
 
+/* Counts an allocation down; false: it is for heap_sample() to count and perhaps to take. */
+static inline bool passes(size_t size) {
+    uint64_t left;
+    if (UNLIKELY(__builtin_sub_overflow((uint64_t)thread.countdown, size + !size, &left)))
+        return false;
+    thread.countdown = (int64_t)left;
+    return true;
+}
+
 static inline void allocated(void *address, size_t size) {
-    if (LIKELY(address) && UNLIKELY((thread.countdown -= (int64_t)(size + !size)) < 0))
+    if (LIKELY(address) && !passes(size))
         heap_take(address, size, HEAP_ALLOC);
 }
 
+/* After the real function, if passes() was asked before it: then the call that passes needs no frame in the hook. */
+static inline void *taken(void *address, size_t size) {
+    if (LIKELY(address))
+        heap_take(address, size, HEAP_ALLOC);
+    return address;
+}
+
+/* If filter_may_have() it. */
 static inline void freeing(void *address) {
-    uint64_t time = filter_may_have(address) ? heap_forget(address) : 0;
-    if (UNLIKELY(time))
+    uint64_t time = heap_forget(address);
+    if (LIKELY(time))
         heap_freed(address, time);
 }
 
@@ -121,6 +138,9 @@ static inline void freeing(void *address) {
 
 /* How many bytes from `pointer` upwards may be read, up to `most`. */
 size_t stack_extent(struct thread *t, uintptr_t pointer, size_t most);
+
+/* ---- number.c ---- */
+
 /* Numbers the stack so that two with the same number unwind alike. */
 uint64_t stack_number(const struct thread *t, const struct registers *registers, size_t size);
 bool stack_is_new(uint64_t number);   /* and from now on it is not */

@@ -11,15 +11,14 @@
 enum { RESERVE = 8192 }; /* of a ring, for what must not be lost */
 enum { SPINS = 200, SHORT_WAITS = 3, WAIT_NS = 20000000 };
 
-static void *copy(void *to, const void *from, size_t size) {
-    return __builtin_memcpy(to, from, size);
-}
-
 static void put(uint8_t *bytes, uint64_t at, const void *from, size_t size) {
     size_t mask = shared->ring_size - 1, start = at & mask, first = shared->ring_size - start;
-    first = first < size ? first : size;
-    copy(bytes + start, from, first);
-    copy(bytes, (const uint8_t *)from + first, size - first);
+    if (LIKELY(size <= first)) {
+        __builtin_memcpy(bytes + start, from, size);
+        return;
+    }
+    __builtin_memcpy(bytes + start, from, first);
+    __builtin_memcpy(bytes, (const uint8_t *)from + first, size - first);
 }
 
 static bool lock_try(struct heap_ring *ring) {

@@ -56,13 +56,15 @@ static void set_mean(struct thread *t) {
     t->mean = __atomic_load_n(&shared->mean, __ATOMIC_RELAXED);
 }
 
-/* The fields that all records have. */
-static void record_begin(struct heap_record *record, const struct thread *t, enum heap_kind kind,
-                         void *address) {
-    *record = (struct heap_record){.kind = (uint16_t)kind,
-                                   .pid = process->shown,
-                                   .tid = t->tid == process->pid ? process->shown : t->tid,
-                                   .address = (uintptr_t)address};
+/* The fields that all records have. The others are left as they are: what follows those that a kind needs is not sent. */
+static inline void record_begin(struct heap_record *record, const struct thread *t,
+                                enum heap_kind kind, void *address, uint64_t time) {
+    record->kind = (uint16_t)kind;
+    record->cpu = 0;
+    record->pid = process->shown;
+    record->tid = t->tid == process->pid ? process->shown : t->tid;
+    record->time = time;
+    record->address = (uintptr_t)address;
 }
 
 static void lost(uint64_t *counter) {
@@ -103,8 +105,7 @@ static void take(struct thread *t, void *address, size_t size, uint64_t mean,
                  const struct registers *registers) {
     struct heap_record record;
     bool every = mean == 1;
-    record_begin(&record, t, HEAP_ALLOC, address);
-    record.time = now();
+    record_begin(&record, t, HEAP_ALLOC, address, now());
     record.bytes = size;
     record.mean = mean;
     stack_saw_block((uintptr_t)address);
@@ -131,23 +132,18 @@ static bool refill(struct thread *t) {
     return t->countdown >= 0;
 }
 
-/* Whether it is to be taken; the countdown is set for the next. `size` was subtracted already. */
+/* Whether it is to be taken; the countdown is set for the next. */
 static bool decide(struct thread *t, size_t size, uint64_t *mean) {
     if (t->pid != process->pid) { /* a new thread, or one in a new process */
         thread_begin(t);
         set_mean(t);
         t->rest = draw_gap(t);
-        t->countdown = -(int64_t)size;
+        t->countdown = 0;
     }
     *mean = t->mean;
-    if (t->mean == 1) {
-        t->countdown = 0;
+    if (t->mean == 1 || size >= t->mean)
         return true;
-    }
-    if (size >= t->mean) {
-        t->countdown += (int64_t)size;
-        return true;
-    }
+    t->countdown -= (int64_t)size;
     if (refill(t))
         return false;
     set_mean(t);
@@ -162,8 +158,7 @@ static void take_mapping(struct thread *t, void *address, size_t size, enum heap
                          const struct registers *registers) {
     struct heap_record record;
     thread_name(t);
-    record_begin(&record, t, kind, address);
-    record.time = now();
+    record_begin(&record, t, kind, address, now());
     record.bytes = size;
     record.mean = 1;
     if (!send_with_stack(t, &record, registers,
@@ -175,10 +170,8 @@ void heap_sample(void *address, size_t size, const struct registers *registers,
                  enum heap_kind kind) {
     struct thread *t = &thread;
     uint64_t mean;
-    if (t->inside) { /* a signal handler that allocates, inside a hook */
-        t->countdown += (int64_t)(kind == HEAP_ALLOC ? size : 0);
+    if (t->inside) /* a signal handler that allocates, inside a hook */
         return;
-    }
     t->inside = true;
     size += !size;
     if (kind != HEAP_ALLOC)
@@ -212,8 +205,7 @@ void heap_freed(void *address, uint64_t time) {
     struct thread *t = &thread;
     struct heap_record record;
     t->inside = true;
-    record_begin(&record, t, HEAP_FREE, address);
-    record.time = time;
+    record_begin(&record, t, HEAP_FREE, address, time);
     record.size = HEAP_FREE_SIZE;
     bool every = shared->mean == 1;
     stack_saw_free((uintptr_t)address);
@@ -227,8 +219,7 @@ void heap_unmapped(void *address, size_t size, uint64_t time) {
     struct heap_record record;
     t->inside = true;
     thread_name(t);
-    record_begin(&record, t, HEAP_UNMAP, address);
-    record.time = time;
+    record_begin(&record, t, HEAP_UNMAP, address, time);
     record.bytes = size;
     record.size = HEAP_UNMAP_SIZE;
     if (!ring_put(&record, record.size, NULL,
