@@ -14,7 +14,7 @@
 enum { RESERVED_MOST = 64 };
 
 static atomic_int reserved[RESERVED_MOST]; /* descriptors + 1; 0: none, or taken */
-static atomic_bool is_reserved;
+static atomic_bool is_reserved;            /* as many as were wanted, which may be none */
 
 static const char *folder(void) {
     const char *directory = getenv("TMPDIR");
@@ -48,11 +48,11 @@ static int take_reserved(void) {
 }
 
 void file_temporaries_reserve(unsigned count) {
+    is_reserved = true;
     for (unsigned i = 0; i < count && i < RESERVED_MOST; i++) {
         int none = 0, descriptor = open_nameless();
         if (descriptor < 0)
             return;
-        is_reserved = true;
         if (!atomic_compare_exchange_strong(&reserved[i], &none, descriptor + 1))
             close(descriptor);
     }

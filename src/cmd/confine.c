@@ -70,8 +70,23 @@ static void tell(const struct request *request, const struct sandbox_facts *fact
         fprintf(stderr, "wick: sandbox: Landlock %d and seccomp\n", facts->landlock);
 }
 
-/* A packed recording takes two temporary files, its samples may take a third. */
-enum { TEMPORARIES = 2, TEMPORARIES_EACH = 2 };
+/* A packed recording takes two temporary files, its samples may take a third. Making them takes as long as reading a small recording, for which
+   memory will do. */
+enum { TEMPORARIES = 2, TEMPORARIES_EACH = 2, TEMPORARIES_MOST = 64, SMALL = 1 << 18 };
+
+static unsigned temporaries_wanted(const struct request *request) {
+    size_t count = request->operands.count, large = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *path = request->operands.items[i];
+        struct stat status;
+        large += path &&
+                 !(stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= SMALL);
+    }
+    if (count && !large)
+        return 0;
+    count = TEMPORARIES + TEMPORARIES_EACH * count;
+    return (unsigned)(count < TEMPORARIES_MOST ? count : TEMPORARIES_MOST);
+}
 
 static void confine_to(struct request *request, const struct sandbox_options *options) {
     struct sandbox_facts facts;
@@ -158,15 +173,13 @@ bool confine(struct request *request, const char *output, const struct confine_m
         objects_cache_make(shared.items);
         vector_push(&write, shared.items);
     }
-    size_t temporaries = TEMPORARIES + TEMPORARIES_EACH * request->operands.count;
     confine_to(request, &(struct sandbox_options){.read = read.items,
                                                   .read_count = read.count,
                                                   .write = write.items,
                                                   .write_count = write.count,
                                                   .manage = more ? &more->manage : NULL,
                                                   .manage_count = more && more->manage,
-                                                  .temporaries =
-                                                      temporaries < 64 ? (unsigned)temporaries : 64,
+                                                  .temporaries = temporaries_wanted(request),
                                                   .any_memory = more && more->any_memory,
                                                   .terminal = more && more->terminal});
     vector_release(&read);

@@ -143,7 +143,7 @@ static int run(void *command, int argc, char **argv) {
     status = draw(c, &source, &notes, &error) ? 0 : fail(&error);
     print_notes(request, &notes);
     notes_release(&notes);
-    source_close(&source);
+    source_leave(&source);
     return status;
 }
 

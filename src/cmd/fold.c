@@ -120,7 +120,7 @@ static int run(void *command, int argc, char **argv) {
         print_notes(request, &notes);
     flame_free(flame);
     notes_release(&notes);
-    source_close(&source);
+    source_leave(&source);
     return status;
 }
 

@@ -414,7 +414,7 @@ static int run(void *command, int argc, char **argv) {
     if (made)
         print_notes(request, &notes);
     notes_release(&notes);
-    source_close(&source);
+    source_leave(&source);
     return status;
 }
 

@@ -82,7 +82,7 @@ static int run(void *command, int argc, char **argv) {
                   source.files[0].path);
         status = fail(&error);
     }
-    source_close(&source);
+    source_leave(&source);
     return status;
 }
 

@@ -71,6 +71,8 @@ struct source {
 bool source_open(struct source *source, const char *const *paths, size_t path_count,
                  const struct import_options *options, struct error *error);
 void source_close(struct source *source);
+/* The same for a process that ends: what is only memory is left to the kernel. */
+void source_leave(struct source *source);
 /* Whether weights are estimates: of some of the allocations. */
 static inline bool source_is_estimated(const struct source *source) {
     return source->profile && source->profile->heap && source->profile->heap->mean > 1;

@@ -80,6 +80,8 @@ struct objects_options {
 
 struct objects *objects_new(const struct objects_options *options);
 void objects_free(struct objects *objects);
+/* For a process that ends: sees to what others have of it, its threads and the cache's directory, and frees nothing. */
+void objects_leave(struct objects *objects);
 
 /* Finds or adds. Not thread-safe; done while side records are applied, before lookups begin. */
 uint32_t objects_add(struct objects *objects, const struct object_identity *identity);

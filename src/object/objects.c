@@ -64,11 +64,15 @@ static void object_free(struct object *object) {
     free(object);
 }
 
+void objects_leave(struct objects *objects) {
+    prefetcher_free(objects->prefetcher); /* which may still read */
+    disk_cache_free(objects->cache);
+}
+
 void objects_free(struct objects *objects) {
     if (!objects)
         return;
-    prefetcher_free(objects->prefetcher); /* which may still read */
-    disk_cache_free(objects->cache);
+    objects_leave(objects);
     for (size_t i = 1; i < objects->items.count; i++)
         object_free(objects->items.items[i]);
     vector_release(&objects->items);

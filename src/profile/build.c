@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-enum { LOCATION_CACHE = 1 << 14, MEMOS_AT_FIRST = 1 << 12 };
+enum { LOCATIONS_CACHED = 1 << 14, TABLE_AT_FIRST = 1 << 12, TABLE_LEAST = 1 << 6 };
 
 struct cached_location {
     uint64_t address;
@@ -103,7 +103,7 @@ static struct cached_location *location_slot(const struct builder *b,
                                              const struct counted_stack *stack,
                                              const struct chain_frame *frame) {
     uint64_t slot = hash_mix(frame->address ^ stack->epochs << 8, what_of(frame)) >> 32;
-    return &b->cache[slot & (LOCATION_CACHE - 1)];
+    return &b->cache[slot & (b->cache_size - 1)];
 }
 
 static uint32_t location_of(struct builder *b, const struct counted_stack *stack,
@@ -372,12 +372,23 @@ void builder_add(struct builder *b, struct counted_stack *const *stacks, size_t 
     }
 }
 
+/* A few samples don't need tables of half a megabyte, which take longer to clear than they take to read. */
+static size_t table_size(size_t most, uint64_t samples) {
+    enum { EACH = 8 };
+    size_t size = TABLE_LEAST;
+    while (size < most && size / EACH < samples)
+        size *= 2;
+    return size;
+}
+
 void builder_init(struct builder *b, struct building *all, struct tree *tree) {
+    uint64_t samples = all->reading->profile->sample_count;
     *b = (struct builder){.all = all, .tree = tree};
     vector_push(&b->ends, ((struct chain_ends){0}));
-    b->cache = memory_table(LOCATION_CACHE, sizeof *b->cache);
-    memos_resize(&b->ways, MEMOS_AT_FIRST);
-    memos_resize(&b->stacks, MEMOS_AT_FIRST);
+    b->cache_size = table_size(LOCATIONS_CACHED, samples);
+    b->cache = memory_table(b->cache_size, sizeof *b->cache);
+    memos_resize(&b->ways, table_size(TABLE_AT_FIRST, samples));
+    memos_resize(&b->stacks, table_size(TABLE_AT_FIRST, samples));
 }
 
 /* Of three stacks about two are distinct, and for each of these there are a leaf and another node. */

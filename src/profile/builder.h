@@ -46,6 +46,7 @@ struct builder {
     struct building *all;
     struct tree *tree;
     struct cached_location *cache;
+    size_t cache_size;
     struct memos ways;   /* to all nodes but leaves */
     struct memos stacks; /* that were built before, under whatever series */
     struct path paths[BUILD_GROUP];

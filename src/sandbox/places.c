@@ -154,6 +154,6 @@ void places_allow(const struct ruleset *ruleset) {
         ruleset_allow_held(ruleset, held[i]);
     entries_each(ruleset, "/home", allow_user);
     allow_home(ruleset, "/root");
-    if (home && home[0] == '/' && home[1])
+    if (home && home[0] == '/' && home[1] && strcmp(home, "/root") != 0)
         allow_home(ruleset, home);
 }

@@ -39,7 +39,6 @@ enum { IS_SANITIZED = 0 };
 #ifdef ARCHITECTURE
 
 static const int allowed[] = {
-    /* the most frequent first */
     __NR_read,
     __NR_write,
     __NR_futex,
@@ -297,11 +296,59 @@ static void add_architecture(program *p) {
 #endif
 }
 
-static void add_sanitizer(program *p) {
-    static const int used[] = {__NR_ptrace, __NR_clone,     __NR_prctl,     __NR_kill,
-                               __NR_tgkill, __NR_setrlimit, __NR_prlimit64, __NR_process_vm_readv};
-    for (size_t i = 0; i < COUNT_OF(used); i++)
-        add_case(p, (uint32_t)used[i], SECCOMP_RET_ALLOW);
+static const int of_sanitizer[] = {__NR_ptrace,    __NR_clone,           __NR_prctl,
+                                   __NR_kill,      __NR_tgkill,          __NR_setrlimit,
+                                   __NR_prlimit64, __NR_process_vm_readv};
+
+/* ---- numbers and their answers ---- */
+
+enum { NUMBERS_MOST = 1024 }; /* no architecture has as many; what is beyond does not exist */
+
+/* From this number up to that of the next. */
+struct range {
+    uint32_t first;
+    uint32_t answer;
+};
+
+typedef VECTOR(struct range) ranges;
+
+static void set_answers(uint32_t *answers, const int *numbers, size_t count, uint32_t answer) {
+    for (size_t i = 0; i < count; i++)
+        if (numbers[i] >= 0 && numbers[i] < NUMBERS_MOST)
+            answers[numbers[i]] = answer;
+}
+
+static void ranges_of(ranges *all, const uint32_t *answers) {
+    for (uint32_t i = 0; i < NUMBERS_MOST; i++)
+        if (i == 0 || answers[i] != answers[i - 1])
+            vector_push(all, ((struct range){i, answers[i]}));
+}
+
+/* By halves: the kernel tries a new program on every number there is, which takes as long as the rest of entering when each is
+   compared with all before it. */
+static void add_search(program *p, const struct range *all, size_t count) {
+    enum { LEFT_MOST = 128 }; /* their 255 statements are as far as a jump goes */
+    if (count == 1) {
+        add(p, (struct sock_filter)ANSWER(all->answer));
+        return;
+    }
+    size_t half = count / 2 < LEFT_MOST ? count / 2 : LEFT_MOST, jump = p->count;
+    add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, all[half].first, 0, 0));
+    add_search(p, all, half);
+    p->items[jump].jt = (uint8_t)(p->count - jump - 1);
+    add_search(p, all + half, count - half);
+}
+
+static void add_numbers(program *p, uint32_t attack, uint32_t absent) {
+    uint32_t answers[NUMBERS_MOST];
+    ranges all = {0};
+    for (size_t i = 0; i < NUMBERS_MOST; i++)
+        answers[i] = absent;
+    set_answers(answers, trapped, COUNT_OF(trapped), attack);
+    set_answers(answers, allowed, COUNT_OF(allowed), SECCOMP_RET_ALLOW);
+    ranges_of(&all, answers);
+    add_search(p, all.items, all.count);
+    vector_release(&all);
 }
 
 static void program_write(program *p, bool terminal) {
@@ -309,12 +356,8 @@ static void program_write(program *p, bool terminal) {
     const uint32_t attack = IS_SANITIZED ? refused : SECCOMP_RET_TRAP;
     const uint32_t none = 0, self = (uint32_t)getpid();
     add_architecture(p);
-    if (IS_SANITIZED)
-        add_sanitizer(p);
-    for (size_t i = 0; i < COUNT_OF(allowed); i++)
-        add_case(p, (uint32_t)allowed[i], SECCOMP_RET_ALLOW);
-    for (size_t i = 0; i < COUNT_OF(trapped); i++)
-        add_case(p, (uint32_t)trapped[i], attack);
+    for (size_t i = 0; IS_SANITIZED && i < COUNT_OF(of_sanitizer); i++)
+        add_case(p, (uint32_t)of_sanitizer[i], SECCOMP_RET_ALLOW);
     add_clone(p, attack);
     if (terminal)
         add_argument(p, __NR_ioctl, 1, of_terminal, COUNT_OF(of_terminal), refused);
@@ -324,7 +367,7 @@ static void program_write(program *p, bool terminal) {
     add_argument(p, __NR_kill, 0, &self, 1, refused);
     add_argument(p, __NR_tgkill, 0, &self, 1, refused);
     add_argument(p, __NR_prlimit64, 2, &none, 1, refused); /* to ask, not to set */
-    add(p, (struct sock_filter)ANSWER(absent));
+    add_numbers(p, attack, absent);
 }
 
 /* ---- what ends it ---- */

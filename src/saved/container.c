@@ -8,8 +8,9 @@
  * All numbers are little-endian; checksums are XXH3 of 64 bits. The header's covers what stands before it, and the table.
  */
 #include <stdlib.h>
-#include <xxhash.h>
 #include <zstd.h>
+#define XXH_INLINE_ALL /* no library more to load */
+#include <xxhash.h>
 
 #include "saved/layout.h"
 

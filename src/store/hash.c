@@ -2,6 +2,7 @@
  * Hashes of content. They are stored and shared between machines, so nothing of the process goes into them: fields in a fixed order, numbers as
  * eight bytes, texts behind their length.
  */
+#define XXH_INLINE_ALL /* no library more to load */
 #include <xxhash.h>
 
 #include "store/internal.h"
