@@ -109,6 +109,36 @@ void units_choose_way(struct units *units, Dwarf_Die *skeleton);
 /* The unit that holds a skeleton's functions; split->addr is NULL where there is none. With the unit's lock held. */
 void unit_split(struct units *units, struct unit *unit, Dwarf_Die *unit_die, Dwarf_Die *split);
 
+/* inline_dies.c: what DIEs of one abbreviation have in common. */
+struct die_shape {
+    Dwarf_Abbrev *abbreviation; /* NULL: none was met yet */
+    uint32_t first_step, step_count;
+    uint32_t tag;
+    bool has_children;
+    bool has_code; /* addresses, or ranges of them */
+};
+
+/* A unit's DIEs, one after the other, children behind their parents. */
+struct dies {
+    Dwarf_CU *cu;
+    const uint8_t *unit, *end; /* the unit's first byte, and behind its last */
+    const uint8_t *at;         /* the next DIE; a sibling may be put here */
+    Dwarf_Half version;
+    uint8_t address_size, offset_size;
+    VECTOR(struct die_shape) shapes; /* by code */
+    VECTOR(struct die_step) steps;
+    const struct die_shape *shape; /* of the DIE; NULL: the end of the innermost list of children */
+    const uint8_t *sibling;        /* of the DIE, where it says so; else NULL */
+    Dwarf_Die die;
+    bool is_strange; /* and libdw is to be asked instead */
+};
+
+/* Before the first child of a unit's DIE; false where it has none, or it is not found. */
+bool dies_begin(struct dies *dies, Dwarf_Die *top, uint64_t unit_size);
+/* False: there is no further one, or it is strange. */
+bool dies_next(struct dies *dies);
+void dies_release(struct dies *dies);
+
 /* inline_table.c: the table of a unit, built if need be; with the unit's lock held. */
 struct inline_table *unit_table(struct units *units, struct unit *unit,
                                 struct dwarf_handle *handle);

@@ -25,7 +25,8 @@ struct interval {
 
 struct level {
     Dwarf_Die die;
-    uint32_t owner; /* the entry that its children are inlined into */
+    const uint8_t *behind; /* where what is behind the level's parent is said to be; or NULL */
+    uint32_t owner;        /* the entry that its children are inlined into */
 };
 
 struct building {
@@ -99,15 +100,16 @@ static bool add_entry(struct building *b, Dwarf_Die *die, uint32_t parent) {
 }
 
 /* What to do with a DIE's children: whose they are, or that they are of no interest. */
-static bool enters(struct building *b, Dwarf_Die *die, uint32_t owner, uint32_t *children) {
+static bool enters(struct building *b, unsigned tag, bool may_have_code, Dwarf_Die *die,
+                   uint32_t owner, uint32_t *children) {
     *children = owner;
-    switch (dwarf_tag(die)) {
+    switch (tag) {
     case DW_TAG_subprogram:
         *children = (uint32_t)b->entries.count;
-        return add_entry(b, die, NO_ENTRY);
+        return may_have_code && add_entry(b, die, NO_ENTRY);
     case DW_TAG_inlined_subroutine:
         *children = (uint32_t)b->entries.count;
-        return owner != NO_ENTRY && add_entry(b, die, owner);
+        return owner != NO_ENTRY && may_have_code && add_entry(b, die, owner);
     case DW_TAG_lexical_block:
     case DW_TAG_try_block:
     case DW_TAG_catch_block:
@@ -124,7 +126,46 @@ static bool enters(struct building *b, Dwarf_Die *die, uint32_t owner, uint32_t 
     }
 }
 
-static void walk(struct building *b, Dwarf_Die *top) {
+/* The end of a list of children. False: what is behind it is not what their parent said. */
+static bool leave(struct building *b, const struct dies *dies, unsigned *skipped) {
+    if (*skipped) {
+        --*skipped;
+        return true;
+    }
+    const uint8_t *behind = b->levels[--b->depth].behind;
+    return !behind || behind == dies->at;
+}
+
+/* False: something is strange. */
+static bool walk_quickly(struct building *b, struct dies *dies) {
+    unsigned skipped = 0; /* levels that are of no interest */
+    b->levels[0].owner = NO_ENTRY;
+    b->levels[0].behind = NULL;
+    b->depth = 1;
+    while (b->depth > 0 && !b->too_costly && dies_next(dies)) {
+        uint32_t owner;
+        if (!dies->shape) {
+            if (!leave(b, dies, &skipped))
+                return false;
+            continue;
+        }
+        bool is_entered = !skipped &&
+                          enters(b, dies->shape->tag, dies->shape->has_code, &dies->die,
+                                 b->levels[b->depth - 1].owner, &owner) &&
+                          b->depth < DEPTH_MAX;
+        if (!dies->shape->has_children)
+            continue;
+        if (is_entered)
+            b->levels[b->depth++] = (struct level){.behind = dies->sibling, .owner = owner};
+        else if (dies->sibling)
+            dies->at = dies->sibling;
+        else
+            skipped++;
+    }
+    return !dies->is_strange;
+}
+
+static void walk_by_libdw(struct building *b, Dwarf_Die *top) {
     b->levels[0].owner = NO_ENTRY;
     if (dwarf_child(top, &b->levels[0].die) != 0)
         return;
@@ -133,8 +174,8 @@ static void walk(struct building *b, Dwarf_Die *top) {
         struct level *level = &b->levels[b->depth - 1];
         uint32_t owner;
         b->too_costly = b->dies_left-- == 0;
-        if (enters(b, &level->die, level->owner, &owner) && b->depth < DEPTH_MAX &&
-            dwarf_child(&level->die, &b->levels[b->depth].die) == 0) {
+        if (enters(b, (unsigned)dwarf_tag(&level->die), true, &level->die, level->owner, &owner) &&
+            b->depth < DEPTH_MAX && dwarf_child(&level->die, &b->levels[b->depth].die) == 0) {
             b->levels[b->depth++].owner = owner;
             continue;
         }
@@ -145,6 +186,17 @@ static void walk(struct building *b, Dwarf_Die *top) {
             b->depth--;
         }
     }
+}
+
+static void walk(struct building *b, Dwarf_Die *top, uint64_t size) {
+    struct dies dies;
+    bool done = dies_begin(&dies, top, size) && walk_quickly(b, &dies);
+    dies_release(&dies);
+    if (done)
+        return;
+    b->entries.count = b->intervals.count = 0;
+    b->dies_left = size;
+    walk_by_libdw(b, top);
 }
 
 /* ---- laying flat ---- */
@@ -256,10 +308,8 @@ struct inline_table *unit_table(struct units *units, struct unit *unit,
     b->by_size = units->objects->options.quirks.shortest_inline;
     Dwarf_Die unit_die, code_die;
     b->budget = units->image->budget;
-    if (unit_dies(units, unit, handle, &unit_die, &code_die)) {
-        b->dies_left = unit_size(&code_die);
-        walk(b, &code_die);
-    }
+    if (unit_dies(units, unit, handle, &unit_die, &code_die))
+        walk(b, &code_die, unit_size(&code_die));
     if (b->too_costly) {
         __atomic_fetch_add(&units->units_left_out, 1, __ATOMIC_RELAXED);
         b->intervals.count = b->entries.count = 0;
