@@ -97,8 +97,8 @@ static void read_all(const uint8_t *bytes, size_t size) {
         before = offset;
         if (record.type == PERF_RECORD_SAMPLE)
             decode_sample(data, &record);
-        if (record.type == PERF_RECORD_BPF_EVENT)
-            carrier_add(data, &record);
+        if (record.type == PERF_RECORD_BPF_EVENT && !carrier_add(data, &record, &error))
+            break;
         decode_other(data, &record);
     }
     carrier_each(data, read_entry, data);

@@ -26,19 +26,22 @@ uint32_t carrier_checksum(const uint8_t *record, uint32_t payload) {
 
 /* ---- parts ---- */
 
-void carrier_add(struct perfdata *data, const struct perfdata_record *record) {
+bool carrier_add(struct perfdata *data, const struct perfdata_record *record, struct error *error) {
     const uint8_t *p = record->data;
     if (record->size < CARRIER_FIXED || load_u16(p + CARRIER_AT_TYPE) != 0 ||
         memcmp(p + CARRIER_AT_TAG, CARRIER_TAG, 8) != 0)
-        return;
+        return true;
     if (load_u16(p + CARRIER_AT_VERSION) != CARRIER_VERSION) {
         notes_add(&data->notes, &note_newer, 1, record->offset, "version %u at byte %llu",
                   load_u16(p + CARRIER_AT_VERSION), (unsigned long long)record->offset);
-        return;
+        return true;
     }
     struct carrier_part part = {load_u32(p + CARRIER_AT_ENTRY), load_u32(p + CARRIER_AT_PART),
                                 record->offset};
+    if (!perfdata_take(data, sizeof part, record->offset, error))
+        return false;
     vector_push(&data->parts, part);
+    return true;
 }
 
 static int part_order(const void *a, const void *b) {

@@ -16,6 +16,21 @@ struct reader {
     struct text left;
 };
 
+/* A section, and where it stands: what is kept of it is taken off the recording's budget. */
+struct feature {
+    struct perfdata *data;
+    struct text bytes;
+    uint64_t where;
+};
+
+/* Whether what begins where the reader is may be kept, in so many bytes. */
+static bool section_take(const struct feature *section, const struct reader *reader,
+                         uint64_t bytes) {
+    struct budget *budget = &section->data->budget;
+    uint64_t offset = section->where + (section->bytes.length - reader->left.length);
+    return budget_take_steps(budget, 1, offset) && budget_take_memory(budget, bytes, offset);
+}
+
 static bool reader_skip(struct reader *reader, uint64_t size) {
     if (size > reader->left.length)
         return false;
@@ -57,41 +72,43 @@ bool build_id_decode(const uint8_t *record, size_t size, struct perfdata_build_i
 }
 
 /* Records framed by their own size; the type in their headers is 0. Up to 7 bytes of padding may be left. */
-static bool feature_build_ids(struct perfdata *data, struct text section) {
-    struct reader reader = {section};
+static bool feature_build_ids(const struct feature *section) {
+    struct reader reader = {section->bytes};
     while (reader.left.length >= 8) {
         const uint8_t *record = (const uint8_t *)reader.left.data;
         uint16_t size = load_u16(record + 6);
         struct perfdata_build_id build_id;
-        if (size > reader.left.length || !build_id_decode(record, size, &build_id))
+        if (size > reader.left.length || !build_id_decode(record, size, &build_id) ||
+            !section_take(section, &reader, sizeof build_id))
             return false;
-        vector_push(&data->build_ids, build_id);
+        vector_push(&section->data->build_ids, build_id);
         reader_skip(&reader, size);
     }
     return true;
 }
 
-static bool feature_cpus(struct perfdata *data, struct text section) {
-    struct reader reader = {section};
+static bool feature_cpus(struct perfdata *data, struct text bytes) {
+    struct reader reader = {bytes};
     return reader_u32(&reader, &data->cpus_available) && reader_u32(&reader, &data->cpus_online);
 }
 
 /* The arguments, joined by spaces. */
-static bool feature_cmdline(struct perfdata *data, struct text section) {
-    struct reader reader = {section};
+static bool feature_cmdline(const struct feature *section) {
+    struct reader reader = {section->bytes};
     struct buffer joined = {0};
     uint32_t count;
     bool fine = reader_u32(&reader, &count);
     for (uint32_t i = 0; fine && i < count; i++) {
         struct text argument;
-        fine = reader_string(&reader, &argument);
+        fine = reader_string(&reader, &argument) &&
+               section_take(section, &reader, argument.length + 1);
         if (fine && i)
             buffer_add_char(&joined, ' ');
         if (fine)
             buffer_add(&joined, argument);
     }
     if (fine)
-        data->cmdline = arena_copy(&data->arena, buffer_text(&joined));
+        section->data->cmdline = arena_copy(&section->data->arena, buffer_text(&joined));
     buffer_release(&joined);
     return fine;
 }
@@ -106,8 +123,8 @@ static struct perfdata_event *described(struct perfdata *data, const char *ids, 
     return event < data->events.count ? &data->events.items[event] : NULL;
 }
 
-static bool feature_event_names(struct perfdata *data, struct text section) {
-    struct reader reader = {section};
+static bool feature_event_names(const struct feature *section) {
+    struct reader reader = {section->bytes};
     uint32_t count, attribute_size;
     if (!reader_u32(&reader, &count) || !reader_u32(&reader, &attribute_size))
         return false;
@@ -118,59 +135,62 @@ static bool feature_event_names(struct perfdata *data, struct text section) {
             !reader_string(&reader, &name))
             return false;
         const char *ids = reader.left.data;
-        if (!reader_skip(&reader, (uint64_t)id_count * 8))
+        if (!reader_skip(&reader, (uint64_t)id_count * 8) || !section_take(section, &reader, 0))
             return false;
-        struct perfdata_event *event = described(data, ids, id_count, i);
+        struct perfdata_event *event = described(section->data, ids, id_count, i);
         if (event && !event->name.length)
             event->name = name;
     }
     return true;
 }
 
-static bool feature_string(struct text section, struct text *string) {
-    return reader_string(&(struct reader){section}, string);
+static bool feature_string(struct text bytes, struct text *string) {
+    return reader_string(&(struct reader){bytes}, string);
 }
 
-static bool feature_decode(struct perfdata *data, unsigned feature, struct text section) {
-    switch (feature) {
+static bool feature_decode(const struct feature *section, unsigned number) {
+    struct perfdata *data = section->data;
+    struct text bytes = section->bytes;
+    switch (number) {
     case FEATURE_BUILD_ID:
-        return feature_build_ids(data, section);
+        return feature_build_ids(section);
     case FEATURE_HOSTNAME:
-        return feature_string(section, &data->hostname);
+        return feature_string(bytes, &data->hostname);
     case FEATURE_OSRELEASE:
-        return feature_string(section, &data->os_release);
+        return feature_string(bytes, &data->os_release);
     case FEATURE_VERSION:
-        return feature_string(section, &data->version);
+        return feature_string(bytes, &data->version);
     case FEATURE_ARCH:
-        return feature_string(section, &data->arch);
+        return feature_string(bytes, &data->arch);
     case FEATURE_NRCPUS:
-        return feature_cpus(data, section);
+        return feature_cpus(data, bytes);
     case FEATURE_CPUDESC:
-        return feature_string(section, &data->cpu_desc);
+        return feature_string(bytes, &data->cpu_desc);
     case FEATURE_CMDLINE:
-        return feature_cmdline(data, section);
+        return feature_cmdline(section);
     case FEATURE_SAMPLE_TIME:
-        if (section.length < 16)
+        if (bytes.length < 16)
             return false;
-        data->first_sample = load_u64(section.data);
-        data->last_sample = load_u64(section.data + 8);
+        data->first_sample = load_u64(bytes.data);
+        data->last_sample = load_u64(bytes.data + 8);
         return true;
     case FEATURE_CLOCK_DATA: /* version, clock, and both times */
-        if (section.length < 24)
+        if (bytes.length < 24)
             return false;
-        data->clock_day = load_u64(section.data + 8);
-        data->clock_own = load_u64(section.data + 16);
+        data->clock_day = load_u64(bytes.data + 8);
+        data->clock_own = load_u64(bytes.data + 16);
         return true;
     case FEATURE_EVENT_DESC:
-        return feature_event_names(data, section);
+        return feature_event_names(section);
     default:
         return true;
     }
 }
 
 void feature_read(struct perfdata *data, unsigned feature, struct text section, uint64_t where) {
+    struct feature own = {data, section, where};
     data->features[feature] = section;
-    if (!feature_decode(data, feature, section))
+    if (!feature_decode(&own, feature) && !budget_exceeded(&data->budget))
         notes_add(&data->notes, &note_damaged, 1, where, "feature %u at byte %llu", feature,
                   (unsigned long long)where);
 }
@@ -197,5 +217,5 @@ bool features_read(struct perfdata *data, uint64_t table, const uint8_t *bitmap,
                       (unsigned long long)offset);
         table += TABLE_ENTRY;
     }
-    return true;
+    return !budget_exceeded(&data->budget) || budget_error(&data->budget, file->path, error);
 }

@@ -21,6 +21,7 @@ enum {
     AT_FEATURES = 72,
     ATTRIBUTE_LEAST_SIZE = 64, /* the first published one */
     SECTION_SIZE = 16,
+    EVENT_NAME_MOST = 128, /* of a name that is made up */
     KNOWN_READ_FORMAT = 0x1f,
 };
 #define KNOWN_SAMPLE_TYPE 0x1ffffffull
@@ -162,6 +163,14 @@ bool attribute_read(const struct perfdata *data, uint64_t *at, uint64_t end,
     return true;
 }
 
+bool event_add(struct perfdata *data, const struct perfdata_event *event, uint64_t offset,
+               struct error *error) {
+    if (!perfdata_take(data, sizeof *event + EVENT_NAME_MOST, offset, error))
+        return false;
+    vector_push(&data->events, *event);
+    return true;
+}
+
 /* The attribute at *at and the section of its ids behind it. */
 static bool attribute_with_ids(struct perfdata *data, uint64_t *at, uint64_t end,
                                struct error *error) {
@@ -178,7 +187,8 @@ static bool attribute_with_ids(struct perfdata *data, uint64_t *at, uint64_t end
                         (unsigned long long)ids.size);
     event.ids = file->data + ids.offset;
     event.id_count = ids.size / 8;
-    vector_push(&data->events, event);
+    if (!event_add(data, &event, *at, error))
+        return false;
     *at += SECTION_SIZE;
     return true;
 }
@@ -230,7 +240,7 @@ static void ids_add(struct perfdata_ids *ids, uint64_t id, uint32_t event) {
 static bool ids_fill(struct perfdata *data, struct error *error) {
     uint64_t total = 0;
     for (size_t i = 0; i < data->events.count; i++)
-        total += data->events.items[i].id_count;
+        total = saturating_add(total, data->events.items[i].id_count);
     if (total > data->file->size / 8)
         return error_at(error, data->file->path, AT_ATTRIBUTES, "ids overlap");
     uint64_t capacity = 16;
@@ -238,6 +248,9 @@ static bool ids_fill(struct perfdata *data, struct error *error) {
         capacity *= 2;
     if (capacity > UINT32_MAX)
         return error_at(error, data->file->path, AT_ATTRIBUTES, "more ids than wick can hold");
+    uint64_t where = (uint64_t)(data->events.items[0].ids - data->file->data);
+    if (!perfdata_take(data, capacity * sizeof *data->ids.slots, where, error))
+        return false;
     data->ids.slots = memory_zero(capacity, sizeof *data->ids.slots);
     data->ids.mask = (uint32_t)capacity - 1;
     for (size_t i = 0; i < data->events.count; i++)
@@ -355,6 +368,7 @@ struct perfdata *perfdata_open(const struct file *file, const struct perfdata_op
     data->file = data->source = file;
     data->strict = options && options->strict;
     data->context = options ? options->context : NULL;
+    budget_init(&data->budget, context_limits(data->context), file->size);
     if (perfdata_read(data, error))
         return data;
     perfdata_free(data);
@@ -372,6 +386,11 @@ void perfdata_free(struct perfdata *data) {
     free(data->ids.slots);
     file_close(&data->unpacked);
     free(data);
+}
+
+bool perfdata_take(struct perfdata *data, uint64_t bytes, uint64_t offset, struct error *error) {
+    return budget_take_memory(&data->budget, bytes, offset) ||
+           budget_error(&data->budget, data->file->path, error);
 }
 
 bool perfdata_changed(const struct perfdata *data, struct error *error) {

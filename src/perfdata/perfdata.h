@@ -170,6 +170,7 @@ struct perfdata {
     bool unpacking;       /* compressed records are expected */
     struct file unpacked; /* `file`, if records are compressed */
     struct perfdata_ids ids;
+    struct budget budget; /* what is kept of its header and records */
     VECTOR(struct carrier_part) parts;
     atomic_uint_fast64_t carried;   /* bytes of entries that were read */
     struct text features[FEATURES]; /* empty when absent */
@@ -184,6 +185,8 @@ struct perfdata_options {
 struct perfdata *perfdata_open(const struct file *file, const struct perfdata_options *options,
                                struct error *error);
 void perfdata_free(struct perfdata *data);
+/* Take memory for what is kept of the record at `offset` off the recording's budget; false with an error if it is more than that allows. */
+bool perfdata_take(struct perfdata *data, uint64_t bytes, uint64_t offset, struct error *error);
 /* True, and *error set, if the file shrank while it was read. */
 bool perfdata_changed(const struct perfdata *data, struct error *error);
 bool perfdata_is(struct text beginning); /* the magic, of any age and byte order, pipe or file */
@@ -355,8 +358,8 @@ struct carrier_entry {
     bool is_packed;
 };
 
-/* Remembers a BPF_EVENT record if it is a part of an entry. For pass 1 and one thread. */
-void carrier_add(struct perfdata *data, const struct perfdata_record *record);
+/* Remembers a BPF_EVENT record if it is a part of an entry. False with an error if the budget does not allow it. For pass 1 and one thread. */
+bool carrier_add(struct perfdata *data, const struct perfdata_record *record, struct error *error);
 /* Calls visit(context, entry) for each entry, in the order in which they were written, after all records were walked. Entries
    that are damaged or lack a part are left out and noted. One thread; costs a sort of the parts, and a checksum of the first part of each entry. */
 typedef void carrier_visit(void *context, const struct carrier_entry *entry);

@@ -33,12 +33,15 @@ uint32_t writer_number_entry(struct perfdata_writer *writer, size_t *trailer);
 /* The attribute at *at of data->file, which is moved on behind it. It must end before `end`. Its ids are not its own business. */
 bool attribute_read(const struct perfdata *data, uint64_t *at, uint64_t end,
                     struct perfdata_event *event, struct error *error);
+/* Adds the event whose attribute is at `offset`. */
+bool event_add(struct perfdata *data, const struct perfdata_event *event, uint64_t offset,
+               struct error *error);
 /* After the last attribute: the table of ids, and whether events can be told apart. */
 bool ids_read(struct perfdata *data, struct error *error);
 /* The feature sections of a file. Damage is noted, and strict makes a cut table an error. */
 bool features_read(struct perfdata *data, uint64_t table, const uint8_t *bitmap,
                    struct error *error);
-/* One feature, which stands at `where`. Damage is noted. */
+/* One feature, which stands at `where`. Damage is noted; a section that the budget does not allow is known by budget_exceeded(). */
 void feature_read(struct perfdata *data, unsigned feature, struct text section, uint64_t where);
 /* stream.c: what a pipe-mode recording says of itself, anywhere among its records. */
 bool stream_read(struct perfdata *data, struct error *error);

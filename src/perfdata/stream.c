@@ -36,8 +36,7 @@ static bool stream_attribute(struct perfdata *data, const struct perfdata_record
                         (unsigned long long)(end - at));
     event.ids = data->file->data + at;
     event.id_count = (end - at) / 8;
-    vector_push(&data->events, event);
-    return true;
+    return event_add(data, &event, record->offset, error);
 }
 
 static void stream_update(struct perfdata *data, const struct perfdata_record *record) {
@@ -74,10 +73,10 @@ static void stream_describe(struct perfdata *data, const struct perfdata_record 
             (const char *)record->data + record->size, load_u32(record->data + HEADER_SIZE)};
         return;
     default:
-        if (build_id_decode(record->data, record->size, &build_id))
-            vector_push(&data->build_ids, build_id);
-        else
+        if (!build_id_decode(record->data, record->size, &build_id))
             note(data, record);
+        else if (budget_take_memory(&data->budget, sizeof build_id, record->offset))
+            vector_push(&data->build_ids, build_id);
     }
 }
 
@@ -95,15 +94,18 @@ bool stream_read(struct perfdata *data, struct error *error) {
     while (fine && perfdata_next(data, &offset, &record, &wrong)) {
         if (record.type == RECORD_HEADER_ATTR)
             fine = stream_attribute(data, &record, &wrong);
-        else if (is_description(record.type))
+        else if (is_description(record.type) &&
+                 (fine = perfdata_take(data, sizeof record, record.offset, &wrong)))
             vector_push(&descriptions, record);
     }
     fine = fine && wrong.kind == ERROR_NONE;
     if (fine && !data->events.count)
         fine = error_at(&wrong, data->file->path, data->data_end, "the recording has no events");
     fine = fine && ids_read(data, &wrong);
-    for (size_t i = 0; fine && i < descriptions.count; i++)
+    for (size_t i = 0; fine && i < descriptions.count && !budget_exceeded(&data->budget); i++)
         stream_describe(data, &descriptions.items[i]);
+    if (fine && budget_exceeded(&data->budget))
+        fine = budget_error(&data->budget, data->file->path, &wrong);
     vector_release(&descriptions);
     if (!fine && error)
         *error = wrong;

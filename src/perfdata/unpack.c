@@ -200,6 +200,7 @@ static bool unpack_map(struct unpacking *u, struct error *error) {
     data->data_start = 0;
     data->data_end = data->unpacked.size;
     data->open_ended = false;
+    budget_grow(&data->budget, data->unpacked.size);
     return fine;
 }
 

@@ -69,11 +69,14 @@ static void walk_time(struct walk *walk, uint64_t time) {
         walk->newest = time;
 }
 
-static void walk_round(struct walk *walk, uint64_t offset) {
+static bool walk_round(struct walk *walk, uint64_t offset, struct error *error) {
+    if (!perfdata_take(walk->reading->profile->data, 2 * sizeof offset, offset, error))
+        return false;
     vector_push(&walk->reading->round_offsets, offset);
     vector_push(&walk->reading->round_limits, walk->limit);
     walk->flushed = walk->limit;
     walk->limit = walk->newest;
+    return true;
 }
 
 /* See events_need_text(). The sample is decoded whole for its thread, which only those pay who imitate inferno on samples without
@@ -124,6 +127,8 @@ static bool walk_side(struct walk *walk, const struct perfdata_record *record,
         return false;
     struct key side = {.time = trailer.has_time ? trailer.time : 0, .offset = record->offset};
     walk_time(walk, side.time);
+    if (!perfdata_take(walk->reading->profile->data, sizeof side, record->offset, error))
+        return false;
     vector_push(&walk->sides, side);
     return true;
 }
@@ -145,6 +150,9 @@ static bool walk_deferred(struct walk *walk, const struct perfdata_record *recor
     if (!perfdata_trailer(walk->reading->profile->data, record, &trailer, error) ||
         !perfdata_deferred(walk->reading->profile->data, record, &chain, error))
         return false;
+    if (!perfdata_take(walk->reading->profile->data, sizeof(struct deferred), record->offset,
+                       error))
+        return false;
     struct deferred deferred = {
         .tid = trailer.tid, .cookie = chain.cookie, .offset = record->offset};
     vector_push(&walk->reading->deferred, deferred);
@@ -158,7 +166,8 @@ static bool walk_build_id(struct walk *walk, const struct perfdata_record *recor
     struct perfdata_build_id build_id;
     if (data->is_stream)
         return perfdata_check(data, record, error);
-    if (!perfdata_build_id(data, record, &build_id, error))
+    if (!perfdata_build_id(data, record, &build_id, error) ||
+        !perfdata_take(data, sizeof build_id, record->offset, error))
         return false;
     vector_push(&data->build_ids, build_id);
     return true;
@@ -194,11 +203,10 @@ static bool walk_record(struct walk *walk, const struct perfdata_record *record,
     case RECORD_HEADER_BUILD_ID:
         return walk_build_id(walk, record, error);
     case PERF_RECORD_BPF_EVENT:
-        carrier_add(walk->reading->profile->data, record);
-        return perfdata_check(walk->reading->profile->data, record, error);
+        return carrier_add(walk->reading->profile->data, record, error) &&
+               perfdata_check(walk->reading->profile->data, record, error);
     case RECORD_FINISHED_ROUND:
-        walk_round(walk, record->offset);
-        return true;
+        return walk_round(walk, record->offset, error);
     default:
         return perfdata_check(walk->reading->profile->data, record, error);
     }

@@ -194,6 +194,38 @@ static inline void opened_close(struct opened *o) {
     buffer_release(&o->bytes);
 }
 
+/* Opens a file within limits; false with an error, whose offset is within the file. */
+static inline bool __attribute__((unused))
+opens_within(const struct buffer *bytes, struct budget_limits limits, struct error *error) {
+    const struct context context = {.limits = limits};
+    struct file file;
+    assert_true(build_open(&file, bytes->items, bytes->count));
+    struct perfdata *data =
+        perfdata_open(&file, &(struct perfdata_options){.context = &context}, error);
+    bool fine = data != NULL;
+    perfdata_free(data);
+    file_close(&file);
+    if (!fine)
+        assert_in_range(error->offset, 1, bytes->count - 1);
+    return fine;
+}
+
+/* Opens a file with more and more memory until it is enough. Each error before says which byte was too much; returns how many
+   different ones they named. */
+static inline size_t __attribute__((unused)) bytes_too_much(const struct buffer *bytes) {
+    struct error error = {0};
+    uint64_t last = 0;
+    size_t count = 0;
+    for (uint64_t memory = 1;
+         !opens_within(bytes, (struct budget_limits){.memory = memory, .steps = 1 << 20}, &error);
+         memory++) {
+        assert_non_null(strstr(error.message, ": takes more memory than a file of its size may"));
+        count += error.offset != last;
+        last = error.offset;
+    }
+    return count;
+}
+
 static const uint64_t __attribute__((unused)) all_fixed =
     PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
     PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_IDENTIFIER;

@@ -87,7 +87,7 @@ static void says(const struct buffer *file, const char *expected, const char *no
     while (perfdata_next(o.data, &offset, &record, &error)) {
         assert_true(perfdata_check(o.data, &record, NULL));
         if (record.type == PERF_RECORD_BPF_EVENT)
-            carrier_add(o.data, &record);
+            assert_true(carrier_add(o.data, &record, &error));
     }
     carrier_each(o.data, see, &seen);
     buffer_add_char(&seen.said, 0);

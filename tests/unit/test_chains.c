@@ -113,8 +113,40 @@ static void ways_with_one_hash(void **state) {
     assert_told_apart(chains, COUNT_OF(chains), 1);
 }
 
+/* What is kept of records is taken off a budget, and the error says which record was too much. */
+static void records_are_on_a_budget(void **state) {
+    enum { RECORDS = 100 };
+    struct build build = build_one(PERF_SAMPLE_IP);
+    for (int i = 0; i < RECORDS; i++)
+        put_mmap(&build);
+    for (int i = 0; i < RECORDS; i++)
+        build_record(&build, RECORD_FINISHED_ROUND, 0);
+    struct buffer bytes = build_file(&build);
+    struct context context = {.threads = 1, .limits = {.steps = 1 << 20}};
+    struct profile_options options = {.context = &context};
+    struct error error;
+    struct file file;
+    uint64_t last = 0;
+    size_t places = 0;
+    struct profile *profile = NULL;
+    assert_true(build_open(&file, bytes.items, bytes.count));
+    while (!(profile = profile_read(&file, &options, &error))) {
+        assert_non_null(strstr(error.message, ": takes more memory than a file of its size may"));
+        assert_in_range(error.offset, 1, bytes.count - 1);
+        places += error.offset != last;
+        last = error.offset;
+        context.limits.memory += 8;
+    }
+    assert_in_range(places, 2 * RECORDS, 2 * RECORDS + 2); /* and the header's */
+    profile_free(profile);
+    file_close(&file);
+    buffer_release(&bytes);
+    build_release(&build);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(records_are_on_a_budget),
         cmocka_unit_test(words_that_cancel_a_multiplier),
         cmocka_unit_test(ways_with_one_hash),
     };

@@ -341,6 +341,11 @@ static void test_features(void **state) {
     assert_int_equal(o.data->cpus_online, 6);
     assert_text(o.data->cmdline, "perf record a b");
     assert_text(o.data->events.items[0].name, "cpu-clock:ppp");
+    /* The event, its ids, two build ids and three words are taken off a budget, each for its own place. */
+    assert_int_equal(bytes_too_much(&o.bytes), 7);
+    struct error error;
+    assert_false(opens_within(&o.bytes, (struct budget_limits){.memory = 1 << 20}, &error));
+    assert_non_null(strstr(error.message, ": takes more work than a file of its size may"));
     opened_close(&o);
     for (size_t i = 0; i < COUNT_OF(b); i++)
         buffer_release(&b[i]);

@@ -252,11 +252,22 @@ static void test_limit(void **state) {
     build_release(&build);
 }
 
+/* What describes a stream is kept until it ends: two events, their ids, a name and a build id. */
+static void test_budget(void **state) {
+    struct buffer stream = stream_beginning();
+    put_name(&stream, 7, "a name");
+    add_header(&stream, RECORD_HEADER_BUILD_ID, 48);
+    put_zeroes(&stream, 40);
+    assert_int_equal(bytes_too_much(&stream), 6);
+    buffer_release(&stream);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stream),    cmocka_unit_test(test_packed),
-        cmocka_unit_test(test_every_cut), cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_offsets),   cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_stream),  cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_budget),  cmocka_unit_test(test_every_cut),
+        cmocka_unit_test(test_damaged), cmocka_unit_test(test_offsets),
+        cmocka_unit_test(test_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
