@@ -8,147 +8,9 @@
 #include "record/keep.h"
 #include "object/jitdump.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static const struct note_kind note_full = {
-    "kept-too-much",
-    "# file{|s} that may be gone later {was|were} not kept with the recording: it keeps up to 64 "
-    "MB"};
-
-/* ---- processes ---- */
-
-static uint64_t hash_pid(pid_t pid) {
-    return hash_mix((uint32_t)pid, 3);
-}
-
-static struct kept_process *process_find(const struct keeper *k, pid_t pid) {
-    uint32_t number;
-    for (struct probe p = index_probe(&k->by_pid, hash_pid(pid));
-         (number = index_next(&k->by_pid, &p));)
-        if (k->processes.items[number - 1].pid == pid)
-            return &k->processes.items[number - 1];
-    return NULL;
-}
-
-/* Ended processes are dropped once they are more than the others: what lives decides how much memory it takes. */
-static void drop_ended(struct keeper *k) {
-    size_t kept = 0;
-    if (k->ended < 64 || k->ended < k->processes.count / 2)
-        return;
-    index_release(&k->by_pid);
-    for (size_t i = 0; i < k->processes.count; i++) {
-        if (!k->processes.items[i].pid)
-            continue;
-        k->processes.items[kept++] = k->processes.items[i];
-        index_add(&k->by_pid, hash_pid(k->processes.items[kept - 1].pid), (uint32_t)kept);
-    }
-    k->processes.count = kept;
-    k->ended = 0;
-}
-
-static struct kept_process *process_get(struct keeper *k, pid_t pid) {
-    struct kept_process *known = process_find(k, pid);
-    if (known)
-        return known;
-    vector_push(&k->processes, ((struct kept_process){.pid = pid, .map = -1}));
-    index_add(&k->by_pid, hash_pid(pid), (uint32_t)k->processes.count);
-    return &k->processes.items[k->processes.count - 1];
-}
-
-static void process_end(struct keeper *k, struct kept_process *process) {
-    runtime_ends(k, process);
-    if (process->map >= 0)
-        close(process->map);
-    *process = (struct kept_process){.map = -1};
-    k->ended++;
-}
-
-/* ---- labels ---- */
-
-/* Of the lines "number:controllers:path": the unified hierarchy's, unless only another knows more than the root. */
-static void read_cgroup(pid_t pid, struct buffer *path) {
-    char name[64], text[4096];
-    snprintf(name, sizeof name, "/proc/%d/cgroup", pid);
-    path->count = 0;
-    if (!file_read_small(name, text, sizeof text))
-        return;
-    for (struct text rest = text_of(text); rest.length;) {
-        struct text line = text_take_line(&rest);
-        size_t first = text_find(line, ':');
-        size_t second = first == SIZE_MAX ? first : text_find(text_from(line, first + 1), ':');
-        if (second == SIZE_MAX)
-            continue;
-        struct text here = text_from(line, first + second + 2);
-        if (here.length > path->count || (second == 0 && here.length > 1)) {
-            path->count = 0;
-            buffer_add(path, here);
-        }
-        if (second == 0 && here.length > 1)
-            break;
-    }
-}
-
-/* Its cgroup, the container that it tells of, and what the recording's owner adds; nothing if there is none of these. */
-static void find_labels(const struct keeper *k, pid_t pid, struct text comm,
-                        struct buffer *labels) {
-    const struct record_options *options = k->options;
-    struct buffer cgroup = {0}, container = {0};
-    read_cgroup(pid, &cgroup);
-    if (cgroup.count) {
-        buffer_add(labels, TEXT("cgroup\0"));
-        buffer_add(labels, buffer_text(&cgroup));
-        buffer_add_char(labels, 0);
-    }
-    if (container_of_cgroup(buffer_text(&cgroup), &container)) {
-        buffer_add(labels, TEXT("container\0"));
-        buffer_add(labels, buffer_text(&container));
-        buffer_add_char(labels, 0);
-    }
-    if (options->add_labels)
-        options->add_labels(options->label_context, pid, comm, buffer_text(&cgroup), labels);
-    buffer_release(&cgroup);
-    buffer_release(&container);
-}
-
-static bool write_labels(struct keeper *k, const struct wish *wish, struct text labels,
-                         struct error *error) {
-    uint64_t key[] = {(uint32_t)wish->pid, wish->time};
-    return carrier_write(k->sink->writer, CARRIER_LABELS,
-                         (struct text){(const char *)key, sizeof key}, labels, error);
-}
-
-/* What a process has of its own: namespace, user, cgroup. Told only where it is not what its parent had. */
-static bool look_at_process(struct keeper *k, struct kept_process *process, const struct wish *wish,
-                            struct error *error) {
-    struct buffer labels = {0};
-    bool fine = true;
-    uint64_t mount = mount_of(process->pid);
-    process->looked = true;
-    process_owner(process);
-    if (mount && mount != process->mount && (process->mount || mount != k->own_mount)) {
-        uint64_t before = k->sink->time;
-        k->sink->time = wish->time;
-        fine = synthesize_namespaces(k->sink, process->pid, error);
-        k->sink->time = before;
-    }
-    if (mount)
-        process->mount = mount;
-    mount_hold(k, process);
-    struct text comm = wish->kind == WISH_PROCESS ? strings_get(k->paths, wish->path) : TEXT("");
-    find_labels(k, process->pid, comm, &labels);
-    uint32_t known = labels.count ? strings_add(k->labels, buffer_text(&labels)) : 0;
-    if (fine && known && known != process->labels) {
-        process->labels = known;
-        fine = write_labels(k, wish, buffer_text(&labels), error);
-    }
-    buffer_release(&labels);
-    return fine;
-}
 
 /* ---- wishes ---- */
 
@@ -237,9 +99,9 @@ void keeper_saw_sample(struct keeper *k, const uint8_t *record,
 
 /* A child has what its parent has, until it is seen to have something else. */
 static void see_fork(struct keeper *k, const struct wish *wish) {
-    const struct kept_process *parent = process_find(k, wish->parent);
+    const struct kept_process *parent = kept_process_find(k, wish->parent);
     struct kept_process from = parent ? *parent : (struct kept_process){0};
-    struct kept_process *child = process_get(k, wish->pid);
+    struct kept_process *child = kept_process_get(k, wish->pid);
     if (child->map >= 0)
         close(child->map);
     if (child->folder)
@@ -249,7 +111,7 @@ static void see_fork(struct keeper *k, const struct wish *wish) {
 }
 
 static bool grant(struct keeper *k, const struct wish *wish, struct error *error) {
-    struct kept_process *process = process_find(k, wish->pid);
+    struct kept_process *process = kept_process_find(k, wish->pid);
     switch (wish->kind) {
     case WISH_FORK:
         see_fork(k, wish);
@@ -259,17 +121,17 @@ static bool grant(struct keeper *k, const struct wish *wish, struct error *error
             process->has_ended = true;
         return true;
     case WISH_MOUNT:
-        process_get(k, wish->pid)->mount = wish->start;
+        kept_process_get(k, wish->pid)->mount = wish->start;
         return true;
     case WISH_PROCESS:
-        return look_at_process(k, process_get(k, wish->pid), wish, error);
+        return kept_process_look(k, kept_process_get(k, wish->pid), wish, error);
     case WISH_MAP:
     case WISH_FILE:
     case WISH_DUMP:
         break;
     }
-    process = process_get(k, wish->pid);
-    if (!process->looked && !look_at_process(k, process, wish, error))
+    process = kept_process_get(k, wish->pid);
+    if (!process->looked && !kept_process_look(k, process, wish, error))
         return false;
     if (wish->kind == WISH_MAP)
         process->has_code = true;
@@ -283,144 +145,6 @@ static bool grant(struct keeper *k, const struct wish *wish, struct error *error
     process->has_code |= text_starts(path, TEXT("/memfd:")); /* written by another mapping */
     runtime_saw(k, process, path);
     return true;
-}
-
-/* ---- what is kept ---- */
-
-/* Everything that a descriptor reads, up to what may be kept at all. */
-static bool read_all(int descriptor, struct buffer *bytes) {
-    ssize_t got = 0;
-    bytes->count = 0;
-    while (bytes->count < READ_MOST) {
-        vector_reserve(bytes, bytes->count + (256 << 10));
-        got = pread(descriptor, bytes->items + bytes->count, bytes->capacity - bytes->count,
-                    (off_t)bytes->count);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        bytes->count += (size_t)got;
-    }
-    return got == 0 && bytes->count;
-}
-
-static bool write_entry(struct keeper *k, enum carrier_kind kind, struct text key,
-                        struct text bytes, struct error *error) {
-    uint64_t before = perfdata_writer_size(k->sink->writer);
-    bool fine = carrier_write(k->sink->writer, kind, key, bytes, error);
-    uint64_t size = perfdata_writer_size(k->sink->writer) - before;
-    k->left -= size < k->left ? size : k->left;
-    return fine;
-}
-
-/* Code hardly ever packs to less than a fifth: what could not fit then is not even read. */
-static bool has_room(struct keeper *k, int descriptor, struct text path) {
-    struct stat status;
-    if (k->left && fstat(descriptor, &status) == 0 && (uint64_t)status.st_size / 5 <= k->left)
-        return true;
-    notes_add(&k->sink->result->notes, &note_full, 1, 0, "%.*s", TEXT_ARGS(path));
-    return false;
-}
-
-/* What is under its name now may be another file, if the first was one that an earlier process with that pid had left. */
-static bool write_map(struct keeper *k, struct kept_process *process, struct error *error) {
-    int first = process->map;
-    map_open(k, process);
-    if (process->map < 0)
-        process->map = first;
-    else
-        close(first);
-    uint64_t key[] = {(uint32_t)process->pid, monotonic()};
-    char path[40];
-    bool fine = true;
-    snprintf(path, sizeof path, "perf-%d.map", process->pid);
-    if (has_room(k, process->map, text_of(path)) && read_all(process->map, &k->bytes))
-        fine = write_entry(k, CARRIER_PERF_MAP, (struct text){(const char *)key, sizeof key},
-                           buffer_text(&k->bytes), error);
-    return fine;
-}
-
-/* ---- jitdumps ---- */
-
-/* If it has grown since it was written last. */
-static bool write_dump(struct keeper *k, struct kept_dump *dump, struct error *error) {
-    struct buffer key = {0};
-    struct text path = strings_get(k->paths, dump->path);
-    struct stat status;
-    bool fine = true;
-    if (fstat(dump->descriptor, &status) != 0 || status.st_size == dump->size)
-        return true;
-    dump->size = status.st_size;
-    buffer_put_u32(&key, (uint32_t)dump->pid);
-    buffer_put_u32(&key, 0);
-    buffer_put_u64(&key, monotonic());
-    buffer_add(&key, path);
-    if (has_room(k, dump->descriptor, path) && read_all(dump->descriptor, &k->bytes))
-        fine = write_entry(k, CARRIER_DUMP, buffer_text(&key), buffer_text(&k->bytes), error);
-    buffer_release(&key);
-    return fine;
-}
-
-/* Those of one process, which has ended, or of all. */
-static bool write_dumps(struct keeper *k, pid_t ended, struct error *error) {
-    size_t kept = 0;
-    bool fine = true;
-    for (size_t i = 0; i < k->dumps.count; i++) {
-        struct kept_dump dump = k->dumps.items[i];
-        if (!ended || dump.pid == ended)
-            fine = fine && write_dump(k, &dump, error);
-        if (dump.pid == ended)
-            close(dump.descriptor);
-        else
-            k->dumps.items[kept++] = dump;
-    }
-    k->dumps.count = kept;
-    return fine;
-}
-
-static void put_file_key(struct buffer *key, uint64_t mount, const struct build_id *id,
-                         struct text path) {
-    struct build_id padded = {0};
-    memcpy(padded.bytes, id->bytes, id->size);
-    key->count = 0;
-    buffer_put_u64(key, mount);
-    buffer_put_u32(key, id->size);
-    buffer_add(key, (struct text){(const char *)padded.bytes, BUILD_ID_MAX});
-    buffer_add(key, path);
-}
-
-static bool write_file(struct keeper *k, struct kept_file *file, struct error *error) {
-    struct text path = strings_get(k->paths, file->path);
-    struct buffer key = {0};
-    bool fine = true;
-    put_file_key(&key, file->id.size ? 0 : file->mount, &file->id, path);
-    if (key.count <= CARRIER_KEY_MOST && has_room(k, file->descriptor, path) &&
-        file_is_that(file) && read_all(file->descriptor, &k->bytes))
-        fine = file->is_kept =
-            write_entry(k, CARRIER_FILE, buffer_text(&key), buffer_text(&k->bytes), error);
-    close(file->descriptor);
-    file->descriptor = -1;
-    k->held--;
-    buffer_release(&key);
-    return fine;
-}
-
-static bool write_mount(struct keeper *k, struct error *error) {
-    struct text mount = {(const char *)&k->own_mount, sizeof k->own_mount};
-    return !k->own_mount ||
-           carrier_write(k->sink->writer, CARRIER_FACT, TEXT("mount-namespace"), mount, error);
-}
-
-/* This process's stands for every 64-bit one's. */
-static bool write_vdso(struct keeper *k, struct error *error) {
-    struct build_id id;
-    struct buffer key = {0};
-    if (!object_vdso_build_id(&id))
-        return true;
-    put_file_key(&key, 0, &id, TEXT("[vdso]"));
-    bool fine = write_entry(k, CARRIER_FILE, buffer_text(&key), object_vdso(), error);
-    buffer_release(&key);
-    return fine;
 }
 
 /* ---- turns ---- */
@@ -442,9 +166,9 @@ static bool see_to_maps(struct keeper *k, struct error *error) {
         if (!process->pid || !process->has_ended)
             continue;
         if (process->map >= 0)
-            fine = write_map(k, process, error);
-        fine = fine && write_dumps(k, process->pid, error);
-        process_end(k, process);
+            fine = keep_map(k, process, error);
+        fine = fine && keep_dumps(k, process->pid, error);
+        kept_process_end(k, process);
     }
     return fine;
 }
@@ -457,7 +181,7 @@ static bool see_to_file(struct keeper *k, struct error *error) {
         struct kept_file *file = &k->files.items[i];
         if (file->descriptor >= 0 && file->is_needed && fstat(file->descriptor, &status) == 0 &&
             status.st_size <= SMALL)
-            return write_file(k, file, error);
+            return keep_file(k, file, error);
     }
     return true;
 }
@@ -481,8 +205,8 @@ static bool write_java(void *context, enum carrier_kind kind, struct text key, s
                        struct error *error) {
     struct keeper *k = context;
     if (k->left)
-        return write_entry(k, kind, key, bytes, error);
-    notes_add(&k->sink->result->notes, &note_full, 1, 0, "Java methods");
+        return keep_entry(k, kind, key, bytes, error);
+    keep_note_full(k, TEXT("Java methods"));
     return true;
 }
 
@@ -492,7 +216,7 @@ static bool keeper_see(struct keeper *k, bool is_last, struct error *error) {
         return true;
     if (!k->begun) {
         k->begun = true;
-        fine = write_mount(k, error) && write_vdso(k, error);
+        fine = keep_mount(k, error) && keep_vdso(k, error);
     }
     k->searches = 0;
     sort_wishes(k);
@@ -503,7 +227,7 @@ static bool keeper_see(struct keeper *k, bool is_last, struct error *error) {
     k->wishes.count = 0;
     fine = fine && see_to_maps(k, error) && see_to_file(k, error) &&
            jvms_turn(k->jvms, is_last, write_java, k, error);
-    drop_ended(k);
+    kept_processes_drop_ended(k);
     return fine;
 }
 
@@ -520,11 +244,11 @@ bool keeper_finish_window(struct keeper *k, struct error *error) {
             status.st_size == process->map_size)
             continue;
         process->map_size = status.st_size;
-        fine = write_map(k, process, error);
+        fine = keep_map(k, process, error);
     }
     if (!k)
         return true;
-    fine = fine && write_dumps(k, 0, error);
+    fine = fine && keep_dumps(k, 0, error);
     jvms_begin_again(k->jvms);
     k->begun = false;
     k->left = KEEP_MOST;
@@ -540,13 +264,13 @@ bool keeper_finish(struct keeper *k, struct error *error) {
         if (process->pid && process->has_code && process->map < 0)
             map_open(k, process);
         if (process->map >= 0)
-            fine = write_map(k, process, error);
+            fine = keep_map(k, process, error);
     }
-    fine = fine && write_dumps(k, 0, error);
+    fine = fine && keep_dumps(k, 0, error);
     for (size_t i = 0; fine && i < k->files.count; i++) {
         struct kept_file *file = &k->files.items[i];
         if (file->descriptor >= 0 && (file->is_needed || file_was_replaced(k, file)))
-            fine = write_file(k, file, error);
+            fine = keep_file(k, file, error);
     }
     return fine;
 }

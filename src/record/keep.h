@@ -1,5 +1,6 @@
 /*
- * Private to the room: the keeper's parts. keep.c decides what is kept, keep_files.c opens it.
+ * Private to the room: the keeper's parts. keep.c decides what is kept and when, keep_process.c knows the processes, keep_files.c opens what
+ * they have, and keep_write.c writes it.
  */
 #ifndef WICK_RECORD_KEEP_H
 #define WICK_RECORD_KEEP_H
@@ -97,6 +98,28 @@ struct keeper {
     struct buffer bytes;
     struct jvms *jvms;
 };
+
+/* keep_process.c: the process with that pid, or NULL; the same, made if it is new. */
+struct kept_process *kept_process_find(const struct keeper *k, pid_t pid);
+struct kept_process *kept_process_get(struct keeper *k, pid_t pid);
+/* Look at what a process has of its own: namespace, user, cgroup. What its parent did not have is told. */
+bool kept_process_look(struct keeper *k, struct kept_process *process, const struct wish *wish,
+                       struct error *error);
+void kept_process_end(struct keeper *k, struct kept_process *process);
+/* Drop ended processes once they are more than the others: what lives decides how much memory it takes. */
+void kept_processes_drop_ended(struct keeper *k);
+
+/* keep_write.c: write an entry of the carrier, and count it. */
+bool keep_entry(struct keeper *k, enum carrier_kind kind, struct text key, struct text bytes,
+                struct error *error);
+/* Note that something did not fit. */
+void keep_note_full(struct keeper *k, struct text what);
+bool keep_map(struct keeper *k, struct kept_process *process, struct error *error);
+/* The jitdumps of one process, which has ended, or of all. */
+bool keep_dumps(struct keeper *k, pid_t ended, struct error *error);
+bool keep_file(struct keeper *k, struct kept_file *file, struct error *error);
+bool keep_mount(struct keeper *k, struct error *error); /* the fact that tells ours */
+bool keep_vdso(struct keeper *k, struct error *error);
 
 /* keep_files.c: how many descriptors may be held for files. */
 size_t files_allowed(void);
