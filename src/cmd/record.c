@@ -50,6 +50,8 @@ static int run(void *command, int argc, char **argv) {
         return fail_usage("record", "--compress goes up to 19");
     recording->compress_level = (int)record->compress_level;
     recording->output = request->output ? request->output : "perf.data";
+    if (recording->keep == KEEP_ALL && strcmp(recording->output, "-") == 0)
+        return fail_usage("record", "--keep=all needs a file: a stream cannot be read again");
     struct record_result result;
     struct error error;
     recording_say_cost(&record->r);

@@ -174,7 +174,7 @@ static bool set_method(void *command, const char *value, struct error *error) {
 
 static bool set_keep(void *command, const char *value, struct error *error) {
     struct recording_request *r = command;
-    static const char *const names[] = {"default", "none"};
+    static const char *const names[] = {"default", "none", "all"};
     return choose(value, names, COUNT_OF(names), &r->recording.keep, error);
 }
 
@@ -202,7 +202,9 @@ const struct option options_sampling[] = {
      "do not record child processes"},
     {"keep", 0, OPTION_CALL, CALL(set_keep), "WHAT",
      "default: keep what may be gone later (perf maps, deleted programs, programs of containers), "
-     "up to 64 MB; none: keep nothing"},
+     "up to 64 MB; all: keep every file that is needed to read the recording elsewhere, up to 1 "
+     "GiB; none: keep nothing",
+     "default all none"},
     {"no-runtime-setup", 0, OPTION_FLAG, HERE(recording.no_runtime_setup), NULL,
      "do not set the variables that make a runtime name its JIT code (node: NODE_OPTIONS, .NET: "
      "DOTNET_PerfMapEnabled, Erlang: ERL_FLAGS)"},

@@ -131,6 +131,8 @@ static void key_of_symbols(struct cache_key *key, const struct objects *objects,
         cache_key_add_file(key, &debug->file, &debug->build_id);
     else if (!image)
         key->is_usable &= object->symbol_file.inode != 0;
+    if (debug && debug->is_kept)
+        key->is_usable = false;
 }
 
 static bool is_cachable(const struct objects *objects, const struct object *object) {

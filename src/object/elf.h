@@ -38,6 +38,7 @@ struct elf_image {
     struct elf_segment *segments;
     size_t segment_count;
     uint8_t *copy; /* an image of memory: what `data` points to */
+    bool is_kept;  /* … which the recording had: nothing derived from it goes to the cache */
     struct budget
         *budget; /* what reading it may cost; taken off by all that read it, under whatever lock */
 };

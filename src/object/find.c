@@ -44,9 +44,9 @@ static bool has_section(const struct elf_image *image, const char *name) {
 
 static void find_debug(struct objects *objects, struct object *object) {
     static const struct source *const sources[] = {
-        &source_cache_debug, &source_build_id,         &source_debuglink,
-        &source_suffix,      &source_mirrored,         &source_beside,
-        &source_merged,      &source_debuginfod_debug, &source_minidebug};
+        &source_cache_debug,      &source_build_id, &source_debuglink, &source_suffix,
+        &source_mirrored,         &source_beside,   &source_merged,    &source_kept_debug,
+        &source_debuginfod_debug, &source_minidebug};
     struct search search = {objects, object, object->identity.build_id};
     if (object->image && object->image->build_id.size)
         search.id = object->image->build_id;
@@ -125,8 +125,8 @@ void objects_found(struct objects *objects, uint32_t id, struct object_found *fo
                                *debug = object_debug(objects, object);
         facts_of_images(image, debug, &found->facts);
         found->code = image ? image->file.path : NULL;
-        found->is_packed = debug && debug->copy;
-        found->debug = debug && !debug->copy ? debug->file.path : NULL;
+        found->is_packed = debug && debug->copy && !debug->is_kept;
+        found->debug = debug && !found->is_packed ? debug->file.path : NULL;
     } else {
         list_found(object, found);
     }

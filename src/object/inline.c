@@ -74,7 +74,9 @@ static struct units *units_new(struct objects *objects, struct object *object) {
         units->image = has_debug_info(image) ? image : has_debug_info(debug) ? debug : NULL;
     if (!units->image)
         return units;
-    units_find_alternate(units);
+    struct build_id alternate;
+    units->alternate = alternate_open(objects, object, units->image, &alternate);
+    units->alternate_missing = alternate.size && !units->alternate;
     if (cached_units_load(units))
         return units;
     struct dwarf_handle *handle = handle_take(units);

@@ -99,7 +99,11 @@ void handle_drop(struct units *units, struct dwarf_handle *handle);
 void handles_release(struct units *units);
 /* Whether a file that is read through a descriptor shrank. With nobody asking. */
 bool handles_changed(const struct units *units);
-void units_find_alternate(struct units *units);
+
+/* alternate.c: opens the file that the image's .gnu_debugaltlink names; NULL: there is none, and id->size is 0 if none is named. With the object's
+   lock held. */
+struct elf_image *alternate_open(struct objects *objects, struct object *object,
+                                 const struct elf_image *image, struct build_id *id);
 
 /* inline_units.c */
 void units_index(struct units *units, struct dwarf_handle *handle);

@@ -75,7 +75,9 @@ struct objects {
     struct index index;
     uint32_t kernel; /* the first OBJECT_KERNEL, or 0: where modules find their symbols */
     struct prefetcher *prefetcher;
-    struct disk_cache *cache; /* or NULL */
+    struct disk_cache *cache;     /* or NULL */
+    objects_part_read *read_part; /* set with objects_set_parts, or NULL */
+    void *part_context;
     uint64_t
         fetch_until; /* atomic: when no more is asked of servers (CLOCK_MONOTONIC, milliseconds); 0: nothing was yet */
 };
@@ -191,6 +193,8 @@ bool kernel_symbol(struct objects *objects, struct object *object, uint64_t addr
 bool kernel_is_running(const struct build_id *id);
 /* Whether /proc/kallsyms shows addresses to this process. Costs reading its beginning. */
 bool kernel_list_is_shown(void);
+/* Whether the list that was read shows addresses; else it is dropped, and the object's trouble set. */
+bool kernel_list_is_good(struct object *kernel);
 /* Reads or maps a list of the kernel's symbols; false, and the object's trouble set, if it hides their addresses. */
 bool kernel_list_read(struct object *kernel, const char *path);
 /* With the kernel object's lock held. */

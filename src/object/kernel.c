@@ -13,12 +13,12 @@ static const struct source *const *list_sources(const struct objects_options *op
                                                 const struct build_id *id) {
     static const struct source *const given[] = {&source_kallsyms_given, NULL};
     static const struct source *const below[] = {&source_kallsyms_symfs, &source_kallsyms_cache,
-                                                 NULL};
+                                                 &source_kept_list, NULL};
     static const struct source *const nothing[] = {NULL};
     static const struct source *const running[] = {&source_kallsyms_running, NULL};
     static const struct source *const cached[] = {&source_kallsyms_cache, NULL};
-    static const struct source *const ours[] = {&source_kallsyms_cache, &source_kallsyms_running,
-                                                NULL};
+    static const struct source *const ours[] = {&source_kallsyms_cache, &source_kept_list,
+                                                &source_kallsyms_running, NULL};
     if (options->kallsyms)
         return given;
     if (options->symfs)

@@ -105,9 +105,26 @@ typedef bool object_bytes(void *context, uint32_t item, struct buffer *bytes);
 void objects_set_kept(struct objects *objects, uint32_t id, object_bytes *read, void *context,
                       uint32_t item);
 
+/* A part of what wick needs of an object: the file with its code; a file with debug information, its own or one that several files
+   share; the kernel's list of symbols. */
+enum object_part { PART_CODE, PART_DEBUG, PART_LIST };
+/* Puts that part into `bytes`, if the recording keeps it. Of a shared file with debug information, `identity` has only the build id. Called
+   from any thread. */
+typedef bool objects_part_read(void *context, enum object_part part,
+                               const struct object_identity *identity, struct buffer *bytes);
+/* Where to ask for the parts that objects_set_kept() does not offer. `context` outlives the objects; NULL: nowhere. */
+void objects_set_parts(struct objects *objects, objects_part_read *read, void *context);
+/* Visit the parts that wick found of an object outside the recording, by the identity to ask for them. False: a visit returned that. */
+typedef bool objects_part_visit(void *context, enum object_part part,
+                                const struct object_identity *identity, struct text bytes);
+bool objects_each_part(struct objects *objects, uint32_t id, objects_part_visit *visit,
+                       void *context);
+/* Whether the object's files were looked for, to name or to unwind something. */
+bool objects_is_used(struct objects *objects, uint32_t id);
+
 /* Adds an object as another table has it, with what was set of it; nothing that was opened. */
 uint32_t objects_copy(struct objects *to, const struct objects *from, uint32_t id);
-/* Before what was set with objects_set_kept() goes away: reads it where nothing else has it. One thread. */
+/* Before what was set with objects_set_kept() and objects_set_parts() goes away: reads the former where nothing else has it. One thread. */
 void objects_detach(struct objects *objects);
 
 /* ---- names: thread-safe ------------------------------------------------------------------- */

@@ -241,6 +241,7 @@ void objects_detach(struct objects *objects) {
             object_symbols(objects, object); /* opens the file, too, or reads the map */
         object->kept = NULL;
     }
+    objects_set_parts(objects, NULL, NULL);
 }
 
 /* Of a perf map, what was kept later has more in it. */

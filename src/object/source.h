@@ -43,6 +43,9 @@ extern const struct source
 extern const struct source source_debuginfod_debug; /* the file itself, and its debug file */
 /* Of both. */
 extern const struct source source_kept; /* the recording's own carrier */
+/* Parts of a recording made with --keep=all. */
+extern const struct source source_kept_debug; /* the debug file */
+extern const struct source source_kept_list;  /* the kernel's list */
 /* Sources of lists: of perf maps, and of the kernel's symbols. */
 extern const struct source source_perfmap;          /* /tmp/perf-PID.map, below --symfs */
 extern const struct source source_perfmap_host;     /* the same, whatever --symfs says */
@@ -50,6 +53,9 @@ extern const struct source source_kallsyms_given;   /* --kallsyms FILE, which ma
 extern const struct source source_kallsyms_symfs;   /* /proc/kallsyms below --symfs */
 extern const struct source source_kallsyms_cache;   /* a copy in the build-id cache */
 extern const struct source source_kallsyms_running; /* /proc/kallsyms, of the running kernel */
+
+/* source_kept.c: the shared file with debug information that has the build id searched for, if the recording keeps it. */
+struct elf_image *kept_alternate_open(const struct search *search);
 
 /* The first find among `sources`, which end with a NULL. */
 struct elf_image *sources_open(const struct search *search, const struct source *const *sources);

@@ -78,15 +78,17 @@ static bool open_list(struct object *kernel, const char *path, int descriptor) {
     return fine;
 }
 
-static bool read_opened(struct object *kernel, const char *path, int descriptor) {
-    if (!open_list(kernel, path, descriptor))
-        return false;
+bool kernel_list_is_good(struct object *kernel) {
     if (has_addresses(object_list(kernel)))
         return true;
     kernel->trouble = FILE_DENIED;
     file_close(&kernel->symbol_file);
     kernel->symbol_text.count = 0;
     return false;
+}
+
+static bool read_opened(struct object *kernel, const char *path, int descriptor) {
+    return open_list(kernel, path, descriptor) && kernel_list_is_good(kernel);
 }
 
 bool kernel_list_read(struct object *kernel, const char *path) {

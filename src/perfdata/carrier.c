@@ -117,10 +117,19 @@ void carrier_each(struct perfdata *data, carrier_visit *visit, void *context) {
 
 /* ---- the bytes of one ---- */
 
-/* Takes what an entry unpacks to from what all of them may; entries are read from several threads. */
+/* What all entries may unpack to. Code packs to a third or so: a large recording may hold large files. */
+static uint64_t room_of(const struct perfdata *data) {
+    enum { SHARE = 16 };
+    uint64_t size = data->source->size;
+    uint64_t allowed = size < CARRIER_LARGE_MOST / SHARE ? SHARE * size : CARRIER_LARGE_MOST;
+    return allowed > CARRIER_READ_MOST ? allowed : CARRIER_READ_MOST;
+}
+
+/* Takes what an entry unpacks to from that; entries are read from several threads. */
 static bool take_room(struct perfdata *data, uint64_t size) {
+    uint64_t most = room_of(data);
     uint64_t used = atomic_fetch_add(&data->carried, size) + size;
-    return size <= CARRIER_READ_MOST && used <= CARRIER_READ_MOST;
+    return size <= most && used <= most;
 }
 
 static bool unpack(struct perfdata *data, const struct buffer *packed, struct buffer *bytes) {

@@ -345,8 +345,11 @@ enum carrier_kind {
     CARRIER_JAVA_CODE = 7,    /* what a Java virtual machine has compiled */
     CARRIER_JAVA_METHODS = 8, /* its methods, as far as they ran */
     CARRIER_DUMP = 9,         /* a jitdump of a process */
+    CARRIER_DEBUG = 10,       /* a file with debug information, whole */
+    CARRIER_KERNEL = 11,      /* the kernel's list of symbols, as text */
 };
 enum { CARRIER_KEY_MOST = 8192, CARRIER_READ_MOST = 512 << 20 };
+#define CARRIER_LARGE_MOST (3ull << 30)
 
 /* `key` points into the file. The rest is the room's own. */
 struct carrier_entry {
@@ -365,7 +368,7 @@ bool carrier_add(struct perfdata *data, const struct perfdata_record *record, st
 typedef void carrier_visit(void *context, const struct carrier_entry *entry);
 void carrier_each(struct perfdata *data, carrier_visit *visit, void *context);
 /* Puts the bytes of an entry into `bytes`. False: a checksum is wrong, or more than CARRIER_READ_MOST would have been read of the
-   recording. Any thread. */
+   recording, or 16 times its size, if that is more, up to CARRIER_LARGE_MOST. Any thread. */
 bool carrier_read(struct perfdata *data, const struct carrier_entry *entry, struct buffer *bytes);
 
 /* ---- the hot path, inlined ---------------------------------------------------------------- */

@@ -40,10 +40,12 @@ struct perfdata_writer {
     size_t kept;      /* of the last stretch, if it failed */
     bool failed;      /* the last write: the size told in the header stays what it is */
     bool was_full;    /* it goes on in what was set aside */
+    bool is_reopened; /* what was there may be longer */
     int reserve;      /* a file without a name; -1: none */
     size_t trailer;   /* of records: what the first event asks for */
     uint32_t entries; /* of the carrier */
     uint64_t data_start;
+    uint64_t data_end; /* once it is finished */
     uint8_t header[FILE_HEADER_SIZE];
     VECTOR(struct feature) features;
     ZSTD_CStream *zstd; /* one stream for the whole recording, flushed at the end of each write */
@@ -424,12 +426,24 @@ bool perfdata_finish(struct perfdata_writer *writer, struct error *error) {
     if (writer->options.stream)
         return true;
     release_reserve(writer);
+    writer->data_end = writer->size;
     if (writer->failed || writer->was_full || !tell_size(writer, error) ||
         !write_features(writer, error))
         return false;
+    if (writer->is_reopened && ftruncate(writer->descriptor, (off_t)writer->size) != 0)
+        return error_errno(error, writer->path);
     if (pwrite(writer->descriptor, writer->header, FILE_HEADER_SIZE, 0) != FILE_HEADER_SIZE)
         return error_errno(error, writer->path);
     return true;
+}
+
+bool perfdata_reopen(struct perfdata_writer *writer, struct error *error) {
+    assert(!writer->options.stream && writer->data_end);
+    writer->is_reopened = true;
+    writer->failed = false;
+    writer->size = writer->whole = writer->data_end;
+    return lseek(writer->descriptor, (off_t)writer->data_end, SEEK_SET) >= 0 ||
+           error_errno(error, writer->path);
 }
 
 void perfdata_writer_free(struct perfdata_writer *writer) {

@@ -58,6 +58,9 @@ bool carrier_write(struct perfdata_writer *writer, enum carrier_kind kind, struc
 uint32_t perfdata_writer_entries(const struct perfdata_writer *writer); /* the last number */
 uint64_t perfdata_writer_size(const struct perfdata_writer *writer);
 bool perfdata_finish(struct perfdata_writer *writer, struct error *error);
+/* After perfdata_finish(), of a file: more can be written behind the records, and it can be finished again. Nothing that is there is cut off before
+   that, so a reader may still have it mapped. */
+bool perfdata_reopen(struct perfdata_writer *writer, struct error *error);
 void perfdata_writer_free(struct perfdata_writer *writer);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * What the recording itself keeps of the things it was made of, by the carrier (docs/carrier.md): perf maps, files that may be gone, the
- * vdso. Objects are told that they can have their bytes from there; these are read when an object is first asked for a name.
+ * vdso; with --keep=all every file that is needed to read it, and the kernel's list. Objects are told that they can have their bytes from there; these are read when an object is first asked for a name.
  *
  * perf knows nothing of all this: with quirks.carrier_is_unknown none of it is used.
  */
@@ -50,11 +50,11 @@ static uint64_t hash_map(int32_t pid) {
 
 /* ---- taking note of entries ---- */
 
-static void add_file(struct carried *carried, struct text key, uint32_t number) {
+static void add_file(struct carried *carried, const struct carrier_entry *entry, uint32_t number) {
     struct file_key file;
-    if (!file_key_read(key, &file))
+    if (!file_key_read(entry->key, &file))
         return;
-    if (text_equal(file.path, TEXT("[vdso]")))
+    if (entry->kind == CARRIER_FILE && text_equal(file.path, TEXT("[vdso]")))
         carried->vdso = number;
     index_add(&carried->index, hash_file(&file.build_id, file.mount, file.path), number);
 }
@@ -71,15 +71,13 @@ static void add_entry(void *context, const struct carrier_entry *entry) {
     struct carried *carried = context;
     if (entry->kind == CARRIER_FACT)
         add_fact(carried, entry);
-    if (entry->kind != CARRIER_PERF_MAP && entry->kind != CARRIER_FILE &&
-        entry->kind != CARRIER_LABELS && entry->kind != CARRIER_FUNCTIONS &&
-        entry->kind != CARRIER_STACKS && entry->kind != CARRIER_JAVA_CODE &&
-        entry->kind != CARRIER_JAVA_METHODS && entry->kind != CARRIER_DUMP)
+    if (entry->kind == CARRIER_FACT || entry->kind == 0 || entry->kind > CARRIER_KERNEL)
         return;
     vector_push(&carried->entries, *entry);
     uint32_t number = (uint32_t)carried->entries.count;
-    if (entry->kind == CARRIER_FILE)
-        add_file(carried, entry->key, number);
+    if (entry->kind == CARRIER_FILE || entry->kind == CARRIER_DEBUG ||
+        entry->kind == CARRIER_KERNEL)
+        add_file(carried, entry, number);
     else if (entry->kind == CARRIER_PERF_MAP && entry->key.length == PERF_MAP_KEY)
         index_add(&carried->index, hash_map((int32_t)load_u32(entry->key.data)), number);
 }
@@ -173,9 +171,10 @@ uint64_t carried_mount(const struct carried *carried) {
 
 /* ---- asking ---- */
 
-static bool is_file(const struct carrier_entry *entry, const struct object_identity *identity) {
+static bool is_file(const struct carrier_entry *entry, uint32_t kind,
+                    const struct object_identity *identity) {
     struct file_key file;
-    if (entry->kind != CARRIER_FILE || !file_key_read(entry->key, &file))
+    if (entry->kind != kind || !file_key_read(entry->key, &file))
         return false;
     if (identity->build_id.size)
         return file.build_id.size == identity->build_id.size &&
@@ -189,15 +188,16 @@ static bool is_map(const struct carrier_entry *entry, const struct object_identi
 }
 
 /* Of several the last: a perf map that was kept later has more in it. */
-static uint32_t find(const struct carried *carried, const struct object_identity *identity) {
-    bool map = identity->kind == OBJECT_PERFMAP;
+static uint32_t find(const struct carried *carried, uint32_t kind,
+                     const struct object_identity *identity) {
+    bool map = kind == CARRIER_PERF_MAP;
     uint64_t hash = map ? hash_map(identity->pid)
                         : hash_file(&identity->build_id, identity->mount, identity->path);
     uint32_t number, found = 0;
     for (struct probe p = index_probe(&carried->index, hash);
          (number = index_next(&carried->index, &p));) {
         const struct carrier_entry *entry = &carried->entries.items[number - 1];
-        if ((map ? is_map(entry, identity) : is_file(entry, identity)) && number > found)
+        if ((map ? is_map(entry, identity) : is_file(entry, kind, identity)) && number > found)
             found = number;
     }
     return found;
@@ -210,11 +210,24 @@ static bool read_bytes(void *context, uint32_t number, struct buffer *bytes) {
 
 void carried_offer(struct carried *carried, struct objects *objects, uint32_t object) {
     const struct object_identity *identity = objects_get(objects, object);
-    bool may_be = identity->kind == OBJECT_PERFMAP || identity->kind == OBJECT_FILE ||
-                  identity->kind == OBJECT_VDSO;
-    uint32_t number = carried && may_be ? find(carried, identity) : 0;
+    bool map = identity->kind == OBJECT_PERFMAP;
+    bool may_be = map || identity->kind == OBJECT_FILE || identity->kind == OBJECT_VDSO;
+    uint32_t kind = map ? CARRIER_PERF_MAP : CARRIER_FILE;
+    uint32_t number = carried && may_be ? find(carried, kind, identity) : 0;
     if (number)
         objects_set_kept(objects, object, read_bytes, carried, number);
+}
+
+static bool read_part(void *context, enum object_part part, const struct object_identity *identity,
+                      struct buffer *bytes) {
+    static const uint32_t kinds[] = {
+        [PART_CODE] = CARRIER_FILE, [PART_DEBUG] = CARRIER_DEBUG, [PART_LIST] = CARRIER_KERNEL};
+    uint32_t number = find(context, kinds[part], identity);
+    return number && read_bytes(context, number, bytes);
+}
+
+void carried_offer_parts(struct carried *carried, struct objects *objects) {
+    objects_set_parts(objects, carried ? read_part : NULL, carried);
 }
 
 void carried_offer_all(struct carried *carried, struct objects *objects) {

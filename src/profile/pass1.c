@@ -256,6 +256,7 @@ static bool walk_apply(struct walk *walk, struct error *error) {
     reading_index_build_ids(reading);
     if (!reading->options->quirks.carrier_is_unknown)
         reading->profile->carried = carried_new(reading->profile->data);
+    carried_offer_parts(reading->profile->carried, reading->profile->objects);
     if (reading->is_ongoing)
         carried_offer_all(reading->profile->carried, reading->profile->objects);
     carried_labels(reading->profile->carried, reading->profile->tree, &reading->labels);

@@ -187,6 +187,8 @@ bool carried_read(const struct carried *carried, uint32_t kind, uint32_t *place,
                   struct buffer *bytes);
 /* Tells an object that was added where the recording has its bytes, if it has; or all there are. */
 void carried_offer(struct carried *carried, struct objects *objects, uint32_t object);
+/* Tell the objects to ask the recording for what they miss. */
+void carried_offer_parts(struct carried *carried, struct objects *objects);
 void carried_offer_all(struct carried *carried, struct objects *objects);
 /* Calls visit() for each jitdump that was kept: whose, under which path, and its number for carried_read_dump(). */
 typedef void carried_dump_visit(void *context, int32_t pid, struct text path, uint32_t number);

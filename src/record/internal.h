@@ -131,6 +131,9 @@ struct recording {
     struct publish file; /* its path is NULL where there is none, or it is a stream */
 };
 
+/* keep_all.c: adds what a reader needs of other files to a recording that is finished. What can't be kept is a note. */
+bool keep_all(struct recording *r, struct error *error);
+
 /* open.c: events on every thread and CPU of the target, with all fallbacks; then their buffers. */
 bool recording_open(struct recording *r, struct error *error);
 bool recording_open_thread(struct recording *r, pid_t tid, struct error *error);

@@ -9,12 +9,13 @@
 #include "record/jvm.h"
 
 enum {
-    KEEP_MOST = 64 << 20,  /* bytes in the recording, as stored */
-    READ_MOST = 256 << 20, /* bytes of one file, before it is packed */
-    WISHES_MOST = 1 << 16, /* between two turns; what comes then goes without */
-    FILES_MOST = 512,      /* descriptors held for files that may be replaced */
-    MOUNTS_MOST = 64,      /* mount namespaces held open */
-    DUMPS_MOST = 256,      /* jitdumps held open */
+    KEEP_MOST = 64 << 20,    /* bytes in the recording, as stored */
+    KEEP_ALL_MOST = 1 << 30, /* bytes of what --keep=all adds, before it is packed */
+    READ_MOST = 256 << 20,   /* bytes of one file, before it is packed */
+    WISHES_MOST = 1 << 16,   /* between two turns; what comes then goes without */
+    FILES_MOST = 512,        /* descriptors held for files that may be replaced */
+    MOUNTS_MOST = 64,        /* mount namespaces held open */
+    DUMPS_MOST = 256,        /* jitdumps held open */
 };
 
 struct kept_process {
@@ -120,6 +121,8 @@ bool keep_dumps(struct keeper *k, pid_t ended, struct error *error);
 bool keep_file(struct keeper *k, struct kept_file *file, struct error *error);
 bool keep_mount(struct keeper *k, struct error *error); /* the fact that tells ours */
 bool keep_vdso(struct keeper *k, struct error *error);
+/* Sets the key of an entry that is a file (docs/carrier.md). */
+void keep_put_key(struct buffer *key, uint64_t mount, const struct build_id *id, struct text path);
 
 /* keep_files.c: how many descriptors may be held for files. */
 size_t files_allowed(void);

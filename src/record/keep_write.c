@@ -107,8 +107,7 @@ bool keep_dumps(struct keeper *k, pid_t ended, struct error *error) {
     return fine;
 }
 
-static void put_file_key(struct buffer *key, uint64_t mount, const struct build_id *id,
-                         struct text path) {
+void keep_put_key(struct buffer *key, uint64_t mount, const struct build_id *id, struct text path) {
     struct build_id padded = {0};
     memcpy(padded.bytes, id->bytes, id->size);
     key->count = 0;
@@ -122,7 +121,7 @@ bool keep_file(struct keeper *k, struct kept_file *file, struct error *error) {
     struct text path = strings_get(k->paths, file->path);
     struct buffer key = {0};
     bool fine = true;
-    put_file_key(&key, file->id.size ? 0 : file->mount, &file->id, path);
+    keep_put_key(&key, file->id.size ? 0 : file->mount, &file->id, path);
     if (key.count <= CARRIER_KEY_MOST && has_room(k, file->descriptor, path) &&
         file_is_that(file) && read_all(file->descriptor, &k->bytes))
         fine = file->is_kept =
@@ -146,7 +145,7 @@ bool keep_vdso(struct keeper *k, struct error *error) {
     struct buffer key = {0};
     if (!object_vdso_build_id(&id))
         return true;
-    put_file_key(&key, 0, &id, TEXT("[vdso]"));
+    keep_put_key(&key, 0, &id, TEXT("[vdso]"));
     bool fine = keep_entry(k, CARRIER_FILE, buffer_text(&key), object_vdso(), error);
     buffer_release(&key);
     return fine;

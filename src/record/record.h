@@ -22,7 +22,8 @@ enum record_method { METHOD_AUTO, METHOD_PERF, METHOD_PTRACE };
 enum record_off_cpu { OFF_CPU_NOT, OFF_CPU_AUTO, OFF_CPU_PERF, OFF_CPU_BPF };
 
 /* What is kept with the recording because it may be gone when it is read (docs/carrier.md). */
-enum record_keep { KEEP_DEFAULT, KEEP_NONE };
+/* KEEP_ALL: and everything else that is needed to read it; `output` must be a file. */
+enum record_keep { KEEP_DEFAULT, KEEP_NONE, KEEP_ALL };
 
 /* A window of a recording: a perf.data with its records, for as long as the call lasts. The buffers fill meanwhile. False ends the
    recording, with that error. */

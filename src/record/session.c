@@ -304,6 +304,8 @@ static bool finish(struct recording *r, struct error *error) {
         !perfdata_finish(r->sink.writer, error))
         return false;
     r->result->bytes = perfdata_writer_size(r->sink.writer);
+    if (r->options->keep == KEEP_ALL && r->file.path && !keep_all(r, error))
+        return false;
     if (r->file.path && fsync(r->file.descriptor) != 0 && errno != EINVAL)
         return error_errno(error, r->options->output);
     return true;

@@ -14,7 +14,7 @@
  * What is open stays open: pipes, sockets and files that were opened before can be used. It costs less than a millisecond. A kernel may
  * lack either; the caller is told, and may tell the user. Only a process with one thread can enter, because Landlock confines a thread.
  *
- * The library never calls this by itself: it belongs to the process, and so to the program.
+ * The library calls this only in children that it makes itself (record/keep_all.c): what the process gives up is for the program to decide.
  */
 #ifndef WICK_SANDBOX_H
 #define WICK_SANDBOX_H
