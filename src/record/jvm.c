@@ -1,17 +1,14 @@
 /* The virtual machines that are recorded: what is known of each, and what is written of it. */
-#include "record/jvm.h"
+#include "record/jvm_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "perfdata/perfdata.h"
-#include "record/hotspot.h"
-#include "record/jvm_attach.h"
 
 enum {
-    TRIES_MOST = 30,        /* until its tables are there */
-    PENDING_MOST = 1 << 14, /* between two turns */
+    TRIES_MOST = 30, /* until its tables are there */
     METHODS_MOST = 1 << 20,
     TURN_MOST = 32 << 20, /* bytes that a turn writes, about */
     READS_AT_FIRST =
@@ -31,52 +28,9 @@ static const struct note_kind note_unknown = {
     "jvm-unknown",
     "# Java virtual machine{|s} could not be read: {its|their} methods have no names"};
 
-struct known_blob {
-    uint64_t address;
-    uint64_t identity; /* a hash */
-};
-
-typedef VECTOR(uint64_t) addresses;
-
-struct jvm {
-    pid_t pid;
-    bool has_ended;
-    bool is_hopeless;
-    bool is_learned;
-    bool is_partial; /* the last walk did not come to its end */
-    unsigned tries;
-    uint64_t base;      /* of libjvm.so */
-    uint64_t since;     /* what is new was made after that */
-    uint64_t next_walk; /* when */
-    uint64_t low, high; /* of its code */
-    struct hotspot hotspot;
-    struct remote remote;
-    VECTOR(struct known_blob) blobs;
-    struct index by_address; /* of blobs: numbers are places + 1 */
-    addresses methods;       /* number - 1 is the place */
-    struct index by_method;
-    addresses frames; /* methods, perhaps, of interpreted frames that were sampled */
-    addresses places; /* sampled addresses, each followed by what depth_of() says */
-    addresses seen;   /* sampled addresses, so that each is asked for once */
-    struct index by_seen;
-    addresses asked; /* perhaps methods, since the last walk */
-    struct index by_asked;
-    struct buffer code, rows; /* of this turn */
-    struct jvm_attach attach; /* if it is hopeless */
-    const char *missing;      /* what made it so: a literal */
-    bool is_told;             /* a note says so */
-};
-
-struct jvms {
-    struct sink *sink;
-    VECTOR(struct jvm *) list;
-    struct hotspot_method method;
-    struct hotspot_scopes scopes;
-};
-
 /* ---- which there are ---- */
 
-static struct jvm *jvm_find(const struct jvms *jvms, pid_t pid) {
+struct jvm *jvm_find(const struct jvms *jvms, pid_t pid) {
     for (size_t i = 0; i < jvms->list.count; i++)
         if (jvms->list.items[i]->pid == pid && !jvms->list.items[i]->has_ended)
             return jvms->list.items[i];
@@ -149,131 +103,24 @@ void jvms_saw_exit(struct jvms *jvms, pid_t pid) {
         jvm->has_ended = true;
 }
 
-/* ---- samples ---- */
+/* ---- lists of addresses ---- */
 
-static uint64_t hash_address(uint64_t address) {
+uint64_t jvm_hash(uint64_t address) {
     return hash_mix(address, 11);
 }
 
-static uint32_t address_find(const addresses *list, const struct index *index, uint64_t address) {
+uint32_t addresses_find(const addresses *list, const struct index *index, uint64_t address) {
     uint32_t number;
-    for (struct probe p = index_probe(index, hash_address(address));
-         (number = index_next(index, &p));)
+    for (struct probe p = index_probe(index, jvm_hash(address)); (number = index_next(index, &p));)
         if (list->items[number - 1] == address)
             return number;
     return 0;
 }
 
-static uint32_t address_add(addresses *list, struct index *index, uint64_t address) {
+uint32_t addresses_add(addresses *list, struct index *index, uint64_t address) {
     vector_push(list, address);
-    index_add(index, hash_address(address), (uint32_t)list->count);
+    index_add(index, jvm_hash(address), (uint32_t)list->count);
     return (uint32_t)list->count;
-}
-
-/* Whether it is new; it is not, from then on. */
-static bool address_is_new(addresses *list, struct index *index, uint64_t address) {
-    if (address_find(list, index, address))
-        return false;
-    address_add(list, index, address);
-    return true;
-}
-
-/* Where the return address is, or, nearly always, above it: a call by a method handle drops its last argument. */
-static bool is_sender(uint64_t frame, uint64_t sender) {
-    return sender - frame >= 8 && sender - frame < 1 << 19;
-}
-
-/* An address above the frame's own, or, in newer versions, how many words it is away. */
-static bool is_locals(uint64_t frame, uint64_t locals) {
-    return locals - frame < 1 << 20 || locals < 1 << 16;
-}
-
-/*
- * Every place in the stack may be where an interpreter's frame has its caller's rbp. Below it are, word by word, where the caller's stack
- * ends, where its own ends, the method, the class's mirror, profiling data, the constant pool's cache, the locals and the bytecode.
- */
-static void scan_stack(struct jvm *jvm, uint64_t sp, const uint8_t *stack, size_t size) {
-    enum { SENDER = 8, METHOD = 24, LOCALS = 56, BYTECODE = 64 };
-    for (size_t at = BYTECODE; at + 16 <= size && jvm->frames.count < PENDING_MOST; at += 8) {
-        uint64_t frame = sp + at;
-        if (!is_sender(frame, load_u64(stack + at - SENDER)) ||
-            !is_locals(frame, load_u64(stack + at - LOCALS)))
-            continue;
-        uint64_t method = load_u64(stack + at - METHOD);
-        if (method && !(method & 7) && !(method >> 48) &&
-            !address_find(&jvm->methods, &jvm->by_method, method) &&
-            address_is_new(&jvm->asked, &jvm->by_asked, method))
-            vector_push(&jvm->frames, method);
-    }
-}
-
-/* perf's numbers of x86's registers. */
-enum { REGISTER_BP = 6, REGISTER_SP = 7, REGISTER_IP = 8 };
-
-static uint64_t register_of(const uint8_t *registers, uint64_t mask, unsigned number) {
-    return load_u64(registers + 8 * __builtin_popcountll(mask & ((1ull << number) - 1)));
-}
-
-/* Of code without a frame of its own: twice the number of the word, from 1, that is the return address, the first that points to code; + 1 if rbp
-   points to the word below it. 0: there is none near. */
-static uint64_t depth_of(const struct jvm *jvm, uint64_t rbp, uint64_t sp, const uint8_t *stack,
-                         size_t size) {
-    enum { MOST = 16 };
-    for (size_t i = 0; i < MOST && 8 * i + 8 <= size; i++) {
-        uint64_t word = load_u64(stack + 8 * i);
-        if (word >= jvm->low && word < jvm->high)
-            return 2 * (i + 1) + (i && rbp == sp + 8 * (i - 1));
-    }
-    return 0;
-}
-
-/* A sample ends with: which registers there are (2: of 64 bits), these, the stack's size, the stack, how much of it is valid. The kernel copies as much as was
-   asked for, or less where a record can't be that long; the ptrace sampler copies what there is. 0: it can't be told. */
-static size_t copied_size(size_t asked, size_t registers_size, const uint8_t *record, size_t size) {
-    size_t others = 24 + 8 + registers_size + 8 + 8;
-    size_t some = size < others ? 0 : size - others < asked ? (size - others) & ~(size_t)7 : asked;
-    for (; some; some -= 8)
-        if (load_u64(record + size - 16 - some) == some &&
-            load_u64(record + size - 24 - some - registers_size) == PERF_SAMPLE_REGS_ABI_64)
-            return some;
-    return 0;
-}
-
-static void look_at_stack(struct jvm *jvm, const struct sink *sink, const uint8_t *record,
-                          size_t size) {
-    size_t registers_size = 8 * (size_t)__builtin_popcountll(sink->registers),
-           stack_size = copied_size(sink->stack_size, registers_size, record, size);
-    size_t tail = 8 + registers_size + 8 + stack_size + 8;
-    const uint64_t needed = 1 << REGISTER_BP | 1 << REGISTER_SP | 1 << REGISTER_IP;
-    if (!stack_size || (sink->registers & needed) != needed)
-        return;
-    uint64_t valid = load_u64(record + size - 8);
-    const uint8_t *registers = record + size - tail + 8;
-    const uint8_t *stack = record + size - 8 - stack_size;
-    uint64_t ip = register_of(registers, sink->registers, REGISTER_IP);
-    uint64_t sp = register_of(registers, sink->registers, REGISTER_SP);
-    uint64_t rbp = register_of(registers, sink->registers, REGISTER_BP);
-    valid = valid < stack_size ? valid : stack_size;
-    scan_stack(jvm, sp, stack, valid);
-    if (ip >= jvm->low && ip < jvm->high && jvm->places.count < PENDING_MOST &&
-        address_is_new(&jvm->seen, &jvm->by_seen, ip)) {
-        vector_push(&jvm->places, ip);
-        vector_push(&jvm->places, depth_of(jvm, rbp, sp, stack, valid));
-    }
-}
-
-void jvms_saw_sample(struct jvms *jvms, const uint8_t *record,
-                     const struct perf_event_header *header) {
-    size_t pid_at = jvms->sink->time_at - 8;
-    if (!jvms->list.count || jvms->sink->time_at < 16 || header->size < pid_at + 8)
-        return;
-    struct jvm *jvm = jvm_find(jvms, (pid_t)load_u32(record + pid_at));
-#ifdef __x86_64__
-    if (jvm && !jvm->has_ended && !jvm->is_hopeless)
-        look_at_stack(jvm, jvms->sink, record, header->size);
-#else
-    (void)jvm;
-#endif
 }
 
 /* ---- what is written ---- */
@@ -301,11 +148,11 @@ static void put_method(struct buffer *rows, const struct hotspot_method *method,
 
 /* The number of a method, which is written if it is new; 0: there is none. */
 static uint32_t method_number(struct jvms *jvms, struct jvm *jvm, uint64_t address) {
-    uint32_t number = address_find(&jvm->methods, &jvm->by_method, address);
+    uint32_t number = addresses_find(&jvm->methods, &jvm->by_method, address);
     if (number || jvm->methods.count >= METHODS_MOST ||
         !hotspot_method(&jvm->hotspot, &jvm->remote, address, &jvms->method))
         return number;
-    number = address_add(&jvm->methods, &jvm->by_method, address);
+    number = addresses_add(&jvm->methods, &jvm->by_method, address);
     put_method(&jvm->rows, &jvms->method, number);
     return number;
 }
@@ -380,7 +227,7 @@ static bool see_blob(void *context, const struct hotspot_blob *blob) {
     struct jvm *jvm = walking->jvm;
     uint64_t identity = identity_of(blob);
     uint32_t number;
-    for (struct probe p = index_probe(&jvm->by_address, hash_address(blob->address));
+    for (struct probe p = index_probe(&jvm->by_address, jvm_hash(blob->address));
          (number = index_next(&jvm->by_address, &p));)
         if (jvm->blobs.items[number - 1].address == blob->address)
             break;
@@ -390,7 +237,7 @@ static bool see_blob(void *context, const struct hotspot_blob *blob) {
         jvm->blobs.items[number - 1].identity = identity;
     } else {
         vector_push(&jvm->blobs, ((struct known_blob){blob->address, identity}));
-        index_add(&jvm->by_address, hash_address(blob->address), (uint32_t)jvm->blobs.count);
+        index_add(&jvm->by_address, jvm_hash(blob->address), (uint32_t)jvm->blobs.count);
     }
     /* One whose method can't be read is just being made, or unloaded: the next walk sees. */
     if (blob->method && !method_number(walking->jvms, jvm, blob->method)) {

@@ -1,5 +1,5 @@
 /*
- * What every location and every series is called.
+ * What every location is called; names_series.c has the series.
  *
  * A location of a perf.data has frames with a symbol each; one of a script text has the symbol and object that were printed; one of any
  * other text has a name that needs no more care. A frame's labels are worked out once for each distinct (symbol, object), not
@@ -11,27 +11,6 @@
 #include "object/made.h"
 
 #include <stdlib.h>
-
-/* A frame whose labels are known. */
-struct known_frame {
-    uint32_t symbol, object, file, line, kinds;
-    uint32_t module; /* of one that the source names itself */
-    uint64_t address, offset;
-    struct naming_entry entry;
-};
-
-struct names {
-    const struct tree *tree;
-    struct namer namer;
-    bool java;
-    /* --addrs shows them as sampled, which is what perf prints of samples without call chains. */
-    bool sampled_addresses;
-    VECTOR(struct known_frame) known; /* [0] unused */
-    struct index index;
-    uint32_t last_object, last_kinds; /* neighbours are often of one object */
-    struct buffer text, address, lossy, comm;
-    uint16_t *numbered; /* numbered_threads(), if they are grouped */
-};
 
 /* ---- labels ------------------------------------------------------------------------------- */
 
@@ -53,7 +32,7 @@ bool namer_skips_after(const struct namer *namer, struct text symbol) {
     return false;
 }
 
-static struct naming_entry entry_from(const struct naming *naming, size_t first) {
+struct naming_entry naming_entry_from(const struct naming *naming, size_t first) {
     size_t count = naming->labels.count - first;
     return (struct naming_entry){.first = (uint32_t)first,
                                  .count = count > UINT16_MAX ? UINT16_MAX : (uint16_t)count};
@@ -177,7 +156,7 @@ static void frame_name(struct names *n, struct known_frame *key, bool is_text) {
     else if (is_text || frame_through_script(n, &frame, key))
         names_inferno(&n->namer, &frame, n->java);
     regroup(n, key, first);
-    key->entry = entry_from(n->namer.naming, first);
+    key->entry = naming_entry_from(n->namer.naming, first);
     key->entry.cut = n->namer.cut;
 }
 
@@ -242,7 +221,7 @@ static struct naming_entry location_plain(struct names *n, const struct location
     }
     if (n->namer.options->frames != FRAME_ADDRESS)
         regroup(n, &key, first);
-    struct naming_entry entry = entry_from(n->namer.naming, first);
+    struct naming_entry entry = naming_entry_from(n->namer.naming, first);
     entry.cut = cut;
     return entry;
 }
@@ -329,7 +308,7 @@ static struct naming_entry location_frames(struct names *n, const struct locatio
     for (size_t i = 0; i < labels.count; i++)
         vector_push(&naming->labels, labels.items[i]);
     vector_release(&labels);
-    struct naming_entry entry = entry_from(naming, first);
+    struct naming_entry entry = naming_entry_from(naming, first);
     entry.cut = cut;
     return entry;
 }
@@ -346,169 +325,6 @@ static struct naming_entry location_entry(struct names *n, const struct location
     struct known_frame key = location_key(
         n, location, location->frame_count ? &n->tree->frames.items[location->first_frame] : NULL);
     return frame_entry(n, &key, false);
-}
-
-/* ---- series ------------------------------------------------------------------------------- */
-
-/* Text may know a thread's number and not its process's. */
-static void add_numbers(struct buffer *name, const struct thread *thread, bool with_tid) {
-    if (thread->pid >= 0)
-        buffer_printf(name, "-%d", thread->pid);
-    else if (with_tid)
-        buffer_add(name, TEXT("-?"));
-    if (with_tid)
-        buffer_printf(name, "/%d", thread->tid);
-}
-
-void thread_name(const struct tree *tree, const struct series *series, bool with_tid,
-                 struct buffer *name) {
-    if (series->comm || series->thread)
-        tree_add_comm(tree, series, name);
-    if (series->thread)
-        add_numbers(name, &tree->threads.items[series->thread], with_tid);
-}
-
-struct text dimension_key(struct text dimension) {
-    return text_starts(dimension, TEXT("label:")) ? text_from(dimension, 6) : dimension;
-}
-
-void dimension_add(const struct tree *tree, const struct series *series, struct text dimension,
-                   struct buffer *value) {
-    size_t start = value->count;
-    bool process = text_equal(dimension, TEXT("process"));
-    const struct thread *thread = &tree->threads.items[series->thread];
-    if (process && series->thread && thread->process)
-        buffer_printf(value, "%.*s-%d", TEXT_ARGS(strings_get(tree->strings, thread->process)),
-                      thread->pid);
-    else if (process || text_equal(dimension, TEXT("thread")))
-        thread_name(tree, series, !process, value);
-    else
-        series_label(tree, series, dimension_key(dimension), value);
-    if (value->count == start && (process || text_equal(dimension, TEXT("thread"))))
-        buffer_add(value, TEXT("[unknown]"));
-    else if (value->count == start)
-        buffer_printf(value, "[no %.*s]", TEXT_ARGS(dimension_key(dimension)));
-}
-
-static void push_root(struct names *n) {
-    namer_push(&n->namer, TEXT("[unknown]"), KIND_ROOT);
-}
-
-static void add_comm_part(struct buffer *out, struct text comm, bool as_is) {
-    size_t start = out->count;
-    if (as_is)
-        buffer_add(out, comm);
-    else
-        buffer_add_frame_name(out, comm);
-    for (size_t i = start; i < out->count; i++)
-        if (out->items[i] == ' ' || out->items[i] == '\n')
-            out->items[i] = '_';
-}
-
-/* Spaces become underscores, as in everybody's folded text, so that comms compare. */
-static void add_comm(struct names *n, struct text comm) {
-    bool divides = n->namer.options->quirks.names_keep_divider;
-    for (size_t end; divides && (end = text_find(comm, ';')) != SIZE_MAX;) {
-        n->namer.name.count = 0; /* inferno leaves it, so that it divides frames */
-        add_comm_part(&n->namer.name, text_upto(comm, end), true);
-        push_root(n);
-        comm = text_from(comm, end + 1);
-    }
-    n->namer.name.count = 0;
-    add_comm_part(&n->namer.name, comm, divides);
-}
-
-static void add_ids(struct buffer *out, const struct naming_options *options, int32_t pid,
-                    int32_t tid) {
-    if (!options->show_pid && !options->show_tid)
-        return;
-    buffer_add_char(out, '-');
-    if (pid < 0)
-        buffer_add_char(out, '?');
-    else
-        buffer_add_u64(out, (uint64_t)pid);
-    if (options->show_tid)
-        buffer_printf(out, "/%d", tid);
-}
-
-/* The series as perf script's event line, read as inferno reads it. False: its samples are lost to inferno. */
-static bool series_through_script(struct names *n, const struct series *series, struct text *comm,
-                                  int32_t *pid, int32_t *tid) {
-    const struct tree *tree = n->tree;
-    struct text name = strings_get(tree->strings, tree_event(tree, series->event)->name);
-    n->text.count = 0;
-    bool padded = !tree_event(tree, series->event)->chains;
-    for (size_t i = comm->length; padded && i < 16; i++)
-        buffer_add_char(&n->text, ' ');
-    buffer_add(&n->text, *comm);
-    buffer_printf(&n->text, " %5d [000] 12345.678901: %10d %.*s:", *tid, 1, TEXT_ARGS(name));
-    struct script_event parsed;
-    if (!script_event_parse_inferno(text_lossy(buffer_text(&n->text), &n->lossy), &parsed))
-        return false;
-    size_t colon = text_find(name, ':');
-    if (!parsed.name.data ||
-        !text_equal(parsed.name, colon == SIZE_MAX ? name : text_upto(name, colon)))
-        return false;
-    *comm = parsed.comm;
-    *pid = parsed.pid;
-    *tid = parsed.tid;
-    return true;
-}
-
-static void push_ending(struct names *n, const struct series *series) {
-    if (series->ending != ENDING_TRUNCATED && series->ending != ENDING_BROKEN)
-        return;
-    n->namer.name.count = 0;
-    buffer_add(&n->namer.name,
-               series->ending == ENDING_TRUNCATED ? TEXT("[truncated]") : TEXT("[broken]"));
-    push_root(n);
-}
-
-static void push_state(struct names *n, const struct series *series) {
-    n->namer.name.count = 0;
-    buffer_printf(&n->namer.name, "[%.*s]", TEXT_ARGS(state_name(series->state)));
-    push_root(n);
-}
-
-static struct naming_entry series_entry(struct names *n, const struct series *series) {
-    const struct naming_options *options = n->namer.options;
-    size_t first = n->namer.naming->labels.count;
-    const struct thread *thread = &n->tree->threads.items[series->thread];
-    int32_t pid = series->thread ? thread->pid : -1, tid = series->thread ? thread->tid : -1;
-    bool by_thread = !options->is_script_text || options->show_pid || options->show_tid;
-    bool has_comm = series->comm || (series->thread && by_thread);
-    n->comm.count = 0;
-    uint16_t shared = n->numbered ? n->numbered[series - n->tree->series.items] : 0;
-    if (has_comm)
-        tree_add_comm(n->tree, series, &n->comm);
-    if (shared) {
-        n->comm.count = shared;
-        buffer_add_char(&n->comm, '*');
-    }
-    struct text comm = buffer_text(&n->comm);
-    if (options->quirks.names_through_text && !options->is_script_text && has_comm &&
-        !series_through_script(n, series, &comm, &pid, &tid))
-        return (struct naming_entry){.skip = true};
-    for (size_t i = 0; i < options->root_count; i++) {
-        n->text.count = n->namer.name.count = 0;
-        dimension_add(n->tree, series, text_of(options->roots[i]), &n->text);
-        buffer_add_frame_name(&n->namer.name, buffer_text(&n->text));
-        push_root(n);
-    }
-    if (has_comm && !options->no_comm && !options->root_count) {
-        add_comm(n, comm);
-        add_ids(&n->namer.name, options, pid, tid);
-        push_root(n);
-    }
-    if (options->show_state)
-        push_state(n, series);
-    if (options->mark_incomplete)
-        push_ending(n, series);
-    struct naming_entry entry = entry_from(n->namer.naming, first);
-    entry.alternate =
-        options->quirks.names_follow_comm && has_comm && text_starts(comm, TEXT("java"));
-    entry.before = n->tree->events.items[series->event].kind == EVENT_BEFORE;
-    return entry;
 }
 
 /* ---- all of it ---------------------------------------------------------------------------- */
@@ -550,7 +366,7 @@ struct naming *naming_of_tree(const struct tree *tree, const struct naming_optio
     if (options->group_threads && !options->show_tid)
         n.numbered = numbered_threads(tree);
     for (size_t i = 1; i < tree->series.count; i++) {
-        vector_push(&naming->series, series_entry(&n, &tree->series.items[i]));
+        vector_push(&naming->series, names_series_entry(&n, &tree->series.items[i]));
         java |= naming->series.items[i].alternate;
     }
     if (java)

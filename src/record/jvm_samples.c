@@ -1,0 +1,110 @@
+/* What samples of a virtual machine leave for its next turn: addresses in its code, and what on their stacks looks like an interpreter's frame. */
+#include "record/jvm_state.h"
+
+enum { PENDING_MOST = 1 << 14 /* between two turns */ };
+
+/* Whether it is new; it is not, from then on. */
+static bool address_is_new(addresses *list, struct index *index, uint64_t address) {
+    if (addresses_find(list, index, address))
+        return false;
+    addresses_add(list, index, address);
+    return true;
+}
+
+/* Where the return address is, or, nearly always, above it: a call by a method handle drops its last argument. */
+static bool is_sender(uint64_t frame, uint64_t sender) {
+    return sender - frame >= 8 && sender - frame < 1 << 19;
+}
+
+/* An address above the frame's own, or, in newer versions, how many words it is away. */
+static bool is_locals(uint64_t frame, uint64_t locals) {
+    return locals - frame < 1 << 20 || locals < 1 << 16;
+}
+
+/*
+ * Every place in the stack may be where an interpreter's frame has its caller's rbp. Below it are, word by word, where the caller's stack
+ * ends, where its own ends, the method, the class's mirror, profiling data, the constant pool's cache, the locals and the bytecode.
+ */
+static void scan_stack(struct jvm *jvm, uint64_t sp, const uint8_t *stack, size_t size) {
+    enum { SENDER = 8, METHOD = 24, LOCALS = 56, BYTECODE = 64 };
+    for (size_t at = BYTECODE; at + 16 <= size && jvm->frames.count < PENDING_MOST; at += 8) {
+        uint64_t frame = sp + at;
+        if (!is_sender(frame, load_u64(stack + at - SENDER)) ||
+            !is_locals(frame, load_u64(stack + at - LOCALS)))
+            continue;
+        uint64_t method = load_u64(stack + at - METHOD);
+        if (method && !(method & 7) && !(method >> 48) &&
+            !addresses_find(&jvm->methods, &jvm->by_method, method) &&
+            address_is_new(&jvm->asked, &jvm->by_asked, method))
+            vector_push(&jvm->frames, method);
+    }
+}
+
+/* perf's numbers of x86's registers. */
+enum { REGISTER_BP = 6, REGISTER_SP = 7, REGISTER_IP = 8 };
+
+static uint64_t register_of(const uint8_t *registers, uint64_t mask, unsigned number) {
+    return load_u64(registers + 8 * __builtin_popcountll(mask & ((1ull << number) - 1)));
+}
+
+/* Of code without a frame of its own: twice the number of the word, from 1, that is the return address, the first that points to code; + 1 if rbp
+   points to the word below it. 0: there is none near. */
+static uint64_t depth_of(const struct jvm *jvm, uint64_t rbp, uint64_t sp, const uint8_t *stack,
+                         size_t size) {
+    enum { MOST = 16 };
+    for (size_t i = 0; i < MOST && 8 * i + 8 <= size; i++) {
+        uint64_t word = load_u64(stack + 8 * i);
+        if (word >= jvm->low && word < jvm->high)
+            return 2 * (i + 1) + (i && rbp == sp + 8 * (i - 1));
+    }
+    return 0;
+}
+
+/* A sample ends with: which registers there are (2: of 64 bits), these, the stack's size, the stack, how much of it is valid. The kernel copies as much as was
+   asked for, or less where a record can't be that long; the ptrace sampler copies what there is. 0: it can't be told. */
+static size_t copied_size(size_t asked, size_t registers_size, const uint8_t *record, size_t size) {
+    size_t others = 24 + 8 + registers_size + 8 + 8;
+    size_t some = size < others ? 0 : size - others < asked ? (size - others) & ~(size_t)7 : asked;
+    for (; some; some -= 8)
+        if (load_u64(record + size - 16 - some) == some &&
+            load_u64(record + size - 24 - some - registers_size) == PERF_SAMPLE_REGS_ABI_64)
+            return some;
+    return 0;
+}
+
+static void look_at_stack(struct jvm *jvm, const struct sink *sink, const uint8_t *record,
+                          size_t size) {
+    size_t registers_size = 8 * (size_t)__builtin_popcountll(sink->registers),
+           stack_size = copied_size(sink->stack_size, registers_size, record, size);
+    size_t tail = 8 + registers_size + 8 + stack_size + 8;
+    const uint64_t needed = 1 << REGISTER_BP | 1 << REGISTER_SP | 1 << REGISTER_IP;
+    if (!stack_size || (sink->registers & needed) != needed)
+        return;
+    uint64_t valid = load_u64(record + size - 8);
+    const uint8_t *registers = record + size - tail + 8;
+    const uint8_t *stack = record + size - 8 - stack_size;
+    uint64_t ip = register_of(registers, sink->registers, REGISTER_IP);
+    uint64_t sp = register_of(registers, sink->registers, REGISTER_SP);
+    uint64_t rbp = register_of(registers, sink->registers, REGISTER_BP);
+    valid = valid < stack_size ? valid : stack_size;
+    scan_stack(jvm, sp, stack, valid);
+    if (ip >= jvm->low && ip < jvm->high && jvm->places.count < PENDING_MOST &&
+        address_is_new(&jvm->seen, &jvm->by_seen, ip)) {
+        vector_push(&jvm->places, ip);
+        vector_push(&jvm->places, depth_of(jvm, rbp, sp, stack, valid));
+    }
+}
+
+void jvms_saw_sample(struct jvms *jvms, const uint8_t *record,
+                     const struct perf_event_header *header) {
+    size_t pid_at = jvms->sink->time_at - 8;
+    if (!jvms->list.count || jvms->sink->time_at < 16 || header->size < pid_at + 8)
+        return;
+    struct jvm *jvm = jvm_find(jvms, (pid_t)load_u32(record + pid_at));
+#ifdef __x86_64__
+    if (jvm && !jvm->has_ended && !jvm->is_hopeless)
+        look_at_stack(jvm, jvms->sink, record, header->size);
+#else
+    (void)jvm;
+#endif
+}
