@@ -284,6 +284,8 @@ struct task {
     pid_t pid, parent_pid, tid, parent_tid;
 };
 bool synthesize_comm(struct sink *sink, pid_t pid, pid_t tid, bool exec, struct error *error);
+bool synthesize_name(struct sink *sink, pid_t pid, pid_t tid, struct text comm, bool exec,
+                     struct error *error); /* the same with a name that the kernel does not know */
 bool synthesize_task(struct sink *sink, uint32_t type, struct task task,
                      struct error *error); /* FORK, EXIT */
 bool synthesize_namespaces(struct sink *sink, pid_t pid,
@@ -301,7 +303,7 @@ bool synthesize_all(struct sink *sink, struct error *error);
 /* runtime_setup.c: decides what the target's environment gets for its runtime, before it is launched. */
 void runtime_prepare(struct recording *r);
 /* runtime.c */
-/* Whether the target is a program of Go's, or one of several is. */
+/* Whether the target is a program of Go's, or one of several may be. */
 bool runtime_is_go(const struct recording *r);
 /* Whether it is Java or node, whose stacks are often deeper than what is copied of others'. */
 bool runtime_is_deep(const struct recording *r);

@@ -5,7 +5,6 @@
 #include "record/keep.h"
 #include "record/runtime.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -171,21 +170,10 @@ static bool words_have_go(const char *words, struct buffer *path) {
     return false;
 }
 
-/* Of the whole system: those that run now. */
-static bool system_has_go(void) {
-    DIR *folder = opendir("/proc");
-    bool found = false;
-    for (struct dirent *entry; folder && !found && (entry = readdir(folder));)
-        found = isdigit((unsigned char)entry->d_name[0]) && process_is_go(atoi(entry->d_name));
-    if (folder)
-        closedir(folder);
-    return found;
-}
-
 bool runtime_is_go(const struct recording *r) {
     const struct record_options *options = r->options;
     struct buffer path = {0};
-    bool found = options->system_wide && system_has_go();
+    bool found = options->system_wide; /* one may be started later */
     for (size_t i = 0; !found && options->command && options->command[i]; i++)
         found = words_have_go(options->command[i], &path);
     for (size_t i = 0; i < r->targets.count && !found; i++)
