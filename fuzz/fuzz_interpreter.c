@@ -15,7 +15,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
  * holder), and for a frame (itself, and what tells whether its code is the same, or Ruby's flags). A function: what identifies it, and the length and the
  * bytes of each of its texts.
  */
-enum { FIND_READS = 7, STATE_READS = 7, FRAME_READS = 2, CODE_READS = 12, LINE_READS = 8 };
+enum {
+    FIND_READS = 7,
+    STATE_READS = 7,
+    FRAME_READS = 2,
+    CODE_READS = 12,
+    LINE_READS = 8,
+    NAME_READS = 1040
+};
 
 struct memory {
     const uint8_t *data;
@@ -75,5 +82,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     assert(stack.count <= STACK_FRAMES && memory.reads <= STATE_READS + FRAME_READS * STACK_FRAMES);
     for (unsigned i = 0; i < stack.count && i < 16; i++)
         check_code(&remote, &process, &stack.frames[i]);
+    struct buffer name = {0};
+    memory.reads = 0;
+    interpreter_thread_name(&remote, &process, stack.root, &name);
+    assert(memory.reads <= NAME_READS);
+    buffer_release(&name);
     return 0;
 }

@@ -35,6 +35,7 @@ static void frame_decode(const struct remote *remote, const struct frame_layout 
 void walk_frames(const struct remote *remote, const struct frame_layout *layout, uint64_t frame,
                  struct raw_stack *stack) {
     uint8_t bytes[STACK_FRAME_READ];
+    stack->root = 0;
     stack->count = 0;
     stack->end = STACK_WHOLE;
     while (frame) {
@@ -44,7 +45,9 @@ void walk_frames(const struct remote *remote, const struct frame_layout *layout,
         stack->end = STACK_UNREADABLE;
         if (!remote->read(remote->context, frame, bytes, layout->read))
             return;
-        frame_decode(remote, layout, bytes, frame, &stack->frames[stack->count++]);
+        frame_decode(remote, layout, bytes, frame, &stack->frames[stack->count]);
+        if (!(stack->frames[stack->count++].code & FRAME_SHIM))
+            stack->root = frame;
         frame = load_u64(bytes + layout->previous);
         stack->end = STACK_WHOLE;
     }
@@ -72,6 +75,12 @@ void interpreter_walk(const struct remote *remote, const struct interpreter_proc
     default:
         python_walk(remote, process, thread_pointer, stack);
     }
+}
+
+bool interpreter_thread_name(const struct remote *remote, const struct interpreter_process *process,
+                             uint64_t root, struct buffer *name) {
+    return process->layout.interpreter == INTERPRETER_PYTHON && root &&
+           python_thread_name(remote, process, root, name);
 }
 
 bool interpreter_code_identify(const struct remote *remote,

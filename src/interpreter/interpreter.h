@@ -53,6 +53,10 @@ bool interpreter_find(const struct remote *remote, const struct interpreter_symb
 void interpreter_walk(const struct remote *remote, const struct interpreter_process *process,
                       uint64_t thread_pointer, struct raw_stack *stack);
 
+/* Append what the program calls a thread, by the outermost frame of its stack. False: it does not call it anything, or the kernel knows that already. */
+bool interpreter_thread_name(const struct remote *remote, const struct interpreter_process *process,
+                             uint64_t root, struct buffer *name);
+
 /* A function as the interpreter knows it. */
 struct interpreter_code {
     uint64_t identity[4]; /* pointers that differ if another has taken its place in memory */

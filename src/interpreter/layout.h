@@ -73,6 +73,7 @@ struct raw_stack {
     unsigned long long time;
     unsigned long long memory; /* as in frame_layout */
     unsigned long long kind;   /* a hash of what it is, told once for many waits; 0: one sample's */
+    unsigned long long root;   /* Python: where the outermost frame is */
     unsigned int pid, tid;
     unsigned int end; /* enum stack_end */
     unsigned int count;

@@ -15,6 +15,9 @@ struct python_layout {
     unsigned file, name, qualified, first_line, lines;
     unsigned bytecode;
     bool bytecode_is_object;
+    unsigned locals; /* of a frame; 0: the kernel knows what threads are called */
+    /* of a class: what its instances' attributes are called; and of such an instance's values, where the first is */
+    unsigned attributes, values;
     /* of a string: the characters of one that is ASCII, of others */
     unsigned ascii, wide;
 };
@@ -32,6 +35,11 @@ bool python_code_identify(const struct remote *remote, const struct interpreter_
                           uint64_t address, uint64_t identity[4]);
 bool python_code_read(const struct remote *remote, const struct interpreter_process *process,
                       uint64_t address, struct interpreter_code *code);
+/* Append the characters of a string object. */
+bool python_string(const struct remote *remote, const struct python_layout *layout,
+                   uint64_t address, struct buffer *to);
+bool python_thread_name(const struct remote *remote, const struct interpreter_process *process,
+                        uint64_t root, struct buffer *name);
 uint32_t python_code_line(const struct interpreter_process *process,
                           const struct interpreter_code *code, uint64_t instruction);
 

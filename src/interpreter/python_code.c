@@ -28,8 +28,8 @@ static void add_utf8(struct buffer *to, uint32_t c) {
 }
 
 /* A string object: its length, then what it is made of (characters of 1, 2 or 4 bytes; whether they follow; whether all are ASCII). */
-static bool read_string(const struct remote *remote, const struct python_layout *layout,
-                        uint64_t address, struct buffer *to) {
+bool python_string(const struct remote *remote, const struct python_layout *layout,
+                   uint64_t address, struct buffer *to) {
     struct {
         uint64_t length, hash;
         uint32_t state;
@@ -97,9 +97,9 @@ bool python_code_read(const struct remote *remote, const struct interpreter_proc
     code->first_line = load_u32(bytes + layout->first_line);
     code->start = layout->bytecode_is_object ? 0 : address + layout->bytecode;
     return code->first_line < 1u << 28 &&
-           (read_string(remote, layout, load_u64(bytes + layout->qualified), &code->name) ||
-            read_string(remote, layout, load_u64(bytes + layout->name), &code->name)) &&
-           read_string(remote, layout, load_u64(bytes + layout->file), &code->file) &&
+           (python_string(remote, layout, load_u64(bytes + layout->qualified), &code->name) ||
+            python_string(remote, layout, load_u64(bytes + layout->name), &code->name)) &&
+           python_string(remote, layout, load_u64(bytes + layout->file), &code->file) &&
            read_bytes(remote, load_u64(bytes + layout->lines), &code->lines);
 }
 

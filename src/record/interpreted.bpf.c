@@ -137,6 +137,8 @@ static long walk_frame(__u32 i, void *context) {
     to->address = layout->check && !(code & FRAME_SHIM)
                       ? read_word((code & ~(__u64)FRAME_BITS) + layout->check)
                       : frame;
+    if (!(code & FRAME_SHIM))
+        s->stack.root = frame;
     s->stack.kind = mix(mix(s->stack.kind, code), code & FRAME_SHIM ? frame : instruction);
     s->stack.count = (__u32)at + 1;
     s->stack.end = STACK_DEEP;
@@ -242,6 +244,7 @@ static struct scratch *take_stack(void) {
     s->stack.pid = pid;
     s->stack.tid = (__u32)id;
     s->stack.kind = memory;
+    s->stack.root = 0;
     s->stack.count = 0;
     s->stack.end = STACK_WHOLE;
     const struct frame_layout *layout = bpf_map_lookup_elem(&processes, &pid);

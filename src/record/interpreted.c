@@ -76,6 +76,7 @@ struct interpreted {
     struct index by_address;
     struct known_line *lines;
     struct stack_writer *writer;
+    struct named_threads threads;
     VECTOR(struct kept_stack) kinds;
     struct index by_kind; /* numbers are places + 1 */
     uint32_t turn;
@@ -107,6 +108,7 @@ void interpreted_free(struct interpreted *all) {
     index_release(&all->by_address);
     free(all->lines);
     stack_writer_free(all->writer);
+    named_threads_release(&all->threads);
     for (size_t i = 0; i < all->kinds.count; i++)
         free(all->kinds.items[i].frames);
     vector_release(&all->kinds);
@@ -373,6 +375,7 @@ static void name_stack(struct interpreted *all, const struct asked_process *proc
     struct written_frame frames[STACK_FRAMES];
     for (uint32_t i = 0; i < raw->count; i++)
         frames[raw->count - 1 - i] = name_frame(all, process, &raw->frames[i]);
+    named_threads_saw(&all->threads, process->number, &process->is, raw);
     all->deep += raw->end == STACK_DEEP;
     if (raw->kind)
         kind_keep(all, raw, frames);
@@ -428,14 +431,16 @@ bool interpreted_turn(struct interpreted *all, struct error *error) {
     if (!all || !all->sink->writer || all->sink->only_names)
         return true;
     interpreted_look(all);
-    return stack_writer_turn(all->writer, error);
+    return named_threads_write(&all->threads, all->sink, error) &&
+           stack_writer_turn(all->writer, error);
 }
 
 bool interpreted_finish_window(struct interpreted *all, struct error *error) {
     if (!all)
         return true;
     interpreted_look(all);
-    return stack_writer_finish_window(all->writer, error);
+    return named_threads_write(&all->threads, all->sink, error) &&
+           stack_writer_finish_window(all->writer, error);
 }
 
 bool interpreted_finish(struct interpreted *all, struct error *error) {
@@ -449,5 +454,6 @@ bool interpreted_finish(struct interpreted *all, struct error *error) {
         notes_add(notes, &note_unnamed, all->unnamed, 0, NULL);
     if (all->deep)
         notes_add(notes, &note_deep, all->deep, 0, NULL);
-    return stack_writer_finish(all->writer, error);
+    return named_threads_write(&all->threads, all->sink, error) &&
+           stack_writer_finish(all->writer, error);
 }

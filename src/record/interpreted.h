@@ -29,6 +29,24 @@ void known_files_release(struct known_files *known);
 /* Memory of a process; `remote` lasts as long as `pid`. */
 struct remote remote_process(const pid_t *pid);
 
+/* interpreted_threads.c: what programs call their threads, which the kernel need not know. */
+struct named_thread {
+    uint32_t process; /* as interpreted.c numbers them */
+    uint32_t pid, tid;
+    uint64_t since;
+    char name[16]; /* as long as the kernel's; empty: it has none */
+};
+struct named_threads {
+    VECTOR(struct named_thread) list;
+    struct index by_id; /* numbers are places + 1 */
+    size_t written;     /* as many of them are */
+};
+/* A thread's stack was taken. Reads its name when that is the first of it. */
+void named_threads_saw(struct named_threads *threads, uint32_t process_number,
+                       const struct interpreter_process *process, const struct raw_stack *stack);
+bool named_threads_write(struct named_threads *threads, struct sink *sink, struct error *error);
+void named_threads_release(struct named_threads *threads);
+
 /* interpreted_write.c: what was named, into the recording. */
 struct written_frame {
     uint32_t function, line; /* a number; the line << 4 | FRAME_… */

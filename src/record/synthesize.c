@@ -70,19 +70,23 @@ bool synthesize_namespaces(struct sink *sink, pid_t pid, struct error *error) {
 
 /* ---- processes ---- */
 
-bool synthesize_comm(struct sink *sink, pid_t pid, pid_t tid, bool exec, struct error *error) {
-    char path[64], comm[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
-    if (!file_read_small(path, comm, sizeof comm))
-        return true;
+bool synthesize_name(struct sink *sink, pid_t pid, pid_t tid, struct text comm, bool exec,
+                     struct error *error) {
     struct buffer record = {0};
     begin_record(&record, PERF_RECORD_COMM, exec ? PERF_RECORD_MISC_COMM_EXEC : 0);
     buffer_put_u32(&record, (uint32_t)pid);
     buffer_put_u32(&record, (uint32_t)tid);
-    add_padded(&record, text_of(comm));
+    add_padded(&record, comm);
     bool fine = finish_record(sink, &record, pid, tid, error);
     buffer_release(&record);
     return fine;
+}
+
+bool synthesize_comm(struct sink *sink, pid_t pid, pid_t tid, bool exec, struct error *error) {
+    char path[64], comm[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
+    return !file_read_small(path, comm, sizeof comm) ||
+           synthesize_name(sink, pid, tid, text_of(comm), exec, error);
 }
 
 /* Whether a process's path is ours as well, so that its build id can be read at the end: it has no mount namespace of its own, and
