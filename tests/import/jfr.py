@@ -65,8 +65,7 @@ def against_jfr(say, wick, write, folder):
         names = [frame["method"]["type"]["name"].replace("/", ".") + "." + frame["method"]["name"] for frame in reversed(stack)]
         thread = values.get("sampledThread") or values.get("eventThread") or {}
         names = [(thread.get("javaName") or thread.get("osName") or "").replace(" ", "_"), *names]
-        if len(names) == 1:
-            continue  # no stack: folded text has no line for it
+        names = names if any(names) else ["[no stack]"]  # neither frames nor a thread
         sums = wanted.setdefault(event["type"], {})
         sums[";".join(names)] = sums.get(";".join(names), 0) + weight_of(event["type"], values)
     say(len(wanted) >= 5 and "jdk.ExecutionSample" in wanted, "jfr/there is something to compare", str({event: len(sums) for event, sums in wanted.items()}))
