@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum {
     OP = 8,
     OPS_MOST = 4000,
-    EVENTS = 3,
+    EVENTS = 6,
     FIRST_ID = 100,
     EVENT_DESC = 12,
     HEADER = 104,
@@ -23,7 +23,10 @@ enum {
 };
 enum { MORE = PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_PERIOD | PERF_SAMPLE_WEIGHT };
 
-static const char *const names[EVENTS] = {"heap-alloc", "heap-again", "heap-free"};
+enum { FREE = 2, MAP = 3, UNMAP = 5 };
+
+static const char *const names[EVENTS] = {"heap-alloc", "heap-again",     "heap-free",
+                                          "heap-map",   "heap-map-again", "heap-unmap"};
 static const char *const values[] = {"allocated", "live", "peak", "temporary"};
 
 static void put(struct buffer *to, const void *bytes, size_t size) {
@@ -38,11 +41,15 @@ static void put_u32(struct buffer *to, uint32_t word) {
     put(to, &word, sizeof word);
 }
 
+static uint64_t sample_type(size_t event) {
+    return COMMON | (event == FREE ? 0 : event == UNMAP ? PERF_SAMPLE_PERIOD : MORE);
+}
+
 static struct perf_event_attr attribute(size_t event, uint64_t mean) {
     struct perf_event_attr attr = {.size = 128,
                                    .type = PERF_TYPE_SOFTWARE,
                                    .config = PERF_COUNT_SW_BPF_OUTPUT,
-                                   .sample_type = COMMON | (event == 2 ? 0 : MORE),
+                                   .sample_type = sample_type(event),
                                    .sample_period = mean,
                                    .sample_id_all = 1};
     return attr;
@@ -65,24 +72,30 @@ static void put_names(struct buffer *to, uint64_t mean) {
 }
 
 static void put_sample(struct buffer *to, const uint8_t *op, size_t event, uint64_t time) {
-    bool is_free = event == 2;
+    uint64_t type = sample_type(event);
     uint32_t pid = 1 + op[1] % 4;
-    uint64_t bytes = load_u16(op + 3), weight = bytes << op[7] % 56;
+    uint64_t bytes = load_u16(op + 3), weight = bytes << op[7] % 56, address = op[2] % 16;
+    if (event >= MAP) { /* ranges meet each other; a weight of 0 is a mapping that was moved */
+        address = (uint64_t)(op[2] % 16) << 12;
+        weight = (uint64_t)(1 + op[3] % 8) << (op[7] == 255 ? 62 : 12);
+        bytes = op[4] % 4;
+    }
     put_u32(to, PERF_RECORD_SAMPLE);
-    put_u32(to, PERF_RECORD_MISC_USER | (8 + 8 * (is_free ? 6u : 9u)) << 16);
+    put_u32(to, PERF_RECORD_MISC_USER | (8 + 8 * (6u + (uint32_t)__builtin_popcountll(type & MORE)))
+                                            << 16);
     put_u64(to, FIRST_ID + event);
     put_u64(to, 0x1000 + op[6] % 8);
     put_u32(to, pid);
     put_u32(to, pid);
     put_u64(to, time);
-    put_u64(to, op[2] % 16);
-    if (!is_free)
+    put_u64(to, address);
+    if (type & PERF_SAMPLE_STREAM_ID)
         put_u64(to, op[6] % 8);
     put_u64(to, 0);
-    if (!is_free) {
+    if (type & PERF_SAMPLE_PERIOD)
         put_u64(to, weight);
+    if (type & PERF_SAMPLE_WEIGHT)
         put_u64(to, bytes);
-    }
 }
 
 /* sample_id_all of the first event: pid and tid, time, stream id, cpu, id. */
@@ -118,7 +131,9 @@ static void put_exec(struct buffer *to, const uint8_t *op, uint64_t time) {
 }
 
 static void put_op(struct buffer *to, const uint8_t *op, uint64_t time) {
-    switch (op[0] % 8) {
+    static const uint8_t sampled[] = {0, 1, 2, [6] = 0, [7] = 1, 3, 4, 5};
+    unsigned kind = op[0] % COUNT_OF(sampled);
+    switch (kind) {
     case 3:
         put_task(to, op, PERF_RECORD_EXIT, time);
         break;
@@ -129,7 +144,7 @@ static void put_op(struct buffer *to, const uint8_t *op, uint64_t time) {
         put_exec(to, op, time);
         break;
     default:
-        put_sample(to, op, op[0] % 8 % EVENTS, time);
+        put_sample(to, op, sampled[kind], time);
     }
 }
 
