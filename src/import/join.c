@@ -138,6 +138,7 @@ static void join_frames(struct join *j, uint32_t id, const struct location *loca
         struct frame frame = j->from->frames.items[location->first_frame + i];
         frame.name = join_string(j, frame.name);
         frame.file = join_string(j, frame.file);
+        frame.language = join_string(j, frame.language);
         vector_push(&j->tree->frames, frame);
     }
 }

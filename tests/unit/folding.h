@@ -51,7 +51,8 @@ static inline struct tree *read_text(const char *format, struct text content,
 /* A tree with one sample at an address, and the name of what was there. */
 static inline struct tree *tree_of_code(struct text name) {
     struct tree *tree = tree_new();
-    struct frame frame = {.name = strings_add(tree->strings, name)};
+    struct frame frame = {.name = strings_add(tree->strings, name),
+                          .language = strings_add(tree->strings, TEXT("java"))};
     uint32_t event = tree_add_event(tree, TEXT("cycles"), TEXT("events"), EVENT_HARDWARE);
     uint32_t series = tree_add_series(tree, &(struct series){.event = event});
     uint32_t location = tree_add_location(tree, &(struct location){.address = 0x1000});

@@ -205,7 +205,7 @@ static void test_join(void **state) {
     tree_done(other);
 }
 
-/* Code that was compiled again at the same address keeps its own name. */
+/* Code that was compiled again at the same address keeps its own name, and its language. */
 static void test_join_code(void **state) {
     struct tree *whole = tree_new(), *first = tree_of_code(TEXT("first"));
     struct tree *second = tree_of_code(TEXT("second"));
@@ -216,6 +216,9 @@ static void test_join_code(void **state) {
         folded_tree(whole, &(struct naming_options){.no_comm = true}, &(struct flame_options){0});
     assert_string_equal(got, "first 1\nsecond 2\n");
     assert_int_equal(whole->locations.count, 3);
+    for (size_t i = 1; i < whole->frames.count; i++)
+        assert_true(
+            text_equal(strings_get(whole->strings, whole->frames.items[i].language), TEXT("java")));
     free(got);
     tree_done(whole);
     tree_done(first);
