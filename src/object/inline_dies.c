@@ -11,7 +11,7 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
-enum { CODES_MOST = 1 << 16, ATTRIBUTES_MOST = 64 };
+enum { ATTRIBUTES_MOST = 64 };
 
 enum step_kind { STEP_BYTES, STEP_LEB, STEP_STRING, STEP_BLOCK, STEP_BLOCK_LEB };
 
@@ -205,9 +205,9 @@ static bool shape_read(struct dies *dies, struct die_shape *shape) {
     return true;
 }
 
-/* NULL: it is strange. */
+/* NULL: it is strange. Codes are small numbers; as many as the unit has bytes are enough, and cost no more than the unit does. */
 static const struct die_shape *shape_of(struct dies *dies, uint64_t code) {
-    if (code >= CODES_MOST)
+    if (code > (uint64_t)(dies->end - dies->unit))
         return NULL;
     while (dies->shapes.count <= code)
         vector_push(&dies->shapes, ((struct die_shape){0}));
@@ -268,15 +268,17 @@ static bool step_over(struct dies *dies, const struct die_step *step, const uint
     }
     if (length > left)
         return false;
-    if (step->is_sibling)
-        dies->sibling = dies->unit + number_read(*at, step->size);
+    uint64_t sibling = step->is_sibling ? number_read(*at, step->size) : 0;
+    if (sibling >= (uint64_t)(dies->end - dies->unit))
+        return false;
+    dies->sibling = step->is_sibling ? dies->unit + sibling : dies->sibling;
     *at += length;
     return true;
 }
 
 /* A sibling lies ahead, or DIEs would be met again. */
 static bool sibling_is_sound(const struct dies *dies, const uint8_t *behind) {
-    return !dies->sibling || (dies->sibling >= behind && dies->sibling < dies->end);
+    return !dies->sibling || dies->sibling >= behind;
 }
 
 static bool fail_strange(struct dies *dies) {
