@@ -12,7 +12,7 @@
 
 enum {
     APPLICATION = 0x7769636b, /* "wick" */
-    SCHEMA = 1, /* what user_version says; older files are upgraded when they are written to */
+    SCHEMA = 1, /* what user_version says; files of another version are neither read nor written */
     BUSY_MILLISECONDS = 10000,
     TEXT_MOST = 64 << 20, /* of one value */
     STEPS_BETWEEN = 1000, /* of SQLite's machine, from look to look at the budget */
@@ -138,6 +138,17 @@ static bool check_tables(struct sqlite_store *s, struct error *error) {
            error_set(error, ERROR_INPUT, "%s: its tables are not those of a store", s->store.where);
 }
 
+static bool check_version(struct sqlite_store *s, int64_t version, struct error *error) {
+    if (version == SCHEMA)
+        return true;
+    return error_set(error, ERROR_INPUT,
+                     "%s: has version %lld of the schema, and this wick knows version %d: %s",
+                     s->store.where, (long long)version, SCHEMA,
+                     version > SCHEMA ? "a newer wick reads it"
+                                      : "`wick save` of the wick that made it gets a file out of "
+                                        "it, which `wick push` sends to a new store");
+}
+
 static bool check_schema(struct sqlite_store *s, struct error *error) {
     int64_t application, version, tables;
     const char *where = s->store.where;
@@ -149,12 +160,7 @@ static bool check_schema(struct sqlite_store *s, struct error *error) {
         return create_schema(s, error);
     if (application != APPLICATION)
         return error_set(error, ERROR_INPUT, "%s: is a SQLite file, but no store of wick's", where);
-    if (version != SCHEMA)
-        return error_set(error, ERROR_INPUT,
-                         "%s: has version %lld of the schema, and this wick knows version %d: a "
-                         "newer wick reads it",
-                         where, (long long)version, SCHEMA);
-    return check_tables(s, error) &&
+    return check_version(s, version, error) && check_tables(s, error) &&
            ask_number(s, "SELECT value FROM meta WHERE key = 'samples_from'", &s->samples_from,
                       error);
 }
