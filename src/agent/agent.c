@@ -267,8 +267,13 @@ static bool can_see_waits(const struct agent_options *o) {
     return can;
 }
 
-/* A store that is down now may come back; one whose name is wrong will not. */
+/* A store that is down now may come back; one whose name is wrong will not. A server is not asked: the recording does not wait for it. A file is
+   made, so that it can be read from the beginning. */
 static bool check_store(const struct agent_options *o, struct error *error) {
+    if (!store_url_check(o->store, error))
+        return false;
+    if (store_is_url(text_of(o->store)))
+        return true;
     struct store_options options = {
         .context = o->context, .credentials = o->credentials, .write = true, .create = true};
     struct store *store = store_open(o->store, &options, error);

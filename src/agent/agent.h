@@ -38,7 +38,8 @@ struct agent_options {
     uint64_t window, batch; /* nanoseconds */
     enum record_call_graph call_graph;
     uint32_t stack_size;
-    uint32_t waits; /* record one in so many waits, by BPF; 0: none */
+    uint32_t waits;   /* record one in so many waits, by BPF; 0: none */
+    uint64_t timeout; /* nanoseconds for one request to the store */
     uint64_t spool_bytes;
     uint64_t spool_age; /* nanoseconds */
     uint64_t memory;    /* bytes, of the agent itself */

@@ -16,6 +16,7 @@ void agent_options_init(struct agent_options *options) {
                                       .batch = 60 * second,
                                       .call_graph = CALL_GRAPH_DWARF,
                                       .stack_size = 16384,
+                                      .timeout = 60 * second,
                                       .spool_bytes = 1024ull * MEGA,
                                       .spool_age = 7 * 86400 * second,
                                       .memory = 250ull * MEGA,
@@ -84,6 +85,16 @@ static bool set_time(struct text value, uint64_t least, uint64_t *result, struct
         {"s", 1000000000u}, {"m", 60000000000u}, {"h", 3600000000000u}, {"d", 86400000000000u}};
     return with_unit(value, units, COUNT_OF(units), least, 1000 * units[3].size, result) ||
            wrong(value, "a length of time, such as 10s, 1m or 7d", error);
+}
+
+static bool set_timeout(struct agent_options *options, struct text value, struct error *error) {
+    uint64_t limit;
+    if (!set_time(value, second, &limit, error))
+        return false;
+    if (limit > 86400 * second)
+        return wrong(value, "at most a day", error);
+    options->timeout = limit;
+    return true;
 }
 
 static bool set_size(struct text value, uint64_t *result, struct error *error) {
@@ -241,6 +252,8 @@ static bool set_one(struct agent_options *options, struct text key, struct text 
         return set_call_graph(options, value, error);
     if (text_equal(key, TEXT("off-cpu")))
         return set_waits(options, value, error);
+    if (text_equal(key, TEXT("timeout")))
+        return set_timeout(options, value, error);
     if (text_equal(key, TEXT("spool-size")))
         return set_size(value, &options->spool_bytes, error);
     if (text_equal(key, TEXT("spool-age")))
@@ -259,7 +272,7 @@ static bool set_one(struct agent_options *options, struct text key, struct text 
         return add_rule(options, text_trim(text_from(key, 8)), value, error);
     return error_set(
         error, ERROR_USAGE,
-        "'%.*s' is none of store, credentials, spool, spool-size, spool-age, host, "
+        "'%.*s' is none of store, credentials, timeout, spool, spool-size, spool-age, host, "
         "metrics, frequency, window, batch, call-graph, off-cpu, memory, cpu, services, "
         "label KEY, environment NAME and service WHAT GLOB",
         TEXT_ARGS(key));
@@ -288,6 +301,7 @@ void agent_describe(const struct agent_options *o, struct buffer *text) {
     static const char *const subjects[] = {"cgroup", "comm", "executable"};
     tell(text, "store", o->store);
     tell(text, "credentials", o->credentials);
+    buffer_printf(text, "timeout = %llus\n", (unsigned long long)(o->timeout / second));
     tell(text, "spool", o->spool);
     buffer_printf(text, "spool-size = %lluK\nspool-age = %llus\n",
                   (unsigned long long)o->spool_bytes >> 10,

@@ -80,7 +80,7 @@ struct sender;
 struct sender *sender_new(const struct agent_options *options, struct spool_directory *spool);
 /* There is something new to send. */
 void sender_wake(struct sender *sender);
-/* Try to send what there is, for so many nanoseconds at most, and end. */
+/* Try to send what there is, and end. A server that has not answered after so many nanoseconds is given up; a file is waited for. */
 void sender_end(struct sender *sender, uint64_t patience);
 
 /* ---- metrics.c ---- */

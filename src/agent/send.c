@@ -28,14 +28,19 @@ struct sender {
     bool fresh;           /* something came into the spool */
     bool ending;          /* end when all is sent, or … */
     uint64_t deadline;    /* … at that time, CLOCK_MONOTONIC */
+    atomic_int given_up;  /* cancels what is under way at the deadline */
+    bool ended;           /* the thread is about to */
     bool failing;         /* and it was said */
     uint32_t retry_after; /* seconds, as the store asked for when it refused */
 };
 
 /* ---- one batch ---- */
 
+/* What was cut off is not the batch's fault. */
 static enum store_failure refuse(struct sender *sender, const struct spooled *batch,
                                  const struct error *error) {
+    if (context_cancelled(&sender->context))
+        return STORE_TRY_AGAIN;
     agent_say(sender->options, "batch %llu was put into rejected: %s",
               (unsigned long long)batch->number, error->message);
     return STORE_REJECTED;
@@ -44,6 +49,7 @@ static enum store_failure refuse(struct sender *sender, const struct spooled *ba
 static bool open_store(struct sender *sender, struct error *error) {
     struct store_options options = {.context = &sender->context,
                                     .credentials = sender->options->credentials,
+                                    .milliseconds = (unsigned)(sender->options->timeout / 1000000),
                                     .retry_after = &sender->retry_after,
                                     .write = true,
                                     .create = true};
@@ -178,6 +184,10 @@ static void *run(void *context) {
         more = !(ending && !found) && wait_for_more(sender, pause);
     }
     close_store(sender);
+    pthread_mutex_lock(&sender->lock);
+    sender->ended = true;
+    pthread_cond_broadcast(&sender->changed);
+    pthread_mutex_unlock(&sender->lock);
     return NULL;
 }
 
@@ -188,6 +198,7 @@ struct sender *sender_new(const struct agent_options *options, struct spool_dire
     pthread_condattr_t clock;
     *sender =
         (struct sender){.options = options, .context = agent_patient(options), .spool = spool};
+    sender->context.cancelled = &sender->given_up;
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_mutex_init(&sender->lock, NULL);
@@ -213,8 +224,14 @@ void sender_end(struct sender *sender, uint64_t patience) {
     pthread_mutex_lock(&sender->lock);
     sender->ending = true;
     sender->deadline = agent_now(CLOCK_MONOTONIC) + patience;
-    pthread_cond_signal(&sender->changed);
+    pthread_cond_broadcast(&sender->changed);
+    struct timespec until = {(time_t)(sender->deadline / second),
+                             (long)(sender->deadline % second)};
+    bool is_server = store_is_url(text_of(sender->options->store));
+    while (is_server && !sender->ended && agent_now(CLOCK_MONOTONIC) < sender->deadline)
+        pthread_cond_timedwait(&sender->changed, &sender->lock, &until);
     pthread_mutex_unlock(&sender->lock);
+    atomic_store_explicit(&sender->given_up, is_server, memory_order_relaxed);
     pthread_join(sender->thread, NULL);
     pthread_cond_destroy(&sender->changed);
     pthread_mutex_destroy(&sender->lock);

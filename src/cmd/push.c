@@ -11,12 +11,16 @@
 
 #include "store/store.h"
 
+enum { TIMEOUT_MOST = 86400 }; /* seconds */
+
 static const struct option options_push[] = {
     {"set-label", 0, OPTION_CALL, CALL(assign_label), "KEY=VALUE",
      "add this label to what is sent; stores index service, version and host; may be repeated"},
     {"at", 0, OPTION_TEXT, IN(struct push_command, at), "TIME",
      "recording time: Unix seconds, 2026-11-16T12:30:00Z or -1d (default: when FILE was last "
      "modified)"},
+    {"timeout", 0, OPTION_AMOUNT, IN(struct push_command, timeout), "SECONDS",
+     "give up if a server has not answered a request by then (default: stores 300, services 60)"},
     {"threads", 0, OPTION_FLAG, IN(struct push_command, threads), NULL,
      "services: also send process and thread ids, which become series of their own"},
     {0},
@@ -109,6 +113,7 @@ static bool store_takes(struct text url) {
 static void *store_begin(struct push_command *push, const char *url, struct error *error) {
     struct store_options options = {.context = &push->request.context,
                                     .credentials = push->request.import.store_credentials,
+                                    .milliseconds = (unsigned)(push->timeout * 1000),
                                     .net = push->request.import.store_net,
                                     .write = true,
                                     .create = true};
@@ -164,6 +169,8 @@ static int run(void *command, int argc, char **argv) {
         return status;
     if (request->operands.count < 2)
         return fail_usage("push", "FILE and URL are needed: wick push perf.data fleet.db");
+    if (push->timeout > TIMEOUT_MOST || (push->timeout > 0 && push->timeout < 0.001))
+        return fail_usage("push", "--timeout: not from 0.001 to %d seconds", TIMEOUT_MOST);
     if (request->output)
         return fail_usage("push", "-o cannot be used: the output goes to the URL");
     const char *url = request->operands.items[--request->operands.count];

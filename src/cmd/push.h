@@ -7,6 +7,7 @@
 struct push_command {
     struct request request;
     const char *at;
+    double timeout; /* seconds; 0: as each has it */
     bool threads;
 };
 

@@ -86,6 +86,7 @@ static bool send_tree(const struct services *services, struct push_command *push
     };
     struct push_options options = {.net = services->net,
                                    .credentials = request->import.store_credentials,
+                                   .milliseconds = (unsigned)(push->timeout * 1000),
                                    .service = service ? service : export.title,
                                    .host = host,
                                    .labels = request->assigned.items,

@@ -31,7 +31,8 @@ static bool post(const struct push_target *target, const struct push_options *op
                                   .body_descriptor = -1,
                                   .body = body,
                                   .credentials = options->credentials,
-                                  .milliseconds = SEND_MS};
+                                  .milliseconds =
+                                      options->milliseconds ? options->milliseconds : SEND_MS};
     bool fine = net_http(options->net, &request, &answer, error);
     buffer_release(&headers);
     if (!fine)

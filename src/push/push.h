@@ -26,6 +26,7 @@ void push_target_release(struct push_target *target);
 struct push_options {
     struct net *net;
     const char *credentials;           /* a file, as net_request has it; or NULL */
+    unsigned milliseconds;             /* for one request; 0: 60 s */
     const char *service, *host;        /* never NULL */
     const struct label_filter *labels; /* others: key and value */
     size_t label_count;

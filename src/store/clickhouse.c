@@ -105,7 +105,9 @@ static bool request(struct clickhouse_store *c, const char *url, struct text bod
                                 .body_descriptor = -1,
                                 .body = body,
                                 .credentials = c->credentials,
-                                .milliseconds = MILLISECONDS,
+                                .milliseconds = c->store.options.milliseconds
+                                                    ? c->store.options.milliseconds
+                                                    : MILLISECONDS,
                                 .size_limit = ANSWER_MOST};
     struct net_answer got = {.descriptor = -1};
     struct buffer message = {0};
@@ -287,6 +289,14 @@ static bool parse_url(struct clickhouse_store *c, const char *url, struct error 
     c->base = base.items;
     c->database = memory_copy(database.data, database.length);
     return true;
+}
+
+bool clickhouse_url_check(const char *url, struct error *error) {
+    struct clickhouse_store parsed = {0};
+    bool fine = parse_url(&parsed, url, error);
+    free(parsed.base);
+    free(parsed.database);
+    return fine;
 }
 
 static void clickhouse_close(struct store *store) {

@@ -179,6 +179,7 @@ struct store {
 };
 struct store *sqlite_open(const char *path, const struct store_options *options,
                           struct error *error);
+bool clickhouse_url_check(const char *url, struct error *error);
 struct store *clickhouse_open(const char *url, const struct store_options *options,
                               struct error *error);
 

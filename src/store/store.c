@@ -3,16 +3,20 @@
 
 #include "store/internal.h"
 
+bool store_url_check(const char *url, struct error *error) {
+    if (store_is_url(text_of(url)))
+        return clickhouse_url_check(url, error);
+    return !strstr(url, "://") ||
+           error_set(error, ERROR_USAGE, "%s: is no store; a path or clickhouse://HOST/DATABASE is",
+                     url);
+}
+
 struct store *store_open(const char *url, const struct store_options *options,
                          struct error *error) {
-    if (store_is_url(text_of(url)))
-        return clickhouse_open(url, options, error);
-    if (strstr(url, "://")) {
-        error_set(error, ERROR_USAGE, "%s: is no store; a path or clickhouse://HOST/DATABASE is",
-                  url);
+    if (!store_url_check(url, error))
         return NULL;
-    }
-    return sqlite_open(url, options, error);
+    return store_is_url(text_of(url)) ? clickhouse_open(url, options, error)
+                                      : sqlite_open(url, options, error);
 }
 
 void store_close(struct store *store) {

@@ -77,6 +77,7 @@ struct store_options {
         credentials; /* a file: USER:PASSWORD, or header lines; NULL: $WICK_STORE_CREDENTIALS or none */
     const char *
         cluster; /* store_init() of ClickHouse: make Replicated and Distributed tables on this cluster; NULL: on one server */
+    unsigned milliseconds; /* for one request to a server; 0: 300 s */
     struct net *net; /* the helper process that asks servers; the caller's. NULL: one is started */
     bool write;      /* else it is opened for reading alone */
     bool create;     /* with `write`: make the file and the tables, if they are missing */
@@ -85,6 +86,8 @@ struct store_options {
         retry_after; /* gets the seconds that a server asks to be left alone for when it refuses; or NULL */
 };
 
+/* Whether store_open() would take this text for a store at all. Nobody is asked. */
+bool store_url_check(const char *url, struct error *error);
 struct store;
 /*
  * Open a store: a path, or clickhouse://host[:port]/database; its query part is not for this function (cut it off). A URL with a user or
