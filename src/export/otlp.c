@@ -29,10 +29,10 @@ static void put(struct buffer *to, unsigned field, struct buffer *from) {
 }
 
 /* An integer of 0 is a value, too: no field of it may be left out. */
-static uint64_t attribute(struct otlp *t, const char *key, struct text text, uint64_t number) {
+static uint64_t attribute(struct otlp *t, struct text key, struct text text, uint64_t number) {
     struct buffer attribute = {0};
     struct buffer lossy = {0};
-    proto_u64(&attribute, ATTRIBUTE_KEY, locations_string(&t->locations, text_of(key)));
+    proto_u64(&attribute, ATTRIBUTE_KEY, locations_string(&t->locations, key));
     if (text.data) {
         proto_bytes(&t->value, VALUE_STRING, text_lossy(text, &lossy));
     } else {
@@ -60,15 +60,15 @@ static void add_attributes(struct otlp *t, const struct track *track,
                            const struct track_entry *entry) {
     struct text none = {0};
     if (track->comm.length)
-        buffer_add_varint(&t->sub, attribute(t, "thread.name", track->comm, 0));
+        buffer_add_varint(&t->sub, attribute(t, TEXT("thread.name"), track->comm, 0));
     bool numbered = !t->outline->options->no_threads;
     if (track->tid >= 0 && numbered)
-        buffer_add_varint(&t->sub, attribute(t, "thread.id", none, (uint64_t)track->tid));
+        buffer_add_varint(&t->sub, attribute(t, TEXT("thread.id"), none, (uint64_t)track->tid));
     if (track->pid >= 0 && numbered)
-        buffer_add_varint(&t->sub, attribute(t, "process.pid", none, (uint64_t)track->pid));
+        buffer_add_varint(&t->sub, attribute(t, TEXT("process.pid"), none, (uint64_t)track->pid));
     if (track->waits)
         buffer_add_varint(&t->sub,
-                          attribute(t, "thread.state", state_name((uint8_t)entry->state), 0));
+                          attribute(t, TEXT("thread.state"), state_name((uint8_t)entry->state), 0));
     const struct outline *o = t->outline;
     size_t count = 0;
     const struct label_pair *pairs =
@@ -77,7 +77,7 @@ static void add_attributes(struct otlp *t, const struct track *track,
         uint64_t number = 0;
         struct text value = strings_get(o->tree->strings, pairs[i].value);
         bool numeric = label_is_number(value, &number);
-        buffer_add_varint(&t->sub, attribute(t, strings_get(o->tree->strings, pairs[i].key).data,
+        buffer_add_varint(&t->sub, attribute(t, strings_get(o->tree->strings, pairs[i].key),
                                              numeric ? none : value, number));
     }
     if (t->sub.count)
@@ -154,7 +154,7 @@ static void add_locations(struct otlp *t) {
             proto_u64(&t->sub, LINE_COLUMN, t->outline->stacks->places.items[id].column);
             put(&t->message, LOCATION_LINE, &t->sub);
         }
-        buffer_add_varint(&t->sub, attribute(t, "profile.frame.type", kind, 0));
+        buffer_add_varint(&t->sub, attribute(t, TEXT("profile.frame.type"), kind, 0));
         put(&t->message, LOCATION_ATTRIBUTES, &t->sub);
         put_row(t, TABLE_LOCATION);
     }
@@ -186,8 +186,8 @@ static void add_mappings(struct otlp *t) {
         hex.count = 0;
         buffer_add_build_id(&hex, &objects_get(objects, object)->build_id);
         if (hex.count) {
-            buffer_add_varint(
-                &t->sub, attribute(t, "process.executable.build_id.gnu", buffer_text(&hex), 0));
+            buffer_add_varint(&t->sub, attribute(t, TEXT("process.executable.build_id.gnu"),
+                                                 buffer_text(&hex), 0));
             put(&t->message, MAPPING_ATTRIBUTES, &t->sub);
         }
         put_row(t, TABLE_MAPPING);
@@ -218,7 +218,8 @@ static void add_resource(struct otlp *t) {
     struct buffer lossy = {0};
     for (size_t i = 0; i < options->resource_count; i++) {
         struct buffer pair = {0};
-        proto_bytes(&pair, ATTRIBUTE_NAME, text_of(options->resource[i].key));
+        lossy.count = 0;
+        proto_bytes(&pair, ATTRIBUTE_NAME, text_lossy(text_of(options->resource[i].key), &lossy));
         lossy.count = 0;
         proto_bytes(&t->value, VALUE_STRING,
                     text_lossy(text_of(options->resource[i].pattern), &lossy));

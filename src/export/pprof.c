@@ -55,8 +55,8 @@ static bool counts_samples(const struct measure *measure) {
     return text_equal(measure->unit, TEXT("samples"));
 }
 
-static void add_label(struct pprof *p, const char *key, struct text text, uint64_t number) {
-    proto_u64(&p->sub, LABEL_KEY, pprof_string(p, text_of(key)));
+static void add_label(struct pprof *p, struct text key, struct text text, uint64_t number) {
+    proto_u64(&p->sub, LABEL_KEY, pprof_string(p, key));
     if (text.length)
         proto_u64(&p->sub, LABEL_STRING, pprof_string(p, text));
     else
@@ -73,14 +73,14 @@ static bool is_fixed_key(struct text key) {
 static void add_labels(struct pprof *p, const struct track *track,
                        const struct track_entry *entry) {
     if (track->comm.length)
-        add_label(p, "thread", track->comm, 0);
+        add_label(p, TEXT("thread"), track->comm, 0);
     bool numbered = !p->outline->options->no_threads;
     if (track->pid >= 0 && numbered)
-        add_label(p, "pid", TEXT(""), (uint64_t)track->pid);
+        add_label(p, TEXT("pid"), TEXT(""), (uint64_t)track->pid);
     if (track->tid >= 0 && numbered)
-        add_label(p, "tid", TEXT(""), (uint64_t)track->tid);
+        add_label(p, TEXT("tid"), TEXT(""), (uint64_t)track->tid);
     if (track->waits)
-        add_label(p, "state", state_name((uint8_t)entry->state), 0);
+        add_label(p, TEXT("state"), state_name((uint8_t)entry->state), 0);
     const struct outline *o = p->outline;
     size_t count = 0;
     const struct label_pair *pairs =
@@ -91,7 +91,7 @@ static void add_labels(struct pprof *p, const struct track *track,
         if (is_fixed_key(strings_get(o->tree->strings, pairs[i].key)))
             continue;
         bool numeric = label_is_number(value, &number);
-        add_label(p, strings_get(o->tree->strings, pairs[i].key).data, numeric ? TEXT("") : value,
+        add_label(p, strings_get(o->tree->strings, pairs[i].key), numeric ? TEXT("") : value,
                   numeric ? number : 0);
     }
 }
