@@ -41,6 +41,7 @@ static struct frame frame_at(const struct frame *frames, size_t count, size_t i,
     if (!options->profile.source_lines || !frame.file)
         frame.file = frame.line = frame.column = 0;
     frame.inlined = i > 0;
+    frame.offset = OFFSET_UNKNOWN;
     return frame;
 }
 

@@ -6,69 +6,17 @@
  * for the tables first. A profile is of one type, which becomes an event; of several types the first in the file is counted unless
  * --event names others. Attributes become labels; thread.name, thread.id, process.pid and thread.state are the thread and its state.
  */
-#include "base/json.h"
-#include "import/otlp_fields.h"
-#include "import/otlp_json.h"
-#include "import/proto.h"
-#include "import/reader.h"
+#include "import/otlp.h"
 
 #include <stdlib.h>
 
-enum { TABLES = TABLE_STACK + 1 };
-
-struct rows {
-    VECTOR(struct text) list;
-};
-
-/* What attributes say of a sample. */
-struct whose {
-    struct text thread;
-    int32_t pid, tid;
-    uint8_t state;
-    struct label_pair pairs[64];
-    size_t count;
-};
-
-struct otlp {
-    struct reader r;
-    struct rows tables[TABLES];
-    VECTOR(uint32_t) nodes; /* by stack: the tree's + 1; 0: not yet placed */
-    struct text first_type;
-    struct whose resource; /* what all samples of the resource at hand have */
-    VECTOR(uint64_t) values, times;
-    VECTOR(uint64_t) attributes;
-    struct budget frames;
-    struct buffer scratch;
-    bool any;           /* a profile was of a wanted type */
-    otlp_places places; /* of a document in JSON, which the content was made of */
-};
+#include "base/json.h"
 
 static const struct budget_limits frame_limits = {
     .steps = 1 << 20, .steps_per_byte = 16, .memory = UINT64_MAX};
 
-static uint64_t offset_of(const struct otlp *t, const void *at) {
-    uint64_t offset = (uint64_t)((const char *)at - t->r.content.data);
-    return t->places.count ? otlp_place_of(&t->places, offset) : offset;
-}
-
 static bool damaged(struct otlp *t, const void *at) {
-    return error_at(t->r.error, t->r.path, offset_of(t, at), "the profile is damaged here");
-}
-
-/* A message that samples name, each as often as it likes: looking into it again is not free. */
-static struct proto look_into(struct otlp *t, struct text message) {
-    budget_take_steps(&t->frames, 1 + message.length / 16,
-                      message.length ? offset_of(t, message.data) : 0);
-    return proto_begin(message);
-}
-
-static struct text row(const struct otlp *t, unsigned table, uint64_t number) {
-    const struct rows *rows = &t->tables[table];
-    return number < rows->list.count ? rows->list.items[number] : TEXT("");
-}
-
-static struct text string_of(const struct otlp *t, uint64_t number) {
-    return row(t, TABLE_STRING, number);
+    return error_at(t->r.error, t->r.path, otlp_offset_of(t, at), "the profile is damaged here");
 }
 
 /* ---- tables ---- */
@@ -92,86 +40,24 @@ static bool read_tables(struct otlp *t) {
 
 /* ---- stacks ---- */
 
-static struct text path_of(struct otlp *t, uint64_t mapping) {
-    struct proto m = look_into(t, row(t, TABLE_MAPPING, mapping));
-    struct proto_field field;
-    struct text path = TEXT("");
-    while (proto_next(&m, &field))
-        if (field.number == MAPPING_FILE)
-            path = string_of(t, field.value);
-    return path;
-}
-
-static uint32_t small(uint64_t number) {
-    return number <= UINT32_MAX ? (uint32_t)number : 0;
-}
-
-static void push_line(struct otlp *t, struct text line, struct text path, bool inlined) {
-    struct proto m = proto_begin(line);
-    struct proto_field field;
-    struct text_frame frame = {.object = path};
-    uint64_t function = 0;
-    while (proto_next(&m, &field)) {
-        if (field.number == LINE_FUNCTION)
-            function = field.value;
-        else if (field.number == LINE_LINE)
-            frame.line = small(field.value);
-    }
-    struct text system = TEXT("");
-    m = look_into(t, row(t, TABLE_FUNCTION, function));
-    while (proto_next(&m, &field)) {
-        if (field.number == FUNCTION_NAME)
-            frame.name = string_of(t, field.value);
-        else if (field.number == FUNCTION_SYSTEM_NAME)
-            system = string_of(t, field.value);
-        else if (field.number == FUNCTION_FILE)
-            frame.file = string_of(t, field.value);
-        else if (field.number == FUNCTION_LINE)
-            frame.first_line = small(field.value);
-    }
-    if (!frame.name.length)
-        frame.name = system;
-    frame.kinds = script_object_kinds(path, false) | (inlined ? (uint32_t)KIND_INLINED : 0);
-    stack_push_frame(&t->r.stack, &frame);
-}
-
-/* Innermost lines come first, as do stacks' leaves: everything is turned round at the end. */
-static void push_location(struct otlp *t, uint64_t number) {
-    struct proto m = look_into(t, row(t, TABLE_LOCATION, number));
-    struct proto_field field;
-    struct text path = TEXT("");
-    size_t lines = 0, pushed = 0;
-    while (proto_next(&m, &field)) {
-        if (field.number == LOCATION_MAPPING)
-            path = path_of(t, field.value);
-        lines += field.number == LOCATION_LINE && field.wire == WIRE_TEXT;
-    }
-    m = proto_begin(row(t, TABLE_LOCATION, number));
-    while (proto_next(&m, &field))
-        if (field.number == LOCATION_LINE && field.wire == WIRE_TEXT)
-            push_line(t, field.text, path, ++pushed < lines);
-    if (!lines)
-        push_line(t, TEXT(""), path, false);
-}
-
 static bool node_of(struct otlp *t, uint64_t stack, const void *at, uint32_t *node) {
     if (stack >= t->nodes.count)
-        return error_at(t->r.error, t->r.path, offset_of(t, at),
+        return error_at(t->r.error, t->r.path, otlp_offset_of(t, at),
                         "a sample names stack %llu, which is not there", (unsigned long long)stack);
     if (!t->nodes.items[stack]) {
-        struct proto m = proto_begin(row(t, TABLE_STACK, stack));
+        struct proto m = proto_begin(otlp_row(t, TABLE_STACK, stack));
         struct proto_field field;
         uint64_t location;
         bool bad = false;
         t->r.stack.locations.count = 0;
         while (proto_next(&m, &field))
             while (field.number == STACK_LOCATIONS && proto_repeated(&field, &location, &bad)) {
-                if (!budget_take_steps(&t->frames, 1, offset_of(t, at)))
+                if (!budget_take_steps(&t->frames, 1, otlp_offset_of(t, at)))
                     return budget_error(&t->frames, t->r.path, t->r.error);
-                push_location(t, location);
+                otlp_push_location(t, location);
             }
         if (m.damaged || bad)
-            return damaged(t, row(t, TABLE_STACK, stack).data);
+            return damaged(t, otlp_row(t, TABLE_STACK, stack).data);
         stack_reverse(&t->r.stack);
         t->nodes.items[stack] = stack_node(&t->r.stack) + 1;
     }
@@ -180,27 +66,6 @@ static bool node_of(struct otlp *t, uint64_t stack, const void *at, uint32_t *no
 }
 
 /* ---- attributes ---- */
-
-/* A value as text; what is no string, number or truth has none. `scratch` holds what has to be written down. */
-static struct text value_of(struct otlp *t, struct text message) {
-    struct proto m = proto_begin(message);
-    struct proto_field field;
-    struct text value = TEXT("");
-    while (proto_next(&m, &field)) {
-        t->scratch.count = 0;
-        if (field.number == VALUE_STRING && field.wire == WIRE_TEXT)
-            value = field.text;
-        else if (field.number == VALUE_STRING_NUMBER)
-            value = string_of(t, field.value);
-        else if (field.number == VALUE_BOOL)
-            value = field.value ? TEXT("true") : TEXT("false");
-        else if (field.number == VALUE_INTEGER) {
-            buffer_printf(&t->scratch, "%lld", (long long)field.value);
-            value = buffer_text(&t->scratch);
-        }
-    }
-    return value;
-}
 
 static int32_t id_of(struct text value) {
     uint64_t number;
@@ -226,14 +91,14 @@ static void add_attribute(struct otlp *t, struct whose *whose, struct text key, 
 
 /* Of a sample: a row of the table, whose key is a number. Of a resource: a pair whose key is a text. */
 static void take_attribute(struct otlp *t, struct whose *whose, struct text message) {
-    struct proto m = look_into(t, message);
+    struct proto m = otlp_look_into(t, message);
     struct proto_field field;
     struct text key = TEXT(""), value = TEXT("");
     while (proto_next(&m, &field)) {
         if (field.number == ATTRIBUTE_KEY)
-            key = field.wire == WIRE_TEXT ? field.text : string_of(t, field.value);
+            key = field.wire == WIRE_TEXT ? field.text : otlp_string_of(t, field.value);
         else if (field.number == ATTRIBUTE_VALUE && field.wire == WIRE_TEXT)
-            value = value_of(t, field.text);
+            value = otlp_value_of(t, field.text);
     }
     add_attribute(t, whose, key, value);
 }
@@ -250,7 +115,7 @@ static void take_resource(struct otlp *t, struct text resource) {
 static void choose_series(struct otlp *t) {
     struct whose whose = t->resource;
     for (size_t i = 0; i < t->attributes.count; i++)
-        take_attribute(t, &whose, row(t, TABLE_ATTRIBUTE, t->attributes.items[i]));
+        take_attribute(t, &whose, otlp_row(t, TABLE_ATTRIBUTE, t->attributes.items[i]));
     stack_set_thread(&t->r.stack, whose.thread, whose.pid, whose.tid);
     struct series series = t->r.tree->series.items[t->r.stack.series];
     series.state = whose.state;
@@ -299,7 +164,7 @@ static bool read_sample(struct otlp *t, struct text message, bool counts) {
     for (size_t i = 0; i < rows; i++) {
         uint64_t value = i < t->values.count ? t->values.items[i] : 1;
         if (value > INT64_MAX)
-            return error_at(t->r.error, t->r.path, offset_of(t, message.data),
+            return error_at(t->r.error, t->r.path, otlp_offset_of(t, message.data),
                             "a sample counts less than nothing");
         stack_count_at(&t->r.stack, node, counts ? value : 1, value,
                        i < t->times.count ? t->times.items[i] : 0);
@@ -319,9 +184,9 @@ static void type_of(struct otlp *t, struct text profile, struct text *type, stru
         struct proto pair = proto_begin(field.text);
         while (proto_next(&pair, &number)) {
             if (number.number == TYPE_TYPE)
-                *type = string_of(t, number.value);
+                *type = otlp_string_of(t, number.value);
             else if (number.number == TYPE_UNIT)
-                *unit = string_of(t, number.value);
+                *unit = otlp_string_of(t, number.value);
         }
     }
 }
@@ -429,6 +294,7 @@ static bool otlp_read(struct text content, const char *path, const struct import
         vector_release(&t.tables[i].list);
     vector_release(&t.nodes);
     vector_release(&t.values);
+    vector_release(&t.lines);
     vector_release(&t.times);
     vector_release(&t.attributes);
     buffer_release(&t.scratch);

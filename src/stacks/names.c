@@ -126,8 +126,11 @@ static void regroup(struct names *n, const struct known_frame *key, size_t first
             break;
         case FRAME_ADDRESS:
             buffer_add(name, strings_get(naming->strings, label->name));
-            buffer_printf(name, "+0x%llx",
-                          (unsigned long long)(key->symbol ? key->offset : key->address));
+            if (key->symbol && key->offset == OFFSET_UNKNOWN)
+                buffer_printf(name, "@0x%llx", (unsigned long long)key->address);
+            else
+                buffer_printf(name, "+0x%llx",
+                              (unsigned long long)(key->symbol ? key->offset : key->address));
             break;
         case FRAME_FUNCTION:
             return;
@@ -282,8 +285,10 @@ static struct known_frame location_key(struct names *n, const struct location *l
         key.kinds |= KIND_INLINED;
     if (n->namer.options->frames == FRAME_ADDRESS)
         key.offset = frame->offset;
+    if (key.offset == OFFSET_UNKNOWN)
+        key.address = location->address;
     key_add_source(n, &key, frame);
-    if (offset_shows(n, location->object))
+    if (offset_shows(n, location->object) && frame->offset != OFFSET_UNKNOWN)
         key.offset = frame->offset;
     return key;
 }

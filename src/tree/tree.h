@@ -160,6 +160,9 @@ static inline uint64_t location_within(const struct location *location) {
     return location->address - location->call;
 }
 
+/* Of a frame that has a name, but whose source does not say where the symbol starts. */
+#define OFFSET_UNKNOWN UINT64_MAX
+
 struct frame {
     uint32_t name; /* string, demangled; 0: no symbol */
     uint32_t file; /* string, 0 unless source lines were asked for and found */
