@@ -1,0 +1,59 @@
+/* Private to the reader of the Firefox Profiler's processed profiles: what firefox.c and firefox_stacks.c share. */
+#ifndef WICK_IMPORT_FIREFOX_H
+#define WICK_IMPORT_FIREFOX_H
+
+#include "base/json.h"
+#include "import/reader.h"
+
+enum { FIREFOX_NONE = -1 }; /* null, in a column of numbers */
+
+struct numbers {
+    VECTOR(int64_t) list;
+};
+
+/* What stacks are made of: the document's, or one thread's. */
+struct tables {
+    VECTOR(uint32_t) strings; /* the tree's */
+    struct numbers function_name, function_file, function_source, function_resource, function_line,
+        function_script;
+    struct numbers frame_function, frame_line, frame_column, frame_category, frame_depth,
+        frame_address;
+    struct numbers stack_frame, stack_parent, stack_distance;
+    struct numbers resource_lib, source_file;
+    VECTOR(uint32_t) nodes;     /* the tree's + 1, by stack; 0: not yet placed */
+    VECTOR(uint32_t) locations; /* the tree's + 1, by frame that stands for itself */
+};
+
+struct firefox_lib {
+    uint32_t path; /* string */
+    struct build_id id;
+};
+
+struct firefox {
+    struct reader r;
+    struct json json;
+    struct json meta, libs, shared, threads; /* where they are */
+    struct buffer key, name, process, kind;
+    struct tables all;
+    VECTOR(struct firefox_lib) libraries;
+    VECTOR(uint32_t) categories; /* enum frame_kind, by category */
+    VECTOR(uint32_t) way;        /* from a stack up to one that is placed */
+    VECTOR(struct frame) lines;  /* of the place at hand, innermost first */
+    VECTOR(double) times, weights;
+    struct numbers sample_stack;
+    int64_t pid, tid;
+    bool deltas; /* times are from sample to sample */
+    bool weighed;
+    bool said; /* what is wrong */
+};
+
+/* The column of that name, NULL: it is not wanted. `table` may be of any name, too. */
+struct numbers *firefox_column(struct tables *tables, struct text table, struct text name);
+bool firefox_wants_table(struct text table);
+void firefox_tables_release(struct tables *tables);
+/* Whether all stacks have frames, and parents before them; to be called before stacks are asked for. */
+bool firefox_check_stacks(struct firefox *f, struct tables *tables);
+/* The tree's node of a row of the stack table. */
+uint32_t firefox_node(struct firefox *f, struct tables *tables, size_t stack);
+
+#endif
