@@ -89,6 +89,8 @@ static bool draw(struct flame_command *c, const struct source *source, struct no
         return write_page(c, source, notes, error);
     c->p.request.flame.waits =
         c->p.request.import.profile.times == TIMES_BOTH && !c->p.svg.is_chart;
+    c->p.request.flame.samples =
+        c->p.is_estimated && !c->p.request.flame.by_samples && !c->p.request.compat;
     struct flame *flame = c->p.svg.is_chart ? make_chart(&c->p.request, source, notes, error)
                                             : make_flame(&c->p.request, source, notes, error);
     bool fine = flame && picture_write(&c->p, flame, notes, error);

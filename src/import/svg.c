@@ -90,13 +90,21 @@ static bool parse_change(struct svg_reader *s, struct text t, struct svg_frame *
     return take_count(&t, &frame->before) && (t.length == 0 || t.data[0] == ' ');
 }
 
+/* "40 samples, at most ±15.8%" of wick: how good an estimate is. Nothing of it is counted. */
+static bool is_estimate(struct text t) {
+    uint64_t samples;
+    return take_count(&t, &samples) && (text_starts(t, TEXT(" sample, at most ±")) ||
+                                        text_starts(t, TEXT(" samples, at most ±")));
+}
+
 /* `t` is what stands between the brackets: "1,234 samples, 12.34%". */
 static bool parse_counts(struct svg_reader *s, struct text t, struct svg_frame *frame) {
     if (!take_count(&t, &frame->count) || !text_starts(t, TEXT(" ")))
         return false;
     size_t semicolon = text_find_last(t, ';');
     if (semicolon != SIZE_MAX && text_ends(text_upto(t, semicolon), TEXT("%"))) {
-        if (!parse_change(s, text_trim(text_from(t, semicolon + 1)), frame))
+        struct text rest = text_trim(text_from(t, semicolon + 1));
+        if (!is_estimate(rest) && !parse_change(s, rest, frame))
             return false;
         t = text_upto(t, semicolon);
     }

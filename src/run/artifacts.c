@@ -106,15 +106,16 @@ bool artifact_svg(struct artifact *a, const char *file, const struct flame *flam
     return fine;
 }
 
-/* The flame of a picture, in which numbered threads are one: text for other programs has them as they are called. */
+/* The flame of a picture, in which numbered threads are one: text for other programs has them as they are called. The picture also says how good estimates are. */
 static struct flame *pictured(struct artifact *a, bool waits, bool reverse) {
     struct notes unused = {0};
     a->reading->flame.reverse = reverse;
     a->reading->naming.group_threads = true;
     a->reading->flame.waits = waits;
+    a->reading->flame.samples = source_is_estimated(a->source);
     struct flame *flame = artifact_flame(a, a->source, &unused);
     a->reading->naming.group_threads = false;
-    a->reading->flame.reverse = a->reading->flame.waits = false;
+    a->reading->flame.reverse = a->reading->flame.waits = a->reading->flame.samples = false;
     notes_release(&unused);
     return flame;
 }
@@ -122,7 +123,7 @@ static struct flame *pictured(struct artifact *a, bool waits, bool reverse) {
 bool artifact_picture(struct artifact *a, const struct flame *flame, const struct run_view *names) {
     struct looks looks = run_view_looks(names);
     uint16_t *numbered = numbered_threads(a->source->tree);
-    bool apart = numbered || names->times == TIMES_BOTH;
+    bool apart = numbered || names->times == TIMES_BOTH || source_is_estimated(a->source);
     struct flame *grouped = apart ? pictured(a, names->times == TIMES_BOTH, false) : NULL;
     bool fine = (grouped || !apart) &&
                 artifact_svg(a, names->svg, grouped ? grouped : flame, &looks, SVG_MIN_WIDTH);

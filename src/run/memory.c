@@ -154,7 +154,7 @@ static void add_row(struct buffer *text, const struct strings *names, const stru
                   100.0 * (double)site->bytes / (double)total);
     if (!exact)
         buffer_printf(text, "%7llu  ± %3.0f %%  ", (unsigned long long)site->samples,
-                      100 / sqrt((double)(site->samples ? site->samples : 1)));
+                      estimate_error(site->samples));
     buffer_add_shown(text, strings_get(names, site->name));
     buffer_add_char(text, '\n');
     buffer_release(&bytes);

@@ -119,7 +119,7 @@ struct flame_node {
     uint32_t counted; /* a stack ends here, even if it weighs nothing */
     uint64_t self;
     uint64_t total;
-    uint64_t self_before; /* a diff's other side; of `has_waits` the part that was waited; else 0 */
+    uint64_t self_before; /* a diff's other side; or what has_waits or has_samples say; else 0 */
     uint64_t total_before;
 };
 
@@ -128,9 +128,10 @@ struct flame {
     VECTOR(struct flame_node) nodes; /* parents stand before their children */
     uint32_t max_depth;
     bool is_diff;
-    bool is_graph;  /* of a call graph: totals are not those of children */
-    bool has_waits; /* no diff: *_before is the part of it that was spent waiting */
-    uint32_t unit;  /* string: "samples", "ns", … */
+    bool is_graph;    /* of a call graph: totals are not those of children */
+    bool has_waits;   /* no diff: *_before is the part of it that was spent waiting */
+    bool has_samples; /* no diff: *_before is the number of samples that weights are made of */
+    uint32_t unit;    /* string: "samples", "ns", … */
     struct index index;
 };
 
@@ -172,6 +173,8 @@ struct flame_options {
     bool keep_empty;     /* stacks without any frame count as their root labels alone */
     bool keep_zero;      /* stacks that weigh nothing are nodes all the same */
     bool waits; /* count what was spent waiting apart, too: flame.has_waits; not for a diff */
+    bool
+        samples; /* count samples beside weights: flame.has_samples; not for a diff, nor with waits */
     uint32_t max_depth;              /* frames beyond are cut, their weight kept; 0: all */
     const struct stack_rules *rules; /* NULL: none */
 };

@@ -151,6 +151,8 @@ static void flame_weigh(struct flame *flame, uint32_t at, const struct cell *cel
         *sum = UINT64_MAX; /* flame_total() then finds that it does not add up */
     if (shape->waits && tree->series.items[cell->series].state != STATE_ON)
         node->self_before = saturating_add(node->self_before, weight);
+    if (shape->samples)
+        node->self_before = saturating_add(node->self_before, cell->samples);
 }
 
 static void share_weigh(struct share *s, uint32_t root, const uint32_t *order, size_t count) {
@@ -347,6 +349,7 @@ static struct flame_options whole_stacks(const struct flame_options *shape) {
         whole = (struct flame_options){.by_samples = shape->by_samples,
                                        .reverse = shape->reverse,
                                        .waits = shape->waits,
+                                       .samples = shape->samples,
                                        .keep_empty = shape->keep_empty,
                                        .keep_zero = shape->keep_zero};
     return whole;
@@ -488,6 +491,7 @@ struct flame *flame_of_tree(const struct tree *tree, const struct naming *naming
         return NULL;
     }
     flame->has_waits = options->waits;
+    flame->has_samples = options->samples;
     flame_drop_empty(flame, options->keep_zero);
     flame_order(flame);
     return flame;

@@ -4,8 +4,16 @@
  */
 #include "view/numbers.h"
 
+#include <math.h>
+
+#include "view/view.h"
+
 double per_cent(uint64_t part, uint64_t whole) {
     return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+double estimate_error(uint64_t samples) {
+    return samples ? 100 / sqrt((double)samples) : 100;
 }
 
 void buffer_add_grouped(struct buffer *buffer, uint64_t value) {

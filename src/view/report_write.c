@@ -1,8 +1,6 @@
 /* Tables of cost as text, CSV and JSON. Those of a comparison are in report_diff.c, Markdown in markdown.c. */
 #include "view/report.h"
 
-#include <math.h>
-
 static double share(const struct report *report, uint64_t weight) {
     return per_cent(weight, report->total);
 }
@@ -163,11 +161,11 @@ static void add_bar_and_category(struct buffer *line, const struct report *repor
     buffer_add(line, TEXT("  "));
 }
 
-/* The number of samples of the total, and its standard error at most: that of a sum of n small blocks is 1/sqrt(n) of it. */
+/* The number of samples of the total, and its standard error at most. */
 static void add_error(struct buffer *line, uint64_t samples) {
     if (samples)
         buffer_printf(line, "%9llu ±%5.1f %%  ", (unsigned long long)samples,
-                      100 / sqrt((double)samples));
+                      estimate_error(samples));
     else
         buffer_printf(line, "%*s", ERROR_WIDTH, "");
 }

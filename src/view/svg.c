@@ -117,6 +117,8 @@ static void add_counts(struct drawing *d, const struct flame_node *node) {
     add_per_cent(d, node, node->total, whole);
     if (d->flame->is_diff)
         add_change(d, node);
+    if (d->flame->has_samples)
+        svg_add_estimate(d->buffer, node->total_before);
     buffer_add_char(d->buffer, ')');
 }
 

@@ -34,6 +34,9 @@ void svg_add_place(struct buffer *buffer, uint64_t start, uint64_t whole, uint64
                    uint64_t width);
 void svg_add_span(struct buffer *buffer, uint64_t start, uint64_t end, uint64_t whole);
 
+/* "; 40 samples, at most ±15.8%": how good an estimate is, as the page says it. */
+void svg_add_estimate(struct buffer *buffer, uint64_t samples);
+
 /* Which frames are drawn, and how wide they are. */
 struct svg_shape {
     const struct flame *flame;

@@ -99,6 +99,9 @@ void palette_map_write(const struct palette_map *map, struct out *out); /* sorte
  * <title> "name (1,234 samples, 12.34%)", <rect> with its place in the file's units in fg:x and fg:w, and a label if one fits.
  */
 
+/* The standard error of a sum of so many samples, in per cent of it: at most, since it is less where blocks are large. */
+double estimate_error(uint64_t samples);
+
 /* What to do to particular frames: lines of `name TAB attribute=value TAB …`. */
 struct name_attributes;
 struct name_attributes *name_attributes_new(struct text text, struct notes *notes);

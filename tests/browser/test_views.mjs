@@ -404,6 +404,18 @@ test("estimates", async page => {
   await page.keyboard.press("ArrowUp");
   await settle(page);
   assert.match(await page.locator("#details").textContent(), /40 samples, at most ±15\.8%/);
+  // Where the tree is turned round, too. Each sample weighs 1000 bytes.
+  for (const [shown, frames] of [["reversed", ["malloc", "parse", "work"]], ["sandwich&middle=malloc", ["malloc", "parse", "work"]], ["sandwich&middle=work", ["work", "malloc"]]]) {
+    await page.evaluate(hash => location.hash = hash, "event=allocated&view=" + shown);
+    await settle(page);
+    const told = await page.evaluate(() => wickPage.graph.panes.flatMap(pane => Array.from({ length: pane.shape.count }, (_, node) => {
+      wickPage.graph.events.tell({ pane, node });
+      return [wickPage.graph.name(pane, node), pane.shape.total[node] / 1000, document.getElementById("details").textContent];
+    })));
+    assert.ok(frames.every(name => told.some(([found]) => found === name)), JSON.stringify(told));
+    for (const [name, samples, text] of told)
+      assert.ok(text.includes(`; ${samples} samples, at most ±${(100 / Math.sqrt(samples)).toFixed(1)}%)`), `${shown}: ${name}: ${text}`);
+  }
 });
 
 await runAll("views");

@@ -3,7 +3,7 @@
  * the URL after the #; every change goes through change(), which draws what it touches anew.
  */
 import { loadProfile } from "./data.js";
-import { baseShape, isOfTime, patternOf, reversedShape, sandwichShapes, tableRows, threadKey } from "./shape.js";
+import { baseShape, isOfTime, patternOf, reversedShape, sandwichShapes, tableRows, threadKey, weightIn } from "./shape.js";
 import { Graph, changeWords } from "./graph.js";
 import { Table } from "./table.js";
 import { CallTree } from "./calltree.js";
@@ -219,12 +219,12 @@ function amount(value) {
   return `${(value / size).toLocaleString("en", {minimumFractionDigits: digits, maximumFractionDigits: digits})} ${name}`;
 }
 const withUnit = value => unit() === "ns" ? amount(value) : `${count(value)} ${unit()}`;
-// How good an estimate is: its samples, and the standard error, which is less where blocks are large. Views that turn the tree round do not know.
+// How good an estimate is: its samples, and the standard error, which is less where blocks are large.
 let counted = {};
 function estimate(shape, node) {
-  if (!model.about.estimated || choice.weight === "samples" || shape !== base) return "";
+  if (!model.about.estimated || choice.weight === "samples") return "";
   if (counted.base !== base) counted = {base, shape: baseShape(model, {...choice, weight: "samples"})};
-  const samples = counted.shape.count === base.count ? counted.shape.total[node] : 0;
+  const samples = weightIn(model, counted.shape, shape, node);
   return samples ? `; ${count(samples)} sample${samples === 1 ? "" : "s"}, at most ±${(100 / Math.sqrt(samples)).toFixed(1)}%` : "";
 }
 // What a frame is called, and what there is to say of it.

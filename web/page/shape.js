@@ -286,19 +286,35 @@ const callees = base => (entry, take) => {
       take({node: k, weight: base.total[k], before: base.before ? base.before[k] : 0});
 };
 
-// The same of a shape whose waits are counted apart.
-function grown(model, base, roots, step, which) {
-  const sides = waitsBeside(base), shape = grow(model, sides, roots, step(sides));
-  return base.waits ? waitsApart(finish(shape, "after")) : finish(shape, which);
+// The same of a shape whose waits are counted apart. `rootsOf` gives the roots for a base; the shape keeps how it was grown.
+function grown(model, base, rootsOf, step, which) {
+  const sides = waitsBeside(base), shape = grow(model, sides, rootsOf(sides), step(sides));
+  return Object.assign(base.waits ? waitsApart(finish(shape, "after")) : finish(shape, which), {rootsOf, step});
 }
 
-export function reversedShape(model, plain, which) {
-  const roots = [], base = waitsBeside(plain);
+// What a frame weighs where the base is counted as in `other`: what its trie was grown by, along the frame's path alone.
+export function weightIn(model, other, shape, node) {
+  if (!shape.rootsOf) return other.count === shape.count ? other.total[node] : 0;
+  const path = [], functionOf = entry => model.functionOf[other.place[entry.node]], step = shape.step(other);
+  for (let n = node; n > 0; n = shape.parent[n]) path.push(model.functionOf[shape.place[n]]);
+  let entries = shape.rootsOf(other);
+  for (let first = true; path.length; first = false) {
+    const key = path.pop(), reached = [], take = entry => functionOf(entry) === key && reached.push(entry);
+    for (const entry of entries) first ? take(entry) : step(entry, take);
+    entries = reached;
+  }
+  return entries.reduce((sum, entry) => sum + entry.weight, 0);
+}
+
+function leaves(base) {
+  const found = [];
   for (let n = 1; n < base.count; n++)
     if (base.self[n] || (base.selfBefore && base.selfBefore[n]))
-      roots.push({node: n, weight: base.self[n], before: base.selfBefore ? base.selfBefore[n] : 0});
-  return grown(model, plain, roots, callers, which);
+      found.push({node: n, weight: base.self[n], before: base.selfBefore ? base.selfBefore[n] : 0});
+  return found;
 }
+
+export const reversedShape = (model, base, which) => grown(model, base, leaves, callers, which);
 
 // The outermost frames of a function: what recursion calls again is inside them already.
 export function occurrences(model, base, name) {
@@ -314,8 +330,8 @@ export function occurrences(model, base, name) {
 
 // What the function in the middle spends itself is what it spends wherever it stands, as in the table, not in its outermost frames alone.
 export function sandwichShapes(model, base, name, which) {
-  const find = () => occurrences(model, waitsBeside(base), name);
-  const shapes = {callers: grown(model, base, find(), callers, which), callees: grown(model, base, find(), callees, which)};
+  const find = sides => occurrences(model, sides, name);
+  const shapes = {callers: grown(model, base, find, callers, which), callees: grown(model, base, find, callees, which)};
   let self = 0;
   for (let n = 1; n < base.count; n++) if (model.places[base.place[n]].name === name) self += base.self[n];
   for (const shape of Object.values(shapes)) {
