@@ -16,27 +16,34 @@ bool selection_has(struct text key) {
     return text_starts(key, TEXT("label.")) && key.length > strlen("label.");
 }
 
-static bool query_has(struct text query, struct text key) {
-    while (query.length) {
-        size_t end = text_find(query, '&');
-        struct text word = end == SIZE_MAX ? query : text_upto(query, end);
-        size_t equals = text_find(word, '=');
-        if (text_equal(equals == SIZE_MAX ? word : text_upto(word, equals), key))
+/* Whether the server's own query chooses by this key, however either is written: label.version is version. */
+static bool is_chosen(const struct store_query *fixed, struct text key) {
+    if (text_equal(key, TEXT("type")))
+        return fixed->type;
+    if (text_equal(key, TEXT("from")))
+        return fixed->from;
+    if (text_equal(key, TEXT("to")))
+        return fixed->to;
+    if (text_starts(key, TEXT("label.")))
+        key = text_from(key, strlen("label."));
+    for (size_t i = 0; i < fixed->labels.count; i++)
+        if (text_equal(text_of(fixed->labels.items[i].key), key))
             return true;
-        query = end == SIZE_MAX ? TEXT("") : text_from(query, end + 1);
-    }
     return false;
 }
 
 void selection_add(const struct target *target, const char *prefix, struct text fixed,
                    struct buffer *query) {
+    struct store_query own = {0};
+    struct error error;
     buffer_add(query, fixed);
-    for (size_t i = 0; i < target->value_count; i++) {
+    bool fine = store_query_parse(&own, fixed, (int64_t)time(NULL), &error);
+    for (size_t i = 0; i < target->value_count && fine; i++) {
         const struct target_value *v = &target->values[i];
         if (!text_starts(v->key, text_of(prefix)) || !v->value.length)
             continue;
         struct text key = text_from(v->key, strlen(prefix));
-        if (!selection_has(key) || query_has(fixed, key))
+        if (!selection_has(key) || is_chosen(&own, key))
             continue;
         if (query->count)
             buffer_add_char(query, '&');
@@ -44,6 +51,7 @@ void selection_add(const struct target *target, const char *prefix, struct text 
         buffer_add_char(query, '=');
         target_add_encoded(query, v->value);
     }
+    store_query_release(&own);
 }
 
 /* ---- questions ---- */
