@@ -14,7 +14,11 @@ USERS = """<yandex><profiles><default><max_memory_usage>6000000000</max_memory_u
 <reader><readonly>1</readonly></reader></profiles><users>
 <default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default>
 <agent><password>s3cret</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></agent>
-<view><password>look</password><networks><ip>127.0.0.1</ip></networks><profile>reader</profile><quota>default</quota></view></users>
+<view><password>look</password><networks><ip>127.0.0.1</ip></networks><profile>reader</profile><quota>default</quota></view>
+<red><password>r3d</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota>
+<allow_databases><database>red</database></allow_databases></red>
+<blue><password>bl3u</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota>
+<allow_databases><database>blue</database></allow_databases></blue></users>
 <quotas><default/></quotas></yandex>"""
 
 
