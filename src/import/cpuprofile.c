@@ -2,6 +2,9 @@
  * V8's CPU profile, as Chrome's DevTools, node --cpu-prof and `wick export --to cpuprofile` write it: nodes of a call tree, and which of them
  * was seen when. A sample lasts until the next one, the last until the profile's end. Where there are no samples, the nodes' hits count.
  *
+ * Before there was a list of nodes, `head` held the tree, with a time of each sample instead of what lay between them: V8's own library wrote it
+ * so, and v8-profiler does.
+ *
  * The format knows one thread. Where `wick export` had several, each is a frame below the root that is called like a track, and becomes
  * a thread again.
  */
@@ -26,6 +29,13 @@ struct v8_child {
     uint32_t id;
 };
 
+/* A node of a tree whose end is still to come. */
+struct v8_open {
+    uint32_t node;      /* a place among the nodes + 1 */
+    uint32_t name, url; /* strings */
+    double line;
+};
+
 struct cpuprofile {
     struct reader r;
     struct json json;
@@ -35,9 +45,11 @@ struct cpuprofile {
     VECTOR(struct v8_child) children;
     VECTOR(uint32_t) samples; /* ids */
     VECTOR(double) deltas;    /* microseconds */
-    VECTOR(uint32_t) way;     /* from a node up to one that is placed */
-    struct index by_id;       /* places among the nodes + 1 */
-    uint32_t series;          /* of what no track is named for */
+    VECTOR(double) times;     /* of samples, where there are no deltas */
+    VECTOR(struct v8_open) open;
+    VECTOR(uint32_t) way; /* from a node up to one that is placed */
+    struct index by_id;   /* places among the nodes + 1 */
+    uint32_t series;      /* of what no track is named for */
     double start, end;
 };
 
@@ -110,6 +122,102 @@ static bool read_node(struct cpuprofile *c) {
     return true;
 }
 
+/* ---- a tree of nodes ---- */
+
+static bool begin_node(struct cpuprofile *c) {
+    struct v8_node node = {.parent = c->open.count ? c->open.items[c->open.count - 1].node : 0};
+    vector_push(&c->nodes, node);
+    vector_push(&c->open, ((struct v8_open){.node = (uint32_t)c->nodes.count, .line = -1}));
+    return json_take(&c->json, '{');
+}
+
+static bool string_member(struct cpuprofile *c, uint32_t *string) {
+    c->frame.name.count = 0;
+    if (json_peek(&c->json) != '"')
+        return json_skip(&c->json);
+    bool fine = json_string(&c->json, &c->frame.name);
+    *string = strings_add(c->r.tree->strings, buffer_text(&c->frame.name));
+    return fine;
+}
+
+/* Up to the list of its children, or its end. */
+static bool read_members(struct cpuprofile *c, bool *list) {
+    struct v8_open *open = &c->open.items[c->open.count - 1];
+    struct v8_node *node = &c->nodes.items[open->node - 1];
+    bool fine = true;
+    while (fine && json_member(&c->json, &c->key)) {
+        *list = key_is(c, TEXT("children")) && json_take(&c->json, '[');
+        if (*list)
+            return true;
+        fine = key_is(c, TEXT("functionName")) ? string_member(c, &open->name)
+               : key_is(c, TEXT("url"))        ? string_member(c, &open->url)
+               : key_is(c, TEXT("lineNumber"))
+                   ? json_double(&c->json, &open->line) || json_skip(&c->json)
+               : key_is(c, TEXT("children")) ? json_skip(&c->json)
+                                             : node_member(c, node);
+    }
+    return fine;
+}
+
+static void end_node(struct cpuprofile *c) {
+    struct v8_open open = c->open.items[--c->open.count];
+    struct v8_node *node = &c->nodes.items[open.node - 1];
+    c->frame.name.count = c->frame.url.count = 0;
+    buffer_add(&c->frame.name, strings_get(c->r.tree->strings, open.name));
+    buffer_add(&c->frame.url, strings_get(c->r.tree->strings, open.url));
+    c->frame.line = open.line;
+    take_frame(c, node);
+    if (!find_node(c, node->id))
+        index_add(&c->by_id, hash_mix(node->id, 1), open.node);
+}
+
+/* Without recursion: a file may nest as deep as it is long. */
+static bool read_tree(struct cpuprofile *c) {
+    bool list = false;
+    if (!begin_node(c))
+        return false;
+    while (c->open.count && !import_stops(c->r.options, c->json.rest.data)) {
+        if (list && json_element(&c->json)) {
+            list = false;
+            if (!begin_node(c))
+                return false;
+            continue;
+        }
+        list = false;
+        if (!read_members(c, &list) || (!list && c->json.rest.data[-1] != '}'))
+            return false;
+        if (!list) {
+            end_node(c);
+            list = true; /* the parent's, which goes on */
+        }
+    }
+    return true;
+}
+
+static bool read_times(struct cpuprofile *c) {
+    bool fine = json_take(&c->json, '[') || json_skip(&c->json);
+    double time;
+    while (fine && json_element(&c->json) && !import_stops(c->r.options, c->json.rest.data)) {
+        fine = json_double(&c->json, &time);
+        if (fine)
+            vector_push(&c->times, time);
+    }
+    return fine;
+}
+
+/* Microseconds; the profile's own start and end are seconds. There may be one more than samples: when the last was over. */
+static void take_times(struct cpuprofile *c) {
+    size_t count = c->times.count < c->samples.count ? c->times.count : c->samples.count;
+    if (c->deltas.count || !count)
+        return;
+    for (size_t i = 0; i < count; i++)
+        vector_push(&c->deltas, i ? c->times.items[i] - c->times.items[i - 1] : 0);
+    c->start = c->times.items[0];
+    c->end = count < c->times.count ? c->times.items[count] : c->end * 1e6;
+}
+
+/* ---- the document ---- */
+
 static bool document_member(struct cpuprofile *c) {
     double *number = key_is(c, TEXT("startTime")) ? &c->start
                      : key_is(c, TEXT("endTime")) ? &c->end
@@ -117,6 +225,10 @@ static bool document_member(struct cpuprofile *c) {
     bool nodes = key_is(c, TEXT("nodes")), samples = key_is(c, TEXT("samples"));
     if (number)
         return json_double(&c->json, number) || json_skip(&c->json);
+    if (key_is(c, TEXT("head")) && json_peek(&c->json) == '{' && !c->nodes.count)
+        return read_tree(c);
+    if (key_is(c, TEXT("timestamps")) && json_peek(&c->json) == '[')
+        return read_times(c);
     if ((!nodes && !samples && !key_is(c, TEXT("timeDeltas"))) || !json_take(&c->json, '['))
         return json_skip(&c->json);
     bool fine = true;
@@ -248,6 +360,8 @@ static void release(struct cpuprofile *c) {
     vector_release(&c->children);
     vector_release(&c->samples);
     vector_release(&c->deltas);
+    vector_release(&c->times);
+    vector_release(&c->open);
     vector_release(&c->way);
     index_release(&c->by_id);
     reader_release(&c->r);
@@ -261,6 +375,7 @@ static bool cpuprofile_read(struct text content, const char *path,
     bool fine =
         read_document(&c) || error_at(error, path, (uint64_t)(c.json.rest.data - content.data),
                                       "not a CPU profile as V8 writes it");
+    take_times(&c);
     bool timed = c.samples.count > 0;
     stack_set_event(&c.r.stack, timed ? TEXT("time") : TEXT("samples"),
                     timed ? TEXT("ns") : TEXT("samples"));
@@ -269,12 +384,18 @@ static bool cpuprofile_read(struct text content, const char *path,
     return fine;
 }
 
+static bool has(struct text beginning, const char *name) {
+    return text_search(beginning, text_of(name)) != SIZE_MAX;
+}
+
 static int cpuprofile_score(struct text beginning) {
     struct json json = {beginning};
-    if (json_peek(&json) != '{' || text_search(beginning, TEXT("\"callFrame\"")) == SIZE_MAX)
+    if (json_peek(&json) != '{' || has(beginning, "\"traceEvents\""))
         return 0;
-    bool nodes = text_search(beginning, TEXT("\"nodes\"")) != SIZE_MAX;
-    return nodes && text_search(beginning, TEXT("\"traceEvents\"")) == SIZE_MAX ? 92 : 0;
+    bool list = has(beginning, "\"callFrame\"") && has(beginning, "\"nodes\""),
+         tree = has(beginning, "\"head\"") && has(beginning, "\"functionName\"") &&
+                has(beginning, "\"hitCount\"") && !has(beginning, "\"callFrame\"");
+    return list || tree ? 92 : 0;
 }
 
 const struct import_format format_cpuprofile = {"cpuprofile", "V8's CPU profile, JSON",

@@ -1,6 +1,6 @@
 /*
  * What Firefox itself records (Gecko's profile, `MOZ_PROFILER_SHUTDOWN`, about:profiling before the Profiler's page has processed it): a process with
- * its threads, and in it the profiles of the processes that it started. Tables are lists of rows, whose columns a schema names; each thread has its own.
+ * its threads, and in it the profiles of the processes that it started. Firefox's DevTools saved it as the member `profile` of an object of their own. Tables are lists of rows, whose columns a schema names; each thread has its own.
  *
  * A frame is called by a text: a function of C++ or Rust by its name, or by its address where the browser had no symbols, which is then called
  * after its library; one of JavaScript as `function (url:line:column)`.
@@ -309,12 +309,15 @@ static bool read_process(struct gecko *g) {
         json_peek(&g->json); /* steps over white space, for read_list() */
         if (part)
             *part = g->json;
+        if (is(&g->key, "profile") &&
+            json_peek(&g->json) == '{') /* inside of what DevTools saved */
+            vector_push(&g->waiting, g->json);
         fine = is(&g->key, "meta") && json_peek(&g->json) == '{' ? read_start(g, &parts.start)
                                                                  : json_skip(&g->json);
     }
     if (!g->has_start)
         g->first_start = parts.start;
-    g->has_start = true;
+    g->has_start |= parts.threads.rest.length > 0;
     g->start = parts.start;
     g->libs.count = 0;
     /* A nested process is skimmed again by all that it is in. */
