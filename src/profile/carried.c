@@ -1,6 +1,7 @@
 /*
  * What the recording itself keeps of the things it was made of, by the carrier (docs/carrier.md): perf maps, files that may be gone, the
- * vdso; with --keep=all every file that is needed to read it, and the kernel's list. Objects are told that they can have their bytes from there; these are read when an object is first asked for a name.
+ * vdso; with --keep=all every file that is needed to read it, and the kernel's list. Objects are told that they can have their bytes from
+ * there; these are read when an object is first asked for a name.
  *
  * perf knows nothing of all this: with quirks.carrier_is_unknown none of it is used.
  */
