@@ -78,6 +78,7 @@ struct sink {
     bool only_names; /* the disk is full: there is room for mappings and the like alone */
     bool no_rounds;  /* samples at the end are older than what stands before them */
     bool data_mappings;   /* synthesize them, too */
+    bool asks_build_ids;  /* the kernel does not say so by mistake that a mapping has one */
     bool knows_processes; /* wakers may be none of the targets: keep whom the file tells of */
     struct index processes;
     size_t trailer_words; /* of sample_id, in synthesized records */
@@ -345,6 +346,9 @@ bool window_turn(struct recording *r, struct error *error); /* hands it over whe
 bool window_finish(struct recording *r, struct error *error); /* hands the last over */
 
 /* sink.c */
+/* Of a MMAP2 record; false: it has none. */
+bool mapping_build_id(const struct sink *sink, const uint8_t *record,
+                      const struct perf_event_header *header, struct build_id *id);
 bool sink_write(struct sink *sink, const uint8_t *records, size_t size,
                 struct error *error); /* now, whatever their time */
 bool sink_records(struct sink *sink, const uint8_t *records, size_t size, struct error *error);

@@ -22,19 +22,15 @@ static bool is_anonymous(struct text path) {
 
 static void wish_mapping(struct keeper *k, struct wish wish, const uint8_t *record,
                          const struct perf_event_header *header) {
-    enum { START = 16, ID = 40, PROTECTION = 64, NAME = 72 };
+    enum { START = 16, INODE = 48, PROTECTION = 64, NAME = 72 };
     if (header->size <= NAME || !(load_u32(record + PROTECTION) & 4))
         return;
     struct text path = {(const char *)record + NAME,
                         strnlen((const char *)record + NAME, header->size - NAME)};
     wish.start = load_u64(record + START);
     wish.end = wish.start + load_u64(record + START + 8);
-    if (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID && record[ID] <= BUILD_ID_MAX) {
-        wish.id.size = record[ID];
-        memcpy(wish.id.bytes, record + ID + 4, wish.id.size);
-    } else {
-        wish.inode = load_u64(record + ID + 8);
-    }
+    if (!mapping_build_id(k->sink, record, header, &wish.id))
+        wish.inode = load_u64(record + INODE);
     wish.kind = is_anonymous(path) ? WISH_MAP : path_is_jitdump(path) ? WISH_DUMP : WISH_FILE;
     if (text_equal(path, TEXT("[vdso]")) || text_equal(path, TEXT("[vsyscall]")))
         return;

@@ -150,7 +150,9 @@ static void set_attr(struct recording *r, struct asked_event *asked, bool first)
     attr->mmap = attr->mmap2 = attr->comm = attr->comm_exec = attr->task = 1;
     attr->mmap_data =
         options->call_graph == CALL_GRAPH_DWARF; /* perf reads unwind tables through them */
-    attr->build_id = 1;
+    /* Kernels (6.18 still) that tell whoever listens to all processes of build ids say to all others, who did not ask, that they were told, too;
+       perf then takes a device's number for a size, and crashes. */
+    attr->build_id = !options->system_wide;
     attr->ksymbol = attr->bpf_event = !attr->exclude_kernel;
     attr->namespaces = options->keep != KEEP_NONE;
 }

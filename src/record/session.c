@@ -112,6 +112,7 @@ void recording_shape_records(struct recording *r) {
     bool identified = attr->sample_type & PERF_SAMPLE_IDENTIFIER;
     r->sink.time_at = sizeof(struct perf_event_header) + 8 * (identified + 2); /* ip, tid */
     r->sink.data_mappings = attr->mmap_data;
+    r->sink.asks_build_ids = attr->build_id;
     for (size_t i = 0; i < r->events.count && !r->sink.stack_size; i++) {
         r->sink.stack_size = r->events.items[i].attr.sample_stack_user;
         r->sink.registers = r->events.items[i].attr.sample_regs_user;

@@ -50,18 +50,27 @@ static void learn_id(struct sink *sink, uint32_t path, const struct build_id *id
         *known = none;
 }
 
+bool mapping_build_id(const struct sink *sink, const uint8_t *record,
+                      const struct perf_event_header *header, struct build_id *id) {
+    enum { ID = 40 };
+    uint32_t size = load_u32(record + ID); /* and three bytes that must be 0 */
+    bool told = header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID && size <= BUILD_ID_MAX;
+    if (!told || !(sink->asks_build_ids || size == BUILD_ID_MAX)) /* no device has that number */
+        return false;
+    id->size = (uint8_t)size;
+    memcpy(id->bytes, record + ID + 4, size);
+    return true;
+}
+
 /* pid, tid, start, length, offset, then device and inode, or the build id, then protection and flags */
 static void look_at_mapping(struct sink *sink, const uint8_t *record,
                             const struct perf_event_header *header) {
-    enum { ID = 40, PROTECTION = 64, NAME = 72 };
+    enum { PROTECTION = 64, NAME = 72 };
     struct build_id id = {0};
     if (header->size <= NAME || !(load_u32(record + PROTECTION) & 4))
         return;
     size_t length = strnlen((const char *)record + NAME, header->size - NAME);
-    if (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID && record[ID] <= BUILD_ID_MAX) {
-        id.size = record[ID];
-        memcpy(id.bytes, record + ID + 4, id.size);
-    }
+    mapping_build_id(sink, record, header, &id);
     learn_id(sink, strings_add(sink->paths, (struct text){(const char *)record + NAME, length}),
              &id);
 }

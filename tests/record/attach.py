@@ -1,9 +1,11 @@
 """Who is recorded: the target, its children too, and never wick itself."""
 import os
 import re
+import shutil
+import signal
 import subprocess
 
-from common import WICK, WORK, folded, record_some, say, samples_of, wait_for_bytes, wick
+from common import PERF_ENV, WICK, WORK, folded, perf_script, record_some, say, samples_of, skip, wait_for_bytes, wick
 
 
 def comms(path):
@@ -66,6 +68,22 @@ def twice():
         target.wait()
 
 
+def beside_perf():
+    """A recording of the whole system changes nothing in what perf is told of its target."""
+    if not shutil.which("perf"):
+        return skip("perf beside a recording of the system", "it is not installed")
+    if os.path.exists(os.path.join(WORK, "beside.data")):
+        os.unlink(os.path.join(WORK, "beside.data"))
+    recorder = subprocess.Popen([WICK, "record", "-q", "-a", "-g", "none", "-o", "beside.data"], cwd=WORK, stderr=subprocess.PIPE, text=True)
+    wait_for_bytes("beside.data", 1000, recorder)
+    done = subprocess.run(["perf", "record", "-q", "-o", "theirs.data", "./restless", "steady", "100"], cwd=WORK, env=PERF_ENV, capture_output=True, text=True)
+    recorder.send_signal(signal.SIGINT)
+    said = recorder.communicate(timeout=120)[1]
+    if recorder.returncode == 3:
+        return skip("perf beside a recording of the system", said.strip())
+    return say(recorder.returncode == 0 and done.returncode == 0 and b"leaf_work" in perf_script("theirs.data"), "perf beside a recording of the system", f"{recorder.returncode} {said} {done.returncode} {done.stderr}")
+
+
 def all_parts():
-    for part in (not_itself, outlived, zombies, twice):
+    for part in (not_itself, outlived, zombies, twice, beside_perf):
         part()
