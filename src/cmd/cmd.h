@@ -43,7 +43,7 @@ union option_target {
 #define IN(type, member)                                                                           \
     { .offset = offsetof(type, member) }
 #define CALL(function)                                                                             \
-    { .call = function }
+    { .call = (function) }
 
 struct option {
     const char *name; /* without its dashes */

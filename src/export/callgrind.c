@@ -71,6 +71,7 @@ static void take_recursion(struct callgrind *c) {
     VECTOR(uint32_t) path = {0}; /* by depth - 1 */
     for (uint32_t i = 1; i < o->stacks->nodes.count; i++) {
         const struct placed_node *node = &o->stacks->nodes.items[i];
+        assert(node->depth);
         while (path.count >= node->depth) {
             uint32_t left = path.items[--path.count];
             open[o->stacks->places.items[o->stacks->nodes.items[left].place].function] =

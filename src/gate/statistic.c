@@ -94,9 +94,11 @@ double gate_count_test(double before, double after, double share) {
         return 1;
     if (all > COUNT_EXACT_MOST)
         return tail_normal((from - 0.5 - all * share) / sqrt(all * share * (1 - share)));
-    for (double k = from; k <= all; k++)
+    for (uint32_t i = (uint32_t)from; i <= (uint32_t)all; i++) {
+        double k = i;
         tail += exp(lgamma(all + 1) - lgamma(k + 1) - lgamma(all - k + 1) + k * log(share) +
                     (all - k) * log1p(-share));
+    }
     return tail < 1 ? tail : 1;
 }
 

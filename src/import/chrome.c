@@ -329,8 +329,8 @@ static void sweep(struct chrome *c) {
     if (c->labels.count)
         qsort(c->labels.items, c->labels.count, sizeof *c->labels.items, label_order);
     for (size_t i = 0; i < c->spans.count && !budget_exceeded(c->r.options->budget); i++) {
-        const struct span *span = &c->spans.items[i], *last = i ? span - 1 : NULL;
-        if (!last || last->process != span->process || last->thread != span->thread) {
+        const struct span *span = &c->spans.items[i];
+        if (i == 0 || span[-1].process != span->process || span[-1].thread != span->thread) {
             end_thread(c);
             start_thread(c, span);
         }

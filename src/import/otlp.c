@@ -80,9 +80,9 @@ static void add_attribute(struct otlp *t, struct whose *whose, struct text key, 
     else if (text_equal(key, TEXT("process.pid")))
         whose->pid = id_of(value);
     else if (text_equal(key, TEXT("thread.state"))) {
-        for (uint8_t state = STATE_ON; state <= STATE_PREEMPTED; state++)
-            if (text_equal(state_name(state), value))
-                whose->state = state;
+        for (unsigned state = STATE_ON; state <= STATE_PREEMPTED; state++)
+            if (text_equal(state_name((uint8_t)state), value))
+                whose->state = (uint8_t)state;
     } else if (key.length && value.length && !label_is_fixed(key) &&
                whose->count < COUNT_OF(whose->pairs))
         whose->pairs[whose->count++] = (struct label_pair){strings_add(t->r.tree->strings, key),

@@ -132,9 +132,9 @@ static void add_label(struct pprof *p, struct sample_labels *labels, struct text
     } else if (text_equal(key, TEXT("tid")) && is_number) {
         labels->tid = (int32_t)number;
     } else if (text_equal(key, TEXT("state"))) {
-        for (uint8_t state = STATE_ON; state <= STATE_PREEMPTED; state++)
-            if (text_equal(state_name(state), value))
-                labels->state = state;
+        for (unsigned state = STATE_ON; state <= STATE_PREEMPTED; state++)
+            if (text_equal(state_name((uint8_t)state), value))
+                labels->state = (uint8_t)state;
     } else if (key.length && !label_is_fixed(key)) {
         struct buffer text = {digits, 0, sizeof digits};
         if (!value.length) {

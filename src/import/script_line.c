@@ -90,7 +90,7 @@ static bool time_parse(struct text word, uint64_t *time) {
 static bool ids_parse(struct text word, struct script_event *event) {
     size_t slash = text_find(word, '/');
     struct text tid = slash == SIZE_MAX ? word : text_from(word, slash + 1);
-    struct text pid = slash == SIZE_MAX ? (struct text){0} : text_upto(word, slash);
+    struct text pid = text_upto(word, slash == SIZE_MAX ? 0 : slash);
     struct text digits = tid.length && tid.data[0] == '-' ? text_from(tid, 1) : tid;
     if (!all_digits(digits))
         return false;
@@ -137,7 +137,8 @@ static void tail_parse(struct text tail, struct script_event *event) {
 
 /* `perf script -F` without the time: the ids are the first such word behind another. */
 static bool timeless_parse(struct text line, struct script_event *event) {
-    struct text tail = line, word = word_first(&tail);
+    struct text tail = line, word;
+    word_first(&tail); /* of the comm at least */
     while ((word = word_first(&tail)).length) {
         if (!ids_parse(word, event))
             continue;

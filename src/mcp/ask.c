@@ -62,6 +62,7 @@ static bool add_profile(struct question *q, const struct roots *roots, const cha
 /* Options first, so that nothing that was given can be taken for one. */
 static bool add_words(struct question *q, const struct roots *roots, const struct tool *tool,
                       const struct given *given, struct buffer *answer) {
+    assert(tool->words[0]);
     add_word(q, "%s%s", roots->options->program, "");
     for (size_t i = 0; tool->words[i]; i++)
         add_word(q, "%s%s", tool->words[i], "");

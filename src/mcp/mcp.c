@@ -223,12 +223,13 @@ static bool read_message(struct server *s, struct text line, struct message *m) 
             fine = json_string(&json, &m->method);
             continue;
         }
-        struct text *part = text_equal(key, TEXT("id"))       ? &m->id
-                            : text_equal(key, TEXT("params")) ? &m->params
-                                                              : NULL;
+        bool is_id = text_equal(key, TEXT("id")), is_params = text_equal(key, TEXT("params"));
         fine = json_skip(&json);
-        if (part)
-            *part = text_upto(before, before.length - json.rest.length);
+        struct text value = text_upto(before, before.length - json.rest.length);
+        if (is_id)
+            m->id = value;
+        else if (is_params)
+            m->params = value;
     }
     /* A member that is nonsense ends the loop as the object's end does, but not at its brace. */
     json_peek(&json);

@@ -283,7 +283,7 @@ static bool demangle_string(const struct objects_options *options, const char *n
 bool demangle(const struct objects_options *options, struct text name, struct buffer *buffer,
               bool *costly) {
     char stack[256];
-    bool ignored;
+    bool ignored = false;
     costly = costly ? costly : &ignored;
     *costly = false;
     if (options->no_demangle || name.length == 0)

@@ -349,7 +349,7 @@ static void add_interpreted(struct java *java, struct made *made, struct method 
                                .size = method->code_size ? method->code_size : 1};
     method->place = made_add(made, &piece);
     struct method_line *lines = method->line_count ? java->lines.items + method->first_line : NULL;
-    if (lines)
+    if (method->line_count)
         qsort(lines, method->line_count, sizeof *lines, method_line_order);
     for (uint32_t i = 0; i < method->line_count; i++) {
         struct made_frame frame = {.file = piece.file, .line = lines[i].line};

@@ -140,10 +140,8 @@ void java_add_rules(struct made *made, const struct java_frame *frame,
     for (size_t i = 0; i < count; i++) {
         uint64_t into = places[i].address - frame->start;
         struct made_row row = row_at(frame, into, &places[i]);
-        if (complete && complete > next && complete <= into) {
+        if (complete && complete > next && complete <= into)
             made_add_row(made, complete, &whole);
-            next = complete;
-        }
         made_add_row(made, into, &row);
         next = into + 1;
         made_add_row(made, next, next < complete ? &called : &whole);

@@ -163,7 +163,7 @@ static bool read_data(struct profile *profile, const struct profile_options *opt
 struct profile *profile_read_ongoing(const struct file *file, const struct profile_options *options,
                                      struct ongoing *state, struct tree *tree,
                                      struct error *error) {
-    struct error unseen;
+    struct error unseen = {0};
     error = error ? error : &unseen;
     struct perfdata_options data_options = {.strict = options->strict, .context = options->context};
     struct profile *profile = memory_zero(1, sizeof *profile);

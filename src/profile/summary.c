@@ -110,7 +110,7 @@ static void sort(struct summary_counts *counts) {
 
 bool summary_read(struct summary *summary, struct perfdata *data, struct error *error) {
     struct perfdata_record record;
-    struct error unseen;
+    struct error unseen = {0};
     error = error ? error : &unseen;
     *summary = (struct summary){0};
     *error = (struct error){0};

@@ -46,7 +46,7 @@ static bool put_command(struct recording *r, struct error *error) {
     uint32_t count = 1;
     while (words && words[count - 1])
         count++;
-    buffer_add(&bytes, (struct text){(const char *)&count, sizeof count});
+    buffer_put_u32(&bytes, count);
     perfdata_feature_string(&bytes, TEXT("wick"));
     for (uint32_t i = 0; i + 1 < count; i++)
         perfdata_feature_string(&bytes, text_of(words[i]));

@@ -171,7 +171,7 @@ static void put_scopes(struct jvms *jvms, struct jvm *jvm, const struct hotspot_
         const struct hotspot_scope *scope = &scopes->scopes.items[i];
         buffer_add_varint(code, scope->parent);
         buffer_add_varint(code, method_number(jvms, jvm, scope->method));
-        buffer_add_varint(code, (uint64_t)(scope->bytecode + 1));
+        buffer_add_varint(code, (uint64_t)scope->bytecode + 1);
     }
     buffer_add_varint(code, scopes->pcs.count);
     for (size_t i = 0; i < scopes->pcs.count; i++) {

@@ -337,14 +337,16 @@ static bool write_source(struct artifact *a, const struct run_view *names, bool 
 
 /* The recording is read once, with all that it tells of threads; each view is a choice of that. */
 static bool write_views(struct artifact *a, const struct run_view *const *views, size_t count) {
-    struct source whole = *a->source, part = whole;
+    const struct source *whole = a->source;
+    struct source part = *whole;
     bool fine = true;
     a->source = &part;
     for (size_t i = 0; fine && i < count; i++) {
-        part.tree = tree_view_new(whole.tree, views[i]->times);
+        part.tree = tree_view_new(whole->tree, views[i]->times);
         fine = write_source(a, views[i], i + 1 == count);
         tree_view_free(part.tree);
     }
+    a->source = whole;
     return fine;
 }
 
@@ -358,14 +360,17 @@ static bool write_values(struct artifact *a, const char *data, const struct run_
         const char *value = views[i]->value;
         filter->events = &value;
         filter->event_count = 1;
-        if (!source_open(&source, &data, 1, &a->reading->import, a->error))
-            return false;
+        fine = source_open(&source, &data, 1, &a->reading->import, a->error);
+        if (!fine)
+            break;
         a->source = &source;
         a->whole = source.tree;
         fine = write_source(a, views[i], i + 1 == count);
         source_close(&source);
     }
     *filter = (struct filter){0};
+    a->source = NULL;
+    a->whole = NULL;
     return fine;
 }
 

@@ -110,7 +110,8 @@ static bool entries_each(const struct ruleset *ruleset, const char *path,
         return false;
     struct dirent *entry;
     for (size_t i = 0; i < ENTRIES_MOST && (entry = readdir(directory)); i++)
-        if (entry->d_type != DT_LNK && strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+        if (entry->d_type != DT_LNK && strcmp(entry->d_name, ".") != 0 &&
+            strcmp(entry->d_name, "..") != 0)
             each(ruleset, dirfd(directory), entry->d_name);
     closedir(directory);
     return true;

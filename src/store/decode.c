@@ -162,16 +162,16 @@ static uint32_t find_thread(struct decoder *d, const struct pair_row *pairs, siz
 }
 
 static uint8_t state_of(struct text name) {
-    for (uint8_t i = STATE_ON; i <= STATE_PREEMPTED; i++)
-        if (text_equal(state_name(i), name))
-            return i;
+    for (unsigned i = STATE_ON; i <= STATE_PREEMPTED; i++)
+        if (text_equal(state_name((uint8_t)i), name))
+            return (uint8_t)i;
     return STATE_ON;
 }
 
 static uint8_t ending_of(struct text name) {
-    for (uint8_t i = 0; i <= ENDING_UNKNOWN; i++)
+    for (unsigned i = 0; i <= ENDING_UNKNOWN; i++)
         if (text_equal(ending_texts[i], name))
-            return i;
+            return (uint8_t)i;
     return ENDING_COMPLETE;
 }
 

@@ -326,7 +326,7 @@ static void add_listed(struct drawing *d, uint32_t name) {
 }
 
 static void write_list(struct drawing *d, const struct svg_places *places, struct out *out) {
-    struct buffer list = {0};
+    struct buffer list = {0}, *before = d->buffer;
     uint32_t count = 0;
     d->buffer = &list;
     for (size_t i = 0; i < places->count; i++) {
@@ -340,6 +340,7 @@ static void write_list(struct drawing *d, const struct svg_places *places, struc
     buffer_add(&list, count ? TEXT("</metadata>\n") : TEXT(""));
     out_text(out, buffer_text(&list));
     buffer_release(&list);
+    d->buffer = before;
 }
 
 /* ---- all frames ---- */

@@ -43,7 +43,7 @@ static const char *environment(const char *name) {
 static int connect_to(const char *name) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t length = 0;
-    for (; name[length] && length < sizeof address.sun_path - 2; length++)
+    for (; length < sizeof address.sun_path - 2 && name[length]; length++)
         address.sun_path[1 + length] = name[length];
     long descriptor = system_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, 0, 0, 0);
     if (failed(descriptor))

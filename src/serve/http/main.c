@@ -217,11 +217,12 @@ static bool remove_stale(const struct sockaddr_un *address) {
 
 static int listen_on_path(struct server *server) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(server->socket_path) >= sizeof address.sun_path) {
+    size_t length = strlen(server->socket_path);
+    if (length >= sizeof address.sun_path) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    strcpy(address.sun_path, server->socket_path);
+    memcpy(address.sun_path, server->socket_path, length + 1);
     if (!remove_stale(&address))
         return -1;
     int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

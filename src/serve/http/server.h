@@ -174,7 +174,7 @@ void route(struct server *server, struct job *job);
 
 struct connections *connections_new(void);
 void connections_free(struct connections *connections);
-void connection_notify(void *server, struct MHD_Connection *connection, void **context,
+void connection_notify(void *context, struct MHD_Connection *connection, void **own,
                        enum MHD_ConnectionNotificationCode what);
 /* A request of it is being answered, or it waits for the next one. */
 void connection_busy(struct server *server, struct MHD_Connection *connection, bool busy);
@@ -185,10 +185,10 @@ void connections_look(struct connections *connections);
 
 /* The library's callbacks. */
 void *request_begin(void *server, const char *uri, struct MHD_Connection *connection);
-enum MHD_Result request_answer(void *server, struct MHD_Connection *connection, const char *url,
+enum MHD_Result request_answer(void *context, struct MHD_Connection *connection, const char *url,
                                const char *method, const char *version, const char *data,
-                               size_t *size, void **context);
-void request_end(void *server, struct MHD_Connection *connection, void **context,
+                               size_t *size, void **own);
+void request_end(void *context, struct MHD_Connection *connection, void **own,
                  enum MHD_RequestTerminationCode why);
 
 #endif

@@ -20,7 +20,7 @@
 /* A handler that computes one thing and goes on. */
 #define RESULT(name, destination, expression)                                                      \
     HANDLER(name) {                                                                                \
-        destination = (expression);                                                                \
+        (destination) = (expression);                                                              \
         NEXT;                                                                                      \
     }
 

@@ -215,7 +215,7 @@ RESULT(fmv_x_w, RD, (uint64_t)(int64_t)(int32_t)D1)
         m->floats.rounding = rounding_of(m, (unsigned)op->imm);                                    \
         if (UNLIKELY(m->floats.rounding > ROUND_AWAY))                                             \
             return machine_fault(m, op, FAULT_ILLEGAL, 0, left);                                   \
-        destination = (expression);                                                                \
+        (destination) = (expression);                                                              \
         NEXT;                                                                                      \
     }
 #define NEGATIVE(v) ((int64_t)(v) < 0)
