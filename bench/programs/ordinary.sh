@@ -1,3 +1,4 @@
+#!/bin/sh
 # usage: ordinary.sh PROGRAM SECONDS: a machine at work: a program with threads, and many short ones beside it.
 "$1" "$2" &
 while kill -0 $! 2>/dev/null; do

@@ -133,5 +133,5 @@ export const hostile = [
 ];
 
 // A name as every view shows it: what cannot be seen, or turns text around, as an escape.
-export const shownName = name => name.replace(/[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]/g, c =>
+export const shownName = name => name.replace(/[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|[\ufe00-\ufe0f]/g, c =>
   c < "\x80" ? "\\x" + c.charCodeAt(0).toString(16).padStart(2, "0") : "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));

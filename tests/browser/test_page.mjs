@@ -2,7 +2,7 @@
 import { assert, compare, contrast, draw, hostile, inFirefox, palettes, runAll, shownName, test, work } from "./harness.mjs";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { chooseThread, script, folded, manyNames, simple, timed, open, settle, view, spot, click, saved, details, matched, names } from "./pages.mjs";
+import { chooseThread, manyNames, simple, timed, open, settle, view, spot, click, saved, details, matched, names } from "./pages.mjs";
 
 test("flame", async page => {
   await open(page, simple);

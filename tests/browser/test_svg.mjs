@@ -68,11 +68,11 @@ test("touches-only-what-is-visible", async page => {
   assert.ok(await page.locator("#frames > g").count() > 3000);
   await page.evaluate(() => {
     window.touched = new Set();
-    new MutationObserver(list => list.forEach(m => touched.add(m.target.closest ? m.target.closest("#frames > g, #frames") : m.target.parentNode)))
+    new MutationObserver(list => list.forEach(m => window.touched.add(m.target.closest ? m.target.closest("#frames > g, #frames") : m.target.parentNode)))
       .observe(document.getElementById("frames"), { attributes: true, childList: true, subtree: true });
   });
   await frame(page, "group7").click();
-  const first = await page.evaluate(() => new Promise(done => setTimeout(() => done(touched.size), 50)));
+  const first = await page.evaluate(() => new Promise(done => setTimeout(() => done(window.touched.size), 50)));
   assert.ok(first <= 100 + 3 + 2, `100 callees, 3 ancestors, the whole: ${first} elements changed`);
   assert.equal(await page.locator("#frames > g:visible").count(), 103);
 });

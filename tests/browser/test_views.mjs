@@ -145,8 +145,8 @@ else test("source", async page => {
   assert.equal(touch.wick("save", "-q", "touch.data", "-o", "plain.wick").status, 0);
   // What wick annotate says of the same function.
   const told = touch.wick("annotate", "-q", "touch.data", "touch").stdout;
-  const lines = Object.fromEntries([...told.matchAll(/^ *(?:([\d.]+) %)? +([\d.]+) % +(\d+)  /gm)].map(([, self, total, line]) => [line, [self || "", total]]));
-  const code = [...told.matchAll(/^ *([\d.]+) % +([0-9a-f]+)  (\w+)/gm)].map(([, self, address, name]) => `${self}% ${address} ${name}`);
+  const lines = Object.fromEntries([...told.matchAll(/^ *(?:([\d.]+) %)? +([\d.]+) % +(\d+) {2}/gm)].map(([, self, total, line]) => [line, [self || "", total]]));
+  const code = [...told.matchAll(/^ *([\d.]+) % +([0-9a-f]+) {2}(\w+)/gm)].map(([, self, address, name]) => `${self}% ${address} ${name}`);
   assert.ok(lines[9] && lines[11] && code.length >= 2, told);
   for (const [name, url] of [["given", html("given", "--source", ".", "touch.data")], ["saved", html("saved", "touch.wick")]]) {
     await open(page, url);

@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 
-from common import PERF_ENV, PROGRAMS, TOP, WICK, WORK, build, endings, run, say, wick
+from common import PERF_ENV, PROGRAMS, WICK, WORK, build, endings, run, say, wick
 
 from lines import read
 

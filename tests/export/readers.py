@@ -273,7 +273,7 @@ def firefox(path):
 
 def chrome(path):
     """Complete events, callers first; what a frame weighs is its time without that of those it calls."""
-    open_frames, names, threads, found, own = {}, {}, {}, {}, []
+    open_frames, threads, found, own = {}, {}, {}, []
     for event in load(path)["traceEvents"]:
         key = (event["pid"], event["tid"])
         if event["ph"] == "M":

@@ -56,7 +56,7 @@ def source():
                 body.append(f"    unsigned (*volatile pointer{n})(unsigned) = f{callee};")
                 target = f"pointer{n}"
             body.append(f"    if (budget-- > 0) local[0] ^= {target}(x + {n});")
-        lines += [f"FUNCTION static unsigned f{i}(unsigned x) {{"] + body + [f"    return local[0] + sink;", "}"]
+        lines += [f"FUNCTION static unsigned f{i}(unsigned x) {{"] + body + ["    return local[0] + sink;", "}"]
     lines += ["static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec * 1e-9; }",
               "static double end;",
               "static void *thread(void *unused) { unsigned x = 1; while (now() < end) { budget = 3000; sink += f0(x++); } return unused; }",

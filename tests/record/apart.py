@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 
-from common import *  # noqa: F403
+from common import PERF_ENV, WICK, WORK, folded, samples_of, say, skip, wick
 
 PROGRAM = r"""
 #include <stdlib.h>

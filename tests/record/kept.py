@@ -10,7 +10,7 @@ import tempfile
 import time
 import zlib
 
-from common import *  # noqa: F403
+from common import PERF_ENV, WICK, WORK, folded, same_text, say, skip, unfinished, wait_for_bytes, wick
 
 JIT = r"""
 #include <stdio.h>

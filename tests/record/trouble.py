@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 
-from common import PERF_ENV, WICK, WORK, folded, lost_of, samples_of, say, skip, unfinished, wick
+from common import PERF_ENV, WICK, WORK, lost_of, samples_of, say, skip, unfinished, wick
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../programs")
 

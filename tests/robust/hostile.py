@@ -46,9 +46,9 @@ class Maker:
 
 
 def whole_space(maker):
-    for start, length in ((0, (1 << 64) - 1), (1, (1 << 64) - 1), ((1 << 64) - 4096, 4096), (0, 1 << 63), (1 << 63, 1 << 63)):
-        maker.mmap(7, start, length)
-        maker.mmap(2**32 - 1, start, length)
+    for begin, length in ((0, (1 << 64) - 1), (1, (1 << 64) - 1), ((1 << 64) - 4096, 4096), (0, 1 << 63), (1 << 63, 1 << 63)):
+        maker.mmap(7, begin, length)
+        maker.mmap(2**32 - 1, begin, length)
         for address in (0, 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 5000):
             maker.sample(7, [address, address])
 

@@ -257,7 +257,7 @@ export class Timeline {
       this.drag = [Math.min(start.time, now), Math.max(start.time, now)];
       this.draw();
     };
-    const stop = e => {
+    const stop = () => {
       removeEventListener("mousemove", move);
       removeEventListener("mouseup", stop);
       const range = this.drag;
