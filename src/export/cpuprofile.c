@@ -50,7 +50,8 @@ static void number_track(struct cpuprofile *c, uint32_t number) {
         }
         c->hits[entry->node] += entry->samples;
     }
-    qsort(c->used.items, c->used.count, sizeof *c->used.items, order_nodes);
+    if (c->used.count)
+        qsort(c->used.items, c->used.count, sizeof *c->used.items, order_nodes);
     for (size_t i = 0; i < c->used.count; i++)
         c->numbers[c->used.items[i]] = c->next++;
 }

@@ -203,7 +203,8 @@ static int pair_order(const void *a, const void *b) {
 static uint32_t add_set(struct encoder *e, uint32_t first) {
     struct encoded *out = e->out;
     struct set_row set = {.first = first, .count = (uint32_t)out->pairs.count - first};
-    qsort(out->pairs.items + first, set.count, sizeof *out->pairs.items, pair_order);
+    if (set.count)
+        qsort(out->pairs.items + first, set.count, sizeof *out->pairs.items, pair_order);
     set_row_hash(&set, out->pairs.items, &e->scratch);
     uint32_t id;
     for (struct probe p = index_probe(&out->set_index, store_hash_slot(&set.id));
@@ -310,7 +311,8 @@ static int sample_order(const void *a, const void *b) {
 /* Adds up twins. Engines have signed numbers. */
 static bool merge_samples(struct encoded *out, struct error *error) {
     size_t kept = 0;
-    qsort(out->samples.items, out->samples.count, sizeof *out->samples.items, sample_order);
+    if (out->samples.count)
+        qsort(out->samples.items, out->samples.count, sizeof *out->samples.items, sample_order);
     for (size_t i = 0; i < out->samples.count; i++) {
         struct sample_row *sample = &out->samples.items[i],
                           *last = kept ? &out->samples.items[kept - 1] : NULL;

@@ -163,8 +163,9 @@ static void layout_unsized(struct functions *functions, const struct function_sy
             end = sorted[i].section_end;
         piece_add(functions, start, end, sorted[i].id);
     }
-    qsort(functions->ranges.items, functions->ranges.count, sizeof *functions->ranges.items,
-          range_compare);
+    if (functions->ranges.count)
+        qsort(functions->ranges.items, functions->ranges.count, sizeof *functions->ranges.items,
+              range_compare);
 }
 
 /* ---- cold parts --------------------------------------------------------------------------- */

@@ -29,6 +29,7 @@ static void test_code(void **state) {
     put(store, tree_of_code(TEXT("second")), TEXT("2"));
     put(store, tree_of_code(TEXT("second")), TEXT("3"));
     put(store, tree_of_code(TEXT("third")), TEXT("4"));
+    put(store, tree_new(), TEXT("5")); /* of a machine that had nothing to do */
     struct tree *tree = tree_new();
     assert_true(store_read(store, &(struct store_query){0}, tree, &error));
     char *got =
