@@ -30,6 +30,14 @@ enum mode mode_of_object(struct text path) {
     return script_object_kinds(path, false) & KIND_KERNEL ? MODE_KERNEL : MODE_USER;
 }
 
+struct frame code_frame(struct tree *tree, struct text name, struct text file, uint32_t line,
+                        uint32_t column) {
+    return (struct frame){.name = name.length ? strings_add(tree->strings, name) : 0,
+                          .file = file.length ? strings_add(tree->strings, file) : 0,
+                          .line = line,
+                          .column = column};
+}
+
 /* The frame that stands for the place where inlined ones are not wanted, which is where the innermost one is. */
 static struct frame frame_at(const struct frame *frames, size_t count, size_t i,
                              const struct import_options *options) {

@@ -135,13 +135,10 @@ static uint32_t named_location(struct firefox *f, const struct tables *tables, i
 
 static void add_line(struct firefox *f, const struct tables *tables, int64_t frame) {
     int64_t function = at(&tables->frame_function, frame);
-    struct text name = string_at(f, tables, at(&tables->function_name, function)),
-                file = file_of(f, tables, function);
-    struct frame line = {.name = name.length ? strings_add(f->r.tree->strings, name) : 0,
-                         .file = file.length ? strings_add(f->r.tree->strings, file) : 0,
-                         .line = line_of(at(&tables->frame_line, frame)),
-                         .column = line_of(at(&tables->frame_column, frame))};
-    vector_push(&f->lines, line);
+    struct text name = string_at(f, tables, at(&tables->function_name, function));
+    vector_push(&f->lines, code_frame(f->r.tree, name, file_of(f, tables, function),
+                                      line_of(at(&tables->frame_line, frame)),
+                                      line_of(at(&tables->frame_column, frame))));
 }
 
 /* The place of f->lines, the outermost of which is `frame`. */

@@ -1,6 +1,7 @@
 /*
  * What Firefox itself records (Gecko's profile, `MOZ_PROFILER_SHUTDOWN`, about:profiling before the Profiler's page has processed it): a process with
- * its threads, and in it the profiles of the processes that it started. Firefox's DevTools saved it as the member `profile` of an object of their own. Tables are lists of rows, whose columns a schema names; each thread has its own.
+ * its threads, and in it the profiles of the processes that it started. Firefox's DevTools saved it as the member `profile` of an object of their
+ * own. Tables are lists of rows, whose columns a schema names; each thread has its own.
  *
  * A frame is called by a text: a function of C++ or Rust by its name, or by its address where the browser had no symbols, which is then called
  * after its library; one of JavaScript as `function (url:line:column)`.

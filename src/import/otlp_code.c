@@ -149,12 +149,9 @@ static void push_code(struct otlp *t, struct text message, const struct mapped *
     while (proto_next(&m, &field)) {
         if (field.number != LOCATION_LINE || field.wire != WIRE_TEXT)
             continue;
-        struct frame frame = {0};
-        struct text_frame line = read_line(t, field.text, &frame.column);
-        frame.name = line.name.length ? strings_add(tree->strings, line.name) : 0;
-        frame.file = line.file.length ? strings_add(tree->strings, line.file) : 0;
-        frame.line = line.line;
-        vector_push(&t->lines, frame);
+        uint32_t column;
+        struct text_frame line = read_line(t, field.text, &column);
+        vector_push(&t->lines, code_frame(tree, line.name, line.file, line.line, column));
     }
     struct location location = {.object = object_with_id(tree, mapped->path, &mapped->id),
                                 .mode = mode_of_object(mapped->path),

@@ -143,15 +143,15 @@ static struct mapped mapping_of(struct pprof *p, uint64_t id) {
 static struct frame frame_of_line(struct pprof *p, struct text message) {
     struct proto m = proto_begin(message);
     struct proto_field field;
-    struct frame frame = {0};
     uint64_t function = 0;
+    uint32_t line = 0, column = 0;
     while (proto_next(&m, &field)) {
         if (field.number == LINE_FUNCTION)
             function = field.value;
         else if (field.number == LINE_LINE && field.value <= UINT32_MAX)
-            frame.line = (uint32_t)field.value;
+            line = (uint32_t)field.value;
         else if (field.number == LINE_COLUMN && field.value <= UINT32_MAX)
-            frame.column = (uint32_t)field.value;
+            column = (uint32_t)field.value;
     }
     const struct known *known = table_find(&p->functions, function);
     struct text name = TEXT(""), system = TEXT(""), file = TEXT("");
@@ -164,10 +164,7 @@ static struct frame frame_of_line(struct pprof *p, struct text message) {
         else if (field.number == FUNCTION_FILE)
             file = pprof_string(p, field.value);
     }
-    name = name.length ? name : system;
-    frame.name = name.length ? strings_add(p->tree->strings, name) : 0;
-    frame.file = file.length ? strings_add(p->tree->strings, file) : 0;
-    return frame;
+    return code_frame(p->tree, name.length ? name : system, file, line, column);
 }
 
 uint32_t pprof_place(struct pprof *p, const struct known *known) {

@@ -143,6 +143,9 @@ struct build_id build_id_of_hex(struct text hex);
 /* As object_named(), of an object with a build id. */
 uint32_t object_with_id(struct tree *tree, struct text path, const struct build_id *id);
 enum mode mode_of_object(struct text path);
+/* A function at a place in code; an empty text is none. */
+struct frame code_frame(struct tree *tree, struct text name, struct text file, uint32_t line,
+                        uint32_t column);
 /*
  * Find or add a place in code (`function` is 0) with these frames, innermost first. Code that has other frames at the same address is kept apart.
  * Inlined frames and source lines come along as far as the options want them.

@@ -269,6 +269,16 @@ struct perfdata_trailer {
 bool perfdata_trailer(const struct perfdata *data, const struct perfdata_record *record,
                       struct perfdata_trailer *trailer, struct error *error);
 
+/*
+ * Whether a MMAP2 record has a build id, where it may also have a device and a file's number. Kernels (6.18 still) leave the bit set that says so when
+ * somebody else's recording, running at the same time, asked for build ids and this one did not. `size` is its four bytes, of which three must be 0.
+ */
+static inline bool perfdata_has_build_id(bool asked, uint16_t misc, uint32_t size) {
+    enum { MISC_MMAP_BUILD_ID = 1 << 14 };
+    return misc & MISC_MMAP_BUILD_ID && size && size <= BUILD_ID_MAX &&
+           (asked || size == BUILD_ID_MAX); /* no device has that number */
+}
+
 struct perfdata_mmap {
     int32_t pid, tid;
     uint64_t start, length, offset;

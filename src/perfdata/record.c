@@ -11,7 +11,6 @@ static const struct note_kind note_unknown = {
 
 enum {
     MISC_BIT_13 = 1 << 13, /* MMAP: data; COMM: exec */
-    MISC_MMAP_BUILD_ID = 1 << 14,
     RECORD_FIRST_USER = 64,
 };
 
@@ -197,19 +196,9 @@ static struct text body_string(struct text body, size_t at) {
     return (struct text){body.data + at, strnlen(body.data + at, body.length - at)};
 }
 
-/* Kernels (6.18 still) leave the bit set that says so when somebody else's recording, running at the same time, asked for build ids and this one did
-   not: what follows is then a device and a file's number. perf's stack is overwritten by such a record. */
-static bool has_build_id(const struct perfdata *data, const struct perfdata_record *record,
-                         const char *p) {
-    uint32_t size = load_u32(p + 32); /* and three bytes that must be 0 */
-    if (!(record->misc & MISC_MMAP_BUILD_ID) || size == 0 || size > BUILD_ID_MAX)
-        return false;
-    return data->asks_build_ids || size == BUILD_ID_MAX; /* no device has that number */
-}
-
 static void mmap2_decode(const struct perfdata *data, struct perfdata_mmap *mmap,
                          const struct perfdata_record *record, const char *p) {
-    if (has_build_id(data, record, p)) {
+    if (perfdata_has_build_id(data->asks_build_ids, record->misc, load_u32(p + 32))) {
         mmap->build_id.size = (uint8_t)p[32];
         memcpy(mmap->build_id.bytes, p + 36, mmap->build_id.size);
     } else {

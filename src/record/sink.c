@@ -53,9 +53,8 @@ static void learn_id(struct sink *sink, uint32_t path, const struct build_id *id
 bool mapping_build_id(const struct sink *sink, const uint8_t *record,
                       const struct perf_event_header *header, struct build_id *id) {
     enum { ID = 40 };
-    uint32_t size = load_u32(record + ID); /* and three bytes that must be 0 */
-    bool told = header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID && size <= BUILD_ID_MAX;
-    if (!told || !(sink->asks_build_ids || size == BUILD_ID_MAX)) /* no device has that number */
+    uint32_t size = load_u32(record + ID);
+    if (!perfdata_has_build_id(sink->asks_build_ids, header->misc, size))
         return false;
     id->size = (uint8_t)size;
     memcpy(id->bytes, record + ID + 4, size);
