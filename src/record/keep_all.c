@@ -21,7 +21,7 @@
 
 static const struct note_kind note_left_out = {
     "kept-not-all", "# file{|s} that the recording needs {was|were} not kept with it: --keep=all "
-                    "keeps files of up to 1 GiB, all together"};
+                    "keeps at most 1 GiB"};
 static const struct note_kind note_failed = {
     "kept-failed", "--keep=all could not keep the files that the recording needs"};
 
