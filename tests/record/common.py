@@ -34,6 +34,11 @@ def perf_script(path):
     return done.stdout
 
 
+def carrier_lines(text):
+    """Where perf shows the carrier's records. Frames are none: BPF programs of others run in the kernel below whatever is sampled."""
+    return re.findall(r"(?mi)^[^\s|].*bpf.*|^.*(?:bpf_event|bpf-output).*", "\n".join(line for line in text.splitlines() if "[k] bpf" not in line))
+
+
 def folded(path):
     done = wick("fold", "-q", path)
     return done.stdout
