@@ -686,4 +686,45 @@ test("million-nodes", async page => {
   assert.ok(await page.locator("#table tbody tr").count() <= 300, "only the rows that are looked at");
 });
 
+// A page opens with each command's stacks below a frame of its own: the same tree as one that is built sample by sample.
+test("many-nodes-by-thread", async page => {
+  const threads = 40, each = process.env.SANITIZED ? 100 : 1000;
+  let text = "";
+  for (let i = 0; i < each; i++)
+    for (let t = 0; t < threads; t++)
+      text += `t${t}x 10/${11 + t} [000] ${(100 + i / 1000).toFixed(6)}: 1000000 cpu-clock: \n` +
+        [`leaf${i % 211}`, `d${i % 101}`, `c${i % 31}`, `b${(i * 7 + t) % 11}`, `a${t % 5}`].map((name, k) => `\t    ${(4096 + k).toString(16)} ${name}+0x1 (/bin/app)\n`).join("") + "\n";
+  await open(page, draw(text, "html", "--html"));
+  // A tree of its own, from the samples, as slow as it likes.
+  const wrong = await page.evaluate(() => {
+    const {model, graph} = wickPage, {shape} = graph.panes[0], {samples} = model, seen = new Map(), faults = [];
+    for (let i = 0; i < samples.count; i++) {
+      const stack = [model.series[samples.series[i]].comm];
+      for (let n = samples.node[i]; n > 0; n = model.parent[n]) stack.splice(1, 0, model.places[model.place[n]].name);
+      for (let k = 1; k <= stack.length; k++) seen.set(stack.slice(0, k).join(";"), (seen.get(stack.slice(0, k).join(";")) || 0) + samples.weight[i]);
+    }
+    for (let n = 1; n < shape.count; n++) {
+      const stack = graph.stack({pane: graph.panes[0], node: n}), key = stack.join(";");
+      if (shape.total[n] !== seen.get(key)) faults.push(`${key}: ${shape.total[n]}, not ${seen.get(key)}`);
+      if (shape.depth[n] !== stack.length || shape.parent[n] >= n || shape.end[n] <= n || shape.end[n] > shape.end[shape.parent[n]]) faults.push(`${key}: out of place`);
+      seen.delete(key);
+    }
+    return [...faults, ...seen.keys()].slice(0, 3);
+  });
+  assert.deepEqual(wrong, []);
+  // The same in a range of time, in which samples are in no order of the tree.
+  const total = () => page.evaluate(() => wickPage.graph.panes[0].shape.total[0]);
+  const whole = await total();
+  await page.evaluate(() => location.hash = "time=" + JSON.stringify([0, wickPage.timeline.last / 2]));
+  await page.waitForFunction(before => wickPage.graph.panes[0].shape.total[0] < before, whole);
+  const [half, threadsSeen] = await page.evaluate(() => {
+    const {shape} = wickPage.graph.panes[0];
+    let roots = 0;
+    for (let n = 1; n < shape.count; n = shape.end[n]) roots++;
+    return [shape.total[0], roots];
+  });
+  assert.ok(half > 0.45 * whole && half < 0.55 * whole, `${half} of ${whole}`);
+  assert.equal(threadsSeen, threads);
+});
+
 await runAll("page", { dark: { colorScheme: "dark" }, "contrast-dark": { colorScheme: "dark" }, "contrast-light": { colorScheme: "light" } });

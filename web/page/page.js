@@ -162,7 +162,7 @@ function draw() {
   const view = choice.view, isGraph = !["table", "calltree", "source", "timeline", "heat"].includes(view);
   base = baseShape(model, choice);
   graph.isWaiting = chart.isWaiting = choice.times === "off-cpu";
-  timeline.choose(choice);
+  if (view === "timeline") timeline.choose(choice);
   element("title").textContent = title();
   for (const id of ["graph", "table", "calltree", "source", "timeline", "heat"]) element(id).hidden = id !== (isGraph ? "graph" : view);
   element(isGraph ? "graph" : view).setAttribute("aria-labelledby", "tab-" + view);

@@ -50,42 +50,76 @@ const waitsBeside = shape => shape.waits ? {...shape, before: shape.waits, selfB
 // The profile's own tree, with what each node weighs itself on both sides of a diff.
 function weighed(model, choice) {
   const self = new Float64Array(model.count), selfBefore = hasOtherSide(model, choice) ? new Float64Array(model.count) : null;
-  eachCount(model, choice, (node, series, amount) => {
-    const one = model.series[series];
-    if (!one.before) self[node] += amount;
-    if (one.before || (selfBefore && !model.isDiff && one.waits)) selfBefore[node] += amount;
-  });
-  const {count, parent, place, depth, end} = model;
-  return {count, parent, place, depth, end, self, selfBefore};
+  const {count, parent, place, depth, end} = model, shape = {count, parent, place, depth, end, self, selfBefore};
+  eachCount(model, choice, (node, series, amount) => addCount(model, shape, node, series, amount));
+  return shape;
 }
 
-// The same below a frame for each command or thread. Each group costs its own stacks, not the whole tree.
+function addCount(model, shape, node, series, amount) {
+  const one = model.series[series];
+  if (!one.before) shape.self[node] += amount;
+  if (one.before || (shape.selfBefore && !model.isDiff && one.waits)) shape.selfBefore[node] += amount;
+}
+
+/*
+ * The same below a frame for each command or thread, the groups in the order of their names. Each group costs its own stacks, not the whole tree:
+ * a stack adds the frames that no earlier one of its group had. As stacks come in the tree's order, so do these frames.
+ */
 function grouped(model, choice) {
-  const keyOf = groupKeys[choice.group], groups = new Map(), hasOther = hasOtherSide(model, choice);
-  eachCount(model, choice, (node, series, amount) => {
-    const key = keyOf(model.series[series]);
-    let group = groups.get(key);
-    if (!group) groups.set(key, group = {self: new Map(), before: new Map()});
-    const one = model.series[series], isWait = hasOther && !model.isDiff && one.waits;
-    if (!one.before) group.self.set(node, (group.self.get(node) || 0) + amount);
-    if (one.before || isWait) group.before.set(node, (group.before.get(node) || 0) + amount);
-  });
-  const parent = [-1], place = [-1], self = [0], before = [0];
-  for (const [key, group] of [...groups].sort((a, b) => a[0] < b[0] ? -1 : 1)) {
-    const nodes = new Set(), root = parent.push(0) - 1, at = new Map([[0, root]]);
-    place.push(model.groupPlace(key));
-    self.push(group.self.get(0) || 0); // stacks without a frame
-    before.push(group.before.get(0) || 0);
-    for (const side of [group.self, group.before])
-      for (let n of side.keys()) for (; n > 0 && !nodes.has(n); n = model.parent[n]) nodes.add(n);
-    for (const n of Int32Array.from(nodes).sort()) {
-      at.set(n, parent.push(at.get(model.parent[n])) - 1);
-      place.push(model.place[n]);
-      self.push(group.self.get(n) || 0);
-      before.push(group.before.get(n) || 0);
+  const hasOther = hasOtherSide(model, choice), keys = model.series.map(groupKeys[choice.group]), chosen = countsBy(model, choice, keys);
+  const at = new Int32Array(model.count), path = new Int32Array(model.count); // at: a node's frame in the group at hand, or in an earlier one
+  const framesOf = (node, first) => { // how many frames up from a node are new to the group whose frames begin at `first`
+    let length = 0;
+    for (; at[node] < first; node = model.parent[node]) path[length++] = node;
+    return length;
+  };
+  let count = 1;
+  for (const group of chosen) {
+    const first = at[0] = count++;
+    for (const node of group.node) for (let length = framesOf(node, first); length;) at[path[--length]] = count++;
+  }
+  const shape = emptyShape(count, hasOther);
+  shape.parent[0] = shape.place[0] = -1;
+  at.fill(0);
+  count = 1;
+  for (const {name, node, series, amount} of chosen) {
+    const first = at[0] = count++;
+    shape.place[first] = model.groupPlace(name);
+    shape.depth[first] = 1;
+    for (let i = 0; i < node.length; i++) {
+      for (let length = framesOf(node[i], first); length;) {
+        const n = path[--length], id = at[n] = count++;
+        shape.parent[id] = at[model.parent[n]];
+        shape.place[id] = model.place[n];
+        shape.depth[id] = model.depth[n] + 1;
+      }
+      addCount(model, shape, at[node[i]], series[i], amount[i]);
     }
   }
-  return preordered(parent, place, self, hasOther && before);
+  for (let n = count - 1; n >= 0; n--) {
+    if (!shape.end[n]) shape.end[n] = n + 1;
+    if (n && !shape.end[shape.parent[n]]) shape.end[shape.parent[n]] = shape.end[n]; // the last child's
+  }
+  return shape;
+}
+
+// All that was chosen, by the key of its series, in the order of the tree's nodes.
+function countsBy(model, choice, keys) {
+  const names = [...new Set(keys)].sort(), number = new Map(names.map((name, i) => [name, i])), groups = names.map(name => ({name, node: [], series: [], amount: []}));
+  const groupOf = keys.map(key => groups[number.get(key)]);
+  eachCount(model, choice, (node, series, amount) => {
+    const group = groupOf[series];
+    group.node.push(node);
+    group.series.push(series);
+    group.amount.push(amount);
+  });
+  return groups.filter(group => group.node.length).map(group => choice.time ? inOrder(group) : group);
+}
+
+// Cells stand in the order of their nodes, samples in that of time.
+function inOrder({name, node, series, amount}) {
+  const order = Uint32Array.from(node, (n, i) => i).sort((a, b) => node[a] - node[b]), by = list => Array.from(order, i => list[i]);
+  return {name, node: by(node), series: by(series), amount: by(amount)};
 }
 
 function totals(parent, self) {

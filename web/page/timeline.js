@@ -88,11 +88,12 @@ export class Timeline {
     const chosen = JSON.stringify([choice.times, ...this.grows ? [choice.event, choice.focus, choice.rules.focus] : []]);
     if (this.times === chosen) return;
     const {series, samples} = this.model, threads = new Map(), through = this.grows && passing(this.model, choice);
+    const keys = series.map(one => isOfTime(one, choice) && (threadKey(one) || "(no thread)"));
     const threadOf = (key, isAll) => threads.get(key) || threads.set(key, {name: key, list: [], changes: [], ran: 0, isAll}).get(key);
     this.times = chosen;
     for (let i = 0; i < samples.count; i++) {
-      const one = series[samples.series[i]], key = threadKey(one) || "(no thread)";
-      if (!isOfTime(one, choice) || (through && !through[samples.node[i]])) continue;
+      const one = series[samples.series[i]], key = keys[samples.series[i]];
+      if (!key || (through && !through[samples.node[i]])) continue;
       const lanes = this.grows ? [threadOf("all threads", true), threadOf(key)] : [threadOf(key)];
       for (const lane of lanes) {
         if (this.grows && ["allocated", "freed"].includes(one.event)) lane.changes.push(i);
