@@ -518,6 +518,7 @@ static struct cfi_row *row_from_made(struct object_cfi *cfi, const struct made_r
                                   .machine = cfi->machine,
                                   .return_register = registers->return_address,
                                   .is_interpreter = made->is_interpreter,
+                                  .may_have_crumb = made->may_have_crumb,
                                   .simple = true}};
     if (made->cfa_register >= registers->count)
         return NULL;

@@ -59,6 +59,7 @@ struct made_row {
     int32_t cfa_offset;
     bool is_end;         /* there is no caller */
     bool is_interpreter; /* which function runs there is in the frame: see struct unwind_sample */
+    bool may_have_crumb; /* as in struct cfi_row */
     uint8_t rule_count;
     struct cfi_rule
         rules[MADE_RULES]; /* CFI_AT_CFA, CFI_CFA_PLUS or CFI_IN_REGISTER; others are unchanged,

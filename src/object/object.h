@@ -223,6 +223,8 @@ struct cfi_row {
     uint8_t return_register; /* not in `kept`: there is no caller */
     bool signal_frame;
     bool is_interpreter; /* of HotSpot: which method runs there is in the frame */
+    /* of HotSpot: below the frame there may be two words more, 0 and where a call returns to */
+    bool may_have_crumb;
     bool
         throws; /* the function leaves by __builtin_eh_return: an unwinder, whose own frame may be overwritten already */
     bool landing; /* and is about to: what it "returns" to is where the handler begins */

@@ -3,7 +3,6 @@
  */
 #include "profile/java.h"
 
-#include <elf.h>
 #include <stdlib.h>
 
 #include "profile/reading.h"
@@ -395,7 +394,8 @@ static void add_scope_lines(struct java *java, const struct java_process *proces
 }
 
 static void add_compiled(struct java *java, struct java_process *process, const struct blob *blob,
-                         struct made *made, struct reading *reading) {
+                         const struct java_machine *machine, struct made *made,
+                         struct reading *reading) {
     const struct method *method = blob->method ? &process->methods.items[blob->method - 1] : NULL;
     struct made_piece piece = {.name = string(java, method ? method->name : blob->name),
                                .language = method ? TEXT("java") : TEXT(""),
@@ -417,7 +417,8 @@ static void add_compiled(struct java *java, struct java_process *process, const 
         if (places[i].time >= blob->time &&
             (!own.count || own.items[own.count - 1].address != places[i].address))
             vector_push(&own, places[i]);
-    java_add_rules(made, &blob->frame, own.items, own.count);
+    if (machine)
+        java_add_rules(made, machine, &blob->frame, own.items, own.count);
     vector_release(&own);
     add_scope_lines(java, process, blob, made);
     moment.object = process->object;
@@ -441,14 +442,15 @@ static int method_order(const void *a, const void *b) {
 static void finish_process(struct java *java, struct java_process *process,
                            struct reading *reading) {
     const struct perfdata *data = reading->profile->data;
-    bool has_rules = !data || unwind_arch_of(data->arch) == UNWIND_X86_64;
-    struct made *made = made_new(has_rules ? EM_X86_64 : 0);
+    const struct java_machine *machine =
+        java_machine_of(data ? unwind_arch_of(data->arch) : UNWIND_X86_64);
+    struct made *made = made_new(machine ? machine->elf : 0);
     process->object = made_object(reading, process->pid, TEXT("[java]"), made_share(made));
     if (process->places.count)
         qsort(process->places.items, process->places.count, sizeof *process->places.items,
               place_order);
     for (size_t i = 0; i < process->blobs.count; i++)
-        add_compiled(java, process, &process->blobs.items[i], made, reading);
+        add_compiled(java, process, &process->blobs.items[i], machine, made, reading);
     uint64_t earliest = UINT64_MAX, last = 0;
     for (size_t i = 0; i < process->methods.count; i++) {
         struct method *method = &process->methods.items[i];

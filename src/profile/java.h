@@ -9,6 +9,7 @@
 #define WICK_PROFILE_JAVA_H
 
 #include "object/made.h"
+#include "unwind/unwind.h"
 
 /* Everything that the recording has of them. NULL has nothing. */
 struct java;
@@ -29,7 +30,9 @@ const struct java_process *java_process(const struct java *java, int32_t pid);
 uint64_t java_interpreted(const struct java_process *process, uint64_t time, uint64_t method,
                           uint64_t bytecode, uint64_t other);
 
-/* java_rules.c: rules of the last piece of `made`. `places`: code around sampled addresses, by offset. */
+/* ---- java_rules.c: how the callers of such code are found ---- */
+
+/* Code around an address that was sampled. */
 enum { JAVA_BEFORE = 32, JAVA_AFTER = 16 };
 struct java_place {
     uint64_t address;
@@ -51,7 +54,37 @@ struct java_frame {
     uint32_t words;   /* of the frame */
     int64_t complete; /* so many bytes of code make the frame; -1: never */
 };
-void java_add_rules(struct made *made, const struct java_frame *frame,
-                    const struct java_place *places, size_t count);
+
+/*
+ * What a machine has to say. Frames that are whole are alike on all: the return address is the word below the caller's stack, the caller's frame
+ * pointer the word below that, and the interpreter's frames have the end of the caller's stack next.
+ */
+struct java_machine {
+    uint16_t elf;                                         /* EM_… */
+    uint8_t frame_pointer, stack_pointer, return_address; /* DWARF numbers */
+    bool has_link;     /* a call leaves the return address in its register, not on the stack */
+    bool has_crumbs;   /* compiled code may call with two words more on the stack */
+    bool stubs_follow; /* nothing tells whether a stub has made a frame: the unwinder looks */
+    /* Of an address that was sampled, `into` bytes into the frame's code. False: there is no rule, and the unwinder looks. */
+    bool (*row_at)(const struct java_frame *frame, uint64_t into, const struct java_place *place,
+                   struct made_row *row);
+};
+extern const struct java_machine java_x86_64, java_aarch64;
+/* NULL: nothing is known of its frames. */
+const struct java_machine *java_machine_of(enum unwind_arch arch);
+
+/* The caller's stack begins `size` bytes above the stack pointer. */
+struct made_row java_row_saved(const struct java_machine *machine, int32_t size);
+/* The same, with the caller's frame pointer still in its register. */
+struct made_row java_row_unsaved(const struct java_machine *machine, int32_t size);
+/* The code has just been called, or is about to return. */
+struct made_row java_row_called(const struct java_machine *machine);
+/* False: as of row_at(). */
+bool java_row_whole(const struct java_machine *machine, const struct java_frame *frame,
+                    struct made_row *row);
+
+/* Adds the rules of the last piece of `made`; places are in order of their addresses. */
+void java_add_rules(struct made *made, const struct java_machine *machine,
+                    const struct java_frame *frame, const struct java_place *places, size_t count);
 
 #endif

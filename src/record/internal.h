@@ -22,13 +22,19 @@ enum role {
     ROLE_MADE,   /* never opened: its samples are written at the end */
 };
 
-/* perf's numbers of the registers that unwinding needs. */
+/* perf's numbers of the registers that unwinding needs, and three of them. */
 #if defined(__x86_64__)
+#define OWN_ARCH UNWIND_X86_64
 #define USER_REGISTERS 0xff0fffull
+enum { REGISTER_FRAME = 6, REGISTER_STACK = 7, REGISTER_PC = 8 };
 #elif defined(__aarch64__)
+#define OWN_ARCH UNWIND_AARCH64
 #define USER_REGISTERS 0x1ffffffffull
+enum { REGISTER_FRAME = 29, REGISTER_STACK = 31, REGISTER_PC = 32 };
 #else
+#define OWN_ARCH UNWIND_OTHER
 #define USER_REGISTERS 0ull
+enum { REGISTER_FRAME, REGISTER_STACK, REGISTER_PC };
 #endif
 
 /* And the one that following frame pointers needs: where a function that calls no other need not keep on the stack where it returns to. */

@@ -1,5 +1,6 @@
 /* What samples of a virtual machine leave for its next turn: addresses in its code, and what on their stacks looks like an interpreter's frame. */
 #include "record/jvm_state.h"
+#include "unwind/unwind.h"
 
 enum { PENDING_MOST = 1 << 14 /* between two turns */ };
 
@@ -21,18 +22,16 @@ static bool is_locals(uint64_t frame, uint64_t locals) {
     return locals - frame < 1 << 20 || locals < 1 << 16;
 }
 
-/*
- * Every place in the stack may be where an interpreter's frame has its caller's rbp. Below it are, word by word, where the caller's stack
- * ends, where its own ends, the method, the class's mirror, profiling data, the constant pool's cache, the locals and the bytecode.
- */
-static void scan_stack(struct jvm *jvm, uint64_t sp, const uint8_t *stack, size_t size) {
-    enum { SENDER = 8, METHOD = 24, LOCALS = 56, BYTECODE = 64 };
-    for (size_t at = BYTECODE; at + 16 <= size && jvm->frames.count < PENDING_MOST; at += 8) {
+/* Every place in the stack may be where an interpreter's frame has its caller's frame pointer. */
+static void scan_stack(struct jvm *jvm, const struct unwind_interpreter *layout, uint64_t sp,
+                       const uint8_t *stack, size_t size) {
+    for (size_t at = layout->bytecode; at + 16 <= size && jvm->frames.count < PENDING_MOST;
+         at += 8) {
         uint64_t frame = sp + at;
-        if (!is_sender(frame, load_u64(stack + at - SENDER)) ||
-            !is_locals(frame, load_u64(stack + at - LOCALS)))
+        if (!is_sender(frame, load_u64(stack + at - layout->sender)) ||
+            !is_locals(frame, load_u64(stack + at - layout->locals)))
             continue;
-        uint64_t method = load_u64(stack + at - METHOD);
+        uint64_t method = load_u64(stack + at - layout->method);
         if (method && !(method & 7) && !(method >> 48) &&
             !addresses_find(&jvm->methods, &jvm->by_method, method) &&
             address_is_new(&jvm->asked, &jvm->by_asked, method))
@@ -40,22 +39,19 @@ static void scan_stack(struct jvm *jvm, uint64_t sp, const uint8_t *stack, size_
     }
 }
 
-/* perf's numbers of x86's registers. */
-enum { REGISTER_BP = 6, REGISTER_SP = 7, REGISTER_IP = 8 };
-
 static uint64_t register_of(const uint8_t *registers, uint64_t mask, unsigned number) {
     return load_u64(registers + 8 * __builtin_popcountll(mask & ((1ull << number) - 1)));
 }
 
-/* Of code without a frame of its own: twice the number of the word, from 1, that is the return address, the first that points to code; + 1 if rbp
-   points to the word below it. 0: there is none near. */
-static uint64_t depth_of(const struct jvm *jvm, uint64_t rbp, uint64_t sp, const uint8_t *stack,
+/* Of code without a frame of its own: twice the number of the word, from 1, that is the return address, the first that points to code; + 1 if the
+   frame pointer points to the word below it. 0: there is none near. */
+static uint64_t depth_of(const struct jvm *jvm, uint64_t frame, uint64_t sp, const uint8_t *stack,
                          size_t size) {
     enum { MOST = 16 };
     for (size_t i = 0; i < MOST && 8 * i + 8 <= size; i++) {
         uint64_t word = load_u64(stack + 8 * i);
         if (word >= jvm->low && word < jvm->high)
-            return 2 * (i + 1) + (i && rbp == sp + 8 * (i - 1));
+            return 2 * (i + 1) + (i && frame == sp + 8 * (i - 1));
     }
     return 0;
 }
@@ -72,26 +68,26 @@ static size_t copied_size(size_t asked, size_t registers_size, const uint8_t *re
     return 0;
 }
 
-static void look_at_stack(struct jvm *jvm, const struct sink *sink, const uint8_t *record,
-                          size_t size) {
+static void look_at_stack(struct jvm *jvm, const struct unwind_interpreter *layout,
+                          const struct sink *sink, const uint8_t *record, size_t size) {
     size_t registers_size = 8 * (size_t)__builtin_popcountll(sink->registers),
            stack_size = copied_size(sink->stack_size, registers_size, record, size);
     size_t tail = 8 + registers_size + 8 + stack_size + 8;
-    const uint64_t needed = 1 << REGISTER_BP | 1 << REGISTER_SP | 1 << REGISTER_IP;
+    const uint64_t needed = 1ull << REGISTER_FRAME | 1ull << REGISTER_STACK | 1ull << REGISTER_PC;
     if (!stack_size || (sink->registers & needed) != needed)
         return;
     uint64_t valid = load_u64(record + size - 8);
     const uint8_t *registers = record + size - tail + 8;
     const uint8_t *stack = record + size - 8 - stack_size;
-    uint64_t ip = register_of(registers, sink->registers, REGISTER_IP);
-    uint64_t sp = register_of(registers, sink->registers, REGISTER_SP);
-    uint64_t rbp = register_of(registers, sink->registers, REGISTER_BP);
+    uint64_t ip = register_of(registers, sink->registers, REGISTER_PC);
+    uint64_t sp = register_of(registers, sink->registers, REGISTER_STACK);
+    uint64_t frame = register_of(registers, sink->registers, REGISTER_FRAME);
     valid = valid < stack_size ? valid : stack_size;
-    scan_stack(jvm, sp, stack, valid);
+    scan_stack(jvm, layout, sp, stack, valid);
     if (ip >= jvm->low && ip < jvm->high && jvm->places.count < PENDING_MOST &&
         address_is_new(&jvm->seen, &jvm->by_seen, ip)) {
         vector_push(&jvm->places, ip);
-        vector_push(&jvm->places, depth_of(jvm, rbp, sp, stack, valid));
+        vector_push(&jvm->places, depth_of(jvm, frame, sp, stack, valid));
     }
 }
 
@@ -101,10 +97,7 @@ void jvms_saw_sample(struct jvms *jvms, const uint8_t *record,
     if (!jvms->list.count || jvms->sink->time_at < 16 || header->size < pid_at + 8)
         return;
     struct jvm *jvm = jvm_find(jvms, (pid_t)load_u32(record + pid_at));
-#ifdef __x86_64__
-    if (jvm && !jvm->has_ended && !jvm->is_hopeless)
-        look_at_stack(jvm, jvms->sink, record, header->size);
-#else
-    (void)jvm;
-#endif
+    const struct unwind_interpreter *layout = unwind_interpreter(OWN_ARCH);
+    if (jvm && layout && !jvm->has_ended && !jvm->is_hopeless)
+        look_at_stack(jvm, layout, jvms->sink, record, header->size);
 }

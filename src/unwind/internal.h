@@ -52,6 +52,7 @@ struct machine {
     bool rules_skip_interrupted;
     /* libunwind takes the minus one of the interrupted address, not of the trampoline's. */
     bool perf_lowers_interrupted;
+    struct unwind_interpreter interpreter;
     bool signed_pointers; /* return addresses may carry a signature in their upper bits */
 };
 

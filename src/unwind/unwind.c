@@ -62,6 +62,18 @@ enum unwind_arch unwind_arch_of(struct text arch) {
     return UNWIND_OTHER;
 }
 
+const struct unwind_interpreter *unwind_interpreter(enum unwind_arch arch) {
+    switch (arch) {
+    case UNWIND_X86_64:
+        return &machine_x86_64.interpreter;
+    case UNWIND_AARCH64:
+        return &machine_aarch64.interpreter;
+    case UNWIND_OTHER:
+        break;
+    }
+    return NULL;
+}
+
 struct unwinder *unwinder_new(struct objects *objects, const struct spaces *spaces,
                               const struct unwind_options *options) {
     struct unwinder *unwinder = memory_zero(1, sizeof *unwinder);
@@ -266,6 +278,15 @@ static enum unwind_ending ending_of_miss(const struct state *state,
                : UNWIND_BROKEN;
 }
 
+/* Where compiled Java calls C without a frame of a stub between them, HotSpot pushes 0 and the return address, for its own unwinder, and takes them off
+   behind the call. */
+static void skip_crumb(struct state *state, const struct machine *machine) {
+    uint64_t sp = state->value[machine->stack], zero, back;
+    if (memory_stack_word(&state->memory, sp, &zero) && zero == 0 &&
+        memory_stack_word(&state->memory, sp + 8, &back) && back - state->pc <= 4)
+        set_register(state, machine->stack, sp + 16);
+}
+
 /* `is_running`: whether the frame was interrupted, where it is; then, of its caller. */
 static bool step(struct state *state, const struct machine *machine, const struct code_known *entry,
                  bool *is_running) {
@@ -275,6 +296,8 @@ static bool step(struct state *state, const struct machine *machine, const struc
     if (*is_running && machine->rules_skip_interrupted && machine->leave_signal(state))
         return true;
     state->memory.missed = 0;
+    if (entry->row && entry->row->may_have_crumb)
+        skip_crumb(state, machine);
     if (entry->row)
         return step_by_row(state, machine, entry->row, was_running);
     if (*is_running)
@@ -345,19 +368,19 @@ static bool walk_to_handler(struct unwinder *unwinder, const struct state *state
     return false;
 }
 
-/* Puts the method that an interpreter's frame runs in place of the interpreter. `state` is the frame's; the address of the bytecode is in r13,
-   while it runs, or in the frame. */
+/* Puts the method that an interpreter's frame runs in place of the interpreter. `state` is the frame's; the address of the bytecode is in a
+   register, while it runs, or in the frame. */
 static void frame_interpreted(struct unwinder *unwinder, const struct state *state,
-                              const struct unwind_sample *sample, bool is_running,
-                              struct unwind_frame *frame) {
-    enum { BYTECODE_REGISTER = 13, FRAME_POINTER = 6, METHOD = 24, BYTECODE = 64 };
-    uint64_t rbp = state->value[FRAME_POINTER], method, saved = 0, running = 0;
-    if (!sample->interpreted || !has_register(state, FRAME_POINTER) ||
-        !memory_stack_word(&state->memory, rbp - METHOD, &method))
+                              const struct machine *machine, const struct unwind_sample *sample,
+                              bool is_running, struct unwind_frame *frame) {
+    const struct unwind_interpreter *layout = &machine->interpreter;
+    uint64_t at = state->value[layout->frame_pointer], method, saved = 0, running = 0;
+    if (!sample->interpreted || !has_register(state, layout->frame_pointer) ||
+        !memory_stack_word(&state->memory, at - layout->method, &method))
         return;
-    memory_stack_word(&state->memory, rbp - BYTECODE, &saved);
-    if (is_running && has_register(state, BYTECODE_REGISTER))
-        running = state->value[BYTECODE_REGISTER];
+    memory_stack_word(&state->memory, at - layout->bytecode, &saved);
+    if (is_running && has_register(state, layout->bytecode_register))
+        running = state->value[layout->bytecode_register];
     uint64_t address = sample->interpreted(sample->interpreted_context, method,
                                            is_running ? running : saved, saved);
     const struct mapping *mapping =
@@ -393,7 +416,7 @@ static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
                                   state->value[machine->stack]};
         *last = entry;
         if (entry->row && entry->row->is_interpreter)
-            frame_interpreted(unwinder, state, sample, is_running,
+            frame_interpreted(unwinder, state, machine, sample, is_running,
                               &unwinder->frames[stack->count - 1]);
         if (!has_caller(entry))
             return UNWIND_COMPLETE;

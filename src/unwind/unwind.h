@@ -25,6 +25,19 @@ enum unwind_arch { UNWIND_X86_64, UNWIND_AARCH64, UNWIND_OTHER };
 /* Of perf's arch string; an empty one is taken for x86_64, as perf does. */
 enum unwind_arch unwind_arch_of(struct text arch);
 
+/* Where HotSpot's interpreter has what in its frames, from 9 on: so many bytes below what the frame pointer points at; and, by DWARF numbers, that
+   register and the one in which the bytecode is while it runs. */
+struct unwind_interpreter {
+    uint8_t sender; /* where the caller's stack ends */
+    uint8_t method;
+    uint8_t locals;
+    uint8_t bytecode;
+    uint8_t frame_pointer;
+    uint8_t bytecode_register;
+};
+/* NULL: of such a machine nothing is known. */
+const struct unwind_interpreter *unwind_interpreter(enum unwind_arch arch);
+
 struct unwind_options {
     enum unwind_arch arch;
     struct quirks quirks;
