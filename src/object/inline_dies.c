@@ -153,10 +153,10 @@ static bool step_of_form(const struct dies *dies, unsigned form, struct die_step
     }
 }
 
-/* Of a reference within the unit, which all siblings are. */
+/* Of a reference within the unit, which all siblings are. dwz writes ref_udata. */
 static bool is_near(unsigned form) {
     return form == DW_FORM_ref1 || form == DW_FORM_ref2 || form == DW_FORM_ref4 ||
-           form == DW_FORM_ref8;
+           form == DW_FORM_ref8 || form == DW_FORM_ref_udata;
 }
 
 static void add_step(struct dies *dies, struct die_shape *shape, struct die_step step) {
@@ -245,12 +245,20 @@ static bool string_skip(const uint8_t **at, const uint8_t *end) {
     return zero;
 }
 
+static bool note_sibling(struct dies *dies, uint64_t offset) {
+    if (offset >= (uint64_t)(dies->end - dies->unit))
+        return false;
+    dies->sibling = dies->unit + offset;
+    return true;
+}
+
 /* A step's bytes and, of a block, what its length says. */
 static bool step_over(struct dies *dies, const struct die_step *step, const uint8_t **at) {
     uint64_t left = (uint64_t)(dies->end - *at), length = step->size;
     switch ((enum step_kind)step->kind) {
     case STEP_LEB:
-        return leb_read(at, dies->end, &length);
+        return leb_read(at, dies->end, &length) &&
+               (!step->is_sibling || note_sibling(dies, length));
     case STEP_STRING:
         return string_skip(at, dies->end);
     case STEP_BLOCK:
@@ -268,10 +276,8 @@ static bool step_over(struct dies *dies, const struct die_step *step, const uint
     }
     if (length > left)
         return false;
-    uint64_t sibling = step->is_sibling ? number_read(*at, step->size) : 0;
-    if (sibling >= (uint64_t)(dies->end - dies->unit))
+    if (step->is_sibling && !note_sibling(dies, number_read(*at, step->size)))
         return false;
-    dies->sibling = step->is_sibling ? dies->unit + sibling : dies->sibling;
     *at += length;
     return true;
 }
