@@ -223,6 +223,21 @@ static size_t longest_way_exactly(struct builder *b, const struct counted_stack 
     return length;
 }
 
+/*
+ * Deep recursion makes a hundred nodes for each stack, and a memo is twice as large as a node. So of ways longer than DEEP only each fourth is kept, and the
+ * one that ends before the leaf. A stack that leaves another one in between makes at most three nodes that are twins of what is there.
+ */
+enum { DEEP = 32, DEEP_STEP = 4 };
+
+static bool is_kept(const struct path *path, size_t length) {
+    return length <= DEEP || length % DEEP_STEP == 0 || length + 1 == path->count;
+}
+
+/* The longest way of at most `length` frames that is kept, whichever stack it is of. */
+static size_t kept_below(size_t length) {
+    return length <= DEEP ? length : length / DEEP_STEP * DEEP_STEP;
+}
+
 /* The longest way that was gone before, and where it ends. Most new stacks differ only at their leaf, so all but the leaf is asked for first;
    of what is left, half each time, for a path known at depth d is known at every smaller depth. */
 static size_t longest_way(struct builder *b, const struct counted_stack *stack,
@@ -230,13 +245,14 @@ static size_t longest_way(struct builder *b, const struct counted_stack *stack,
     size_t low = 0, high = path->count ? path->count - 1 : 0;
     struct memo longest = {0};
     for (unsigned tries = 0; low < high; tries++) {
-        size_t middle = tries < 1 ? high : low + (high - low + 1) / 2;
+        size_t middle = tries < 1 ? high : kept_below(low + (high - low + 1) / 2);
+        middle = middle > low ? middle : high;
         const struct memo *way = memo_find(&b->ways, path->ways.items[middle - 1].hash);
         if (way->hash) {
             low = middle;
             longest = *way;
         } else {
-            high = middle - 1;
+            high = kept_below(middle - 1);
         }
     }
     *node = longest.id;
@@ -264,13 +280,13 @@ static uint32_t node_of_path(struct builder *b, const struct counted_stack *stac
     bool append = is_main(b, stack->epochs);
     for (size_t known = longest_way(b, stack, path, &node); known < path->count; known++) {
         const struct way *way = &path->ways.items[known];
-        if (known + AHEAD < path->count)
+        if (known + AHEAD < path->count && is_kept(path, known + AHEAD + 1))
             __builtin_prefetch(memo_slot(&b->ways, way[AHEAD].hash), 1);
         uint32_t location = location_of(b, stack, path_frame(path, known));
         node = append ? tree_append_node(b->tree, node, location)
                       : tree_add_node(b->tree, node, location);
         b->main_nodes += append;
-        if (known + 1 < path->count)
+        if (known + 1 < path->count && is_kept(path, known + 1))
             memo_add(&b->ways, &(struct memo){way->hash, node, way->check});
     }
     return node;
@@ -391,14 +407,13 @@ void builder_init(struct builder *b, struct building *all, struct tree *tree) {
     memos_resize(&b->stacks, table_size(TABLE_AT_FIRST, samples));
 }
 
-/* Of three stacks about two are distinct, and for each of these there are a leaf and another node. */
+/* Of three stacks about two are distinct, and each of these has a node that is no leaf. */
 void builder_expect(struct builder *b, size_t stacks) {
     size_t size = b->ways.size;
     while (size / 4 * 3 < stacks / 3 * 2)
         size *= 2;
     memos_resize(&b->ways, size);
     memos_resize(&b->stacks, size);
-    vector_reserve(&b->tree->nodes, 2 * stacks);
 }
 
 void builder_release(struct builder *b) {

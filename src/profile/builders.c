@@ -46,6 +46,17 @@ struct waiting {
     unsigned worker_count;
 };
 
+/* No node is made but for a frame, and memory that is not touched costs nothing. The others' nodes are put behind the first builder's own. */
+static void reserve_nodes(const struct waiting *w, size_t item) {
+    enum { MOST = 1 << 24 };
+    size_t frames = 0;
+    for (unsigned i = 0; i < w->worker_count; i++)
+        for (size_t k = 1; k < w->workers[i].stacks.count; k++)
+            if (item == 0 || w->workers[i].stacks.items[k].builder == item)
+                frames += w->workers[i].stacks.items[k].chain_count;
+    vector_reserve(&w->all->builders[item].tree->nodes, (frames < MOST ? frames : MOST) + 1);
+}
+
 static void build_waiting(void *context, unsigned thread, size_t item) {
     struct waiting *w = context;
     struct builder *b = &w->all->builders[item];
@@ -53,8 +64,7 @@ static void build_waiting(void *context, unsigned thread, size_t item) {
     size_t count = 0, all = 0;
     for (unsigned i = 0; i < w->worker_count; i++)
         all += w->workers[i].stacks.count;
-    if (item == 0) /* the others' nodes are put behind its own */
-        vector_reserve(&b->tree->nodes, 2 * all);
+    reserve_nodes(w, item);
     builder_expect(b, all / w->all->count);
     for (unsigned i = 0; i < w->worker_count; i++)
         for (size_t k = 1; k < w->workers[i].stacks.count; k++) {
