@@ -4,11 +4,21 @@
 
 #include <stdlib.h>
 
+/* Where names are that stay in their file. */
+static struct text string_section(void) {
+    enum { SIZE = 4096, NAME = 13 };
+    static char bytes[SIZE];
+    for (size_t i = 0; i < SIZE; i++)
+        bytes[i] = i % NAME ? 'a' + (char)(i % NAME) : 0;
+    return (struct text){bytes, SIZE};
+}
+
 static void ask_symbols(struct text payload) {
     struct objects_options options = {0};
     struct symbols symbols;
     struct buffer name = {0};
     symbols_init(&symbols, &options);
+    symbols.sources[0].bytes = symbols.sources[1].bytes = string_section();
     if (symbols_unpack(&symbols, payload)) {
         for (size_t i = 0; i < symbols.entries.count && i < 64; i++) {
             uint32_t found = symbols_find(&symbols, symbols.entries.items[i].start);

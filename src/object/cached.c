@@ -1,8 +1,9 @@
 /*
  * Symbol tables from the disk cache, and into it.
  *
- * A table is kept as it is once it was sealed: entries and pieces, which are used in place, and the names of those entries that are left, so that
- * the string sections of large files are not touched. perf's way of laying them out is not kept.
+ * A table is kept as it is once it was sealed: entries and pieces, which are used in place. Names stay in the string sections of the file that they are from, which
+ * is mapped anyway and part of the key: copying them took as long as reading the table did. Of the running kernel, whose list is no file, names are kept too.
+ * perf's way of laying symbols out is not kept.
  */
 #include "object/disk_cache.h"
 #include "object/internal.h"
@@ -13,11 +14,15 @@ enum { ENTRIES_FEWEST = 64 };
 struct symbols_head {
     uint64_t entries;
     uint64_t pieces;
-    uint64_t names; /* bytes */
+    uint64_t names;                     /* bytes: of all of them, or of those that no file has */
+    uint64_t source_sizes[MADE_SOURCE]; /* where names stay: what their sources must have */
+    uint8_t names_stay;
     uint8_t terminator;
     uint8_t tabs;
     uint8_t keep_names;
-    uint8_t unused[5];
+    uint8_t names_measured; /* name_most was worked out … */
+    uint8_t names_cut;      /* … and long names are cut */
+    uint8_t unused[2];
 };
 
 static struct text whole_name(const struct symbols *symbols, const struct entry *entry) {
@@ -48,8 +53,15 @@ static bool pack_names(const struct symbols *symbols, struct buffer *payload, si
     return payload->count - names_at < most;
 }
 
-bool symbols_pack(const struct symbols *symbols, struct buffer *payload) {
-    enum { NAME_EXPECTED = 32 };
+static bool add_names(const struct symbols *symbols, bool names_stay, struct buffer *payload,
+                      size_t entries_at) {
+    if (!names_stay)
+        return pack_names(symbols, payload, entries_at);
+    buffer_add(payload, buffer_text(&symbols->made));
+    return true;
+}
+
+bool symbols_pack(const struct symbols *symbols, bool names_stay, struct buffer *payload) {
     size_t count = symbols->entries.count;
     size_t pieces = symbols->pieces.count * sizeof *symbols->pieces.items;
     if (symbols->tree.left || symbols->perf_order || symbols->costly_names ||
@@ -57,18 +69,21 @@ bool symbols_pack(const struct symbols *symbols, struct buffer *payload) {
         return false;
     struct symbols_head head = {.entries = count,
                                 .pieces = symbols->pieces.count,
+                                .names_stay = names_stay,
                                 .terminator = (uint8_t)symbols->sources[0].terminator,
                                 .tabs = symbols->sources[0].tabs,
-                                .keep_names = symbols->keep_names};
+                                .keep_names = symbols->keep_names,
+                                .names_measured = symbols->name_most != 0,
+                                .names_cut = symbols->name_most == SHORT_NAME};
+    for (size_t i = 0; i < COUNT_OF(head.source_sizes); i++)
+        head.source_sizes[i] = symbols->sources[i].bytes.length;
     size_t head_at = payload->count;
-    vector_reserve(payload, head_at + sizeof head + pieces +
-                                count * (sizeof *symbols->entries.items + NAME_EXPECTED));
     payload_add(payload, &head, sizeof head);
     size_t entries_at = payload->count;
     payload_add(payload, symbols->entries.items, count * sizeof *symbols->entries.items);
     payload_add(payload, symbols->pieces.items, pieces);
     size_t names_at = payload->count;
-    if (!pack_names(symbols, payload, entries_at))
+    if (!add_names(symbols, names_stay, payload, entries_at))
         return false;
     head.names = payload->count - names_at;
     memcpy(payload->items + head_at, &head, sizeof head);
@@ -76,11 +91,31 @@ bool symbols_pack(const struct symbols *symbols, struct buffer *payload) {
     return true;
 }
 
-static bool entries_are_sound(const struct symbols *symbols) {
-    for (size_t i = 0; i < symbols->entries.count; i++)
-        if (symbols->entries.items[i].source != 0 ||
-            symbols->entries.items[i].name >= symbols->sources[0].bytes.length)
+/* Where the names are: in the payload, or where the caller found them, if it is as large as it was. */
+static bool take_names(struct symbols *symbols, const struct symbols_head *head,
+                       const char *names) {
+    struct symbols_source packed = {
+        .bytes = {names, head->names}, .terminator = (char)head->terminator, .tabs = head->tabs};
+    if (!head->names_stay) {
+        symbols->sources[0] = packed;
+        return true;
+    }
+    for (size_t i = 0; i < COUNT_OF(head->source_sizes); i++)
+        if (symbols->sources[i].bytes.length != head->source_sizes[i])
             return false;
+    packed.terminator = 0;
+    packed.tabs = false;
+    symbols->sources[MADE_SOURCE] = packed;
+    return true;
+}
+
+static bool entries_are_sound(const struct symbols *symbols) {
+    for (size_t i = 0; i < symbols->entries.count; i++) {
+        const struct entry *entry = &symbols->entries.items[i];
+        if (entry->source >= SYMBOLS_SOURCES ||
+            entry->name >= symbols->sources[entry->source].bytes.length)
+            return false;
+    }
     for (size_t i = 0; i < symbols->pieces.count; i++)
         if (symbols->pieces.items[i].entry >= symbols->entries.count &&
             symbols->pieces.items[i].entry != SYMBOLS_NONE)
@@ -97,21 +132,21 @@ bool symbols_unpack(struct symbols *symbols, struct text payload) {
     const struct piece *pieces =
         entries ? payload_array(&reader, head->pieces, sizeof *pieces) : NULL;
     const char *names = pieces ? payload_array(&reader, head->names, 1) : NULL;
-    if (!names)
+    if (!names || !take_names(symbols, head, names))
         return false;
     symbols->entries.items = (struct entry *)(uintptr_t)entries; /* only read from here on */
     symbols->entries.count = head->entries;
     symbols->pieces.items = (struct piece *)(uintptr_t)pieces;
     symbols->pieces.count = head->pieces;
-    symbols->sources[0] = (struct symbols_source){
-        .bytes = {names, head->names}, .terminator = (char)head->terminator, .tabs = head->tabs};
     symbols->keep_names = head->keep_names;
+    if (head->names_measured)
+        symbols->name_most = head->names_cut ? SHORT_NAME : SIZE_MAX;
     if (entries_are_sound(symbols))
         return true;
     symbols->entries.items = NULL;
     symbols->pieces.items = NULL;
     symbols->entries.count = symbols->pieces.count = 0;
-    symbols->sources[0] = (struct symbols_source){0};
+    memset(symbols->sources, 0, sizeof symbols->sources);
     return false;
 }
 
@@ -140,12 +175,21 @@ static bool is_cachable(const struct objects *objects, const struct object *obje
            (object->identity.kind == OBJECT_FILE || object->identity.kind == OBJECT_KERNEL);
 }
 
+/* Where the names of a kept table are. */
+static void symbols_find_names(const struct object *object, struct symbols *symbols) {
+    if (object->identity.kind == OBJECT_KERNEL && !object->image)
+        kallsyms_source(symbols, object_list(object));
+    else
+        elf_symbols_sources(symbols, object->image, object->debug);
+}
+
 bool cached_symbols_load(struct objects *objects, struct object *object, struct symbols *symbols) {
     struct cache_key key;
     struct file file;
     struct text payload;
     if (!is_cachable(objects, object))
         return false;
+    symbols_find_names(object, symbols);
     key_of_symbols(&key, objects, object);
     bool fine =
         key.is_usable && disk_cache_read(objects->cache, buffer_text(&key.text), &file, &payload);
@@ -167,30 +211,31 @@ static bool is_settled(const struct object *object) {
            (!object->symbol_file.inode || file_is_settled(&object->symbol_file));
 }
 
-static void store_symbols(struct objects *objects, struct object *object) {
+static void store_symbols(struct objects *objects, struct object *object, struct buffer *payload) {
     struct symbols *symbols = atomic_load(&object->symbols);
-    struct buffer payload = {0};
     struct cache_key key;
     if (!symbols || symbols->cached.data || symbols->entries.count < ENTRIES_FEWEST)
         return;
     key_of_symbols(&key, objects, object);
-    if (key.is_usable && symbols_pack(symbols, &payload))
-        disk_cache_write(objects->cache, buffer_text(&key.text), buffer_text(&payload));
+    payload->count = 0;
+    if (key.is_usable && symbols_pack(symbols, true, payload))
+        disk_cache_write(objects->cache, buffer_text(&key.text), buffer_text(payload));
     buffer_release(&key.text);
-    buffer_release(&payload);
 }
 
 void objects_store(struct objects *objects) {
+    struct buffer payload = {0}; /* the same for all: fresh memory is time */
     for (size_t i = 1; i < objects->items.count; i++) {
         struct object *object = objects->items.items[i];
         if (!is_cachable(objects, object))
             continue;
         pthread_mutex_lock(&object->lock);
         if (!object->changed && is_settled(object)) {
-            store_symbols(objects, object);
+            store_symbols(objects, object, &payload);
             kernel_store_running(objects, object);
             cached_units_store(objects, object);
         }
         pthread_mutex_unlock(&object->lock);
     }
+    buffer_release(&payload);
 }

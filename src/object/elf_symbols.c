@@ -131,6 +131,17 @@ static bool is_mark(uint16_t machine, struct text name) {
     return is_arm_mark(machine, name);
 }
 
+/* Looking at a name is a cache miss or a page fault for each symbol, half of what reading a table takes: only where names may be marks. */
+static bool is_named(const struct symbol_section *from, const GElf_Sym *symbol) {
+    uint16_t machine = from->image->machine;
+    if (symbol->st_name == 0 || symbol->st_name >= from->names.length)
+        return false;
+    if (machine != EM_ARM && machine != EM_AARCH64 && machine != EM_RISCV)
+        return true;
+    struct text name = name_at(from, symbol->st_name);
+    return name.length && !is_mark(machine, name);
+}
+
 /* ---- ours ---- */
 
 static bool entry_from(const struct symbol_section *from, const struct sections *sections,
@@ -139,14 +150,10 @@ static bool entry_from(const struct symbol_section *from, const struct sections 
     bool function = type == STT_FUNC || type == STT_GNU_IFUNC;
     if (!function && type != STT_NOTYPE && type != STT_OBJECT)
         return false;
-    if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= sections->count ||
-        symbol->st_name == 0)
+    if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= sections->count)
         return false;
     const struct section *section = &sections->items[symbol->st_shndx];
-    if (!section->allocated || !section->executable)
-        return false;
-    struct text name = name_at(from, symbol->st_name);
-    if (name.length == 0 || is_mark(from->image->machine, name))
+    if (!section->allocated || !section->executable || !is_named(from, symbol))
         return false;
     uint64_t start = symbol->st_value;
     if (from->image->type == ET_REL) /* there it counts from the section */
@@ -188,13 +195,31 @@ static void elf_symbols_add(struct symbols *symbols, const struct symbol_section
     free(sections.items);
 }
 
+static bool open_static(const struct elf_image *image, const struct elf_image *debug,
+                        struct symbol_section *section) {
+    return (debug && symbol_section_open(debug, ".symtab", SHT_SYMTAB, section)) ||
+           (image && symbol_section_open(image, ".symtab", SHT_SYMTAB, section));
+}
+
+static bool open_dynamic(const struct elf_image *image, struct symbol_section *section) {
+    return image && symbol_section_open(image, ".dynsym", SHT_DYNSYM, section);
+}
+
+void elf_symbols_sources(struct symbols *symbols, const struct elf_image *image,
+                         const struct elf_image *debug) {
+    struct symbol_section section;
+    if (open_static(image, debug, &section))
+        symbols->sources[0] = source_of(&section);
+    if (open_dynamic(image, &section))
+        symbols->sources[1] = source_of(&section);
+}
+
 static void elf_symbols_collect(struct symbols *symbols, const struct elf_image *image,
                                 const struct elf_image *debug) {
     struct symbol_section section;
-    if ((debug && symbol_section_open(debug, ".symtab", SHT_SYMTAB, &section)) ||
-        (image && symbol_section_open(image, ".symtab", SHT_SYMTAB, &section)))
+    if (open_static(image, debug, &section))
         elf_symbols_add(symbols, &section, 0);
-    if (image && symbol_section_open(image, ".dynsym", SHT_DYNSYM, &section))
+    if (open_dynamic(image, &section))
         elf_symbols_add(symbols, &section, 1);
     else
         section = (struct symbol_section){.image = image};

@@ -134,6 +134,9 @@ bool symbol_section_get(const struct symbol_section *section, size_t number, GEl
 /* Addresses of the image. `debug` may be NULL. */
 void elf_symbols_load(struct symbols *symbols, const struct elf_image *image,
                       const struct elf_image *debug);
+/* Sets where the names are, as elf_symbols_load() does. */
+void elf_symbols_sources(struct symbols *symbols, const struct elf_image *image,
+                         const struct elf_image *debug);
 /* As perf 6.1 would: file offsets. */
 void elf_symbols_load_perf(struct symbols *symbols, const struct elf_image *tables,
                            const struct elf_image *runtime);
@@ -146,6 +149,8 @@ void plt_load_perf(struct perf_rounds *rounds, const struct elf_image *runtime, 
 
 /* `text` stays the caller's and must live as long as the table. The table is sealed. */
 void kallsyms_load(struct symbols *symbols, struct text text);
+/* Sets where the names are, as kallsyms_load() does. */
+void kallsyms_source(struct symbols *symbols, struct text text);
 /* The address of a function in the text of kallsyms, before any choice among names of one address. */
 bool kallsyms_find(struct text text, struct text name, uint64_t *address);
 /* The module of an entry, as `[name]`; empty for the kernel's own. */
@@ -171,8 +176,9 @@ bool made_row_at(const struct made *made, uint64_t address, struct made_rule *ru
 
 /* Fills the table from the cache; false: it has none. With the object's lock held, after its files were found. */
 bool cached_symbols_load(struct objects *objects, struct object *object, struct symbols *symbols);
-/* For objects_store() and for a fuzzer: the table's form in the cache. False: it can't have one, or the payload is damaged. */
-bool symbols_pack(const struct symbols *symbols, struct buffer *payload);
+/* For objects_store() and for a fuzzer: the table's form in the cache. False: it can't have one, or the payload is damaged. Where names stay in the
+   files that they are from, the table must have them as its sources before it is unpacked. */
+bool symbols_pack(const struct symbols *symbols, bool names_stay, struct buffer *payload);
 bool symbols_unpack(struct symbols *symbols, struct text payload);
 /* kernel_cached.c: the running kernel's own symbols. With the kernel's lock held. */
 bool kernel_load_running(struct objects *objects, struct object *kernel, struct symbols *symbols);

@@ -240,11 +240,15 @@ static void load_perf(struct symbols *symbols, struct text text) {
     perf_rounds_seal(&rounds);
 }
 
-void kallsyms_load(struct symbols *symbols, struct text text) {
-    /* Places in the text are 32 bits wide. */
-    if (text.length > UINT32_MAX)
-        text = text_upto(text, UINT32_MAX);
+/* Places in the text are 32 bits wide. */
+void kallsyms_source(struct symbols *symbols, struct text text) {
+    text = text.length > UINT32_MAX ? text_upto(text, UINT32_MAX) : text;
     symbols->sources[0] = (struct symbols_source){.bytes = text, .terminator = '\n', .tabs = true};
+}
+
+void kallsyms_load(struct symbols *symbols, struct text text) {
+    kallsyms_source(symbols, text);
+    text = symbols->sources[0].bytes;
     symbols->keep_names = symbols->options->quirks.lists_stay_mangled;
     budget_init(&symbols->budget, context_limits(symbols->options->context), text.length);
     if (symbols->options->quirks.symbols_by_arrival)

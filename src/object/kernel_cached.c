@@ -59,7 +59,7 @@ void kernel_store_running(struct objects *objects, const struct object *kernel) 
         if (!(whole->entries.items[i].flags & ENTRY_MODULE))
             vector_push(&own.entries, whole->entries.items[i]);
     if (key_of_running(&key, objects) && lines_pack(object_list(kernel), &payload) &&
-        symbols_pack(&own, &payload))
+        symbols_pack(&own, false, &payload))
         disk_cache_write(objects->cache, buffer_text(&key.text), buffer_text(&payload));
     vector_release(&own.entries);
     buffer_release(&key.text);

@@ -128,8 +128,6 @@ struct symbols *object_symbols(struct objects *objects, struct object *object) {
  * Symbols may share one name, or its end, so that a small file has gigabytes of names. When all names together are more than a file with so
  * many bytes of them may have, long ones are cut. Nearly always no name is that long, and nothing is added up.
  */
-enum { SHORT_NAME = 1024 };
-
 static size_t name_most(struct symbols *symbols) {
     struct budget budget;
     uint64_t size = symbols->entries.count * sizeof *symbols->entries.items;

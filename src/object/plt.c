@@ -38,6 +38,15 @@ static bool is_target(uint16_t machine, uint32_t type) {
     }
 }
 
+/* A program may have a million relocations, nearly none of which is a target. */
+static bool rela_get(const struct elf_image *image, Elf_Data *data, size_t number,
+                     GElf_Rela *rela) {
+    if (!image->is_64 || image->foreign_endian)
+        return gelf_getrela(data, (int)number, rela) != NULL;
+    memcpy(rela, (const char *)data->d_buf + number * sizeof *rela, sizeof *rela);
+    return true;
+}
+
 static void targets_add(struct targets *targets, const struct elf_image *image, const char *name) {
     GElf_Shdr header;
     Elf_Scn *section = elf_section(image, name, &header);
@@ -47,7 +56,7 @@ static void targets_add(struct targets *targets, const struct elf_image *image, 
     if (!data || !data->d_buf || !size)
         return;
     for (size_t i = 0; i < data->d_size / size && i < INT32_MAX; i++)
-        if (gelf_getrela(data, (int)i, &rela) &&
+        if (rela_get(image, data, i, &rela) &&
             is_target(image->machine, (uint32_t)GELF_R_TYPE(rela.r_info)))
             vector_push(targets, ((struct target){.slot = rela.r_offset,
                                                   .symbol = (uint32_t)GELF_R_SYM(rela.r_info),

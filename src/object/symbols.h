@@ -17,7 +17,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { SYMBOLS_SOURCES = 4 };
+enum { SYMBOLS_SOURCES = 4, SHORT_NAME = 1024 };
 #define SYMBOLS_NONE UINT32_MAX
 
 enum entry_flag {
