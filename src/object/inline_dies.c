@@ -173,12 +173,10 @@ static void add_step(struct dies *dies, struct die_shape *shape, struct die_step
     shape->step_count++;
 }
 
-static bool add_attribute(struct dies *dies, struct die_shape *shape, Dwarf_Abbrev *abbreviation,
-                          size_t number) {
-    unsigned name, form;
+static bool add_attribute(struct dies *dies, struct die_shape *shape, unsigned name,
+                          unsigned form) {
     struct die_step step;
-    if (dwarf_getabbrevattr(abbreviation, number, &name, &form, NULL) != 0 ||
-        !step_of_form(dies, form, &step))
+    if (!step_of_form(dies, form, &step))
         return false;
     shape->has_code |= name == DW_AT_low_pc || name == DW_AT_high_pc || name == DW_AT_ranges;
     step.is_sibling = name == DW_AT_sibling;
@@ -188,19 +186,20 @@ static bool add_attribute(struct dies *dies, struct die_shape *shape, Dwarf_Abbr
     return true;
 }
 
-/* Of the first DIE with that code. */
+/* Of the first DIE with that code. dwarf_getattrcnt() would count the values of DW_FORM_implicit_const as attributes: the end is where there is no more. */
 static bool shape_read(struct dies *dies, struct die_shape *shape) {
     Dwarf_Die die = {.addr = (void *)(uintptr_t)dies->at, .cu = dies->cu};
-    size_t count;
+    unsigned name, form;
+    size_t count = 0;
     int tag = dwarf_tag(&die);
-    if (tag == 0 || dwarf_getattrcnt(die.abbrev, &count) != 0 || count > ATTRIBUTES_MOST)
+    if (tag == 0)
         return false;
     *shape = (struct die_shape){.abbreviation = die.abbrev,
                                 .first_step = (uint32_t)dies->steps.count,
                                 .tag = (uint32_t)tag,
                                 .has_children = dwarf_abbrevhaschildren(die.abbrev) != 0};
-    for (size_t i = 0; i < count; i++)
-        if (!add_attribute(dies, shape, die.abbrev, i))
+    for (; dwarf_getabbrevattr(die.abbrev, count, &name, &form, NULL) == 0; count++)
+        if (count >= ATTRIBUTES_MOST || !add_attribute(dies, shape, name, form))
             return false;
     return true;
 }

@@ -1,8 +1,9 @@
-#include "object/object.h"
+#include "object/inline.h"
 
 #include "self.h"
 
 #include <elfutils/libdwfl.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -159,6 +160,45 @@ static void build(const char *folder, const char *compiler, const char *flags) {
     assert_int_equal(system(command), 0);
 }
 
+/* How many DIEs are below one, itself not counted; by libdw. */
+static size_t dies_below(Dwarf_Die *top) {
+    Dwarf_Die die;
+    size_t count = 0;
+    if (dwarf_child(top, &die) != 0)
+        return 0;
+    do
+        count += 1 + dies_below(&die);
+    while (dwarf_siblingof(&die, &die) == 0);
+    return count;
+}
+
+/* No unit is left to libdw, which takes many times as long: all of its DIEs are met, and none is strange. */
+static void check_walk(const char *path) {
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    Dwarf *dwarf = dwarf_begin(descriptor, DWARF_C_READ);
+    Dwarf_Off next;
+    size_t header, units = 0;
+    assert_non_null(dwarf);
+    for (Dwarf_Off at = 0; dwarf_nextcu(dwarf, at, &next, &header, NULL, NULL, NULL) == 0;
+         at = next) {
+        Dwarf_Die top;
+        struct dies dies;
+        size_t met = 0;
+        assert_non_null(dwarf_offdie(dwarf, at + header, &top));
+        if (!dies_begin(&dies, &top, next - at))
+            continue;
+        while (dies_next(&dies))
+            met += dies.shape != NULL;
+        assert_false(dies.is_strange);
+        assert_int_equal(met, dies_below(&top));
+        dies_release(&dies);
+        units++;
+    }
+    assert_int_not_equal(units, 0);
+    dwarf_end(dwarf);
+    close(descriptor);
+}
+
 static void check_form(const char *folder, const char *compiler, const char *flags) {
     char path[300];
     struct found found;
@@ -167,6 +207,8 @@ static void check_form(const char *folder, const char *compiler, const char *fla
     look_into(path, &found);
     if (!found.places || !found.lines_right)
         fail_msg("%s %s: %u places", compiler, flags, found.places);
+    if (!strstr(flags, "-gsplit-dwarf"))
+        check_walk(path);
 }
 
 #define FOLDER "/tmp/wick-inline-XXXXXX"
@@ -364,6 +406,7 @@ static void check_dwz(const char *folder, const char *flags) {
     snprintf(plain, sizeof plain, "%s/plain", folder);
     snprintf(program, sizeof program, "%s/program", folder);
     check_same(plain, program);
+    check_walk(program);
     run_in(folder, "rm common");
     look_into_noting(program, &found, &notes);
     assert_true(is_noted(&notes, "dwz-missing"));
