@@ -14,8 +14,9 @@
 
 enum { SLICE = 256 };
 
-static const struct note_kind note_unresolved = {"unresolved",
-                                                 "# place{|s} in code {has|have} no symbol"};
+static const struct note_kind note_unresolved = {
+    "unresolved", "# place{|s} in code {has|have} no symbol; wick doctor "
+                  "FILE says what would help"};
 
 /* What a worker found for a slice. */
 struct slice {
