@@ -4,6 +4,7 @@
 #include "import/reader.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 const struct import_format *const import_formats[] = {
@@ -337,7 +338,14 @@ bool source_open_file(struct file *file, const char *path, const struct context 
         buffer_printf(&name, "%s/%s%c", path, inside[i], 0);
         found = access(name.items, F_OK) == 0;
     }
-    bool fine = file_open(file, found ? name.items : path, context, error);
+    struct stat status;
+    bool is_other = !found && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    bool fine =
+        is_other
+            ? error_set(error, ERROR_INPUT,
+                        "%s: is a directory, but no run of wick profile (it holds no profile.data)",
+                        path)
+            : file_open(file, found ? name.items : path, context, error);
     buffer_release(&name);
     return fine;
 }

@@ -47,7 +47,7 @@ static int refuse_to_execute(const char *path) {
     if (stat(path, &status) != 0)
         return errno;
     if (S_ISDIR(status.st_mode))
-        return EACCES;
+        return EISDIR;
     return access(path, X_OK) == 0 ? 0 : errno;
 }
 

@@ -58,15 +58,27 @@ static bool is_idle(const struct run *run) {
            run->cpu_ns < elapsed(run) / 20;
 }
 
-/* What would give enough, with half as many again; 0: no frequency that the kernel allows. */
-static uint64_t better_frequency(const struct run *run) {
+static uint64_t highest_frequency(void) {
     char text[40];
-    uint64_t most = 100000, now = run->recording->frequency, samples = run->result->samples;
-    if (run->recording->period || strcmp(run->kind, "cpu") != 0)
-        return 0;
+    uint64_t most = 100000;
     if (file_read_small("/proc/sys/kernel/perf_event_max_sample_rate", text, sizeof text))
         most = strtoull(text, NULL, 10);
-    most = most > 20000 ? 20000 : most; /* more says more of wick than of the target */
+    return most > 20000 ? 20000 : most; /* more says more of wick than of the target */
+}
+
+/* Whether no frequency gives enough samples of a program that ended so soon. */
+static bool is_short(const struct run *run) {
+    return run->command && strcmp(run->kind, "cpu") == 0 && !run->recording->period &&
+           run->cpu_ns && run->cpu_ns < 1000000000 &&
+           run->cpu_ns * highest_frequency() / 1000000000 < run->min_samples;
+}
+
+/* What would give enough, with half as many again; 0: no frequency that the kernel allows. */
+static uint64_t better_frequency(const struct run *run) {
+    uint64_t most = highest_frequency(), now = run->recording->frequency,
+             samples = run->result->samples;
+    if (run->recording->period || strcmp(run->kind, "cpu") != 0)
+        return 0;
     uint64_t wanted = samples ? now * run->min_samples / samples * 3 / 2 : most;
     wanted = (wanted + 999) / 1000 * 1000;
     wanted = wanted > most ? most : wanted;
@@ -88,6 +100,15 @@ void run_add_too_few(const struct run *run, struct buffer *why) {
         add_time(why, run->cpu_ns);
         counted_print(why, " of it on a CPU (# sample{|s}, ", run->result->samples);
         buffer_printf(why, "%llu wanted): try --kind offcpu", (unsigned long long)run->min_samples);
+        return;
+    }
+    if (is_short(run)) {
+        buffer_add(why, TEXT("ran only "));
+        add_time(why, run->cpu_ns);
+        counted_print(why, " on a CPU (# sample{|s}, ", run->result->samples);
+        buffer_printf(why, "%llu wanted): give it more work, or try -F %llu --allow-partial",
+                      (unsigned long long)run->min_samples,
+                      (unsigned long long)highest_frequency());
         return;
     }
     counted_print(why, "only # sample{|s} (", run->result->samples);

@@ -74,7 +74,7 @@ def nothing_is_replaced():
         file.write("#!/no/such/interpreter\n")
     os.chmod(os.path.join(WORK, "no-interpreter"), 0o755)
     for name, program, wanted in (("is nowhere", "no-such-program", "No such file"), ("has no such path", "/no/such/program", "No such file"),
-                                  ("is a folder", "/usr", "Permission denied"), ("is no program", "/etc/passwd", "Permission denied"),
+                                  ("is a folder", "/usr", "/usr: Is a directory"), ("is no program", "/etc/passwd", "Permission denied"),
                                   ("only exec can tell", "./no-interpreter", "No such file")):
         with open(os.path.join(WORK, "kept.data"), "w", encoding="ascii") as file:
             file.write("kept")
