@@ -1,5 +1,6 @@
 // The page in a browser: every view, search, keyboard, state, threads and time, a million nodes, names that mean harm.
 import { assert, compare, contrast, draw, hostile, inFirefox, palettes, runAll, shownName, test, work } from "./harness.mjs";
+import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { chooseThread, manyNames, simple, timed, open, settle, view, spot, click, saved, details, matched, names } from "./pages.mjs";
@@ -168,6 +169,28 @@ test("timeline-waits", async page => {
   await open(page, timed);
   await view(page, "timeline");
   assert.match(await page.locator("#range").textContent(), /^Drag/);
+});
+
+// In the table a wait belongs to the function that blocked, with the kernel's reason, as in `wick report --off-cpu`; a click goes to that function.
+test("table-of-waits", async page => {
+  const frame = name => `\t    ${name.startsWith("_") || name === "schedule" ? `ffffffff81000000 ${name}+0x1 ([kernel.kallsyms])` : `1000 ${name}+0x1 (/bin/app)`}\n`;
+  const away = (tid, ms, next, frames) => `app 10/${tid} [000] ${(100 + ms / 1000).toFixed(6)}: sched:sched_switch: prev_comm=app prev_pid=${tid} prev_prio=120 prev_state=S ==> next_comm=app next_pid=${next} next_prio=120\n` +
+    frames.map(frame).join("") + "\n";
+  const lock = ["__schedule", "schedule", "__futex_wait", "__x64_sys_futex", "lock", "work"], fault = ["__schedule", "__do_page_fault", "touch", "work"], own = ["__schedule", "__kthread_parkme"];
+  const text = away(11, 0, 12, lock) + away(12, 10, 11, fault) + away(11, 15, 12, lock) + away(12, 90, 13, fault) + away(13, 91, 12, own) + away(12, 92, 13, fault) + away(13, 95, 11, own);
+  await open(page, draw(text, "html", "--html", "--from", "perf-sched"));
+  await view(page, "table");
+  const rows = () => page.evaluate(() => [...document.querySelectorAll("#table tbody tr")].map(row => [row.cells[0].textContent, row.lastChild.textContent]).filter(([self]) => self !== "0" && self !== "0 ns"));
+  const shown = await rows();
+  assert.deepEqual(shown.map(([, name]) => name).sort(), ["__kthread_parkme", "lock [futex]", "touch [page fault]"]);
+  const said = execFileSync(process.env.WICK, ["report", "-q", "--off-cpu", "--from", "perf-sched", "--json", "-"], { input: text, stdio: ["pipe", "pipe", "ignore"] });
+  const told = JSON.parse(said).rows.filter(row => row.self);
+  const order = list => list.map(([name, self]) => `${name} ${self}`).sort();
+  assert.deepEqual(order(await page.evaluate(() => [...document.querySelectorAll("#table tbody tr")].map(row => [row.lastChild.textContent, row.cells[0].textContent]))
+    .then(list => list.filter(([, self]) => !/^0( ns)?$/.test(self)))), order(told.map(({ name, self }) => [name, (self / 1e6).toFixed(2) + " ms"])));
+  await page.locator("#table td.name button", { hasText: "lock [futex]" }).click();
+  await settle(page);
+  assert.equal(await page.locator("#middle").inputValue(), "lock");
 });
 
 // One page has time on the CPU, off it, and both; they add up to what the commands say of the same recording.

@@ -5,7 +5,7 @@
 import { loadProfile } from "./data.js";
 import { baseShape, isOfTime, patternOf, reversedShape, sandwichShapes, tableRows, threadKey, weightIn } from "./shape.js";
 import { Graph, changeWords } from "./graph.js";
-import { Table } from "./table.js";
+import { Table, blockedRows } from "./table.js";
 import { CallTree } from "./calltree.js";
 import { Source, jumpArrows } from "./source.js";
 import { Timeline } from "./timeline.js";
@@ -124,7 +124,7 @@ function showChart() {
 // The function that most was spent in, where none was chosen.
 function busiest() {
   let best = "", most = -1;
-  for (const row of tableRows(model, base, choice, "function")) if (row.self > most) most = row.self, best = row.name;
+  for (const row of blockedRows(model, base, choice)) if (row.self > most) most = row.self, best = row.of || row.name;
   return best;
 }
 
@@ -176,7 +176,7 @@ function draw() {
   element("legend").hidden = !isGraph || !base.waits;
   element("middle-bar").hidden = view !== "sandwich";
   if (view === "sandwich") offerMiddles(), graph.focus = {pane: graph.panes[1], node: Math.min(1, graph.panes[1].shape.count - 1)};
-  if (view === "table") table.show(tableRows(model, base, choice, choice.by), choice.by, base.total[0], base.before ? base.before[0] : 0, model.isDiff);
+  if (view === "table") table.show(choice.by === "function" ? blockedRows(model, base, choice) : tableRows(model, base, choice, choice.by), choice.by, base.total[0], base.before ? base.before[0] : 0, model.isDiff);
   if (view === "source") showSource();
   chooser.show(choice.thread);
   showFilters();

@@ -164,7 +164,7 @@ export function patternOf(text) {
 }
 
 const inFocus = 1, inPattern = 2, isIgnored = 4, isRoot = 8, isHidden = 16, ofStack = inFocus | inPattern | isIgnored | isRoot;
-const isKernel = 1; // of a place's kinds
+export const isKernel = 1, isWaker = 32; // of a place's kinds, src/tree/tree.h
 
 // What each function's name says of its frames and of stacks through it, looked at once a function.
 function nameBits(model, choice) {

@@ -3,6 +3,7 @@
  * looked at.
  */
 import { changeFactor, changePoints } from "./graph.js";
+import { isKernel, isWaker, seriesWanted, tableRows } from "./shape.js";
 import { shortName } from "../names.js";
 
 const rowsAtOnce = 300;
@@ -133,6 +134,57 @@ export class Table {
     const button = cell.appendChild(document.createElement("button"));
     button.type = "button";
     button.textContent = shortName(row.name, this.letters);
-    button.addEventListener("click", () => this.events.choose(row.name, this.by));
+    button.addEventListener("click", () => this.events.choose(row.of || row.name, this.by));
   }
+}
+
+// ---- waits by the function that blocked ----
+
+/*
+ * As src/view/blocked.c has them. Every wait ends in the scheduler, which says nothing: a row is the last function outside the kernel, and the system
+ * call, the page fault or the preemption that it waits in.
+ */
+const isScheduling = name => name.includes("schedule") || name === "__switch_to";
+function reasonOf(name) {
+  const call = /^__(?:x64|arm64|ia32|se|do)_sys_(.*)/s.exec(name);
+  return call ? call[1] : name.includes("page_fault") ? "page fault" : /exit_to_user_mode|preempt/.test(name) ? "preempted" : "";
+}
+
+// Whose wait it is that ends at a node; `of` is the function, and empty where it is a thread of the kernel's own.
+function blockedAt(model, base, node) {
+  const real = model.about.places.length;
+  let reason = "", innermost = "", of = "";
+  for (let n = node; n > 0 && base.place[n] < real; n = base.parent[n]) {
+    const {name, kinds} = model.places[base.place[n]];
+    if (kinds & isWaker) continue;
+    if (!(kinds & isKernel)) {
+      of = name;
+      break;
+    }
+    reason = reasonOf(name) || reason;
+    if (!innermost && !isScheduling(name)) innermost = name;
+  }
+  const why = reason || innermost;
+  return {of, name: of ? of + (why ? ` [${why}]` : "") : why || "[kernel]"};
+}
+
+// The table by function, in which what functions waited themselves is moved to those that blocked.
+export function blockedRows(model, base, choice) {
+  const list = tableRows(model, base, choice, "function"), wanted = seriesWanted(model, choice);
+  const isAll = model.series.every((one, i) => !wanted[i] || one.waits), waited = isAll ? base.self : base.selfWaits;
+  if (!waited || choice.rules.frames === "kernel") return list;
+  const rows = new Map(list.map(row => [row.name, row]));
+  for (let n = 1; n < base.count; n++) {
+    const now = waited[n], before = isAll && base.selfBefore ? base.selfBefore[n] : 0;
+    if ((!now && !before) || base.place[n] >= model.about.places.length) continue;
+    const last = rows.get(model.places[base.place[n]].name), {name, of} = blockedAt(model, base, n);
+    if (name === last.name) continue;
+    last.self -= now;
+    last.selfBefore -= before;
+    if (!rows.has(name)) rows.set(name, {name, of, self: 0, selfBefore: 0, total: 0, before: 0});
+    const row = rows.get(name);
+    row.self += now, row.total += now;
+    row.selfBefore += before, row.before += before;
+  }
+  return [...rows.values()];
 }

@@ -216,6 +216,13 @@ export class Timeline {
     c.fillText(`at most ${(peak / size).toFixed(size > 1 ? 2 : 0)} ${unit}`, labelWidth() + 4, y + laneHeight / 2 - 1);
   }
 
+  fit(text, width) {
+    if (this.context.measureText(text).width <= width) return text;
+    const letters = [...text];
+    while (letters.length && this.context.measureText(letters.join("") + "…").width > width) letters.pop();
+    return letters.join("") + "…";
+  }
+
   drawLane(thread, row, width, style, chosen) {
     const c = this.context, y = row * laneHeight, s = this.model.samples;
     const columns = Math.max(1, Math.floor((width - labelWidth()) / 2)), bins = new Float64Array(columns);
@@ -237,12 +244,7 @@ export class Timeline {
     c.fillStyle = "#f28c38";
     bins.forEach((n, k) => n && c.fillRect(labelWidth() + 2 * k, y + (laneHeight - 2) * (1 - n / most), 2, (laneHeight - 2) * n / most));
     c.fillStyle = chosen ? style.getPropertyValue("--accent") : style.color;
-    c.save();
-    c.beginPath();
-    c.rect(0, y, labelWidth() - 6, laneHeight);
-    c.clip();
-    c.fillText((chosen ? "▸ " : "") + thread.name, 0, y + laneHeight / 2 - 1);
-    c.restore();
+    c.fillText(this.fit((chosen ? "▸ " : "") + thread.name, labelWidth() - 6), 0, y + laneHeight / 2 - 1);
   }
 
   place(event) {
