@@ -92,11 +92,12 @@ static bool is_of_series(const struct report_command *c) {
     return c->request.by.labels.count && !c->request.by.frames;
 }
 
-/* By function, and of waits alone: a wait is the function's that blocked, not the scheduler's. */
+/* By function, and of waits, alone or beside what ran: a wait is the function's that blocked, not the scheduler's. */
 static bool is_of_waits(const struct report_command *c) {
+    enum times times = c->request.import.profile.times;
     const struct stack_rules *rules = c->request.flame.rules;
     const char *frames = c->request.by.frames;
-    return c->request.import.profile.times == TIMES_WAITING && c->by == BY_FUNCTION &&
+    return (times == TIMES_WAITING || times == TIMES_BOTH) && c->by == BY_FUNCTION &&
            (!frames || strcmp(frames, "function") == 0) && !(rules && rules->kernel_only) &&
            !c->request.compat && !c->request.import.profile.wakers;
 }
@@ -111,9 +112,11 @@ static struct report *make_report(struct report_command *c, const struct source 
                                           request->by.labels.count, request->flame.by_samples)
                    : NULL;
     }
+    bool is_blocked = is_of_waits(c);
+    request->flame.waits = is_blocked && request->import.profile.times == TIMES_BOTH;
     struct categories *categories = categories_new(c->categories_path, &request->context, error);
     struct flame *flame = categories ? make_flame(request, source, notes, error) : NULL;
-    if (flame && is_of_waits(c)) {
+    if (flame && is_blocked) {
         struct flame *blocked = flame_of_blocked(flame, error);
         flame_free(flame);
         flame = blocked;

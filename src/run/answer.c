@@ -183,6 +183,13 @@ static void add_counts(const struct run *run, struct buffer *text) {
         counted_print(text, ", throttled # time{|s}", result->throttled);
 }
 
+/* What makes a command show what the run is about. */
+static const char *times_option(const struct run *run) {
+    return strcmp(run->kind, "offcpu") == 0 ? " --off-cpu"
+           : strcmp(run->kind, "wall") == 0 ? " --wall"
+                                            : "";
+}
+
 void run_add_answer(const struct run *run, const char *path, struct buffer *text) {
     run_add_cpu_time(run, text);
     buffer_add(text, text->count ? TEXT("; ") : TEXT(""));
@@ -194,6 +201,6 @@ void run_add_answer(const struct run *run, const char *path, struct buffer *text
         if (has_file(run, pictures[i]))
             open = pictures[i];
     if (open)
-        buffer_printf(text, "\nOpen %s/%s in a browser; wick report %s has every function.\n", path,
-                      open, path);
+        buffer_printf(text, "\nOpen %s/%s in a browser; wick report%s %s has every function.\n",
+                      path, open, times_option(run), path);
 }

@@ -82,6 +82,20 @@ static struct label label_of(struct blocking *b, struct text name, const struct 
                           object.length ? strings_add(b->to->strings, object) : 0, node->kinds};
 }
 
+/* The path of a stack that ran. */
+static uint32_t copy_stack(struct blocking *b, uint32_t node) {
+    uint32_t at = 0;
+    b->path.count = 0;
+    for (uint32_t n = node; n; n = b->from->nodes.items[n].parent)
+        vector_push(&b->path, n);
+    for (size_t i = b->path.count; i-- > 0;) {
+        uint32_t frame = b->path.items[i];
+        struct label label = label_of(b, flame_name(b->from, frame), &b->from->nodes.items[frame]);
+        at = flame_child(b->to, at, &label);
+    }
+    return at;
+}
+
 /* The stack that ends at a node, without what the kernel did for it; its last frame is who waited. */
 static uint32_t move_stack(struct blocking *b, uint32_t node) {
     const struct flame_node *nodes = b->from->nodes.items;
@@ -107,15 +121,21 @@ static uint32_t move_stack(struct blocking *b, uint32_t node) {
     return flame_child(b->to, at, &last);
 }
 
+static void add_self(struct blocking *b, uint32_t node, uint64_t amount) {
+    uint64_t *self = &b->to->nodes.items[node].self;
+    *self = saturating_add(*self, amount);
+}
+
 struct flame *flame_of_blocked(const struct flame *flame, struct error *error) {
     struct blocking b = {.from = flame, .to = flame_new()};
     b.to->unit = strings_add(b.to->strings, strings_get(flame->strings, flame->unit));
     for (uint32_t i = 1; i < flame->nodes.count; i++) {
-        if (!flame->nodes.items[i].self)
-            continue;
-        uint32_t to = move_stack(&b, i); /* which may move the nodes */
-        struct flame_node *node = &b.to->nodes.items[to];
-        node->self = saturating_add(node->self, flame->nodes.items[i].self);
+        uint64_t self = flame->nodes.items[i].self,
+                 waited = flame->has_waits ? flame->nodes.items[i].self_before : self;
+        if (waited)
+            add_self(&b, move_stack(&b, i), waited);
+        if (self > waited)
+            add_self(&b, copy_stack(&b, i), self - waited);
     }
     buffer_release(&b.name);
     vector_release(&b.path);

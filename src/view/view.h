@@ -253,8 +253,8 @@ struct answer_options {
 void answer_add(struct buffer *text, const struct flame *flame,
                 const struct answer_options *options);
 
-/* The same of whole stacks of waits, for tables: what the kernel did for a function is left out, and the function that blocked is called `read [read]`.
-   NULL: on overflow. */
+/* The same of whole stacks, for tables: what the kernel did for a function is left out, and the function that blocked is called `read [read]`.
+   If the flame has its waits apart, what ran stays as it is. NULL: on overflow. */
 struct flame *flame_of_blocked(const struct flame *flame, struct error *error);
 
 /* What is in a recording: `limit` threads, innermost addresses and edges; 0: all. */
