@@ -34,6 +34,7 @@ static const struct syntax syntax = {
     "and\nincluding its callees (total), in per cent of the profile. Source comes from --source "
     "DIR or\nfrom the profile (wick save --source), machine code from the program's file.",
     groups,
+    .common = "source no-source no-code event comm time focus off-cpu output",
     .examples = "wick annotate perf.data main               # source lines and instructions\n"
                 "wick annotate --no-code wick-out/x parse",
 };

@@ -36,6 +36,7 @@ static const struct syntax syntax = {
     "any\nmachine, many times faster than the recording. Several files are added up. The file "
     "holds no\nstack bytes, registers or environment.",
     groups,
+    .common = "output source code set-label event comm time off-cpu debuginfod",
     .examples = "wick save perf.data -o profile.wick\n"
                 "wick save wick-out/x --set-label service=web -o web.wick",
 };
