@@ -297,7 +297,8 @@ bool synthesize_task(struct sink *sink, uint32_t type, struct task task,
                      struct error *error); /* FORK, EXIT */
 bool synthesize_namespaces(struct sink *sink, pid_t pid,
                            struct error *error); /* if it has a mount namespace of its own */
-bool synthesize_mapping(struct sink *sink, pid_t pid, const char *line,
+bool is_elsewhere(pid_t pid);                    /* it has a mount namespace of its own */
+bool synthesize_mapping(struct sink *sink, pid_t pid, bool elsewhere, const char *line,
                         struct error *error); /* of /proc/PID/maps */
 bool synthesize_threads(struct sink *sink, pid_t pid,
                         struct error *error); /* all but its mappings */

@@ -34,14 +34,14 @@ static int hash_order(const void *a, const void *b) {
 static bool tell_lines(struct sampler *s, struct process *process, char *text) {
     struct sink *sink = &s->r->sink;
     size_t known = process->maps.count;
-    bool fine = true;
+    bool fine = true, elsewhere = is_elsewhere(process->pid);
     for (char *line = text, *next; fine && *line; line = next) {
         next = line + strcspn(line, "\n");
         uint64_t hash = hash_bytes(line, (size_t)(next - line));
         if (*next)
             *next++ = 0;
         if (!known || !bsearch(&hash, process->maps.items, known, sizeof hash, hash_order))
-            fine = synthesize_mapping(sink, process->pid, line, s->error);
+            fine = synthesize_mapping(sink, process->pid, elsewhere, line, s->error);
         vector_push(&process->maps, hash);
     }
     memmove(process->maps.items, process->maps.items + known,

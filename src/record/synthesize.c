@@ -47,8 +47,7 @@ static bool finish_record(struct sink *sink, struct buffer *buffer, int32_t pid,
 static const char *const namespaces[] = {"net", "uts", "ipc", "pid", "user", "mnt", "cgroup"};
 
 bool synthesize_namespaces(struct sink *sink, pid_t pid, struct error *error) {
-    uint64_t mount = mount_of(pid);
-    if (!mount || mount == mount_of(getpid()))
+    if (!is_elsewhere(pid))
         return true;
     struct buffer record = {0};
     begin_record(&record, PERF_RECORD_NAMESPACES, 0);
@@ -89,11 +88,15 @@ bool synthesize_comm(struct sink *sink, pid_t pid, pid_t tid, bool exec, struct 
            synthesize_name(sink, pid, tid, text_of(comm), exec, error);
 }
 
-/* Whether a process's path is ours as well, so that its build id can be read at the end: it has no mount namespace of its own, and
-   its file has not been replaced. */
-static bool is_found_here(pid_t pid, const char *path) {
-    uint64_t mount = path[0] == '/' ? mount_of(pid) : 0;
-    return !mount || (mount == mount_of(getpid()) && !text_ends(text_of(path), TEXT(" (deleted)")));
+bool is_elsewhere(pid_t pid) {
+    uint64_t mount = mount_of(pid);
+    return mount && mount != mount_of(getpid());
+}
+
+/* Whether a process's path is not ours as well, so that its build id can't be read at the end: the process has a mount namespace of its
+   own, or its file has been replaced. */
+static bool is_lost_here(bool elsewhere, const char *path) {
+    return path[0] == '/' && (elsewhere || text_ends(text_of(path), TEXT(" (deleted)")));
 }
 
 static bool mapped_build_id(pid_t pid, uint64_t start, uint64_t end, const char *path,
@@ -107,7 +110,8 @@ static bool mapped_build_id(pid_t pid, uint64_t start, uint64_t end, const char 
 
 /* A line of /proc/PID/maps: "start-end prot offset major:minor inode   path". Data only where stacks are unwound later, as the kernel does: perf
    reads unwind tables through it and knows by it what is no code. */
-bool synthesize_mapping(struct sink *sink, pid_t pid, const char *line, struct error *error) {
+bool synthesize_mapping(struct sink *sink, pid_t pid, bool elsewhere, const char *line,
+                        struct error *error) {
     unsigned long long start, end, offset, inode;
     unsigned major_number, minor_number;
     char protection[5];
@@ -119,7 +123,7 @@ bool synthesize_mapping(struct sink *sink, pid_t pid, const char *line, struct e
     bool executable = protection[2] == 'x';
     const char *path = line[at] ? line + at : "//anon";
     struct build_id id = {0};
-    bool has_id = !is_found_here(pid, path) && mapped_build_id(pid, start, end, path, &id);
+    bool has_id = is_lost_here(elsewhere, path) && mapped_build_id(pid, start, end, path, &id);
     struct buffer record = {0};
     begin_record(&record, PERF_RECORD_MMAP2,
                  PERF_RECORD_MISC_USER | (executable ? 0 : PERF_RECORD_MISC_MMAP_DATA) |
@@ -155,11 +159,11 @@ static bool put_mappings(struct sink *sink, pid_t pid, struct error *error) {
         return true;
     char *line = NULL;
     size_t size = 0;
-    bool fine = true;
+    bool fine = true, elsewhere = is_elsewhere(pid);
     for (ssize_t length; fine && (length = getline(&line, &size, file)) > 0;) {
         if (line[length - 1] == '\n')
             line[length - 1] = 0;
-        fine = synthesize_mapping(sink, pid, line, error);
+        fine = synthesize_mapping(sink, pid, elsewhere, line, error);
     }
     free(line);
     fclose(file);
