@@ -51,7 +51,9 @@ static bool ask(const struct request *request, struct store *store, struct store
     query->to -= growth->shift;
     if (!store_values(store, query, label, &growth->earlier, error))
         return false;
-    return store_span(store, &growth->begins, &last, error) || error->kind == ERROR_NONE;
+    static const struct store_query everything;
+    return store_span(store, &everything, &growth->begins, &last, error) ||
+           error->kind == ERROR_NONE;
 }
 
 static bool ask_store(const struct request *request, const char *url, struct growth *growth,

@@ -147,7 +147,7 @@ static bool show(struct store *store, struct error *error) {
     static const char *const labels[] = {"type", "service", "version", "host"};
     struct store_query query = {.all_types = true};
     int64_t from, to;
-    if (store_span(store, &from, &to, error)) {
+    if (store_span(store, &query, &from, &to, error)) {
         print_time("from", from);
         print_time("to", to);
     } else if (error->kind) {

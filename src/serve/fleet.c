@@ -78,7 +78,7 @@ static int ask_span(struct fleet *fleet, const struct target *question, struct s
                     struct buffer *body, struct error *error) {
     int64_t from = 0, to = 0;
     *error = (struct error){0};
-    if (!store_span(fleet->store, &from, &to, error) && error->kind != ERROR_NONE)
+    if (!store_span(fleet->store, query, &from, &to, error) && error->kind != ERROR_NONE)
         return 502;
     buffer_printf(body, "{\"from\":%lld,\"to\":%lld,\"fixed\":", (long long)from, (long long)to);
     buffer_add_json_text(body, fleet->fixed);

@@ -83,7 +83,8 @@ bool clickhouse_read(struct store *store, const struct store_query *query, struc
                      struct notes *notes, struct error *error);
 bool clickhouse_sums(struct store *store, const struct store_query *query, struct store_rows *rows,
                      struct error *error);
-bool clickhouse_span_of(struct store *store, int64_t *from, int64_t *to, struct error *error);
+bool clickhouse_span_of(struct store *store, const struct store_query *query, int64_t *from,
+                        int64_t *to, struct error *error);
 bool clickhouse_gc(struct store *store, const struct store_retention *retention, int64_t now,
                    struct store_removed *removed, struct error *error);
 bool clickhouse_symbolize(struct store *store, store_finder *find, void *user, uint64_t *named,

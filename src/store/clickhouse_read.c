@@ -602,18 +602,41 @@ bool clickhouse_sums(struct store *store, const struct store_query *query, struc
     return fine;
 }
 
-bool clickhouse_span_of(struct store *store, int64_t *from, int64_t *to, struct error *error) {
-    struct clickhouse_store *c = clickhouse_of(store);
-    struct buffer sql = {0};
-    struct answer_file answer;
-    sql_fill(c, &sql, clickhouse_span, NULL, 0);
-    bool fine = clickhouse_ask(c, buffer_text(&sql), &answer, error);
-    buffer_release(&sql);
-    if (!fine)
-        return false;
-    *from = (int64_t)row_number(&answer, 4);
-    *to = (int64_t)row_number(&answer, 4);
-    bool any = row_number(&answer, 8) > 0 && !answer.is_bad;
-    answer_file_close(&answer);
-    return any;
+static bool ask_span(struct asker *a, const struct part *whole, struct answer_file *answer) {
+    struct store_query without_times = *a->query;
+    struct buffer samples = {0}, hours = {0};
+    int64_t first, last;
+    without_times.from = without_times.to = without_times.step = 0;
+    without_times.has_by = true;
+    without_times.by.count = 0;
+    sql_where(a->c, &samples, a->query, "time", whole->from, whole->to, buffer_text(&a->type));
+    if (query_hours(&without_times, &first, &last)) /* it does not ask for hosts */
+        sql_where(a->c, &hours, a->query, "hour", whole->from, whole->to, buffer_text(&a->type));
+    const struct sql_value values[] = {
+        {"where", buffer_text(&samples)},
+        {"where_hours", hours.count ? buffer_text(&hours) : TEXT("0")}};
+    bool fine = ask(a, clickhouse_span, values, COUNT_OF(values), answer);
+    buffer_release(&samples);
+    buffer_release(&hours);
+    return fine;
+}
+
+bool clickhouse_span_of(struct store *store, const struct store_query *query, int64_t *from,
+                        int64_t *to, struct error *error) {
+    struct asker a;
+    struct answer answer = {0};
+    struct answer_file told = {0};
+    struct plan plan = {0};
+    asker_init(&a, store, query, &answer, error);
+    plan_add(&plan, false, query->from, query->to ? query->to : UINT32_MAX);
+    bool fine = plan.count && find_type(&a, &plan) && ask_span(&a, &plan.parts[0], &told);
+    if (fine) {
+        *from = (int64_t)row_number(&told, 4);
+        *to = (int64_t)row_number(&told, 4);
+        fine = row_number(&told, 8) > 0 && !told.is_bad;
+    }
+    answer_file_close(&told);
+    asker_release(&a);
+    answer_release(&answer);
+    return fine;
 }

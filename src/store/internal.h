@@ -163,7 +163,8 @@ struct store_engine {
     /* Sums by the query's only `by` and, with a step, by time. */
     bool (*sums)(struct store *store, const struct store_query *query, struct store_rows *rows,
                  struct error *error);
-    bool (*span)(struct store *store, int64_t *from, int64_t *to, struct error *error);
+    bool (*span)(struct store *store, const struct store_query *query, int64_t *from, int64_t *to,
+                 struct error *error);
     bool (*gc)(struct store *store, const struct store_retention *retention, int64_t now,
                struct store_removed *removed, struct error *error);
     bool (*symbolize)(struct store *store, store_finder *find, void *user, uint64_t *named,

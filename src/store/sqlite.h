@@ -42,7 +42,8 @@ bool sqlite_read(struct store *store, const struct store_query *query, struct an
                  struct notes *notes, struct error *error);
 bool sqlite_sums(struct store *store, const struct store_query *query, struct store_rows *rows,
                  struct error *error);
-bool sqlite_span_of(struct store *store, int64_t *from, int64_t *to, struct error *error);
+bool sqlite_span_of(struct store *store, const struct store_query *query, int64_t *from,
+                    int64_t *to, struct error *error);
 bool sqlite_gc(struct store *store, const struct store_retention *retention, int64_t now,
                struct store_removed *removed, struct error *error);
 bool sqlite_symbolize(struct store *store, store_finder *find, void *user, uint64_t *named,

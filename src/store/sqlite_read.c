@@ -520,20 +520,35 @@ bool sqlite_sums(struct store *store, const struct store_query *query, struct st
     return fine;
 }
 
-bool sqlite_span_of(struct store *store, int64_t *from, int64_t *to, struct error *error) {
-    struct sqlite_store *s = sqlite_of(store);
-    sqlite3_stmt *statement = sqlite_prepare(s, sqlite_span, error);
-    if (!statement)
-        return false;
-    sqlite3_bind_int64(statement, 1, s->samples_from);
-    int code = sqlite3_step(statement);
-    bool found = code == SQLITE_ROW && sqlite3_column_type(statement, 0) != SQLITE_NULL;
-    if (found) {
-        *from = sqlite3_column_int64(statement, 0);
-        *to = sqlite3_column_int64(statement, 1);
-    } else if (code != SQLITE_ROW) {
-        sqlite_error(s, error);
+static bool widen_span(struct reader *r, sqlite3_stmt *statement, int64_t series, int64_t *from,
+                       int64_t *to, bool *found) {
+    bool row;
+    sqlite3_bind_int64(statement, 1, series);
+    sqlite3_bind_int64(statement, 2, r->query->from);
+    sqlite3_bind_int64(statement, 3, r->query->to ? r->query->to : INT64_MAX);
+    sqlite3_bind_int64(statement, 4, r->s->samples_from);
+    bool fine = step(r, statement, &row);
+    if (fine && row && sqlite3_column_type(statement, 0) != SQLITE_NULL) {
+        int64_t first = sqlite3_column_int64(statement, 0),
+                last = sqlite3_column_int64(statement, 1);
+        *from = *found && *from < first ? *from : first;
+        *to = *found && *to > last ? *to : last;
+        *found = true;
     }
+    sqlite3_reset(statement);
+    return fine;
+}
+
+bool sqlite_span_of(struct store *store, const struct store_query *query, int64_t *from,
+                    int64_t *to, struct error *error) {
+    struct answer answer = {0};
+    struct reader r = {.s = sqlite_of(store), .query = query, .answer = &answer, .error = error};
+    bool fine = reader_init(&r) && read_series(&r) && choose_series(&r), found = false;
+    sqlite3_stmt *statement = fine ? sqlite_prepare(r.s, sqlite_span, error) : NULL;
+    for (size_t i = 0; i < r.series.count && statement && fine; i++)
+        fine = widen_span(&r, statement, r.series.items[i].id, from, to, &found);
     sqlite3_finalize(statement);
-    return found;
+    reader_release(&r);
+    answer_release(&answer);
+    return fine && found;
 }

@@ -79,10 +79,13 @@ bool store_heat(struct store *store, const struct store_query *query, const char
     return sums_by(store, query, label, query->step > 0 ? query->step : HEAT_STEP, rows, error);
 }
 
-bool store_span(struct store *store, int64_t *from, int64_t *to, struct error *error) {
+bool store_span(struct store *store, const struct store_query *query, int64_t *from, int64_t *to,
+                struct error *error) {
+    struct store_query asked = *query;
+    asked.all_types |= !query->type;
     *from = *to = 0;
     error->kind = ERROR_NONE;
-    return store->engine->span(store, from, to, error);
+    return store->engine->span(store, &asked, from, to, error);
 }
 
 bool store_gc(struct store *store, const struct store_retention *retention, int64_t now,

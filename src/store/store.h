@@ -156,8 +156,10 @@ bool store_values(struct store *store, const struct store_query *query, const ch
 /* Sums by value of a label (service, version, host or type) and by steps of time (`query->step`, 600 if that is 0), ordered by key, then time. */
 bool store_heat(struct store *store, const struct store_query *query, const char *label,
                 struct store_rows *rows, struct error *error);
-/* The first and last time for which there are samples; false without an error (kind ERROR_NONE) if there are none. */
-bool store_span(struct store *store, int64_t *from, int64_t *to, struct error *error);
+/* The first and last time for which there are samples that pass the query, of all types if it names none; false without an error (kind ERROR_NONE) if
+   there are none. */
+bool store_span(struct store *store, const struct store_query *query, int64_t *from, int64_t *to,
+                struct error *error);
 
 /* ---- keeping it in order ------------------------------------------------------------------- */
 
