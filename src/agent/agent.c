@@ -4,6 +4,7 @@
  */
 #include "agent/internal.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -18,6 +19,7 @@ enum {
     BUSY_WINDOWS = 3,        /* in a row above the limit: the rate is halved */
     CALM_WINDOWS = 30,       /* in a row below a quarter of it: it is doubled again */
     WAIT_STACK_MOST = 16384, /* bytes: what BPF copies */
+    LEAST_WINDOWS = 6,       /* before a recording that is too large ends */
     LAST_TRY = 10,           /* seconds for what is not sent when the agent ends */
 };
 
@@ -42,10 +44,11 @@ struct agent {
     uint64_t cpu_before;
     uint64_t lost_before;
     unsigned busy, calm;
-    uint64_t until; /* CLOCK_MONOTONIC; 0: no end */
-    bool waits;     /* are recorded */
-    bool again;     /* the recording was ended to begin afresh */
-    bool failed;    /* a batch could not be spooled, and it was said */
+    uint64_t windows_before; /* this recording */
+    uint64_t until;          /* CLOCK_MONOTONIC; 0: no end */
+    bool waits;              /* are recorded */
+    bool again;              /* the recording was ended to begin afresh */
+    bool failed;             /* a batch could not be spooled, and it was said */
 };
 
 uint64_t agent_now(int clock) {
@@ -80,18 +83,20 @@ static uint64_t own_cpu(void) {
            ((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) * 1000;
 }
 
+/* Mapped files do not count: the kernel takes their pages back whenever it needs them. */
 static uint64_t own_memory(void) {
-    char text[128];
-    uint64_t pages = 0;
-    if (!file_read_small("/proc/self/statm", text, sizeof text))
-        return 0;
-    struct text rest = text_of(text);
-    size_t space = text_find(rest, ' ');
-    rest = space == SIZE_MAX ? TEXT("") : text_from(rest, space + 1);
-    space = text_find(rest, ' ');
-    if (space != SIZE_MAX)
-        text_to_u64(text_upto(rest, space), &pages);
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    static const struct text kinds[] = {TEXT("RssAnon"), TEXT("RssShmem")};
+    struct buffer status = {0};
+    uint64_t all = 0, kilobytes;
+    proc_read(getpid(), "status", PROC_STATUS_MOST, &status);
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        struct text value = text_trim(proc_field(buffer_text(&status), kinds[i], 0));
+        size_t unit = text_find(value, ' '); /* " kB" */
+        if (unit != SIZE_MAX && text_to_u64(text_upto(value, unit), &kilobytes))
+            all += kilobytes << 10;
+    }
+    buffer_release(&status);
+    return all;
 }
 
 /* The share of the machine that the agent had since the last look. */
@@ -103,9 +108,11 @@ static double own_share(struct agent *a, uint64_t elapsed) {
     return elapsed ? (double)spent / (double)elapsed / (double)(cpus > 0 ? cpus : 1) : 0;
 }
 
-/* True: the recording is to begin again, with another rate. */
+/* True: the recording is to begin again, with another rate. What a recording costs to begin says nothing about its rate. */
 static bool adapt_rate(struct agent *a, double share) {
     uint64_t *frequency = &a->recording.frequency;
+    if (a->counts.windows == a->windows_before + 1)
+        return false;
     a->busy = 100 * share > a->options->cpu ? a->busy + 1 : 0;
     a->calm = 100 * share < a->options->cpu / 4 ? a->calm + 1 : 0;
     if (a->busy >= BUSY_WINDOWS && *frequency > 1) {
@@ -123,10 +130,15 @@ static bool adapt_rate(struct agent *a, double share) {
     return true;
 }
 
+/* What was freed is given back before it counts. A recording that has just begun stays: a new one would need as much. */
 static bool is_too_large(struct agent *a) {
     uint64_t memory = own_memory();
+    if (memory > a->options->memory) {
+        malloc_trim(0);
+        memory = own_memory();
+    }
     a->counts.memory = memory;
-    return memory > a->options->memory;
+    return memory > a->options->memory && a->counts.windows >= a->windows_before + LEAST_WINDOWS;
 }
 
 /* ---- windows ---- */
@@ -234,7 +246,7 @@ static bool is_over(const struct agent *a) {
 
 /* True: go on with another recording. */
 static bool record_once(struct agent *a, struct error *error) {
-    uint64_t windows = a->counts.windows;
+    a->windows_before = a->counts.windows;
     error->kind = ERROR_NONE;
     a->stream = profile_stream_new(&a->reading);
     a->window_began = agent_now(CLOCK_MONOTONIC);
@@ -252,7 +264,7 @@ static bool record_once(struct agent *a, struct error *error) {
     a->counts.restarts++;
     if (a->again)
         return true;
-    if (a->counts.windows == windows) /* not even one: it will not get better */
+    if (a->counts.windows == a->windows_before) /* not even one: it will not get better */
         return false;
     agent_say(a->options, "the recording ended: %s; it begins again", error->message);
     return true;

@@ -60,7 +60,8 @@ static void write_metrics(const struct agent_counts *c, struct buffer *text) {
     line(text, "frequency_hertz", "gauge", "Samples a second and CPU, as of now.",
          (double)c->frequency);
     line(text, "cpu_seconds_total", "counter", "CPU time of the agent.", (double)c->cpu_ns / 1e9);
-    line(text, "memory_bytes", "gauge", "Resident memory of the agent.", (double)c->memory);
+    line(text, "memory_bytes", "gauge",
+         "Memory of the agent, without the files that it has mapped.", (double)c->memory);
     line(text, "frames", "gauge", "Frames of the last window.", (double)c->symbols);
     line(text, "frames_without_name", "gauge", "Frames of the last window that have no name.",
          (double)c->symbols_missing);

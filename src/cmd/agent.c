@@ -1,6 +1,7 @@
 /* wick agent: settings from a file and from options, then agent_run(). */
 #include "cmd/cmd.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -142,6 +143,12 @@ static int print_settings(const struct agent_options *options) {
     return 0;
 }
 
+/* It runs for weeks, and other programs need the memory: what is freed is given back, unlike in short runs. */
+static void give_memory_back(void) {
+    mallopt(M_MMAP_THRESHOLD, 1 << 18);
+    mallopt(M_TRIM_THRESHOLD, 1 << 20);
+}
+
 static int run(void *command, int argc, char **argv) {
     struct agent_command *c = command;
     struct error error;
@@ -168,6 +175,7 @@ static int run(void *command, int argc, char **argv) {
         fprintf(stderr, "wick: profiling this machine (Ctrl-C to stop), to %s, by way of %s\n",
                 c->agent.store, c->agent.spool);
     c->request.context.progress = NULL; /* it has no end to count towards */
+    give_memory_back();
     return agent_run(&c->agent, &error) ? 0 : fail(&error);
 }
 

@@ -124,6 +124,8 @@ bool objects_is_used(struct objects *objects, uint32_t id);
 
 /* Adds an object as another table has it, with what was set of it; nothing that was opened. */
 uint32_t objects_copy(struct objects *to, const struct objects *from, uint32_t id);
+/* Give back the memory that mapped files take; what is read of them again is mapped again. For who keeps objects and rests in between. */
+void objects_let_go_of_pages(struct objects *objects);
 /* Before what was set with objects_set_kept() and objects_set_parts() goes away: reads the former where nothing else has it. One thread. */
 void objects_detach(struct objects *objects);
 

@@ -5,6 +5,7 @@
 #include "object/internal.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 static char *copy_or_null(const char *string) {
     return string ? memory_copy(string, strlen(string)) : NULL;
@@ -232,6 +233,22 @@ uint32_t objects_copy(struct objects *to, const struct objects *from, uint32_t i
     if (object->made)
         objects_set_made(to, copy, made_share(object->made));
     return copy;
+}
+
+/* A spooled file has no pages of its own to come back from. */
+static void let_go_of_pages(const struct elf_image *image) {
+    if (image && !image->copy && image->file.data && !image->file.spooled)
+        madvise((void *)image->file.data, image->file.size, MADV_DONTNEED);
+}
+
+void objects_let_go_of_pages(struct objects *objects) {
+    for (size_t i = 1; i < objects->items.count; i++) {
+        const struct object *object = objects->items.items[i];
+        let_go_of_pages(object->image);
+        let_go_of_pages(object->debug);
+        for (size_t k = 0; k < COUNT_OF(object->symbol_images); k++)
+            let_go_of_pages(object->symbol_images[k]);
+    }
 }
 
 void objects_detach(struct objects *objects) {

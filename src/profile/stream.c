@@ -167,6 +167,7 @@ struct profile *profile_stream_next(struct profile_stream *stream, const struct 
     struct profile *profile = profile_read_ongoing(file, &stream->options, state, tree, error);
     if (profile) {
         objects_detach(state->objects);
+        objects_let_go_of_pages(state->objects);
         return profile;
     }
     struct objects *objects = state->objects; /* nothing of it can be relied on */
