@@ -187,6 +187,12 @@ void request_release(struct request *request);
         "allow-partial", 0, OPTION_FLAG, ASKED(import.store_partial), NULL,                        \
             "accept a store's partial answer if a part of it is down, and say so"                  \
     }
+#define OPTION_STORE_TIMEOUT                                                                       \
+    {                                                                                              \
+        "store-timeout", 0, OPTION_CALL, CALL(set_store_timeout), "TIME",                          \
+            "time limit for each answer of a store's server (default: 30s for the first, then "    \
+            "300s)"                                                                                \
+    }
 /* Group them, unless --each-thread or --compat says otherwise. */
 void group_threads(struct request *request);
 
@@ -290,6 +296,7 @@ bool request_start_net(struct request *request, struct error *error);
 bool parse_bytes(const char *value, uint64_t *bytes, struct error *error);
 bool set_debuginfod_limit(void *command, const char *value, struct error *error);
 bool set_debuginfod_time(void *command, const char *value, struct error *error);
+bool set_store_timeout(void *command, const char *value, struct error *error);
 /* Reads these files by the request's rules. */
 bool request_open(struct request *request, struct source *source, const char *const *paths,
                   size_t count, struct error *error);

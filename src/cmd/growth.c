@@ -64,6 +64,7 @@ static bool ask_store(const struct request *request, const char *url, struct gro
     struct store_options how = {.context = &request->context,
                                 .credentials = request->import.store_credentials,
                                 .net = request->import.store_net,
+                                .milliseconds = request->import.store_milliseconds,
                                 .allow_partial = request->import.store_partial};
     struct store_query query = {0};
     int64_t now = (int64_t)time(NULL);

@@ -45,6 +45,11 @@ bool set_debuginfod_time(void *command, const char *value, struct error *error) 
     return fine;
 }
 
+bool set_store_timeout(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    return set_milliseconds(value, &request->import.store_milliseconds, error);
+}
+
 /* Those of the options, or else of the environment, with spaces between. What others set there and wick does not take is left out. */
 static bool list_servers(const struct request *request, struct buffer *servers,
                          struct error *error) {

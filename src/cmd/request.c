@@ -344,7 +344,8 @@ const struct option options_shape[] = {
             "wick guess"                                                                           \
     }
 
-const struct option options_from[] = {OPTION_FROM, OPTION_CREDENTIALS, OPTION_ALLOW_PARTIAL, {0}};
+const struct option options_from[] = {
+    OPTION_FROM, OPTION_CREDENTIALS, OPTION_ALLOW_PARTIAL, OPTION_STORE_TIMEOUT, {0}};
 
 const struct option options_formats[] = {
     OPTION_FROM,
@@ -358,6 +359,7 @@ const struct option options_formats[] = {
      "ghcprof: weigh by time (default), ticks or bytes", "time ticks bytes"},
     OPTION_CREDENTIALS,
     OPTION_ALLOW_PARTIAL,
+    OPTION_STORE_TIMEOUT,
     {0},
 };
 

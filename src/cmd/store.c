@@ -21,6 +21,7 @@ static const struct option options_store[] = {
     {"cluster", 0, OPTION_TEXT, IN(struct store_command, cluster), "NAME",
      "init: make replicated and distributed tables on this cluster of ClickHouse servers"},
     OPTION_CREDENTIALS,
+    OPTION_STORE_TIMEOUT,
     OPTION_NO_SANDBOX,
     {"quiet", 'q', OPTION_FLAG, ASKED(quiet), NULL, "print only errors"},
     {0},
@@ -193,9 +194,11 @@ static int run(void *command, int argc, char **argv) {
     struct store_options options = {.context = &request->context,
                                     .credentials = request->import.store_credentials,
                                     .net = request->import.store_net,
+                                    .milliseconds = request->import.store_milliseconds,
                                     .cluster = c->cluster,
                                     .write = action != 3,
-                                    .create = action == 0};
+                                    .create = action == 0,
+                                    .upgrade = action == 0};
     struct store *store = store_open(request->operands.items[1], &options, &error);
     if (!store)
         return fail(&error);

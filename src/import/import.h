@@ -27,7 +27,8 @@ struct import_options {
                   struct error *error);
     /* Of stores: a file with the credentials, or NULL; keep the label host apart; take what answers, if not all of it does. */
     const char *store_credentials;
-    struct net *store_net; /* asks the server; NULL: a helper is started for each */
+    struct net *store_net;       /* asks the server; NULL: a helper is started for each */
+    unsigned store_milliseconds; /* for each answer; 0: as store_open() has it */
     bool store_hosts;
     bool store_partial;
     int ghc_column; /* ghcprof: 0 %time, 1 ticks, 2 bytes */

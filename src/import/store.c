@@ -142,6 +142,7 @@ bool store_source_read(const char *url, const struct import_options *options, st
     struct store_options how = {.context = options->profile.context,
                                 .credentials = options->store_credentials,
                                 .net = options->store_net,
+                                .milliseconds = options->store_milliseconds,
                                 .allow_partial = options->store_partial};
     if (!can_be_asked(url, options, error))
         return false;

@@ -13,6 +13,7 @@ enum {
     PORT = 8123,
     PORT_TLS = 8443,
     MILLISECONDS = 300000,
+    MILLISECONDS_FIRST = 30000, /* for a question that takes no time */
     MODERN_FROM = 22 * 1000 + 3,
     MESSAGE_MOST = 2000,
     RETRY_MOST = 3600,
@@ -105,9 +106,7 @@ static bool request(struct clickhouse_store *c, const char *url, struct text bod
                                 .body_descriptor = -1,
                                 .body = body,
                                 .credentials = c->credentials,
-                                .milliseconds = c->store.options.milliseconds
-                                                    ? c->store.options.milliseconds
-                                                    : MILLISECONDS,
+                                .milliseconds = c->milliseconds,
                                 .size_limit = ANSWER_MOST};
     struct net_answer got = {.descriptor = -1};
     struct buffer message = {0};
@@ -190,9 +189,14 @@ static bool ask_number(struct clickhouse_store *c, const char *sql, uint64_t *nu
     return fine;
 }
 
-/* "22.3.1.2" to 22003. */
+static void set_patience(struct clickhouse_store *c, unsigned by_default) {
+    c->milliseconds = c->store.options.milliseconds ? c->store.options.milliseconds : by_default;
+}
+
+/* "22.3.1.2" to 22003. The first question: a server that is not there, or does nothing, is found out soon. */
 static bool ask_version(struct clickhouse_store *c, struct error *error) {
     struct answer_file answer;
+    set_patience(c, MILLISECONDS_FIRST);
     if (!clickhouse_ask(c, TEXT("SELECT version() FORMAT RowBinary"), &answer, error))
         return false;
     struct text version = row_text(&answer);
@@ -208,36 +212,60 @@ static bool ask_version(struct clickhouse_store *c, struct error *error) {
             *(dot ? &minor : &major) = *(dot ? &minor : &major) * 10 + (unsigned)(digit - '0');
     }
     c->modern = major * 1000 + minor >= MODERN_FROM;
+    set_patience(c, MILLISECONDS);
     answer_file_close(&answer);
     return fine;
 }
 
-static bool find_tables(struct clickhouse_store *c, struct error *error) {
+/* How many of these names, which are written as SQL has them, are tables of the database. */
+static bool count_tables(struct clickhouse_store *c, const char *names, uint64_t *count,
+                         struct error *error) {
     struct buffer sql = {0};
-    uint64_t tables = 0, local = 0;
     buffer_printf(&sql,
                   "SELECT toUInt64(count()) FROM system.tables WHERE database = '%s' AND name IN "
-                  "('samples', 'samples_1h', 'stacks', 'frames', 'series', 'names', 'batches', "
-                  "'notes') FORMAT RowBinary%c",
-                  c->database, 0);
-    bool fine = ask_number(c, sql.items, &tables, error);
-    sql.count = 0;
-    buffer_printf(&sql,
-                  "SELECT toUInt64(count()) FROM system.tables WHERE database = '%s' AND name = "
-                  "'samples_local' FORMAT RowBinary%c",
-                  c->database, 0);
-    fine = fine && ask_number(c, sql.items, &local, error);
+                  "(%s) FORMAT RowBinary%c",
+                  c->database, names, 0);
+    bool fine = ask_number(c, sql.items, count, error);
     buffer_release(&sql);
-    c->clustered = local > 0;
+    return fine;
+}
+
+static bool check_version(struct clickhouse_store *c, struct error *error) {
+    struct buffer sql = {0};
+    uint64_t version = 0;
+    buffer_printf(&sql, "SELECT toUInt64(version) FROM %s.schema_version FORMAT RowBinary%c",
+                  c->database, 0);
+    bool fine = ask_number(c, sql.items, &version, error);
+    buffer_release(&sql);
+    if (!fine || version == CLICKHOUSE_SCHEMA)
+        return fine;
+    c->store.failure = STORE_TRY_AGAIN; /* by a newer wick, from the spool */
+    return store_version_error(c->store.where, (long long)version, CLICKHOUSE_SCHEMA, error);
+}
+
+/* Tables that do not say which version they are were made before versions were written down: they are the first. */
+static bool find_tables(struct clickhouse_store *c, struct error *error) {
     enum { TABLES = 8 };
-    if (fine && tables < TABLES && c->store.options.write && c->store.options.create) {
-        c->clustered = c->store.options.cluster != NULL;
+    const struct store_options *options = &c->store.options;
+    uint64_t tables = 0, local = 0, versions = 0;
+    if (!count_tables(c,
+                      "'samples', 'samples_1h', 'stacks', 'frames', 'series', 'names', 'batches', "
+                      "'notes'",
+                      &tables, error) ||
+        !count_tables(c, "'samples_local'", &local, error) ||
+        !count_tables(c, "'schema_version'", &versions, error) ||
+        (versions && !check_version(c, error)))
+        return false;
+    bool is_whole = tables == TABLES && (versions || !options->upgrade);
+    c->clustered = local > 0;
+    if (!is_whole && options->write && options->create) {
+        c->clustered |= options->cluster != NULL;
         return clickhouse_create(c, error);
     }
-    return fine && (tables == TABLES ||
-                    error_set(error, ERROR_INPUT,
-                              "%s: has no tables of a store; `wick store init %s` makes them",
-                              c->store.where, c->store.where));
+    return tables == TABLES ||
+           error_set(error, ERROR_INPUT,
+                     "%s: has no tables of a store; `wick store init %s` makes them",
+                     c->store.where, c->store.where);
 }
 
 /* Names of databases are quoted nowhere, so only plain ones are taken. */

@@ -11,16 +11,19 @@ extern const struct text clickhouse_schema, clickhouse_flame, clickhouse_heat, c
     clickhouse_span, clickhouse_oldest, clickhouse_unnamed, clickhouse_notes, clickhouse_known,
     clickhouse_half_known;
 
+enum { CLICKHOUSE_SCHEMA = 1 }; /* the version of schema.sql; others are neither read nor written */
+
 struct clickhouse_store {
     struct store store;
     struct net *net;
     bool owns_net;
     char *base; /* http://host:port/ */
     char *database;
-    char *credentials; /* or NULL */
-    bool modern;       /* has codecs, TTL and tokens; else it is of 2018 or so */
-    bool clustered;    /* tables are distributed */
-    bool partial;      /* something did not answer, and that is allowed */
+    char *credentials;     /* or NULL */
+    unsigned milliseconds; /* for one request */
+    bool modern;           /* has codecs, TTL and tokens; else it is of 2018 or so */
+    bool clustered;        /* tables are distributed */
+    bool partial;          /* something did not answer, and that is allowed */
     struct index sent; /* hashes of frames, stacks and label sets that this connection has sent */
     VECTOR(struct store_hash) sent_hashes;
 };
@@ -89,7 +92,7 @@ bool clickhouse_gc(struct store *store, const struct store_retention *retention,
                    struct store_removed *removed, struct error *error);
 bool clickhouse_symbolize(struct store *store, store_finder *find, void *user, uint64_t *named,
                           uint64_t *unknown, struct error *error);
-/* Make the database and its tables, unless they are there. */
+/* Make the database and its tables, and what says which version they are, unless they are there. */
 bool clickhouse_create(struct clickhouse_store *c, struct error *error);
 
 #endif

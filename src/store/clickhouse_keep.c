@@ -14,6 +14,28 @@ static bool run(struct clickhouse_store *c, struct text sql, struct error *error
     return fine;
 }
 
+/* The cluster whose tables these are, from the engine of the table over all. */
+static bool find_cluster(struct clickhouse_store *c, struct buffer *on, struct error *error) {
+    struct buffer sql = {0};
+    struct answer_file answer;
+    buffer_printf(&sql,
+                  "SELECT engine_full FROM system.tables WHERE database = '%s' AND name = "
+                  "'samples' FORMAT RowBinary",
+                  c->database);
+    bool fine = !c->clustered || clickhouse_ask(c, buffer_text(&sql), &answer, error);
+    if (fine && c->clustered) {
+        struct text full = row_text(&answer);
+        size_t start = text_find(full, '('), end = text_find(full, ',');
+        buffer_add(on, TEXT("ON CLUSTER "));
+        for (size_t i = start; start != SIZE_MAX && end != SIZE_MAX && i < end; i++)
+            if (full.data[i] != '(' && full.data[i] != '\'' && full.data[i] != ' ')
+                buffer_add_char(on, full.data[i]);
+        answer_file_close(&answer);
+    }
+    buffer_release(&sql);
+    return fine;
+}
+
 /* "ReplacingMergeTree()", or replicated in a cluster, with the columns that it adds up. */
 static struct text engine(struct arena *arena, const struct clickhouse_store *c, const char *kind,
                           const char *table, const char *columns) {
@@ -31,9 +53,11 @@ static struct text engine(struct arena *arena, const struct clickhouse_store *c,
 static bool create_tables(struct clickhouse_store *c, struct text on, struct error *error) {
     struct arena arena = {0};
     bool modern = c->modern;
-    struct buffer sql = {0};
+    struct buffer sql = {0}, schema = {0};
+    buffer_add_u64(&schema, CLICKHOUSE_SCHEMA);
     const struct sql_value values[] = {
         {"on", on},
+        {"schema", buffer_text(&schema)},
         {"local", c->clustered ? TEXT("_local") : TEXT("")},
         {"text", modern ? TEXT("LowCardinality(String)") : TEXT("String")},
         {"delta", modern ? TEXT(" CODEC(Delta, ZSTD(1))") : TEXT("")},
@@ -67,6 +91,7 @@ static bool create_tables(struct clickhouse_store *c, struct text on, struct err
         fine = run(c, buffer_text(&sql), error);
     }
     buffer_release(&sql);
+    buffer_release(&schema);
     arena_release(&arena);
     return fine;
 }
@@ -94,41 +119,22 @@ static bool distribute(struct clickhouse_store *c, struct text on, struct error 
 }
 
 bool clickhouse_create(struct clickhouse_store *c, struct error *error) {
+    const char *cluster = c->store.options.cluster;
     struct buffer on = {0}, sql = {0};
-    if (c->clustered)
-        buffer_printf(&on, "ON CLUSTER %s", c->store.options.cluster);
+    if (cluster)
+        buffer_printf(&on, "ON CLUSTER %s", cluster);
+    else if (!find_cluster(c, &on, error))
+        return false;
     struct text where = on.count ? buffer_text(&on) : TEXT("");
     buffer_printf(&sql, "CREATE DATABASE IF NOT EXISTS %s %.*s", c->database, TEXT_ARGS(where));
     bool fine = run(c, buffer_text(&sql), error) && create_tables(c, where, error) &&
-                (!c->clustered || distribute(c, where, error));
+                (!cluster || distribute(c, where, error));
     buffer_release(&on);
     buffer_release(&sql);
     return fine;
 }
 
 /* ---- retention ---- */
-
-/* The cluster whose tables these are, from the engine of the table over all. */
-static bool find_cluster(struct clickhouse_store *c, struct buffer *on, struct error *error) {
-    struct buffer sql = {0};
-    struct answer_file answer;
-    buffer_printf(&sql,
-                  "SELECT engine_full FROM system.tables WHERE database = '%s' AND name = "
-                  "'samples' FORMAT RowBinary",
-                  c->database);
-    bool fine = !c->clustered || clickhouse_ask(c, buffer_text(&sql), &answer, error);
-    if (fine && c->clustered) {
-        struct text full = row_text(&answer);
-        size_t start = text_find(full, '('), end = text_find(full, ',');
-        buffer_add(on, TEXT("ON CLUSTER "));
-        for (size_t i = start; start != SIZE_MAX && end != SIZE_MAX && i < end; i++)
-            if (full.data[i] != '(' && full.data[i] != '\'' && full.data[i] != ' ')
-                buffer_add_char(on, full.data[i]);
-        answer_file_close(&answer);
-    }
-    buffer_release(&sql);
-    return fine;
-}
 
 /* Whole partitions, which costs nothing: days of samples, months of hours. */
 static bool drop_before(struct clickhouse_store *c, struct text on, const char *table,

@@ -178,6 +178,8 @@ struct store {
     char *where; /* for messages: the path, or the URL */
     enum store_failure failure;
 };
+/* Sets *error, what to do included: false. */
+bool store_version_error(const char *where, long long version, int known, struct error *error);
 struct store *sqlite_open(const char *path, const struct store_options *options,
                           struct error *error);
 bool clickhouse_url_check(const char *url, struct error *error);

@@ -139,14 +139,8 @@ static bool check_tables(struct sqlite_store *s, struct error *error) {
 }
 
 static bool check_version(struct sqlite_store *s, int64_t version, struct error *error) {
-    if (version == SCHEMA)
-        return true;
-    return error_set(error, ERROR_INPUT,
-                     "%s: has version %lld of the schema, and this wick knows version %d: %s",
-                     s->store.where, (long long)version, SCHEMA,
-                     version > SCHEMA ? "a newer wick reads it"
-                                      : "`wick save` of the wick that made it gets a file out of "
-                                        "it, which `wick push` sends to a new store");
+    return version == SCHEMA ||
+           store_version_error(s->store.where, (long long)version, SCHEMA, error);
 }
 
 static bool check_schema(struct sqlite_store *s, struct error *error) {

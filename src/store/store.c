@@ -103,6 +103,15 @@ bool store_symbolize(struct store *store, store_finder *find, void *user, uint64
     return store->engine->symbolize(store, find, user, named, unknown, error);
 }
 
+bool store_version_error(const char *where, long long version, int known, struct error *error) {
+    return error_set(error, ERROR_INPUT,
+                     "%s: has version %lld of the schema, and this wick knows version %d: %s",
+                     where, version, known,
+                     version > known ? "a newer wick reads it"
+                                     : "`wick save` of the wick that made it gets a file out of "
+                                       "it, which `wick push` sends to a new store");
+}
+
 /* ---- sums ---- */
 
 void store_rows_release(struct store_rows *rows) {

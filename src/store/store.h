@@ -77,10 +77,11 @@ struct store_options {
         credentials; /* a file: USER:PASSWORD, or header lines; NULL: $WICK_STORE_CREDENTIALS or none */
     const char *
         cluster; /* store_init() of ClickHouse: make Replicated and Distributed tables on this cluster; NULL: on one server */
-    unsigned milliseconds; /* for one request to a server; 0: 300 s */
+    unsigned milliseconds; /* for one request to a server; 0: 30 s for the first, then 300 s */
     struct net *net; /* the helper process that asks servers; the caller's. NULL: one is started */
     bool write;      /* else it is opened for reading alone */
     bool create;     /* with `write`: make the file and the tables, if they are missing */
+    bool upgrade;    /* with `create`: make what an earlier wick's tables lack */
     bool allow_partial; /* a shard that does not answer is a note, not an error */
     uint32_t *
         retry_after; /* gets the seconds that a server asks to be left alone for when it refuses; or NULL */

@@ -17,7 +17,7 @@ import perffile  # noqa: E402
 WICK = os.environ.get("WICK", os.path.join(HERE, "../../build/wick"))
 WORK = os.environ.get("WORK", os.path.join(HERE, "../../build", "work", "pictures"))
 # Only a recording made now, and by unwinding, can have these, or a server: the groups waits, offcpu, dwarf, python, browser and net look at them.
-LIVE = {"wakers", "mark-incomplete", "native-frames", "source", "debuginfod", "no-debuginfod", "debuginfod-limit", "debuginfod-time", "credentials", "allow-partial"}
+LIVE = {"wakers", "mark-incomplete", "native-frames", "source", "debuginfod", "no-debuginfod", "debuginfod-limit", "debuginfod-time", "credentials", "allow-partial", "store-timeout"}
 
 STACKS = (b"main;work;inner_loop_of_the_work 60\nmain;idle 30\nmain;tiny 1\nlib::a;lib::b 9\n")
 CHANGE = b"main;gone 40 0\nmain;new 0 60\nmain;same 40 40\n"

@@ -20,3 +20,4 @@ CREATE TABLE IF NOT EXISTS $db.batches$local $on (id String, time DateTime, dura
   ENGINE = $replace_batches ORDER BY id;
 CREATE TABLE IF NOT EXISTS $db.notes$local $on (batch String, time DateTime, kind String, sentence String, apart UInt8, count UInt64, place UInt64,
   example String, has_example UInt8) ENGINE = $replace_notes ORDER BY (batch, kind, sentence, example);
+CREATE VIEW IF NOT EXISTS $db.schema_version $on AS SELECT toUInt64($schema) AS version;
