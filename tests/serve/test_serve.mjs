@@ -147,6 +147,15 @@ if (FLEET) await test("a store: labels, heat map, flame graph of a selection", a
   assert(Number(range.get("from")) > 1700003000 && Number(range.get("from")) % 60 === 0 && Number(range.get("to")) > 1700005200, page.url());
 });
 
+if (FLEET) await test("a store: the heaviest row of the heat map is the first", async page => {
+  await page.goto(FLEET);
+  await fleetShown(page, 0);
+  const before = await fleetCount(page);
+  await page.locator("#heat").click({ position: { x: 20, y: 8 } });
+  await fleetShown(page, before);
+  assert.match(page.url(), /\?service=web$/);
+});
+
 if (FLEET) await test("a store: difference, movers, share, and a link without the token", async page => {
   await page.goto(FLEET + "?service=web&version=41");
   await fleetShown(page, 0);

@@ -78,7 +78,9 @@ async function showHeat() {
   $("by").value = by;
   const size = step({from: span.from, to: span.to + 1}), whole = {from: Math.floor(span.from / size) * size, to: (Math.floor(span.to / size) + 1) * size};
   const answer = await ask("heat", {...selection("", ["from", "to", by]), ...(span.to ? whole : {}), by, step: size});
-  const names = [...new Set(answer.rows.map(row => row[0]))];
+  const sums = new Map();
+  for (const [name, , , value] of answer.rows) sums.set(name, (sums.get(name) ?? 0) + value);
+  const names = [...sums.keys()].sort((a, b) => sums.get(b) - sums.get(a)); // the heaviest on top
   map = {by, names, step: answer.step, rows: answer.rows, ...whole, most: Math.max(1, ...answer.rows.map(row => row[3])), chosen: {from, to}};
   drawHeat();
 }
