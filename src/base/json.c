@@ -1,16 +1,12 @@
 #include "base/json.h"
 
-char json_peek(struct json *json) {
-    while (json->rest.length && memchr(" \t\r\n", json->rest.data[0], 4))
-        json->rest = text_from(json->rest, 1);
-    return json->rest.length ? json->rest.data[0] : 0;
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
 }
 
-bool json_take(struct json *json, char c) {
-    if (json_peek(json) != c || !json->rest.length)
-        return false;
-    json->rest = text_from(json->rest, 1);
-    return true;
+/* Of any byte of a number. */
+static bool is_of_number(char c) {
+    return is_digit(c) || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E';
 }
 
 static void add_point(struct buffer *out, uint32_t point) {
@@ -83,7 +79,7 @@ bool json_string(struct json *json, struct buffer *out) {
 bool json_number(struct json *json, struct text *number) {
     json_peek(json);
     size_t length = 0;
-    while (length < json->rest.length && memchr("0123456789+-.eE", json->rest.data[length], 15))
+    while (length < json->rest.length && is_of_number(json->rest.data[length]))
         length++;
     *number = text_upto(json->rest, length);
     json->rest = text_from(json->rest, length);
@@ -102,6 +98,11 @@ static bool skip_string(struct json *json) {
         }
     }
     return false;
+}
+
+static bool ends_word(char c) {
+    return c == ',' || c == ']' || c == '}' || c == ':' || c == '"' || c == '[' || c == '{' ||
+           json_is_space(c);
 }
 
 bool json_skip(struct json *json) {
@@ -123,8 +124,7 @@ bool json_skip(struct json *json) {
             depth--;
         } else if (c != ',' && c != ':') {
             size_t length = 0;
-            while (length < json->rest.length &&
-                   !memchr(",:{}[]\" \t\r\n", json->rest.data[length], 11))
+            while (length < json->rest.length && !ends_word(json->rest.data[length]))
                 length++;
             json->rest = text_from(json->rest, length ? length : 1);
             continue;
@@ -167,12 +167,35 @@ bool json_index(struct json *json, uint32_t *index) {
             break;
         value = value * 10 + digit;
     }
-    bool ends = length == json->rest.length || !memchr(".eE", json->rest.data[length], 3);
+    bool ends = length == json->rest.length || !is_of_number(json->rest.data[length]);
     if (length == 0 || value > UINT32_MAX || !ends)
         return false;
     json->rest = text_from(json->rest, length);
     *index = (uint32_t)value;
     return true;
+}
+
+/* 123.456, which most fractions are: up to 15 digits are a whole number that a double holds, and dividing that by a power of ten that one holds
+   rounds once, as strtod() does. How many bytes it took; 0 of anything else. */
+static size_t short_fraction(struct text t, double *value) {
+    enum { DIGITS = 15 };
+    static const double tens[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                  1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    uint64_t digits = 0;
+    size_t at = 0, point = 0;
+    for (; at < t.length && at <= DIGITS; at++) {
+        if (is_digit(t.data[at]))
+            digits = digits * 10 + (uint64_t)(t.data[at] - '0');
+        else if (t.data[at] == '.' && at && !point)
+            point = at;
+        else
+            break;
+    }
+    bool ends = at == t.length || !is_of_number(t.data[at]);
+    if (!ends || !point || at == point + 1)
+        return 0;
+    *value = (double)digits / tens[at - point - 1];
+    return at;
 }
 
 bool json_double(struct json *json, double *value) {
@@ -181,6 +204,11 @@ bool json_double(struct json *json, double *value) {
     uint32_t small;
     if (json_index(json, &small)) {
         *value = small;
+        return true;
+    }
+    size_t used = short_fraction(json->rest, value);
+    if (used) {
+        json->rest = text_from(json->rest, used);
         return true;
     }
     if (json_number(json, &number) && text_to_double(number, value))

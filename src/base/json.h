@@ -8,10 +8,22 @@ struct json {
     struct text rest;
 };
 
+static inline bool json_is_space(char c) {
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
 /* The first byte of the next value or of what closes the one we are in; 0 at the end. */
-char json_peek(struct json *json);
+static inline char json_peek(struct json *json) {
+    while (json->rest.length && json_is_space(json->rest.data[0]))
+        json->rest = text_from(json->rest, 1);
+    return json->rest.length ? json->rest.data[0] : 0;
+}
 /* Steps over `c`, if it is next. */
-bool json_take(struct json *json, char c);
+static inline bool json_take(struct json *json, char c) {
+    if (json_peek(json) != c || !json->rest.length)
+        return false;
+    json->rest = text_from(json->rest, 1);
+    return true;
+}
 /* A string, unescaped, appended to `out`. False, and nothing read, if none is next. */
 bool json_string(struct json *json, struct buffer *out);
 /* A number as it stands. */

@@ -14,6 +14,7 @@
 #include <zstd.h>
 
 #include "base/base.h"
+#include "base/json.h"
 
 static char *made_path(const char *name) {
     static char path[200];
@@ -472,8 +473,51 @@ static void a_process_tells_of_itself(void **state) {
     buffer_release(&text);
 }
 
+/* Fractions have a fast way, which must round as the C library does. */
+static void json_numbers_are_exact(void **state) {
+    (void)state;
+    static const char *const numbers[] = {"0",
+                                          "12",
+                                          "4294967295",
+                                          "4294967296",
+                                          "0.1",
+                                          "0.001",
+                                          "123.456",
+                                          "99999999999999.9",
+                                          "-0.5",
+                                          "1e3",
+                                          "1.5e-3",
+                                          "0.00000000000001",
+                                          "123456.789",
+                                          "1234567890123456.5",
+                                          "3.141592653589793"};
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+        struct json json = {text_of(numbers[i])};
+        double value;
+        assert_true(json_double(&json, &value));
+        assert_true(value == strtod(numbers[i], NULL));
+        assert_int_equal(json.rest.length, 0);
+    }
+    for (uint64_t i = 1; i < 200000; i += 7) {
+        char number[32];
+        double value;
+        snprintf(number, sizeof number, "%llu.%03llu", (unsigned long long)(i * 7919),
+                 (unsigned long long)(i % 1000));
+        struct json json = {text_of(number)};
+        assert_true(json_double(&json, &value) && value == strtod(number, NULL));
+    }
+    static const char *const others[] = {"", "x", ".", "1.2.3", "1.-", "[1]", "null"};
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        struct json json = {text_of(others[i])};
+        double value;
+        assert_false(json_double(&json, &value));
+        assert_int_equal(json.rest.length, strlen(others[i]));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(json_numbers_are_exact),
         cmocka_unit_test(test_search_first),
         cmocka_unit_test(patterns_match),
         cmocka_unit_test(patterns_end),
