@@ -1,5 +1,5 @@
 // The page in a browser: every view, search, keyboard, state, threads and time, a million nodes, names that mean harm.
-import { assert, compare, contrast, draw, hostile, inFirefox, palettes, runAll, shownName, test, work } from "./harness.mjs";
+import { assert, chromiumIsEnough, compare, contrast, draw, hostile, inFirefox, palettes, runAll, shownName, test, work } from "./harness.mjs";
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -435,7 +435,7 @@ test("many-siblings", async page => {
     looked.push(await page.evaluate(() => wickPage.graph.looked));
   }
   assert.ok(looked[1] < 3 * looked[0], `${looked[1]} frames looked at, ${looked[0]} of a tenth as many`);
-});
+}, chromiumIsEnough);
 
 for (const [name, make] of [["diff", () => draw("main;gone 40 0\nmain;new 0 60\nmain;same 40 40\n", "html", "--html")],
                             ["diff-of-two", () => compare("main;gone 40\nmain;same 40\n", "main;new 60\nmain;same 40\n", "html", "--html")]])
@@ -707,7 +707,7 @@ test("million-nodes", async page => {
   assert.ok((await spot(page, "b3")) !== null);
   for (const name of ["reversed", "sandwich", "table"]) await view(page, name);
   assert.ok(await page.locator("#table tbody tr").count() <= 300, "only the rows that are looked at");
-});
+}, chromiumIsEnough);
 
 // A page opens with each command's stacks below a frame of its own: the same tree as one that is built sample by sample.
 test("many-nodes-by-thread", async page => {

@@ -9,6 +9,7 @@ import time
 from common import WICK, WORK, say, wait_for_bytes, wick
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../programs")
+THIN = bool(os.environ.get("SANITIZED")) and not os.environ.get("LONG")  # chance is given fewer turns
 NEXT_TOUCH = 0.04  # seconds; a member of the family touches a page every 0.05 or later
 
 
@@ -117,10 +118,10 @@ def broods():
         threads = [target.stdout.readline().strip() for target in targets]
         whom = [("a process", ["-p", str(targets[0].pid)]), ("two processes", ["-p", ",".join(str(target.pid) for target in targets)]),
                 ("a thread", ["-t", threads[0]])]
-        for name, words in whom:
+        for name, words in whom[:1] if THIN else whom:
             for _ in range(2):  # one thread of hundreds without a name was seen in one of sixty recordings, and is not explained yet
                 results = []
-                for _ in range(6):
+                for _ in range(2 if THIN else 6):
                     if os.path.exists(os.path.join(WORK, "brood.data")):
                         os.unlink(os.path.join(WORK, "brood.data"))
                     recorder = subprocess.Popen([WICK, "record", "-q", "-e", "cpu-clock", "-c", "100000", "-g", "none", *words, "-o", "brood.data"], cwd=WORK,
