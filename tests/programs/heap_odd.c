@@ -1,6 +1,6 @@
 /*
  * Does what makes it hard to be recorded, then allocates 100 blocks of 1000 bytes, which it keeps (site_kept), and prints "done".
- * usage: heap_odd closefrom|seccomp|chroot DIR|threads N|spawn PROGRAM|vfork PROGRAM|handler|wait FILE|stack
+ * usage: heap_odd closefrom|seccomp|chroot DIR|threads N|spawn PROGRAM|vfork PROGRAM|handler|wait FILE|stack|alike N
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -139,6 +139,38 @@ static int wait_for(const char *file) {
     return 0;
 }
 
+/* One place that allocates, reached in ways whose stacks look alike: at the same depth, and with what earlier calls left in places that nobody writes. */
+SITE void place(void) {
+    void *block = malloc(40);
+    sink = block;
+    free(block);
+}
+
+SITE void narrow(void) {
+    place();
+    sink = NULL;
+}
+
+SITE void twin(void) {
+    place();
+    sink = NULL;
+}
+
+SITE void wide(void) {
+    void *unwritten[16];
+    sink = unwritten;
+    place();
+    sink = unwritten;
+}
+
+/* So often times 2, 2 and 3. */
+static int alike(int rounds) {
+    static void (*const ways[])(void) = {narrow, twin, wide, twin, wide, narrow, wide};
+    for (int i = 0; i < rounds * 7; i++)
+        ways[i % 7]();
+    return 0;
+}
+
 int main(int argc, char **argv) {
     const char *how = argv[1], *what = argc > 2 ? argv[2] : "";
     int failed = strcmp(how, "closefrom") == 0 ? (int)syscall(SYS_close_range, 3, ~0u, 0)
@@ -149,6 +181,7 @@ int main(int argc, char **argv) {
                  : strcmp(how, "vfork") == 0   ? spawn(argv[2], 1)
                  : strcmp(how, "handler") == 0 ? handle()
                  : strcmp(how, "stack") == 0   ? switch_stack()
+                 : strcmp(how, "alike") == 0   ? alike(atoi(what))
                  : strcmp(how, "wait") == 0    ? wait_for(what)
                                                : 1;
     if (failed) {

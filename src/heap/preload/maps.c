@@ -47,7 +47,7 @@ EXPORT void *mmap(void *hint, size_t size, int access, int flags, int file, off_
     if (!time || made == MAP_FAILED)
         return made;
     if ((flags & MAP_ANONYMOUS) && access != PROT_NONE)
-        heap_take(made, whole_pages(size), HEAP_MAP);
+        heap_take(made, whole_pages(size), HEAP_MAP, __builtin_return_address(0));
     else if (flags & MAP_FIXED)
         heap_unmapped(made, whole_pages(size), time);
     return made;
@@ -83,7 +83,8 @@ EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...) {
         return made;
     if (!(flags & STAYS))
         heap_unmapped(old, whole_pages(old_size), time);
-    heap_take(made, whole_pages(size), flags & STAYS ? HEAP_MAP : HEAP_REMAP);
+    heap_take(made, whole_pages(size), flags & STAYS ? HEAP_MAP : HEAP_REMAP,
+              __builtin_return_address(0));
     return made;
 }
 
@@ -96,7 +97,7 @@ EXPORT void *sbrk(intptr_t step) {
     if (!time || before == MAP_FAILED)
         return before;
     if (step > 0)
-        heap_take(before, (size_t)step, HEAP_MAP);
+        heap_take(before, (size_t)step, HEAP_MAP, __builtin_return_address(0));
     else
         heap_unmapped((char *)before + step, (size_t)-step, time);
     return before;
@@ -112,7 +113,7 @@ EXPORT int brk(void *end) {
     if (!time || status != 0)
         return status;
     if ((char *)end > before)
-        heap_take(before, (size_t)((char *)end - before), HEAP_MAP);
+        heap_take(before, (size_t)((char *)end - before), HEAP_MAP, __builtin_return_address(0));
     else if ((char *)end < before)
         heap_unmapped(end, (size_t)(before - (char *)end), time);
     return status;

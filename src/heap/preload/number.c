@@ -5,37 +5,23 @@
  * with their places: those that point into the executable's code, or to where libraries, stacks and generated code are mapped. Of the latter, pages
  * known to hold blocks are left out. What is taken for code and is none costs a stack that is sent once more; code is never taken for data.
  *
- * The number is a sum over words, kept for lines of 64 bytes beside a copy of them: of most lines nothing has changed since the thread's last allocation, and of the others
- * only the words that have changed are looked at.
+ * Few words of a stack are such. The last stacks of a thread are kept as the words that their numbers were made of (shapes), by the place of the stack and the hook's caller: unwinding
+ * begins at the same place and meets no others, so if they are all still there it finds what it found then, whatever the rest of the stack holds.
  */
 #include "heap/preload/preload.h"
 
 #include <link.h>
 #include <sys/auxv.h>
 
-enum { PAGE = 4096, LINE = 64, LINE_WORDS = LINE / sizeof(uintptr_t) };
-enum { DATA_PAGES = 1 << 13, NUMBERS = 1 << 18, NUMBER_PROBES = 16 };
+enum { PAGE = 4096, DATA_PAGES = 1 << 13, NUMBERS = 1 << 18, NUMBER_PROBES = 16 };
+enum { MEMOS = 16, SHAPE_SETS = 64, SHAPE_WAYS = 4, SHAPE_WORDS = 250 };
 
-/* What the lines of a stack add to its number, as they were when a thread last looked. Threads whose ids differ by MEMOS share one. */
-enum { MEMOS = 16, MEMO_LINES = HEAP_STACK_MOST / LINE };
-struct memo {
-    uint32_t busy;
-    struct {
-        uintptr_t address;
-        uint64_t sum;
-        uint32_t counted;    /* a bit for each word that is in the sum */
-        uint32_t generation; /* in which some word was known for data by its page; 0: none was */
-    } lines[MEMO_LINES];
-    uintptr_t words[MEMO_LINES][LINE_WORDS];
-};
-
-static struct memo memos[MEMOS];
-static uint32_t generation = 1; /* grows when a page is no longer known to hold data */
 static uintptr_t data_pages[DATA_PAGES];
 static uint64_t numbers[NUMBERS];
 static struct {
     uintptr_t code, code_size; /* the executable's */
     uintptr_t high;            /* mappings are from here on */
+    uintptr_t low;             /* the lower of these two */
     uintptr_t heap, heap_end;  /* grown by brk() */
     uintptr_t data, data_end;  /* outside, no data page is known */
     uint64_t seed;
@@ -64,7 +50,6 @@ void stack_saw_free(uintptr_t address) {
         __atomic_load_n(&data_pages[page % DATA_PAGES], __ATOMIC_RELAXED) != page)
         return;
     __atomic_store_n(&data_pages[page % DATA_PAGES], 0, __ATOMIC_RELAXED);
-    __atomic_add_fetch(&generation, 1, __ATOMIC_RELAXED);
 }
 
 static void layout_find(void) {
@@ -90,6 +75,7 @@ static void layout_find(void) {
     layout.heap = end;
     layout.heap_end = (uintptr_t)system_call(SYS_brk, 0, 0, 0, 0, 0, 0);
     layout.high = (uintptr_t)real.malloc / 4;
+    layout.low = layout.high < layout.code ? layout.high : layout.code;
     __atomic_store_n(&layout.seed, now() | 1, __ATOMIC_RELEASE);
 }
 
@@ -107,25 +93,26 @@ static inline uintptr_t untagged(uintptr_t word) {
 #endif
 }
 
-enum word_kind { WORD_DATA, WORD_ON_DATA_PAGE, WORD_CODE };
-
 static inline bool is_on_data_page(uintptr_t word) {
     return word >= __atomic_load_n(&layout.data, __ATOMIC_RELAXED) &&
            word < __atomic_load_n(&layout.data_end, __ATOMIC_RELAXED) &&
            __atomic_load_n(&data_pages[word / PAGE % DATA_PAGES], __ATOMIC_RELAXED) == word / PAGE;
 }
 
-static inline enum word_kind kind_of(uintptr_t word) {
-    uintptr_t limit = (uintptr_t)1 << 48;
-    if (word - layout.code < layout.code_size)
-        return WORD_CODE;
-    if (word - layout.high >= limit - layout.high || is_in_heap(word))
-        return WORD_DATA;
-    if (is_on_data_page(word))
-        return WORD_ON_DATA_PAGE;
+/* The break may have moved since it was asked for. */
+static bool is_beyond_heap(uintptr_t word) {
     if (word >= layout.heap_end && word - layout.heap_end < (uintptr_t)1 << 30)
         layout.heap_end = (uintptr_t)system_call(SYS_brk, 0, 0, 0, 0, 0, 0);
-    return is_in_heap(word) ? WORD_DATA : WORD_CODE;
+    return !is_in_heap(word);
+}
+
+static inline bool may_be_code(uintptr_t word) {
+    if (word - layout.low >= ((uintptr_t)1 << 48) - layout.low)
+        return false;
+    if (word - layout.code < layout.code_size)
+        return true;
+    return word >= layout.high && !is_in_heap(word) && !is_on_data_page(word) &&
+           is_beyond_heap(word);
 }
 
 /* What a word adds to the sum. */
@@ -134,84 +121,104 @@ static inline uint64_t word_sum(uintptr_t word, uintptr_t place) {
     return (hash ^ hash >> 29) * 0xd6e8feb86659fd93u;
 }
 
-static uint64_t part_sum(uintptr_t from, uintptr_t to) {
+/* The words that a number was made of, with their places: from the registers on, behind which the stack follows. */
+struct shape {
+    uint64_t thread; /* 0: none */
+    uint64_t number;
+    uintptr_t registers;
+    const void *caller;
+    size_t count;
+    uint16_t place[SHAPE_WORDS];
+    uintptr_t word[SHAPE_WORDS];
+};
+
+/* The last stacks of a thread. Threads whose ids differ by MEMOS share one. */
+static struct memo {
+    uint32_t busy;
+    uint32_t next; /* of the ways to overwrite */
+    struct shape shapes[SHAPE_SETS][SHAPE_WAYS];
+} memos[MEMOS];
+
+static inline uintptr_t word_at(const struct registers *registers, size_t place) {
+    return untagged(__atomic_load_n((const uintptr_t *)registers + place, __ATOMIC_RELAXED));
+}
+
+static uint64_t thread_key(const struct thread *t) {
+    return (uint64_t)process->pid << 32 | (uint32_t)t->tid;
+}
+
+/* The sum over `count` words from `place` on, which are added to the shape, if there is one. Its count goes beyond SHAPE_WORDS if it has no room for all. */
+static uint64_t words_sum(const struct registers *registers, size_t place, size_t count,
+                          struct shape *shape) {
     uint64_t sum = 0;
-    for (uintptr_t place = from; place < to; place += sizeof(uintptr_t)) {
-        uintptr_t word = untagged(*(const uintptr_t *)place);
-        sum += kind_of(word) == WORD_CODE ? word_sum(word, place) : 0;
-    }
-    return sum;
-}
-
-typedef uint64_t vector __attribute__((vector_size(16), aligned(8), may_alias));
-
-static inline bool same_line(const void *a, const void *b) {
-    const vector *x = a, *y = b;
-    vector differ = (x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3]);
-    return !(differ[0] | differ[1]);
-}
-
-/* Counts the words that have changed. Another thread may write to the line meanwhile: the sum is that of the copy. */
-static void line_update(struct memo *memo, size_t number, uintptr_t address, uint32_t now_is) {
-    uintptr_t *words = memo->words[number];
-    if (memo->lines[number].address != address || memo->lines[number].generation) {
-        memo->lines[number].address = address;
-        memo->lines[number].sum = memo->lines[number].counted = memo->lines[number].generation = 0;
-        for (size_t i = 0; i < LINE_WORDS; i++)
-            words[i] = 0;
-    }
-    for (size_t i = 0; i < LINE_WORDS; i++) {
-        uintptr_t place = address + i * sizeof(uintptr_t);
-        uintptr_t before = words[i],
-                  word = __atomic_load_n((const uintptr_t *)place, __ATOMIC_RELAXED);
-        if (before == word)
+    for (size_t end = place + count; place < end; place++) {
+        uintptr_t word = word_at(registers, place);
+        if (!may_be_code(word))
             continue;
-        enum word_kind kind = kind_of(untagged(word));
-        if (memo->lines[number].counted >> i & 1)
-            memo->lines[number].sum -= word_sum(untagged(before), place);
-        if (kind == WORD_CODE)
-            memo->lines[number].sum += word_sum(untagged(word), place);
-        if (kind == WORD_ON_DATA_PAGE)
-            memo->lines[number].generation = now_is;
-        memo->lines[number].counted &= ~(1u << i);
-        memo->lines[number].counted |= (kind == WORD_CODE) << i;
-        words[i] = word;
+        sum += word_sum(word, place);
+        if (!shape)
+            continue;
+        if (shape->count < SHAPE_WORDS) {
+            shape->place[shape->count] = (uint16_t)place;
+            shape->word[shape->count] = word;
+        }
+        shape->count++;
     }
-}
-
-static uint64_t lines_sum(const struct thread *t, uintptr_t from, uintptr_t to) {
-    struct memo *memo = &memos[(uint32_t)t->tid % MEMOS];
-    if (__atomic_exchange_n(&memo->busy, 1, __ATOMIC_ACQUIRE))
-        return part_sum(from, to);
-    uint32_t now_is = __atomic_load_n(&generation, __ATOMIC_RELAXED);
-    uint64_t sum = 0;
-    for (uintptr_t at = from; at < to; at += LINE) {
-        size_t number = at / LINE % MEMO_LINES;
-        uint32_t age = memo->lines[number].generation;
-        if (UNLIKELY(memo->lines[number].address != at || (age && age != now_is) ||
-                     !same_line(memo->words[number], (const void *)at)))
-            line_update(memo, number, at, now_is);
-        sum += memo->lines[number].sum;
-    }
-    __atomic_store_n(&memo->busy, 0, __ATOMIC_RELEASE);
     return sum;
 }
 
-uint64_t stack_number(const struct thread *t, const struct registers *registers, size_t size) {
+/* Looks at all words, which takes about a nanosecond for each. */
+static uint64_t number_make(const struct thread *t, const struct registers *registers, size_t size,
+                            struct shape *shape) {
+    size_t stack = (registers->word[HEAP_SP] - (uintptr_t)registers) / sizeof(uintptr_t);
+    uint64_t sum = words_sum(registers, 0, HEAP_REGISTERS, shape) +
+                   words_sum(registers, stack, size / sizeof(uintptr_t), shape);
+    uint64_t hash = mix(mix(layout.seed, thread_key(t)), (uintptr_t)registers);
+    return mix(mix(mix(hash, registers->word[HEAP_IP]), sum), size) | 1;
+}
+
+static void shape_make(struct shape *shape, const struct thread *t,
+                       const struct registers *registers, size_t size, const void *caller) {
+    shape->count = 0;
+    shape->number = number_make(t, registers, size, shape);
+    shape->thread = shape->count <= SHAPE_WORDS ? thread_key(t) : 0;
+    shape->registers = (uintptr_t)registers;
+    shape->caller = caller;
+}
+
+static bool shape_fits(const struct shape *shape, const struct thread *t,
+                       const struct registers *registers, const void *caller) {
+    if (shape->registers != (uintptr_t)registers || shape->caller != caller ||
+        shape->thread != thread_key(t))
+        return false;
+    for (size_t i = 0; i < shape->count; i++)
+        if (word_at(registers, shape->place[i]) != shape->word[i])
+            return false;
+    return true;
+}
+
+static const struct shape *shape_find(struct memo *memo, const struct thread *t,
+                                      const struct registers *registers, size_t size,
+                                      const void *caller) {
+    struct shape *ways = memo->shapes[mix((uintptr_t)registers, (uintptr_t)caller) % SHAPE_SETS];
+    for (size_t i = 0; i < SHAPE_WAYS; i++)
+        if (shape_fits(&ways[i], t, registers, caller))
+            return &ways[i];
+    struct shape *shape = &ways[memo->next++ % SHAPE_WAYS];
+    shape_make(shape, t, registers, size, caller);
+    return shape;
+}
+
+uint64_t stack_number(const struct thread *t, const struct registers *registers, size_t size,
+                      const void *caller) {
     if (!__atomic_load_n(&layout.seed, __ATOMIC_ACQUIRE))
         layout_find();
-    uint64_t hash = mix(layout.seed, (uint64_t)process->pid << 32 | (uint32_t)t->tid), sum = 0;
-    for (size_t i = 0; i < HEAP_REGISTERS; i++) {
-        uintptr_t word = untagged(registers->word[i]);
-        sum += kind_of(word) == WORD_CODE ? word_sum(word, i) : 0;
-    }
-    hash = mix(hash, registers->word[HEAP_IP]);
-    uintptr_t pointer = registers->word[HEAP_SP], end = pointer + size;
-    uintptr_t first = (pointer + LINE - 1) & -(uintptr_t)LINE, last = end & -(uintptr_t)LINE;
-    if (first > last) /* all of it is in one line */
-        first = last = end;
-    sum += part_sum(pointer, first) + lines_sum(t, first, last) + part_sum(last, end);
-    return mix(mix(hash, sum), size) | 1;
+    struct memo *memo = &memos[(uint32_t)t->tid % MEMOS];
+    if (__atomic_exchange_n(&memo->busy, 1, __ATOMIC_ACQUIRE))
+        return number_make(t, registers, size, NULL);
+    uint64_t number = shape_find(memo, t, registers, size, caller)->number;
+    __atomic_store_n(&memo->busy, 0, __ATOMIC_RELEASE);
+    return number;
 }
 
 bool stack_is_new(uint64_t number) {

@@ -74,10 +74,10 @@ struct thread {
 };
 extern __thread struct thread thread __attribute__((tls_model("initial-exec")));
 
-/* entry.c: an allocation is to be recorded: takes the registers as they are where it is called and goes on in heap_sample(). */
-void heap_take(void *address, size_t size, enum heap_kind kind);
-void heap_sample(void *address, size_t size, const struct registers *registers,
-                 enum heap_kind kind);
+/* entry.c: an allocation is to be recorded that `caller` asked for: takes the registers as they are where it is called and goes on in heap_sample(). */
+void heap_take(void *address, size_t size, enum heap_kind kind, const void *caller);
+void heap_sample(void *address, size_t size, const struct registers *registers, enum heap_kind kind,
+                 const void *caller);
 /* The address may be one that was recorded. Returns the time for heap_freed(), 0: it was not. */
 uint64_t heap_forget(void *address);
 void heap_freed(void *address, uint64_t time);
@@ -115,15 +115,15 @@ static inline bool passes(size_t size) {
     return true;
 }
 
-static inline void allocated(void *address, size_t size) {
+static inline __attribute__((always_inline)) void allocated(void *address, size_t size) {
     if (LIKELY(address) && !passes(size))
-        heap_take(address, size, HEAP_ALLOC);
+        heap_take(address, size, HEAP_ALLOC, __builtin_return_address(0));
 }
 
 /* After the real function, if passes() was asked before it: then the call that passes needs no frame in the hook. */
-static inline void *taken(void *address, size_t size) {
+static inline __attribute__((always_inline)) void *taken(void *address, size_t size) {
     if (LIKELY(address))
-        heap_take(address, size, HEAP_ALLOC);
+        heap_take(address, size, HEAP_ALLOC, __builtin_return_address(0));
     return address;
 }
 
@@ -142,7 +142,8 @@ size_t stack_extent(struct thread *t, uintptr_t pointer, size_t most);
 /* ---- number.c ---- */
 
 /* Numbers the stack so that two with the same number unwind alike. */
-uint64_t stack_number(const struct thread *t, const struct registers *registers, size_t size);
+uint64_t stack_number(const struct thread *t, const struct registers *registers, size_t size,
+                      const void *caller);
 bool stack_is_new(uint64_t number);   /* and from now on it is not */
 void stack_was_lost(uint64_t number); /* it could not be sent: the next is new again */
 void stack_saw_block(uintptr_t address);

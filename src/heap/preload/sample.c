@@ -95,14 +95,15 @@ _Static_assert(HEAP_AGAIN == HEAP_ALLOC + 1 && HEAP_MAP_AGAIN == HEAP_MAP + 1 &&
                "the kind whose stack was sent before follows");
 
 static bool send_with_stack(struct thread *t, struct heap_record *record,
-                            const struct registers *registers, enum patience patience) {
+                            const struct registers *registers, const void *caller,
+                            enum patience patience) {
     size_t copied = stack_extent(t, registers->word[HEAP_SP], HEAP_STACK_MOST) & ~(size_t)7;
-    record->stack = stack_number(t, registers, copied);
+    record->stack = stack_number(t, registers, copied, caller);
     return send(record, registers, copied, patience);
 }
 
 static void take(struct thread *t, void *address, size_t size, uint64_t mean,
-                 const struct registers *registers) {
+                 const struct registers *registers, const void *caller) {
     struct heap_record record;
     bool every = mean == 1;
     record_begin(&record, t, HEAP_ALLOC, address, now());
@@ -113,7 +114,7 @@ static void take(struct thread *t, void *address, size_t size, uint64_t mean,
         lost(&shared->lost);
         return;
     }
-    if (send_with_stack(t, &record, registers, every ? PATIENCE_LONG : PATIENCE_SHORT))
+    if (send_with_stack(t, &record, registers, caller, every ? PATIENCE_LONG : PATIENCE_SHORT))
         return;
     if (!every)
         table_remove((uintptr_t)address);
@@ -155,19 +156,19 @@ static bool decide(struct thread *t, size_t size, uint64_t *mean) {
 
 /* Mappings are few and large: none is left to chance. */
 static void take_mapping(struct thread *t, void *address, size_t size, enum heap_kind kind,
-                         const struct registers *registers) {
+                         const struct registers *registers, const void *caller) {
     struct heap_record record;
     thread_name(t);
     record_begin(&record, t, kind, address, now());
     record.bytes = size;
     record.mean = 1;
-    if (!send_with_stack(t, &record, registers,
+    if (!send_with_stack(t, &record, registers, caller,
                          shared->mean == 1 ? PATIENCE_LONG : PATIENCE_RESERVED))
         lost(&shared->lost);
 }
 
-void heap_sample(void *address, size_t size, const struct registers *registers,
-                 enum heap_kind kind) {
+void heap_sample(void *address, size_t size, const struct registers *registers, enum heap_kind kind,
+                 const void *caller) {
     struct thread *t = &thread;
     uint64_t mean;
     if (t->inside) /* a signal handler that allocates, inside a hook */
@@ -175,11 +176,11 @@ void heap_sample(void *address, size_t size, const struct registers *registers,
     t->inside = true;
     size += !size;
     if (kind != HEAP_ALLOC)
-        take_mapping(t, address, size, kind, registers);
+        take_mapping(t, address, size, kind, registers, caller);
     else if (!process_is_recorded())
         t->countdown = process_is_hopeless() ? FAR : 0;
     else if (decide(t, size, &mean))
-        take(t, address, size, mean, registers);
+        take(t, address, size, mean, registers, caller);
     t->inside = false;
 }
 
