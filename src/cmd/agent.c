@@ -132,7 +132,7 @@ static bool choose_spool(struct agent_command *c, struct error *error) {
 static void say(void *user, const char *text) {
     const struct agent_command *c = user;
     if (!c->request.quiet)
-        fprintf(stderr, "wick: %s\n", text);
+        say_line("%s", text);
 }
 
 static int print_settings(const struct agent_options *options) {
@@ -172,8 +172,8 @@ static int run(void *command, int argc, char **argv) {
     if (c->check)
         return print_settings(&c->agent);
     if (!c->request.quiet)
-        fprintf(stderr, "wick: profiling this machine (Ctrl-C to stop), to %s, by way of %s\n",
-                c->agent.store, c->agent.spool);
+        say_line("profiling this machine (Ctrl-C to stop), to %s, by way of %s", c->agent.store,
+                 c->agent.spool);
     c->request.context.progress = NULL; /* it has no end to count towards */
     give_memory_back();
     return agent_run(&c->agent, &error) ? 0 : fail(&error);

@@ -97,7 +97,7 @@ static void cargo_child(struct cargo *cargo, int out) {
     setenv("CARGO_PROFILE_BENCH_DEBUG", "true", 1);
     cargo->build.items[0] = program && *program ? program : "cargo";
     execvp(cargo->build.items[0], (char *const *)cargo->build.items);
-    fprintf(stderr, "wick: %s: %s\n", cargo->build.items[0], strerror(errno));
+    say_line("%s: %s", cargo->build.items[0], strerror(errno));
     _exit(127);
 }
 
@@ -141,13 +141,14 @@ static const char *choose_executable(const struct cargo *cargo) {
         }
     if (count == 1)
         return path;
-    fprintf(stderr, "wick: cargo built %s",
-            count ? "several executables; choose one:" : "none such");
+    struct buffer found = {0};
     const char *before = count ? " " : "; there is ";
     for (size_t i = 0; i < cargo->found.count; i++, before = ", ")
-        fprintf(stderr, "%s--%s %s", before, cargo->found.items[i].kind,
-                cargo->found.items[i].name);
-    fputc('\n', stderr);
+        buffer_printf(&found, "%s--%s %s", before, cargo->found.items[i].kind,
+                      cargo->found.items[i].name);
+    say_line("cargo built %s%.*s", count ? "several executables; choose one:" : "none such",
+             TEXT_ARGS(buffer_text(&found)));
+    buffer_release(&found);
     return NULL;
 }
 

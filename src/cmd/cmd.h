@@ -277,6 +277,8 @@ void request_settle(struct request *request);
 /* Prints `wick: message` and gives the exit status. */
 int fail(const struct error *error);
 int fail_usage(const char *command, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Prints `wick: ` and one line to standard error. Names in it may come from strangers: what a terminal would obey is shown instead. */
+void say_line(const char *format, ...) PRINTF_LIKE(1, 2);
 /* Counted by SIGINT, SIGTERM and SIGHUP: what the context of a gentle command looks at. The next one after the second number ends wick at once.
    The only variables that outlive a command. */
 extern atomic_int interrupted, interrupts_understood;

@@ -59,7 +59,7 @@ bool choose_default(struct request *request, int *status) {
     if (found) {
         vector_push(&request->operands, found);
         if (!request->quiet)
-            fprintf(stderr, "wick: reading %s\n", found);
+            say_line("reading %s", found);
     } else if (terminal) {
         *status = fail_usage(request->syntax->command,
                              "which FILE? There is neither a perf.data here nor a run in " RUNS

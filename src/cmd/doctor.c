@@ -101,7 +101,7 @@ static void look_at_cache(const char *path) {
 static int clear_cache(const char *path) {
     if (!path || objects_cache_clear(path))
         return 0;
-    fprintf(stderr, "wick: %s: not all of it could be removed\n", path);
+    say_line("%s: not all of it could be removed", path);
     return ERROR_INPUT;
 }
 

@@ -202,9 +202,9 @@ const struct command *command_find(command_table commands, const char *name) {
             return *commands;
         guess_offer(&guess, (*commands)->name);
     }
-    fprintf(stderr, "wick: %s: no such command%s%s%s; see wick --help\n", name,
-            guess.best ? " (did you mean " : "", guess.best ? guess.best : "",
-            guess.best ? "?)" : "");
+    say_line("%s: no such command%s%s%s; see wick --help", name,
+             guess.best ? " (did you mean " : "", guess.best ? guess.best : "",
+             guess.best ? "?)" : "");
     return NULL;
 }
 

@@ -68,7 +68,7 @@ static bool list_servers(const struct request *request, struct buffer *servers,
         if (net_url_check(url, &why))
             buffer_printf(servers, "%s%s", servers->count ? " " : "", url);
         else if (word.length && !request->quiet)
-            fprintf(stderr, "wick: DEBUGINFOD_URLS: %s\n", why.message);
+            say_line("DEBUGINFOD_URLS: %s", why.message);
         free(url);
     }
     return true;
@@ -83,7 +83,7 @@ static bool start(struct request *request, const char *servers, struct error *er
         return false;
     }
     if (!request->net && !request->quiet)
-        fprintf(stderr, "wick: DEBUGINFOD_URLS: %s\n", why.message);
+        say_line("DEBUGINFOD_URLS: %s", why.message);
     return true;
 }
 

@@ -157,7 +157,7 @@ static bool build(struct profile_command *c, struct run *run, struct error *erro
     if (log < 0)
         return false;
     if (!c->r.request.quiet)
-        fprintf(stderr, "wick: building: %s\n", c->build_line);
+        say_line("building: %s", c->build_line);
     bool fine = build_run(c->build_line, log, &c->r.request.context, error);
     if (!fine)
         print_log(log);
@@ -288,8 +288,8 @@ static int end_run(const struct profile_command *c, struct run *run) {
     }
     progress_wipe();
     if (!good)
-        fprintf(stderr, "wick: %.*s: %s%s\n", TEXT_ARGS(buffer_text(&why)),
-                publish ? "published all the same in " : "kept in ", path);
+        say_line("%.*s: %s%s", TEXT_ARGS(buffer_text(&why)),
+                 publish ? "published all the same in " : "kept in ", path);
     if (!publish && !status)
         status = run_has_enough(run) ? ERROR_INPUT : ERROR_FEW;
     if (!c->r.request.quiet)

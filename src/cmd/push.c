@@ -98,10 +98,10 @@ static void say_result(const struct request *request, const char *path,
         return;
     progress_wipe();
     if (result->known)
-        fprintf(stderr, "wick: %s was already sent and is not counted again\n", path);
+        say_line("%s was already sent and is not counted again", path);
     else
-        fprintf(stderr, "wick: %s: %llu rows, %llu new stacks\n", path,
-                (unsigned long long)result->rows, (unsigned long long)result->stacks);
+        say_line("%s: %llu rows, %llu new stacks", path, (unsigned long long)result->rows,
+                 (unsigned long long)result->stacks);
 }
 
 /* ---- who takes it ---- */

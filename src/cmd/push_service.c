@@ -95,9 +95,8 @@ static bool send_tree(const struct services *services, struct push_command *push
     bool fine = push_send(&services->target, tree, naming, &options, &result, error);
     if (fine && !request->quiet) {
         progress_wipe();
-        fprintf(stderr, "wick: %s: %llu stacks in %llu request%s\n", path,
-                (unsigned long long)result.samples, (unsigned long long)result.requests,
-                result.requests == 1 ? "" : "s");
+        say_line("%s: %llu stacks in %llu request%s", path, (unsigned long long)result.samples,
+                 (unsigned long long)result.requests, result.requests == 1 ? "" : "s");
     }
     naming_free(naming);
     notes_release(&notes);

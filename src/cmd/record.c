@@ -61,16 +61,15 @@ static int run(void *command, int argc, char **argv) {
     const char *plural = result.samples == 1 ? "" : "s";
     bool large = result.bytes >= 1000000;
     if (fine && !request->quiet)
-        fprintf(stderr,
-                large ? "wick: %llu sample%s of %s in %s (%.1f MB)\n"
-                      : "wick: %llu sample%s of %s in %s (%.0f kB)\n",
-                (unsigned long long)result.samples, plural, result.events,
-                strcmp(recording->output, "-") == 0 ? "the stream" : recording->output,
-                (double)result.bytes / (large ? 1e6 : 1e3));
+        say_line(large ? "%llu sample%s of %s in %s (%.1f MB)"
+                       : "%llu sample%s of %s in %s (%.0f kB)",
+                 (unsigned long long)result.samples, plural, result.events,
+                 strcmp(recording->output, "-") == 0 ? "the stream" : recording->output,
+                 (double)result.bytes / (large ? 1e6 : 1e3));
     if (!fine && result.samples && strcmp(recording->output, "-") != 0)
-        fprintf(stderr, "wick: what was recorded before that, %llu sample%s, is in %s\n",
-                (unsigned long long)result.samples, plural,
-                result.left ? result.left : recording->output);
+        say_line("what was recorded before that, %llu sample%s, is in %s",
+                 (unsigned long long)result.samples, plural,
+                 result.left ? result.left : recording->output);
     print_notes(request, &result.notes);
     record_result_release(&result);
     return status;

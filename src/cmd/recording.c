@@ -305,10 +305,9 @@ int recording_target_status(const struct record_options *recording,
     if (status == -1 || status == 0 || result->target_ended || interrupted)
         return 0;
     if (WIFSIGNALED(status)) {
-        fprintf(stderr, "wick: %s was ended by signal %d\n", recording->command[0],
-                WTERMSIG(status));
+        say_line("%s was ended by signal %d", recording->command[0], WTERMSIG(status));
         return 128 + WTERMSIG(status);
     }
-    fprintf(stderr, "wick: %s ended with status %d\n", recording->command[0], WEXITSTATUS(status));
+    say_line("%s ended with status %d", recording->command[0], WEXITSTATUS(status));
     return WEXITSTATUS(status) + (WEXITSTATUS(status) <= ERROR_INTERNAL ? 100 : 0);
 }

@@ -31,6 +31,18 @@ int fail_usage(const char *command, const char *format, ...) {
     return ERROR_USAGE;
 }
 
+void say_line(const char *format, ...) {
+    va_list list;
+    struct buffer shown = {0};
+    va_start(list, format);
+    char *line = memory_print(NULL, format, list);
+    va_end(list);
+    buffer_add_shown(&shown, text_of(line));
+    fprintf(stderr, "wick: %.*s\n", TEXT_ARGS(buffer_text(&shown)));
+    buffer_release(&shown);
+    free(line);
+}
+
 bool reader_is_gone(void) {
     struct pollfd output = {.fd = STDOUT_FILENO};
     return poll(&output, 1, 0) == 1 && output.revents & POLLERR;
@@ -78,10 +90,7 @@ static void describe_recording(const struct perfdata *data) {
                       TEXT_ARGS(data->version));
     if (data->cmdline.length)
         buffer_printf(&line, ": %.*s", TEXT_ARGS(data->cmdline));
-    struct buffer shown = {0};
-    buffer_add_shown(&shown, buffer_text(&line));
-    fprintf(stderr, "wick: %.*s\n", TEXT_ARGS(buffer_text(&shown)));
-    buffer_release(&shown);
+    say_line("%.*s", TEXT_ARGS(buffer_text(&line)));
     buffer_release(&line);
 }
 
@@ -95,31 +104,22 @@ static void describe_source(const struct source *source) {
         if (!measured || tree_event(tree, series->event)->time != TIME_RUN)
             samples += tree->cells.items[i].samples;
     }
-    for (size_t i = 0; i < source->file_count; i++) {
-        struct buffer path = {0};
-        buffer_add_shown(&path, text_of(source->files[i].path));
-        fprintf(stderr, "wick: %.*s: %zu bytes\n", TEXT_ARGS(buffer_text(&path)),
-                source->files[i].size);
-        buffer_release(&path);
-    }
-    fprintf(stderr,
-            "wick: %s, %llu samples counted on %zu places in code, %zu stacks, %zu series\n",
-            source->profile  ? "perf.data"
-            : source->format ? source->format->what
-                             : "text",
-            (unsigned long long)samples, tree->locations.count - 1, tree->nodes.count - 1,
-            tree->series.count - 1);
+    for (size_t i = 0; i < source->file_count; i++)
+        say_line("%s: %zu bytes", source->files[i].path, source->files[i].size);
+    say_line("%s, %llu samples counted on %zu places in code, %zu stacks, %zu series",
+             source->profile  ? "perf.data"
+             : source->format ? source->format->what
+                              : "text",
+             (unsigned long long)samples, tree->locations.count - 1, tree->nodes.count - 1,
+             tree->series.count - 1);
     struct buffer values = {0};
     tree_add_values(tree, &values);
-    fprintf(stderr, "wick: values: %.*s\n", TEXT_ARGS(buffer_text(&values)));
+    say_line("values: %.*s", TEXT_ARGS(buffer_text(&values)));
     buffer_release(&values);
     if (source->profile) {
-        struct buffer events = {0};
         describe_recording(source->profile->data);
-        buffer_add_shown(&events, text_of(source->profile->event_names));
-        fprintf(stderr, "wick: %llu samples in the file; events: %.*s\n",
-                (unsigned long long)source->profile->sample_count, TEXT_ARGS(buffer_text(&events)));
-        buffer_release(&events);
+        say_line("%llu samples in the file; events: %s",
+                 (unsigned long long)source->profile->sample_count, source->profile->event_names);
     }
 }
 

@@ -183,7 +183,7 @@ static bool write_result(struct trace_command *c, const struct trace *trace, str
 static void write_checkpoint(void *context, const struct trace *trace) {
     struct error error;
     if (!write_result(context, trace, &error))
-        fprintf(stderr, "wick: checkpoint: %s\n", error.message);
+        say_line("checkpoint: %s", error.message);
 }
 
 /* ---- progress: instructions a second, besides what all commands show ---------------------- */
@@ -333,7 +333,7 @@ static int conclude(const struct trace_command *c, const struct trace *trace) {
             fprintf(stderr, "wick: stopped after %llu instructions (--budget)\n", count);
         return 0;
     case TRACE_FAULT:
-        fprintf(stderr, "wick: guest fault after %llu instructions: %s\n", count, trace->fault);
+        say_line("guest fault after %llu instructions: %s", count, trace->fault);
         return ERROR_INPUT;
     case TRACE_INTERRUPTED:
         fprintf(stderr, "wick: interrupted after %llu instructions\n", count);

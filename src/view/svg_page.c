@@ -206,7 +206,7 @@ static void add_frames_root(struct buffer *buffer, const struct flame *flame,
     buffer_printf(buffer, "<svg id=\"frames\" x=\"%d\" width=\"%u\" total_samples=\"%llu\"",
                   SVG_MARGIN, layout->width - 2 * SVG_MARGIN, (unsigned long long)total);
     buffer_add(buffer, TEXT(" data-unit=\""));
-    svg_add_xml(buffer, svg_unit(flame, o));
+    svg_add_shown(buffer, svg_unit(flame, o), o->plain_labels);
     buffer_add_char(buffer, '"');
     add_attribute(buffer, "data-type", o->name_type ? o->name_type : "Function:");
     if (!o->width)

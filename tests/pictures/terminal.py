@@ -15,7 +15,12 @@ NAMES = [b"\x1b[31mred", b"\x1b]0;title\x07", b"\x9b2J", b"\xc2\x9b2J", b"bell\x
 HOSTILE = b"".join(b"%s;%s;leaf %d\n" % (name, name, 10 + i) for i, name in enumerate(NAMES))
 SCRIPT = b"".join(b"%s 1/%d [000] 1.000000: 10 cpu-clock: \n\t1 %s+0x1 (/lib/%s.so)\n\n" % (name.replace(b" ", b"_"), 20 + i, name, name)
                   for i, name in enumerate(NAMES[:8]))
+EVENTS = [b"\x1b]0;title\x07", b"\xc2\x9b2J\xe2\x80\xae"]
 OURS = re.compile(rb"\x1b\[(?:0|\d\d?)m")
+
+
+def event_of(name):
+    return b"prog 1/1 [000] 1.000000: 10 %s: \n\t1 leaf+0x1 (/bin/prog)\n\n" % name
 
 
 def in_terminal(columns, *words, data=STACKS, **more):
@@ -83,3 +88,6 @@ def run_all(report):
         report(f"terminal/hostile diff {form}", check_quiet("diff", "INPUT", "INPUT", form, data=HOSTILE, table=form == "--table"))
     for words in (["fold"], ["report", "--csv"], ["report", "--json"]):
         report(f"terminal/hostile {' '.join(words)}", check_quiet(*words, "INPUT", data=HOSTILE, table=False))
+    for words in (["fold", "-v", "-o", "/dev/null"], ["flame", "-o", "-"]):  # an event's name is a value's, and a unit
+        for event in EVENTS:
+            report(f"terminal/hostile event {event[:4]!r} {' '.join(words)}", check_quiet(*words, "--from", "perf", "INPUT", data=event_of(event)))

@@ -21,7 +21,10 @@ extern char **environ;
 extern const struct text page_script_text; /* the view's page */
 
 static int fail(int status, const char *what, const char *why) {
-    fprintf(stderr, "wick: %s: %s\n", what, why);
+    struct buffer shown = {0};
+    buffer_add_shown(&shown, text_of(what));
+    fprintf(stderr, "wick: %.*s: %s\n", TEXT_ARGS(buffer_text(&shown)), why);
+    buffer_release(&shown);
     return status;
 }
 
