@@ -3,9 +3,42 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What can be read is written as it was. */
+static void again(const uint8_t *bytes, size_t size) {
+    struct net_message message;
+    struct net_texts texts;
+    static uint8_t written[NET_MESSAGE_MOST];
+    if (net_message_read(bytes, size, &message, &texts))
+        assert(net_message_write(&message, &texts, written) == size &&
+               memcmp(bytes, written, size) == 0);
+}
+
+/* By way of a channel, as the helper sends them, with a descriptor. */
+static void take(struct waiting *waiting, const uint8_t *bytes, size_t length) {
+    static uint8_t message[NET_MESSAGE_MOST];
+    int channel[2], sent = open("/dev/null", O_RDONLY | O_CLOEXEC), received;
+    if (sent < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) != 0)
+        abort();
+    bool fine = net_message_send(channel[0], bytes, length, sent);
+    close(sent);
+    close(channel[0]);
+    size_t size = net_message_receive(channel[1], message, &received);
+    close(channel[1]);
+    if (fine && size) {
+        uint8_t *whole = (uint8_t *)memory_copy(message, size); /* whose end is seen */
+        again(whole, size);
+        net_take_answer(waiting, whole, size, received);
+        free(whole);
+    } else if (received >= 0) {
+        close(received);
+    }
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct waiting waiting[3] = {{.id = 1, .descriptor = -1, .next = &waiting[1]},
@@ -14,9 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (size_t at = 0; at + 2 <= size;) {
         size_t length = load_u16(data + at);
         length = length < size - at - 2 ? length : size - at - 2;
-        uint8_t *message = (uint8_t *)memory_copy(data + at + 2, length);
-        net_take_answer(waiting, message, length, open("/dev/null", O_RDONLY | O_CLOEXEC));
-        free(message);
+        take(waiting, data + at + 2, length);
         at += 2 + length;
     }
     for (size_t i = 0; i < COUNT_OF(waiting); i++) {

@@ -102,8 +102,12 @@ size_t net_message_receive(int channel, uint8_t *bytes, int *descriptor) {
                                   .msg_controllen = sizeof control.room};
         size = recvmsg(channel, &message, MSG_CMSG_CLOEXEC);
     } while (size < 0 && errno == EINTR);
-    if (size <= 0)
+    if (size < 0)
         return 0;
     *descriptor = take_descriptor(&message);
+    if (size == 0 && *descriptor >= 0) { /* an empty message is the end, and nobody takes it */
+        close(*descriptor);
+        *descriptor = -1;
+    }
     return (size_t)size;
 }
