@@ -548,7 +548,7 @@ static struct text key_of(struct asker *a, struct answer_file *from, const char 
     if (number >= a->answer->sets.count)
         return TEXT("");
     const struct set_row *set = &a->answer->sets.items[number];
-    return pair_value(a->answer->pairs.items + set->first, set->count, label);
+    return pair_value(answer_pairs(a->answer, set), set->count, label);
 }
 
 static bool sum_part(struct asker *a, const struct part *part, const char *label, struct sums *sums,

@@ -86,7 +86,7 @@ static bool note_event(struct decoder *d, uint32_t set) {
     enum { EVENTS_MOST = 4096 };
     const struct set_row *row = &d->answer->sets.items[set];
     struct known_event event;
-    if (!event_of_pairs(d, d->answer->pairs.items + row->first, row->count, &event))
+    if (!event_of_pairs(d, answer_pairs(d->answer, row), row->count, &event))
         return false;
     size_t i = 0;
     while (i < d->events.count && !event_equal(&d->events.items[i], &event))
@@ -223,7 +223,7 @@ static void decode_series(struct decoder *d) {
     for (size_t i = 0; i < d->answer->series.count; i++) {
         const struct series_row *row = &d->answer->series.items[i];
         const struct set_row *set = &d->answer->sets.items[row->set];
-        const struct pair_row *pairs = d->answer->pairs.items + set->first;
+        const struct pair_row *pairs = answer_pairs(d->answer, set);
         struct series series = {.event = d->events.items[d->event_of_set[row->set] - 1].id};
         series.thread = find_thread(d, pairs, set->count);
         const struct pair_row *comm = pair_find(pairs, set->count, "comm");

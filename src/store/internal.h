@@ -113,6 +113,11 @@ struct answer {
     struct budget budget;
 };
 void answer_release(struct answer *answer);
+/* The labels of a set; NULL where it has none, and perhaps no set has. */
+static inline const struct pair_row *answer_pairs(const struct answer *answer,
+                                                  const struct set_row *set) {
+    return set->count ? answer->pairs.items + set->first : NULL;
+}
 /* Copy a text that the engine is about to forget. */
 struct text answer_text(struct answer *answer, struct text text);
 /* Make the tree: labels as the query wants them, locations of frames. False: a row makes no sense, or costs too much. */

@@ -123,7 +123,7 @@ static bool consider_series(struct reader *r, sqlite3_stmt *statement) {
         !read_set(r, sqlite3_column_int64(statement, 5), &row->set))
         return false;
     const struct set_row *set = &r->answer->sets.items[row->set];
-    const struct pair_row *pairs = r->answer->pairs.items + set->first;
+    const struct pair_row *pairs = answer_pairs(r->answer, set);
     chosen.times = set_is_of_times(pairs, set->count);
     if (query_passes(r->query, row, pairs, set->count))
         vector_push(&r->series, chosen);
@@ -143,7 +143,7 @@ static bool read_series(struct reader *r) {
 
 static struct text event_of(const struct reader *r, const struct chosen_series *chosen) {
     const struct set_row *set = &r->answer->sets.items[chosen->row.set];
-    return pair_value(r->answer->pairs.items + set->first, set->count, "event");
+    return pair_value(answer_pairs(r->answer, set), set->count, "event");
 }
 
 static bool is_wanted(const struct reader *r, const struct chosen_series *chosen,
@@ -490,9 +490,8 @@ static bool add_sums(struct reader *r, struct sums *sums, struct arena *arena,
 static struct text label_of(const struct reader *r, const struct chosen_series *chosen,
                             const char *label) {
     const struct set_row *set = &r->answer->sets.items[chosen->row.set];
-    return is_column(text_of(label))
-               ? series_column(&chosen->row, text_of(label))
-               : pair_value(r->answer->pairs.items + set->first, set->count, label);
+    return is_column(text_of(label)) ? series_column(&chosen->row, text_of(label))
+                                     : pair_value(answer_pairs(r->answer, set), set->count, label);
 }
 
 bool sqlite_sums(struct store *store, const struct store_query *query, struct store_rows *rows,
