@@ -130,14 +130,19 @@ static void add_store(struct request *request, text_list *write, const char *pat
 }
 
 static void add_operands(struct request *request, text_list *read, text_list *write) {
+    struct buffer sidecar = {0};
     for (size_t i = 0; i < request->operands.count; i++) {
         if (!request->operands.items[i]) /* a command line ends with none */
             continue;
         const char *path = operand_path(request, request->operands.items[i]);
         vector_push(read, path);
+        if (sidecar_path(path, &sidecar))
+            vector_push(read, arena_copy(&request->arena, text_of(sidecar.items)).data);
+        sidecar.count = 0;
         if (store_needs_recovery(path))
             add_store(request, write, path);
     }
+    buffer_release(&sidecar);
 }
 
 bool confine(struct request *request, const char *output, const struct confine_more *more,

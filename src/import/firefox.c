@@ -11,6 +11,10 @@
 
 enum { NONE = FIREFOX_NONE };
 
+static const struct note_kind note_sidecar = {
+    "symbols-beside", "symbols that were saved beside # profile{|s} could not be read; its "
+                      "functions are addresses"};
+
 static bool is(const struct buffer *key, struct text name) {
     return text_equal(buffer_text(key), name);
 }
@@ -235,15 +239,18 @@ static bool read_category(struct firefox *f) {
 }
 
 static bool read_lib(struct firefox *f) {
-    struct firefox_lib lib = {0};
+    struct firefox_lib lib = {.in_sidecar = SIDECAR_NONE};
     bool fine = json_take(&f->json, '{');
     while (fine && json_member(&f->json, &f->key)) {
-        bool path = is(&f->key, TEXT("path")), id = is(&f->key, TEXT("codeId"));
-        fine = path || id ? string_value(f, &f->kind) : json_skip(&f->json);
+        bool path = is(&f->key, TEXT("path")), id = is(&f->key, TEXT("codeId")),
+             debug_id = is(&f->key, TEXT("breakpadId")) && f->has_sidecar;
+        fine = path || id || debug_id ? string_value(f, &f->kind) : json_skip(&f->json);
         if (path)
             lib.path = strings_add(f->r.tree->strings, buffer_text(&f->kind));
         else if (id)
             lib.id = build_id_of_hex(buffer_text(&f->kind));
+        else if (debug_id)
+            lib.in_sidecar = sidecar_library(&f->sidecar, buffer_text(&f->kind));
     }
     vector_push(&f->libraries, lib);
     return fine;
@@ -251,10 +258,13 @@ static bool read_lib(struct firefox *f) {
 
 static bool read_meta(struct firefox *f) {
     bool fine = json_take(&f->json, '{');
-    while (fine && json_member(&f->json, &f->key))
+    while (fine && json_member(&f->json, &f->key)) {
+        if (is(&f->key, TEXT("symbolicated")))
+            f->symbolicated = json_peek(&f->json) == 't';
         fine = is(&f->key, TEXT("categories")) && json_peek(&f->json) == '['
                    ? read_list(f, read_category)
                    : json_skip(&f->json);
+    }
     return fine;
 }
 
@@ -288,10 +298,23 @@ static bool read_part(struct firefox *f, struct json part, bool (*read)(struct f
     return read(f);
 }
 
+/* What samply saved beside the profile. Without it the profile still has its addresses. */
+static void read_sidecar(struct firefox *f) {
+    if (!f->r.options->sidecar.length || f->symbolicated)
+        return;
+    f->has_sidecar = sidecar_read(&f->sidecar, f->r.options, f->r.tree);
+    if (!f->has_sidecar)
+        notes_add(&f->r.tree->notes, &note_sidecar, 1,
+                  (uint64_t)(f->sidecar.json.rest.data - f->r.options->sidecar.data), "%s",
+                  f->r.path);
+}
+
 static bool read_document(struct firefox *f) {
-    return find_parts(f) && read_part(f, f->meta, read_meta) && read_part(f, f->libs, read_libs) &&
-           read_part(f, f->shared, read_shared) && firefox_check_stacks(f, &f->all) &&
-           read_part(f, f->threads, read_threads);
+    bool fine = find_parts(f) && read_part(f, f->meta, read_meta);
+    if (fine)
+        read_sidecar(f);
+    return fine && read_part(f, f->libs, read_libs) && read_part(f, f->shared, read_shared) &&
+           firefox_check_stacks(f, &f->all) && read_part(f, f->threads, read_threads);
 }
 
 static bool firefox_read(struct text content, const char *path,
@@ -304,6 +327,7 @@ static bool firefox_read(struct text content, const char *path,
         error_at(error, path, (uint64_t)(f.json.rest.data - content.data),
                  "not a processed profile as the Firefox Profiler has it");
     firefox_tables_release(&f.all);
+    sidecar_release(&f.sidecar);
     buffer_release(&f.key);
     buffer_release(&f.name);
     buffer_release(&f.process);

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "import/reader.h"
+#include "import/sidecar.h"
 
 enum { FIREFOX_NONE = -1 }; /* null, in a column of numbers */
 
@@ -27,6 +28,7 @@ struct tables {
 struct firefox_lib {
     uint32_t path; /* string */
     struct build_id id;
+    uint32_t in_sidecar; /* its number there, or SIDECAR_NONE */
 };
 
 struct firefox {
@@ -41,9 +43,12 @@ struct firefox {
     VECTOR(struct frame) lines;  /* of the place at hand, innermost first */
     VECTOR(double) times, weights;
     struct numbers sample_stack;
+    struct sidecar sidecar;
     int64_t pid, tid;
     bool deltas; /* times are from sample to sample */
     bool weighed;
+    bool symbolicated; /* the profile has names for its addresses */
+    bool has_sidecar;
     bool said; /* what is wrong */
 };
 

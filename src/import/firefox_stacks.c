@@ -141,6 +141,22 @@ static void add_line(struct firefox *f, const struct tables *tables, int64_t fra
                                       line_of(at(&tables->frame_column, frame))));
 }
 
+/* The functions that the sidecar has at the address; what has no name was inlined by code without debug information, and is left out. False: it has none. */
+static bool add_lines_of_sidecar(struct firefox *f, const struct tables *tables, int64_t frame) {
+    if (!f->has_sidecar)
+        return false;
+    const struct firefox_lib *lib = &f->libraries.items[lib_of(f, tables, frame)];
+    const struct sidecar_symbol *symbol =
+        sidecar_find(&f->sidecar, lib->in_sidecar, (uint64_t)at(&tables->frame_address, frame));
+    for (size_t i = 0; symbol && i < sidecar_line_count(symbol); i++) {
+        struct frame line = sidecar_frame(&f->sidecar, symbol, i);
+        tree_take_steps(f->r.tree, 1);
+        if (line.name)
+            vector_push(&f->lines, line);
+    }
+    return symbol;
+}
+
 /* The place of f->lines, the outermost of which is `frame`. */
 static uint32_t code_location(struct firefox *f, const struct tables *tables, int64_t frame) {
     const struct firefox_lib *lib = &f->libraries.items[lib_of(f, tables, frame)];
@@ -191,7 +207,8 @@ static uint32_t location_of(struct firefox *f, struct tables *tables, int64_t st
         return *known - 1;
     bool code = is_code(f, tables, frame);
     f->lines.count = 0;
-    for (int64_t i = stack; code; i = parent_of(tables, (size_t)i)) {
+    bool told = code && outermost == stack && add_lines_of_sidecar(f, tables, frame);
+    for (int64_t i = stack; code && !told; i = parent_of(tables, (size_t)i)) {
         add_line(f, tables, at(&tables->stack_frame, i));
         if (i == outermost)
             break;

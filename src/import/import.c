@@ -115,6 +115,18 @@ bool import_read(const struct import_format *format, struct text content, const 
     return fine && (!budget_exceeded(&budget) || budget_error(&budget, path, error));
 }
 
+/* The symbols beside a profile, in the options; false: there are none, or none that can be opened. */
+static bool open_sidecar(struct file *sidecar, const char *path, struct import_options *options) {
+    struct buffer name = {0};
+    struct error error;
+    bool fine = sidecar_path(path, &name) &&
+                file_open(sidecar, name.items, options->profile.context, &error);
+    buffer_release(&name);
+    if (fine)
+        options->sidecar = file_text(sidecar);
+    return fine;
+}
+
 static bool parse_text(struct source *source, struct file *file, struct tree *tree,
                        const struct import_options *options, struct error *error) {
     const struct import_format *format;
@@ -133,10 +145,15 @@ static bool parse_text(struct source *source, struct file *file, struct tree *tr
         return false;
     }
     struct import_options mapped = *options;
+    struct file sidecar;
     mapped.mapped = true;
     if (!source->format)
         source->format = format;
-    return import_read(format, content, file->path, &mapped, tree, error);
+    if (format != &format_firefox || !open_sidecar(&sidecar, file->path, &mapped))
+        return import_read(format, content, file->path, &mapped, tree, error);
+    bool fine = import_read(format, content, file->path, &mapped, tree, error);
+    file_close(&sidecar);
+    return fine;
 }
 
 /* Of a file that shrank it does not matter what was wrong with its content. */

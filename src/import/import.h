@@ -37,6 +37,8 @@ struct import_options {
     /* Set by import_read(): what reading may cost, and of which text. */
     struct budget *budget;
     struct text content;
+    /* Set by source_open(): what samply saved beside a profile of the Firefox Profiler's; empty: nothing. */
+    struct text sidecar;
 };
 
 /* What a format says of its stacks beyond threads, so that it can be filtered by. */
@@ -82,6 +84,12 @@ static inline bool source_is_estimated(const struct source *source) {
 /* Open a file, or the recording in a directory that is one, as source_open() does. */
 bool source_open_file(struct file *file, const char *path, const struct context *context,
                       struct error *error);
+
+/*
+ * The path of the symbols that samply saves beside a profile: a.syms.json of a.json and of a.json.gz, of which samply 0.13 makes a.json.syms.json. Appends it with
+ * its NUL; false: there is no regular file of such a name.
+ */
+bool sidecar_path(const char *path, struct buffer *sidecar);
 
 /* Adds all that `from` counted to `tree`, which may know nothing of its strings, objects, events and threads. */
 void tree_join(struct tree *tree, const struct tree *from);
