@@ -7,8 +7,10 @@
  * Temporaries are registered in a fixed table so that a signal handler can unlink them without taking a lock; more than
  * the table holds at once would only lose that courtesy, not correctness.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/temporary.h"
 
 enum { TEMPORARIES = 64, ATTEMPTS = 100, RANDOM_LETTERS = 6 };
 
@@ -58,15 +61,18 @@ bool directory_is_safe(int directory, const char **why) {
 
 struct temporary {
     int directory;
+    pid_t
+        maker; /* of a directory with files in it, which a child that it forked leaves alone; 0: a file */
     char name[];
 };
 static _Atomic(struct temporary *) temporaries[TEMPORARIES];
 
 /* `temporary` has room for the name: memory that ran out once the file is there would leave the file. */
 static struct temporary *temporary_register(struct temporary *temporary, int directory,
-                                            const char *name) {
+                                            const char *name, pid_t maker) {
     struct temporary *none = NULL;
     temporary->directory = directory;
+    temporary->maker = maker;
     memcpy(temporary->name, name, strlen(name) + 1);
     for (size_t i = 0; i < TEMPORARIES; i++, none = NULL)
         if (atomic_compare_exchange_strong(&temporaries[i], &none, temporary))
@@ -74,7 +80,7 @@ static struct temporary *temporary_register(struct temporary *temporary, int dir
     return temporary;
 }
 
-static void temporary_forget(struct temporary *temporary) {
+void temporary_forget(struct temporary *temporary) {
     for (size_t i = 0; temporary && i < TEMPORARIES; i++) {
         struct temporary *expected = temporary;
         if (atomic_compare_exchange_strong(&temporaries[i], &expected, NULL))
@@ -83,10 +89,28 @@ static void temporary_forget(struct temporary *temporary) {
     free(temporary);
 }
 
+/* Only by calls that a signal handler may make, and without memory. */
+static void remove_directory(int base, const char *name) {
+    alignas(struct dirent64) char entries[4096];
+    ssize_t size = 0;
+    int directory = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    while (directory >= 0 && (size = getdents64(directory, entries, sizeof entries)) > 0)
+        for (ssize_t at = 0; at < size;) {
+            const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
+            unlinkat(directory, entry->d_name, 0);
+            at += entry->d_reclen;
+        }
+    if (directory >= 0)
+        close(directory);
+    unlinkat(base, name, AT_REMOVEDIR);
+}
+
 void out_remove_temporaries(void) {
     for (size_t i = 0; i < TEMPORARIES; i++) {
         struct temporary *temporary = atomic_load(&temporaries[i]);
-        if (temporary)
+        if (temporary && temporary->maker && temporary->maker == getpid())
+            remove_directory(temporary->directory, temporary->name);
+        else if (temporary && !temporary->maker)
             unlinkat(temporary->directory, temporary->name, 0);
     }
 }
@@ -186,6 +210,18 @@ int create_unique(int directory, const char *beginning, int mode, bool is_direct
     return descriptor;
 }
 
+int temporary_directory(int base, const char *beginning, int mode, char **name,
+                        struct temporary **registered) {
+    struct temporary *room = memory_alloc(sizeof *room + strlen(beginning) + RANDOM_LETTERS + 1);
+    int directory = create_unique(base, beginning, mode, true, name);
+    *registered = NULL;
+    if (directory >= 0)
+        *registered = temporary_register(room, base, *name, getpid());
+    else
+        free(room);
+    return directory;
+}
+
 static void publish_release(struct publish *p) {
     temporary_forget(p->registered);
     if (p->descriptor >= 0)
@@ -242,7 +278,7 @@ bool publish_open(struct publish *p, int directory, const char *path, enum publi
         buffer_release(&beginning);
     }
     if (p->descriptor >= 0 && p->temporary && kind == PUBLISH_OUTPUT)
-        p->registered = temporary_register(registered, p->directory, p->temporary);
+        p->registered = temporary_register(registered, p->directory, p->temporary, 0);
     else
         free(registered);
     if (p->descriptor >= 0)

@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/temporary.h"
+
 #define WORKING ".wick-" /* in the name of a working directory */
 
 #ifndef RENAME_EXCHANGE
@@ -173,9 +175,11 @@ static bool make_working(struct run *run, struct error *error) {
     bool locked = false;
     do {
         free(run->working);
+        temporary_forget(run->registered);
         if (run->directory >= 0)
             close(run->directory);
-        run->directory = create_unique(run->base_directory, beginning, 0777, true, &run->working);
+        run->directory = temporary_directory(run->base_directory, beginning, 0777, &run->working,
+                                             &run->registered);
         locked = run->directory >= 0 && lock_working(run);
     } while (run->directory >= 0 && !locked);
     free(beginning);
@@ -321,6 +325,13 @@ static bool take_name(struct run *run, const char *name, const char *path, struc
     return error_errno(error, path);
 }
 
+static void forget_working(struct run *run) {
+    temporary_forget(run->registered);
+    free(run->working);
+    run->registered = NULL;
+    run->working = NULL;
+}
+
 static bool end_as(struct run *run, const char *suffix, char **path, struct error *error) {
     char *name = printed("%s%s", run->name, suffix);
     *path = printed("%s/%s", run->base, name);
@@ -331,8 +342,7 @@ static bool end_as(struct run *run, const char *suffix, char **path, struct erro
         *path = NULL;
         return false;
     }
-    free(run->working);
-    run->working = NULL;
+    forget_working(run);
     return true;
 }
 
@@ -347,8 +357,7 @@ bool run_reject(struct run *run, char **path, struct error *error) {
 void run_discard(struct run *run) {
     if (run->working && is_the_same(run->directory, run->base_directory, run->working))
         remove_directory(run->base_directory, run->working);
-    free(run->working);
-    run->working = NULL;
+    forget_working(run);
 }
 
 void run_release(struct run *run) {

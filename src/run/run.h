@@ -22,6 +22,7 @@ struct run {
     char *base; /* "wick-out" */
     char *name;
     char *working;                 /* what it is called there while it is being made */
+    struct temporary *registered;  /* so that it is removed also where memory runs out */
     int base_directory, directory; /* both, opened; the second is locked as long as we live */
     mode_t mode;                   /* of the directory once it is published */
     const char *kind;              /* "cpu", "faults", … */
