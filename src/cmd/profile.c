@@ -78,6 +78,7 @@ static const struct syntax syntax = {
                 "wick profile --kind wall -p 1234 --duration 30\n"
                 "wick profile --build 'make -j4' -- ./program   # with debug information\n"
                 "wick profile --compare wick-out/before -- ./program",
+    .takes_command = true,
 };
 
 /* ---- the load beside it ---- */

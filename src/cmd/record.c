@@ -34,6 +34,7 @@ static const struct syntax syntax = {
     .examples = "wick record -- ./program\n"
                 "wick record -p 1234 --duration 10 -o perf.data\n"
                 "wick record -a --off-cpu --duration 5          # where the system waits",
+    .takes_command = true,
 };
 
 static int run(void *command, int argc, char **argv) {

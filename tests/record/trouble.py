@@ -43,6 +43,9 @@ def one_line(name, status, wanted, *words):
 
 def command_lines():
     true = ["--", "true"]
+    for words in (["record", "-q", "-o", "own.data"], ["profile", "-q", "--allow-partial", "-o", "runs", "--name", "own"]):
+        done = wick(*words, "sh", "-c", "echo $0", "-l", "--kind")
+        say(done.stdout.startswith("-l\n"), f"{words[0]}: a command's options are its own", f"{done.returncode}: {done.stdout} {done.stderr}")
     one_line("no duration", 2, "--duration: '0'", "--duration", "0", *true)
     one_line("a negative delay", 2, "--delay: '-1'", "--delay", "-1", *true)
     one_line("every 0 events", 2, "-c: '0'", "-c", "0", *true)
