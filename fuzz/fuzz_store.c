@@ -41,7 +41,7 @@ static void read_store(const char *path, const struct store_query *query) {
     store_rows_release(&rows);
     store_heat(store, query, "host", &rows, &error);
     store_rows_release(&rows);
-    store_span(store, &from, &to, &error);
+    store_span(store, query, &from, &to, &error);
     store_close(store);
 }
 
