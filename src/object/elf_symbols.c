@@ -248,7 +248,8 @@ static void visit_entry(const struct symbols *symbols, const struct entry *entry
                                  .rank = entry->global ? 2
                                          : entry->weak ? 1
                                                        : 0};
-    visit(context, &symbol);
+    if (name->count)
+        visit(context, &symbol);
 }
 
 /* Names without versions, but not demangled. */
