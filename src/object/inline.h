@@ -113,7 +113,12 @@ void units_choose_way(struct units *units, Dwarf_Die *skeleton);
 /* The unit that holds a skeleton's functions; split->addr is NULL where there is none. With the unit's lock held. */
 void unit_split(struct units *units, struct unit *unit, Dwarf_Die *unit_die, Dwarf_Die *split);
 
-/* inline_dies.c: what DIEs of one abbreviation have in common. */
+/* inline_dies.c: the text of an attribute, or NULL: libdw does not look whether one that stands in the DIE itself ends within the section. */
+const char *attribute_string(Dwarf_Attribute *attribute);
+/* Nor does it look whether a section of strings ends with one. */
+bool strings_end(Elf *elf);
+
+/* What DIEs of one abbreviation have in common. */
 struct die_shape {
     Dwarf_Abbrev *abbreviation; /* NULL: none was met yet */
     uint32_t first_step, step_count;

@@ -24,26 +24,59 @@ struct die_step {
 
 /* ---- the section ---- */
 
-static bool is_info(const char *name) {
-    return name && (strcmp(name, ".debug_info") == 0 || strcmp(name, ".debug_info.dwo") == 0 ||
-                    strcmp(name, ".zdebug_info") == 0);
+static bool is_one_of(const char *name, const char *const *known, size_t count) {
+    for (size_t i = 0; name && i < count; i++)
+        if (strcmp(name, known[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The next section of one of these names, and its bytes. */
+static Elf_Data *next_data(Elf *elf, Elf_Scn **section, const char *const *known, size_t count) {
+    size_t names;
+    if (!elf || elf_getshdrstrndx(elf, &names) != 0)
+        return NULL;
+    while ((*section = elf_nextscn(elf, *section))) {
+        GElf_Shdr header;
+        Elf_Data *data;
+        if (gelf_getshdr(*section, &header) && !(header.sh_flags & SHF_COMPRESSED) &&
+            is_one_of(elf_strptr(elf, names, header.sh_name), known, count) &&
+            (data = elf_getdata(*section, NULL)) && data->d_buf && data->d_size)
+            return data;
+    }
+    return NULL;
 }
 
 /* Where the bytes of the section end that holds `at`: a unit may say that it goes on. */
 static const uint8_t *section_end(Elf *elf, const uint8_t *at) {
-    size_t names;
-    if (!elf || elf_getshdrstrndx(elf, &names) != 0)
-        return NULL;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
-        GElf_Shdr header;
-        if (!gelf_getshdr(section, &header) || !is_info(elf_strptr(elf, names, header.sh_name)))
-            continue;
-        Elf_Data *data = elf_getdata(section, NULL);
-        const uint8_t *start = data ? data->d_buf : NULL;
-        if (start && at >= start && at < start + data->d_size)
+    static const char *const known[] = {".debug_info", ".debug_info.dwo", ".zdebug_info",
+                                        ".debug_types", ".debug_types.dwo"};
+    Elf_Scn *section = NULL;
+    for (Elf_Data *data; (data = next_data(elf, &section, known, COUNT_OF(known)));) {
+        const uint8_t *start = data->d_buf;
+        if (at >= start && at < start + data->d_size)
             return start + data->d_size;
     }
     return NULL;
+}
+
+bool strings_end(Elf *elf) {
+    static const char *const known[] = {".debug_str", ".debug_line_str", ".debug_str.dwo",
+                                        ".zdebug_str", ".zdebug_line_str"};
+    Elf_Scn *section = NULL;
+    for (Elf_Data *data; (data = next_data(elf, &section, known, COUNT_OF(known)));)
+        if (((const uint8_t *)data->d_buf)[data->d_size - 1] != 0)
+            return false;
+    return true;
+}
+
+const char *attribute_string(Dwarf_Attribute *attribute) {
+    const char *text = dwarf_formstring(attribute);
+    if (!text || dwarf_whatform(attribute) != DW_FORM_string)
+        return text;
+    const uint8_t *start = attribute->valp,
+                  *end = section_end(dwarf_getelf(dwarf_cu_getdwarf(attribute->cu)), start);
+    return end && memchr(start, 0, (size_t)(end - start)) ? text : NULL;
 }
 
 bool dies_begin(struct dies *dies, Dwarf_Die *top, uint64_t unit_size) {

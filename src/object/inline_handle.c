@@ -23,11 +23,12 @@ static struct dwarf_handle *handle_open(const struct units *units) {
     struct dwarf_handle *handle = memory_zero(1, sizeof *handle);
     bool opened = units->by_descriptor ? dwarf_source_open_file(&handle->main, units->image)
                                        : dwarf_source_open(&handle->main, units->image, lines);
-    if (!opened) {
+    if (!opened || !strings_end(dwarf_getelf(handle->main.dwarf))) {
         handle_close(handle);
         return NULL;
     }
-    if (units->alternate && dwarf_source_open(&handle->alternate, units->alternate, lines))
+    if (units->alternate && dwarf_source_open(&handle->alternate, units->alternate, lines) &&
+        strings_end(dwarf_getelf(handle->alternate.dwarf)))
         dwarf_setalt(handle->main.dwarf, handle->alternate.dwarf);
     return handle;
 }

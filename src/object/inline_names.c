@@ -39,7 +39,7 @@ static const char *die_name(Dwarf_Die *die, bool *is_linkage) {
     static const unsigned attributes[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name};
     for (size_t i = 0; i < COUNT_OF(attributes); i++) {
         Dwarf_Attribute attribute;
-        const char *name = dwarf_formstring(dwarf_attr_integrate(die, attributes[i], &attribute));
+        const char *name = attribute_string(dwarf_attr_integrate(die, attributes[i], &attribute));
         *is_linkage = attributes[i] != DW_AT_name;
         if (name && *name)
             return name;

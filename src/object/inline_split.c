@@ -15,7 +15,7 @@
 
 static const char *attribute_text(Dwarf_Die *die, unsigned name) {
     Dwarf_Attribute attribute;
-    return dwarf_formstring(dwarf_attr(die, name, &attribute));
+    return attribute_string(dwarf_attr(die, name, &attribute));
 }
 
 static bool is_absolute(struct text path) {
@@ -119,11 +119,20 @@ static bool has_package(const struct units *units) {
     return found;
 }
 
+/* libdw joins a path of these, and does not look where they end. */
+static bool has_whole_names(Dwarf_Die *skeleton) {
+    static const unsigned names[] = {DW_AT_dwo_name, DW_AT_GNU_dwo_name, DW_AT_comp_dir};
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (dwarf_hasattr(skeleton, names[i]) && !attribute_text(skeleton, names[i]))
+            return false;
+    return true;
+}
+
 /* Nothing but files that stay what they are is where libdw will look. */
 static bool is_safe(const struct units *units, Dwarf_Die *skeleton) {
     struct buffer path = {0};
     package_path(units, &path);
-    bool safe = may_be_opened(path.items);
+    bool safe = has_whole_names(skeleton) && may_be_opened(path.items);
     for (int with_directory = 0; with_directory < 2 && safe; with_directory++)
         if (split_path(units, skeleton, with_directory, &path))
             safe = may_be_opened(path.items);
@@ -152,6 +161,8 @@ void unit_split(struct units *units, struct unit *unit, Dwarf_Die *unit_die, Dwa
     if (unit->split != SPLIT_FOUND)
         return;
     if (dwarf_cu_info(unit_die->cu, NULL, NULL, NULL, split, NULL, NULL, NULL) != 0)
+        split->addr = NULL;
+    if (split->addr && !strings_end(dwarf_getelf(dwarf_cu_getdwarf(split->cu))))
         split->addr = NULL;
     if (!split->addr) {
         unit->split = SPLIT_MISSING;
