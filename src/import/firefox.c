@@ -12,8 +12,8 @@
 enum { NONE = FIREFOX_NONE };
 
 static const struct note_kind note_sidecar = {
-    "symbols-beside", "symbols that were saved beside # profile{|s} could not be read; its "
-                      "functions are addresses"};
+    "symbols-beside", "symbols that were saved beside # profile{|s} could not be read; "
+                      "{its|their} functions are addresses"};
 
 static bool is(const struct buffer *key, struct text name) {
     return text_equal(buffer_text(key), name);
