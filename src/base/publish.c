@@ -89,27 +89,32 @@ void temporary_forget(struct temporary *temporary) {
     free(temporary);
 }
 
-/* Only by calls that a signal handler may make, and without memory. */
-static void remove_directory(int base, const char *name) {
+void directory_remove(int base, int directory, const char *name) {
     alignas(struct dirent64) char entries[4096];
-    ssize_t size = 0;
-    int directory = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    while (directory >= 0 && (size = getdents64(directory, entries, sizeof entries)) > 0)
+    ssize_t size;
+    if (directory < 0)
+        return;
+    while ((size = getdents64(directory, entries, sizeof entries)) > 0)
         for (ssize_t at = 0; at < size;) {
             const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
             unlinkat(directory, entry->d_name, 0);
             at += entry->d_reclen;
         }
-    if (directory >= 0)
-        close(directory);
     unlinkat(base, name, AT_REMOVEDIR);
+    close(directory); /* and with it its lock */
+}
+
+int directory_open(int base, const char *name) {
+    return openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 void out_remove_temporaries(void) {
     for (size_t i = 0; i < TEMPORARIES; i++) {
         struct temporary *temporary = atomic_load(&temporaries[i]);
         if (temporary && temporary->maker && temporary->maker == getpid())
-            remove_directory(temporary->directory, temporary->name);
+            directory_remove(temporary->directory,
+                             directory_open(temporary->directory, temporary->name),
+                             temporary->name);
         else if (temporary && !temporary->maker)
             unlinkat(temporary->directory, temporary->name, 0);
     }

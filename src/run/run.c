@@ -37,30 +37,6 @@ static char *printed(const char *format, ...) {
 
 /* ---- directories ---- */
 
-/* A directory itself, not what a link of that name leads to: -1 if it is none. */
-static int open_directory(int base, const char *name) {
-    return openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-/* Runs hold files and nothing deeper. `descriptor` is what `name` was when it was looked at; closes it. */
-static void remove_opened(int base, int descriptor, const char *name) {
-    DIR *directory = descriptor < 0 ? NULL : fdopendir(descriptor);
-    if (!directory) {
-        if (descriptor >= 0)
-            close(descriptor);
-        return;
-    }
-    for (struct dirent *entry; (entry = readdir(directory));)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            unlinkat(dirfd(directory), entry->d_name, 0);
-    unlinkat(base, name, AT_REMOVEDIR);
-    closedir(directory); /* and with it the lock */
-}
-
-static void remove_directory(int base, const char *name) {
-    remove_opened(base, open_directory(base, name), name);
-}
-
 /* Others' are theirs to sweep, also where we could: in /tmp anybody can make one. */
 static bool is_ours(int descriptor) {
     struct stat status;
@@ -145,9 +121,9 @@ static void sweep(int base) {
         const char *mark = strstr(entry->d_name, WORKING);
         if (entry->d_name[0] != '.' || !mark || strlen(mark) != strlen(WORKING) + 6)
             continue;
-        int descriptor = open_directory(base, entry->d_name);
+        int descriptor = directory_open(base, entry->d_name);
         if (descriptor >= 0 && is_ours(descriptor) && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
-            remove_opened(base, descriptor, entry->d_name);
+            directory_remove(base, descriptor, entry->d_name);
         else if (descriptor >= 0)
             close(descriptor);
     }
@@ -206,7 +182,7 @@ static bool may_take(const struct run *run, const char *name, struct error *erro
         return true; /* renaming fails where it is no directory */
     if (!user_is_trusted(status.st_uid))
         return error_set(error, ERROR_INPUT, "%s/%s: belongs to another user", run->base, name);
-    int directory = open_directory(run->base_directory, name);
+    int directory = directory_open(run->base_directory, name);
     bool is_run =
         directory >= 0 && (faccessat(directory, "run.json", F_OK, 0) == 0 || is_empty(directory));
     if (directory >= 0)
@@ -319,7 +295,7 @@ static bool take_name(struct run *run, const char *name, const char *path, struc
         return sync_directory(base, run->base, error);
     bool there = errno == ENOTEMPTY || errno == EEXIST;
     if (there && syscall(SYS_renameat2, base, run->working, base, name, RENAME_EXCHANGE) == 0) {
-        remove_directory(base, run->working);
+        directory_remove(base, directory_open(base, run->working), run->working);
         return sync_directory(base, run->base, error);
     }
     return error_errno(error, path);
@@ -356,7 +332,8 @@ bool run_reject(struct run *run, char **path, struct error *error) {
 
 void run_discard(struct run *run) {
     if (run->working && is_the_same(run->directory, run->base_directory, run->working))
-        remove_directory(run->base_directory, run->working);
+        directory_remove(run->base_directory, directory_open(run->base_directory, run->working),
+                         run->working);
     forget_working(run);
 }
 
