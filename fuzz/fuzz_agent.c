@@ -1,4 +1,5 @@
-/* Any bytes as lines of agent.conf. What is taken is described, and the description is taken again and described the same. */
+/* Parse any bytes as lines of agent.conf. Accepted settings are described; parsing the description must give the same
+   one. */
 #include "agent/agent.h"
 
 #include <stdlib.h>

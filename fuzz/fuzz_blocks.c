@@ -1,6 +1,6 @@
 /*
- * Takes every eight bytes for something that happens to a heap, writes that as a recording, reads it and checks what must hold: what is alive, at the peak or
- * temporary was allocated, and the tree has what the sums say.
+ * Take every eight bytes for an operation on a heap, write these as a recording, read it and check the invariants:
+ * blocks that are alive, at the peak or temporary were allocated, and the tree has the same sums.
  */
 #include <stdlib.h>
 
@@ -195,7 +195,7 @@ static void check(const struct profile *profile, size_t value) {
                sums[i]->samples <= facts->allocated.samples && sums[i]->variance >= 0);
     for (size_t i = 1; i < profile->tree->cells.count; i++)
         sum += profile->tree->cells.items[i].weight;
-    bool is_full = sums[value]->bytes == UINT64_MAX; /* it does not grow any further */
+    bool is_full = sums[value]->bytes == UINT64_MAX; /* it does not grow further */
     assert(sum == sums[value]->bytes || is_full || profile->tree->overflow);
 }
 

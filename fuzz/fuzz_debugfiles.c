@@ -1,6 +1,6 @@
 /*
- * A program whose debug information is in other files, and those files: what .gnu_debuglink, .gnu_debugaltlink (dwz) and split units (.dwo)
- * name is looked for beside it. The pieces are the program, program.debug, common.dwz and program.dwo.
+ * A program whose debug information is in other files, and those files: .gnu_debuglink, .gnu_debugaltlink (dwz) and
+ * split units (.dwo) name files beside it. The pieces are the program, program.debug, common.dwz and program.dwo.
  */
 #include "object/object.h"
 #include "pieces.h"

@@ -1,4 +1,4 @@
-/* Any bytes as a mangled name, our way and perf's: bounded output, and nothing left behind on failure. */
+/* Demangle any bytes, by wick's rules and by perf's: output must be bounded, and a failure must leave nothing behind. */
 #include "object/demangle.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Any bytes as an ELF file: opened, its symbols read our way and perf's, and asked. */
+/* Parse any bytes as an ELF file: open it, read its symbols by wick's rules and by perf's, and look them up. */
 #include "elf_mutate.h"
 #include "object/internal.h"
 

@@ -1,4 +1,4 @@
-/* wick enrich: the first piece is what wick trace --raw wrote, the second the ELF file that its addresses are in. */
+/* wick enrich: the first piece is output of wick trace --raw, the second the ELF file that its addresses belong to. */
 #include "pieces.h"
 #include "reading.h"
 #include "trace/trace.h"

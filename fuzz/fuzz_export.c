@@ -1,4 +1,4 @@
-/* Any profile as any other tool's: the first byte chooses the format, the second holds the options, the rest is what is read. */
+/* Export any profile: the first byte chooses the format, the second the options, the rest is read. */
 #include "export/export.h"
 #include "import/import.h"
 #include "profile/profile.h"

@@ -1,4 +1,4 @@
-/* Folded text: whatever the bytes, a tree whose weights add up, or a note of each line left out. */
+/* Folded text: any bytes give a tree whose weights add up, and a note for each skipped line. */
 #include "reading.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

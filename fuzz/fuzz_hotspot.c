@@ -1,5 +1,6 @@
-/* Any bytes as the memory of a process that is taken for a Java virtual machine. The bytes lie again and again behind each other, so that wild
-   pointers lead somewhere. First its tables are looked for; then code and methods are, with the offsets of JDK 17 and 25. */
+/* Take any bytes for the memory of a Java virtual machine. The bytes repeat throughout the address space, so that
+   wild pointers lead somewhere. First find its tables; then look up code and methods, with the offsets of JDK 17 and
+   25. */
 #include "record/hotspot.h"
 
 #include <stdlib.h>

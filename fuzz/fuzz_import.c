@@ -1,4 +1,4 @@
-/* Every format in the table: the first byte chooses it, the second holds the options. */
+/* Every format in the table: the first byte chooses it, the second has the options. */
 #include "reading.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

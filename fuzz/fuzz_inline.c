@@ -1,4 +1,4 @@
-/* Takes the bytes for an ELF file and asks for inlined functions and lines all over it. */
+/* Parse the bytes as an ELF file and look up inlined functions and lines all over it. */
 #include "elf_mutate.h"
 #include "elf_bytes.h"
 

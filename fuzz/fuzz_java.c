@@ -1,5 +1,5 @@
-/* What a recording keeps of Java virtual machines: any bytes as entries, each of a byte that says its kind and two of its size. What was read is
-   asked for the methods of frames. */
+/* Data that a recording keeps about Java virtual machines: parse any bytes as entries, each with one byte of kind and
+   two of size, then look up the methods of frames. */
 #include "profile/reading.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Any bytes as a jitdump: its changes are within what it tells, and every place that it hands out can be asked for all there is to know. */
+/* Parse any bytes as a jitdump: its changes must be within its content, and every place that it returns can be
+   queried. */
 #include "object/jitdump.h"
 
 #include <elf.h>

@@ -1,6 +1,7 @@
 /*
- * Names from end to end: any bytes, as functions of a folded profile and as mangled names, through every view. What comes out must be well-formed
- * for whoever reads it: no view lets a control character through, and pictures and pages have no markup but their own.
+ * Names from end to end: any bytes, as functions of a folded profile and as mangled names, through every view. The
+ * output must be well-formed: no view passes a control character, and pictures and pages have no markup but their
+ * own.
  */
 #include "../include/wick.h"
 #include "object/demangle.h"
@@ -8,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A frame may have any byte but those that folded text itself is made of. */
+/* A frame may have any byte except for folded text's separators. */
 static void add_name(struct buffer *text, const uint8_t *data, size_t size) {
     for (size_t i = 0; i < size; i++)
         buffer_add_char(text,

@@ -1,4 +1,5 @@
-/* Any bytes as messages of the helper process, each with a length in front: taken as answers to requests that wait, whose headers are then asked for. */
+/* Parse any bytes as messages of the helper process, each prefixed with its length: handle them as answers to waiting
+   requests, then look up their headers. */
 #include "net/internal.h"
 
 #include <fcntl.h>
@@ -9,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What can be read is written as it was. */
+/* A message that can be parsed is written back the same. */
 static void again(const uint8_t *bytes, size_t size) {
     struct net_message message;
     struct net_texts texts;
@@ -19,7 +20,7 @@ static void again(const uint8_t *bytes, size_t size) {
                memcmp(bytes, written, size) == 0);
 }
 
-/* By way of a channel, as the helper sends them, with a descriptor. */
+/* Send them through a channel, like the helper, with a descriptor. */
 static void take(struct waiting *waiting, const uint8_t *bytes, size_t length) {
     static uint8_t message[NET_MESSAGE_MOST];
     int channel[2], sent = open("/dev/null", O_RDONLY | O_CLOEXEC), received;
@@ -31,7 +32,7 @@ static void take(struct waiting *waiting, const uint8_t *bytes, size_t length) {
     size_t size = net_message_receive(channel[1], message, &received);
     close(channel[1]);
     if (fine && size) {
-        uint8_t *whole = (uint8_t *)memory_copy(message, size); /* whose end is seen */
+        uint8_t *whole = (uint8_t *)memory_copy(message, size); /* detects overreads */
         again(whole, size);
         net_take_answer(waiting, whole, size, received);
         free(whole);

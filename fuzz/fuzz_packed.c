@@ -1,5 +1,5 @@
-/* Any bytes as a packed file: gzip, zstd or xz, found by its beginning, unpacked into a temporary file and looked at. By a descriptor, by a path, and, where it fits,
-   by a pipe, whichever way it must be the same. */
+/* Open any bytes as a compressed file: gzip, zstd or xz, detected by its beginning and decompressed into a temporary
+   file. The result must be the same by descriptor, by path and, if it fits, by pipe. */
 #include "pieces.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -8,7 +8,7 @@ enum { PIPE_HOLDS = 65536 };
 
 static const struct context context = {.spool_limit = 16 << 20};
 
-/* The hash of what it holds, or 0. */
+/* Return the hash of its content, or 0. */
 static uint64_t look(bool fine, struct file *file, const struct error *error) {
     assert(fine == !error->kind);
     if (!fine)

@@ -1,4 +1,4 @@
-/* A recording in several files, as perf record --threads makes: a directory with `data` and up to three of `data.N`. */
+/* A recording in several files, as made by perf record --threads: a directory with `data` and up to three `data.N`. */
 #include "import/import.h"
 #include "pieces.h"
 

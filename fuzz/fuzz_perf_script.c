@@ -1,4 +1,4 @@
-/* perf script text, by both sets of rules: the first byte holds the options. */
+/* perf script text, by both sets of rules: the first byte has the options. */
 #include "reading.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,4 +1,5 @@
-/* Any bytes as a perf map. Whatever overlaps with whatever: what holds an address must contain it, and be the newest that does. */
+/* Parse any bytes as a perf map. However symbols overlap, the one that is found must contain the address, and be the
+   newest that does. */
 #include "object/internal.h"
 
 #include <stdlib.h>

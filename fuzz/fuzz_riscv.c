@@ -1,5 +1,5 @@
-/* Any bytes as a RISC-V program: as instructions alone, as an ELF file, and as the code of one that is right. Runs what loads, briefly. What
-   begins as a stream does is one, of whatever engine. */
+/* Run any bytes as a RISC-V program: as bare instructions, as an ELF file, and as the code of a valid one. Run what
+   loads, briefly. Input that begins like a stream is read as one, of any engine. */
 #include "trace/classify.h"
 #include "trace/riscv/guest.h"
 #include "trace/trace.h"

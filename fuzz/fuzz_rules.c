@@ -1,5 +1,5 @@
-/* The files that people write for wick: rules of categories, colours, attributes of names. The first byte chooses which; the rest is read, and
-   asked about a few names, one of which is its own first line. */
+/* The files that users write for wick: rules of categories, colours, attributes of names. The first byte chooses
+   which; the rest is parsed and applied to a few names, one of which is its own first line. */
 #include "view/svg.h"
 
 #include <stdio.h>

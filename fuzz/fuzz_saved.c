@@ -1,4 +1,4 @@
-/* Saved profiles: checksums are made right first, so that what they cover is reached. */
+/* Saved profiles: checksums are corrected first, so that the code behind them is reached. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <xxhash.h>
@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { HEADER = 32, ENTRY = 40 };
 
-/* Sections are stored plain for the fuzzer: their checksums and the header's. */
+/* The fuzzer's sections are stored uncompressed: correct their checksums and the header's. */
 static void mend(char *bytes, size_t size) {
     uint64_t length = size;
     uint32_t count = load_u32(bytes + 12) % 16;

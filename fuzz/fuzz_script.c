@@ -1,4 +1,5 @@
-/* Reads the bytes as a recording, without names, its waits as well, and prints it as script text: both passes, and every column. */
+/* Read the bytes as a recording, without names but with its waits, and print it as script text: both passes, and
+   every column. */
 #include "profile/profile.h"
 #include "view/view.h"
 

@@ -1,4 +1,4 @@
-/* A profile of the Firefox Profiler's, a NUL, and the symbols that samply saved beside it. */
+/* A Firefox Profiler profile, a NUL, and the symbols that samply saved beside it. */
 #include "reading.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

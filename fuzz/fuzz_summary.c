@@ -1,4 +1,4 @@
-/* wick report --summary: the records of any bytes, counted as they stand there, and printed both ways. */
+/* wick report --summary: count the records of any bytes in file order, and print them both ways. */
 #include "perfdata/perfdata.h"
 #include "profile/profile.h"
 #include "view/view.h"

@@ -1,4 +1,4 @@
-/* Drawn flame graphs: whatever the bytes, a tree whose weights add up, nothing counted twice. */
+/* Drawn flame graphs: any bytes give a tree whose weights add up, with nothing counted twice. */
 #include "reading.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,4 +1,5 @@
-/* What a client sends of which wick reads the bytes itself: a request's target, its Host, an origin. What was parsed is encoded again and parsed to the same. */
+/* Client input that wick parses itself: a request's target, its Host, an origin. What was parsed, encoded again, must
+   parse to the same. */
 #include <stdlib.h>
 
 #include "serve/serve.h"

@@ -1,6 +1,7 @@
 /*
- * Parses a tracepoint's format and prints a record by it. The first byte says how the format is made of the others: by a grammar of all
- * that formats have, which they choose from, so that it is well-formed but absurd; or as it stands, up to a NUL. The rest is the payload.
+ * Parse a tracepoint's format and print a record with it. The first byte chooses how the format is made from the
+ * others: by a grammar of everything that formats have, so that it is well-formed but absurd; or as raw text, up to a
+ * NUL. The rest is the payload.
  */
 #include "view/trace_format.h"
 
@@ -15,7 +16,7 @@ struct choices {
     struct buffer format;
 };
 
-/* The next byte chooses among `count`; without one it is the first. */
+/* Choose among `count` by the next byte; choose the first if there is none. */
 static unsigned choose(struct choices *c, unsigned count) {
     if (!c->left.length || c->format.count > GENERATED_LIMIT)
         return 0;
@@ -183,7 +184,7 @@ static void generate(struct choices *c) {
     add(c, "\n");
 }
 
-/* Finds every address that is even, five bytes behind its start. */
+/* Find every even address, five bytes after its start. */
 static struct text find_function(void *context, uint64_t *address) {
     if (*address % 2)
         return (struct text){"", 0};
@@ -192,7 +193,7 @@ static struct text find_function(void *context, uint64_t *address) {
 }
 
 static void print(const struct trace_format *format, struct text payload) {
-    char *exact = malloc(payload.length + !payload.length); /* so that no byte behind it is ours */
+    char *exact = malloc(payload.length + !payload.length); /* so that no byte after it is ours */
     memcpy(exact, payload.data, payload.length);
     struct buffer once = {0}, twice = {0};
     struct trace_record record = {.format = format,
@@ -204,7 +205,7 @@ static void print(const struct trace_format *format, struct text payload) {
         abort();
     record.buffer = &twice;
     if (trace_print(&record) != whole || !text_equal(buffer_text(&once), buffer_text(&twice)))
-        if (!format->failed) /* what once held bytes is no string any more */
+        if (!format->failed) /* a field that once held bytes is no longer a string */
             abort();
     buffer_release(&once);
     buffer_release(&twice);

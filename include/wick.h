@@ -1,7 +1,8 @@
 /*
  * wick.h: flame graphs from C.
  *
- * Opens whatever wick can read, gives its call tree by name, and writes the pictures, texts and other tools' formats that the program writes.
+ * Open any profile that wick can read, walk its call tree by name, and write the same pictures, texts and other tools'
+ * formats as the program.
  *
  *     struct wick_error error;
  *     const char *paths[] = {"perf.data"};
@@ -14,17 +15,17 @@
  *
  * What it promises:
  *
- * - It prints nothing and ends nothing. What fails returns NULL or false and fills the wick_error. Only running out of memory can't be
- *   answered so: see wick_on_out_of_memory().
+ * - The library never prints and never exits. A function that fails returns NULL or false and fills the wick_error.
+ *   The exception is running out of memory: see wick_on_out_of_memory().
  * - The same input gives the same bytes, with any number of threads, in any locale, at any time.
- * - A file is written whole or not at all, and what was lost, missing or left out is a note.
- * - Options that are all zero are the defaults, and NULL stands for these. Later versions add fields at the end and functions, and take none
- *   away: what compiles with this header compiles with theirs.
+ * - A file is written whole or not at all. A note reports what was lost, missing or left out.
+ * - Options that are all zero are the defaults, and so is NULL. Later versions add functions, and fields at the end of
+ *   structs, and remove none: code that compiles with this header compiles with later ones.
  *
- * Threads: several profiles may be opened, walked and written at once, each in a thread of its own; of one profile, one call at a time, from
- * any thread. It has threads of its own. Three things are the whole process's: the hook for lack of memory, standard input and output,
- * and SIGBUS. As long as a profile is open it catches SIGBUS, for recordings that shrink while they are read; faults that are not its
- * own go to the handler that was there before.
+ * Threads: different profiles may be used by different threads at once; one profile by one call at a time, from any
+ * thread. The library starts threads of its own. Three things belong to the whole process: the out-of-memory hook,
+ * standard input and output, and SIGBUS. While a profile is open the library catches SIGBUS, because recordings may
+ * shrink while they are read; other faults go to the previous handler.
  */
 #ifndef WICK_H
 #define WICK_H
@@ -46,8 +47,8 @@ enum wick_error_kind {
     WICK_ERROR_NONE = 0,
     WICK_ERROR_INPUT = 1,       /* bad input, or a file that can't be read or written */
     WICK_ERROR_USAGE = 2,       /* options that make no sense */
-    WICK_ERROR_INTERNAL = 5,    /* wick's own fault */
-    WICK_ERROR_CANCELLED = 130, /* your progress hook said so */
+    WICK_ERROR_INTERNAL = 5,    /* a bug in wick */
+    WICK_ERROR_CANCELLED = 130, /* the progress hook returned false */
 };
 
 struct wick_error {
@@ -55,7 +56,8 @@ struct wick_error {
     char message[600]; /* one line, "what: why", without control characters */
 };
 
-/* Called when there is no memory left; must not return. By default one line goes to standard error and the process ends with status 5. */
+/* Set the hook that is called when memory runs out. It must not return. By default wick prints one line to standard
+   error and ends the process with status 5. */
 void wick_on_out_of_memory(void (*hook)(void));
 
 /* ---- reading ---- */
@@ -64,59 +66,62 @@ void wick_on_out_of_memory(void (*hook)(void));
 struct wick;
 
 struct wick_options {
-    const char *from; /* the format's name, as `wick fold --from` has it; NULL: found by looking */
-    const char *const *events; /* names; none: the first; "all" adds them */
+    const char *from;          /* the format's name, as in `wick fold --from`; NULL: detect it */
+    const char *const *events; /* names of events; none: the first event; "all": the sum of all */
     size_t event_count;
-    const char *symfs;    /* look for every program and library below this folder */
+    const char *symfs;    /* search for every program and library below this directory */
     const char *kallsyms; /* the kernel's symbols */
-    unsigned threads;     /* 0: as many as there are */
-    bool by_samples;      /* a stack weighs its samples, not their period */
-    bool off_cpu;         /* where threads waited, of a recording that knows */
-    bool wall;            /* where they waited and where they ran */
-    bool no_comm;         /* no comm at the root */
-    bool no_inline;       /* without functions that were inlined */
-    bool source_lines;    /* names carry file:line */
+    unsigned threads;     /* 0: one per CPU */
+    bool by_samples;      /* weigh a stack by its samples, not by their periods */
+    bool off_cpu;         /* show off-CPU time (the recording must contain scheduling events) */
+    bool wall;            /* show both on-CPU and off-CPU time */
+    bool no_comm;         /* no comm as root frame */
+    bool no_inline;       /* do not expand inlined functions */
+    bool source_lines;    /* append file:line to names */
     bool keep_times;      /* for the timeline of wick_write_html(); takes 48 bytes a sample */
-    /* Called now and then, from any of wick's threads, several at once: what is being done, how much of it, and of how much (0: unknown).
-       False cancels the call that is under way, which then fails. NULL: none. */
+    /* Called now and then, from any of wick's threads, possibly several at once, with what is being done, how much is
+       done, and the total (0: unknown). Return false to cancel the current call, which then fails. May be NULL. */
     bool (*progress)(void *user, const char *what, uint64_t done, uint64_t total);
     void *progress_user;
-    /* What is summed, as `wick fold --value` has it: "samples", or the name of an event's value (wick_value_at). NULL: as by_samples says. */
+    /* What is summed, as in `wick fold --value`: "samples", or the name of an event's value (wick_value_at). NULL:
+       see by_samples. */
     const char *value;
 };
 
-/* Several files add up; "-" is standard input. NULL: *error says why. `error` and `options` may be NULL. */
+/* Read the files and add them up; "-" is standard input. Return NULL and set *error on failure. `error` and `options`
+   may be NULL. */
 struct wick *wick_open(const char *const *paths, size_t path_count,
                        const struct wick_options *options, struct wick_error *error);
-void wick_close(struct wick *wick); /* NULL is fine */
+void wick_close(struct wick *wick); /* `wick` may be NULL */
 
-/* What was lost, missing or left out, a sentence each, for people. They live as long as the profile. */
+/* What was lost, missing or left out: a sentence each, for people. The texts live as long as the profile. */
 size_t wick_note_count(const struct wick *wick);
 const char *wick_note(const struct wick *wick, size_t number);
 
-/* What can be summed of this profile: its samples, and what each event that was read counts. Texts live as long as the profile. */
+/* The values that can be summed in this profile: samples, and the value of each event that was read. Texts live as
+   long as the profile. */
 struct wick_value {
     const char *name; /* "samples", "cpu", "cycles", "alloc_space", … */
     const char *unit; /* "count", "nanoseconds", "bytes", … */
 };
 size_t wick_value_count(const struct wick *wick);
-struct wick_value wick_value_at(const struct wick *wick, size_t number); /* NULLs behind the last */
+struct wick_value wick_value_at(const struct wick *wick, size_t number); /* NULLs after the last */
 
-/* What the weights count: "samples", "ns", "cycles", … */
+/* Return the unit of the weights: "samples", "ns", "cycles", … */
 const char *wick_unit(const struct wick *wick);
 
 /* ---- the call tree ---- */
 
-/* Frame 0 is the root, whose total is all there is. Each frame is followed by all that it calls, in order of names, as in a table of contents.
-   Texts live as long as the profile. */
+/* Frame 0 is the root; its total is that of the whole profile. Frames are in depth-first order: each is followed by
+   everything that it calls, siblings by name. Texts live as long as the profile. */
 struct wick_frame {
     size_t parent;
-    size_t depth;     /* the root's is 0 */
-    const char *name; /* any bytes, with a NUL behind them; the root's is empty */
+    size_t depth;     /* 0 for the root */
+    const char *name; /* any bytes, NUL-terminated; empty for the root */
     size_t name_length;
-    const char *object; /* the file that it is in; empty where nobody knows */
-    uint64_t self;      /* weight of stacks that end there */
-    uint64_t total;     /* and of those that go on from there */
+    const char *object; /* the file that contains it; empty if unknown */
+    uint64_t self;      /* weight of stacks that end here */
+    uint64_t total;     /* weight of stacks through here */
 };
 size_t wick_frame_count(const struct wick *wick);
 struct wick_frame wick_frame_at(const struct wick *wick, size_t number);
@@ -128,16 +133,17 @@ struct wick_picture {
     const char *subtitle; /* NULL: none */
 };
 
-/* `a;b;c 12`, one line a stack, sorted. */
+/* `a;b;c 12`, one line per stack, sorted. */
 bool wick_write_folded(struct wick *wick, const char *path, struct wick_error *error);
-/* One SVG with zoom and search. False, too, where there is nothing to draw. */
+/* Write one SVG with zoom and search. Fails if there is nothing to draw. */
 bool wick_write_svg(struct wick *wick, const char *path, const struct wick_picture *picture,
                     struct wick_error *error);
-/* One HTML page with all views and tables. */
+/* Write one HTML page with all views and tables. */
 bool wick_write_html(struct wick *wick, const char *path, const struct wick_picture *picture,
                      struct wick_error *error);
-/* For another tool: `format` is called as `wick export --to` has it; NULL: found by how the path ends (".pb.gz", ".speedscope.json", …).
-   `title` is what it calls the profile; NULL: the file that was read. It has times if they were kept, and source lines if they were asked for. */
+/* Write another tool's format. `format` is a name as in `wick export --to`; NULL: chosen by the path's suffix
+   (".pb.gz", ".speedscope.json", …). `title` names the profile in it; NULL: the name of the file that was read. Times
+   are included if they were kept, and source lines if they were requested. */
 bool wick_write_format(struct wick *wick, const char *format, const char *path, const char *title,
                        struct wick_error *error);
 

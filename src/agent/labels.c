@@ -1,10 +1,10 @@
 /*
- * What a process is called: its service and version, its pod, and what the operator's own rules say. It is asked when the process appears,
- * because a short one is gone when its window is read.
+ * Labels of a process: its service and version, its pod, and what the operator's rules set. They are read when the process appears, because a
+ * short-lived process is gone when its window is read.
  *
- * The service is, whatever is found first: what a rule says; OTEL_SERVICE_NAME, or service.name in OTEL_RESOURCE_ATTRIBUTES, of its
- * environment; the systemd unit that it runs in; its comm. The version is service.version there, or the first digits of its executable's
- * build id. Nothing else of an environment is looked at, but for the variables that the settings name.
+ * The service is the first of these: a matching rule; OTEL_SERVICE_NAME, or service.name in OTEL_RESOURCE_ATTRIBUTES, from its environment;
+ * its systemd unit; its comm. The version is service.version from there, or the first digits of its executable's build id. No other
+ * environment variables are read, except those named in the settings.
  */
 #include "agent/internal.h"
 
@@ -67,7 +67,7 @@ static struct text variable(const struct namer *namer, struct text name) {
     return TEXT("");
 }
 
-/* Of "key=value,key=value". */
+/* Find a key in "key=value,key=value". */
 static struct text attribute(struct text list, struct text key) {
     while (list.length) {
         size_t comma = text_find(list, ',');
@@ -92,7 +92,7 @@ static void read_version(const char *path, struct executable *executable) {
             snprintf(executable->version + 2 * i, 3, "%02x", id.bytes[i]);
 }
 
-/* By the file's identity, so that each is opened once. */
+/* Cached by the file's identity, so that each is opened once. */
 static const char *version_of(struct namer *namer, int32_t pid) {
     char path[64];
     struct stat status;
@@ -123,7 +123,7 @@ static const char *version_of(struct namer *namer, int32_t pid) {
 
 /* ---- the service ---- */
 
-/* The innermost unit of a cgroup's path, without ".service". */
+/* Return the innermost unit of a cgroup's path, without ".service". */
 static struct text unit_of(struct text cgroup) {
     static const struct text suffix = TEXT(".service");
     while (cgroup.length) {
@@ -136,7 +136,7 @@ static struct text unit_of(struct text cgroup) {
     return TEXT("");
 }
 
-/* Kubernetes: a part "pod" or "…-pod" with the pod's UID, whose dashes systemd's names have as underscores. */
+/* Kubernetes: a component "pod" or "…-pod" followed by the pod's UID, whose dashes are underscores in systemd's names. */
 static bool pod_of(struct text cgroup, char pod[37]) {
     size_t at = text_search(cgroup, TEXT("kubepods"));
     size_t found = at == SIZE_MAX ? at : text_search(text_from(cgroup, at + 8), TEXT("pod"));
@@ -177,7 +177,7 @@ static struct text service_of(const struct namer *namer, const struct subjects *
     return service.length ? service : subjects->of[BY_COMM];
 }
 
-/* A value comes from the process, which may put anything there. */
+/* The value comes from the process, so it may contain anything. */
 static void add(struct buffer *labels, struct text key, struct text value) {
     if (!value.length)
         return;
@@ -189,7 +189,7 @@ static void add(struct buffer *labels, struct text key, struct text value) {
     buffer_add_char(labels, 0);
 }
 
-/* A process that is gone has nothing but its comm. */
+/* A process that has exited only has its comm. */
 void namer_add(void *context, int32_t pid, struct text recorded, struct text cgroup,
                struct buffer *labels) {
     struct namer *namer = context;
@@ -199,7 +199,7 @@ void namer_add(void *context, int32_t pid, struct text recorded, struct text cgr
     snprintf(path, sizeof path, "/proc/%d/comm", pid);
     bool lives = file_read_small(path, comm, sizeof comm);
     namer->environment.count = 0;
-    if (length > 0) /* a thread of the kernel has neither */
+    if (length > 0) /* a kernel thread has neither */
         proc_read(pid, "environ", ENVIRONMENT_MOST, &namer->environment);
     struct subjects subjects = {{cgroup,
                                  recorded.length ? recorded : text_of(comm),

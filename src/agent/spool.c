@@ -1,6 +1,6 @@
 /*
- * The spool: a directory with one file a batch, NUMBER-ID.wick, published by rename. Numbers go on from restart to restart, so that the
- * oldest comes first whatever the clock does. `rejected` below it has what the store refused.
+ * The spool: a directory with one file per batch, NUMBER-ID.wick, published by rename. Numbers continue after a restart, so the oldest batch
+ * comes first whatever the clock does. Its subdirectory `rejected` has the batches that the store refused.
  */
 #include "agent/internal.h"
 
@@ -17,7 +17,7 @@
 static const char rejected[] = "rejected";
 enum { NUMBER = 12 /* digits */, REJECTED_MOST = 100 };
 
-/* "000000000042-0123…cdef.wick"; false: it is no batch. */
+/* Parse "000000000042-0123…cdef.wick"; return false if it is not a batch. */
 static bool parse_name(const char *name, struct spooled *batch) {
     struct text t = text_of(name);
     uint64_t half;
@@ -65,7 +65,7 @@ static void find_last(void *context, const struct spooled *batch) {
         *last = batch->number;
 }
 
-/* Batches that were sent are gone, so the last number is also written down. */
+/* Sent batches are gone, so the last number is also saved in a file. */
 static uint64_t read_last(const struct spool_directory *spool) {
     char text[32];
     uint64_t last = 0;
@@ -188,7 +188,7 @@ void spool_remove(struct spool_directory *spool, const struct spooled *batch) {
     spool_tidy(spool);
 }
 
-/* Keep the newest of what was refused. */
+/* Keep only the newest rejected batches. */
 static void prune(int folder) {
     for (;;) {
         struct survey survey = {0};
@@ -209,7 +209,7 @@ void spool_reject(struct spool_directory *spool, const struct spooled *batch) {
         prune(folder);
         close(folder);
     }
-    if (!moved) /* else it would be sent again for ever */
+    if (!moved) /* otherwise it would be sent again forever */
         unlinkat(spool->directory, batch->name, 0);
     spool->counts->rejected++;
     spool_tidy(spool);

@@ -1,5 +1,5 @@
 /*
- * An error is one line, whatever a path or a name in it holds: escaping happens here, once, and nowhere else.
+ * An error is one line, whatever a path or a name in it contains: escaping happens only here.
  */
 #include "base/base.h"
 
@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One line, whatever a path or name in it contains. */
 static void error_fill(struct error *error, enum error_kind kind, uint64_t offset,
                        const char *prefix, const char *format, va_list list) {
     if (!error)

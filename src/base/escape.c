@@ -1,10 +1,11 @@
 /*
- * Bytes from a profile on their way into XML, JSON, CSV or a terminal. What a name contains can never become markup,
+ * Escaping of bytes from a profile for XML, JSON, CSV and terminals. The content of a name can never become markup,
  * script, a field separator or a terminal command.
  */
 #include "base/base.h"
 
-/* The length of the UTF-8 sequence at `p`, with its code point; 0 if it is not valid (overlong, surrogate, too large, cut). */
+/* Return the length of the UTF-8 sequence at `p` and its code point; 0 if it is invalid (overlong, surrogate, too
+   large, truncated). */
 static size_t utf8_decode(const unsigned char *p, size_t left, uint32_t *point) {
     if (p[0] < 0x80) {
         *point = p[0];
@@ -28,7 +29,7 @@ static size_t utf8_decode(const unsigned char *p, size_t left, uint32_t *point) 
 
 typedef void escaper(struct buffer *buffer, uint32_t point, struct text bytes);
 
-/* Calls `escape` for each character; U+FFFD stands for each byte that belongs to none. */
+/* Call `escape` for each character, with U+FFFD for each invalid byte. */
 static void escape_all(struct buffer *buffer, struct text t, escaper *escape) {
     for (size_t i = 0; i < t.length;) {
         uint32_t point;
@@ -43,7 +44,7 @@ static void escape_all(struct buffer *buffer, struct text t, escaper *escape) {
     }
 }
 
-/* XML 1.0 has no place for most control characters, not even escaped: their pictures (U+2400 …) stand for them. */
+/* XML 1.0 does not allow most control characters, not even escaped: use their pictures (U+2400 …) instead. */
 static void escape_xml(struct buffer *buffer, uint32_t point, struct text bytes) {
     switch (point) {
     case '<':
@@ -102,7 +103,8 @@ void buffer_add_json(struct buffer *buffer, struct text t) {
     escape_all(buffer, t, escape_json);
 }
 
-/* Spreadsheets take a cell that begins so for a formula, in quotes or not, and names come from strangers; an apostrophe makes it text. */
+/* Spreadsheets take a cell that begins with such a character for a formula, quoted or not, and names are not trusted;
+   an apostrophe makes it text. */
 static bool is_formula(struct text t) {
     return t.length && strchr("=+-@\t\r", t.data[0]) && t.data[0];
 }
@@ -119,7 +121,8 @@ void buffer_add_csv(struct buffer *buffer, struct text t) {
     buffer_add_char(buffer, '"');
 }
 
-/* What cannot be seen, or makes the text beside it look other than it is: controls, format characters, fillers, selectors, tags. */
+/* Characters that are invisible or change how the text beside them looks: controls, format characters, fillers,
+   selectors, tags. */
 static bool is_hidden_or_turns_text(uint32_t point) {
     static const struct {
         uint32_t first, last;
@@ -145,7 +148,7 @@ static void add_hidden(struct buffer *buffer, uint32_t point) {
         buffer_printf(buffer, point > 0xffff ? "\\U%08x" : "\\u%04x", point);
 }
 
-/* Plain names, nearly all, cost one look at each byte. */
+/* Fast path: nearly all names are plain, and cost one comparison per byte. */
 bool text_is_shown(struct text t) {
     for (size_t i = 0; i < t.length;) {
         uint32_t point = (unsigned char)t.data[i];
@@ -173,7 +176,7 @@ void buffer_add_shown(struct buffer *buffer, struct text t) {
     }
 }
 
-/* A byte that is no UTF-8 here may be part of a character that was cut in two; c2 may have come before. */
+/* A byte that is not UTF-8 here may be part of a character that was split; c2 may have come before. */
 void buffer_add_guarded(struct buffer *buffer, struct text t) {
     for (size_t i = 0; i < t.length;) {
         uint32_t point;

@@ -1,10 +1,11 @@
 /*
- * The guard: a mapped file that shrinks reads as zeroes from there on, and is marked as changed, where it would raise SIGBUS.
+ * The guard: a mapped file that shrinks reads as zeroes from there on and is marked as changed, instead of raising
+ * SIGBUS.
  *
- * Every mapping is entered in a table; the handler looks the faulting address up, maps zero pages over the rest of that mapping and marks
- * it. Entering takes a lock; the handler only reads atomics, and the table grows by blocks that never move or go. Files that a library
- * maps for itself are in no table: a thread that is about to call such a library says so, and a fault there is given one page
- * at a time. A SIGBUS elsewhere goes to whatever was installed before.
+ * Every mapping is in a table; the handler looks up the faulting address, maps zero pages over the rest of that mapping
+ * and marks it. Adding takes a lock; the handler only reads atomics, and the table grows by blocks that are never moved
+ * or freed. Mappings that a library makes are not in the table: a thread announces calls to such a library, and a fault
+ * there gets one zero page at a time. Any other SIGBUS goes to the previous handler.
  */
 #include "base/guard.h"
 
@@ -71,7 +72,7 @@ static void guard_fault(int signal, siginfo_t *info, void *context) {
     }
 }
 
-/* Again whenever somebody else's handler has taken its place. */
+/* Install the handler again if another one has replaced it. */
 static void guard_install(void) {
     struct sigaction action = {.sa_sigaction = guard_fault, .sa_flags = SA_SIGINFO}, now;
     atomic_store(&page_size, (uintptr_t)sysconf(_SC_PAGESIZE));
@@ -111,7 +112,7 @@ void guard_leave(struct file_guard *guard) {
         atomic_store(&guard->start, 0);
 }
 
-/* What was cut off within the last page that is left reads as zeroes without a fault. */
+/* The rest of the last page that is left reads as zeroes without a fault. */
 static bool is_shorter(const struct file *file) {
     struct stat status;
     return file->inode && stat(file->path, &status) == 0 && status.st_ino == file->inode &&

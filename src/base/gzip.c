@@ -1,4 +1,4 @@
-/* gzip, a piece at a time: what is held is the pieces' packed bytes, until the caller takes them. */
+/* Streaming gzip compression: compressed bytes are held until the caller takes them. */
 #include "base/base.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * Notes. Threads add them as they come, so any order of adding and merging must give the same ones: counts add up, and of several examples
- * the one that stands first in the input is kept.
+ * Notes. Threads add them in any order, so any order of adding and merging must give the same notes: counts are
+ * added, and of several examples the first in the input is kept.
  */
 #include "base/base.h"
 
@@ -22,7 +22,7 @@ static struct note *notes_get(struct notes *notes, const struct note_kind *kind)
     return &notes->items[notes->count - 1];
 }
 
-/* A kind and its texts in one piece of memory. */
+/* A kind and its texts, in one allocation. */
 static struct note_kind *kind_copy(const struct note_kind *kind) {
     size_t name = strlen(kind->name) + 1, sentence = strlen(kind->sentence) + 1;
     struct note_kind *copy = memory_alloc(sizeof *copy + name + sentence);
@@ -38,7 +38,7 @@ static bool note_is_like(const struct note *note, const struct note *other) {
            strcmp(note->example ? note->example : "", other->example ? other->example : "") == 0;
 }
 
-/* Return the note that another set's note is added to. */
+/* Find or add the note that a note of another set is merged into. */
 static struct note *notes_get_like(struct notes *notes, const struct note *other) {
     struct note *found = other->kind->apart ? NULL : notes_find(notes, other->kind);
     for (size_t i = 0; i < notes->count && other->kind->apart && !found; i++)
@@ -127,7 +127,7 @@ void notes_drop(struct notes *notes, const char *name) {
     notes->count = kept;
 }
 
-/* '{' and '}' are left out, and what stands between '{' and '|' unless there is one, between '|' and '}' if there is. */
+/* Drop '{' and '}', the text between '{' and '|' unless the count is 1, and the text between '|' and '}' if it is. */
 void counted_print(struct buffer *buffer, const char *sentence, uint64_t count) {
     bool chosen = true;
     for (const char *c = sentence; *c; c++) {
@@ -147,7 +147,7 @@ void counted_print(struct buffer *buffer, const char *sentence, uint64_t count) 
 void note_print(const struct note *note, struct buffer *buffer) {
     struct buffer sentence = {0};
     counted_print(&sentence, note->kind->sentence, note->count);
-    buffer_add_shown(buffer, buffer_text(&sentence)); /* it may have been read from a file */
+    buffer_add_shown(buffer, buffer_text(&sentence)); /* the sentence may come from a file */
     buffer_release(&sentence);
     if (note->example) {
         buffer_add(buffer, TEXT(" ("));

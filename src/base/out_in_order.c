@@ -1,6 +1,6 @@
 /*
- * Text that many threads make and one file takes: whoever has made an item waits for its turn to write it. What is held is one item a
- * thread, and the bytes are the same for any number of them.
+ * Ordered output from many threads: a thread that has made an item waits for its turn to write it. At most one item
+ * per thread is held, and the bytes are the same for any number of threads.
  */
 #include "base/base.h"
 
@@ -12,12 +12,12 @@ struct writing {
     out_maker *make;
     void *job;
     const struct context *context;
-    struct buffer_apart *buffers; /* one a worker */
+    struct buffer_apart *buffers; /* one per worker */
     pthread_mutex_t lock;
     pthread_cond_t moved;
     size_t turn; /* the item that may be written now */
     bool stop;
-    struct error error; /* the first item's that failed */
+    struct error error; /* error of the first item that failed */
 };
 
 static bool writing_stopped(struct writing *writing) {
@@ -27,7 +27,7 @@ static bool writing_stopped(struct writing *writing) {
     return stop || context_cancelled(writing->context);
 }
 
-/* Waits for the item's turn, which always comes: items are handed out in order, and the oldest one never waits. */
+/* Wait for the item's turn, which always comes: items are handed out in order, and the oldest one never waits. */
 static void writing_turn(struct writing *writing, size_t item, const struct buffer *buffer,
                          const struct error *error) {
     pthread_mutex_lock(&writing->lock);

@@ -1,7 +1,7 @@
 /*
- * A thread that maps pages before they are needed, or lets go of them after. A record with its copied stack is 16 kB or more, so whoever walks the
- * records' headers takes a page fault for every fourth of them, and closing the file takes the pages out again: for 2 GB 80 and 40 ms, which
- * one core pays while others wait.
+ * A thread that maps pages before they are needed, or unmaps them afterwards. A record with its copied stack is 16 kB
+ * or more, so a reader of the records' headers takes a page fault for every fourth of them, and closing the file
+ * unmaps the pages again: 80 and 40 ms for 2 GB, which one core pays while others wait.
  */
 #include "base/base.h"
 
@@ -11,7 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A fault maps that much around it, unless the kernel was told otherwise; and each time pages are let go every core has to hear of it. */
+/* A fault maps FAULT bytes around it, unless the kernel is configured otherwise; and each unmapping interrupts every
+   core. */
 enum { LEAST = 16 << 20, FAULT = 64 << 10, LET_GO = 256 << 20 };
 
 struct paging {
@@ -20,7 +21,7 @@ struct paging {
     atomic_bool stop;
 };
 
-/* From the middle: the reader maps the first half itself, meanwhile. */
+/* Begin in the middle: meanwhile the reader maps the first half itself. */
 static void *page_in(void *context) {
     struct paging *p = context;
     const volatile uint8_t *bytes = p->file->data;
@@ -48,7 +49,7 @@ static struct paging *paging_begin(const struct file *file, void *(*run)(void *)
     return NULL;
 }
 
-/* What does not fit into memory would be gone again before it is read. */
+/* Pages that do not fit into memory would be evicted before they are read. */
 static bool fits(size_t size) {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     return pages > 0 && page > 0 && size / (size_t)page < (size_t)pages / 2;

@@ -1,5 +1,6 @@
 /*
- * Files of /proc/PID. The kernel makes their text anew for each reader, so that one pass reads them whole, and a process may end at any moment.
+ * Files of /proc/PID. The kernel generates their text for each reader, so one pass must read them whole, and a
+ * process may end at any moment.
  */
 #include "base/base.h"
 

@@ -1,4 +1,4 @@
-/* Sorting by numbers: linear, where comparing would not be. */
+/* Linear-time sorting by integer keys. */
 #include "base/base.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ uint32_t *counting_sort(const uint32_t *keys, size_t count, size_t key_count, si
     return order;
 }
 
-/* Byte by byte from the least on; those in which all agree are passed over. */
+/* Byte by byte from the least significant; bytes that are equal in all keys are skipped. */
 uint32_t *radix_sort(const uint64_t *keys, size_t count) {
     enum { BYTES = sizeof *keys, VALUES = 256 };
     size_t places[BYTES][VALUES] = {0};

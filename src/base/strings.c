@@ -1,5 +1,5 @@
 /*
- * Interned strings: an arena with the bytes, an array with where each begins, an index to find it again.
+ * Interned strings: an arena with the bytes, an array of their offsets, and an index to find them.
  * Adding costs one hash of the bytes and, as a rule, one comparison.
  */
 #include "base/base.h"
@@ -8,9 +8,9 @@
 
 struct strings {
     struct arena arena;
-    VECTOR(struct text) texts; /* [0] is none */
+    VECTOR(struct text) texts; /* [0] means none */
     struct index index;
-    uint64_t bytes; /* of all texts */
+    uint64_t bytes; /* size of all texts */
     unsigned users;
 };
 
@@ -73,6 +73,6 @@ uint32_t strings_count(const struct strings *strings) {
 uint64_t strings_memory(const struct strings *strings) {
     enum {
         ENTRY = sizeof(struct text) + 2 * sizeof(uint64_t) + 8
-    }; /* with its part of the index */
+    }; /* including its part of the index */
     return strings->bytes + strings->texts.count * ENTRY;
 }

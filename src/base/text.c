@@ -1,5 +1,5 @@
 /*
- * Bytes with a length. Names and paths come from files and may hold anything, NULs too, so nothing here looks for an end.
+ * Bytes with a length. Names and paths come from files and may contain any bytes, including NUL.
  */
 #include "base/base.h"
 
@@ -36,7 +36,7 @@ size_t text_search(struct text t, struct text needle) {
     return found ? (size_t)(found - t.data) : SIZE_MAX;
 }
 
-/* One element of a pattern that stands for one byte, and how long it is. A `[` without its `]` is itself. */
+/* Match one byte against one pattern element and set its length. A `[` without a `]` stands for itself. */
 static bool element_matches(struct text pattern, unsigned char byte, size_t *length) {
     const unsigned char *p = (const unsigned char *)pattern.data;
     bool negated = pattern.length > 1 && (p[1] == '!' || p[1] == '^'), found = false;
@@ -55,7 +55,7 @@ static bool element_matches(struct text pattern, unsigned char byte, size_t *len
     return found != negated;
 }
 
-/* After a mismatch only the last `*` takes a byte more: what an earlier one took was enough to get there. */
+/* After a mismatch only the last `*` takes another byte: earlier ones need not be retried. */
 bool text_matches(struct text t, struct text pattern) {
     size_t at = 0, in_pattern = 0, star = SIZE_MAX, taken = 0, length;
     while (at < t.length) {

@@ -1,6 +1,6 @@
 /*
- * Threads for one job at a time. Items are handed out by a counter, in order, so that those who write in order never wait for an item that
- * nobody has begun.
+ * Threads for one job at a time. Items are handed out by a counter, in order, so that ordered writers never wait for
+ * an item that has not been started.
  */
 #include "base/base.h"
 
@@ -14,7 +14,7 @@ struct parallel {
     size_t items;
     void (*run)(void *context, unsigned worker, size_t item);
     void *context;
-    locale_t locale; /* the caller's: numbers look the same in every thread */
+    locale_t locale; /* the caller's, so that numbers have the same form in every thread */
 };
 
 struct parallel_worker {
@@ -32,7 +32,7 @@ static void *parallel_work(void *argument) {
     return NULL;
 }
 
-/* A thread that can't be started only makes it slower: the caller's own takes all items that are left. */
+/* If a thread can't be started, the work is only slower: the caller's thread does the remaining items. */
 void parallel_run(unsigned threads, size_t items,
                   void (*run)(void *context, unsigned worker, size_t item), void *context) {
     struct parallel parallel = {

@@ -1,6 +1,7 @@
 /*
- * cargo wick: wick under the name cargo-wick, which cargo runs with "wick" and the rest of its words. Builds with debug information, finds the
- * executable in what cargo says in JSON, and profiles it. Words that are neither cargo's nor behind `--` are wick profile's.
+ * cargo wick: wick under the name cargo-wick, which cargo runs with "wick" and the remaining arguments. Build with
+ * debug information, find the executable in cargo's JSON messages, and profile it. Arguments that are neither cargo's
+ * nor after `--` are passed to wick profile.
  */
 #include "cmd/cmd.h"
 
@@ -18,18 +19,18 @@ struct executable {
 };
 
 struct cargo {
-    const char *kind, *name; /* of the target that is asked for; NULL: none is */
+    const char *kind, *name; /* of the requested target; NULL: none */
     bool release;
-    VECTOR(const char *) build;   /* cargo's words */
-    VECTOR(const char *) profile; /* wick profile's */
+    VECTOR(const char *) build;   /* arguments for cargo */
+    VECTOR(const char *) profile; /* arguments for wick profile */
     VECTOR(struct executable) found;
 };
 
 static const char *const kinds[] = {"bin", "example", "test", "bench"};
 
-/* ---- what cargo says ---- */
+/* ---- cargo's messages ---- */
 
-/* The first of an array of strings; others are stepped over. */
+/* Read the first string of an array; skip the others. */
 static bool first_string(struct json *json, struct buffer *out) {
     if (!json_take(json, '['))
         return json_skip(json);
@@ -59,7 +60,7 @@ static char *kept(struct buffer *text) {
     return memory_copy(text->items, text->count);
 }
 
-/* One line is one message; those that name no executable are of no interest. */
+/* Read one message, which is one line; ignore those that name no executable. */
 static void read_message(struct cargo *cargo, struct text line) {
     struct json json = {line};
     struct buffer member = {0}, kind = {0}, name = {0}, path = {0};
@@ -88,7 +89,7 @@ static void read_messages(struct cargo *cargo, struct text text) {
     }
 }
 
-/* ---- running it ---- */
+/* ---- running cargo ---- */
 
 static void cargo_child(struct cargo *cargo, int out) {
     const char *program = getenv("CARGO");
@@ -101,7 +102,7 @@ static void cargo_child(struct cargo *cargo, int out) {
     _exit(127);
 }
 
-/* Cargo's own words go to standard error; it has said why it failed. */
+/* Cargo's own messages go to standard error, so it has already said why it failed. */
 static int build(struct cargo *cargo) {
     int out[2], status = 0;
     struct buffer said = {0};
@@ -124,7 +125,7 @@ static int build(struct cargo *cargo) {
     return ended && status == 0 ? 0 : ERROR_INPUT;
 }
 
-/* ---- which one ---- */
+/* ---- choosing the executable ---- */
 
 static bool is_wanted(const struct cargo *cargo, const struct executable *executable) {
     return (!cargo->kind || strcmp(executable->kind, cargo->kind) == 0) &&
@@ -152,7 +153,7 @@ static const char *choose_executable(const struct cargo *cargo) {
     return NULL;
 }
 
-/* ---- words ---- */
+/* ---- arguments ---- */
 
 /* `--bin NAME` or `--bin=NAME`. */
 static bool take_target(struct cargo *cargo, char **argv, int *at) {

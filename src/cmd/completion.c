@@ -1,12 +1,12 @@
 /*
- * What shells complete: commands, long options, and what an option may be. `wick help --bash`, `--zsh` and `--fish` print it; `make install` calls
- * them. Everything comes from the commands' own tables.
+ * Shell completion of commands, long options and options' values. `wick help --bash`, `--zsh` and `--fish` print it;
+ * `make install` calls them. Everything comes from the commands' own tables.
  */
 #include "cmd/cmd.h"
 
 #include <stdio.h>
 
-/* Calls `each` for every option that --help offers. */
+/* Call `each` for every option that --help offers. */
 static void for_options(const struct syntax *syntax,
                         void (*each)(const struct syntax *, const struct option *)) {
     for (const struct option_group *group = syntax->groups; group->title; group++)
@@ -21,7 +21,7 @@ static bool takes_path(const struct option *option) {
             strstr(option->argument, "=FILE"));
 }
 
-/* The first sentence of the help, without what a shell might take for its own. */
+/* Append the first sentence of the help, without characters that are special to a shell. */
 static void put_help(const struct option *option) {
     for (const char *c = option->help; *c && *c != ';' && *c != ':' && *c != '('; c++)
         if (!strchr("[]'\"`\\$", *c))
@@ -166,7 +166,7 @@ static const struct {
     {"--fish", HELP_FISH, fish_begin, fish_command, nothing},
 };
 
-/* Of an option with values bash has a line before the command's own. */
+/* In bash, the line for an option's values comes before the command's own. */
 void completion_add(enum help_form form, const struct syntax *syntax) {
     if (form == HELP_BASH)
         for_options(syntax, bash_values);

@@ -4,10 +4,10 @@
 
 #include "cmd/recording.h"
 
-/* One line, and what would change it, unless that is NULL. */
+/* Print one line, and what would change it, unless that is NULL. */
 void doctor_say(enum record_verdict verdict, const char *what, const char *finding,
                 const char *remedy);
-/* Says of each object in a profile where its names are from. */
+/* Print for each object in a profile where its names come from. */
 bool doctor_look_at_profile(struct request *request, const char *path, struct error *error);
 
 #endif

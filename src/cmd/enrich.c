@@ -1,4 +1,4 @@
-/* wick enrich: what `wick trace --raw` wrote, with names and lines. */
+/* wick enrich: add names and lines to the output of `wick trace --raw`. */
 #include "cmd/confine.h"
 #include "trace/trace.h"
 

@@ -1,4 +1,4 @@
-/* wick export: a source to a tree with names, and that to another tool's format. */
+/* wick export: write a source with its names in another tool's format. */
 #include "cmd/confine.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static bool write_to(struct export_command *export, struct out *out, const struc
     struct request *request = &export->request;
     if (source->tree->is_graph && !graph_answers(request, error))
         return false;
-    request->naming.no_comm = true; /* it is the thread's name */
+    request->naming.no_comm = true; /* threads already have it as their name */
     struct naming *naming = make_naming(request, source, notes);
     notes_sort(notes);
     struct export_options options = {
@@ -96,7 +96,7 @@ static int write_export(struct export_command *export, const struct source *sour
     return out_commit(&out, &error) ? 0 : fail(&error);
 }
 
-/* Not 0: the exit status, and why was printed. */
+/* Return 0, or the exit status after an error was printed. */
 static int choose_format(struct export_command *export) {
     struct request *request = &export->request;
     bool to_terminal =

@@ -19,7 +19,8 @@ struct gate_request {
     enum report_by by;
 };
 
-/* Add the runs of a side to `runs`: the path itself, or what is in it if it is a directory of runs or of profiles, by name. */
+/* Add the runs of a side to `runs`: the path itself, or, if it is a directory of runs or profiles, its entries by
+   name. */
 bool side_expand(struct request *request, const char *path, text_list *runs, struct error *error);
 /* Compare the two operands' runs and write the verdict. */
 bool gate_run(struct request *request, const struct gate_request *wanted, struct notes *notes,

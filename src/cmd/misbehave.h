@@ -1,5 +1,5 @@
 /*
- * For tests/sandbox alone, in a program that is never installed: what a parser that an attacker has taken over would try.
+ * Only for tests/sandbox, in a program that is never installed: what an attacker would try after taking over a parser.
  *
  * WICK_MISBEHAVE names one deed and what to do it with, such as "open /etc/shadow". The exit status is 40 if it succeeded, 41 if it failed.
  */
@@ -26,7 +26,7 @@ static bool deed_connect(const char *port) {
     return descriptor >= 0 && connect(descriptor, (struct sockaddr *)&there, sizeof there) == 0;
 }
 
-/* Through a socket that was open before: only Landlock stands in the way of this. */
+/* Use a socket that was already open: only Landlock prevents this. */
 static bool deed_connect_open(const char *port) {
     struct sockaddr_in there = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
     there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -79,7 +79,7 @@ static bool deed_memory(const char *unused) {
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED;
 }
 
-/* What must go on working. */
+/* These must still work. */
 static bool deed_send(const char *unused) {
     struct iovec piece = {(void *)"hello", 5};
     struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};

@@ -1,5 +1,5 @@
 /*
- * What commands that read profiles need of the network: debuginfod.
+ * Network access of commands that read profiles: debuginfod.
  */
 #include "cmd/cmd.h"
 
@@ -50,7 +50,8 @@ bool set_store_timeout(void *command, const char *value, struct error *error) {
     return set_milliseconds(value, &request->import.store_milliseconds, error);
 }
 
-/* Those of the options, or else of the environment, with spaces between. What others set there and wick does not take is left out. */
+/* Return the servers of the options, or else of the environment, separated by spaces. Values in the environment that
+   wick does not accept are skipped. */
 static bool list_servers(const struct request *request, struct buffer *servers,
                          struct error *error) {
     struct text rest = text_of(getenv("DEBUGINFOD_URLS"));
@@ -94,7 +95,7 @@ bool request_start_net(struct request *request, struct error *error) {
         return error_set(error, ERROR_USAGE,
                          "--no-debuginfod cannot be combined with --debuginfod");
     if (request->no_debuginfod || request->compat || request->net || request->is_confined)
-        return true; /* nothing can be started inside the sandbox, and confine() has been here */
+        return true; /* too late inside the sandbox; confine() has done this */
     bool fine = list_servers(request, &servers, error);
     if (fine && servers.count) {
         buffer_add_char(&servers, 0);

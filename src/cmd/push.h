@@ -7,11 +7,11 @@
 struct push_command {
     struct request request;
     const char *at;
-    double timeout; /* seconds; 0: as each has it */
+    double timeout; /* seconds; 0: the receiver's default */
     bool threads;
 };
 
-/* One kind of receiver. `begin` returns what `send` and `end` get; NULL: *error says why. */
+/* One kind of receiver. `begin` returns what is passed to `send` and `end`, or NULL and sets *error. */
 struct receiver {
     bool (*takes)(struct text url);
     void *(*begin)(struct push_command *push, const char *url, struct error *error);

@@ -27,7 +27,7 @@ static void *service_begin(struct push_command *push, const char *url, struct er
     struct services *services = memory_zero(1, sizeof *services);
     if (gethostname(services->host, sizeof services->host - 1) != 0)
         services->host[0] = 0;
-    services->net = push->request.import.store_net; /* the sandbox has room for one alone */
+    services->net = push->request.import.store_net; /* the sandbox allows only one */
     services->owns_net = !services->net;
     if (push_target_parse(url, &services->target, error) &&
         (services->net || (services->net = net_start(NULL, &push->request.context, error))))
@@ -44,7 +44,7 @@ static const char *assigned(const struct request *request, const char *key) {
     return value && *value ? value : NULL;
 }
 
-/* Where it was recorded, else here. */
+/* Return the host where it was recorded, or else this one. */
 static char *find_host(const struct services *services, const struct request *request,
                        const struct source *source) {
     const char *given = assigned(request, "host");
@@ -56,7 +56,7 @@ static char *find_host(const struct services *services, const struct request *re
     return memory_copy(host.data, host.length);
 }
 
-/* When it began: as asked, as it says itself, or so long before it was written. */
+/* Return the start: as given, as recorded, or else the duration before the file was written. */
 static uint64_t find_beginning(const struct push_command *push, const struct tree *tree,
                                uint64_t time_ns) {
     if (push->at)
@@ -74,7 +74,7 @@ static bool send_tree(const struct services *services, struct push_command *push
     char *host = find_host(services, request, source);
     struct notes notes = {0};
     struct push_result result;
-    request->naming.no_comm = true; /* it is a label */
+    request->naming.no_comm = true; /* it is sent as a label */
     struct naming *naming = make_naming(request, source, &notes);
     struct export_options export = {
         .shape = &request->flame,
@@ -104,7 +104,7 @@ static bool send_tree(const struct services *services, struct push_command *push
     return fine;
 }
 
-/* What was read for stores has the time of threads beside what was measured; services get that alone. */
+/* Trees read for stores have threads' time besides the measured values; services get only the latter. */
 static bool service_send(void *state, struct push_command *push, const char *path,
                          const struct source *source, uint64_t time_ns, struct error *error) {
     struct tree *view =

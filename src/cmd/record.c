@@ -1,4 +1,4 @@
-/* wick record: what recording.c has settled, and where it goes. */
+/* wick record: start the recording that recording.c has set up, and choose its output. */
 #include "cmd/recording.h"
 
 #include <stdio.h>

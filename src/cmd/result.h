@@ -13,19 +13,19 @@ struct result_request {
     bool chosen; /* one of the options was given */
     enum report_by by;
     bool by_chosen;
-    uint32_t limit; /* UINT32_MAX: not given, 30 */
+    uint32_t limit; /* UINT32_MAX: not given, use 30 */
     const char *categories_file;
 };
 void result_begin(struct result_request *r);
 extern const struct option options_result[]; /* --as --svg --html --table --csv --json --by … */
 
-/* Where it goes: -o, or what fits the view: standard output for text, flamegraph.svg, flamegraph.html. */
+/* Return the output's path: -o, or the view's default: standard output for text, flamegraph.svg or flamegraph.html. */
 const char *result_path(const struct result_request *r);
-/* False, with a usage error, if an option was given that the view does not heed. */
+/* Return false with a usage error if the view does not use an option that was given. */
 bool result_check(const struct result_request *r, struct error *error);
-/* What can be known to fail before the tree is there: the picture's looks. */
+/* Check what can be checked before the tree exists: the picture's looks. */
 bool result_prepare(struct result_request *r, struct error *error);
-/* Writes the tree, which may be partial. The notes are for the page, and get more. */
+/* Write the tree, which may be partial. The page shows the notes; more may be added to them. */
 bool result_write(struct result_request *r, const struct tree *tree, struct notes *notes,
                   struct error *error);
 

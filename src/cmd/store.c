@@ -1,4 +1,4 @@
-/* wick store: makes a store, removes what is old, finds names later, says what is in it. */
+/* wick store: create a store, remove old data, add names later, or show what it contains. */
 #include "cmd/confine.h"
 
 #include <stdlib.h>
@@ -62,7 +62,7 @@ struct finder {
     struct inline_chain chain; /* reused */
 };
 
-/* The line of what was inlined last into the function that the symbol names, as without inlined functions in every command. */
+/* Return the line of the innermost function inlined at the address, as every command does without inlined functions. */
 static void find_line(struct finder *finder, uint32_t object, uint64_t address,
                       struct store_name *name) {
     if (!objects_inlines(finder->objects, object, address, true, &finder->chain))

@@ -1,5 +1,6 @@
 /*
- * wick trace: runs a guest and writes what was counted, also every so many instructions, and also when the run is cut short.
+ * wick trace: run a guest and write the counts: at the end, every given number of instructions, and if the run is cut
+ * short.
  */
 #include "cmd/confine.h"
 #include "cmd/result.h"
@@ -162,7 +163,7 @@ static const struct syntax syntax = {
 
 /* ---- output ------------------------------------------------------------------------------- */
 
-/* What was cut short says so in every view: a root frame [partial], and a line below the title. */
+/* A partial result says so in every view: by a root frame [partial], and a line below the title. */
 static bool write_result(struct trace_command *c, const struct trace *trace, struct error *error) {
     struct notes notes = {0};
     struct tree *tree =
@@ -179,7 +180,7 @@ static bool write_result(struct trace_command *c, const struct trace *trace, str
     return fine;
 }
 
-/* A checkpoint that can't be written is worth a warning, not the run. */
+/* A checkpoint that can't be written is only a warning. */
 static void write_checkpoint(void *context, const struct trace *trace) {
     struct error error;
     if (!write_result(context, trace, &error))
@@ -210,18 +211,18 @@ static void show_instructions(void *user, const char *what, uint64_t done, uint6
 static void begin_progress(struct trace_command *c) {
     struct context *context = &c->result.p.request.context;
     clock_gettime(CLOCK_MONOTONIC, &c->started);
-    if (context->progress) { /* there is somebody to see it */
+    if (context->progress) { /* it is going to be shown */
         context->progress = show_instructions;
         context->user = c;
     }
 }
 
-/* Only the count is wanted: no stacks are followed, and nothing but the count is written. */
+/* Only the count is requested: stacks are not tracked, and only the count is written. */
 static bool counts_only(const struct trace_command *c) {
     return c->cycles && !c->result.p.request.output && !c->result.chosen;
 }
 
-/* What nothing would come of if only the count is wanted. */
+/* Return an option that has no effect if only the count is requested. */
 static const char *find_uncounted(const struct trace_command *c) {
     return c->raw                                                   ? "--raw"
            : c->options.weight != WEIGHT_INSTRUCTIONS               ? "--weight"
@@ -240,7 +241,7 @@ static const char *find_unproven(const struct trace_command *c) {
                                                   : NULL;
 }
 
-/* An option that nothing would come of, given the others, is an error. */
+/* An option that has no effect with the others is an error. */
 static bool check_pairs(const struct trace_command *c, struct error *error) {
     const char *uncounted = counts_only(c) ? find_uncounted(c) : NULL;
     bool is_prover = c->options.abi == ABI_PROVER;
@@ -305,7 +306,7 @@ static bool settle(struct trace_command *c, struct error *error) {
     return result_prepare(&c->result, error);
 }
 
-/* The guest gets the files that it was promised, and nothing else of the machine. */
+/* The guest gets only the files that were given to it. */
 static bool confine_trace(struct trace_command *c, struct error *error) {
     text_list files = {0};
     for (size_t i = 0; i < c->files.count; i++)
@@ -317,7 +318,7 @@ static bool confine_trace(struct trace_command *c, struct error *error) {
     return fine;
 }
 
-/* What happened, in a line, and the exit status that says so. */
+/* Print what happened in one line, and return the matching exit status. */
 static int conclude(const struct trace_command *c, const struct trace *trace) {
     unsigned long long count = trace->instructions;
     switch (trace->end) {
@@ -352,7 +353,7 @@ static void say_written(const struct trace_command *c, const struct trace *trace
 static int finish(struct trace_command *c, struct trace *trace) {
     struct error error;
     int status = conclude(c, trace);
-    interrupted = 0; /* it ended the guest; what was counted is still to be written */
+    interrupted = 0; /* the interrupt ended the guest; the counts must still be written */
     if (!c->options.no_stacks) {
         if (!write_result(c, trace, &error))
             return fail(&error);
@@ -377,7 +378,7 @@ static int run(void *command, int argc, char **argv) {
     if (!settle(c, &error))
         return fail(&error);
     begin_progress(c);
-    bool starts = trace_engine(&c->options) == ENGINE_QEMU; /* which can't be done inside */
+    bool starts = trace_engine(&c->options) == ENGINE_QEMU; /* not possible when confined */
     if (!starts && !confine_trace(c, &error))
         return fail(&error);
     if (!trace_run(&trace, &c->options, c->options.checkpoint ? write_checkpoint : NULL, c, &error))

@@ -1,4 +1,4 @@
-/* wick view: a source on the terminal's whole screen. */
+/* wick view: show a source in the full-screen terminal viewer. */
 #include "cmd/confine.h"
 
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static bool show(struct view_command *c, const struct source *source, struct err
     return fine;
 }
 
-/* What describes terminals is read when the profile has been. */
+/* The terminal database is read only after the profile. */
 static bool confine_view(struct request *request, struct error *error) {
     const char *home = getenv("HOME"), *own = getenv("TERMINFO"), *more = getenv("TERMINFO_DIRS");
     struct buffer hidden = {0};

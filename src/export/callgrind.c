@@ -1,13 +1,15 @@
 /*
- * Callgrind's text, for KCachegrind, QCachegrind and callgrind_annotate: self cost by line, and what each function cost those it was called by.
+ * Callgrind's text, for KCachegrind, QCachegrind and callgrind_annotate: self cost by line, and the cost of each
+ * call.
  *
- * It is a graph, so stacks are lost. What a function costs with all that it calls is read there as its own cost and that of its calls: a
- * stack must count once for each function in it, however often that recurs. So the call that a stack counts for is that of the function's
- * last occurrence in it. Nodes give what goes through each call; a node whose function is open above takes its cost away from the call
- * that the outer one made. Then sums are those of wick report, and a function never calls itself.
+ * It is a graph, so stacks are lost. Readers compute a function's total as its self cost plus that of its calls, and
+ * a stack must count once for each function in it, however often that recurs. So a stack counts for the call of the
+ * function's last occurrence in it. Nodes give the cost of each call; a node whose function is open above subtracts
+ * its cost from the outer occurrence's call. Then sums are those of wick report, and a function never calls itself.
  *
- * callgrind_annotate takes the sum of the calls to a function for its cost instead. So that this is right of those where stacks begin, too, all stacks
- * are called by one function, "(all)"; of functions that call each other in turn it remains too much.
+ * callgrind_annotate instead takes the sum of the calls to a function as its total. To make that right for functions
+ * where stacks begin, too, one function "(all)" calls all stacks; for mutually recursive functions it remains too
+ * high.
  */
 #include "export/callgrind_names.h"
 #include "export/formats.h"
@@ -17,18 +19,18 @@
 struct placed_call {
     uint32_t caller; /* place */
     uint32_t callee; /* function */
-    uint32_t node;   /* one of those it was made of */
+    uint32_t node;   /* one of the nodes it was made of */
 };
 
 struct callgrind {
     const struct outline *outline;
     struct out *out;
     struct callgrind_text t;
-    size_t columns;    /* measures, and samples as the last */
+    size_t columns;    /* measures, then samples */
     uint64_t *self;    /* by place */
     uint64_t *through; /* by node */
     VECTOR(struct placed_call) calls;
-    uint32_t *function_places; /* by function: the first of its places */
+    uint32_t *function_places; /* by function: its first place */
 };
 
 /* ---- costs ---- */
@@ -60,13 +62,13 @@ static bool sum_self(struct callgrind *c) {
     return fine;
 }
 
-/* Costs are needed whole until all that lies below has been looked at: what is taken away is kept apart. */
+/* Costs must stay whole until everything below was visited: what is subtracted is kept separately. */
 static void take_recursion(struct callgrind *c) {
     const struct outline *o = c->outline;
     uint32_t *open =
         memory_zero(o->stacks->function_count + 1, sizeof *open); /* the innermost node */
     uint32_t *outer =
-        memory_zero(o->stacks->nodes.count, sizeof *outer); /* by node: who was, before it */
+        memory_zero(o->stacks->nodes.count, sizeof *outer); /* by node: the one before it */
     uint64_t *taken = memory_zero(o->stacks->nodes.count * c->columns, sizeof *taken);
     VECTOR(uint32_t) path = {0}; /* by depth - 1 */
     for (uint32_t i = 1; i < o->stacks->nodes.count; i++) {
@@ -139,7 +141,7 @@ static void add_costs(struct callgrind *c, uint32_t place, const uint64_t *costs
     buffer_add_char(&c->t.text, '\n');
 }
 
-/* All calls of one function from one line, which begin at `at`; returns where the next begin. */
+/* Write all calls of one function from one line, starting at `at`; return where the next ones begin. */
 static size_t add_call(struct callgrind *c, size_t at, uint64_t *costs) {
     const struct placed_call *first = &c->calls.items[at];
     memset(costs, 0, c->columns * sizeof *costs);
@@ -154,7 +156,7 @@ static size_t add_call(struct callgrind *c, size_t at, uint64_t *costs) {
     return at;
 }
 
-/* Places of one function stand together, in order of lines; so do calls, by caller. */
+/* Places of one function are adjacent, sorted by line; so are calls, by caller. */
 static void write_functions(struct callgrind *c) {
     const struct outline *o = c->outline;
     uint64_t *costs = memory_zero(c->columns, sizeof *costs);

@@ -1,14 +1,14 @@
 /*
- * A call graph that was read, as Callgrind's text again: the same self costs by line, and the same calls.
+ * Write a call graph that was read as Callgrind's text again: the same self costs by line, and the same calls.
  *
- * Self costs and calls are put in one list, sorted by content and written out. Costs a sort by the names of functions.
+ * Self costs and calls are put in one list, sorted by content and written. Costs a sort by function name.
  */
 #include "export/callgrind_names.h"
 #include "export/formats.h"
 
 #include <stdlib.h>
 
-/* Texts are of interned strings. */
+/* Texts are interned strings. */
 struct graph_function {
     struct text object, file, name;
 };
@@ -16,7 +16,7 @@ struct graph_function {
 /* A self cost, or a call. */
 struct item {
     struct graph_function function;
-    struct text file; /* where the code is from */
+    struct text file; /* file of the code */
     uint32_t line;
     bool is_call;
     struct graph_function callee;
@@ -31,7 +31,7 @@ struct graph_writer {
     struct out *out;
     struct callgrind_text t;
     VECTOR(struct item) items;
-    uint64_t *costs; /* of one line, by event; [0] is how often it was called */
+    uint64_t *costs; /* of one line, by event; [0] is the number of calls */
     uint64_t *totals;
     bool overflow;
 };
@@ -85,7 +85,7 @@ static int order_functions(const struct graph_function *a, const struct graph_fu
     return order ? order : text_compare(a->name, b->name);
 }
 
-/* What is one line of the text: all but the event and its numbers. */
+/* Return true if both belong to one line of the text: everything but the event and its numbers is equal. */
 static int order_lines(const struct item *x, const struct item *y) {
     int order = order_functions(&x->function, &y->function);
     order = order ? order : text_compare(x->file, y->file);
@@ -109,7 +109,7 @@ static void add(struct graph_writer *w, uint64_t *sum, uint64_t weight) {
     w->overflow |= __builtin_add_overflow(*sum, weight, sum);
 }
 
-/* How often a call was made stands with each of its events: it counts with the first that is there. */
+/* The number of calls is repeated for each event: count that of the first one. */
 static size_t sum_line(struct graph_writer *w, size_t at) {
     const struct item *first = &w->items.items[at];
     memset(w->costs, 0, w->tree->events.count * sizeof *w->costs);

@@ -1,4 +1,4 @@
-/* Callgrind's text: its head, and names that are told once. */
+/* Callgrind's text: its header, and names, which are written once. */
 #include "export/callgrind_names.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ void callgrind_text_release(struct callgrind_text *t) {
     strings_free(t->objects);
 }
 
-/* One line, whatever is in it. */
+/* Append a name as one line, whatever it contains. */
 static void add_line(struct buffer *text, struct text t) {
     size_t start = text->count;
     buffer_add(text, t.length ? t : TEXT("???"));

@@ -1,11 +1,12 @@
 /*
- * Chrome's trace events, for Perfetto, chrome://tracing and speedscope: a frame begins when a stack has it that the last one had not, and ends
- * when one lacks it.
+ * Chrome's trace events, for Perfetto, chrome://tracing and speedscope: a frame begins with the first stack that has
+ * it, and ends with the first that lacks it.
  *
- * They are complete events, callers first: readers that sort begins and ends by time alone get those of one moment wrong. So each track is walked
- * twice, once to learn when frames end; what is held is eight bytes a frame, where the file has a hundred.
+ * They are complete events, callers first, because readers that sort begins and ends only by time get those of one
+ * moment wrong. So each track is walked twice, first to find when frames end; that holds eight bytes per frame, where
+ * the file has a hundred.
  *
- * Tracks that do not lie in time follow their weights instead, a thousand to the microsecond.
+ * Tracks without times use their weights instead, a thousand per microsecond.
  */
 #include "export/formats.h"
 
@@ -26,8 +27,8 @@ struct chrome {
     VECTOR(uint32_t) next;      /* nodes, leaf first */
     VECTOR(uint64_t) ends;      /* of frames, in the order that they begin in */
     size_t begun;
-    uint64_t size; /* about, of what frames take in the file */
-    bool writes;   /* the second time */
+    uint64_t size; /* approximate size of frames in the file */
+    bool writes;   /* in the second pass */
     uint32_t track;
     bool first;
 };
@@ -38,7 +39,7 @@ static void begin_event(struct chrome *c, char phase) {
     c->first = false;
     buffer_add_char(&c->json, phase);
     buffer_printf(&c->json, "\",\"pid\":%d,\"tid\":", track->pid < 0 ? 0 : track->pid);
-    if (track->tid >= 0 && !track->twin) /* what overlaps must not be one thread */
+    if (track->tid >= 0 && !track->twin) /* overlapping tracks must not be one thread */
         buffer_printf(&c->json, "%d", track->tid);
     else
         buffer_printf(&c->json, "%llu", (1ull << 31) + c->track);
@@ -66,7 +67,7 @@ static void open_frame(struct chrome *c, uint32_t node, uint64_t time) {
     c->begun++;
 }
 
-/* From the stack that is open to that of `node`, at `time`. */
+/* Go from the open stack to that of `node`, at `time`. */
 static void change_to(struct chrome *c, uint32_t node, uint64_t time) {
     const struct placed_node *nodes = c->outline->stacks->nodes.items;
     size_t shared = 0;
@@ -109,7 +110,7 @@ static bool write_track(struct chrome *c, struct error *error) {
     const struct track *track = &o->tracks.items[c->track];
     struct text measure = o->measures.count > 1 ? o->measures.items[track->measure].name : TEXT("");
     add_metadata(c, "process_name", track_process(o, c->track), TEXT(""));
-    bool own = track->comm.length && !track->twin; /* else the numbers are in the name */
+    bool own = track->comm.length && !track->twin; /* otherwise the numbers are in the name */
     add_metadata(c, "thread_name", own ? track->comm : track->name, measure);
     c->ends.count = 0;
     walk_track(c, false);

@@ -1,8 +1,9 @@
 /*
- * V8's CPU profile, for Chrome's DevTools, VS Code and speedscope: one tree, and one line of samples in time.
+ * V8's CPU profile, for Chrome's DevTools, VS Code and speedscope: one tree, and one sequence of samples in time.
  *
- * It knows one thread. Where there are several tracks each is a frame below the root, with its own copy of the tree, and they follow one another;
- * gaps are "(idle)", the name that readers know. Numbers of nodes are given track by track, in the order of the outline's.
+ * The format has one thread. If there are several tracks, each is a frame below the root, with its own copy of the
+ * tree, and they follow one another; gaps are "(idle)", the name that readers know. Nodes are numbered track by
+ * track, in the outline's order.
  */
 #include "export/formats.h"
 
@@ -17,9 +18,9 @@ struct cpuprofile {
     uint32_t *seen;         /* by node: the last track that has it, + 1 */
     uint32_t *numbers;      /* by node, in that track */
     uint64_t *hits;         /* by node, likewise */
-    uint32_t first;         /* number of the track at hand; of its frame, if it has one */
-    uint32_t next;          /* number of the one behind it */
-    VECTOR(uint32_t) used;  /* nodes of the track at hand, in order */
+    uint32_t first;         /* number of the current track; of its frame, if it has one */
+    uint32_t next;          /* number after the last one */
+    VECTOR(uint32_t) used;  /* nodes of the current track, in order */
     VECTOR(uint32_t) roots; /* numbers below the root */
 };
 
@@ -61,12 +62,12 @@ static void number_again(struct cpuprofile *c) {
     c->next = IDLE + 1;
 }
 
-/* The place in `used` of the first node that is not before `least`. */
+/* Return the index in `used` of the first node that is not before `least`. */
 static size_t used_from(const struct cpuprofile *c, uint32_t least) {
     return search_first(middle, 0, c->used.count, c->used.items[middle] < least);
 }
 
-/* The child of `parent` behind `last`, in the track at hand: siblings stand behind each other's subtrees. 0: there is none. */
+/* Return the child of `parent` after `last` in the current track, or 0: siblings follow each other's subtrees. */
 static uint32_t next_child(const struct cpuprofile *c, uint32_t parent, uint32_t last) {
     const struct placed_node *nodes = c->outline->stacks->nodes.items;
     size_t at = used_from(c, last ? nodes[last].end : parent + 1);
@@ -167,10 +168,10 @@ static void write_samples(struct cpuprofile *c) {
     }
     buffer_add_u64(
         &c->json,
-        ROOT); /* a sample lasts until the next: without one more the last would take no time */
+        ROOT); /* a sample lasts until the next: without an extra one the last would take no time */
 }
 
-/* From the sample before, or the beginning, to each. Returns when the last one ends. */
+/* Write the time from the previous sample, or the start, to each. Return when the last one ends. */
 static uint64_t write_deltas(struct cpuprofile *c) {
     uint64_t now = 0;
     buffer_add_char(&c->json, '0');

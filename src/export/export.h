@@ -1,10 +1,11 @@
 /*
- * export: the tree as other tools read it, one file for each format.
+ * export: write the tree in other tools' formats, one file for each format.
  *
- * Every format is written from an outline (outline.h): the tree in an order of content, named as views name it, with what was counted
- * for each measure and thread. So sums are those of wick's own views, and bytes the same with any number of threads, locale and clock.
+ * Every format is written from an outline (outline.h): the tree ordered by content, with the names of wick's views
+ * and the values of each measure and thread. So sums equal those of wick's views, and the bytes do not depend on
+ * threads, locale or clock.
  *
- * A format is one line in the table of export.c and one function.
+ * A format is one entry in the table of export.c and one function.
  */
 #ifndef WICK_EXPORT_H
 #define WICK_EXPORT_H
@@ -14,17 +15,17 @@
 #include "view/view.h"
 
 struct export_options {
-    /* by_samples, fold_recursion and max_depth; the others are not heeded. */
+    /* Only by_samples, fold_recursion and max_depth are used. */
     const struct flame_options *shape;
-    const char *title;         /* what the profile is called */
+    const char *title;         /* name of the profile */
     const char *measure;       /* all events are this one: "wall"; NULL: each is its own */
-    const struct notes *notes; /* written where a format has room for them; sorted; NULL: none */
-    bool force;                /* even if it takes more than 4 GB */
+    const struct notes *notes; /* written if the format has room for them; sorted; NULL: none */
+    bool force;                /* write more than 4 GB */
     uint64_t began,
         lasted; /* pprof, otlp: Unix nanoseconds of its beginning, and its length; 0: not known */
-    /* pprof: only these of its samples, of which there are as many as export_count() says; 0: all. */
+    /* pprof: write only these of the export_count() samples; 0: all. */
     size_t first_sample, sample_count;
-    bool no_threads;                     /* pprof, otlp: without numbers of processes and threads */
+    bool no_threads;                     /* pprof, otlp: without process and thread ids */
     const struct label_filter *resource; /* otlp: attributes of what was profiled: key and value */
     size_t resource_count;
 };
@@ -34,29 +35,30 @@ struct outline;
 struct export_format {
     const char *name;
     const char *what;     /* for --help: "the JSON of speedscope" */
-    const char *suffixes; /* how its files' names end, divided by spaces */
+    const char *suffixes; /* suffixes of its files, separated by spaces */
     enum detail detail;
-    bool has_time;   /* takes samples in their order, where the source keeps them */
-    bool has_lines;  /* has room for source lines */
-    bool has_labels; /* has room for labels of samples */
-    bool is_binary;  /* nothing for a terminal */
+    bool has_time;   /* can store samples in order, if the source has them */
+    bool has_lines;  /* can store source lines */
+    bool has_labels; /* can store labels of samples */
+    bool is_binary;  /* must not be written to a terminal */
     bool (*write)(struct out *out, const struct outline *outline, struct error *error);
-    /* The same of a call graph; NULL: the format has stacks. */
+    /* The same for a call graph; NULL if the format needs stacks. */
     bool (*write_graph)(struct out *out, const struct tree *tree, const struct naming *naming,
                         const struct export_options *options, struct error *error);
 };
 extern const struct export_format export_formats[];                /* ends with a NULL name */
-const struct export_format *export_format_named(const char *name); /* NULL: there is none */
-/* By how the path ends; NULL: no format's files end so. */
+const struct export_format *export_format_named(const char *name); /* NULL if unknown */
+/* Return the format for the suffix of a path, or NULL. */
 const struct export_format *export_format_of_path(const char *path);
-void export_add_names(struct buffer *names); /* of all of them: "speedscope, pprof, …" */
-/* What a profile is called that was read from there: the file, without the way to it. */
+void export_add_names(struct buffer *names); /* names of all formats: "speedscope, pprof, …" */
+/* Return the title of a profile that was read from `path`: the file name without directories. */
 const char *export_title(const char *path);
 
-/* How many samples a pprof of it has: distinct stacks of each thread. */
+/* Count the samples of its pprof: distinct stacks of each thread. */
 bool export_count(const struct tree *tree, const struct naming *naming,
                   const struct export_options *options, uint64_t *count, struct error *error);
-/* Writes the resolved and named tree; of a call graph only where the format has write_graph. Fails where there is nothing to write, or more than the format can hold. */
+/* Write the resolved and named tree. A call graph needs a format with write_graph. Fails if there is nothing to
+   write, or more than the format can hold. */
 bool export_write(struct out *out, const struct export_format *format, const struct tree *tree,
                   const struct naming *naming, const struct export_options *options,
                   struct error *error);

@@ -14,18 +14,18 @@ bool firefox_write(struct out *out, const struct outline *outline, struct error 
 bool otlp_write(struct out *out, const struct outline *outline, struct error *error);
 bool pprof_write(struct out *out, const struct outline *outline, struct error *error);
 
-/* False, with an error that says what to do, where it would be huge and was not asked for. */
+/* Return false, with an error that says what to do, if the output would be huge and --force was not given. */
 bool export_fits(const struct outline *outline, uint64_t size, struct error *error);
 
-/* `value` with its last `digits` behind a point, without zeroes at the end: nanoseconds as milliseconds, exactly. */
+/* Append `value` with its last `digits` after a point, without trailing zeroes: nanoseconds as exact milliseconds. */
 void buffer_add_decimal(struct buffer *buffer, uint64_t value, unsigned digits);
 /*
- * How long it is from `start` to `end`, both in nanoseconds, in microseconds. Readers add up such lengths as floating-point numbers, and what ends must end
- * where the next begins: so both ends are at multiples of 1/8192, which such numbers hold exactly, and which are fine enough to tell
- * nanoseconds.
+ * Append the duration from `start` to `end`, both in nanoseconds, in microseconds. Readers add up durations in
+ * floating point, and one must end exactly where the next begins: so both ends are multiples of 1/8192, which
+ * floating point holds exactly and which is fine enough to distinguish nanoseconds.
  */
 void buffer_add_microseconds(struct buffer *buffer, uint64_t start, uint64_t end);
-/* Writes out what is in the buffer, once that is worth it. */
+/* Write the buffer once it is large enough. */
 static inline void buffer_flush(struct buffer *buffer, struct out *out) {
     if (buffer->count < 1 << 16)
         return;

@@ -1,4 +1,4 @@
-/* Places by address, as pprof and OpenTelemetry have them. */
+/* Locations by address, as in pprof and OpenTelemetry. */
 #include "export/locations.h"
 #include "export/formats.h"
 
@@ -6,7 +6,7 @@
 
 #include "import/import.h"
 
-/* Text is UTF-8 there: what is not is shown as elsewhere. */
+/* Text must be UTF-8: other bytes are escaped as elsewhere. */
 uint64_t locations_string(struct locations *l, struct text t) {
     struct buffer scratch = {0};
     uint32_t id = strings_add(l->strings, text_lossy(t, &scratch));
@@ -68,7 +68,8 @@ void locations_add_stack(struct locations *l, uint32_t node, struct buffer *numb
 
 /* ---- mappings and functions ---- */
 
-/* pprof calls a profile by its first mapping: the program, which is the file that is no library and has most places in it. */
+/* pprof names a profile after its first mapping: the program, which is the file that is not a library and has most
+   locations in it. */
 static void choose_first_mapping(struct locations *l) {
     const struct outline *o = l->outline;
     size_t objects = o->tree->objects ? objects_count(o->tree->objects) + 1 : 1;
@@ -148,7 +149,7 @@ static uint64_t size_of(const struct outline *o, size_t values) {
     return size;
 }
 
-/* Values are signed there. */
+/* Values are signed in both formats. */
 static bool values_fit(const struct outline *o, struct error *error) {
     uint64_t samples = 0, weight = 0;
     bool fine = true;

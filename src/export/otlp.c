@@ -1,8 +1,10 @@
 /*
- * OpenTelemetry's profiles: ProfilesData of opentelemetry-proto 1.11, package profiles.v1development, which is still called unstable. Unlike the other
- * formats it is held in memory until it is whole, for a message says its length first; that is a few bytes for each frame of each distinct stack.
+ * OpenTelemetry's profiles: ProfilesData of opentelemetry-proto 1.11, package profiles.v1development, which is still
+ * marked unstable. Unlike the other formats it is held in memory until it is complete, because a message begins with
+ * its length; that is a few bytes for each frame of each distinct stack.
  *
- * A measure is a profile; samples name a stack and attributes of tables that all profiles share. Element 0 of each table stands for nothing.
+ * A measure is a profile; samples refer to a stack and attributes in tables that all profiles share. Element 0 of
+ * each table means none.
  */
 #include "export/formats.h"
 #include "export/locations.h"
@@ -17,18 +19,18 @@ struct otlp {
     const struct outline *outline;
     struct locations locations;
     struct strings *attributes; /* messages; ids are the file's + 1 */
-    uint32_t *stacks;           /* by node: the file's, 0: none yet */
+    uint32_t *stacks;           /* by node: the file's number, 0: none yet */
     VECTOR(uint32_t) stacked;   /* nodes, one for each */
     struct buffer profiles, profile, message, sub, value, dictionary;
 };
 
-/* `from` becomes a field of `to`, and is empty again. */
+/* Append `from` as a field of `to`, and empty it. */
 static void put(struct buffer *to, unsigned field, struct buffer *from) {
     proto_bytes(to, field, buffer_text(from));
     from->count = 0;
 }
 
-/* An integer of 0 is a value, too: no field of it may be left out. */
+/* An integer of 0 is a value, too, so its field must be written. */
 static uint64_t attribute(struct otlp *t, struct text key, struct text text, uint64_t number) {
     struct buffer attribute = {0};
     struct buffer lossy = {0};
@@ -92,7 +94,7 @@ static void add_sample(struct otlp *t, const struct track_entry *entry) {
     put(&t->profile, PROFILE_SAMPLE, &t->message);
 }
 
-/* Profiles have an id, which must not be the same for two: what is in them decides, and which one it is of several that are alike. */
+/* Profile ids must be unique: they are a hash of the content and of the index among equal profiles. */
 static void add_id(struct otlp *t, uint32_t measure) {
     uint64_t low = digest_bytes(t->profile.items, t->profile.count) | 1;
     uint64_t high = digest_mix(low, measure + 1);
@@ -101,7 +103,7 @@ static void add_id(struct otlp *t, uint32_t measure) {
     put(&t->profile, PROFILE_ID, &t->sub);
 }
 
-/* Entries are in order of tracks, and those of measures: they begin at `at`. Returns where the next one's do. */
+/* Entries are sorted by track, and tracks by measure: these begin at `at`. Return where the next measure's begin. */
 static size_t add_profile(struct otlp *t, uint32_t measure, size_t at) {
     const struct outline *o = t->outline;
     bool by_samples = o->options->shape->by_samples;
@@ -196,7 +198,7 @@ static void add_mappings(struct otlp *t) {
     buffer_release(&hex);
 }
 
-/* Each table names rows of those behind it. */
+/* Each table refers to rows of the tables after it. */
 static void add_tables(struct otlp *t) {
     add_stacks(t);
     add_locations(t);
@@ -212,7 +214,7 @@ static void add_tables(struct otlp *t) {
         proto_bytes(&t->dictionary, TABLE_STRING, strings_get(t->locations.strings, i));
 }
 
-/* What was profiled: its service, its host. */
+/* Write the resource: its service and its host. */
 static void add_resource(struct otlp *t) {
     const struct export_options *options = t->outline->options;
     struct buffer lossy = {0};

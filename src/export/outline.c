@@ -1,5 +1,5 @@
 /*
- * The outline: what was counted on each stack, track by track, in an order of content.
+ * The outline: the counts of each stack, track by track, sorted by content.
  */
 #include "export/outline.h"
 
@@ -7,7 +7,7 @@
 
 /* ---- labels ---- */
 
-/* By content: keys, then values, pair by pair. */
+/* Compare by content: keys, then values, pair by pair. */
 static int order_labels(const void *a, const void *b, void *of) {
     const struct tree *tree = of;
     size_t x_count, y_count;
@@ -25,7 +25,7 @@ static int order_labels(const void *a, const void *b, void *of) {
     return (x_count > y_count) - (x_count < y_count);
 }
 
-/* Sets are numbered by content. Returns each set's number; free() it. NULL: there are none, or they don't matter. */
+/* Number the sets by content. Return each set's number; free() it. NULL if there are none, or they don't matter. */
 static uint32_t *rank_labels(struct outline *o, bool wanted) {
     size_t count = o->tree->label_sets.count;
     if (!wanted || count < 2)
@@ -67,7 +67,7 @@ static int order_entries(const void *a, const void *b) {
     return (x->node > y->node) - (x->node < y->node);
 }
 
-/* What several tree nodes of one place counted becomes one. */
+/* Merge the counts of several tree nodes of one place. */
 static bool merge_entries(struct outline *o) {
     size_t kept = 0;
     bool fine = true;

@@ -1,11 +1,12 @@
 /*
- * pprof's profile.proto, packed with gzip: what `go tool pprof`, Pyroscope, Parca and others read.
+ * pprof's profile.proto, compressed with gzip: read by `go tool pprof`, Pyroscope, Parca and others.
  *
- * A location is an address of an object, with a line for each function that is inlined there, innermost first. Addresses are those that wick
- * knows: offsets into files, kernel addresses as sampled; each object is one mapping that begins where its offset says, so that tools which look into
- * the file find the right place. Values are samples and weight of each measure; who it was is in labels.
+ * A location is an address of an object, with a line for each function that is inlined there, innermost first.
+ * Addresses are those that wick knows: file offsets, and kernel addresses as sampled; each object is one mapping that
+ * begins at its offset, so that tools that open the file find the right place. Values are samples and weight of each
+ * measure; labels identify the thread.
  *
- * Fields may come in any order, so samples go out first, one at a time, and what they named comes behind them.
+ * Fields may be in any order, so samples are written first, one at a time, followed by what they refer to.
  */
 #include "export/formats.h"
 #include "export/locations.h"
@@ -43,7 +44,7 @@ static void pprof_put(struct pprof *p, unsigned field) {
     pprof_flush(p, false);
 }
 
-/* The sub-message becomes a field of the message. */
+/* Append the sub-message as a field of the message. */
 static void pprof_put_sub(struct pprof *p, unsigned field) {
     proto_bytes(&p->message, field, buffer_text(&p->sub));
     p->sub.count = 0;
@@ -64,7 +65,7 @@ static void add_label(struct pprof *p, struct text key, struct text text, uint64
     pprof_put_sub(p, SAMPLE_LABEL);
 }
 
-/* Keys that say what wick itself knows of a sample: no key may occur twice. */
+/* Keys of labels that wick itself writes: no key may occur twice. */
 static bool is_fixed_key(struct text key) {
     return text_equal(key, TEXT("thread")) || text_equal(key, TEXT("pid")) ||
            text_equal(key, TEXT("tid")) || text_equal(key, TEXT("state"));
@@ -119,7 +120,8 @@ static void add_type(struct pprof *p, struct buffer *to, struct text type, const
     proto_u64(to, VALUE_UNIT, pprof_string(p, text_of(unit)));
 }
 
-/* Samples of several measures are told apart by the measure's name before theirs; of one that counts nothing else, by its name alone. */
+/* With several measures, sample types are prefixed with the measure's name; a measure that counts nothing else has
+   only its name. */
 static struct text samples_name(struct pprof *p, uint32_t measure, struct buffer *name) {
     const struct outline *o = p->outline;
     name->count = 0;
@@ -154,7 +156,7 @@ static void write_types(struct pprof *p) {
     buffer_release(&name);
 }
 
-/* Where every sample weighs the same, that is the period. */
+/* If every sample has the same weight, that is the period. */
 static void write_period(struct pprof *p) {
     const struct outline *o = p->outline;
     const struct track_entry *first = &o->entries.items[0];
@@ -191,7 +193,7 @@ static void write_locations(struct pprof *p) {
     }
 }
 
-/* Without a system name: one that is the name itself makes pprof strip template arguments from both. */
+/* Omit the system name: if it equals the name, pprof strips template arguments from both. */
 static void write_functions(struct pprof *p) {
     for (size_t i = 0; i < p->locations.named.count; i++) {
         const struct place *place = &p->outline->stacks->places.items[p->locations.named.items[i]];
@@ -215,7 +217,7 @@ static void write_mapping(struct pprof *p, size_t number, const struct range *ra
     proto_u64(&p->message, MAPPING_FILE, pprof_string(p, objects_shown(objects, object)));
     proto_u64(&p->message, MAPPING_BUILD_ID, pprof_string(p, buffer_text(&hex)));
     for (unsigned has = MAPPING_HAS_FUNCTIONS; has <= MAPPING_HAS_INLINES; has++)
-        proto_u64(&p->message, has, 1); /* all that can be known is there: nobody need look again */
+        proto_u64(&p->message, has, 1); /* fully symbolized: no need to look again */
     pprof_put(p, PROFILE_MAPPING);
     buffer_release(&hex);
 }

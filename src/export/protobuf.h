@@ -1,5 +1,5 @@
-/* Private to the room: protocol buffers, as far as profiles need them. A message is a buffer that fields are appended to; fields that are 0 are
-   left out, which is what readers take for 0. */
+/* Private to the room: a protocol buffers writer, as far as profiles need it. A message is a buffer that fields are
+   appended to; fields that are 0 are omitted, which readers take for 0. */
 #ifndef WICK_EXPORT_PROTOBUF_H
 #define WICK_EXPORT_PROTOBUF_H
 
@@ -14,7 +14,7 @@ static inline void proto_u64(struct buffer *message, unsigned field, uint64_t va
     buffer_add_varint(message, value);
 }
 
-/* Strings, messages and packed numbers; also empty ones, for their place in a table counts. */
+/* Append strings, messages and packed numbers, also if empty, because their index in a table counts. */
 static inline void proto_bytes(struct buffer *message, unsigned field, struct text bytes) {
     buffer_add_varint(message, field << 3 | WIRE_BYTES);
     buffer_add_varint(message, bytes.length);

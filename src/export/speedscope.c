@@ -1,8 +1,8 @@
 /*
- * speedscope's own JSON: a sampled profile for each track, stacks of numbers of shared frames.
+ * speedscope's own JSON: a sampled profile for each track, with stacks of indexes of shared frames.
  *
- * Equal stacks that follow one another are one sample of their weight. Where a track lies in time, what no sample covers is an empty
- * stack, which speedscope shows as a gap; elsewhere there are none, so that weights add up to what was counted.
+ * Equal consecutive stacks are merged into one sample. If a track has times, time that no sample covers is an empty
+ * stack, which speedscope shows as a gap; otherwise there are none, so that weights add up to the counts.
  */
 #include "export/formats.h"
 
@@ -29,7 +29,7 @@ static void write_stack(struct speedscope *s, uint32_t node) {
     buffer_add_char(&s->json, ']');
 }
 
-/* Either all stacks or all weights. */
+/* Write either all stacks or all weights. */
 static void write_stretches(struct speedscope *s, uint32_t track, bool stacks) {
     struct stretches all = stretches_begin(s->outline, track);
     struct stretch stretch;
@@ -82,7 +82,7 @@ static void write_frames(struct speedscope *s) {
     }
 }
 
-/* Numbers of frames are a comma and as many digits as there may be. */
+/* A frame's number takes a comma and at most this many digits. */
 static uint64_t size_of(const struct outline *o) {
     uint64_t frames = 0, digits = 1;
     for (size_t i = o->stacks->places.count; i >= 10; i /= 10)

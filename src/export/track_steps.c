@@ -1,8 +1,8 @@
 /*
  * Tracks in order of time.
  *
- * What the kept samples add up to is compared with what was counted, stack by stack: time that no sample stands for is in the tree all the
- * same, and no total may lack it. Costs a binary search a sample.
+ * The sum of kept samples is compared with the counts, stack by stack: time that no sample accounts for is still in
+ * the tree, and must be in every total. Costs a binary search per sample.
  */
 #include "export/outline.h"
 
@@ -13,7 +13,7 @@ static uint32_t sample_track(const struct outline *o, const struct sample *sampl
     return node == STACK_DROPPED ? NO_TRACK : o->series_tracks[sample->series];
 }
 
-/* The entry of a kept sample, which was counted there. */
+/* Return the entry in which a kept sample was counted. */
 static struct track_entry *entry_find(const struct outline *o, struct track_entry *entries,
                                       const struct track *track, uint32_t state, uint32_t node) {
     size_t end = track->first_entry + track->entry_count;
@@ -24,7 +24,7 @@ static struct track_entry *entry_find(const struct outline *o, struct track_entr
     return there ? &entries[at] : NULL;
 }
 
-/* Takes a kept sample off what was counted. */
+/* Subtract a kept sample from the counts. */
 static void entry_take(const struct outline *o, struct track_entry *entries,
                        const struct sample *sample, uint32_t track) {
     uint32_t node = placed_find(o->stacks, sample->series, sample->node);
@@ -36,7 +36,7 @@ static void entry_take(const struct outline *o, struct track_entry *entries,
     entry->weight -= sample->weight < entry->weight ? sample->weight : entry->weight;
 }
 
-/* By track, in the order that they are in; those of none come last. */
+/* Sort by track, otherwise keeping their order; those of no track come last. */
 static void sort_samples(struct outline *o) {
     const struct tree *tree = o->tree;
     uint32_t none = (uint32_t)o->tracks.count;
@@ -55,7 +55,8 @@ static void sort_samples(struct outline *o) {
     free(keys);
 }
 
-/* When what a sample stands for began, where weights are nanoseconds: the wait that it begins, or the time up to it. */
+/* Return when the time that a sample covers began, if weights are nanoseconds: a wait begins at its sample, other
+   time ends there. */
 static uint64_t sample_start(const struct outline *o, const struct sample *sample, bool is_time) {
     bool wait = o->tree->series.items[sample->series].state != STATE_ON;
     if (wait || !is_time)
@@ -119,7 +120,7 @@ struct walk walk_begin(const struct outline *o, uint32_t number) {
     return walk;
 }
 
-/* Of a thread that is known to run or to wait all the time, only waits say when they began; what ran lies between them. */
+/* For a thread that is known to run or wait all the time, only waits have a start; what ran lies between them. */
 static uint64_t place_in_time(const struct walk *walk, const struct step *step) {
     bool wait = step->state != STATE_ON;
     uint64_t start = step->time;

@@ -1,6 +1,6 @@
 /*
- * Measures and tracks: what was counted, and of whom. Series that differ in nothing that a format shows (lives of one thread, how stacks
- * end) are one track; so are, under --wall, a thread's time on and off the CPU.
+ * Measures and tracks: what was counted, and for which thread. Series that differ in nothing that a format shows
+ * (lives of one thread, how stacks end) are one track; so are, under --wall, a thread's time on and off the CPU.
  */
 #include "export/outline.h"
 
@@ -27,7 +27,7 @@ static int order_track(const void *a, const void *b) {
     return order ? order : text_compare(x->comm, y->comm);
 }
 
-/* As it is shown: ":TID" where none was recorded. */
+/* The displayed name: ":TID" if none was recorded. */
 static struct text comm_of(struct outline *o, const struct series *series) {
     struct buffer comm = {0};
     if (series->comm || series->thread)
@@ -120,7 +120,8 @@ static bool is_before_leader(const struct track *track, const struct track *othe
     return track->tid < other->pid;
 }
 
-/* The first of the tracks of that measure and process that is not before its leader's: tracks are sorted by all of these. */
+/* Return the first track of that measure and process that is not before its leader's: tracks are sorted by all of
+   these. */
 static const struct track *find_leader(const struct outline *o, const struct track *track) {
     size_t low = search_first(middle, 0, o->tracks.count - 1,
                               is_before_leader(&o->tracks.items[middle], track));

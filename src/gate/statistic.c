@@ -1,8 +1,9 @@
 /*
  * Probabilities.
  *
- * A rank test asks only in which order the runs stand, so that one run which was disturbed moves it by one place, however slow it was. With 10 runs a
- * side it costs about 40,000 additions; beyond EXACT_MOST runs the normal distribution is near enough and the exact count too long.
+ * A rank test uses only the order of the runs, so one disturbed run changes it by one place, however slow it was.
+ * With 10 runs a side it costs about 40,000 additions; beyond EXACT_MOST runs the normal distribution is near enough
+ * and the exact count too long.
  */
 #include "gate/gate.h"
 
@@ -16,7 +17,7 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Twice the rank of each value of `sorted`, so that those which share places have whole numbers. */
+/* Compute twice the rank of each value of `sorted`, so that ties have integer ranks. */
 static void double_ranks(const double *sorted, size_t count, uint32_t *ranks) {
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && sorted[end] == sorted[i];)
@@ -34,7 +35,8 @@ static uint64_t rank_sum(const double *values, size_t count, const double *sorte
     return sum;
 }
 
-/* The share of all ways to choose `chosen` of the ranks whose sum is at least `sum`. ways[k * width + s]: in how many k of those so far add up to s. */
+/* Return the share of all ways to choose `chosen` of the ranks whose sum is at least `sum`. ways[k * width + s]
+   counts the ways in which k of the ranks so far add up to s. */
 static double tail_exact(const uint32_t *ranks, size_t all, size_t chosen, uint64_t sum) {
     size_t width = all * (all + 1) + 1;
     double *ways = memory_zero((chosen + 1) * width, sizeof *ways), above = 0, every = 0;
@@ -55,7 +57,7 @@ static double tail_normal(double deviations) {
     return 0.5 * erfc(deviations / sqrt(2));
 }
 
-/* Mean and variance of the sum, ties included; half a step for the continuity. */
+/* Use mean and variance of the sum, ties included, with half a step as continuity correction. */
 static double tail_near(const uint32_t *ranks, size_t all, size_t chosen, uint64_t sum) {
     double n = (double)all, k = (double)chosen, mean = k * (n + 1), squares = 0;
     for (size_t i = 0; i < all; i++)

@@ -1,5 +1,5 @@
 /*
- * The verdict for people, for a pull request and for programs.
+ * The result as text, Markdown and JSON.
  */
 #include "gate/internal.h"
 

@@ -5,12 +5,12 @@
  *       [ 0] java.util.TimSort.mergeLo
  *       [ 1] java.util.Arrays.sort
  *
- * one block a stack, leaf first; the first line counts in the event's unit. With `threads`, the last frame of each is the thread.
- * A table of functions (`flat`) may follow: it says what the stacks said, and is left alone.
+ * one block per stack, leaf first; the first line has the weight in the event's unit. With `threads`, the last frame
+ * of each is the thread. A table of functions (`flat`) may follow; it repeats what the stacks say, and is ignored.
  */
 #include "import/reader.h"
 
-/* The number behind `tid=`, where that ends the thread: how long that is, or 0. */
+/* Return the length of the number after `tid=` if it ends the thread's name, or 0. */
 static size_t tid_parse(struct text rest, int32_t *tid) {
     size_t end = 0;
     uint64_t number;

@@ -6,12 +6,12 @@
  *         main+30
  *     , bash, 1234]: 7
  *
- * Indented lines are frames, leaf first; whatever else is in the key (comm, pid) becomes the root. A kernel and a user stack in one
- * key follow each other, as they were called.
+ * Indented lines are frames, leaf first; anything else in the key (comm, pid) becomes the root. A kernel and a user
+ * stack in one key follow each other, as in the call.
  */
 #include "import/reader.h"
 
-/* `@name[` begins a map's entry; *rest is what follows the bracket. */
+/* Parse `@name[`, which begins a map's entry; *rest is what follows the bracket. */
 static bool entry_start(struct text line, struct text *rest) {
     if (!text_starts(line, TEXT("@")))
         return false;
@@ -22,7 +22,7 @@ static bool entry_start(struct text line, struct text *rest) {
     return true;
 }
 
-/* `…]: 12` ends it; *rest is what stands before the bracket. */
+/* Parse `…]: 12`, which ends it; *rest is what precedes the bracket. */
 static bool entry_end(struct text line, struct text *rest, uint64_t *count) {
     size_t colon = text_find_last(line, ' ');
     if (colon == SIZE_MAX || !text_to_u64(text_from(line, colon + 1), count))
@@ -46,7 +46,7 @@ static struct text without_offset(struct text name) {
 static void push_frame(struct reader *r, struct text line) {
     struct script_frame frame;
     line = text_trim(line);
-    if (text_ends(line, TEXT(","))) /* the last frame of one stack, before another */
+    if (text_ends(line, TEXT(","))) /* last frame of a stack that is followed by another */
         line.length--;
     if (line.length == 0)
         return;
@@ -56,7 +56,7 @@ static void push_frame(struct reader *r, struct text line) {
         stack_push(&r->stack, without_offset(line));
 }
 
-/* What is neither frame nor stack in the key, joined by commas. */
+/* Join everything in the key that is neither frame nor stack by commas. */
 static void add_key(struct buffer *key, struct text piece) {
     piece = text_trim(piece);
     while (piece.length && (piece.data[0] == ',' || piece.data[0] == ' '))

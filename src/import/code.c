@@ -1,4 +1,5 @@
-/* Places in code as formats have them that tell an address, an object and the functions there: pprof, OpenTelemetry, the Firefox Profiler. */
+/* Locations of formats that have an address, an object and the functions there: pprof, OpenTelemetry, the Firefox
+   Profiler. */
 #include "import/reader.h"
 
 struct build_id build_id_of_hex(struct text hex) {
@@ -15,7 +16,7 @@ struct build_id build_id_of_hex(struct text hex) {
     return id;
 }
 
-/* The vDSO is a library to those who ask. */
+/* Such tools call the vDSO a library. */
 uint32_t object_with_id(struct tree *tree, struct text path, const struct build_id *id) {
     bool is_vdso = text_equal(path, TEXT("[vdso]"));
     if (!tree->objects)
@@ -38,7 +39,7 @@ struct frame code_frame(struct tree *tree, struct text name, struct text file, u
                           .column = column};
 }
 
-/* The frame that stands for the place where inlined ones are not wanted, which is where the innermost one is. */
+/* The frame that represents the location if inlined functions are not expanded: it has the line of the innermost one. */
 static struct frame frame_at(const struct frame *frames, size_t count, size_t i,
                              const struct import_options *options) {
     struct frame frame = frames[count - 1 - i];

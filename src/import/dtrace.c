@@ -6,7 +6,7 @@
 
 static const struct note_kind note_no_stacks = {"no-stacks", "File ended while skipping headers"};
 
-/* `scope::name<T>(args)` up to its last bracket; what has no scope is left alone. */
+/* Cut `scope::name<T>(args)` after its last bracket; leave names without a scope alone. */
 static struct text without_arguments(struct text frame) {
     size_t scope = text_search(frame, TEXT("::"));
     if (scope == SIZE_MAX)
@@ -22,7 +22,7 @@ static struct text without_offset(struct text frame) {
     return plus == SIZE_MAX ? frame : text_upto(frame, plus);
 }
 
-/* module`name+offset, with Rust's names repaired. Gives either `frame` or what it wrote to `out`. */
+/* Parse module`name+offset and repair Rust's names. The result is either `frame` or what was written to `out`. */
 static struct text repaired(struct reader *r, struct text frame) {
     size_t tick = text_find(frame, '`');
     if (tick == SIZE_MAX)
@@ -46,7 +46,7 @@ static void add_colons(struct buffer *out, struct text piece) {
         buffer_add_char(out, piece.data[i] == ';' ? ':' : piece.data[i]);
 }
 
-/* Pieces between arrows are inlined into one another; the last one is the leaf's side. */
+/* Parts between arrows are inlined into each other; the last one is the innermost. */
 static void push_pieces(struct reader *r, struct text frame) {
     size_t first = r->stack.locations.count;
     struct buffer name = {0};
@@ -80,7 +80,7 @@ static bool has_arrow(const struct reader *r, struct text line) {
     return text_search(line, TEXT("operator->")) == SIZE_MAX;
 }
 
-/* The leaf loses its offset even where offsets are kept. */
+/* Remove the leaf's offset even if offsets are kept. */
 static void push_line(struct reader *r, struct text line, bool leaf) {
     bool offsets = r->options->include_offset;
     struct text frame = offsets ? line : without_offset(line);

@@ -1,8 +1,9 @@
 /*
- * Folded text: `a;b;c 12`, what every collapser writes, async-profiler and Austin too.
+ * Folded text: `a;b;c 12`, as written by every collapser, async-profiler and Austin.
  *
- * The count stands behind the last TAB, or else (names may hold one) the last space. Two counts on every line make a diff: before, after. Consecutive
- * lines share the outer part of their stacks, which costs a comparison of bytes and no lookup, so that sorted input is cheap.
+ * The count follows the last TAB or, because names may contain TABs, the last space. Two counts on every line make a
+ * diff: before, after. Consecutive lines share the outer part of their stacks, which costs a comparison of bytes and
+ * no lookup, so sorted input is cheap.
  */
 #include "import/reader.h"
 
@@ -12,7 +13,7 @@ static const struct note_kind note_fractions = {
     "fractional-counts",
     "# count{|s} had a fraction and {was rounded to a whole number|were rounded to whole numbers}"};
 
-/* A line, taken apart. */
+/* A parsed line. */
 struct folded_line {
     struct text stack;
     uint64_t before;
@@ -32,18 +33,18 @@ struct folded {
     uint32_t series_before;
     bool comm_first;
     bool timed_only;
-    bool threads_first; /* as async-profiler writes them; not by inferno's rules */
+    bool threads_first; /* as async-profiler writes them; not under inferno's rules */
     struct index threads;
     const struct filter *filter;
-    bool skip;        /* the thread or comm is not wanted */
-    struct text comm; /* of the last line, or what stood for its thread */
+    bool skip;        /* the thread or comm is filtered out */
+    struct text comm; /* comm of the last line, or its thread's text */
     struct text last;
     VECTOR(struct folded_frame) frames;
     uint64_t fractions;
     uint64_t first_fraction;
 };
 
-/* `12`, `12.75`, rounded; false if it is no number, or too large. */
+/* Parse `12` or `12.75`, rounded. Return false if it is not a number, or too large. */
 static bool count_parse(struct text t, uint64_t *count, bool *fraction) {
     size_t point = text_find(t, '.');
     if (point == SIZE_MAX)
@@ -65,7 +66,7 @@ static bool count_take_at(struct text *t, size_t at, uint64_t *count, bool *frac
     return true;
 }
 
-/* Takes the count off the end of `t`: behind the last TAB, unless that was part of a name. */
+/* Remove the count from the end of `t`: after the last TAB, unless that was part of a name. */
 static bool count_take(struct text *t, uint64_t *count, bool *fraction) {
     return count_take_at(t, text_find_last(*t, '\t'), count, fraction) ||
            count_take_at(t, text_find_last(*t, ' '), count, fraction);
@@ -89,7 +90,7 @@ static bool is_nothing(struct text line) {
     return line.length == 0 || text_starts(line, TEXT("# ")) || text_equal(line, TEXT("#"));
 }
 
-/* Whether every line has two counts: a frame may well be called "foo 12", all of them hardly. */
+/* Return true if every line has two counts: a single frame may be called "foo 12", but hardly all of them. */
 static bool is_diff(struct text content) {
     struct lines lines = {.rest = content};
     struct text line;
@@ -115,7 +116,7 @@ static size_t common_length(struct text a, struct text b) {
     return at;
 }
 
-/* Keeps the frames that `stack` shares with the last line. */
+/* Keep the frames that `stack` shares with the last line. */
 static void folded_share(struct folded *f, struct text stack) {
     size_t common = common_length(f->last, stack), kept = 0;
     for (; kept < f->frames.count; kept++) {
@@ -127,7 +128,7 @@ static void folded_share(struct folded *f, struct text stack) {
     f->last = stack;
 }
 
-/* The node of a stack; the frames not shared cost a lookup each. */
+/* Return the node of a stack; each frame that is not shared costs a lookup. */
 static uint32_t folded_node(struct folded *f, struct text stack) {
     folded_share(f, stack);
     size_t count = f->frames.count;
@@ -159,7 +160,8 @@ static void folded_set_thread(struct folded *f, struct text comm, int32_t tid) {
     }
 }
 
-/* Cuts the comm off the stack and counts under it from now on. Lines are mostly sorted: the last one's comm costs a comparison. */
+/* Remove the comm from the stack and count under it from now on. Lines are mostly sorted, so a repeated comm costs
+   only a comparison. */
 static void folded_take_comm(struct folded *f, struct text *stack) {
     size_t end = text_find(*stack, ';');
     struct text comm = end == SIZE_MAX ? *stack : text_upto(*stack, end);
@@ -170,7 +172,7 @@ static void folded_take_comm(struct folded *f, struct text *stack) {
     folded_set_thread(f, comm, -1);
 }
 
-/* The same of a thread. A stack without one counts under none, whatever stood before it. */
+/* The same for a thread. A stack without one counts under none, whatever the last line had. */
 static void folded_take_thread(struct folded *f, struct text *stack) {
     struct text name = {0};
     int32_t tid = -1;
@@ -209,13 +211,13 @@ static void folded_add(struct folded *f, const struct folded_line *line, uint64_
                                 .cpu = UINT32_MAX};
         tree_count(f->tree, node, f->series, line->count, line->count);
         if (!f->timed_only)
-            tree_keep_sample(f->tree, &sample); /* the order of lines is the order of a chart */
+            tree_keep_sample(f->tree, &sample); /* a chart keeps the order of lines */
     }
     if (diff && line->before)
         tree_count(f->tree, node, f->series_before, line->before, line->before);
 }
 
-/* Austin says in its first lines that it counts time, in microseconds. */
+/* Austin's first lines say that it counts time, in microseconds. */
 static struct text unit_of(struct text content) {
     struct text head = text_upto(content, content.length < 1024 ? content.length : 1024);
     bool time = text_starts(head, TEXT("# austin: ")) &&
@@ -224,7 +226,7 @@ static struct text unit_of(struct text content) {
     return time ? TEXT("µs") : TEXT("samples");
 }
 
-/* Whether the first stack starts with a thread: async-profiler's then all do. Costs nothing where it does not. */
+/* Return true if the first stack starts with a thread: then all of async-profiler's do. Costs nothing if it does not. */
 static bool has_thread(struct text content) {
     struct lines lines = {.rest = content};
     struct text line = {0}, name;
@@ -272,14 +274,14 @@ static bool folded_read(struct text content, const char *path, const struct impo
     return true;
 }
 
-/* Every line but comments ends in a count. */
+/* Every line except comments ends with a count. */
 static int folded_score(struct text beginning) {
     struct lines lines = {.rest = beginning};
     struct text line;
     int good = 0, bad = 0, deep = 0;
     while (good + bad < 50 && lines_next(&lines, &line)) {
         struct folded_line parsed;
-        if (lines.rest.length == 0 && good) /* the beginning may end in the middle of a line */
+        if (lines.rest.length == 0 && good) /* the content that is examined may end within a line */
             break;
         line = text_trim(line);
         if (is_nothing(line))

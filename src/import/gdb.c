@@ -11,7 +11,7 @@
  */
 #include "import/reader.h"
 
-/* "#12  rest": the number, and what follows it. */
+/* Parse "#12  rest": the number, and what follows it. */
 static bool frame_number(struct text line, uint64_t *number, struct text *rest) {
     if (!text_starts(line, TEXT("#")))
         return false;
@@ -22,7 +22,7 @@ static bool frame_number(struct text line, uint64_t *number, struct text *rest) 
     return text_to_u64((struct text){line.data + 1, end - 1}, number);
 }
 
-/* Takes "0x7f3a" off the front, if it is there. */
+/* Skip "0x7f3a" if `t` begins with it. */
 static bool take_address(struct text *rest) {
     if (!text_starts(*rest, TEXT("0x")))
         return false;
@@ -31,7 +31,7 @@ static bool take_address(struct text *rest) {
     return true;
 }
 
-/* gdb: the arguments follow the name and a space. Template arguments may have both. */
+/* gdb: arguments follow the name and a space. Template arguments may contain both. */
 static size_t name_end(struct text t) {
     size_t depth = 0;
     for (size_t i = 0; i < t.length; i++) {
@@ -47,7 +47,7 @@ static size_t name_end(struct text t) {
     return t.length;
 }
 
-/* gdb: "in poll () from /lib/libc.so.6", "main () at /x.c:12"; "?? ()" has no symbol. */
+/* Parse gdb's "in poll () from /lib/libc.so.6" or "main () at /x.c:12"; "?? ()" has no symbol. */
 static struct text_frame gdb_frame(struct text rest) {
     struct text_frame frame = {0};
     if (take_address(&rest) && text_starts(rest, TEXT("in ")))
@@ -92,7 +92,7 @@ static int32_t number_after(struct text line, struct text word) {
     return text_to_u64(text_upto(rest, end), &value) && value <= INT32_MAX ? (int32_t)value : -1;
 }
 
-/* A thread's name, in quotes at the end of gdb's line. */
+/* Return a thread's name, which is quoted at the end of gdb's line. */
 static struct text thread_name(struct text line) {
     size_t close = text_find_last(line, '"');
     if (close == SIZE_MAX || close == 0)

@@ -1,6 +1,6 @@
 /*
- * `go tool pprof -raw`: a table of samples, each with the ids of its locations, leaf first, and then a table of those. A location has
- * a line for each function inlined there, the innermost first.
+ * `go tool pprof -raw`: a table of samples, each with the ids of its locations, leaf first, followed by a table of
+ * locations. A location has a line for each function inlined there, innermost first.
  */
 #include "import/reader.h"
 
@@ -12,7 +12,7 @@ struct go_location {
     uint32_t count;
 };
 
-/* Stacks grow when the functions inlined into each location take its place; by more than this, they do so in no program. */
+/* Stacks grow when a location is replaced by the functions inlined there; in no real program by more than this. */
 static const struct budget_limits frame_limits = {.steps = 1 << 16, .steps_per_byte = 4};
 
 struct go {
@@ -33,7 +33,7 @@ static struct text word(struct text *rest) {
     return first;
 }
 
-/* "name file:line s=start": names of other languages may have spaces, so they are what is left in front. */
+/* Parse "name file:line s=start". Names in other languages may contain spaces, so the name is what remains in front. */
 static struct text_frame function_frame(struct text rest) {
     struct text_frame frame = {0};
     uint64_t start;
@@ -72,7 +72,7 @@ static struct go_location *find_location(const struct go *g, uint64_t id) {
     return NULL;
 }
 
-/* "     3: 0x4a3b2c M=1 runtime.foo /x.go:12 s=10", or a line more of the one before. */
+/* Parse "     3: 0x4a3b2c M=1 runtime.foo /x.go:12 s=10", or a continuation line of the same location. */
 static void location_line(struct go *g, struct text line) {
     struct text rest = line, first = word(&rest);
     uint64_t id;
@@ -94,7 +94,7 @@ static void location_line(struct go *g, struct text line) {
     add_frame(g, rest);
 }
 
-/* An id that no location has stays a number. */
+/* An id without a location is shown as a number. */
 static void push_id(struct go *g, struct text id_text) {
     uint64_t id;
     struct go_location *location = text_to_u64(id_text, &id) ? find_location(g, id) : NULL;
@@ -109,7 +109,7 @@ static void push_id(struct go *g, struct text id_text) {
         vector_push(&g->r.stack.locations, g->names.items[location->first + i]);
 }
 
-/* "   2   20000000: 1 2 3": the last value is the weight, as pprof has it, and the first of several the samples. */
+/* Parse "   2   20000000: 1 2 3": the last value is the weight, as in pprof, and the first of several the samples. */
 static void sample_line(struct go *g) {
     size_t colon = text_find(g->r.line, ':');
     struct text values = text_upto(g->r.line, colon == SIZE_MAX ? 0 : colon);
@@ -136,7 +136,7 @@ static void sample_line(struct go *g) {
     stack_count(&g->r.stack, samples, weight);
 }
 
-/* The unit is behind the slash of the last value's type: "samples/count cpu/nanoseconds". */
+/* Take the unit after the slash of the last value's type: "samples/count cpu/nanoseconds". */
 static struct text unit_of(struct text types) {
     struct text type, last = TEXT("samples");
     while ((type = word(&types)).length)
@@ -158,7 +158,7 @@ static enum section section_of(struct text line, enum section now) {
     return now;
 }
 
-/* Samples come first but need the locations: the text is read twice. */
+/* Samples come first but need the locations, so the text is read twice. */
 static void go_pass(struct go *g, struct text content, enum section wanted) {
     g->r.lines = (struct lines){.rest = content};
     enum section section = SECTION_HEADER;

@@ -1,6 +1,6 @@
 /*
- * Which format inferno-collapse-guess would take: it reads ten lines more at a time and asks each format in turn whether it is
- * sure by now. wick's own guess, import_guess(), looks at the beginning once and takes the best score.
+ * Which format inferno-collapse-guess would choose: it reads ten more lines at a time and asks each format in turn
+ * whether it is sure by now. wick's own import_guess() looks at the beginning once and takes the best score.
  */
 #include "import/reader.h"
 
@@ -14,7 +14,7 @@ static const struct {
     {xctrace_applicable, &format_xctrace},
 };
 
-/* Asking costs all lines so far, each time: beyond the first thousand the steps grow. */
+/* Each round looks at all lines so far, so beyond the first thousand the steps grow. */
 const struct import_format *guess_as_inferno(struct text content) {
     bool out[COUNT_OF(candidates)] = {0};
     struct lines lines = {.rest = content};

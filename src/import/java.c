@@ -1,9 +1,10 @@
 /*
- * Java's stacks in text: thread dumps of jstack, and exceptions in logs. Both have a line `at package.Class.method(File.java:12)` for each
- * frame, leaf first.
+ * Java's stacks in text: thread dumps of jstack, and exceptions in logs. Both have a line `at
+ * package.Class.method(File.java:12)` for each frame, leaf first.
  *
- * Of a thread dump only threads that run count: RUNNABLE, not the virtual machine's own, and not those that say RUNNABLE while they
- * wait for the network. Pools number their threads; the number is left out, so that they add up.
+ * In a thread dump only running threads count: those that are RUNNABLE, except for the virtual machine's own and
+ * those that are in fact waiting for the network. Pools number their threads; the number is dropped, so that they add
+ * up.
  */
 #include "import/reader.h"
 
@@ -55,7 +56,7 @@ static struct text without_number(struct text name) {
 struct dump {
     struct reader r;
     bool runs;
-    bool waits; /* its leaf waits, whatever its state says */
+    bool waits; /* its leaf waits, even if its state is RUNNABLE */
 };
 
 static void thread_end(struct dump *d) {
@@ -107,7 +108,8 @@ const struct import_format format_jstack = {"jstack", "Java thread dumps", jstac
 
 /* ---- exceptions --------------------------------------------------------------------------- */
 
-/* "… Caused by: java.io.IOException: why": the class, or nothing. Logs may have a time and a level before it. */
+/* Return the class in "… Caused by: java.io.IOException: why", or nothing. Logs may have a time and a level before
+   it. */
 static struct text exception_class(struct text line) {
     struct text found = TEXT("");
     for (struct text rest = text_trim(line); rest.length;) {
@@ -129,7 +131,7 @@ static struct text exception_class(struct text line) {
 struct exceptions {
     struct reader r;
     uint32_t thrown; /* location of its class, or 0 */
-    /* The stack printed before, leaf first: a cause leaves out what it shares with it. */
+    /* The previous stack, leaf first: a cause omits the frames that it shares with it. */
     VECTOR(uint32_t) enclosing;
 };
 
@@ -149,7 +151,7 @@ static void exception_end(struct exceptions *e) {
     e->thrown = 0;
 }
 
-/* "... 12 more": the outermost twelve are those of the exception that encloses it. */
+/* "... 12 more": the outermost twelve frames are those of the enclosing exception. */
 static void exception_rest(struct exceptions *e, struct text line) {
     struct text words = text_trim(text_from(text_trim(line), 4));
     size_t space = text_find(words, ' ');
@@ -193,7 +195,7 @@ static bool exceptions_read(struct text content, const char *path,
     return true;
 }
 
-/* A frame right behind a line that names an exception. */
+/* Return true for a frame directly after a line that names an exception. */
 static int exceptions_score(struct text beginning) {
     struct lines lines = {.rest = beginning};
     struct text line;

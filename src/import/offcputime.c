@@ -1,5 +1,5 @@
 /*
- * What bcc's and libbpf-tools' offcputime print: time off the CPU, in microseconds, by stack. Folded (-f),
+ * The output of bcc's and libbpf-tools' offcputime: off-CPU time, in microseconds, by stack. Folded (-f),
  *
  *     comm;root;…;leaf;-;kernel's root;…;kernel's leaf 1234
  *
@@ -11,8 +11,8 @@
  *     -                comm (4711)
  *         1234
  *
- * The delimiter between the two parts is there with -d alone; without it nothing tells them apart. Folded text looks like anybody's, and so does
- * the other of bcc's tools: only the headline says what it is.
+ * The delimiter between the two parts is only there with -d; without it they can't be told apart. The folded text
+ * looks like any other, and so does the text of bcc's other tools: only the heading identifies it.
  */
 #include "import/reader.h"
 
@@ -29,7 +29,7 @@ static void count_waits(struct reader *r, uint64_t microseconds) {
 
 /* ---- folded ---- */
 
-/* A function may be called "-", too: the last one divides. */
+/* A function may also be called "-": the last one is the delimiter. */
 static size_t find_delimiter(struct text stack) {
     if (text_ends(stack, TEXT(";-")))
         return stack.length - 2;
@@ -67,7 +67,7 @@ static bool folded_line(struct reader *r) {
 
 /* ---- text ---- */
 
-/* "-                comm (4711)": the comm may hold anything. */
+/* Parse "-                comm (4711)": the comm may contain anything. */
 static bool thread_line(struct text line, struct text *comm, uint64_t *tid) {
     size_t open = text_find_last(line, '(');
     if (!text_starts(line, TEXT("- ")) || open == SIZE_MAX || !text_ends(line, TEXT(")")) ||
@@ -78,7 +78,7 @@ static bool thread_line(struct text line, struct text *comm, uint64_t *tid) {
     return true;
 }
 
-/* What was pushed so far is the kernel's part, leaf first. */
+/* The frames pushed so far are the kernel's, leaf first. */
 static void mark_kernel(struct reader *r) {
     for (size_t i = 0; i < r->stack.locations.count; i++) {
         struct location location = r->tree->locations.items[r->stack.locations.items[i]];

@@ -13,7 +13,7 @@ struct rows {
     VECTOR(struct text) list;
 };
 
-/* What attributes say of a sample. */
+/* A sample's attributes. */
 struct whose {
     struct text thread;
     int32_t pid, tid;
@@ -25,28 +25,28 @@ struct whose {
 struct otlp {
     struct reader r;
     struct rows tables[TABLES];
-    VECTOR(uint32_t) nodes; /* by stack: the tree's + 1; 0: not yet placed */
+    VECTOR(uint32_t) nodes; /* by stack: the tree's node + 1; 0: not placed yet */
     struct text first_type;
-    struct whose resource; /* what all samples of the resource at hand have */
+    struct whose resource; /* attributes of all samples of the current resource */
     VECTOR(uint64_t) values, times;
-    VECTOR(struct frame) lines; /* of the place at hand, innermost first */
+    VECTOR(struct frame) lines; /* of the current location, innermost first */
     VECTOR(uint64_t) attributes;
     struct budget frames;
     struct buffer scratch;
-    bool any;           /* a profile was of a wanted type */
-    otlp_places places; /* of a document in JSON, which the content was made of */
+    bool any;           /* a profile had a selected type */
+    otlp_places places; /* positions in the JSON document that the content was made from */
 };
 
-/* Where in the file that is read, or in the JSON that it was made of. */
+/* Return the offset in the file, or in the JSON that the content was made from. */
 uint64_t otlp_offset_of(const struct otlp *t, const void *at);
-/* A message that samples name, each as often as it likes: looking into it again is not free. */
+/* Parse a message that samples refer to, possibly many times, so charge it to the budget. */
 struct proto otlp_look_into(struct otlp *t, struct text message);
-/* Empty where there is none. */
+/* Return an empty text if there is none. */
 struct text otlp_row(const struct otlp *t, unsigned table, uint64_t number);
 struct text otlp_string_of(const struct otlp *t, uint64_t number);
-/* A value as text; what is no string, number or truth has none. `scratch` holds what has to be written down. */
+/* Return a value as text; only strings, numbers and booleans have one. `scratch` holds text that had to be formatted. */
 struct text otlp_value_of(struct otlp *t, struct text message);
-/* Onto the reader's stack, innermost frames first. */
+/* Push onto the reader's stack, innermost frames first. */
 void otlp_push_location(struct otlp *t, uint64_t number);
 
 #endif

@@ -1,4 +1,4 @@
-/* What OpenTelemetry's stacks are made of: rows of the shared tables, and how a location becomes places of the tree. */
+/* OpenTelemetry's stacks: rows of the shared tables, and how a location is added to the tree. */
 #include "import/otlp.h"
 
 uint64_t otlp_offset_of(const struct otlp *t, const void *at) {
@@ -41,7 +41,7 @@ struct text otlp_value_of(struct otlp *t, struct text message) {
     return value;
 }
 
-/* The build id is an attribute, of which there may be many. */
+/* The build id is an attribute, and there may be many. */
 static void take_build_id(struct otlp *t, uint64_t attribute, struct build_id *id) {
     struct proto m = otlp_look_into(t, otlp_row(t, TABLE_ATTRIBUTE, attribute));
     struct proto_field field;
@@ -59,7 +59,7 @@ static void take_build_id(struct otlp *t, uint64_t attribute, struct build_id *i
 struct mapped {
     struct text path;
     struct build_id id;
-    uint64_t bias; /* what an address differs by from the object's own terms */
+    uint64_t bias; /* difference between the profile's addresses and the object's */
 };
 
 static struct mapped mapping_of(struct otlp *t, uint64_t mapping) {
@@ -116,7 +116,8 @@ static struct text_frame read_line(struct otlp *t, struct text line, uint32_t *c
     return frame;
 }
 
-/* A place of which only names are known. Innermost lines come first, as do stacks' leaves: everything is turned round at the end. */
+/* Add a location with only names. Innermost lines come first, as do stacks' leaves: everything is reversed at the
+   end. */
 static void push_names(struct otlp *t, struct text location, struct text path) {
     struct proto m = proto_begin(location);
     struct proto_field field;

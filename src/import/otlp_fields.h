@@ -52,7 +52,7 @@ enum {
     LINK_SPAN = 2,
     STACK_LOCATIONS = 1,
     ATTRIBUTE_KEY = 1,
-    ATTRIBUTE_NAME = 1, /* of a resource's: the text itself */
+    ATTRIBUTE_NAME = 1, /* in a resource: the text itself */
     ATTRIBUTE_VALUE = 2,
     VALUE_STRING = 1,
     VALUE_BOOL = 2,

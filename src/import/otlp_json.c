@@ -1,7 +1,8 @@
 /*
- * The JSON form of OpenTelemetry's profiles, turned into the protobuf that it stands for, which is then read: names of fields become their numbers,
- * by the table below. Names may be written as protobuf's JSON has them (stackTable) or as the definition has them (stack_table), 64-bit numbers as
- * texts or as numbers. What the reader has no use for is left out. Costs the document's size again in memory.
+ * Convert the JSON form of OpenTelemetry's profiles to protobuf, which is then read: field names become numbers, by
+ * the table below. Names may have protobuf's JSON form (stackTable) or that of the definition (stack_table), and
+ * 64-bit numbers may be strings or numbers. Fields that the reader does not use are skipped. Costs the document's
+ * size again in memory.
  */
 #include "import/otlp_json.h"
 
@@ -108,7 +109,7 @@ static void add_key(struct translation *t, uint32_t number, uint32_t wire) {
     buffer_add_varint(t->out, number << 3 | wire);
 }
 
-/* A number, or a text of one; negative ones too. */
+/* Read a number, or a string that contains one; negative ones, too. */
 static bool take_number(struct translation *t, uint64_t *value) {
     struct text number;
     t->text.count = 0;
@@ -130,7 +131,7 @@ static bool take_number(struct translation *t, uint64_t *value) {
     return true;
 }
 
-/* A message's length is known when it was written: five bytes are kept for it, the last of which may be empty. */
+/* A message's length is known only after it was written: reserve five bytes for it, the last of which may be empty. */
 enum { LENGTH_BYTES = 5 };
 
 static bool take_message(struct translation *t, enum message message);
@@ -184,7 +185,7 @@ static bool add_one(struct translation *t, const struct member *m) {
 
 static bool add_member(struct translation *t, const struct member *m) {
     bool fine = true;
-    if (json_peek(&t->json) == 'n') /* null: as if it were not there */
+    if (json_peek(&t->json) == 'n') /* null: treated as missing */
         return json_skip(&t->json);
     if (!json_take(&t->json, '['))
         return add_one(t, m);
@@ -193,7 +194,7 @@ static bool add_member(struct translation *t, const struct member *m) {
     return fine;
 }
 
-/* It goes no deeper than the table's messages do: lists and maps in values are left out. */
+/* Nests no deeper than the table's messages: lists and maps in values are skipped. */
 static bool take_message(struct translation *t, enum message message) {
     bool fine = json_take(&t->json, '{');
     while (fine && json_member(&t->json, &t->key)) {

@@ -4,16 +4,16 @@
 
 #include "base/base.h"
 
-/* Where a message begins, in what was made of the document and in the document. */
+/* Where a message begins, in the protobuf and in the JSON document. */
 struct otlp_place {
     uint64_t translated, original;
 };
 typedef VECTOR(struct otlp_place) otlp_places;
 
-/* Append the protobuf that a JSON document stands for. Places are released by the caller. */
+/* Append the protobuf for a JSON document. The caller releases the places. */
 bool otlp_from_json(struct text content, const char *path, struct buffer *out, otlp_places *places,
                     struct error *error);
-/* The place in the document of an offset in what was made of it. */
+/* Return the document's offset for an offset in the protobuf. */
 uint64_t otlp_place_of(const otlp_places *places, uint64_t offset);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * Off-CPU time from the text of `perf record -e sched:sched_switch -g -a`: from the moment a thread is switched out, with the stack it
- * had then, to the moment it is switched in again. Never guessed, because the same text is perf's own: `--from perf-sched` asks for it.
+ * Off-CPU time from the text of `perf record -e sched:sched_switch -g -a`: from the moment a thread is switched out,
+ * with its stack, to the moment it is switched in again. Never detected, because the text is ordinary perf script
+ * output: select it with `--from perf-sched`.
  *
- * Wants the text in order of time, as perf script prints it. Threads that never come back count nothing.
+ * The text must be sorted by time, as perf script prints it. Threads that are never switched in again count nothing.
  */
 #include "import/reader.h"
 
@@ -177,7 +178,7 @@ static bool sched_read(struct text content, const char *path, const struct impor
             frame_line(&s);
     }
     switch_end(&s);
-    tree_sort_samples(tree); /* they were kept when they ended, and stand for when they began */
+    tree_sort_samples(tree); /* samples were kept at their end, and are shown by their start */
     vector_release(&s.threads);
     index_release(&s.index);
     reader_release(&s.r);

@@ -1,4 +1,5 @@
-/* What pprof's samples name: strings, types, mappings, functions and locations, and how a location becomes one of the tree's. */
+/* What pprof's samples refer to: strings, types, mappings, functions and locations, and how a location is added to
+   the tree. */
 #include "import/pprof.h"
 
 #include <stdlib.h>
@@ -14,7 +15,7 @@ struct text pprof_string(const struct pprof *p, uint64_t number) {
 
 /* ---- tables ---- */
 
-/* Nearly all writers number from 1 on: then the number is the place. */
+/* Nearly all writers number from 1 on: then the number is the index. */
 static const struct known *table_find(const struct table *table, uint64_t id) {
     uint32_t at;
     if (id - 1 < table->items.count && table->items.items[id - 1].id == id)
@@ -51,7 +52,7 @@ const struct known *pprof_find_location(const struct pprof *p, uint64_t id) {
     return table_find(&p->locations, id);
 }
 
-/* Types name strings that may stand behind them: numbers first. */
+/* Types refer to strings that may come later, so store the numbers first. */
 struct pair {
     uint64_t type, unit;
 };
@@ -108,7 +109,7 @@ bool pprof_read_tables(struct pprof *p) {
 
 struct mapped {
     uint32_t object;
-    uint64_t bias; /* what an address differs by from the object's own terms */
+    uint64_t bias; /* difference between the profile's addresses and the object's */
     uint8_t mode;
 };
 
@@ -183,7 +184,7 @@ uint32_t pprof_place(struct pprof *p, const struct known *known) {
     struct mapped mapped = mapping_of(p, mapping);
     struct location location = {
         .object = mapped.object, .mode = mapped.mode, .address = address - mapped.bias};
-    if (!address) { /* the place is known by its id alone */
+    if (!address) { /* the location is only identified by its id */
         location.address = 0;
         location.raw = known->id;
     }

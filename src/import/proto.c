@@ -33,7 +33,7 @@ bool proto_next(struct proto *p, struct proto_field *field) {
         if (proto_bytes(p, 4, &bytes))
             field->value = load_u32(bytes.data);
         break;
-    default: /* groups, which profiles never had */
+    default: /* groups, which profiles have never used */
         p->damaged = true;
     }
     return !p->damaged;

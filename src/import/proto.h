@@ -1,4 +1,4 @@
-/* Private to the room: protocol buffers, read field by field. */
+/* Private to the room: a protocol buffers parser that reads field by field. */
 #ifndef WICK_IMPORT_PROTO_H
 #define WICK_IMPORT_PROTO_H
 
@@ -6,11 +6,10 @@
 
 enum { WIRE_NUMBER = 0, WIRE_EIGHT = 1, WIRE_TEXT = 2, WIRE_FOUR = 5 };
 
-/* A message, or what is left of it. */
+/* A message, or the rest of it. */
 struct proto {
     const uint8_t *at, *end;
-    bool
-        damaged; /* a field does not end within the message, or is of a kind that nobody writes any more */
+    bool damaged; /* a field exceeds the message, or has an obsolete wire type */
 };
 
 struct proto_field {
@@ -39,10 +38,11 @@ static inline uint64_t proto_number(struct proto *p) {
     return 0;
 }
 
-/* Take the next field. False at the end, or where the message is damaged. */
+/* Read the next field. Return false at the end, or if the message is damaged. */
 bool proto_next(struct proto *p, struct proto_field *field);
 
-/* Take the next of a repeated number's values: packed ones one after the other, others one a field. False when the field has no more. */
+/* Read the next value of a repeated number: packed values one after the other, others one per field. Return false if
+   the field has no more. */
 static inline bool proto_repeated(struct proto_field *field, uint64_t *value, bool *damaged) {
     if (field->wire == WIRE_NUMBER) {
         *value = field->value;

@@ -1,5 +1,6 @@
 /*
- * Folded text whose direct recursion is folded: `a;b;b;b;c 1` is `a;b;c 1`. Never guessed; `--from recursive` asks for it.
+ * Folded text whose direct recursion is folded: `a;b;b;b;c 1` is `a;b;c 1`. Never detected; select it with `--from
+ * recursive`.
  */
 #include "import/reader.h"
 

@@ -1,14 +1,16 @@
 /*
- * macOS sample(1): a call graph drawn with ` +|:!`, two characters a level, each line with the samples of all below it.
+ * macOS sample(1): a call graph drawn with ` +
  *
- * Only leaves count, because every sample ended in one. inferno leaves leaves out that only wait, and so does wick.
+ * :!`, two characters per level; each line has the samples of everything below it.
+ *
+ * Only leaves count, because every sample ended in one. Leaves that only wait are skipped, as in inferno.
  */
 #include "import/reader.h"
 
 static const struct note_kind note_no_graph = {"no-call-graph",
                                                "File ended before start of call graph"};
 
-/* Threads that wait for something, not for the processor. */
+/* Functions of threads that wait for something other than the processor. */
 static const char *const waiting[] = {
     "__psynch_cvwait",    "__select", "__semwait_signal", "__ulock_wait", "__wait4",
     "__workq_kernreturn", "kevent",   "mach_msg_trap",    "read",         "semaphore_wait_trap",
@@ -23,8 +25,8 @@ static bool is_waiting(struct text name) {
 
 struct sample_reader {
     struct reader r;
-    uint64_t samples; /* of the line before */
-    bool waits;       /* the line before, if it is a leaf, is not worth showing */
+    uint64_t samples; /* of the previous line */
+    bool waits;       /* if the previous line is a leaf, it is not shown */
 };
 
 static void count_leaf(struct sample_reader *s) {
@@ -37,7 +39,7 @@ static void count_leaf(struct sample_reader *s) {
         stack_count(&s->r.stack, s->samples, s->samples);
 }
 
-/* `(in libfoo.dylib)`, without the ending that says nothing. */
+/* Parse `(in libfoo.dylib)`, without the suffix. */
 static struct text module_of(struct text rest) {
     size_t open = SIZE_MAX;
     for (size_t i = 0; i + 4 <= rest.length; i++)
@@ -51,7 +53,7 @@ static struct text module_of(struct text rest) {
     return text_ends(module, TEXT(".dylib")) ? text_upto(module, module.length - 6) : module;
 }
 
-/* "4282 _pthread_wqthread  (in libsystem_pthread.dylib) …" is a frame called module`function. */
+/* "4282 _pthread_wqthread  (in libsystem_pthread.dylib) …" becomes a frame module`function. */
 static bool push_frame(struct sample_reader *s, struct text text) {
     text = text_trim_start(text);
     size_t space = text_find(text, ' ');

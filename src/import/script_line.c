@@ -4,9 +4,9 @@
  *     V8 WorkerThread 24636/25607 [000] 94564.109216:     250000 cycles:u:
  *             7f533952bc77 _dl_check_map_versions+0x597 (/usr/lib/ld-2.28.so)
  *
- * inferno takes the first word of digits for the thread, so a comm with such a word is cut there; it cuts event names at their first
- * colon, takes a tracepoint's payload for a frame, and finds a frame's object behind the last space, whatever the path. wick looks
- * for the thread in front of the time, and for the object in the last pair of brackets.
+ * inferno takes the first word of digits for the thread, so a comm with such a word is cut there; it cuts event names
+ * at their first colon, takes a tracepoint's payload for a frame, and finds a frame's object after the last space,
+ * whatever the path. wick looks for the thread before the time, and for the object in the last pair of brackets.
  */
 #include "import/import.h"
 
@@ -18,7 +18,7 @@ static bool is_hex(char c) {
     return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* Whether all of `t` is digits. Empty text is not. */
+/* Return true if all of `t` is digits. Empty text is not. */
 static bool all_digits(struct text t) {
     for (size_t i = 0; i < t.length; i++)
         if (!is_digit(t.data[i]))
@@ -33,7 +33,7 @@ static int32_t id_of(struct text digits) {
     return text_to_u64(digits, &value) && value <= INT32_MAX ? (int32_t)value : -1;
 }
 
-/* `sym+0x1f` is `sym`. */
+/* Cut `sym+0x1f` to `sym`. */
 static struct text strip_offset(struct text symbol) {
     for (size_t at = symbol.length; at >= 3; at--) {
         if (memcmp(symbol.data + at - 3, "+0x", 3) == 0)
@@ -46,7 +46,7 @@ static struct text strip_offset(struct text symbol) {
 
 /* ---- wick's rules: the event line --------------------------------------------------------- */
 
-/* Words are what spaces and tabs divide. Takes the last one off `t`. */
+/* Words are separated by spaces and tabs. Remove the last one from `t`. */
 static struct text word_last(struct text *t) {
     while (t->length && (t->data[t->length - 1] == ' ' || t->data[t->length - 1] == '\t'))
         t->length--;
@@ -70,7 +70,7 @@ static struct text word_first(struct text *t) {
     return word;
 }
 
-/* "123.456789:" in nanoseconds; perf prints six or nine digits after the point. */
+/* Parse "123.456789:" as nanoseconds; perf prints six or nine decimals. */
 static bool time_parse(struct text word, uint64_t *time) {
     size_t point = text_find(word, '.');
     uint64_t seconds, fraction;
@@ -112,7 +112,7 @@ static bool cpu_parse(struct text word, uint32_t *cpu) {
     return true;
 }
 
-/* What stands in front of the time: the comm, which may be anything, the ids, and perhaps the cpu. */
+/* Parse what precedes the time: the comm, which may be anything, the ids, and perhaps the CPU. */
 static bool head_parse(struct text head, struct script_event *event) {
     struct text word = word_last(&head);
     if (cpu_parse(word, &event->cpu))
@@ -123,7 +123,7 @@ static bool head_parse(struct text head, struct script_event *event) {
     return true;
 }
 
-/* What stands behind it: perhaps the period, and the event with a colon behind it. */
+/* Parse what follows it: perhaps the period, and the event followed by a colon. */
 static void tail_parse(struct text tail, struct script_event *event) {
     struct text word = word_first(&tail);
     if (all_digits(word)) {
@@ -135,10 +135,10 @@ static void tail_parse(struct text tail, struct script_event *event) {
         event->name = text_upto(word, word.length - 1);
 }
 
-/* `perf script -F` without the time: the ids are the first such word behind another. */
+/* `perf script -F` without the time: the ids are the first such word after another word. */
 static bool timeless_parse(struct text line, struct script_event *event) {
     struct text tail = line, word;
-    word_first(&tail); /* of the comm at least */
+    word_first(&tail); /* at least one word of the comm */
     while ((word = word_first(&tail)).length) {
         if (!ids_parse(word, event))
             continue;
@@ -169,7 +169,7 @@ bool script_event_parse(struct text line, struct script_event *event) {
 
 /* ---- wick's rules: the frame line --------------------------------------------------------- */
 
-/* Where the last pair of brackets behind a space opens; a path may have pairs and spaces of its own. */
+/* Return where the last pair of brackets after a space opens; a path may contain pairs and spaces. */
 static size_t object_start(struct text line) {
     size_t depth = 0;
     for (size_t at = line.length; at-- > 1;) {
@@ -181,8 +181,7 @@ static size_t object_start(struct text line) {
             (line.data[at - 1] == ' ' || line.data[at - 1] == '\t'))
             return at;
     }
-    for (size_t at = line.length;
-         at-- > 1;) /* brackets that do not pair up: behind the last space */
+    for (size_t at = line.length; at-- > 1;) /* unbalanced brackets: use the last space */
         if (line.data[at] == '(' && line.data[at - 1] == ' ')
             return at;
     return SIZE_MAX;
@@ -198,7 +197,7 @@ bool script_frame_parse(struct text line, struct script_frame *frame) {
     line = text_trim(line);
     frame->symbol = line;
     if (text_ends(line, TEXT(")"))) {
-        struct text padded = {line.data - 1, line.length + 1}; /* the space before it is ours too */
+        struct text padded = {line.data - 1, line.length + 1}; /* include the space before it */
         size_t open = line.length ? object_start(padded) : SIZE_MAX;
         if (open != SIZE_MAX) {
             frame->object = (struct text){padded.data + open + 1, padded.length - open - 2};
@@ -217,7 +216,7 @@ bool script_frame_parse(struct text line, struct script_frame *frame) {
 
 /* ---- inferno's rules ---------------------------------------------------------------------- */
 
-/* The first word behind a space that is all digits and slashes; `*word` is where it stands. */
+/* Return the first word after a space that is all digits and slashes; `*word` is its position. */
 static bool inferno_ids(struct text line, struct text *word, size_t *slash) {
     size_t start = 0;
     bool digits = false, after_space = false;
@@ -243,14 +242,14 @@ static bool inferno_ids(struct text line, struct text *word, size_t *slash) {
     return false;
 }
 
-/* Rust's parse::<u64>, which takes a plus sign. */
+/* Parse like Rust's parse::<u64>, which accepts a plus sign. */
 static bool inferno_number(struct text t, uint64_t *value) {
     if (t.length > 1 && t.data[0] == '+')
         t = text_from(t, 1);
     return text_to_u64(t, value);
 }
 
-/* "     250000 cycles": the event is behind the last space, the period between the last two. */
+/* Parse "     250000 cycles": the event is after the last space, the period between the last two. */
 static void inferno_event(struct text piece, struct script_event *event) {
     size_t space = text_find_last(piece, ' ');
     event->name = piece;
@@ -319,7 +318,7 @@ bool script_frame_parse_inferno(struct text line, struct script_frame *frame) {
 
 /* ---- what an object's path says ----------------------------------------------------------- */
 
-/* "vmlinux" and its version, to the end. */
+/* Match "vmlinux" and its version, up to the end. */
 static bool is_vmlinux(struct text object) {
     size_t at = SIZE_MAX;
     for (size_t i = 0; i + 7 <= object.length; i++)
@@ -344,7 +343,7 @@ static uint32_t kinds_inferno(struct text object) {
     return 0;
 }
 
-/* Memory of a process that the kernel shows in brackets, as it shows itself and its modules. */
+/* Match memory of a process that the kernel shows in brackets, like itself and its modules. */
 static bool is_user_bracket(struct text object) {
     static const char *const names[] = {"[vdso",     "[vvar",    "[vsyscall]", "[stack",
                                         "[heap]",    "[anon",    "[uprobes]",  "[sigpage",
@@ -364,7 +363,7 @@ static bool is_kernel_module(struct text object) {
     return false;
 }
 
-/* perf-1234.map, wherever it lies. */
+/* Match perf-1234.map in any directory. */
 static bool is_perf_map(struct text base) {
     return text_starts(base, TEXT("perf-")) && text_ends(base, TEXT(".map")) && base.length > 9 &&
            all_digits((struct text){base.data + 5, base.length - 9});

@@ -1,18 +1,20 @@
 /*
- * One thread's share of perf script text: lines to samples in a tree.
+ * One thread's share of perf script text: parse lines into samples in a tree.
  *
- * A frame line is looked up by its raw bytes first: one that was seen before, as nearly all were, costs one hash and one comparison
- * and is never parsed. Consecutive samples share their stacks' outer parts, which are found again without any lookup.
+ * A frame line is first looked up by its raw bytes: a line that was seen before, as nearly all were, costs one hash
+ * and one comparison and is not parsed. Consecutive samples share the outer parts of their stacks, which need no
+ * lookup.
  *
- * What a line means is decided by script_line.c; here is only when a sample begins and ends. By inferno's rules that is a state machine
- * with bugs of its own, kept in inferno_line(); by wick's rules a sample ends at a blank line, at the next event line or at
- * the end, and what stands behind an event's name is a frame only if no frames follow.
+ * script_line.c decides what a line means; this file only decides when a sample begins and ends. By inferno's rules
+ * that is a state machine with bugs of its own, reproduced in inferno_line(); by wick's rules a sample ends at a
+ * blank line, at the next event line or at the end, and the text after an event's name is a frame only if no frames
+ * follow.
  */
 #include "import/script_worker.h"
 
 #include <stdlib.h>
 
-/* Lines beyond these are parsed each time they occur: a text of nothing but new lines must not be kept whole. */
+/* Beyond this many, lines are parsed each time they occur: a text of only distinct lines must not be kept whole. */
 enum { LINES_KEPT = 1 << 21, LINE_MAX_KEPT = 1 << 16 };
 
 static void worker_torn(struct script_worker *w, struct text line) {
@@ -33,7 +35,7 @@ static struct text unit_of(struct text event) {
     return base.length ? base : TEXT("samples");
 }
 
-/* What an earlier file brought. */
+/* Register the events that an earlier file added. */
 void worker_know_events(struct script_worker *w) {
     for (size_t i = 0; i <= strings_count(w->tree->strings); i++)
         vector_push(&w->events, 0);
@@ -65,7 +67,7 @@ static uint32_t worker_thread(struct script_worker *w, int32_t pid, int32_t tid)
     return id;
 }
 
-/* Most samples are of the thread and event of the one before. */
+/* Most samples have the thread and event of the previous one. */
 static void worker_series(struct script_worker *w) {
     const struct script_event *e = &w->event;
     if (w->last_series && e->pid == w->last_pid && e->tid == w->last_tid &&
@@ -86,7 +88,7 @@ static void worker_series(struct script_worker *w) {
 
 /* ---- frames ------------------------------------------------------------------------------- */
 
-/* An address that would not come back as it was printed goes into the name, and is printed from there. */
+/* An address that would not be printed back the same becomes part of the name. */
 static struct text unresolved_name(struct script_worker *w, const struct script_frame *frame) {
     struct text object = frame->object.data ? frame->object : TEXT("[unknown]");
     size_t slash = text_find_last(object, '/');
@@ -202,7 +204,7 @@ static void worker_count(struct script_worker *w) {
                                                    .cpu = e->cpu});
 }
 
-/* Ends the sample, if there is one, and is then ready for the next. inferno drops those without frames. */
+/* End the sample, if there is one, and prepare for the next. inferno drops samples without frames. */
 void worker_end(struct script_worker *w) {
     bool counts = w->options->profile.quirks.samples_need_frames ? w->stack.count > 0
                                                                  : w->in_sample && !w->skip;
@@ -214,12 +216,12 @@ void worker_end(struct script_worker *w) {
     w->period = 1;
 }
 
-/* Whether the event counts. The first one seen decides where nobody chose. */
+/* Return true if the event counts. If none was selected, the first one seen decides. */
 bool worker_wants(struct script_worker *w, struct text name) {
     const struct filter *filter = &w->options->profile.filter;
     if (filter->event_count)
         return filter_event(filter, name);
-    if (!w->only.data) /* copied: the line may be in the scratch buffer */
+    if (!w->only.data) /* copied, because the line may be in the scratch buffer */
         w->only = strings_get(w->tree->strings, strings_add(w->tree->strings, name));
     return w->options->profile.quirks.events_are_exact ? text_equal(name, w->only)
                                                        : event_same(name, w->only);
@@ -241,7 +243,7 @@ static bool inferno_is_blank(struct script_worker *w, struct text line) {
     return text_trim_end(text_lossy(line, &w->scratch)).length == 0;
 }
 
-/* `text` is the frame as inferno sees it, `line` where it stands. */
+/* `text` is the frame as inferno sees it, `line` its position. */
 static uint32_t inferno_frame(struct script_worker *w, struct text text, bool *torn) {
     struct script_frame frame;
     *torn = !script_frame_parse_inferno(text, &frame);
@@ -283,7 +285,7 @@ static void inferno_event_line(struct script_worker *w, struct text line) {
         worker_end(w);
 }
 
-/* In a sample: true if the line was a frame or should have been one. */
+/* Within a sample: return true if the line was a frame or should have been one. */
 static bool inferno_frame_line(struct script_worker *w, struct text line) {
     uint64_t hash = hash_bytes(line.data, line.length);
     const struct script_line *seen = worker_find_line(w, line, hash);
@@ -318,7 +320,7 @@ static bool is_blank_line(struct text line) {
     return line.length == 0 || text_trim(line).length == 0;
 }
 
-/* What follows the event's name is its only frame, unless frames follow: then it was a payload. */
+/* The text after the event's name is its only frame, unless frames follow: then it was a payload. */
 static void wick_event_rest(struct script_worker *w) {
     struct script_frame frame;
     if (!w->event.rest.length || !script_frame_parse(w->event.rest, &frame) || !frame.object.data)
@@ -343,7 +345,7 @@ static void wick_event(struct script_worker *w, struct text line, const struct s
     wick_event_rest(w);
 }
 
-/* A frame has never been seen; an event line might look like one. */
+/* Handle a line that was not seen before: a frame, or an event line, which may look like one. */
 static void wick_new_line(struct script_worker *w, struct text line, uint64_t hash) {
     struct script_event event;
     struct script_frame frame;

@@ -14,23 +14,23 @@ struct script_line {
 struct script_worker {
     const struct import_options *options;
     struct tree *tree;
-    struct text content; /* the whole text: offsets are from its start */
+    struct text content; /* the whole text, for offsets */
     const char *path;
-    struct text only; /* the first event's name, which is counted unless others were asked for */
+    struct text only; /* the first event's name, which is counted unless others were selected */
 
     struct arena line_arena;
-    VECTOR(struct script_line) lines; /* frame lines seen, [0] unused */
+    VECTOR(struct script_line) lines; /* distinct frame lines, [0] unused */
     struct index line_index;
-    VECTOR(uint32_t) events; /* by their names' strings */
+    VECTOR(uint32_t) events; /* by the string of their name */
     struct index thread_index;
     struct buffer scratch;
 
     /* The sample being read. */
     bool in_sample;
     bool skip; /* its event is not counted */
-    /* Its one frame so far stood in the event line, and may yet prove to be a payload. */
+    /* Its only frame so far was in the event line, and may turn out to be a payload. */
     bool maybe_inline;
-    bool clean; /* nothing of the last sample is left: inferno's rules leave some, at times */
+    bool clean; /* nothing of the last sample is left: by inferno's rules, something sometimes is */
     struct script_event event;
     size_t offset;
     uint64_t period;
@@ -52,14 +52,14 @@ struct script_worker {
     struct text other_name;
 };
 
-/* The tree's events, which an earlier file may have brought. Call it once, before the first line. */
+/* Register the tree's events, which an earlier file may have added. Call it once, before the first line. */
 void worker_know_events(struct script_worker *worker);
-/* One line, without its LF. */
+/* Read one line, without its LF. */
 void worker_line(struct script_worker *worker, struct text line);
-/* Ends the sample, if there is one, and is then ready for the next. inferno drops those without frames. */
+/* End the sample, if there is one, and prepare for the next. inferno drops samples without frames. */
 void worker_end(struct script_worker *worker);
-/* Whether the event counts. The first one seen decides where nobody chose. */
+/* Return true if the event counts. If none was selected, the first one seen decides. */
 bool worker_wants(struct script_worker *worker, struct text name);
-void worker_release(struct script_worker *worker); /* all but the tree */
+void worker_release(struct script_worker *worker); /* all except the tree */
 
 #endif

@@ -1,4 +1,5 @@
-/* samply's symbols beside a profile: one table of strings, and for each library its symbols with lines, and which symbol each address has. */
+/* samply's symbols beside a profile: one table of strings and, for each library, its symbols with lines, and the
+   symbol of each address. */
 #include "import/sidecar.h"
 
 #include <ctype.h>
@@ -11,7 +12,7 @@ static bool key_is(const struct sidecar *s, struct text name) {
     return text_equal(buffer_text(&s->key), name);
 }
 
-/* One more element of an array, unless the budget is spent. */
+/* Append an element to an array, unless the budget is exceeded. */
 static bool next_element(struct sidecar *s) {
     return json_element(&s->json) && !(s->options->budget && budget_exceeded(s->options->budget));
 }
@@ -21,14 +22,14 @@ static bool string_value(struct sidecar *s) {
     return json_string(&s->json, &s->text);
 }
 
-/* A number of 32 bits, or null. */
+/* Read a 32-bit number, or null. */
 static bool index_value(struct sidecar *s, uint32_t *value) {
     *value = NONE;
     return json_peek(&s->json) == 'n' ? json_skip(&s->json) : json_index(&s->json, value);
 }
 
-/* A debug id is written in two ways: "2D8F…B0" with 32 digits and the age, or as a UUID in small letters, behind which an age of 0 is left out. Put the first
-   way in s->text, in small letters. */
+/* A debug id has two forms: "2D8F…B0" with 32 digits and the age, or a lower-case UUID, after which an age of 0 is
+   omitted. Put the first form in s->text, in lower case. */
 static struct text normal_id(struct sidecar *s, struct text id) {
     enum { UUID_DIGITS = 32 };
     s->text.count = 0;
@@ -135,7 +136,7 @@ static bool read_document(struct sidecar *s) {
     return fine && s->strings.count;
 }
 
-/* Whether all names are there: the strings may come last. */
+/* Check that all names exist: the strings may come last. */
 static bool check_names(const struct sidecar *s) {
     size_t count = s->strings.count;
     for (size_t i = 0; i < s->symbols.count; i++)
@@ -244,7 +245,7 @@ size_t sidecar_line_count(const struct sidecar_symbol *symbol) {
     return symbol->line_count ? symbol->line_count : 1;
 }
 
-/* The outermost function is the symbol, where debug information names none. */
+/* The outermost function is the symbol itself if debug information does not name it. */
 struct frame sidecar_frame(const struct sidecar *s, const struct sidecar_symbol *symbol, size_t i) {
     struct sidecar_line line = {NONE, NONE, 0};
     if (i < symbol->line_count)

@@ -1,5 +1,5 @@
 /*
- * SystemTap's stacks with a count behind each, from print_stack() or print_ustack():
+ * SystemTap's stacks, each followed by a count, from print_stack() or print_ustack():
  *
  *      0xffffffff8103ce3b : native_safe_halt+0xb/0x10 [kernel]
  *      0x7f3a8f0010 : work+0x10/0x40 at work.c:12 [/usr/lib/libwork.so.1]
@@ -7,7 +7,7 @@
  *      0x7ffc0010
  *     	2404
  *
- * print_syms() leaves addresses and sizes out. Kernel modules are named without a path, whatever belongs to processes with one.
+ * print_syms() omits addresses and sizes. Kernel modules are named without a path, objects of processes with one.
  */
 #include "import/reader.h"
 
@@ -15,7 +15,7 @@ struct stap_frame {
     struct text name, module; /* either may be empty */
 };
 
-/* Frames that were guessed from the stack's bytes say so at the end; at a return probe, the first two say what they are. */
+/* Remove the mark of frames that were guessed from the stack's bytes, and the prefix of a return probe's first two. */
 static struct text stap_bare(struct text line) {
     static const struct text words[] = {{"Returning from: ", 16}, {"Returning to  : ", 16}};
     static const struct text guessed = {" (inexact)", 10};
@@ -26,7 +26,7 @@ static struct text stap_bare(struct text line) {
     return text_ends(line, guessed) ? text_upto(line, line.length - guessed.length) : line;
 }
 
-/* Of what has no symbol, the module carries the offset. */
+/* If there is no symbol, the module has the offset. */
 static struct stap_frame stap_parse(struct text line) {
     struct stap_frame frame = {TEXT(""), TEXT("")};
     size_t open = text_search(line, TEXT(" ["));
@@ -51,7 +51,7 @@ static uint32_t stap_kinds(struct text module) {
     return script_object_kinds(module, false);
 }
 
-/* What stap says of itself among the stacks, and of probes that have none. */
+/* Match stap's own messages among the stacks, and those of probes without stacks. */
 static bool is_remark(struct text line) {
     return text_starts(line, TEXT("WARNING: ")) || text_starts(line, TEXT("ERROR: ")) ||
            text_starts(line, TEXT("<no "));

@@ -1,10 +1,12 @@
 /*
- * Flame graphs drawn by wick, inferno or flamegraph.pl, read back: SVG → frames. svg_frames.c then stacks them.
+ * Flame graphs drawn by wick, inferno or flamegraph.pl, read back: SVG → frames. svg_frames.c then makes stacks of
+ * them.
  *
- * All three draw a frame as a group with <title>name (1,234 samples, 12.34%)</title> and then a <rect>; nothing else has both. What the
- * label says is not looked at: it is cut where it does not fit. wick and inferno also write place and width in samples (fg:x, fg:w),
- * flamegraph.pl in pixels with one decimal. wick alone tells (data-…) what the others lose: marks, bytes that XML can't hold, that the
- * graph was reversed, and both sides of a diff. It also has a list of long names before the frames: a title then has the name shortened.
+ * All three draw a frame as a group with <title>name (1,234 samples, 12.34%)</title> and then a <rect>; nothing else
+ * has both. The label is ignored, because it is truncated if it does not fit. wick and inferno also write position
+ * and width in samples (fg:x, fg:w), flamegraph.pl in pixels with one decimal. Only wick (data-…) stores what the
+ * others lose: marks, bytes that XML can't hold, that the graph was reversed, and both sides of a diff. It also has a
+ * list of long names before the frames: a title then has a shortened name.
  */
 #include "import/svg.h"
 
@@ -12,13 +14,13 @@
 
 #include "import/xml.h"
 
-/* Of frames that wick marks: the kernel's, just-in-time compiled, inlined, wakers'. */
+/* Frames that wick marks: kernel, just-in-time compiled, inlined, wakers. */
 static const char marks[] = "kjiw";
 
-/* A name that many frames may have: each form of it is made once. */
+/* A name that many frames may have: each form of it is made only once. */
 struct listed_name {
     struct text raw;
-    uint32_t names[sizeof marks]; /* strings: without a mark, then with each; 0: not yet */
+    uint32_t names[sizeof marks]; /* strings: unmarked, then with each mark; 0: not made yet */
 };
 
 struct svg_reader {
@@ -27,10 +29,10 @@ struct svg_reader {
     struct tree *tree;
     const struct import_options *options;
     struct buffer title, name;
-    struct text title_raw;  /* of the frame whose <rect> is to come; data NULL: none */
+    struct text title_raw;  /* title of the frame whose <rect> follows; data NULL: none */
     struct text exact_name; /* its fg:name, or data NULL */
     struct text mark;       /* its fg:mark */
-    size_t listed_name;     /* its fg:n, + 1; 0: the title has the name */
+    size_t listed_name;     /* its fg:n + 1; 0: the title has the name */
     VECTOR(struct listed_name) listed;
 };
 
@@ -38,7 +40,7 @@ static const uint64_t places_scale = 10000;
 
 /* ---- numbers ------------------------------------------------------------------------------ */
 
-/* "12.3456", "12.34%" as whole ten-thousandths; more decimals are cut. */
+/* Parse "12.3456" or "12.34%" as integer ten-thousandths; further decimals are cut. */
 static bool parse_place(struct text t, uint64_t *value) {
     if (text_ends(t, TEXT("%")))
         t.length--;
@@ -55,7 +57,7 @@ static bool parse_place(struct text t, uint64_t *value) {
     return checked_multiply(whole, places_scale, &whole) && checked_add(whole, part, value);
 }
 
-/* "1,234" off the beginning of `t`. */
+/* Parse "1,234" at the start of `t`. */
 static bool take_count(struct text *t, uint64_t *count) {
     size_t i = 0;
     *count = 0;
@@ -70,7 +72,8 @@ static bool take_count(struct text *t, uint64_t *count) {
 
 /* ---- titles ------------------------------------------------------------------------------- */
 
-/* "; +1.23%" of a peer, "; was 4, 8.00%: +1.23 points, ×1.50" of wick (its first versions wrote "; +1.23%, was 4"). */
+/* Parse "; +1.23%" of other tools, "; was 4, 8.00%: +1.23 points, ×1.50" of wick (whose first versions wrote ";
+   +1.23%, was 4"). */
 static bool parse_change(struct svg_reader *s, struct text t, struct svg_frame *frame) {
     size_t per_cent = text_find(t, '%');
     if (per_cent == SIZE_MAX)
@@ -90,14 +93,14 @@ static bool parse_change(struct svg_reader *s, struct text t, struct svg_frame *
     return take_count(&t, &frame->before) && (t.length == 0 || t.data[0] == ' ');
 }
 
-/* "40 samples, at most ±15.8%" of wick: how good an estimate is. Nothing of it is counted. */
+/* Skip wick's "40 samples, at most ±15.8%", the accuracy of an estimate. */
 static bool is_estimate(struct text t) {
     uint64_t samples;
     return take_count(&t, &samples) && (text_starts(t, TEXT(" sample, at most ±")) ||
                                         text_starts(t, TEXT(" samples, at most ±")));
 }
 
-/* `t` is what stands between the brackets: "1,234 samples, 12.34%". */
+/* Parse the text between the brackets: "1,234 samples, 12.34%". */
 static bool parse_counts(struct svg_reader *s, struct text t, struct svg_frame *frame) {
     if (!take_count(&t, &frame->count) || !text_starts(t, TEXT(" ")))
         return false;
@@ -117,7 +120,7 @@ static bool parse_counts(struct svg_reader *s, struct text t, struct svg_frame *
     return true;
 }
 
-/* The counts are in the last brackets that hold any: a name may have brackets, and so may what is counted. */
+/* The counts are in the last brackets that contain any: a name may have brackets, and so may the unit. */
 static bool parse_title(struct svg_reader *s, struct text title, struct text *name,
                         struct svg_frame *frame) {
     enum { TRIES = 8 };
@@ -144,7 +147,7 @@ static int hex_digit(char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* wick's fg:name: %01 for what XML has no place for. */
+/* Decode wick's fg:name: %01 stands for a byte that XML can't hold. */
 static void add_exact(struct buffer *out, struct text t) {
     for (size_t i = 0; i < t.length; i++) {
         bool coded = t.data[i] == '%' && i + 2 < t.length;
@@ -156,7 +159,7 @@ static void add_exact(struct buffer *out, struct text t) {
     }
 }
 
-/* Where the form with the frame's mark is; NULL: wick writes no such mark. */
+/* Return the place of the form with the frame's mark, or NULL if wick writes no such mark. */
 static uint32_t *listed_form(struct svg_reader *s) {
     const char *mark =
         s->mark.length == 1 && s->mark.data[0] ? strchr(marks, s->mark.data[0]) : NULL;
@@ -213,7 +216,7 @@ static bool rect_place(struct svg_reader *s, const struct xml *tag, struct svg_f
            place_attribute(tag, TEXT("y"), &frame->y) && exact == s->picture.exact;
 }
 
-/* Without counts in its title (a --nameattr file may say what is there) a frame weighs what it is wide. */
+/* Without counts in its title (a --nameattr file may replace it), a frame weighs its width. */
 static void rect_tag(struct svg_reader *s, const struct xml *tag) {
     struct svg_frame frame = {0};
     struct text shown;
@@ -248,7 +251,7 @@ static void group_tag(struct svg_reader *s, const struct xml *tag) {
         s->mark = TEXT("");
 }
 
-/* wick's <svg id="frames" data-…>. */
+/* Parse wick's <svg id="frames" data-…>. */
 static void frames_tag(struct svg_reader *s, const struct xml *tag) {
     struct text value;
     s->picture.inverted |= xml_attribute(tag->attributes, TEXT("data-inverted"), &value);
@@ -276,7 +279,7 @@ static void read_tags(struct svg_reader *s) {
     }
 }
 
-/* What only scripts and titles tell, in what stands before the frames. */
+/* Find what only scripts and titles say, in the text before the frames. */
 static void read_head(struct svg_reader *s, struct text content) {
     size_t first = text_search(content, TEXT("<title>"));
     struct text head = text_upto(content, first == SIZE_MAX ? content.length : first);

@@ -1,12 +1,12 @@
 /*
- * Text as Rust's standard library sees it: white space, lossy UTF-8, and the repair of half-demangled Rust names. inferno's results
- * depend on each of them down to the byte.
+ * Text as Rust's standard library sees it: white space, lossy UTF-8, and the repair of half-demangled Rust names.
+ * inferno's output depends on each of them, byte for byte.
  */
 #include "import/import.h"
 
 /* ---- white space -------------------------------------------------------------------------- */
 
-/* How many bytes of white space `t` begins with, of one character; 0 if none. */
+/* Return the length of the white space character that `t` begins with, or 0. */
 static size_t space_at_start(struct text t) {
     const unsigned char *p = (const unsigned char *)t.data;
     if (t.length == 0)
@@ -55,7 +55,8 @@ struct text text_trim_both(struct text t) {
 
 /* ---- lossy UTF-8 -------------------------------------------------------------------------- */
 
-/* The length of the character at `p`; for what is none, its maximal invalid part, with *valid false. */
+/* Return the length of the character at `p`; if it is invalid, that of its maximal invalid part, and set *valid to
+   false. */
 static size_t utf8_part(const unsigned char *p, size_t left, bool *valid) {
     *valid = true;
     if (p[0] < 0x80)
@@ -123,7 +124,7 @@ static bool rust_ends_in_hash(struct text symbol) {
     return text_hex_to_u64(text_from(symbol, symbol.length - RUST_HASH + 1), &hash);
 }
 
-/* Translates the code that `rest` begins with; how long it was, or 0 if it is none. */
+/* Translate the code that `rest` begins with; return its length, or 0 if there is none. */
 static size_t rust_translate(struct text rest, struct buffer *out) {
     for (size_t i = 0; i < COUNT_OF(rust_codes); i++) {
         struct text code = text_of(rust_codes[i].code);
@@ -164,7 +165,7 @@ bool rust_repair(struct text symbol, struct buffer *out) {
             used = rust_plain(rest);
             buffer_add(out, text_upto(rest, used));
         }
-        if (!used) { /* a code nobody knows ends the translation */
+        if (!used) { /* an unknown code ends the translation */
             buffer_add(out, rest);
             break;
         }

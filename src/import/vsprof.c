@@ -1,7 +1,8 @@
 /*
- * Visual Studio's profiler, "call tree" CSV: level, function, number of calls, and more that is not needed here.
+ * Visual Studio's profiler, "call tree" CSV: level, function, number of calls, and columns that are not used here.
  *
- * The number of calls of a function includes what it calls; going back up the tree, what a callee had is taken off its caller.
+ * A function's number of calls includes its callees'; on the way back up the tree, a callee's number is subtracted
+ * from its caller's.
  */
 #include "import/reader.h"
 
@@ -26,7 +27,7 @@ static bool is_header(struct text line) {
     return text_starts(line, VSPROF_HEADER);
 }
 
-/* Digits in groups of three, with `,`, `.` or a space between; a first group alone needs no separator. */
+/* Parse digits in groups of three, separated by `,`, `.` or a space; a single group needs no separator. */
 static bool grouped_number(struct text t, uint64_t *value) {
     size_t group = 0;
     bool initial = true;
@@ -50,7 +51,7 @@ static bool grouped_number(struct text t, uint64_t *value) {
     return true;
 }
 
-/* Takes a number off `rest`, in quotes if it has separators. */
+/* Take a number from `rest`; it is quoted if it has separators. */
 static bool next_number(struct text *rest, uint64_t *value) {
     if (text_starts(*rest, TEXT(",")))
         *rest = text_from(*rest, 1);
@@ -82,7 +83,7 @@ static void pop(struct vsprof *v) {
     v->calls.count--;
 }
 
-/* Back up to `depth` frames. A caller with exactly its callee's calls has none of its own to write. */
+/* Go back up to `depth` frames. A caller with exactly its callee's calls has none of its own to count. */
 static void climb(struct vsprof *v, size_t depth) {
     uint64_t below = 0;
     while (v->calls.count > depth) {
@@ -135,7 +136,7 @@ static bool vsprof_lines(struct vsprof *v) {
         if (v->r.line.length && !vsprof_line(v))
             return false;
     if (v->r.options->profile.quirks.last_count_wins)
-        count_stack(v); /* what is left on the stack above it is lost */
+        count_stack(v); /* what is left on the stack above it is dropped */
     else
         climb(v, 0);
     return true;

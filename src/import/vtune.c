@@ -1,6 +1,6 @@
 /*
- * Intel VTune's CSV of function stacks: depth is the number of leading spaces, the weight each line's own CPU time, in
- * milliseconds here.
+ * Intel VTune's CSV of function stacks: depth is the number of leading spaces; the weight is each line's self CPU
+ * time, here in milliseconds.
  */
 #include "import/reader.h"
 

@@ -1,8 +1,9 @@
 /*
- * Xcode's `xctrace export`: XML with rows of one backtrace each. Backtraces and frames have ids, and later ones refer to earlier.
+ * Xcode's `xctrace export`: XML with one backtrace per row. Backtraces and frames have ids, and later ones refer to
+ * earlier ones.
  *
- * The XML is read as a stream of tags, without a tree: a backtrace becomes a node when it ends, a row counts it. What xctrace writes
- * besides is skipped.
+ * The XML is read as a stream of tags, without a tree: a backtrace becomes a node when it ends, and a row counts it.
+ * Everything else is skipped.
  */
 #include "import/reader.h"
 #include "import/xml.h"
@@ -16,7 +17,7 @@ struct id_entry {
     uint32_t value;
 };
 
-/* Ids of the file to something of ours. */
+/* Map the file's ids to ours. */
 struct id_map {
     VECTOR(struct id_entry) entries;
     struct index index;
@@ -25,7 +26,7 @@ struct id_map {
 struct xctrace {
     struct reader r;
     struct text rest;
-    enum xml_tag open[5]; /* the tags we are in: each is only looked for inside the one before it */
+    enum xml_tag open[5]; /* the open tags: each is only searched for inside the previous one */
     size_t depth;
     struct id_map frames;     /* to locations */
     struct id_map backtraces; /* to nodes */
@@ -82,7 +83,7 @@ static bool id_attribute(const struct xml *tag, struct text key, uint64_t *id) {
     return xml_attribute(tag->attributes, key, &value) && text_to_u64(value, id);
 }
 
-/* A frame with an id and a name, or one that refers to such. */
+/* Read a frame with an id and a name, or one that refers to such a frame. */
 static bool frame_tag(struct xctrace *x, const struct xml *tag) {
     uint64_t id;
     struct text name;
@@ -135,7 +136,7 @@ static bool backtrace_tag(struct xctrace *x, const struct xml *tag) {
 static bool open_tag(struct xctrace *x, const struct xml *tag) {
     enum xml_tag kind = tag_of(tag->name);
     if (kind == TAG_OTHER || kind != (enum xml_tag)(x->depth + 1))
-        return true; /* not inside what it belongs to */
+        return true; /* not inside its parent */
     if (kind == TAG_ROW)
         x->row_has_node = false;
     if (kind == TAG_BACKTRACE && !backtrace_tag(x, tag))
@@ -147,7 +148,7 @@ static bool open_tag(struct xctrace *x, const struct xml *tag) {
     return true;
 }
 
-/* Rows whose backtrace is a <sentinel/> have none. */
+/* Rows with a <sentinel/> as backtrace have none. */
 static bool close_tag(struct xctrace *x, const struct xml *tag) {
     enum xml_tag kind = tag_of(tag->name);
     if (kind == TAG_OTHER)

@@ -11,11 +11,12 @@ struct xml {
     bool empty; /* <name/> */
 };
 
-/* The next tag, with *rest behind it; text before it, comments, CDATA and declarations are skipped. False at the end. */
+/* Get the next tag and move *rest after it; skip text before it, comments, CDATA and declarations. Return false at
+   the end. */
 bool xml_next(struct text *rest, struct xml *tag);
-/* The value as it stands, escaped. */
+/* Return the raw value, still escaped. */
 bool xml_attribute(struct text attributes, struct text key, struct text *value);
-/* False at an entity that is none of XML's own. */
+/* Return false for an entity that is not one of XML's own. */
 bool xml_add_unescaped(struct buffer *out, struct text t);
 
 #endif

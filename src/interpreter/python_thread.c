@@ -1,14 +1,14 @@
 /*
- * What a program of Python calls its threads. From 3.14 on Python tells the kernel; before, the name is an attribute of the Thread object, which is the first
- * local variable of the function that a thread begins with, Thread._bootstrap().
+ * The names of threads in a Python program. From 3.14 on Python sets them in the kernel; before, the name is an attribute of the Thread object, which
+ * is the first local variable of a thread's first function, Thread._bootstrap().
  *
- * Attributes are a dictionary, or values without names, which the class has: instances of a class have the same. Each version keeps these
- * elsewhere:
+ * Attributes are in a dictionary, or they are an array of values whose names are in the class, because all instances have the same ones. Each
+ * version stores these elsewhere:
  *
- *   to 3.10    a dictionary where the class says
+ *   to 3.10    a dictionary at the class's offset
  *   3.11       values at -32, or a dictionary at -24
  *   3.12       either at -24; values are marked by their lowest bit
- *   3.13       values behind the object, or a dictionary at -24
+ *   3.13       values after the object, or a dictionary at -24
  */
 #include "interpreter/python.h"
 

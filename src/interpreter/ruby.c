@@ -1,10 +1,10 @@
 /*
- * Ruby 3.1: a thread's execution context is a thread-local variable. It has the stack of the virtual machine, in which frames stand one after
- * the other, the innermost first. A frame has an instruction sequence, or belongs to a function in C, which the native stack shows. The frame
- * with which rb_vm_exec() was entered has a flag.
+ * Ruby 3.1: a thread's execution context is a thread-local variable. It has the stack of the virtual machine, an array of frames, innermost
+ * first. A frame has an instruction sequence, or belongs to a C function, which the native stack shows. The frame with which rb_vm_exec() was
+ * entered has a flag.
  *
- * Lines are kept for ranges of instructions; which range an instruction belongs to is found by counting bits (a succinct table): those of
- * the first 54 instructions are numbers of seven bits, nine in a word; behind them, blocks of 512 bits, each with what was counted before it.
+ * Lines are stored for ranges of instructions. An instruction's range is found by counting bits (a succinct table): for the first 54 instructions
+ * the counts are seven-bit numbers, nine in a word; after them come blocks of 512 bits, each with the count of bits before it.
  */
 #include "interpreter/ruby.h"
 
@@ -165,7 +165,7 @@ static bool count_ranges(const struct remote *remote, uint64_t table, uint64_t p
     return true;
 }
 
-/* The instruction is the one behind that which runs. */
+/* The instruction pointer is one past the running instruction. */
 uint32_t ruby_code_line(const struct remote *remote, const struct interpreter_code *code,
                         uint64_t instruction) {
     uint64_t body = code->identity[3], lines, table, count = 0;

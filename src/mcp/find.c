@@ -1,4 +1,5 @@
-/* Profiles below the named directories: by their names, and a list. Symbolic links are followed where they stay below, and never listed. */
+/* Find and list profiles below the given directories. Symbolic links are followed if they stay below, and never
+   listed. */
 #include "mcp/tools.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 enum { LISTED = 200 };
 
-/* Behind the directory's own path, if `name` begins with it. */
+/* Strip the directory's own path from `name`, if it begins with it. */
 static const char *name_below(const char *directory, const char *name) {
     size_t length = strlen(directory);
     while (length > 1 && directory[length - 1] == '/')

@@ -1,5 +1,5 @@
 /*
- * Files from debuginfod servers, on wick's side.
+ * Files from debuginfod servers: the part that runs in wick.
  */
 #include "net/internal.h"
 
@@ -22,7 +22,7 @@ static bool ask(struct net *net, const struct net_file *file, struct waiting *wa
     return net_ask(net, waiting, &message, &texts, -1, error);
 }
 
-/* How far all of them are, who of them ever asks. */
+/* Report the progress of all downloads, whichever thread calls. */
 static bool tell(void *user) {
     struct net *net = user;
     uint64_t done, total;

@@ -1,5 +1,5 @@
 /*
- * HTTP requests, on wick's side.
+ * HTTP requests: the part that runs in wick.
  */
 #include "net/internal.h"
 
@@ -22,7 +22,7 @@ bool net_url_check(const char *url, struct error *error) {
     if (!rest.data)
         return error_set(error, ERROR_USAGE, "%s: neither http:// nor https://", url);
     size_t host = strcspn(rest.data, "/?#\\");
-    if (memchr(rest.data, '@', host)) /* which is not printed: it may be a password */
+    if (memchr(rest.data, '@', host)) /* not printed, because it may be a password */
         return error_set(error, ERROR_USAGE,
                          "a URL with a user name or a password is refused; use a credentials file");
     if (!host || rest.data[0] == ':')
@@ -34,7 +34,8 @@ bool net_url_check(const char *url, struct error *error) {
     return true;
 }
 
-/* Text becomes a file as well, so that there is one way. -1: *error says why, or there is none. */
+/* Return a descriptor of the body; a text is written to a file, so that there is only one case. -1 means failure or
+   no body. */
 static int body_of(const struct net_request *request, struct error *error) {
     if (request->body_descriptor >= 0 || !request->body.length)
         return request->body_descriptor;
@@ -93,7 +94,7 @@ static bool ask(struct net *net, const struct net_request *request, struct waiti
     return net_ask(net, waiting, &message, &texts, body, error);
 }
 
-/* The whole answer, or why there is none. */
+/* Read the whole answer, or the reason why there is none. */
 static bool take(struct net *net, struct waiting *waiting, const char *url, bool over,
                  struct net_answer *answer, struct error *error) {
     if (!over)

@@ -1,5 +1,5 @@
 /*
- * Messages, of both sides. Nothing of base is used here: the helper has no more code than it needs.
+ * Messages, for both sides. This file does not use base, to keep the helper small.
  */
 #include "net/message.h"
 
@@ -68,7 +68,7 @@ bool net_message_send(int channel, const uint8_t *bytes, size_t size, int descri
     return sent == (ssize_t)size;
 }
 
-/* The first descriptor that came; others are closed. */
+/* Return the first descriptor that arrived; close the others. */
 static int take_descriptor(struct msghdr *message) {
     int found = -1;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {

@@ -1,7 +1,7 @@
 /*
- * The symbol that binutils 2.40's addr2line would name for an address without debug information: of those that begin last before it, the first
- * in the table that covers it, functions before labels, short before long. perf 6.1 prints it where it differs from its own choice, so
- * quirks.addr2line_names has to know it. A scan of the whole table, asked for once a function.
+ * Find the symbol that binutils 2.40's addr2line would print for an address without debug information. Among the symbols with the last start
+ * before the address it is the first in the table that covers it; functions come before labels, short ones before long ones. perf 6.1 prints it
+ * if it differs from its own choice, so quirks.addr2line_names needs it. Scans the whole table, once for each function.
  */
 #include "object/demangle.h"
 #include "object/internal.h"

@@ -1,5 +1,5 @@
 /*
- * The file to which dwz has moved what the debug information of several files has in common (.gnu_debugaltlink).
+ * The file to which dwz moved the debug information that several files share (.gnu_debugaltlink).
  */
 #include "object/inline.h"
 #include "object/source.h"

@@ -1,6 +1,6 @@
 /*
- * capstone, which decodes machine code, loaded when it is first needed. Few commands need it, and its tables are 330 pages of addresses that the
- * loader has to relocate: 2 ms at the start of each command, half of what one that draws a small recording takes.
+ * capstone, the disassembler, loaded when it is first needed. Few commands need it, and its tables are 330 pages of addresses that the loader has
+ * to relocate: 2 ms at the start of each command, half the time that it takes to draw a small recording.
  */
 #ifndef WICK_OBJECT_CAPSTONE_H
 #define WICK_OBJECT_CAPSTONE_H
@@ -20,7 +20,7 @@ struct capstone {
     __typeof__(cs_insn_group) *insn_group;
 };
 
-/* False: it is not installed. The library stays loaded, and loading it again costs next to nothing. */
+/* Return false if it is not installed. The library stays loaded, so further calls cost next to nothing. */
 bool capstone_load(struct capstone *functions);
 #endif
 

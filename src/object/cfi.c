@@ -1,13 +1,13 @@
 /*
- * Unwinding rules: each row of call frame information that is hit is decoded by elfutils, once, into a few words of our own.
+ * Unwinding rules: elfutils decodes each row of call frame information that is hit, once, into a few words of our own.
  *
- * A sample asks for a row for every frame, so asking must cost no more than a cache miss: each object has an insert-only hash
- * table from address to row, read without a lock; writers hold the table's own, and one that grows is replaced while the old
- * one stays readable. Decoding (about 2 µs) happens once a row: a miss first looks among the rows already decoded for the same
- * page. An address without any rule is remembered as such.
+ * Every frame of every sample needs a row, so a lookup must cost no more than a cache miss. Each object has an insert-only hash table from
+ * address to row, which is read without a lock. Writers hold the table's own lock; a table that must grow is replaced, and the old one stays
+ * readable. Decoding takes about 2 µs and happens once a row: a miss first searches the rows already decoded for the same page. An address
+ * without a rule is remembered, too.
  *
- * The object's lock is held for as long as its symbols or its list of units take to read, and who unwinds would wait: rules are read
- * through a libelf of their own.
+ * Rules are read through a libelf handle of their own, not under the object's lock: that is held while symbols or the list of units are read,
+ * and the unwinder would have to wait.
  */
 #include "object/cfi_check.h"
 #include "object/dwarf.h"
@@ -403,7 +403,7 @@ static void open_debug_frame(struct object_cfi *cfi, const struct elf_image *ima
         dwarf_source_close(&cfi->dwarf);
 }
 
-/* With the object's lock held. */
+/* The caller holds the object's lock. */
 static struct object_cfi *cfi_new(struct objects *objects, struct object *object) {
     struct object_cfi *cfi = memory_zero(1, sizeof *cfi);
     const struct elf_image *image = object_image(objects, object);
@@ -487,7 +487,7 @@ static void eh_frame_image(const struct object_cfi *cfi, const struct made_rule 
     buffer_add(image, (struct text){names, sizeof names});
 }
 
-/* Opens the piece's rules for one question: the row is kept, and asked for once. */
+/* Open the piece's rules for a single lookup: the row is kept, so it is needed once. */
 static struct cfi_row *row_from_eh_frame(struct object_cfi *cfi, const struct made_rule *rule,
                                          uint64_t address) {
     struct buffer bytes = {0};

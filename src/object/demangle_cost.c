@@ -1,9 +1,9 @@
 /*
- * What demangling would cost, before it is done.
+ * Estimate what demangling a name would cost.
  *
- * A mangled name refers back to its own parts, so a short one may stand for exponentially many. libiberty walks them one by one, in
- * places without printing any, and can't be stopped there. So the references are followed here first, each part once: what a part costs is
- * what its parts cost together, however often they are shared. Costs a parse of the name, for names that could be expensive.
+ * A mangled name refers back to its own parts, so a short one may expand to exponentially many. libiberty walks them one by one, in places
+ * without printing any, and can't be stopped there. So the references are followed here first, each part once: the cost of a part is the sum of
+ * its parts' costs, however often they are shared. This parses the name, but only if it could be expensive.
  */
 #include "object/demangle.h"
 

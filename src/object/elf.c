@@ -1,6 +1,6 @@
 /*
- * Opening ELF images. A profile names the files, so a file may be anything: only regular files are opened, only what
- * begins as ELF is mapped, and the lengths in it are compared with what is there before they are believed.
+ * Open ELF images. A profile names the files, so a file may be anything: only regular files are opened, only files that begin as ELF are
+ * mapped, and every length in them is checked against the file's size.
  */
 #include "object/elf.h"
 
@@ -232,7 +232,7 @@ static int open_regular(const char *path, struct error *error) {
     return -1;
 }
 
-/* What base unpacks by itself. Distributions have their kernel's modules so. */
+/* Whether base can unpack it. Distributions compress kernel modules this way. */
 static bool is_packed_module(const char *path) {
     struct text name = text_of(path);
     return text_ends(name, TEXT(".ko.gz")) || text_ends(name, TEXT(".ko.zst")) ||

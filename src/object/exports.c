@@ -1,5 +1,5 @@
 /*
- * Where a file has the symbols that it exports, by name: for recorders that read the memory of what runs.
+ * Find the addresses of a file's exported symbols by name, for recorders that read the memory of running processes.
  */
 #include "object/elf.h"
 

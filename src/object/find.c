@@ -1,8 +1,8 @@
 /*
- * Finding the files of an object: the one with the code, and the one with its debug information.
+ * Find the files of an object: the one with the code, and the one with its debug information.
  *
- * A recorded build id decides: a file with another one, or with none, is not the file that ran. Without a recorded id the
- * path is all there is, and the id of the file found there finds its debug file.
+ * A recorded build id decides: a file with another one, or with none, is not the file that ran. Without a recorded id only the path is known;
+ * the debug file is then found by the id of the file at that path.
  */
 #include "object/source.h"
 

@@ -1,10 +1,10 @@
 /*
- * The DIEs of a unit in the order of the file, many times as fast as libdw goes from one to the next: it looks up a DIE's abbreviation under two
- * locks and reads it anew, to find out how long the DIE is. Here an abbreviation is read once and becomes a shape: what of a DIE is
- * of interest, and the steps that lead over its attributes.
+ * Walk the DIEs of a unit in file order, many times faster than libdw, which looks up each DIE's abbreviation under two locks and parses it again
+ * to find the length of the DIE. Here an abbreviation is parsed once into a shape: the attributes of interest, and the steps to skip over all
+ * attributes.
  *
- * What is not as compilers write it (an unknown form, attributes beyond the unit's end, a sibling that lies behind) is strange: the caller goes back to
- * libdw, which decides what to make of it.
+ * A DIE that no compiler would write (an unknown form, attributes beyond the unit's end, a sibling that lies before it) is "strange": the caller
+ * falls back to libdw, which decides how to read it.
  */
 #include "object/inline.h"
 
@@ -219,7 +219,8 @@ static bool add_attribute(struct dies *dies, struct die_shape *shape, unsigned n
     return true;
 }
 
-/* Of the first DIE with that code. dwarf_getattrcnt() would count the values of DW_FORM_implicit_const as attributes: the end is where there is no more. */
+/* Read the shape of the first DIE with its code. dwarf_getattrcnt() would count the values of DW_FORM_implicit_const as attributes, so go on until
+   there are no more. */
 static bool shape_read(struct dies *dies, struct die_shape *shape) {
     Dwarf_Die die = {.addr = (void *)(uintptr_t)dies->at, .cu = dies->cu};
     unsigned name, form;

@@ -1,8 +1,8 @@
 /*
  * Handles on an object's debug information.
  *
- * Each reads the same mapped file, so a handle costs little but time to open; one whose sections are compressed unpacks them all for
- * itself, so such a file gets only one.
+ * All handles read the same mapped file, so one costs little more than the time to open it. But if sections are compressed, each handle would
+ * unpack all of them, so such a file gets only one.
  */
 #include "object/inline.h"
 #include "object/source.h"

@@ -1,10 +1,10 @@
 /*
- * Split debug information: the program holds only a skeleton of each unit, its functions are in a .dwo file, or in one .dwp for all.
+ * Split debug information: the program contains only a skeleton of each unit; its functions are in a .dwo file, or in one .dwp for all units.
  *
- * libdw finds and opens these itself, and joins them to the skeleton: the unit's own path, below the directory it was compiled in. Where that
- * is relative, or the program was moved together with its .dwo files, libdw goes by the program's own folder, which it learns only from a
- * file descriptor; then the program is read through one. What it will open is looked at first: a pipe of that name would block. libdw opens
- * it again by its name, so it must be nobody else's to replace meanwhile.
+ * libdw finds, opens and joins these files itself, by the unit's own path below the directory in which it was compiled. If that is relative, or
+ * if the program was moved together with its .dwo files, libdw searches the program's directory, which it learns only from a file descriptor;
+ * then the program is read through one. The file that libdw will open is checked first, because a pipe of that name would block. libdw then
+ * opens it again by name, so no other user may be able to replace it meanwhile.
  */
 #include "object/inline.h"
 
@@ -56,8 +56,8 @@ static bool is_regular(const char *path, bool *is_there) {
     return *is_there && S_ISREG(status.st_mode);
 }
 
-/* Whether only those whom we trust can put another file there: all folders on the way are theirs, and nobody else may write to them, or
-   may only add to them (as in /tmp). */
+/* Whether only trusted users can replace the file: they own all directories of its path, and others may not write to these, or may only add
+   files (as in /tmp). */
 static bool is_ours(const char *path) {
     struct stat status;
     char *copy = memory_copy(path, strlen(path));
@@ -104,7 +104,7 @@ void units_choose_way(struct units *units, Dwarf_Die *skeleton) {
     buffer_release(&path);
 }
 
-/* Where libdw looks for one .dwp, if it reads them and knows where the program is. */
+/* Append the path at which libdw searches for a .dwp, if it supports them and knows the program's directory. */
 static void package_path(const struct units *units, struct buffer *path) {
     buffer_printf(path, "%s.dwp", units->real_path ? units->real_path : units->image->file.path);
     buffer_add_char(path, 0);

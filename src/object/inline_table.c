@@ -1,17 +1,17 @@
 /*
- * One unit's functions and what is inlined into them, as a table of intervals.
+ * A table of intervals for one unit's functions and the functions inlined into them.
  *
- * The unit's DIEs are walked once, without recursion: functions may hide in namespaces, types and blocks. Every function and every
- * inlined call becomes an entry, with its parent; their ranges are then laid flat, the innermost on top, so that an address is
- * found by one binary search. addr2line takes the one with the shortest range for the innermost, which is not always so; quirks.shortest_inline does the
- * same. A function inside another one is a function of its own, not an inlined one.
+ * The unit's DIEs are walked once, without recursion: functions may be nested in namespaces, types and blocks. Every function and every inlined
+ * call becomes an entry with a parent. Their ranges are then flattened, innermost on top, so that one binary search finds an address. addr2line
+ * assumes that the entry with the shortest range is the innermost, which is not always true; quirks.shortest_inline does the same. A function
+ * nested in another one is a function of its own, not an inlined one.
  */
 #include "object/inline.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
 
-/* Nesting deeper than this is nobody's code; what lies deeper is left out. */
+/* No real code nests deeper than this; deeper entries are left out. */
 #define DEPTH_MAX 200
 /* An interval, and its two ends when it is laid flat. */
 #define INTERVAL_COST (sizeof(struct interval) + 2 * (sizeof(uint64_t) + sizeof(uint32_t)))

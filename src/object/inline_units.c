@@ -1,9 +1,9 @@
 /*
- * Which compilation unit holds an address.
+ * Find the compilation unit that contains an address.
  *
- * Units are indexed by .debug_aranges, which is small and read in one go. Those it does not know (clang writes none) are asked for their
- * own ranges, in the first DIE of each: about a microsecond a unit, and some kilobytes that libdw keeps. Nothing else of a unit is read
- * until it is hit.
+ * Units are indexed by .debug_aranges, which is small and read at once. For units that are not in it (clang does not write it) the ranges are
+ * read from each unit's first DIE, which costs about a microsecond and some kilobytes that libdw keeps. Nothing else of a unit is read until it
+ * is hit.
  */
 #include "object/inline.h"
 

@@ -1,5 +1,5 @@
 /*
- * Symbols of an object: loaded at the first question, under its lock; asked without one.
+ * Load an object's symbols at the first lookup, under its lock. Lookups take no lock.
  */
 #include "object/source.h"
 

@@ -1,12 +1,12 @@
 /*
- * Code that a process made: pieces, their lines and rules, in vectors by place. Asking costs two binary searches and no lock.
+ * Generated code: pieces, their lines and rules, in vectors by place. A lookup costs two binary searches and no lock.
  */
 #include "object/made.h"
 #include "object/internal.h"
 
 #include <stdlib.h>
 
-/* So that the return address behind a call at a piece's end is in no other, and nothing begins at 0. */
+/* So that the return address after a call at a piece's end is in no other piece, and no place is 0. */
 enum { GAP = 64 };
 /* A function's takes some hundred bytes. All of it is read for each row. */
 enum { EH_FRAME_MOST = 64 << 10 };

@@ -1,5 +1,5 @@
 /*
- * The spelling of names by runtimes that make code.
+ * Parse the names that runtimes give to generated code.
  */
 #include "object/made.h"
 

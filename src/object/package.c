@@ -1,5 +1,5 @@
 /*
- * Which Debian package a file is from: dpkg keeps a list of files for each, one path a line. No program is started to ask.
+ * Find the Debian package of a file in dpkg's lists, which have one path a line for each package. No program is started.
  */
 #include "object/object.h"
 

@@ -1,8 +1,8 @@
 /*
- * Perf maps: the names of generated code, "start size name" to a line, as a JIT writes them to /tmp/perf-PID.map.
+ * Perf maps: the names of generated code, one line of "start size name" each, which a JIT writes to /tmp/perf-PID.map.
  *
- * A JIT that moves or frees code writes the new place and never takes the old one back, so ranges overlap; what was written
- * last holds. perf takes whichever its tree offers first.
+ * A JIT that moves or frees code writes the new range but never removes the old one, so ranges overlap; the last one written wins. perf takes
+ * whichever its tree yields first.
  */
 #include "object/internal.h"
 

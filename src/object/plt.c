@@ -1,9 +1,9 @@
 /*
  * Names for procedure linkage tables: calls into other libraries go through slots of code that no symbol covers.
  *
- * Ours: read what the slot does. It jumps through an entry of the global offset table; the relocation of that entry says whose
- * address the loader puts there. So the order of slots, two tables (.plt, .plt.sec) and slots without lazy
- * binding (.plt.got) need no rules. perf's: the n-th slot belongs to the n-th relocation.
+ * wick decodes the slot. It jumps through an entry of the global offset table, and that entry's relocation names the function whose address
+ * the loader puts there. So the order of slots, two tables (.plt, .plt.sec) and slots without lazy binding (.plt.got) need no special rules.
+ * perf assumes that the n-th slot belongs to the n-th relocation.
  */
 #include "object/internal.h"
 

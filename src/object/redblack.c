@@ -1,12 +1,12 @@
 /*
- * perf's red-black tree of symbols, replayed.
+ * Replay perf's red-black tree of symbols.
  *
- * perf looks an address up by walking down its tree: left when the address lies before a symbol, right when it lies behind, and the
- * first symbol that holds it is the answer. With ranges that overlap (labels inside assembler functions, reused
- * JIT memory) the answer depends on which of them is nearer to the root, and some are never found. To give the same answer, the tree
- * is grown here in the same order, by the textbook's rules, which give the same shape.
+ * perf looks up an address by walking down its tree: left if the address lies before a symbol, right if it lies after it; the first symbol that
+ * contains it is the result. If ranges overlap (labels inside assembler functions, reused JIT memory), the result depends on which of them is
+ * nearer to the root, and some are never found. To get the same result, the tree is built here in the same order by the textbook's rules, which
+ * lead to the same shape.
  *
- * Nodes are numbers plus one, in one array, so that a step down costs one cache miss; 0 is nobody, and black.
+ * Nodes are numbers plus one, in one array, so that a step down costs one cache miss; 0 is the empty node, which is black.
  */
 #include "object/symbols.h"
 
@@ -92,7 +92,7 @@ static void tree_insert(struct tree *tree, uint32_t node) {
     tree_settle(tree, node);
 }
 
-/* `parent`'s child on `side` (maybe nobody) is one black short. */
+/* `parent`'s child on `side`, which may be empty, is one black short. */
 static void tree_lighten(struct tree *tree, uint32_t parent, int side) {
     for (;;) {
         uint32_t sibling = tree->nodes[parent].child[!side];

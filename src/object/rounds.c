@@ -1,9 +1,9 @@
 /*
- * Symbols as perf 6.1 arranges them: read into a red-black tree in the order of the file, then one pass that gives an end to
- * what has none, and one that leaves one symbol for each start.
+ * Arrange symbols as perf 6.1 does: insert them into a red-black tree in file order, then in one pass set the missing ends, and in another keep
+ * one symbol for each start.
  *
- * The order in the tree is that of a stable sort, so a sorted array does for the passes. Only where ranges overlap in the
- * end does the shape of the tree matter; then, and only then, what was inserted and erased is replayed.
+ * The order in the tree is that of a stable sort, so a sorted array is enough for the passes. The shape of the tree matters only if ranges
+ * overlap in the end; only then are the insertions and erasures replayed.
  */
 #include "object/symbols.h"
 
@@ -36,7 +36,7 @@ static struct entry *rounds_sort_new(const struct perf_rounds *rounds, size_t co
     return fresh;
 }
 
-/* Equals go behind those that were there before. */
+/* Equal entries go after those that were there before. */
 static void rounds_sort(struct perf_rounds *rounds) {
     size_t old_count = rounds->live.count, count = rounds->all.count - rounds->sorted;
     if (!count)

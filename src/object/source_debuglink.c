@@ -1,5 +1,5 @@
 /*
- * .gnu_debuglink: the name of the debug file, and its checksum, which is the only proof where there is no build id.
+ * .gnu_debuglink: the name of the debug file and its checksum, which is the only proof if there is no build id.
  */
 #include "object/source.h"
 

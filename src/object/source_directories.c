@@ -1,5 +1,5 @@
 /*
- * Directories of debug files: those of --debug-dir, then /usr/lib/debug, by build id and by path; and .debug beside the file. The last two are
+ * Directories of debug files: those of --debug-dir and then /usr/lib/debug, by build id and by path; and .debug beside the file. The last two are
  * below --symfs if that is given.
  */
 #include "object/source.h"
@@ -38,7 +38,7 @@ static struct elf_image *open_mirrored(const struct search *search) {
     return open_in_directories(search, search->object->identity.path, TEXT(""));
 }
 
-/* What is /lib/… to a package is /usr/lib/… since the two were merged. */
+/* A package's /lib/… is /usr/lib/… since the two were merged. */
 static struct elf_image *open_merged(const struct search *search) {
     struct text path = search->object->identity.path;
     if (!text_starts(path, TEXT("/usr/lib/")))

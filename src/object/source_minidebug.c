@@ -1,8 +1,7 @@
 /*
- * .gnu_debugdata: symbols that a stripped file carries with it, as a small ELF file packed by xz. Fedora and others ship programs so.
+ * .gnu_debugdata: the symbols of a stripped file, as a small xz-compressed ELF file inside it. Fedora and others ship programs this way.
  *
- * It has the functions that .dynsym does not have, and nothing else. The bytes come from a file that nobody vouches for: what they unpack to
- * is bounded by their number.
+ * It contains only the functions that are not in .dynsym. The file is not trusted: the unpacked size is bounded by the packed size.
  */
 #include "object/source.h"
 

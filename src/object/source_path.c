@@ -1,5 +1,5 @@
 /*
- * A file where it was recorded, below --symfs if that is given, and the vdso, which is in no file.
+ * A file at its recorded path, below --symfs if that is given; and the vdso, which is not in a file.
  */
 #include "object/source.h"
 

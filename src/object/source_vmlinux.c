@@ -1,5 +1,5 @@
 /*
- * --vmlinux FILE: the kernel's own ELF file. If the recording has the kernel's build id, the file has to have it, too.
+ * --vmlinux FILE: the kernel's own ELF file. If the recording has the kernel's build id, the file must have the same.
  */
 #include "object/source.h"
 

@@ -1,5 +1,5 @@
 /*
- * Sealing a symbol table into disjoint ranges, and asking it.
+ * Seal a symbol table into disjoint ranges, and look up addresses.
  */
 #include "object/symbols.h"
 #include "object/demangle.h"

@@ -1,9 +1,9 @@
 /*
- * Debug sections that are compressed, unpacked into an image of their own.
+ * Unpack compressed debug sections into an image of their own.
  *
- * libdw would unpack them by itself, but all of them, with zlib, and once for each handle; half of an unpacked debug file is variables'
- * places and macros, which nobody here asks for, and libdeflate takes a third of zlib's time. So the sections that are of use are laid out,
- * unpacked, behind an ELF header, with their names and headers at the end, and libdw is given that.
+ * libdw can unpack them itself, but it unpacks all of them, with zlib, once for each handle. Half of an unpacked debug file is locations of
+ * variables and macros, which wick does not need, and libdeflate takes a third of zlib's time. So the sections that wick needs are unpacked
+ * behind an ELF header, with their names and headers at the end, and libdw reads that image.
  */
 #include "object/unpack.h"
 

@@ -1,5 +1,5 @@
 /*
- * Writing what a recording keeps beside perf's own records; docs/carrier.md has the format.
+ * Write the carrier's entries; docs/carrier.md has the format.
  */
 #include <zstd.h>
 

@@ -1,7 +1,7 @@
 /*
- * The header's feature sections. Their table stands directly after the data: an (offset, size) pair for each bit that is set in the
- * bitmap, in ascending order. wick decodes those it uses and keeps the place of all. Nothing here is needed to read samples, so what
- * is damaged is left out and noted, as perf does; strict makes a table that is cut an error.
+ * The header's feature sections. Their table directly follows the data: an (offset, size) pair for each bit that is set in the bitmap, in
+ * ascending order. wick decodes the features that it uses and keeps the positions of all. None is needed to read samples, so damaged ones are
+ * skipped and noted, as perf does; with `strict` a truncated table is an error.
  */
 #include "perfdata/private.h"
 
@@ -16,7 +16,7 @@ struct reader {
     struct text left;
 };
 
-/* A section, and where it stands: what is kept of it is taken off the recording's budget. */
+/* A section and its position. What is kept of it is charged to the recording's budget. */
 struct feature {
     struct perfdata *data;
     struct text bytes;

@@ -1,4 +1,4 @@
-/* What the files of this room share. */
+/* Private to this room. */
 #ifndef WICK_PERFDATA_PRIVATE_H
 #define WICK_PERFDATA_PRIVATE_H
 
@@ -6,7 +6,7 @@
 
 enum { HEADER_SIZE = sizeof(struct perf_event_header) };
 
-/* A part of what a recording keeps (docs/carrier.md): a BPF_EVENT record of type 0, which perf knows and ignores. Offsets from its header. */
+/* A part of a carrier entry (docs/carrier.md): a BPF_EVENT record of type 0, which perf knows and ignores. Offsets are from its header. */
 #define CARRIER_TAG "wickkeep"
 enum {
     CARRIER_VERSION = 1,
@@ -24,32 +24,32 @@ enum {
     CARRIER_FIXED = 56,
 };
 enum carrier_encoding { CARRIER_PLAIN, CARRIER_ZSTD };
-/* CRC-32 of the fixed fields behind the header, up to the checksum itself, and of the payload. */
+/* Return the CRC-32 of the fixed fields between the header and the checksum, and of the payload. */
 uint32_t carrier_checksum(const uint8_t *record, uint32_t payload);
 struct perfdata_writer;
-/* write.c: numbers the next entry, and tells how long the trailer of a record is. */
+/* write.c: return a number for the next entry, and set *trailer to the size of a record's trailer. */
 uint32_t writer_number_entry(struct perfdata_writer *writer, size_t *trailer);
 
-/* The attribute at *at of data->file, which is moved on behind it. It must end before `end`. Its ids are not its own business. */
+/* Read the attribute at *at of data->file, without its ids, and advance *at. The attribute must end before `end`. */
 bool attribute_read(const struct perfdata *data, uint64_t *at, uint64_t end,
                     struct perfdata_event *event, struct error *error);
-/* Adds the event whose attribute is at `offset`. */
+/* Add the event whose attribute is at `offset`. */
 bool event_add(struct perfdata *data, const struct perfdata_event *event, uint64_t offset,
                struct error *error);
-/* After the last attribute: the table of ids, and whether events can be told apart. */
+/* After the last attribute: make the table of ids, and find out whether events can be distinguished. */
 bool ids_read(struct perfdata *data, struct error *error);
-/* The feature sections of a file. Damage is noted, and strict makes a cut table an error. */
+/* Read the feature sections of a file. Damage is noted; with `strict` a truncated table is an error. */
 bool features_read(struct perfdata *data, uint64_t table, const uint8_t *bitmap,
                    struct error *error);
-/* One feature, which stands at `where`. Damage is noted; a section that the budget does not allow is known by budget_exceeded(). */
+/* Read one feature section, at offset `where`. Damage is noted; if the section exceeds the budget, budget_exceeded() is true. */
 void feature_read(struct perfdata *data, unsigned feature, struct text section, uint64_t where);
-/* stream.c: what a pipe-mode recording says of itself, anywhere among its records. */
+/* stream.c: collect the attributes and features of a pipe-mode recording, which may be anywhere among its records. */
 bool stream_read(struct perfdata *data, struct error *error);
-/* unpack.c: if records are compressed, data->file and the offsets become those of the unpacked ones. */
+/* unpack.c: if records are compressed, unpack them; data->file and the offsets then refer to the unpacked ones. */
 bool records_unpack(struct perfdata *data, struct error *error);
-/* The name perf 6.1 would make up for an event that the header does not name. */
+/* Return the name that perf 6.1 would make up for an event that the header does not name. */
 struct text event_make_name(struct arena *arena, const struct perfdata_event *event);
-/* One record of the BUILD_ID section, or HEADER_BUILD_ID record, of `size` bytes. False: too short. */
+/* Decode a record of the BUILD_ID section, or a HEADER_BUILD_ID record. Return false if it is too short. */
 bool build_id_decode(const uint8_t *record, size_t size, struct perfdata_build_id *build_id);
 
 #endif

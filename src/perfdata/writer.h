@@ -1,9 +1,9 @@
 /*
- * Writing perf.data: a file that perf, hotspot and wick read, or a stream for a pipe.
+ * Write perf.data: a file that perf, hotspot and wick read, or a stream for a pipe.
  *
- * The header goes out first, and the size of the data in it is set after each round: of a recording that is killed, perf reads all rounds, and wick
- * all records. perfdata_finish() writes the feature sections and then the header again.
- * A stream has no such second thoughts: attributes and features are records of their own, at its beginning.
+ * The header is written first, and its data size is updated after each round: if the recorder is killed, perf reads all rounds, and wick all
+ * records. perfdata_finish() writes the feature sections and then the header again. A stream cannot be updated: its attributes and features are
+ * records at its beginning.
  */
 #ifndef WICK_PERFDATA_WRITER_H
 #define WICK_PERFDATA_WRITER_H
@@ -24,42 +24,42 @@ struct perfdata_writer;
 
 struct perfdata_writer_options {
     bool stream;        /* for a pipe */
-    int compress_level; /* 0: not at all; else records go into zstd-compressed ones */
+    int compress_level; /* zstd's level for compressed records; 0: do not compress */
     uint32_t
-        entries; /* of the carrier, in earlier windows of the same recording: numbers go on from there */
+        entries; /* number of carrier entries in earlier windows of the recording: numbering continues from there */
 };
 
-/* `descriptor` stays the caller's. Writes the header, the events and their ids. */
+/* Write the header, the events and their ids. The caller keeps `descriptor`. */
 struct perfdata_writer *perfdata_writer_new(int descriptor, const char *path,
                                             const struct perfdata_writer_event *events,
                                             size_t event_count,
                                             const struct perfdata_writer_options *options,
                                             struct error *error);
-/* Sets up to `most` bytes of a disk aside, for when it is full; of a small one less. Does nothing where that can't be had. */
+/* Reserve up to `most` bytes of the disk for when it is full, less of a small disk. Does nothing if that is not possible. */
 void perfdata_reserve(struct perfdata_writer *writer, uint64_t most);
-/* After a write has failed: what was set aside is there to be written to, behind the last whole record, and the file stays one that was cut short.
-   False: nothing was set aside, or nothing has failed. */
+/* After a failed write, make the reserved space available for writing after the last whole record. The file remains truncated. Return false if
+   nothing was reserved or nothing has failed. */
 bool perfdata_use_reserve(struct perfdata_writer *writer);
-/* Whole records, as they come from a ring buffer, in two parts where it wraps. False: the disk is full, or so; what was written before is
-   good. */
+/* Write whole records from a ring buffer, in two parts if it wraps. Return false if the disk is full or writing fails; what was written before
+   stays valid. */
 bool perfdata_write_split(struct perfdata_writer *writer, const void *first, size_t first_size,
                           const void *second, size_t second_size, struct error *error);
-/* When that failed: so many bytes of it are there, as whole records. Compressed, there may be more. */
+/* After that failed: return how many of its bytes were written, as whole records. If compressed, there may be more. */
 size_t perfdata_kept(const struct perfdata_writer *writer);
 bool perfdata_write_round(struct perfdata_writer *writer, struct error *error); /* FINISHED_ROUND */
-/* Features to be written at the end (of a stream: at once). The bytes are copied. */
+/* Add a feature, which is written at the end (in a stream: at once). The bytes are copied. */
 bool perfdata_add_feature(struct perfdata_writer *writer, enum perfdata_feature feature,
                           struct text bytes, struct error *error);
 void perfdata_feature_string(struct buffer *bytes, struct text string); /* length, text, padding */
-/* Keeps an entry (perfdata.h, "the carrier") with the recording, behind what was written so far. Large ones are packed and
-   stand in several records. False as of perfdata_write_split(). */
+/* Write a carrier entry (see perfdata.h) after what was written so far. Large ones are compressed and take several records. Return false as
+   perfdata_write_split() does. */
 bool carrier_write(struct perfdata_writer *writer, enum carrier_kind kind, struct text key,
                    struct text bytes, struct error *error);
 uint32_t perfdata_writer_entries(const struct perfdata_writer *writer); /* the last number */
 uint64_t perfdata_writer_size(const struct perfdata_writer *writer);
 bool perfdata_finish(struct perfdata_writer *writer, struct error *error);
-/* After perfdata_finish(), of a file: more can be written behind the records, and it can be finished again. Nothing that is there is cut off before
-   that, so a reader may still have it mapped. */
+/* After perfdata_finish() of a file: allow more records to be appended, and the file to be finished again. Nothing is truncated before that, so a
+   reader may still have the file mapped. */
 bool perfdata_reopen(struct perfdata_writer *writer, struct error *error);
 void perfdata_writer_free(struct perfdata_writer *writer);
 

@@ -1,4 +1,4 @@
-/* The questions that perf asks addr2line, in its order, and the answers; addr2line.h says why. */
+/* perf's requests to addr2line, in perf's order, and the answers; addr2line.h says why. */
 #include "profile/addr2line.h"
 
 #include <stdlib.h>

@@ -5,10 +5,10 @@
 #include "profile/profile.h"
 
 /*
- * perf 6.1 asks addr2line for inlined functions, and addr2line remembers: the first time an address is asked for whose innermost function's
- * name is not what the linker knows it by (C++ without external linkage), it answers with the symbol there instead; if that symbol begins where
- * the function does, it calls the function so from then on; otherwise, and until then, by its plain name. So names depend on the
- * order of questions, which is that of the samples, leaf first. This works out the same.
+ * perf 6.1 asks addr2line for inlined functions, and addr2line's answers depend on earlier requests. At the first request for an address whose
+ * innermost function has no linkage name (C++ without external linkage), it answers with the symbol there. If that symbol begins where the
+ * function does, the function has this name from then on; otherwise, and until then, it has its plain name. So names depend on the order of
+ * requests, which is that of the samples, leaf first. This imitates it.
  */
 struct addr2line_place {
     uint32_t location;
@@ -16,7 +16,7 @@ struct addr2line_place {
     size_t count;
     const struct symbol *symbol;
 };
-/* Places without inlines are left alone. The tree's samples must be in key order. */
+/* Rename the inlined frames of places; places without any are not changed. The tree's samples must be in key order. */
 void addr2line_rename(const struct tree *tree, struct addr2line_place *places, size_t count);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Allocations and mappings as blocks.c and mappings.c keep them; private to both.
+ * Allocations and mappings; private to blocks.c and mappings.c.
  */
 #ifndef WICK_PROFILE_BLOCK_H
 #define WICK_PROFILE_BLOCK_H
@@ -9,24 +9,24 @@
 struct block {
     uint64_t address;
     uint64_t time;
-    uint64_t end; /* when it was freed, or its process had ended; UINT64_MAX: neither was seen */
+    uint64_t end; /* when it was freed or its process ended; UINT64_MAX: neither was seen */
     uint64_t
-        offset; /* of the sample with its stack; while pass 1 runs, of HEAP_AGAIN: the stack's number */
+        offset; /* of the sample with its stack; during pass 1, for HEAP_AGAIN: the stack's number */
     uint64_t weight;
-    uint32_t count; /* of allocations that it stands for */
+    uint32_t count; /* number of allocations that it stands for */
     int32_t pid;
     int32_t tid;  /* of mappings */
-    float chance; /* with which it was recorded */
+    float chance; /* probability that it was recorded */
     uint8_t role;
     bool freed;
-    bool moved; /* a mapping, by mremap() */
+    bool moved; /* by mremap() */
 };
 
 struct numbered {
     uint64_t number, offset;
 };
 
-/* A process begins another program, or ends. */
+/* A process executes another program, or ends. */
 struct program_end {
     uint64_t time;
     int32_t pid;
@@ -38,20 +38,21 @@ struct blocks {
     uint32_t events[BLOCKS_VALUES]; /* in the tree */
     bool every;                     /* all allocations were recorded */
     VECTOR(struct block) list;
-    VECTOR(struct block) maps; /* mappings, and what unmaps them */
+    VECTOR(struct block) maps; /* mappings and unmappings */
     VECTOR(struct numbered) stacks;
     VECTOR(struct program_end) endings;
-    VECTOR(int32_t) children; /* forked while it was recorded */
+    VECTOR(int32_t) children; /* processes forked during the recording */
     VECTOR(struct valued) valued;
     uint32_t (*labelled)[HEAP_LIFETIMES +
-                         1]; /* by set of labels: with each lifetime; NULL: not asked for */
+                         1]; /* by label set: the set with each lifetime; NULL: not requested */
     size_t label_sets;
 };
 
-/* When the process of a block began another program or ended, or UINT64_MAX. The endings are sorted. */
+/* Return when the process first executed another program or ended, at `time` or later; else UINT64_MAX. The endings must be sorted. */
 uint64_t blocks_ending_after(const struct blocks *blocks, int32_t pid, uint64_t time);
 
-/* Make blocks of the mappings: one for each part that was unmapped at another time. Only one of a mapping's parts counts as an allocation, that which lives longest. */
+/* Make blocks of the mappings: one for each part that was unmapped at a different time. Only the longest-lived part of a mapping counts as an
+   allocation. */
 void blocks_pair_mappings(struct blocks *blocks);
 
 #endif

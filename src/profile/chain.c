@@ -1,4 +1,4 @@
-/* Recorded chains to typed frames. */
+/* Decode recorded chains into typed frames. */
 #include "profile/chain.h"
 
 static uint8_t mode_of_misc(unsigned misc) {

@@ -1,20 +1,20 @@
 /*
- * Private to the room: stacks as typed frames, leaf first.
+ * Private to this room: stacks as typed frames, leaf first.
  *
- * A recorded chain is words: addresses, and markers that say in which mode those after them ran. Most samples repeat a chain that was met
- * before, so it stays in the file as it is until it turns out to be distinct; then it is decoded, once. Stacks that the recording leaves in
- * parts (unwound.c) are frames from the start: what was recorded of them goes through the same decoder, and what was unwound brings the
- * mapping that the unwinder found.
+ * A recorded chain consists of words: addresses, and markers for the mode in which the following ones ran. Most samples repeat an earlier chain,
+ * so a chain stays in the file until it turns out to be distinct; then it is decoded, once. Stacks that the recording has only in parts
+ * (unwound.c) are frames from the start: recorded parts go through the same decoder, and unwound parts have the mapping that the unwinder
+ * found.
  */
 #ifndef WICK_PROFILE_CHAIN_H
 #define WICK_PROFILE_CHAIN_H
 
 #include "profile/reading.h"
 
-/* No padding: two are the same if their bytes are. */
+/* Has no padding: two frames are equal if their bytes are. */
 struct chain_frame {
     uint64_t address;
-    uint32_t mapping; /* by number, where the unwinder has found it; 0: it is to be looked up */
+    uint32_t mapping; /* by number, if the unwinder found it; 0: to be looked up */
     uint8_t mode;
     uint8_t is_call; /* a return address: location_find() says what that means */
     uint8_t is_unwound;
@@ -28,13 +28,13 @@ struct chain_frames {
     size_t capacity;
 };
 
-/* How deep a kernel records a chain, unless its administrator says otherwise. */
+/* The kernel's default limit for the depth of a chain. */
 enum { PERF_DEPTH = 127 };
 
 /*
- * Every address but the first after a marker is a return address. What comes before any marker is of the sample's mode.
- * perf takes that for user code unless the address stands alone; looks at 127 addresses; and a marker it does not know, the guest's among
- * them, makes it forget the whole chain.
+ * Every address but the first after a marker is a return address. Addresses before any marker have the sample's mode.
+ * perf treats those as user code unless the address is the only one, uses at most 127 addresses, and drops the whole chain at a marker that it
+ * does not know, including the guest's.
  */
 struct chain_decoder {
     struct chain_frames *frames;
@@ -52,7 +52,7 @@ void chain_add_words(struct chain_decoder *decoder, const uint8_t *words, uint64
 static inline void chain_add_word(struct chain_decoder *decoder, uint64_t word) {
     chain_add_words(decoder, (const uint8_t *)&word, 1);
 }
-/* After the last: forget what perf would. */
+/* Call it after the last word: drop the chain if perf would. */
 void chain_end(const struct chain_decoder *decoder);
 
 #endif

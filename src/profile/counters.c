@@ -1,12 +1,12 @@
 /*
  * Counters that were read with samples (`perf record -e '{a,b}:S'`).
  *
- * Only the group's leader is sampled; each of its samples holds what every counter of the group stood at. As perf has it, that is a sample
- * of each of them, as heavy as the counter has moved since it was last read; one that did not move has none. What a counter stood at
- * before is in another piece of the file, perhaps, so pass 1 works the differences out and pass 2 looks them up. Records of one counter
- * come from one buffer, so they stand in the file in order of time.
+ * Only the group's leader is sampled; each of its samples has the values of all counters of the group. As in perf, that is one sample of each
+ * counter, weighted by its change since the last value; a counter that did not change has no sample. The last value may be in another piece of
+ * the file, so pass 1 computes the differences and pass 2 looks them up. Records of one counter come from one buffer, so they are in time order
+ * in the file.
  *
- * Costs 24 bytes for each counter that moved, in such recordings alone.
+ * Costs 24 bytes for each change of a counter, only in such recordings.
  */
 #include "profile/reading.h"
 
@@ -16,7 +16,7 @@ bool counters_are_read(const struct reading *reading, uint32_t event) {
     const struct perfdata_event *attribute = &reading->profile->data->events.items[event];
     if (reading->waits || !(attribute->sample_type & PERF_SAMPLE_READ))
         return false;
-    /* Without ids nobody knows whose the values are. perf then leaves the samples out. */
+    /* Without ids it is unknown which counters the values belong to. perf then drops the samples. */
     return attribute->read_format & PERF_FORMAT_ID || reading->options->quirks.reads_need_ids;
 }
 

@@ -1,6 +1,6 @@
 /*
- * The kernel's mapping ends with its text, but code that ran at boot lies behind its data, and idle CPUs' stacks begin there: where the
- * kernel has a symbol is kernel. perf finds them because it stretches the mapping over all symbols, once it has one.
+ * The kernel's mapping ends with its text, but boot code lies after its data, and the stacks of idle CPUs begin there. So every address with a
+ * kernel symbol belongs to the kernel. perf finds them because it extends the mapping over all symbols once it has loaded them.
  */
 #include "profile/reading.h"
 

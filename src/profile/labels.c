@@ -1,8 +1,8 @@
 /*
- * Labels of processes, as the recording tells them by its carrier: from a time on, for a process and the children that it makes later.
+ * Labels of processes, from the recording's carrier. A label is valid from a time on, for a process and the children that it forks later.
  *
- * Entries and forks are applied in the order of time. Each pid has a chain of what was true of it, the latest first; a question walks
- * back to its time, and a worker remembers the last answer with the range in which it holds.
+ * Entries and forks are applied in time order. Each pid has a list of its label sets, the latest first. A lookup walks back to its time; each
+ * worker remembers the last result with the range of time in which it is valid.
  */
 #include "profile/labels.h"
 
@@ -12,7 +12,7 @@ static uint64_t hash_pid(int32_t pid) {
     return hash_mix((uint32_t)pid, CARRIER_LABELS);
 }
 
-/* The number of the latest, 0: nothing was told. */
+/* Return the number of the latest set, 0 if there is none. */
 static uint32_t *latest(const struct labels *labels, int32_t pid) {
     uint32_t number;
     for (struct probe p = index_probe(&labels->index, hash_pid(pid));

@@ -1,5 +1,5 @@
 /*
- * When and where processes made code: moments, sorted, and applied to the spaces between the records.
+ * When and where processes generated code: sort these moments and apply them to the spaces between the records.
  */
 #include "profile/reading.h"
 

@@ -1,11 +1,12 @@
 /*
- * Mappings cut into the parts that lived equally long.
+ * Cut mappings into parts with the same lifetime.
  *
- * A range is unmapped whatever mappings it meets: parts of some, several at once, what was never recorded. A mapping unmaps what was at its place. So the mappings of a
- * process are kept by their first address while its changes are walked in order of time, and what is taken away becomes a block that ended then.
+ * An unmapped range may overlap parts of mappings, several mappings, or memory that was never recorded, and a mapping unmaps what was at its
+ * addresses. So the changes of a process are walked in time order, its current mappings are kept by start address, and each part that is removed
+ * becomes a block that ended then.
  *
- * All addresses at which anything begins or ends are known before: a mapping is a place in their sorted list, and a set of such places is a bitmap with coarser
- * bitmaps above it, which finds the next or the last of them in a few steps. A change costs that and what it takes away.
+ * All start and end addresses are known beforehand. A mapping is an index into their sorted list, and a set of such indexes is a bitmap with coarser
+ * bitmaps above it, in which the next or previous one is found in a few steps. A change costs these steps and what it removes.
  */
 #include "profile/block.h"
 

@@ -1,5 +1,5 @@
 /*
- * Pairs of a beginning and an end, by key: pairs.h. A key's place is kept when its pair ends: most keys, threads above all, begin again.
+ * Pairs of a beginning and an end, by key: see pairs.h. A key keeps its slot when its pair ends, because most keys, above all threads, are reused.
  */
 #include "profile/pairs.h"
 

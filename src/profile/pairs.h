@@ -1,11 +1,11 @@
 /*
- * Private to the room: what begins and ends. A wait begins when a thread leaves the CPU and ends when it is back; a system call begins when it
- * is entered and ends when it returns; an allocation, made and freed, is of the same shape.
+ * Private to this room: pair beginnings with ends. A wait begins when a thread leaves the CPU and ends when it is back; a system call begins when it
+ * is entered and ends when it returns; an allocation begins when it is made and ends when it is freed.
  *
- * Each has a key (a thread's id, an address) under which at most one is open. Beginnings and ends are handed over in order of time within a key. What was
- * lost is the caller's to judge: a beginning where one is open, and an end where none is, are told, not mended.
+ * Each pair has a key (a thread's id, an address); at most one pair of a key is open. Within a key, beginnings and ends must be in time order. If
+ * records were lost, a pair may begin while one is open, or end while none is; this is reported, and the caller decides what it means.
  *
- * Costs a look into an index for each beginning and each end, and 48 bytes for each key that ever was.
+ * Costs an index lookup for each beginning and each end, and 48 bytes for each key ever used.
  */
 #ifndef WICK_PROFILE_PAIRS_H
 #define WICK_PROFILE_PAIRS_H
@@ -17,9 +17,9 @@
 struct pair {
     uint64_t key;
     uint64_t began;
-    uint64_t sample; /* that tells where it began, as the caller numbers them, or NO_SAMPLE */
-    uint64_t ender;  /* what is known to end it before it has: the caller's; 0: nothing */
-    int64_t kind;    /* why a thread waits, which call it is in: the caller's */
+    uint64_t sample; /* the caller's number of the sample where it began, or NO_SAMPLE */
+    uint64_t ender;  /* for the caller: what will end it, known before it ends; 0: unknown */
+    int64_t kind;    /* for the caller: why a thread waits, or which call it is in */
     bool is_open;
 };
 
@@ -29,15 +29,15 @@ struct pairs {
     struct index index;      /* by key: numbers are places + 1 */
 };
 
-/* The pair of this key that is open, or NULL. Good until the next beginning. */
+/* Return the open pair of a key, or NULL. It is valid until the next pairs_begin(). */
 struct pair *pairs_open(const struct pairs *pairs, uint64_t key);
-/* Opens the pair of a key, without sample, ender and kind. Returns true if one was open: then that is copied to *torn, if it is not NULL. *begun is good until
-   the next beginning. */
+/* Open the pair of a key, without sample, ender and kind. If one was open, copy it to *torn, unless that is NULL, and return true. *begun is valid
+   until the next call. */
 bool pairs_begin(struct pairs *pairs, uint64_t key, uint64_t time, struct pair **begun,
                  struct pair *torn);
-/* Closes the pair of a key and copies it to *ended. False: none was open. */
+/* Close the pair of a key and copy it to *ended. Return false if none was open. */
 bool pairs_end(struct pairs *pairs, uint64_t key, struct pair *ended);
-/* The next pair that is open, in the order in which keys were met; NULL: no more. *at is 0 at first. */
+/* Return the next open pair, in the order in which keys first appeared; NULL at the end. Set *at to 0 before the first call. */
 const struct pair *pairs_next_open(const struct pairs *pairs, size_t *at);
 void pairs_release(struct pairs *pairs);
 

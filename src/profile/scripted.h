@@ -1,15 +1,15 @@
 /*
- * Private to the room: stacks of interpreters that the recording keeps (docs/carrier.md), and how they are merged with native ones.
+ * Private to this room: the recording's stacks of interpreters (docs/carrier.md), which are merged with native ones.
  */
 #ifndef WICK_PROFILE_SCRIPTED_H
 #define WICK_PROFILE_SCRIPTED_H
 
 #include "profile/chain.h"
 
-/* A frame below its caller; [0] is none. */
+/* A frame and its caller; [0] is none. */
 struct scripted_frame {
     uint32_t caller;
-    uint32_t function; /* in the tree; 0: only the place where the interpreter was entered */
+    uint32_t function; /* in the tree; 0: only marks where the interpreter was entered */
     uint32_t line;     /* << 4 | FRAME_… of interpreter/layout.h */
     uint32_t language; /* string */
     uint64_t address;  /* of the frame in memory */
@@ -28,14 +28,14 @@ struct scripted {
     VECTOR(struct scripted_stack) stacks; /* by tid, then time */
     VECTOR(uint32_t) functions;           /* by the recording's numbers: the tree's */
     VECTOR(uint32_t) languages;           /* the same: strings */
-    uint32_t lock_wait; /* a function for where threads wait for Python's global lock; 0: none */
-    uint64_t unpaired;  /* stacks that were damaged */
+    uint32_t lock_wait; /* the function shown for waits for Python's global lock; 0: none */
+    uint64_t unpaired;  /* number of damaged stacks */
 };
 
-/* All there is in the recording, or NULL. Functions are added to the tree. */
+/* Read all of them and add their functions to the tree; return NULL if there are none. */
 struct scripted *scripted_read(const struct carried *carried, struct tree *tree);
 void scripted_free(struct scripted *all);
-/* The stack that was taken with a sample; NULL: none was. */
+/* Return the stack that was taken with a sample; NULL if none was. */
 const struct scripted_stack *scripted_find(const struct scripted *all, int32_t tid, uint64_t time);
 
 #endif

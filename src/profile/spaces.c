@@ -1,8 +1,8 @@
 /*
- * Side records to spaces: which kind of object a mapping holds, and by which address its code is known.
+ * Apply side records to the spaces: decide what kind of object is mapped, and how addresses in it are counted.
  *
- * The rules of what is a file and what is not are perf's: anonymous memory is shown as the process's perf map when it may be
- * executed, [vdso] is one object for all, and the kernel's own mapping carries a reference symbol in its name.
+ * The rules for what is a file are perf's: executable anonymous memory is shown as the process's perf map, [vdso] is one object for all
+ * processes, and the name of the kernel's mapping contains a reference symbol.
  */
 #include "profile/reading.h"
 
@@ -38,7 +38,7 @@ static struct build_id build_id_of(const struct reading *reading, struct text pa
     return found ? *found : own;
 }
 
-/* Of several for one path the first counts; a million of them must not stand in the index behind each other. */
+/* The first of several for one path counts; a million of them must not form one probe sequence in the index. */
 void reading_index_build_ids(struct reading *reading) {
     const struct perfdata *data = reading->profile->data;
     for (size_t i = 0; i < data->build_ids.count; i++) {
@@ -201,8 +201,8 @@ static struct object_identity identity_of_user(const struct reading *reading,
     return identity;
 }
 
-/* Whoever makes code changes what may be done with the memory that holds it, and each change is told as a new mapping: what is known of the
-   code outlives it. */
+/* A runtime that generates code changes the protection of its memory, and each change is recorded as a new mapping. The description of the code
+   must survive that. */
 static bool object_is_made(void *objects, uint32_t object) {
     return object && objects_get(objects, object)->kind == OBJECT_MADE;
 }

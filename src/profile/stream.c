@@ -1,8 +1,8 @@
 /*
- * Reading a recording in windows, one perf.data after the other, each of which goes on where the last ended.
+ * Read a recording in windows: one perf.data after the other, each of which continues where the last one ended.
  *
- * Objects stay: what was opened and worked out for one window serves the next. Spaces, mount namespaces and labels begin with what was true at
- * the end of the last window. When more objects have gone than live, those that live move to a new table, so that memory follows what lives.
+ * Objects are kept: what was opened and computed for one window is reused for the next. Spaces, mount namespaces and labels begin with their state
+ * at the end of the last window. When more objects are dead than alive, the live ones move to a new table, so that memory depends on what is alive.
  */
 #include "profile/stream.h"
 
@@ -109,7 +109,7 @@ static void pass_on(struct profile_stream *stream, struct tree *tree) {
 
 /* ---- labels ---- */
 
-/* What is told of each process that lives, in words: the sets are the tree's, which goes. */
+/* Keep the labels of each live process as text, because the sets belong to the tree, which is freed. */
 static void keep_labels(struct ongoing *state, const struct reading *reading) {
     const struct tree *tree = reading->profile->tree;
     struct buffer text = {0};

@@ -1,6 +1,6 @@
 /*
- * What is in a perf.data: how many records of each type, and of samples who they are of, where they stood and what they carry. One walk, nothing is
- * resolved.
+ * Summarize a perf.data: count records by type, and samples by thread, by address and by what they contain. Walks the file once and resolves
+ * nothing.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /*
- * Where a tracepoint's field is. The recording carries the kernel's own descriptions, as text among other things:
+ * Find the offset of a tracepoint's field. The recording contains the kernel's own descriptions, as text among other things:
  *
  *     name: sched_switch\nID: 316\nformat:\n\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n…
  */

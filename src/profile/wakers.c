@@ -1,8 +1,8 @@
 /*
- * What is added to the tree when all samples are in it: time that no sample stands for, and who ended each wait.
+ * Additions to the tree after all samples: time that no sample stands for, and the waker of each wait.
  *
- * A waker's stack is upside down, as everybody draws it: behind the place where its target slept stands what woke it, then what called
- * that, up to the waker's root and comm. Read from the waiting side, the answer comes first.
+ * A waker's stack is appended leaf first, as is usual: after the function where the thread slept come the function that woke it, its callers, and
+ * finally the waker's root and comm. So the function that ended the wait comes first.
  */
 #include "profile/waits.h"
 
@@ -89,7 +89,7 @@ static uint32_t add_waker(struct tree *tree, uint32_t node, const struct sample 
     if (waker) {
         const struct series *series = &tree->series.items[waker->series];
         node = add_upside_down(tree, node, waker->node);
-        if (tree->threads.items[series->thread].tid == 0) /* nobody's: it came to an idle CPU */
+        if (tree->threads.items[series->thread].tid == 0) /* an interrupt on an idle CPU */
             buffer_add(&comm, TEXT("[interrupt]"));
         else
             tree_add_comm(tree, series, &comm);
@@ -113,7 +113,8 @@ static uint32_t longer_path(const struct reading *reading, const uint32_t *order
     return add_waker(tree, sample->node, sample_at(tree, order, cost->waker - 1));
 }
 
-/* Every sample but those as measured was asked for, so it is among the costs. All paths are found before any sample is changed: they lead over others' nodes. */
+/* Every sample except those as measured was requested, so it has a cost. All paths are found before any sample is changed, because they lead over
+   the nodes of other samples. */
 void waits_add_wakers(struct waits *w) {
     struct reading *reading = w->reading;
     struct tree *tree = reading->profile->tree;

@@ -1,6 +1,6 @@
 /*
- * What Pyroscope and Parca are sent: a pprof in JSON, with the labels of its series. Both take protocol buffers and gzip, too, and turn what
- * they get into the same; the pprof inside is packed already.
+ * Requests for Pyroscope and Parca: a pprof in JSON, with the labels of its series. Both also accept protocol buffers
+ * and gzip, with the same result; the pprof inside is already compressed.
  */
 #include "push/internal.h"
 
@@ -20,7 +20,7 @@ static void add_base64(struct buffer *buffer, struct text bytes) {
     }
 }
 
-/* Names of labels are letters, digits and _ there, and do not begin with a digit. */
+/* Label names consist of letters, digits and _, and do not begin with a digit. */
 static void add_label_name(struct buffer *buffer, struct text key) {
     if (!key.length || isdigit((unsigned char)key.data[0]))
         buffer_add_char(buffer, '_');
@@ -41,7 +41,7 @@ static void add_pair(struct buffer *body, bool *any, struct text key, struct tex
     *any = true;
 }
 
-/* No name twice; what wick calls service and host has names of its own there. */
+/* No name appears twice; wick's service and host have other names there. */
 static void add_labels(const struct push_options *options, struct text name, struct buffer *body) {
     bool any = false;
     add_pair(body, &any, TEXT("__name__"), name);

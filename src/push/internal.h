@@ -4,13 +4,13 @@
 
 #include "push/push.h"
 
-/* Pyroscope takes no more samples in one profile by default. */
+/* Pyroscope's default limit on the samples in one profile. */
 enum { SAMPLES_MOST = 16000 };
 
-/* The body of a Push (Pyroscope) or WriteRaw (Parca), as JSON. `name` is what the profile is of ("process_cpu"). */
+/* Append the body of a Push (Pyroscope) or WriteRaw (Parca) as JSON. `name` is the profile's type ("process_cpu"). */
 void encode_series(enum push_kind kind, const struct push_options *options, struct text name,
                    struct text pprof, struct buffer *body);
-/* What a profile with this first measure is called among those services. */
+/* Return these services' name for a profile with this first measure. */
 struct text profile_name(const struct tree *tree, struct buffer *name);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Sending: the profile is written in the service's form, in as many parts as it takes, and posted.
+ * Send a profile: write it in the service's format, in as many parts as needed, and post it.
  */
 #include "push/internal.h"
 
@@ -7,7 +7,7 @@
 
 enum { SEND_MS = 60000, SHOWN_MOST = 300, PART_NS = 1000000 };
 
-/* A service's own words, if they are words. */
+/* Quote the service's message, if it has one. */
 static bool refused(const struct push_target *target, const struct net_answer *answer,
                     struct error *error) {
     struct buffer body = {0};
@@ -54,7 +54,7 @@ static bool write_form(const char *format, const struct tree *tree, const struct
     return false;
 }
 
-/* Parts of one profile are a millisecond apart: a service may take two of one moment for one. */
+/* Parts of one profile are a millisecond apart: a service may take two with the same time for one. */
 static bool send_part(const struct push_target *target, const struct tree *tree,
                       const struct naming *naming, const struct push_options *options,
                       uint64_t number, struct error *error) {

@@ -1,8 +1,9 @@
 /*
- * push: profiles to services that keep and show them: Pyroscope, Parca, collectors of OpenTelemetry.
+ * push: send profiles to services: Pyroscope, Parca, OpenTelemetry collectors.
  *
- * A profile goes out in the form that the exporters write (pprof, OTLP), with its time and duration, a service and a host, by HTTP
- * through the helper process (net). What a service would refuse for its size is divided; sums stay those of wick's own views.
+ * A profile is sent in an exporter's format (pprof, OTLP), with its time and duration, a service and a host, over
+ * HTTP through the helper process (net). A profile that is too large for a service is divided; its sums stay those of
+ * wick's own views.
  */
 #ifndef WICK_PUSH_H
 #define WICK_PUSH_H
@@ -17,18 +18,19 @@ struct push_target {
     char *url; /* of the call; free() it */
 };
 
-/* Whether a URL's scheme names a service: pyroscope, pyroscopes, parca, parcas, otlp, otlps. The ones with an s are for https. */
+/* Return true if a URL's scheme names a service: pyroscope, pyroscopes, parca, parcas, otlp, otlps. Those with an s
+   use https. */
 bool push_takes(struct text url);
-/* SCHEME://HOST[:PORT][/PREFIX]. False: *error says what is wrong with it; one with a password is refused. */
+/* Parse SCHEME://HOST[:PORT][/PREFIX]. A URL with a password is refused. */
 bool push_target_parse(const char *url, struct push_target *target, struct error *error);
 void push_target_release(struct push_target *target);
 
 struct push_options {
     struct net *net;
-    const char *credentials;           /* a file, as net_request has it; or NULL */
+    const char *credentials;           /* path of a file, as in net_request; or NULL */
     unsigned milliseconds;             /* for one request; 0: 60 s */
     const char *service, *host;        /* never NULL */
-    const struct label_filter *labels; /* others: key and value */
+    const struct label_filter *labels; /* further labels: key and value */
     size_t label_count;
     const struct export_options *export; /* with its time and duration */
 };
@@ -38,7 +40,7 @@ struct push_result {
     uint64_t samples; /* distinct stacks of each thread */
 };
 
-/* Send a resolved and named tree. False: *error says why; what was sent before that stays sent. */
+/* Send a resolved and named tree. On failure, parts that were already sent stay sent. */
 bool push_send(const struct push_target *target, const struct tree *tree,
                const struct naming *naming, const struct push_options *options,
                struct push_result *result, struct error *error);

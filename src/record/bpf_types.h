@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Private to the room: the types that libbpf's header asks of a program that does without the kernel's. */
+/* Private to the room: the types that libbpf's header needs in a program that does not include the kernel's. */
 #ifndef WICK_RECORD_BPF_TYPES_H
 #define WICK_RECORD_BPF_TYPES_H
 

@@ -17,7 +17,7 @@
 
 enum { ID_LENGTH = 64, ID_SHOWN = 12 };
 
-/* An id at the end of a part, behind nothing but a prefix that ends in '-' or ':'. */
+/* Find an id at the end of a component, after nothing but a prefix that ends in '-' or ':'. */
 static bool id_in(struct text part, struct text *id) {
     static const struct text scope = TEXT(".scope");
     if (text_ends(part, scope))
@@ -32,7 +32,7 @@ static bool id_in(struct text part, struct text *id) {
     return before == '-' || before == ':';
 }
 
-/* What stands between a prefix and a suffix; false when it is not all of the part, or nothing. */
+/* Get the text between a prefix and a suffix; return false if the component does not have both, or nothing is between them. */
 static bool between(struct text part, struct text prefix, struct text suffix, struct text *name) {
     if (part.length <= prefix.length + suffix.length || !text_starts(part, prefix) ||
         !text_ends(part, suffix))
@@ -41,7 +41,7 @@ static bool between(struct text part, struct text prefix, struct text suffix, st
     return true;
 }
 
-/* systemd writes bytes that may not stand in a unit's name as \xNN. */
+/* systemd writes bytes that are not allowed in a unit's name as \xNN. */
 static void add_unescaped(struct buffer *buffer, struct text name) {
     for (size_t i = 0; i < name.length; i++) {
         uint64_t byte;
@@ -69,7 +69,7 @@ static bool name_of_part(struct text part, struct text before, struct buffer *co
     return false;
 }
 
-/* From the innermost part outwards; a service is only a container when nothing around it is one. */
+/* Look from the innermost component outwards; a service is a container only if no component around it is one. */
 bool container_of_cgroup(struct text path, struct buffer *container) {
     struct text service = {0};
     while (path.length) {

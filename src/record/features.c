@@ -17,7 +17,7 @@ static bool put_string(struct recording *r, enum perfdata_feature feature, const
     return fine;
 }
 
-/* Most Arm processors have no name there, but two numbers. */
+/* Most Arm processors have no name there, only two numbers. */
 void record_cpu_model(char *model, size_t size) {
     FILE *file = fopen("/proc/cpuinfo", "re");
     char line[400];
@@ -39,7 +39,7 @@ void record_cpu_model(char *model, size_t size) {
         fclose(file);
 }
 
-/* Each word by itself: readers show what stands behind the first. */
+/* Write each word separately: readers show the words after the first. */
 static bool put_command(struct recording *r, struct error *error) {
     struct buffer bytes = {0};
     char *const *words = r->options->arguments;
@@ -93,7 +93,7 @@ static void add_build_id(struct buffer *bytes, struct text path, const struct bu
         buffer_add_char(bytes, 0);
 }
 
-/* As the mappings tell, else as the files do. Those that can't be read have none; that is no error. */
+/* Get it from the mappings, otherwise from the file. A file that can't be read has none, which is not an error. */
 static bool build_id_of(struct recording *r, uint32_t i, struct text path, struct build_id *id) {
     if (i <= r->sink.ids.count && r->sink.ids.items[i - 1].size) {
         *id = r->sink.ids.items[i - 1];

@@ -1,12 +1,13 @@
 /*
- * Holding a target still while events are opened on it.
+ * Stop a target while events are opened on it.
  *
- * A thread that forks while its events are opened one by one may leave a child with some of them, and nothing in the kernel tells which. So
- * a target that is seen to make threads or processes in that time is stopped: every thread is traced with the order to trace its children, too,
- * and interrupted. Once all have stopped, none is inside a fork, all there are can be seen, and what they make later inherits everything.
+ * A thread that forks while its events are opened one by one may leave a child with some of them, and the kernel does not tell which. So if a
+ * target creates threads or processes during that time, it is stopped: every thread is traced, with the option to trace its children, too,
+ * and interrupted. Once all have stopped, none is inside a fork, all existing threads are visible, and what they create later inherits
+ * everything.
  *
- * It costs the target a stop of some microseconds for each of its threads and CPUs, once. Threads in an uninterruptible wait don't stop in
- * time; they don't fork either. Threads that want to run and have no CPU may be inside a fork: they are waited for.
+ * This stops the target once, for some microseconds per thread and CPU. Threads in an uninterruptible wait don't stop in time, but don't fork
+ * either. Runnable threads without a CPU may be inside a fork, so they are waited for.
  */
 #include "record/ptrace.h"
 
@@ -18,15 +19,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Nanoseconds: for those that wait for something else, for those that have no CPU, and between looks. */
+/* Nanoseconds: for threads that wait for something else, for threads without a CPU, and between checks. */
 static const uint64_t PATIENCE = 100000000, LONG_PATIENCE = 10000000000;
 enum { PAUSE = 200000 };
-enum { MOST_TURNS = 50 }; /* those that are traced make nobody new: it ends long before */
+enum { MOST_TURNS = 50 }; /* traced threads add no unknown ones, so it ends long before */
 
 struct held {
     pid_t tid;
     bool stopped;
-    int signal; /* it was about to get: it is passed on */
+    int signal; /* it was about to receive: passed on */
 };
 
 struct freezer {
@@ -52,7 +53,7 @@ static struct held *hold(struct freezer *f, pid_t tid) {
     return &f->threads.items[f->threads.count - 1];
 }
 
-/* True: it was not known before. One that a traced thread has just made is traced already, and stops by itself. */
+/* Return true if the thread was not known. A thread just created by a traced one is already traced, and stops by itself. */
 static bool seize_one(struct freezer *f, pid_t tid) {
     long options = PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
     if (find(f, tid))
@@ -64,7 +65,7 @@ static bool seize_one(struct freezer *f, pid_t tid) {
         f->refused |= why != ESRCH;
         return false;
     }
-    hold(f, tid)->stopped = !thread_lives(tid); /* a zombie never will, and need not */
+    hold(f, tid)->stopped = !thread_lives(tid); /* a zombie never stops and need not */
     return true;
 }
 
@@ -109,7 +110,7 @@ static bool all_stopped(struct freezer *f) {
     return true;
 }
 
-/* Whether one that has not stopped could be making others. */
+/* Whether a thread that has not stopped could be creating others. */
 static bool any_runs(const struct freezer *f) {
     for (size_t i = 0; i < f->threads.count; i++) {
         const struct held *held = &f->threads.items[i];
@@ -157,7 +158,7 @@ static void *freezer_thread(void *argument) {
     return NULL;
 }
 
-/* Whoever waits for wick, or shows what it says, is not stopped. */
+/* Don't stop processes that wait for wick or show its output. */
 static bool is_above_us(const struct recording *r) {
     for (pid_t pid = getppid(); pid > 0; pid = proc_status_id(pid, TEXT("PPid"))) {
         for (size_t i = 0; i < r->options->pid_count; i++)

@@ -1,6 +1,6 @@
 /*
- * What the header says of the machine beyond its name: how the processors are arranged, which event sources there are, and how the recording's clock
- * goes with the time of day. Read from /sys; what is not there is left out.
+ * Machine details for the header: the CPU topology, the event sources, and how the recording's clock relates to the time of day. Read from
+ * /sys; what is missing there is skipped.
  */
 #include "record/internal.h"
 
@@ -31,7 +31,7 @@ static bool cpu_says(uint32_t cpu, const char *name, char *text, size_t size) {
     return file_read_small(path, text, size);
 }
 
-/* The different lists that the CPUs give for `name`, each once; false: they give none. */
+/* Append the distinct lists that the CPUs have for `name`; return false if they have none. */
 static bool add_siblings(struct buffer *bytes, uint32_t cpus, const char *name) {
     struct strings *lists = strings_new();
     char text[4000];
@@ -85,7 +85,7 @@ static uint64_t node_memory(uint32_t node, const char *what) {
     return kilobytes;
 }
 
-/* "0-1,4": the last number. Targets run, and buffers fill, while all numbers there could be are tried. */
+/* Return the last number of "0-1,4". Trying all possible numbers would take too long: targets run, and buffers fill, meanwhile. */
 static uint32_t last_node(void) {
     char list[400];
     if (!file_read_small("/sys/devices/system/node/online", list, sizeof list))
@@ -137,7 +137,7 @@ static bool put_sources(struct recording *r, struct error *error) {
     return put(r, FEATURE_PMU_MAPPINGS, &bytes, count > 0, error);
 }
 
-/* "GenuineIntel,6,106,6": vendor, family, model, stepping; Arm has a register for it. */
+/* "GenuineIntel,6,106,6": vendor, family, model, stepping; Arm has a register for this. */
 static bool put_processor(struct recording *r, struct error *error) {
     static const char *const fields[] = {"vendor_id", "cpu family", "model\t", "stepping"};
     char values[COUNT_OF(fields)][40] = {{0}}, line[400], text[200];
@@ -172,7 +172,7 @@ static uint64_t nanoseconds(const struct timespec *t) {
     return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
 }
 
-/* Its resolution, and both clocks at one moment. */
+/* Write the clock's resolution, and both clocks at one moment. */
 bool write_clock(struct recording *r, struct error *error) {
     struct timespec resolution, now, day;
     struct buffer bytes = {0}, pair = {0};
@@ -190,7 +190,7 @@ bool write_clock(struct recording *r, struct error *error) {
     return put(r, FEATURE_CLOCK_DATA, &pair, there && fine, error) && fine;
 }
 
-/* Of a stream, its reader knows as soon. */
+/* Not for a stream, whose reader knows it as soon as wick does. */
 bool write_sample_time(struct recording *r, struct error *error) {
     struct buffer bytes = {0};
     add_u64(&bytes, r->sink.first);

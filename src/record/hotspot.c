@@ -1,6 +1,6 @@
 /*
- * Where a HotSpot virtual machine has what: from the tables that libjvm.so exports for debuggers. Two lists, of fields and of types, are walked
- * once a process; each entry that is wanted sets a number.
+ * Offsets and addresses in a HotSpot virtual machine, from the tables that libjvm.so exports for debuggers. Two lists, of fields and of
+ * types, are walked once per process; each matching entry sets a number.
  */
 #include "record/hotspot.h"
 
@@ -85,13 +85,13 @@ static const struct wanted_type {
     {"PcDesc", offsetof(struct hotspot, pc_size)},
 };
 
-/* The value of an exported variable. */
+/* Read the value of an exported variable. */
 static bool exported(struct remote *remote, uint64_t base, const char *name, uint64_t *value) {
     uint64_t address = remote_symbol(remote, base, name);
     return address && remote_u64(remote, address, value);
 }
 
-/* A list whose entries have a stride, and parts at these offsets. */
+/* A list of entries with a stride, and parts at these offsets. */
 struct list {
     uint64_t first, stride;
     uint64_t offsets[5];

@@ -1,9 +1,9 @@
 /*
- * Private to the room: what a HotSpot virtual machine has compiled, read out of its memory.
+ * Private to the room: what a HotSpot virtual machine has compiled, read from its memory.
  *
- * libjvm.so exports tables of its own types, fields and their offsets (gHotSpotVMStructs and the like), so no offset is built in. Everything
- * that is read may be wrong: the process may be another program that only looks like a JVM, may change while it is read, or may lie. Each
- * number is checked before it is used, and the number of reads in one turn is limited.
+ * libjvm.so exports tables of its own types, fields and their offsets (gHotSpotVMStructs and the like), so no offset is built in. Anything
+ * read may be wrong: the process may be another program that only looks like a JVM, may change while it is read, or may lie. Each number is
+ * checked before it is used, and the number of reads in one turn is limited.
  */
 #ifndef WICK_RECORD_HOTSPOT_H
 #define WICK_RECORD_HOTSPOT_H
@@ -12,7 +12,7 @@
 
 /* ---- another process's memory ---- */
 
-/* Puts `size` bytes from `address` into `bytes`; false: they can't be read. */
+/* Read `size` bytes at `address` into `bytes`; return false if they can't be read. */
 typedef bool remote_read(void *context, uint64_t address, void *bytes, size_t size);
 
 enum { REMOTE_PAGE = 4096, REMOTE_PAGES = 64 };
@@ -27,26 +27,26 @@ struct remote {
         uint8_t bytes[REMOTE_PAGE];
     } pages[REMOTE_PAGES];
 };
-/* A turn: nothing is remembered of the last one. `reads`: as many system calls may be made. */
+/* Begin a turn: empty the cache and allow `reads` system calls. */
 void remote_begin(struct remote *remote, uint64_t reads);
-/* At once, without the cache. */
+/* Read without the cache. */
 bool remote_bytes(struct remote *remote, uint64_t address, void *bytes, size_t size);
 bool remote_small(struct remote *remote, uint64_t address, void *bytes, size_t size);
 bool remote_u16(struct remote *remote, uint64_t address, uint16_t *value);
 bool remote_u32(struct remote *remote, uint64_t address, uint32_t *value);
 bool remote_u64(struct remote *remote, uint64_t address, uint64_t *value);
-/* A string with an end, of at most `size` - 1 bytes. */
+/* Read a NUL-terminated string of at most `size` - 1 bytes. */
 bool remote_string(struct remote *remote, uint64_t address, char *string, size_t size);
-/* remote_elf.c: the address of a symbol that the ELF file mapped at `base` exports; 0: there is none. */
+/* remote_elf.c: return the address of a symbol exported by the ELF file mapped at `base`, or 0 if there is none. */
 uint64_t remote_symbol(struct remote *remote, uint64_t base, const char *name);
-/* Reads the memory of a process, whose pid `context` points at. */
+/* Reads the memory of the process whose pid `context` points to. */
 remote_read process_read;
 
 /* ---- hotspot.c: where things are ---- */
 
 enum { HOTSPOT_NONE = -1 };
 
-/* Offsets in bytes; HOTSPOT_NONE: this version has no such field. */
+/* Offsets in bytes; HOTSPOT_NONE: this version does not have the field. */
 struct hotspot {
     uint64_t heaps, low_bound, high_bound; /* addresses of static fields */
     uint64_t major_version;
@@ -66,12 +66,12 @@ struct hotspot {
     uint64_t block_size, const_size, pool_size, pc_size; /* of types */
     uint32_t major;
 };
-/* False: libjvm.so at `base` does not say enough; what is missing goes into *missing, a literal. */
+/* Read the tables of libjvm.so at `base`. If something is missing, return false and set *missing to a literal that names it. */
 bool hotspot_learn(struct hotspot *h, struct remote *remote, uint64_t base, const char **missing);
 
 /* ---- hotspot_code.c: what is in the code cache ---- */
 
-/* How the caller of such code is found; numbers that are in recordings. */
+/* How to find the caller of such code; these numbers are stored in recordings. */
 enum hotspot_kind {
     HOTSPOT_COMPILED = 1,    /* a method: frames have a fixed size */
     HOTSPOT_INTERPRETER = 2, /* frames have the interpreter's layout */
@@ -86,14 +86,14 @@ struct hotspot_blob {
     uint64_t method; /* 0: none */
     uint32_t size, compile_id;
     uint32_t frame_size;    /* words */
-    int32_t frame_complete; /* bytes of code until the frame is whole; -1: never */
+    int32_t frame_complete; /* bytes of code before the frame is complete; -1: never */
     enum hotspot_kind kind;
-    char name[64]; /* of what is no method */
+    char name[64]; /* if it is not a method */
     uint64_t scopes_data, scopes_pcs, scopes_pcs_end, scopes_data_end, metadata, metadata_end;
 };
-/* The range of the whole cache; false: it is not there yet. */
+/* Get the range of the whole cache; return false if it does not exist yet. */
 bool hotspot_range(const struct hotspot *h, struct remote *remote, uint64_t *low, uint64_t *high);
-/* Calls each() for every blob in use until it returns false. False: the cache can't be walked. */
+/* Call each() for every blob in use until it returns false. Return false if the cache can't be walked. */
 bool hotspot_each_blob(const struct hotspot *h, struct remote *remote,
                        bool (*each)(void *context, const struct hotspot_blob *blob), void *context);
 
@@ -111,19 +111,19 @@ struct hotspot_method {
     char class_name[HOTSPOT_NAME_MOST], name[HOTSPOT_NAME_MOST], file[HOTSPOT_NAME_MOST];
     VECTOR(struct hotspot_line) lines; /* reused from call to call; vector_release() it */
 };
-/* False: there is no method at `address`. */
+/* Read a method; return false if there is none at `address`. */
 bool hotspot_method(const struct hotspot *h, struct remote *remote, uint64_t address,
                     struct hotspot_method *method);
 
 /* ---- hotspot_scopes.c: what was inlined where ---- */
 
 struct hotspot_scope {
-    uint32_t parent; /* its place + 1; 0: it is the outermost */
+    uint32_t parent; /* its place + 1; 0: outermost */
     uint64_t method;
-    int32_t bytecode; /* -1: not known */
+    int32_t bytecode; /* -1: unknown */
 };
 struct hotspot_pc {
-    uint32_t offset; /* into the code: what is before it, and not before the one before, is there */
+    uint32_t offset; /* into the code: valid from the previous one's offset up to this, exclusive */
     uint32_t scope;  /* its place + 1 */
 };
 struct hotspot_scopes {
@@ -132,12 +132,12 @@ struct hotspot_scopes {
     VECTOR(uint32_t) offsets;      /* of scopes, in the data */
     struct index index;            /* of scopes by that */
 };
-/* Reused from call to call. False: there are none. */
+/* Read the scopes; *scopes is reused from call to call. Return false if there are none. */
 bool hotspot_scopes(const struct hotspot *h, struct remote *remote, const struct hotspot_blob *blob,
                     struct hotspot_scopes *scopes);
 void hotspot_scopes_release(struct hotspot_scopes *scopes);
 
-/* A number as HotSpot packs it; *at moves on. False: it does not end within `size`. */
+/* Read a number in HotSpot's packed form and advance *at. Return false if it does not end within `size`. */
 bool hotspot_number(const struct hotspot *h, const uint8_t *bytes, size_t size, size_t *at,
                     uint32_t *number);
 

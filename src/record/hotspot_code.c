@@ -1,5 +1,5 @@
 /*
- * The code cache: heaps of blocks, one behind the other, each with its length in segments, a flag whether it is used, and then a blob.
+ * The code cache: heaps of consecutive blocks, each with its length in segments, a flag that says whether it is in use, and then a blob.
  */
 #include "record/hotspot.h"
 
@@ -11,7 +11,7 @@ bool hotspot_range(const struct hotspot *h, struct remote *remote, uint64_t *low
            *low && *low < *high && *high - *low <= CACHE_MOST;
 }
 
-/* The header of a block and what follows it, as far as it is needed. */
+/* The header of a block and the bytes after it that are needed. */
 struct header {
     uint64_t blob; /* its address */
     const uint8_t *bytes;
@@ -46,7 +46,7 @@ static bool read_extent(const struct hotspot *h, const struct header *header,
     return true;
 }
 
-/* Such stubs are called by the virtual machine itself, and push nothing: no return address in them is one of Java's. */
+/* The virtual machine itself calls these stubs, and they push nothing: no return address in them is Java's. */
 static bool is_called_from_c(const char *name) {
     return strstr(name, "icache") || strstr(name, "VM_Version") || strstr(name, "CPUID");
 }
@@ -64,7 +64,7 @@ static void find_kind(struct hotspot_blob *blob) {
             blob->frame_size || is_called_from_c(blob->name) ? HOTSPOT_SIZED : HOTSPOT_FRAMELESS;
 }
 
-/* Up to 22 all of it is in the blob itself; later in two pieces of memory elsewhere. */
+/* Up to version 22 everything is in the blob itself; later in two other pieces of memory. */
 static void find_scopes(const struct hotspot *h, const struct header *header,
                         struct hotspot_blob *blob) {
     uint32_t pcs, end, metadata, relocation, pcs_end, size;
@@ -107,7 +107,7 @@ static bool read_blob(const struct hotspot *h, struct remote *remote, const stru
         return false;
     if (blob->frame_size > FRAME_MOST)
         blob->frame_size = 0; /* -1 of some adapters */
-    /* Two bytes from 23 on. */
+    /* Two bytes since version 23. */
     blob->frame_complete = h->blob_code_offset >= 0 && h->blob_code_begin < 0
                                ? (int16_t)frame_complete
                                : (int32_t)frame_complete;
@@ -128,7 +128,7 @@ struct walk {
     bool stopped;
 };
 
-/* Blocks of one heap. The last page may be cut: then less than a whole header is read. */
+/* Walk the blocks of one heap. The last page may be truncated: then read less than a whole header. */
 static bool walk_heap(struct walk *walk, uint64_t low, uint64_t high, unsigned shift) {
     const struct hotspot *h = walk->h;
     uint8_t bytes[HEADER_MOST];

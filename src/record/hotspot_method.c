@@ -1,5 +1,5 @@
 /*
- * Methods: Method, its ConstMethod, the class's ConstantPool, Symbols. A pointer that only looks like a method's is found out by the way
+ * Methods: Method, its ConstMethod, the class's ConstantPool, Symbols. A pointer that only looks like a method is detected by following it
  * back: the pool's holder must have that pool.
  */
 #include "record/hotspot.h"
@@ -8,7 +8,7 @@
 
 bool hotspot_number(const struct hotspot *h, const uint8_t *bytes, size_t size, size_t *at,
                     uint32_t *number) {
-    /* Base 64 digits, the lowest first; a byte below `low` is the last. Since 20 no byte is 0. */
+    /* Base 64 digits, lowest first; a byte below `low` is the last. Since version 20 no byte is 0. */
     unsigned excluded = h->major >= 20, low = 256 - 64 - excluded;
     uint32_t sum = 0;
     for (unsigned shift = 0; shift <= 24; shift += 6) {
@@ -57,7 +57,7 @@ static void read_lines(const struct hotspot *h, struct remote *remote,
     uint64_t start = method->code + method->code_size;
     size_t size = BYTES_MOST;
     uint32_t bytecode = 0, line = 0, a, b;
-    /* How long it is, is not written down; most are shorter than the rest of the page. */
+    /* The length is not stored; most are shorter than the rest of the page. */
     while (size && !remote_small(remote, start, bytes, size))
         size = size > REMOTE_PAGE ? REMOTE_PAGE - (start & (REMOTE_PAGE - 1)) : 0;
     for (size_t at = 0; at < size && bytes[at] && method->lines.count < HOTSPOT_LINES_MOST;) {
@@ -78,7 +78,7 @@ static void read_lines(const struct hotspot *h, struct remote *remote,
     }
 }
 
-/* Classes that are made while the program runs have an address in their name, which is another each time. */
+/* Classes generated at run time have an address in their name, which differs each time. */
 static void drop_address(char *name) {
     char *at = strstr(name, "0x");
     if (at && at > name + 1 && (at[-1] == '+' || at[-1] == '/') &&
@@ -104,7 +104,7 @@ bool hotspot_method(const struct hotspot *h, struct remote *remote, uint64_t add
         !remote_u16(remote, constant + (uint64_t)h->const_code_size, &code_size) ||
         !remote_u16(remote, constant + (uint64_t)h->const_name, &name))
         return false;
-    /* A class that was redefined has another pool than its old methods. */
+    /* A redefined class has another pool than its old methods. */
     if (!read_symbol(h, remote, class_name, method->class_name) ||
         !read_pool_symbol(h, remote, pool, name, method->name))
         return false;

@@ -1,6 +1,6 @@
 /*
- * What was inlined into a compiled method, and where: a PcDesc for each place that a frame can be seen at points into packed numbers, which begin
- * with the place of the scope around it, the method and where in its bytecode.
+ * What was inlined into a compiled method, and where: a PcDesc for each place where a frame can be seen points to packed numbers, which begin
+ * with the position of the enclosing scope, the method, and the position in its bytecode.
  */
 #include "record/hotspot.h"
 
@@ -31,7 +31,8 @@ static uint32_t scope_find(const struct hotspot_scopes *scopes, uint32_t offset)
     return 0;
 }
 
-/* A scope and those around it, whose places are smaller or larger, but never go round: each is added before what is inside it, once. */
+/* Add a scope and those around it, whose positions may be smaller or larger but never form a cycle: each is added once, before what is inside
+   it. */
 static uint32_t scope_add(const struct source *source, struct hotspot_scopes *scopes,
                           uint32_t offset) {
     uint32_t chain[DEPTH_MOST], parents[DEPTH_MOST], methods[DEPTH_MOST], bytecodes[DEPTH_MOST];
@@ -63,7 +64,7 @@ static uint32_t scope_add(const struct source *source, struct hotspot_scopes *sc
     return known;
 }
 
-/* In pages that the process may have given back: all or nothing. */
+/* Read pages that the process may have unmapped: all or nothing. */
 static uint8_t *read_piece(struct remote *remote, uint64_t start, uint64_t end, size_t most) {
     if (start >= end || end - start > most)
         return NULL;

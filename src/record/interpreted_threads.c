@@ -1,5 +1,5 @@
 /*
- * Threads by the names that a program gave them, written as the kernel would have told them: in a COMM.
+ * Write the names that a program gave its threads as the kernel would have: in a COMM.
  */
 #include "record/interpreted.h"
 
@@ -7,7 +7,7 @@
 
 enum {
     THREADS_MOST = 1 << 16,
-    BEFORE = 100000, /* nanoseconds: a stack and its sample may be that far apart */
+    BEFORE = 100000, /* nanoseconds: a stack and its sample may be this far apart */
 };
 
 static bool is_known(const struct named_threads *threads, uint64_t hash, uint32_t process,
@@ -22,7 +22,7 @@ static bool is_known(const struct named_threads *threads, uint64_t hash, uint32_
     return false;
 }
 
-/* Cut as the kernel would, but not inside of a character. */
+/* Truncate the name as the kernel would, but not inside a character. */
 static void set_name(struct named_thread *thread, struct text name) {
     size_t length = name.length;
     if (length >= sizeof thread->name)

@@ -1,7 +1,7 @@
 /*
- * Opening what another process has mapped, or wrote about itself: through /proc/PID/map_files, which is the very file even if it has no
- * name any more (root only), else by its path in the process's own mount namespace. Such a namespace may be a hostile one: a path is resolved
- * as if its root were ours, no link of the last part is followed, and only regular files count.
+ * Open files that another process has mapped, or wrote about itself: through /proc/PID/map_files, which gives the very file even if it no
+ * longer has a name (root only), otherwise by its path in the process's own mount namespace. Such a namespace may be hostile: a path is
+ * resolved with that namespace's root as its root, no link in the last component is followed, and only regular files count.
  */
 #include "record/keep.h"
 
@@ -37,7 +37,7 @@ static int open_inside(int root, const char *path, int flags) {
     return root < 0 ? -1 : regular((int)syscall(SYS_openat2, root, path, &how, sizeof how));
 }
 
-/* The very file that is mapped there, whatever became of its name. */
+/* Open the very file that is mapped there, whatever became of its name. */
 static int open_map_file(pid_t pid, uint64_t start, uint64_t end) {
     char path[100];
     snprintf(path, sizeof path, "/proc/%d/map_files/%llx-%llx", pid, (unsigned long long)start,
@@ -88,14 +88,14 @@ void process_owner(struct kept_process *process) {
 
 /* ---- mount namespaces ---- */
 
-/* The oldest makes room: its processes are the most likely to have ended. */
+/* Drop the oldest: its processes are the most likely to have exited. */
 static void mount_drop_first(struct keeper *k) {
     close(k->mounts.items[0].space);
     close(k->mounts.items[0].root);
     memmove(k->mounts.items, k->mounts.items + 1, --k->mounts.count * sizeof *k->mounts.items);
 }
 
-/* Open a process's mount namespace, and its root in it. False: the process is gone, or in another one. */
+/* Open a process's mount namespace, and its root in it. Return false if the process is gone, or is in another namespace. */
 static bool mount_open(struct kept_mount *mount, pid_t pid, uint64_t inode) {
     char path[64];
     struct stat status;
@@ -113,7 +113,8 @@ static bool mount_open(struct kept_mount *mount, pid_t pid, uint64_t inode) {
     return false;
 }
 
-/* The process has ended, but another may live there: the shell of a container, say, of which a buffer that was not read yet tells. */
+/* The process has exited, but another may live in its namespace: for example the shell of a container, whose records are in a buffer that was
+   not read yet. */
 static bool mount_open_elsewhere(struct kept_mount *mount, uint64_t inode) {
     DIR *directory = opendir("/proc");
     bool found = false;
@@ -126,7 +127,7 @@ static bool mount_open_elsewhere(struct kept_mount *mount, uint64_t inode) {
     return found;
 }
 
-/* Costs a look at all processes where the one in question is gone: for so many a turn. */
+/* If the process is gone, this looks at all processes; the number of such searches per turn is limited. */
 static int mount_root(struct keeper *k, pid_t pid, uint64_t inode) {
     enum { SEARCHES = 8 };
     struct kept_mount mount;
@@ -162,7 +163,7 @@ int folder_open(struct keeper *k, const struct kept_process *process, const char
 
 /* ---- perf maps ---- */
 
-/* Anybody may put a file into /tmp: it must be the process's user's, or root's. */
+/* Anyone may put a file into /tmp: it must belong to the process's user or to root. */
 static bool is_believed(const struct kept_process *process, int descriptor) {
     struct stat status;
     uid_t user = process->has_user ? process->user : geteuid();
@@ -225,7 +226,7 @@ static bool same_id(const struct build_id *a, const struct build_id *b) {
     return a->size && a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
 }
 
-/* Whether a path means the same file to us. */
+/* Whether a path leads to the same file for wick. */
 static bool is_found_outside(const char *path, const struct build_id *id) {
     struct build_id there;
     return id->size && object_file_build_id(path, &there) && same_id(&there, id);
@@ -239,7 +240,7 @@ static bool is_mapped_file(int descriptor, const struct wish *wish) {
     return fstat(descriptor, &status) == 0 && status.st_ino == wish->inode;
 }
 
-/* By its path, unless that is another file's by now, or nobody will find it there later. */
+/* Open it by its path, unless that is another file by now or won't be found there later. */
 static int open_file(struct keeper *k, const struct kept_process *process, const struct wish *wish,
                      const char *path, bool needed) {
     int by_path = -1, mapped = -1;
@@ -266,10 +267,10 @@ void file_want(struct keeper *k, const struct kept_process *process, const struc
     bool needed = (foreign || deleted) && !is_found_outside(path, &wish->id);
     int descriptor = -1;
     bool room =
-        k->held < (needed ? 2 * k->held_most : k->held_most); /* what is needed comes first */
+        k->held < (needed ? 2 * k->held_most : k->held_most); /* needed files have priority */
     if (room && (needed || (!foreign && !deleted)))
         descriptor = open_file(k, process, wish, path, needed);
-    if (!needed || descriptor >= 0 || !room) /* else another process may still have it */
+    if (!needed || descriptor >= 0 || !room) /* otherwise another process may still have it */
         decide(k, &identity);
     struct stat status;
     if (descriptor >= 0 && fstat(descriptor, &status) == 0) {
@@ -286,7 +287,7 @@ void file_want(struct keeper *k, const struct kept_process *process, const struc
     free(path);
 }
 
-/* The process has mapped it itself, so it is its own: by the mapping, or by the path if that is the same file. */
+/* The process mapped the file itself, so it is its own: open it by the mapping, or by the path if that is the same file. */
 void dump_want(struct keeper *k, struct kept_process *process, const struct wish *wish) {
     for (size_t i = 0; i < k->dumps.count; i++)
         if (k->dumps.items[i].pid == wish->pid && k->dumps.items[i].path == wish->path)

@@ -55,7 +55,7 @@ void kept_process_end(struct keeper *k, struct kept_process *process) {
 
 /* ---- labels ---- */
 
-/* Of the lines "number:controllers:path": the unified hierarchy's, unless only another knows more than the root. */
+/* Among the lines "number:controllers:path", take the unified hierarchy's, unless it is the root and another one is not. */
 static void read_cgroup(pid_t pid, struct buffer *path) {
     char name[64], text[4096];
     snprintf(name, sizeof name, "/proc/%d/cgroup", pid);
@@ -78,7 +78,7 @@ static void read_cgroup(pid_t pid, struct buffer *path) {
     }
 }
 
-/* Its cgroup, the container that it tells of, and what the recording's owner adds; nothing if there is none of these. */
+/* Collect its cgroup, the cgroup's container, and the labels that the recording's owner adds; nothing if there are none. */
 static void find_labels(const struct keeper *k, pid_t pid, struct text comm,
                         struct buffer *labels) {
     const struct record_options *options = k->options;

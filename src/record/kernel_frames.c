@@ -1,9 +1,8 @@
 /*
- * What the kernel's part of a stack begins with, told by a few functions that are found once in /proc/kallsyms (60 ms).
+ * What a kernel stack begins with, recognized by a few functions that are looked up once in /proc/kallsyms (60 ms).
  *
- * The way from the tracepoint to a BPF program is one frame longer while somebody else watches the same tracepoint, and two on aarch64: those
- * frames are left out.
- * And a stack may be an interrupt's: it then stands on top of whatever ran at that moment, which has nothing to do with it.
+ * The path from the tracepoint to a BPF program is one frame longer while another program watches the same tracepoint, and two on aarch64:
+ * those frames are removed. A stack may also belong to an interrupt: then it is on top of unrelated code that was running at that moment.
  */
 #include "record/internal.h"
 
@@ -45,7 +44,7 @@ struct finding {
     struct range open; /* its end is not known yet */
 };
 
-/* Symbols are in the order of their addresses: a function ends where the next begins. */
+/* Symbols are sorted by address: a function ends where the next begins. */
 static bool find_one(void *context, const struct kernel_symbol *symbol) {
     struct finding *finding = context;
     if (finding->open.function && symbol->address > finding->open.start) {

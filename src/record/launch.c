@@ -1,6 +1,6 @@
 /*
- * Launching the target: the child waits for a byte before it execs, so that events are open on it and begin to count with its
- * first instruction (enable_on_exec). If it can't exec, errno comes back through a pipe that a successful exec closes.
+ * Launch the target: the child waits for a byte before it calls exec, so that its events are open and begin to count with its first
+ * instruction (enable_on_exec). If exec fails, errno comes back through a pipe that a successful exec closes.
  */
 #include "record/internal.h"
 
@@ -18,7 +18,7 @@ static void child_main(const struct recording *r, int go, int failed) {
     char byte;
     ssize_t got;
     if (!options->heap)
-        prctl(PR_SET_PDEATHSIG, SIGTERM); /* it does not outlive a recorder that is killed */
+        prctl(PR_SET_PDEATHSIG, SIGTERM); /* don't outlive a recorder that is killed */
     do
         got = read(go, &byte, 1);
     while (got < 0 && errno == EINTR);
@@ -30,7 +30,7 @@ static void child_main(const struct recording *r, int go, int failed) {
         dup2(options->target_output - 1, STDOUT_FILENO);
         dup2(options->target_output - 1, STDERR_FILENO);
     } else if (!options->window && strcmp(options->output, "-") == 0)
-        dup2(STDERR_FILENO, STDOUT_FILENO); /* ours carries the recording */
+        dup2(STDERR_FILENO, STDOUT_FILENO); /* wick's standard output carries the recording */
     for (size_t i = 0; i < SETUPS; i++)
         if (r->sink.settings[i])
             putenv(r->sink.settings[i]);
@@ -41,7 +41,7 @@ static void child_main(const struct recording *r, int go, int failed) {
     _exit(127);
 }
 
-/* 0, or why not, as errno has it. */
+/* Return 0, or the reason as an errno value. */
 static int refuse_to_execute(const char *path) {
     struct stat status;
     if (stat(path, &status) != 0)
@@ -51,7 +51,7 @@ static int refuse_to_execute(const char *path) {
     return access(path, X_OK) == 0 ? 0 : errno;
 }
 
-/* As execvp() looks for it: 0, and its path; or why it is not found. What only exec can tell comes back later. */
+/* Look it up as execvp() does: return 0 and its path, or why it was not found. Errors that only exec can detect come back later. */
 static int find_name(const char *name, struct buffer *path) {
     const char *list = getenv("PATH");
     if (strchr(name, '/') || !*name) {
@@ -60,7 +60,7 @@ static int find_name(const char *name, struct buffer *path) {
         return refuse_to_execute(name);
     }
     struct text rest = text_of(list);
-    int why = list ? ENOENT : 0; /* exec knows where to look then */
+    int why = list ? ENOENT : 0; /* then exec knows where to look */
     for (bool more = list; more && why;) {
         size_t colon = text_find(rest, ':');
         struct text folder = colon == SIZE_MAX ? rest : text_upto(rest, colon);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Off-CPU time, summed up where it happens. When a thread leaves the CPU its stacks and the time are kept under its tid; when it comes
- * back the difference is added to the sum of (thread, stacks, why, waker). So a million switches of one kind are one entry, and
- * nothing is written while they happen.
+ * Off-CPU time, summed up where it happens. When a thread leaves the CPU, its stacks and the time are stored under its tid; when it comes
+ * back, the difference is added to the sum of (thread, stacks, reason, waker). So a million switches of one kind are one entry, and nothing
+ * is written while they happen.
  *
- * The few fields that are read of the kernel's structures are declared below; the loader finds out where they are in the kernel that
- * runs (CO-RE), so no header of a kernel is needed to build this.
+ * The few fields that are read from kernel structures are declared below; the loader finds their offsets in the running kernel (CO-RE), so no
+ * kernel header is needed to build this.
  *
- * bpf_get_stackid() follows frame pointers, and the C library of most systems has none, so most waits would show a stack of one
- * frame. So a copy of the registers and of the stack is kept, once for each kind of wait, to be unwound later by its DWARF rules. Which
- * kind it is, is told without unwinding: by the place, the depth of the stack, and all words near its top that look like return
- * addresses because the instruction before them is a call. Old ones among them make two kinds of one, which adds up all the same.
+ * bpf_get_stackid() follows frame pointers, but the C library of most systems is built without them, so most waits would show a stack of one
+ * frame. So the registers and the stack are copied, once for each kind of wait, and later unwound by DWARF rules. The kind is determined
+ * without unwinding: by the instruction pointer, the depth of the stack, and all words near its top that look like return addresses because a
+ * call instruction precedes them. Stale ones among them split a kind in two, but the sums stay right.
  *
- * Some kernels don't tell of every switch. A thread that leaves the CPU and was never seen to come back has been running for as long as its CPU
- * time has grown since it left the time before, and was waiting until then.
+ * Some kernels don't report every switch. A thread that leaves the CPU without having been seen to come back has been running for as long as
+ * its CPU time has grown since it last left, and was waiting until then.
  *
- * Two stacks may want the same place in a stack map, and the second is refused. It is tried in another map, then in a third: with ten
- * thousand different stacks, three or four are lost.
+ * Two stacks may need the same place in a stack map; the second is refused and tried in another map, then in a third. With ten thousand
+ * different stacks, three or four are lost.
  */
 #include "bpf_types.h"
 
@@ -89,7 +89,7 @@ struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, OFF_CPU_COPIES);
     __uint(key_size, sizeof(__u64));
-    __uint(value_size, sizeof(struct off_cpu_copy)); /* less, where less of stacks is copied */
+    __uint(value_size, sizeof(struct off_cpu_copy)); /* smaller if less of each stack is copied */
 } copies SEC(".maps");
 
 struct {
@@ -117,7 +117,7 @@ static void count_trouble(__u32 which) {
         __sync_fetch_and_add(count, 1);
 }
 
-/* A thread may have no such stack at all (-EFAULT): that is no trouble. A place that is taken (-EEXIST) is. */
+/* A thread may have no such stack (-EFAULT), which is not a failure. A place that is taken (-EEXIST) is. */
 static int take_stack(void *context, __u64 flags) {
     enum { TAKEN = -17 };
     int place = bpf_get_stackid(context, &stacks_0, flags);
@@ -154,12 +154,12 @@ static __u64 place_of(struct pt_regs *registers) {
     return registers->ip;
 }
 
-/* Where a function that calls no other returns to, if that is in a register. */
+/* Return the return address of a leaf function, if it is in a register. */
 static __u64 link_of(struct pt_regs *registers) {
     return 0;
 }
 
-/* A word of the stack as an address. */
+/* Return a word of the stack as an address. */
 static __u64 address_in(__u64 word, struct mm_struct *memory) {
     return word;
 }
@@ -194,7 +194,7 @@ struct pt_regs {
     __u64 regs[REGISTERS], sp, pc, pstate;
 } __attribute__((preserve_access_index));
 
-/* Of 64 bits. */
+/* Whether it is a 64-bit program. */
 static bool is_known_program(struct pt_regs *registers) {
     return (registers->pstate & MODE) == 0;
 }
@@ -207,7 +207,7 @@ static __u64 link_of(struct pt_regs *registers) {
     return registers->regs[LINK];
 }
 
-/* Between what an address needs and bit 55 there may be a signature. */
+/* The bits between an address and bit 55 may hold a signature. */
 static __u64 address_in(__u64 word, struct mm_struct *memory) {
     return word >> 55 ? word : word & (memory->task_size - 1);
 }
@@ -236,7 +236,7 @@ static void copy_registers(struct off_cpu_copy *copy, struct pt_regs *from) {
 
 enum { CHUNK = 1024, SCANNED = 4096 };
 
-/* One for each CPU, which its loader sets: too large for a map that is made for that. */
+/* One for each CPU, created by the loader: too large for a per-CPU map. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -249,7 +249,7 @@ static __u64 mix(__u64 hash, __u64 word) {
     return hash ^ hash >> 32;
 }
 
-/* Up to `end` bytes of the stack, or to where it ends. */
+/* Copy up to `end` bytes of the stack, or up to its end. */
 static void copy_stack(struct off_cpu_copy *copy, __u64 sp, __u64 end) {
     for (int i = 0; i < OFF_CPU_COPY_SIZE / CHUNK; i++) {
         __u64 size = copy->size, some = CHUNK - ((sp + size) & (CHUNK - 1));
@@ -261,7 +261,7 @@ static void copy_stack(struct off_cpu_copy *copy, __u64 sp, __u64 end) {
     }
 }
 
-/* Words are looked at only if they point into the program or to where the libraries are: one that points nowhere costs a fault. */
+/* Check only words that point into the program or the area of libraries: an address that is not mapped costs a fault. */
 static __u64 kind_of_stack(const struct off_cpu_copy *copy, __u64 hash, struct task_struct *task,
                            __u64 ip, __u64 sp) {
     struct mm_struct *memory = task->mm;
@@ -277,7 +277,7 @@ static __u64 kind_of_stack(const struct off_cpu_copy *copy, __u64 hash, struct t
     return hash ? hash : 1;
 }
 
-/* Of the thread that runs. 0: none could be had. */
+/* Copy the current thread's stack; return 0 on failure. */
 static __u64 take_copy(void) {
     struct task_struct *task = (void *)bpf_get_current_task_btf();
     __u32 cpu = bpf_get_smp_processor_id();
@@ -315,8 +315,8 @@ static __u64 take_copy(void) {
 
 /* ---- switches ---- */
 
-/* Of the thread that runs. A thread may be preempted anywhere, so that each time is a kind of its own: on a whole system they would leave no
-   room for the others. */
+/* Take the stacks of the current thread. A thread may be preempted anywhere, so each preemption is a kind of its own; system-wide, these
+   would leave no room for the others. */
 static void take_stacks(void *context, struct off_cpu_stacks *stacks, bool preempted) {
     bool copies = settings.copies && !(preempted && settings.everything);
     stacks->copy = copies ? take_copy() : 0;
@@ -344,7 +344,8 @@ static struct off_cpu_thread *thread_of(struct task_struct *task) {
     return bpf_map_lookup_elem(&threads, &tid);
 }
 
-/* Of the thread that runs, where it runs. The number is kept in one register: Linux 6.1 does not see that one it compared is the one that is used. */
+/* Whether to record the current thread on this CPU. The number is kept in one register: the verifier of Linux 6.1 does not see that the
+   number compared is the number used. */
 static bool is_wanted(void) {
     __u64 cpu = bpf_get_smp_processor_id();
     asm volatile("" : "+r"(cpu));
@@ -353,7 +354,7 @@ static bool is_wanted(void) {
     return !settings.one_group || bpf_current_task_under_cgroup(&group, 0) == 1;
 }
 
-/* It waited until `end`. */
+/* The thread waited until `end`. */
 static void end_wait(struct off_cpu_thread *thread, struct task_struct *task, __u64 end) {
     __u64 waited = end - thread->since;
     thread->since = 0;
@@ -379,20 +380,20 @@ static void end_wait(struct off_cpu_thread *thread, struct task_struct *task, __
     }
     if (settings.one_in > 1)
         waited *= settings.one_in;
-    sum->ns += waited; /* only this CPU runs this thread: no other adds here */
+    sum->ns += waited; /* only this CPU runs the thread, so no other adds here */
     sum->count++;
     sum->last = end;
     sum->cpu = bpf_get_smp_processor_id();
 }
 
-/* Of a thread that is on the CPU now. */
+/* End a wait whose end was not reported; the thread is on the CPU now. */
 static void end_untold(struct off_cpu_thread *thread, struct task_struct *task, __u64 now) {
     __u64 ran = task->se.sum_exec_runtime - thread->ran;
     if (thread->since && thread->since + ran < now)
         end_wait(thread, task, now - ran);
 }
 
-/* By chance, before a stack is taken: that is what costs. */
+/* Decide at random, before a stack is taken, because that is the expensive part. */
 static bool is_sampled(void) {
     return settings.one_in < 2 || bpf_get_prandom_u32() % settings.one_in == 0;
 }
@@ -427,7 +428,7 @@ static void come_back(struct task_struct *next, __u64 now) {
         end_wait(thread, next, now);
 }
 
-/* Its number will be another's. */
+/* Forget a thread that exits, because its tid will be reused. */
 static void forget(struct task_struct *dead, __u64 now) {
     __u32 tid = (__u32)dead->pid;
     struct off_cpu_thread *thread = bpf_map_lookup_elem(&threads, &tid);
@@ -441,7 +442,7 @@ SEC("tp_btf/sched_switch")
 int on_switch(__u64 *context) {
     __u64 now = bpf_ktime_get_ns();
     struct task_struct *prev = (struct task_struct *)context[1];
-    __u32 state = context[0] ? 0 : state_of(context, prev); /* preempted, whatever it was up to */
+    __u32 state = context[0] ? 0 : state_of(context, prev); /* preempted, whatever its state */
     if (state & TASK_DEAD)
         forget(prev, now);
     else if (enabled)
@@ -451,7 +452,8 @@ int on_switch(__u64 *context) {
     return 0;
 }
 
-/* Runs where the waking happens. In an interrupt the thread that runs has nothing to do with it; the kernel part of the stack tells. */
+/* Runs in the context of the waker. In an interrupt, the current thread has nothing to do with the wakeup; the kernel part of the stack shows
+   that. */
 SEC("tp_btf/sched_waking")
 int on_waking(__u64 *context) {
     struct task_struct *woken = (struct task_struct *)context[0];
@@ -467,7 +469,7 @@ int on_waking(__u64 *context) {
     return 0;
 }
 
-/* Children of targets are targets. */
+/* Children of targets become targets. */
 SEC("tp_btf/task_newtask")
 int on_newtask(__u64 *context) {
     struct task_struct *task = (struct task_struct *)context[0];

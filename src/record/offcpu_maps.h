@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Private to the BPF programs: the maps that the one for waits shares with the one for interpreters. */
+/* Private to the BPF programs: the maps shared by the programs for waits and for interpreters. */
 #ifndef WICK_RECORD_OFFCPU_MAPS_H
 #define WICK_RECORD_OFFCPU_MAPS_H
 
@@ -7,7 +7,7 @@
 
 #include "offcpu_bpf.h"
 
-/* The threads that count. */
+/* The threads that are recorded. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, OFF_CPU_THREADS);
@@ -15,7 +15,7 @@ struct {
     __type(value, struct off_cpu_thread);
 } threads SEC(".maps");
 
-/* What a thread runs, as interpreted.bpf.c found it a moment before. */
+/* The kind of a thread's interpreter stack, as interpreted.bpf.c found it just before. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, OFF_CPU_THREADS);

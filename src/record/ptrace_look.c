@@ -1,14 +1,14 @@
 /*
- * Which threads run, which wait, and for how long: looked up in /proc at every tick, without disturbing them. Only those that are to be
+ * Which threads run, which wait, and for how long: read from /proc at every tick, without disturbing them. Only threads that are to be
  * sampled are stopped.
  *
- * A thread that runs is interrupted; its sample weighs the CPU time it has used since its last one, so that the sum is right however late
- * a tick came. A thread that waits is interrupted once for each wait, and only if waits are wanted: as long as it is given no turn on a
- * CPU it is the same wait, and only its time grows. Stopping makes two turns, that are not its own: one to stop and one to wait on.
+ * A running thread is interrupted; its sample weighs the CPU time used since its last one, so the sum is right however late a tick is. A
+ * waiting thread is interrupted once per wait, and only if waits are recorded: as long as it gets no turn on a CPU it is the same wait, and
+ * only its time grows. A stop adds two turns that are not the thread's own: one to stop and one to continue waiting.
  *
- * Time is kept in two accounts: on the CPU by what the scheduler says, off the CPU by all else that passed. What is off without a stack
- * being known for it goes to the next wait that is seen, or, when there is a whole tick of it, to where the thread runs (it was ready, and
- * had no CPU). So the time for which a thread stands still to be looked at is counted as well: both accounts together are all the time there is.
+ * Time is kept in two accounts: on the CPU, as reported by the scheduler, and off the CPU, the rest of the elapsed time. Off-CPU time without
+ * a known stack goes to the next wait that is seen or, once it reaches a whole tick, to where the thread runs (it was ready, and had no CPU).
+ * So the time for which a thread is stopped to be sampled is counted as well: both accounts together are all the time that passed.
  */
 #include "record/ptrace.h"
 
@@ -22,7 +22,7 @@ static void interrupt(struct tracee *t, enum seen because) {
     t->because = because;
 }
 
-/* Brings the accounts up to `now`. */
+/* Bring the accounts up to `now`. */
 static void account(struct tracee *t, uint64_t now, const struct times *times) {
     if (t->looked_at)
         t->off += (int64_t)(now - t->looked_at) - (int64_t)(times->used - t->used);
@@ -78,16 +78,16 @@ void look_at_all(struct sampler *s) {
 
 /* ---- while it is stopped ---- */
 
-/* The first tick that finds a new thread stands for a whole one, as all that follow: or short-lived ones, most of which no tick finds, would weigh
-   too little. Where it has to wait for a CPU, more ticks find it than it runs. */
+/* The first sample of a new thread stands for a whole tick, as all later ones do; otherwise short-lived threads, most of which no tick finds,
+   would weigh too little. If the thread has to wait for a CPU, more ticks find it than its running time warrants, so scale it down. */
 static uint64_t first_period(const struct sampler *s, const struct times *times) {
     double share = (double)times->used / (double)(times->used + times->delayed);
     uint64_t period = (uint64_t)((double)s->interval * share);
     return period > times->used ? period : times->used;
 }
 
-/* What it used since it was last charged. When a thread executes another program, it takes the first thread's number, and its clock: that one may
-   be behind. */
+/* Return the CPU time used since it was last charged. A thread that calls exec takes the first thread's id and its clock, which may be
+   behind. */
 static uint64_t not_charged(struct tracee *t, const struct times *times) {
     if (times->used < t->charged)
         t->charged = times->used;
@@ -106,8 +106,8 @@ static void charge_running(struct sampler *s, struct tracee *t, const struct tim
     t->process->touched = true;
 }
 
-/* A thread that ends has run since it was last looked at. Half a tick of that, in the mean, is what its first sample was given too much; more, because
-   looks came late, is taken for what it did then. */
+/* A thread that exits has run since the last look. Its first sample already covers, on average, half a tick of that; charge more, which late
+   looks leave over, to where it was last seen running. */
 static void charge_rest(struct sampler *s, struct tracee *t) {
     struct times times;
     bool known = t->has_ran;

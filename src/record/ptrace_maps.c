@@ -1,5 +1,5 @@
 /*
- * What a traced process has mapped, found out by reading /proc/PID/maps now and then and telling what is new.
+ * Track the mappings of a traced process by reading /proc/PID/maps from time to time and writing new ones.
  */
 #include "record/ptrace.h"
 

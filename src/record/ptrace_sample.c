@@ -1,6 +1,6 @@
 /*
- * A stopped thread's registers and the top of its stack, and the sample they become. What is taken while it is stopped is copied as
- * it is; unwinding is left to whoever reads the file, but for frame pointers, which are followed in the copy once it runs again.
+ * A stopped thread's registers and the top of its stack, and the sample made from them. Data is copied unchanged while the thread is stopped.
+ * The reader of the file unwinds it, except for frame pointers, which are followed in the copy once the thread runs again.
  */
 #include "record/ptrace.h"
 
@@ -34,7 +34,7 @@ static void take_signature(struct capture *c, pid_t tid) {
     (void)c, (void)tid;
 }
 
-/* A 32-bit program has registers of its own shape; eip is the 13th of them. */
+/* A 32-bit program has another register layout; eip is the 13th. */
 static void take_registers_32(struct capture *c, const void *registers, size_t size) {
     c->ip = size >= 52 ? load_u32((const char *)registers + 48) : 0;
 }
@@ -50,7 +50,7 @@ static void take_registers(struct capture *c, const machine_registers *r) {
     c->stack_pointer = r->sp;
 }
 
-/* The kernel takes signatures off the chains that it makes; machines without them don't know of these masks. */
+/* The kernel removes signatures from the chains that it makes; machines without signatures don't have these masks. */
 static void take_signature(struct capture *c, pid_t tid) {
     uint64_t masks[2]; /* of data, of code */
     struct iovec vector = {masks, sizeof masks};
@@ -76,7 +76,7 @@ static void take_registers_32(struct capture *c, const void *registers, size_t s
 }
 #endif
 
-/* Slower, for where the other way is refused though ptrace is not. */
+/* A slower way, for systems that deny the other one but allow ptrace. */
 static ssize_t read_memory_file(pid_t tid, uint64_t address, char *to, size_t size) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/mem", tid);
@@ -88,7 +88,7 @@ static ssize_t read_memory_file(pid_t tid, uint64_t address, char *to, size_t si
     return got;
 }
 
-/* In pieces of a page: what lies beyond the last mapped one is left out. */
+/* Read in pieces of a page; what lies beyond the last mapped page is skipped. */
 static size_t read_stack(pid_t tid, uint64_t address, char *to, size_t size) {
     struct iovec local = {to, size}, remote[SAMPLE_MOST / PAGE + 2];
     size_t pieces = 0;
@@ -156,7 +156,7 @@ static void add_leaf(struct buffer *record, const struct capture *c) {
     buffer_put_u64(record, c->ip);
 }
 
-/* Frame records are two words: the caller's frame, and where it goes on. They must lead upwards, inside the copy. */
+/* Frame records are two words: the caller's frame and the return address. They must lead upwards, inside the copy. */
 static void add_frames(struct buffer *record, const struct capture *c) {
     size_t count_at = record->count;
     uint64_t count = 2, frame = c->frame;
@@ -178,14 +178,14 @@ static void add_frames(struct buffer *record, const struct capture *c) {
     memcpy(record->items + count_at, &count, sizeof count);
 }
 
-/* Signed or not: what it means depends on where it was taken, which whoever reads the file finds out. */
+/* It may be signed or not: its meaning depends on where the sample was taken, which the reader of the file finds out. */
 static void add_link_register(struct buffer *record, const struct capture *c) {
     buffer_put_u64(record, c->abi);
     if (c->abi != PERF_SAMPLE_REGS_ABI_NONE)
         buffer_put_u64(record, c->registers[30]);
 }
 
-/* perf unwinds only where there is a chain, be it without entries. */
+/* perf unwinds only if there is a chain, even an empty one. */
 static void add_unwound_later(struct buffer *record, const struct capture *c) {
     bool has_registers = c->abi != PERF_SAMPLE_REGS_ABI_NONE;
     if (has_registers)

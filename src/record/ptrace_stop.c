@@ -1,6 +1,6 @@
 /*
- * Whatever happens to traced threads: they fork, exec, exit, get signals, are halted and continued; each is told in the file, and each lets them go on
- * as if nobody watched.
+ * Handle events of traced threads: they fork, exec, exit, get signals, are stopped and continued. Each event is written to the file, and the
+ * thread resumes as if it were not traced.
  */
 #include "record/ptrace.h"
 
@@ -17,13 +17,13 @@
 
 enum {
     MOST_STOPS = 256
-}; /* handled at once: a target that forks without end must not keep us from looking */
+}; /* handled at once: a target that forks endlessly must not keep wick from sampling */
 
 /* ---- system calls ---- */
 
-/* Most system calls that a stop interrupts go on by themselves. Some give up with EINTR, which the program would not have seen without us; they
-   are told to begin again unless a signal's handler is to run, as those others do. A timeout begins again, too. Not done
-   on other machines, where what to begin again with is not to be had. */
+/* Most system calls continue by themselves after a stop. Some fail with EINTR, which the program would not have seen without wick; like the
+   others, they are restarted unless a signal handler is about to run. Their timeout also restarts. Not done on other machines, where the
+   original arguments are not available. */
 #if defined(__x86_64__)
 enum { RESTART_UNLESS_HANDLED = 514 };
 
@@ -99,7 +99,7 @@ static void on_fork(struct sampler *s, struct tracee *parent, int event) {
         add_child(s, parent->process, parent->tid, thread ? pid : tid, tid)->fresh = true;
 }
 
-/* As one that was there before: nothing to make up for. */
+/* Add a thread as if it had existed before: nothing is owed for it. */
 static void add_known(struct sampler *s, struct process *process, pid_t tid) {
     struct tracee *tracee = tracee_add(&s->tracees, tid, process);
     struct times times;
@@ -119,7 +119,7 @@ int seize(struct sampler *s, struct process *process, pid_t tid) {
     return 0;
 }
 
-/* Whichever thread calls exec goes on under the id of the first, and all others are gone. */
+/* The thread that calls exec continues under the id of the first thread, and all others are gone. */
 static void replace_threads(struct sampler *s, struct process *process) {
     size_t count = s->tracees.all.count;
     add_known(s, process, process->pid);
@@ -151,7 +151,7 @@ static void on_exec(struct sampler *s, pid_t pid) {
     maps_refresh(s, process);
 }
 
-/* About to go; its memory is still there. */
+/* The thread is about to exit; its memory still exists. */
 static void on_exit_soon(struct sampler *s, struct tracee *tracee) {
     look_last(s, tracee);
     if (tracee->process->touched)
@@ -173,7 +173,7 @@ static void on_gone(struct sampler *s, pid_t tid, int status) {
     tracee_remove(&s->tracees, tracee);
 }
 
-/* An interrupt of ours, a thread's first moment, or a halt by a signal (and its end). */
+/* An interrupt by wick, a thread's start, or a stop by a signal (and its end). */
 static void on_stop(struct sampler *s, struct tracee *tracee, int signal) {
     bool ours = tracee->stopping;
     tracee->halted =
@@ -190,7 +190,7 @@ static void on_stop(struct sampler *s, struct tracee *tracee, int signal) {
     }
 }
 
-/* A child may be seen before its parent's fork is told: /proc says whose it is. */
+/* A child may appear before its parent's fork is reported: /proc says whose it is. */
 static void adopt(struct sampler *s, pid_t tid) {
     pid_t pid = proc_status_id(tid, TEXT("Tgid")), parent = proc_status_id(tid, TEXT("PPid"));
     struct process *process = process_find(&s->tracees, pid);
@@ -210,7 +210,7 @@ static void handle(struct sampler *s, pid_t tid, int status) {
     struct tracee *tracee = tracee_find(&s->tracees, tid);
     if (tracee && event != PTRACE_EVENT_STOP)
         tracee->stopping =
-            false; /* the kernel forgets an interrupt when it stops it for another reason */
+            false; /* the kernel drops an interrupt when it stops the thread for another reason */
     if (event == PTRACE_EVENT_EXEC)
         on_exec(s, tid);
     else if (!tracee)

@@ -1,9 +1,9 @@
 /*
- * Threads under the tracer, by their ids, and what /proc says of them.
+ * Traced threads by their ids, and what /proc says about them.
  *
- * schedstat has three numbers: nanoseconds on a CPU, nanoseconds ready but without one, and how often it was given one. The first is
- * brought up to date by the scheduler's tick and by every switch: exact for a thread that is off the CPU, up to a tick late for one
- * that runs. Reading it through a file kept open takes about a microsecond; stat, for the state, takes several.
+ * schedstat has three numbers: nanoseconds on a CPU, nanoseconds ready but without one, and the number of turns on one. The scheduler's tick
+ * and every switch update the first: it is exact for a thread that is off the CPU, and up to a tick late for one that runs. Reading it
+ * through an open file takes about a microsecond; stat, for the state, takes several.
  */
 #include "record/ptrace.h"
 
@@ -98,7 +98,7 @@ void tracees_release(struct tracees *table) {
 
 /* ---- what the scheduler says ---- */
 
-/* The beginning of a small file: kept open, or, when there are too few descriptors for that, opened for this once. */
+/* Read the beginning of a small file, which is kept open or, if there are too few descriptors, opened for each read. */
 static bool read_proc(const struct tracee *tracee, int kept, const char *what, char *text,
                       size_t size) {
     int file = kept >= 0 ? kept : open_proc(tracee, what);
@@ -121,7 +121,7 @@ bool tracee_times(struct tracee *tracee, struct times *times) {
     return true;
 }
 
-/* "pid (comm) S ppid …": the comm may hold anything, even brackets; the state is the 3rd field and the CPU the 39th. */
+/* "pid (comm) S ppid …": the comm may contain anything, even parentheses; the state is the 3rd field and the CPU the 39th. */
 char tracee_state(struct tracee *tracee) {
     char text[1000];
     if (!read_proc(tracee, tracee->state_file, "stat", text, sizeof text))

@@ -1,5 +1,6 @@
 /*
- * Another process's memory, which may be gone or changing. A read of less than a page brings the whole page, as most are of neighbours.
+ * The memory of another process, which may exit or change. A read of less than a page reads the whole page, because most reads are close
+ * together.
  */
 #include "record/hotspot.h"
 

@@ -1,6 +1,6 @@
 /*
- * Exported symbols of an ELF file, found in the memory that it is mapped to: by its dynamic section and the hash table in it, as the dynamic
- * linker finds them. No file is opened, so that it does not matter in which namespace it lies.
+ * Exported symbols of an ELF file, found in the memory it is mapped to: by its dynamic section and hash table, as the dynamic linker finds
+ * them. No file is opened, so its mount namespace does not matter.
  */
 #include "record/hotspot.h"
 
@@ -11,7 +11,7 @@ struct dynamic {
     uint64_t symbols, strings, hash;
 };
 
-/* glibc has made addresses of what the file has as offsets; others leave it as it is. */
+/* glibc replaces the file's offsets by addresses; others leave them as they are. */
 static uint64_t relocated(const struct dynamic *d, uint64_t value) {
     return value < d->base ? value + d->base : value;
 }
@@ -67,7 +67,8 @@ static bool is_called(struct remote *remote, const struct dynamic *d, const Elf6
            strcmp(found, name) == 0;
 }
 
-/* The table: counts of buckets, first symbol, words of a filter, its shift; the filter; buckets; one hash a symbol, the last of a bucket odd. */
+/* The table: number of buckets, first symbol, number of filter words, shift; the filter; the buckets; one hash per symbol, odd for the last
+   of a bucket. */
 uint64_t remote_symbol(struct remote *remote, uint64_t base, const char *name) {
     enum { CHAIN_MOST = 1000 };
     struct dynamic d;

@@ -1,14 +1,14 @@
 /*
- * Ring buffers to the file. What lies between tail and head is a stretch of whole records, in one piece or, where the buffer wraps, in
- * two; it is written as it is and only then given back to the kernel. After all buffers a FINISHED_ROUND tells
- * readers that nothing older than the round before will follow.
+ * Ring buffers to the file. Between tail and head there are complete records, in one piece or, if the buffer wraps, in two; they are written
+ * unchanged and only then released to the kernel. After all buffers, a FINISHED_ROUND says that nothing older than the previous round
+ * follows.
  */
 #include "record/internal.h"
 
 static bool ring_drain(struct sink *sink, struct ring *ring, struct error *error) {
     struct perf_event_mmap_page *control = ring->pages;
     if (!control)
-        return true; /* a thread that ended while its events were opened */
+        return true; /* a thread that exited while its events were opened */
     const uint8_t *data = (const uint8_t *)ring->pages + control->data_offset;
     uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE),
              tail = control->data_tail;

@@ -1,6 +1,6 @@
 /*
- * Runtimes that make code: what is said of one that does not name it, what is removed of those that were launched with a setting (runtime_setup.c), and
- * what their stacks need.
+ * Runtimes that generate code: report one that does not name it, remove the files of those launched with a setting (runtime_setup.c), and
+ * decide what their stacks need.
  */
 #include "record/keep.h"
 #include "record/runtime.h"
@@ -16,7 +16,7 @@ static const struct note_kind note_unnamed = {
     "runtime-unnamed", "# program{|s} ran generated code that {it does|they do} not name"};
 
 static const struct runtime {
-    const char *file; /* that it is known by, when mapped: a name, or how one begins */
+    const char *file; /* mapped file that identifies it: a name, or how one begins */
     const char *name;
     const char *hint;
     enum setup setup; /* SETUPS: none */
@@ -33,7 +33,7 @@ static const struct runtime {
 
 /* ---- a process that was seen ---- */
 
-/* How many of the strings in a file of /proc are, or begin with, what is looked for. -1: the process is gone. */
+/* Count the strings in a file of /proc that equal `what`, or begin with it. Return -1 if the process is gone. */
 static int proc_count(pid_t pid, const char *name, const char *what, bool is_whole) {
     struct buffer bytes = {0};
     int count = 0;
@@ -47,13 +47,14 @@ static int proc_count(pid_t pid, const char *name, const char *what, bool is_who
     return count;
 }
 
-/* Whether it writes what it writes because of us: it has our setting, and was not told the same by its own arguments. Erlang's has the setting's among them. */
+/* Whether it writes these files because of wick: it has wick's setting, and its own arguments don't request the same. Erlang's arguments
+   include the setting's. */
 static bool is_set_up(const struct keeper *k, enum setup setup, pid_t pid) {
     const char *setting = setup < SETUPS ? k->sink->settings[setup] : NULL;
     if (!setting)
         return false;
     int has = proc_count(pid, "environ", setting, true);
-    if (has < 0) /* it is gone; only what we launched can be recorded then */
+    if (has < 0) /* it is gone; then only launched processes count */
         return !k->sink->system_wide;
     if (has && setup == SETUP_NODE)
         return proc_count(pid, "cmdline", "--perf-", false) <= 0;
@@ -107,7 +108,7 @@ static void remove_logs(const struct kept_process *process, int folder, pid_t pi
         closedir(directory);
 }
 
-/* What runtimes write to /tmp: a perf map; .NET a list of what it has loaded, and the Erlang VM a jitdump. */
+/* Files that runtimes write to /tmp: a perf map; .NET also a list of loaded files, and the Erlang VM a jitdump. */
 static void remove_temporary(struct keeper *k, const struct kept_process *process, pid_t pid,
                              enum setup setup) {
     static const char *const names[] = {
@@ -153,7 +154,7 @@ static bool process_is_go(pid_t pid) {
     return object_file_has_section(exe, go_section);
 }
 
-/* Whether a word of a command is a program of Go's: also in `sh -c`. */
+/* Whether a word of a command names a Go program, also in `sh -c`. */
 static bool words_have_go(const char *words, struct buffer *path) {
     static const char between[] = " \t\n;&|()'\"";
     char name[4096];
@@ -182,7 +183,7 @@ bool runtime_is_go(const struct recording *r) {
     return found;
 }
 
-/* A tool of a JDK: the virtual machine is beside it. */
+/* Whether it is a tool of a JDK: the virtual machine is beside it. */
 static bool is_java_tool(const char *program) {
     struct buffer path = {0};
     char *whole = program_find(program, &path) ? realpath(path.items, NULL) : NULL;

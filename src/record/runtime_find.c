@@ -49,7 +49,7 @@ bool command_mentions(char *const *command, const char *const *words, size_t cou
     return false;
 }
 
-/* The path of a command without links; free() it. NULL: there is none. */
+/* Return the path of a command with links resolved, or NULL if there is none; free() it. */
 static char *whole_path(const char *name) {
     struct buffer path = {0};
     char *whole = program_find(name, &path) ? realpath(path.items, NULL) : NULL;
@@ -82,7 +82,7 @@ bool command_runs_node(char *const *command, struct buffer *path) {
 
 /* ---- .NET ---- */
 
-/* Whether a file is beside a program: of its own name with this ending, or of this name. */
+/* Whether there is a file beside a program with its name and this ending, or with this name. */
 static bool has_beside(const char *program, const char *ending, const char *name) {
     struct buffer path = {0};
     struct text folder = text_upto(text_of(program), text_find_last(text_of(program), '/') + 1);
@@ -107,7 +107,7 @@ bool command_runs_dotnet(char *const *command) {
 
 /* ---- Erlang ---- */
 
-/* Programs of Erlang's, and releases, are in bin/ beside erts-VERSION/. Of several versions, nobody knows which is run: none is found. */
+/* Erlang's programs, and releases, are in bin/ beside erts-VERSION/. With several versions it is unknown which one runs: find none. */
 static bool find_beam(const char *program, struct buffer *path) {
     char *whole = whole_path(program);
     const char *slash = whole ? strrchr(whole, '/') : NULL;

@@ -1,9 +1,9 @@
 /*
- * TRACING_DATA: the formats of the tracepoints recorded, as tracefs gives them, so that the raw data of their samples can be read
- * elsewhere. perf refuses a file with tracepoints and without this section.
+ * TRACING_DATA: the formats of the recorded tracepoints, as tracefs provides them, so that their samples' raw data can be read elsewhere.
+ * perf refuses a file that has tracepoints but not this section.
  *
- * A magic number and a version; byte order, size of a long, size of a page; two files that describe the kernel's own ring buffer; then
- * the formats by system. What perf leaves empty, or fills with the names of every process on the machine, is empty here.
+ * A magic number and a version; byte order, size of a long, size of a page; two files that describe the kernel's own ring buffer; then the
+ * formats by system. Parts that perf leaves empty, or fills with the names of every process on the machine, are empty here.
  */
 #include "record/internal.h"
 
@@ -15,7 +15,7 @@ static void add_bytes(struct buffer *out, const void *data, size_t size) {
     buffer_add(out, (struct text){data, size});
 }
 
-/* The bytes of a file, behind their number. False: it can't be read. */
+/* Append a file's size and its bytes. Return false if it can't be read. */
 static bool add_file(struct buffer *out, const char *path) {
     FILE *file = fopen(path, "re");
     if (!file)
@@ -44,7 +44,7 @@ static struct text system_of(const struct asked_event *asked, struct text *event
     return text_upto(name, colon);
 }
 
-/* Whether no event before this one has the same system, and, if `same_event`, the same name. */
+/* Whether no earlier event has the same system and, if `same_event`, the same name. */
 static bool is_first(const struct recording *r, size_t index, bool same_event) {
     struct text event, other, system = system_of(&r->events.items[index], &event);
     for (size_t i = 0; i < index; i++)

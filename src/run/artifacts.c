@@ -1,5 +1,5 @@
 /*
- * Single files of a run, each listed in the run as soon as it is whole.
+ * Write single files of a run; each is listed in the run as soon as it is complete.
  */
 #include "run/internal.h"
 
@@ -8,7 +8,8 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-/* Merged from the leaf, stacks branch into thousands of towers that nobody can see: ten times the size for nothing. The page has them. */
+/* Merged from the leaf, stacks branch into thousands of towers too narrow to see, which would make the file ten times as large. The page has
+   them. */
 #define REVERSE_MIN_WIDTH 0.1
 
 struct looks run_view_looks(const struct run_view *names) {
@@ -46,7 +47,7 @@ bool artifact_folded(struct artifact *a, const char *file, const struct flame *f
     return artifact_close(a, file, &out);
 }
 
-/* What was profiled, in a few words. */
+/* Append a short description of what was profiled. */
 static void add_target(struct buffer *text, const struct run *run) {
     if (!run->command) {
         struct buffer ids = {0};
@@ -60,7 +61,7 @@ static void add_target(struct buffer *text, const struct run *run) {
         buffer_printf(text, "%s%.60s", word == run->command ? "" : " ", *word);
 }
 
-/* What stands below a picture's title: what was measured, how, when, and whether that is enough. free() it. */
+/* Return the text below a picture's title: what was measured, how, when, and whether that is enough. free() it. */
 static char *subtitle_of(const struct run *run) {
     const struct record_result *result = run->result;
     struct buffer subtitle = {0};
@@ -106,7 +107,8 @@ bool artifact_svg(struct artifact *a, const char *file, const struct flame *flam
     return fine;
 }
 
-/* The flame of a picture, in which numbered threads are one: text for other programs has them as they are called. The picture also says how good estimates are. */
+/* Return the flame of a picture, which merges numbered threads (text for other programs keeps their names) and says how good estimates are.
+   */
 static struct flame *pictured(struct artifact *a, bool waits, bool reverse) {
     struct notes unused = {0};
     a->reading->flame.reverse = reverse;

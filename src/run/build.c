@@ -1,6 +1,6 @@
 /*
- * A build before the recording, with debug information: shell scripts called like the compilers in PATH stand in front of it, and call the
- * compiler with all that they were given, and -g behind it. Nothing else changes: variables such as CFLAGS would take a Makefile's own options away.
+ * A build with debug information before the recording: shell scripts named like the compilers are put in front of PATH; each calls the real
+ * compiler with its arguments followed by -g. Nothing else changes: setting variables such as CFLAGS would replace a Makefile's own options.
  */
 #include "run/run.h"
 
@@ -17,7 +17,7 @@
 
 /* ---- stand-ins ---- */
 
-/* gcc, clang++-14, x86_64-linux-gnu-cc: a kind, perhaps a machine before it and a version behind it. */
+/* gcc, clang++-14, x86_64-linux-gnu-cc: a compiler's name, optionally with a machine before it and a version after it. */
 static bool is_compiler(struct text name) {
     static const struct text kinds[] = {TEXT("cc"),      TEXT("c++"),   TEXT("gcc"),
                                         TEXT("g++"),     TEXT("clang"), TEXT("clang++"),
@@ -35,7 +35,7 @@ static bool is_compiler(struct text name) {
     return false;
 }
 
-/* In single quotes, for a shell. */
+/* Append a word in single quotes, for a shell. */
 static void add_quoted(struct buffer *text, const char *word) {
     buffer_add_char(text, '\'');
     for (; *word; word++) {
@@ -46,7 +46,7 @@ static void add_quoted(struct buffer *text, const char *word) {
     buffer_add_char(text, '\'');
 }
 
-/* The first of a name in PATH wins, as it does without us. */
+/* The first program of a name in PATH wins, as it does without stand-ins. */
 static void add_stand_in(int directory, const char *folder, const char *name) {
     struct buffer path = {0}, script = {0};
     buffer_printf(&path, "%s/%s%c", folder, name, 0);
@@ -118,7 +118,7 @@ static void build_child(const char *line, const char *path, int log) {
     _exit(127);
 }
 
-/* What a terminal's Ctrl-C ends ends by itself; what else cancels us ends it, too. */
+/* Ctrl-C in a terminal also reaches the build; if anything else cancels wick, end the build here. */
 static int wait_for(pid_t child, const struct context *context) {
     int status = 0;
     bool asked = false;

@@ -1,5 +1,5 @@
 /*
- * run.json, for programs: what was measured, how, and what was missing. report.c says the same for people.
+ * run.json, for programs: what was measured, how, and what was missing. report.c writes the same for people.
  */
 #include "run/internal.h"
 
@@ -11,7 +11,7 @@
 
 static const char *measurement_of(const char *event) {
     struct perf_event_attr attr;
-    if (strncmp(event, "offcpu-", 7) == 0) /* names that only our BPF program's sums have */
+    if (strncmp(event, "offcpu-", 7) == 0) /* only the sums of wick's BPF program have such names */
         return "BPF program";
     if (!record_parse_event(event, &attr, NULL))
         return "unknown kind of event";
@@ -31,7 +31,7 @@ static const char *measurement_of(const char *event) {
     }
 }
 
-/* Where the event's name ends in a list: at a comma that is not between slashes (cpu/event=0x3c,umask=0/). */
+/* Return the length of the first event name in a list: it ends at a comma that is not between slashes (cpu/event=0x3c,umask=0/). */
 static size_t event_length(const char *list) {
     size_t length = 0;
     for (bool inside = false; list[length] && (inside || list[length] != ','); length++)
@@ -76,7 +76,7 @@ int run_exit_status(const struct run *run) {
 
 /* ---- run.json ---- */
 
-/* An empty one is null. */
+/* An empty text becomes null. */
 static void add_text(struct buffer *json, const char *key, struct text value) {
     buffer_printf(json, value.length ? "  \"%s\": \"" : "  \"%s\": null", key);
     buffer_add_json(json, value);
@@ -210,7 +210,7 @@ static void json_facts(struct buffer *json, const struct facts *facts) {
     buffer_add(json, TEXT("  \"git_dirty\": null,\n")); /* git alone knows, and is not asked */
 }
 
-/* What else took part: a load, an earlier run. */
+/* Write what else took part: a load, an earlier run. */
 static void json_beside(struct buffer *json, const struct run *run) {
     struct buffer how = {0};
     add_string(json, "build", run->build ? run->build : "");

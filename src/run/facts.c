@@ -1,5 +1,5 @@
 /*
- * Facts about what was profiled: the program and its inputs by their digests; git.c adds the tree that wick was called in.
+ * Facts about what was profiled: the program and its inputs, with digests. git.c adds the source tree that wick was called in.
  */
 #include "run/internal.h"
 
@@ -50,7 +50,7 @@ static void add_program(struct facts *facts, const char *path) {
     object_file_compiler(path, &facts->compiler);
 }
 
-/* Of a process that was attached to, if it is still there. */
+/* Find the program of an attached process, if it still runs. */
 static bool find_process(int32_t pid, char *path, size_t size) {
     char link[64];
     snprintf(link, sizeof link, "/proc/%d/exe", pid);

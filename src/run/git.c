@@ -2,9 +2,9 @@
  * The commit and branch of the git tree that wick was called in, read from the repository's files.
  *
  * Git itself is never started: its commands run programs that the repository's configuration names (core.fsmonitor, filters, …), and the
- * working directory may be an archive that a stranger packed. For the same reason nothing is read from a repository of a user who is
- * not trusted, no symbolic link below it is followed, and what is found is checked before it is used. Whether files were changed is
- * not looked for: that needs the object database and the ignore rules. Costs a handful of small files.
+ * working directory may be an archive from a stranger. For the same reason, nothing is read from the repository of an untrusted user, no
+ * symbolic link below it is followed, and every value is checked before it is used. Changed files are not detected: that needs the object
+ * database and the ignore rules. Costs reading a handful of small files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,8 @@
 
 enum { PARENTS = 100, SMALL_FILE = 4096, PACKED_REFS = 64 << 20, SYMBOLIC_REFS = 5 };
 
-/* Close a descriptor unless it is of a trusted user and of the wanted type (S_IFREG, S_IFDIR); return it, or -1. */
+/* Return the descriptor if its file belongs to a trusted user and has the wanted type (S_IFREG, S_IFDIR); otherwise close it and return -1.
+   */
 static int checked(int descriptor, mode_t type) {
     struct stat status;
     if (descriptor < 0)
@@ -32,7 +33,7 @@ static int open_folder(int directory, const char *path, int flags) {
     return checked(openat(directory, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags), S_IFDIR);
 }
 
-/* Open a file below a directory, following no link on the way. `path` is relative and has no ".." in it. -1: there is none. */
+/* Open a file below a directory without following links. `path` is relative and contains no "..". Return -1 if there is none. */
 static int open_below(int directory, const char *path) {
     char part[256];
     int at = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -69,7 +70,7 @@ static bool read_below(int directory, const char *path, struct buffer *content, 
     return got == 0 && content->count <= limit;
 }
 
-/* Open the folder that a file below `directory` names behind `prefix`: "gitdir: PATH", "../..". */
+/* Open the directory that a file below `directory` names after `prefix`: "gitdir: PATH", "../..". */
 static int open_named(int directory, const char *file, struct text prefix) {
     struct buffer content = {0};
     int folder = -1;
@@ -86,7 +87,7 @@ static int open_named(int directory, const char *file, struct text prefix) {
 
 /* ---- the repository ---- */
 
-/* Open the folder that .git is, or names (in worktrees and submodules). */
+/* Open the directory that .git is, or that it names (in worktrees and submodules). */
 static int open_git(int directory) {
     struct stat status;
     if (fstatat(directory, ".git", &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode))
@@ -94,7 +95,7 @@ static int open_git(int directory) {
     return open_folder(directory, ".git", O_NOFOLLOW);
 }
 
-/* The nearest .git decides, also if it can't be used: as with git, a folder above it is another tree. */
+/* The nearest .git decides, even if it can't be used: as with git, a directory above it belongs to another tree. */
 static int find_git(void) {
     struct stat status;
     int at = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), git = -1;
@@ -120,7 +121,7 @@ static bool is_commit(struct text t) {
     return fine;
 }
 
-/* Names that git would make; above all none that leads out of the folder. */
+/* Accept only names that git would make; above all, none that leads out of the directory. */
 static bool is_reference(struct text t) {
     bool fine = text_starts(t, TEXT("refs/")) && text_search(t, TEXT("..")) == SIZE_MAX;
     for (size_t i = 0; fine && i < t.length; i++)
@@ -128,7 +129,7 @@ static bool is_reference(struct text t) {
     return fine;
 }
 
-/* "COMMIT REFERENCE" lines; those that begin with '#' or '^' are about others. */
+/* Lines are "COMMIT REFERENCE"; skip those that begin with '#' or '^'. */
 static struct text find_packed(struct text packed, struct text reference) {
     while (packed.length) {
         struct text line = text_take_line(&packed);
@@ -139,7 +140,7 @@ static struct text find_packed(struct text packed, struct text reference) {
     return (struct text){0};
 }
 
-/* Replace the content of a reference, "ref: NAME" or a commit, by what NAME holds. */
+/* Replace the content of a reference, "ref: NAME" or a commit, by the content of NAME. */
 static bool follow_once(int shared, struct buffer *content) {
     struct text target = text_trim(text_from(buffer_text(content), 4));
     if (!is_reference(target))

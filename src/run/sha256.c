@@ -1,4 +1,4 @@
-/* SHA-256 as FIPS 180-4 has it, for digests of what was measured. A few hundred megabytes a second is enough for that. */
+/* SHA-256 (FIPS 180-4), for digests of the profiled files. A few hundred megabytes a second is enough for that. */
 #include "run/internal.h"
 
 static const uint32_t constants[64] = {

@@ -1,5 +1,5 @@
 /*
- * Landlock: a set of rules, each "this may be done below this directory". The numbers are the kernel's (linux/landlock.h), written here
+ * Landlock: a set of rules, each of which allows an action below a directory. The numbers are the kernel's (linux/landlock.h), defined here
  * because older headers lack the later ones.
  */
 #include "sandbox/internal.h"
@@ -68,7 +68,7 @@ static uint64_t rights_of(enum rights rights) {
                                     : write | MAKE_DIRECTORY | REMOVE_DIRECTORY | MAKE_LINK;
 }
 
-/* Most are directories. Of a file the kernel takes no rule with rights that only directories have. */
+/* Most are directories. For a file, the kernel rejects a rule with rights that apply only to directories. */
 static void allow(const struct ruleset *ruleset, int descriptor, enum rights rights) {
     struct beneath rule = {.allowed = rights_of(rights) & known_rights(ruleset->version),
                            .parent = descriptor};

@@ -1,7 +1,7 @@
 /*
- * Where files that a profile names may be: nearly everywhere, for programs are built and installed nearly everywhere. What is left out is
- * where secrets are and programs are not: /etc, /dev, /run, most of /proc, /sys and /var, and in home directories what is hidden, but for the
- * few hidden places where programs are.
+ * The directories in which files named by a profile may be read: nearly all, because programs are built and installed nearly everywhere.
+ * Excluded are directories with secrets and without programs: /etc, /dev, /run, most of /proc, /sys and /var, and hidden files in home
+ * directories, except the few hidden directories with programs.
  */
 #include "sandbox/internal.h"
 
@@ -11,13 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ENTRIES_MOST = 4096 }; /* of one directory; a rule costs about 3 µs */
+enum { ENTRIES_MOST = 4096 }; /* per directory; a rule costs about 3 µs */
 
-/* Of the root directory: not read, or only in part. */
+/* Entries of the root directory that are not readable, or only in part. */
 static const char *const closed[] = {"dev",  "etc", "home", "lost+found", "proc",
                                      "root", "run", "sys",  "var"};
 
-/* Of what is closed. */
+/* Readable parts of the directories in `closed`. */
 static const char *const parts[] = {
     "/etc/debuginfod",
     "/etc/ld.so.cache",
@@ -58,7 +58,7 @@ static const char *const held[] = {
     "/sys/kernel/debug/tracing/events",
 };
 
-/* Hidden in a home directory, and yet full of programs. */
+/* Hidden directories in a home directory that contain programs. */
 static const char *const of_home[] = {
     ".asdf",
     ".bun",
@@ -101,7 +101,7 @@ static bool is_listed(const char *name, const char *const *list, size_t count) {
     return false;
 }
 
-/* Calls `each` for what is in a directory. A link is skipped: where it leads to has a rule, or none. */
+/* Call `each` for the entries of a directory. Links are skipped: their targets have their own rules. */
 static bool entries_each(const struct ruleset *ruleset, const char *path,
                          void (*each)(const struct ruleset *ruleset, int directory,
                                       const char *name)) {

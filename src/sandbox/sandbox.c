@@ -1,5 +1,5 @@
 /*
- * Entering: limits, temporary files, rules, and system calls last, because the others need some that are then gone.
+ * Enter the sandbox: limits, temporary files, rules, and system calls last, because the other steps need some that are then denied.
  */
 #include "sandbox/internal.h"
 
@@ -12,7 +12,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-/* A sanitizer reserves more than any machine has. */
+/* A sanitizer reserves more memory than any machine has. */
 #ifdef __SANITIZE_ADDRESS__
 enum { LIMITS_MEMORY = 0 };
 #else
@@ -27,7 +27,7 @@ static void lower(__typeof__(RLIMIT_CORE) what, rlim_t most) {
     setrlimit(what, &limit);
 }
 
-/* The soft limits alone: a program that is started later (by a sibling, not by us) is not concerned. */
+/* Set only the soft limits, so that a program started later (by a sibling, not by this process) is not affected. */
 static void set_limits(bool any_memory) {
     struct sysinfo machine;
     lower(RLIMIT_CORE, 0);
@@ -39,14 +39,14 @@ static bool has_one_thread(void) {
     DIR *threads = opendir("/proc/self/task");
     size_t count = 0;
     if (!threads)
-        return true; /* there is no /proc to tell */
+        return true; /* no /proc to read it from */
     for (struct dirent *entry; (entry = readdir(threads));)
         count += entry->d_name[0] != '.';
     closedir(threads);
     return count == 1;
 }
 
-/* A sanitizer looks at its own threads in the end, and its report is a file of its own, where its options say. */
+/* At exit, a sanitizer looks at its own threads and writes its report to a file that its options name. */
 static void allow_reports(const struct ruleset *ruleset) {
 #ifdef __SANITIZE_ADDRESS__
     ruleset_allow_held(ruleset, "/proc/self");

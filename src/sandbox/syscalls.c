@@ -1,9 +1,9 @@
 /*
- * seccomp: a program for the kernel's filter machine that looks at each system call's number, and for a few at an argument.
+ * seccomp: a filter program for the kernel that checks each system call's number, and for a few calls an argument.
  *
- * Three answers. Allowed: what reading, computing in threads and writing need. Trapped: what no parser has a use for and an attack begins
- * with; a signal handler says so and ends the process. All else does not exist (ENOSYS): a C library that tries something new goes on with
- * something older, and a wick of today works with a C library of tomorrow.
+ * There are three answers. Allowed: calls that reading, computing in threads and writing need. Trapped: calls that no parser needs and an
+ * attack begins with; a signal handler reports them and ends the process. Any other call does not exist (ENOSYS): a C library that tries a
+ * new call falls back to an older one, so today's wick works with tomorrow's C library.
  */
 #include "sandbox/internal.h"
 
@@ -23,7 +23,7 @@
 #ifdef __SANITIZE_ADDRESS__
 enum {
     IS_SANITIZED = 1
-}; /* which looks at its own process from a tracer, and writes its reports at the end */
+}; /* it inspects its own process from a tracer, and writes its reports at the end */
 #else
 enum { IS_SANITIZED = 0 };
 #endif
@@ -105,7 +105,7 @@ static const int allowed[] = {
 #ifdef __NR_close_range
     __NR_close_range,
 #endif
-#ifdef __NR_open /* those that only old architectures have */
+#ifdef __NR_open /* only old architectures have these */
     __NR_open,
     __NR_stat,
     __NR_lstat,
@@ -174,7 +174,7 @@ static const int allowed[] = {
 #ifdef __NR_rseq
     __NR_rseq,
 #endif
-    /* sockets that are open already: the helper that has the network is behind one */
+    /* sockets that are already open: one leads to the helper that has the network */
     __NR_sendmsg,
     __NR_recvmsg,
     __NR_sendto,
@@ -183,7 +183,7 @@ static const int allowed[] = {
     __NR_getsockopt,
 };
 
-/* What nothing that reads would do by mistake. */
+/* Calls that no reader makes by accident. */
 static const int trapped[] = {
     __NR_execve,
     __NR_execveat,
@@ -236,10 +236,10 @@ static const int trapped[] = {
 #endif
 };
 
-/* Requests of ioctl() that ask and change nothing: a terminal's size, an inode's generation. */
+/* Requests of ioctl() that only query: a terminal's size, an inode's generation. */
 static const uint32_t asking[] = {TCGETS, TIOCGWINSZ, FIONREAD, TIOCGPGRP,
                                   0x80087601 /* FS_IOC_GETVERSION */};
-/* The same, and a terminal's modes: typing into it (TIOCSTI) is not among them. */
+/* The same, and setting a terminal's modes, but not typing into it (TIOCSTI). */
 static const uint32_t of_terminal[] = {TCGETS, TIOCGWINSZ, FIONREAD, TIOCGPGRP,
                                        TCSETS, TCSETSW,    TCSETSF,  TCFLSH};
 static const uint32_t of_prctl[] = {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE,
@@ -257,13 +257,13 @@ static void add(program *p, struct sock_filter statement) {
     vector_push(p, statement);
 }
 
-/* If the number that was loaded is this one, the answer. */
+/* If the loaded number is `number`, return `answer`. */
 static void add_case(program *p, uint32_t number, uint32_t answer) {
     add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
     add(p, (struct sock_filter)ANSWER(answer));
 }
 
-/* If it is this call: allowed where the low half of an argument is one of `values`, else the answer. */
+/* If the loaded number is `number`: allow the call if the low half of an argument is one of `values`, otherwise return `answer`. */
 static void add_argument(program *p, int number, unsigned argument, const uint32_t *values,
                          size_t count, uint32_t otherwise) {
     add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0,
@@ -274,7 +274,8 @@ static void add_argument(program *p, int number, unsigned argument, const uint32
     add(p, (struct sock_filter)ANSWER(otherwise));
 }
 
-/* A thread, not a process. Where the flags are in memory (clone3) they can't be looked at: the C library then takes clone. */
+/* Allow creating a thread, not a process. With clone3 the flags are in memory, where the filter can't read them; the C library then falls
+   back to clone. */
 static void add_clone(program *p, uint32_t otherwise) {
     add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_clone, 0, 4));
     add(p, (struct sock_filter)LOAD_LOW(0));
@@ -283,13 +284,13 @@ static void add_clone(program *p, uint32_t otherwise) {
     add(p, (struct sock_filter)ANSWER(otherwise));
 }
 
-/* Another architecture's numbers mean other calls, and so do x32's. */
+/* The numbers of another architecture mean other calls, and so do those of x32. */
 static void add_architecture(program *p) {
     add(p, (struct sock_filter)LOAD(arch));
     add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0));
     add(p, (struct sock_filter)ANSWER(SECCOMP_RET_KILL_PROCESS));
     add(p, (struct sock_filter)LOAD(nr));
-    add_case(p, (uint32_t)-1, SECCOMP_RET_ALLOW); /* a call that a tracer made void */
+    add_case(p, (uint32_t)-1, SECCOMP_RET_ALLOW); /* a call that a tracer cancelled */
 #ifdef __x86_64__
     add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1));
     add(p, (struct sock_filter)ANSWER(SECCOMP_RET_KILL_PROCESS));
@@ -302,9 +303,9 @@ static const int of_sanitizer[] = {__NR_ptrace,    __NR_clone,           __NR_pr
 
 /* ---- numbers and their answers ---- */
 
-enum { NUMBERS_MOST = 1024 }; /* no architecture has as many; what is beyond does not exist */
+enum { NUMBERS_MOST = 1024 }; /* no architecture has this many; larger numbers do not exist */
 
-/* From this number up to that of the next. */
+/* From this number up to that of the next range. */
 struct range {
     uint32_t first;
     uint32_t answer;
@@ -324,10 +325,10 @@ static void ranges_of(ranges *all, const uint32_t *answers) {
             vector_push(all, ((struct range){i, answers[i]}));
 }
 
-/* By halves: the kernel tries a new program on every number there is, which takes as long as the rest of entering when each is
+/* Search by halves: the kernel runs a new program for every possible number, which would take as long as the rest of entering if each were
    compared with all before it. */
 static void add_search(program *p, const struct range *all, size_t count) {
-    enum { LEFT_MOST = 128 }; /* their 255 statements are as far as a jump goes */
+    enum { LEFT_MOST = 128 }; /* a jump reaches at most the 255 statements that these take */
     if (count == 1) {
         add(p, (struct sock_filter)ANSWER(all->answer));
         return;
@@ -370,7 +371,7 @@ static void program_write(program *p, bool terminal) {
     add_numbers(p, attack, absent);
 }
 
-/* ---- what ends it ---- */
+/* ---- the trap handler ---- */
 
 struct line {
     char bytes[160];
@@ -382,7 +383,7 @@ static void put(struct line *line, const char *words) {
         line->bytes[line->count++] = *words++;
 }
 
-/* Only what is safe in a signal handler. */
+/* Use only what is safe in a signal handler. */
 static void on_trap(int signal, siginfo_t *info, void *context) {
     struct line line = {0};
     char digits[12] = {0}, *digit = digits + sizeof digits - 1;

@@ -1,9 +1,9 @@
 /*
- * Numbers that depend on content alone.
+ * Numbers that depend only on content.
  *
- * The tree's ids depend on the order of reading and on the number of threads, and equal nodes of two parts stay twins in it. Here
- * everything that is counted is numbered by what it is: strings and objects by their texts, locations by object and address, nodes depth
- * first with siblings in order of their locations. Costs one sort of each.
+ * The tree's ids depend on the order of reading and on the number of threads, and equal nodes of two parts stay
+ * separate in it. Here everything that is counted is numbered by content: strings and objects by their texts,
+ * locations by object and address, nodes depth first with siblings sorted by location. Costs one sort of each.
  */
 #include <stdlib.h>
 
@@ -40,7 +40,7 @@ uint32_t order_string(const struct order *o, uint32_t id) {
 
 /* ---- numbering ---- */
 
-/* Put the chosen ids in order and number them from 1 on. */
+/* Sort the chosen ids and number them from 1. */
 static void number(struct numbering *n, size_t count,
                    int (*compare)(const void *, const void *, void *), const void *context) {
     n->numbers = memory_zero(count, sizeof *n->numbers);
@@ -93,7 +93,7 @@ static int compare_series(const void *a, const void *b, void *context) {
     return order ? order : ORDER(o->labels.numbers[x->labels], o->labels.numbers[y->labels]);
 }
 
-/* By the first pair that differs; a set sorts before those that it begins. */
+/* Compare by the first pair that differs; a set sorts before those that it is a prefix of. */
 static int compare_labels(const void *a, const void *b, void *context) {
     const struct order *o = context;
     size_t x_count, y_count;
@@ -138,9 +138,9 @@ static int compare_locations(const void *a, const void *b, void *context) {
     return order ? order : ORDER(x->unwound, y->unwound);
 }
 
-/* ---- what is counted ---- */
+/* ---- choosing what is stored ---- */
 
-/* The nodes that cells and samples need, and all that lead to them. */
+/* Choose the nodes that cells and samples need, and their ancestors. */
 static bool *nodes_kept(const struct tree *tree) {
     bool *is_kept = memory_zero(tree->nodes.count, sizeof *is_kept);
     for (size_t i = 1; i < tree->cells.count; i++)
@@ -236,7 +236,7 @@ static void choose_events(struct order *o) {
     }
 }
 
-/* Objects whose code is carried are held by locations, too: it is the code of functions that were hit. */
+/* Objects with attached code are already chosen by locations, because it is the code of functions with samples. */
 static void choose_sources(struct order *o) {
     for (size_t i = 0; i < o->tree->sources.count; i++)
         add_string(o, o->tree->sources.items[i].file);
@@ -254,7 +254,7 @@ static void choose_notes(struct order *o) {
 /* ---- nodes ---- */
 
 struct joined {
-    uint32_t parent, location; /* among the joined ones; by number */
+    uint32_t parent, location; /* index of a joined node; number */
     uint32_t first, next;      /* children, in order */
 };
 
@@ -294,7 +294,7 @@ static void link_children(struct joining *j, size_t locations) {
     free(sorted);
 }
 
-/* Number the nodes depth first; numbers[joined] is what each gets. */
+/* Number the nodes depth first: numbers[joined] is the node's number. */
 static void number_nodes(struct order *o, const struct joining *j, uint32_t *numbers) {
     vector_reserve(&o->made, j->nodes.count);
     vector_push(&o->made, ((struct node){0}));
@@ -335,7 +335,7 @@ static void order_nodes(struct order *o, const bool *is_kept) {
 
 /* ---- cells ---- */
 
-/* By node, then series; what several cells counted there becomes one. Sums were checked when they were made: the tree's whole fits. */
+/* Sort by node, then series, and merge equal cells. Sums were checked when they were made: the tree's total fits. */
 static void order_cells(struct order *o) {
     const struct tree *tree = o->tree;
     size_t count = tree->cells.count - 1;

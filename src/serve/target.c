@@ -1,4 +1,5 @@
-/* Targets of requests, and who may ask. All of it is strict: what a browser or curl would not send is refused, not repaired. */
+/* Request targets, and checks of who may send requests. All of it is strict: input that a browser or curl would not
+   send is refused, not repaired. */
 #include "serve/serve.h"
 
 static int hex_digit(char c) {
@@ -8,7 +9,7 @@ static int hex_digit(char c) {
                                   : -1;
 }
 
-/* Append what `raw` encodes, and a NUL. The buffer has room for all of a target, so that texts into it stay valid. */
+/* Append the decoded `raw` and a NUL. The buffer has room for all of a target, so that texts into it stay valid. */
 static bool decode(struct target *target, struct text raw, bool plus_is_space, struct text *text) {
     size_t begin = target->bytes.count;
     for (size_t i = 0; i < raw.length; i++) {
@@ -116,7 +117,7 @@ void target_add_encoded(struct buffer *buffer, struct text value) {
     }
 }
 
-/* ---- who may ask ---- */
+/* ---- origins and hosts ---- */
 
 bool token_equal(struct text a, struct text b) {
     unsigned char different = a.length != b.length;
@@ -136,7 +137,7 @@ static bool is_word(struct text text, const char *word) {
     return true;
 }
 
-/* "" or ":" and a number. */
+/* Match "" or ":" and a number. */
 static bool is_port(struct text text) {
     uint64_t port;
     return !text.length || (text.data[0] == ':' && text.length <= 6 &&

@@ -1,7 +1,7 @@
 /*
- * Asking the history. A question's key becomes an ordinal (the number of changes up to it), then the states of tid,
- * thread and space are found by bisection. Each answer holds for a range of ordinals; a cursor remembers the ordinal
- * and, for a few tids, the last answer with its range, so that most questions cost two comparisons of keys.
+ * Query the history. A query's key is converted to an ordinal (the number of changes up to it), then the states of tid, thread and space are
+ * found by bisection. Each result is valid for a range of ordinals. A cursor remembers the ordinal and, for a few tids, the last result with
+ * its range, so that most queries cost two comparisons of keys.
  */
 #include "space/history.h"
 

@@ -1,5 +1,5 @@
 /*
- * A history that goes on where another ends: what lives now, and nothing of how it came to be.
+ * Begin a new history with the final state of another one: what is alive, without its past.
  */
 #include "space/history.h"
 

@@ -1,13 +1,13 @@
-/* history: what spaces.c builds and at.c answers from. Private to this room. */
+/* history: the data that spaces.c builds and at.c queries. Private to this room. */
 #ifndef WICK_SPACE_HISTORY_H
 #define WICK_SPACE_HISTORY_H
 
 #include "space/maps.h"
 
 /*
- * Every change has a number, its *ordinal*: 1 for the first, and `keys[ordinal]` is when it happened. What changed, a space or
- * a thread, is kept as a list of states, each valid from its ordinal on. So a question's key is
- * turned into an ordinal once, and the rest compares small integers.
+ * Every change has a number, its *ordinal*: 1 for the first, and `keys[ordinal]` is when it happened. A space or
+ * a thread is stored as a list of states, each valid from its ordinal on. So a query's key is
+ * converted to an ordinal once, and the rest compares small integers.
  *
  * While building, states are appended to one list for all owners; sealing sorts them by owner, in linear time, so that
  * the states of owner i are items[first[i]] … items[first[i + 1] - 1], in ascending order.
@@ -30,7 +30,7 @@ struct life {
     uint32_t slot;
 };
 
-/* An address space as it is now. Space 0 is the kernel's. */
+/* The current state of an address space. Space 0 is the kernel's. */
 struct space_now {
     uint32_t root;
     uint32_t epoch;

@@ -1,13 +1,12 @@
 /*
  * Persistent sets of mappings: AVL trees whose paths are copied.
  *
- * AVL and not a treap: its depth does not depend on luck or on who chose the addresses, so hostile input cannot make it deep
- * (46 levels for 2^32 nodes), and recursion is safe. Everything is built from join(), which glues two trees and a
- * mapping between them in time proportional to the difference of their heights; so a mapping that covers thousands takes
- * them out in O(log n), also when a thousand forks share them.
+ * An AVL tree, not a treap: its depth depends neither on chance nor on the addresses, so hostile input cannot make it deep (46 levels for 2^32
+ * nodes), and recursion is safe. Everything is built from join(), which joins two trees and a mapping between them in time proportional to the
+ * difference of their heights. So a mapping that covers thousands of others removes them in O(log n), even if a thousand forks share them.
  *
- * A node is 16 bytes and names its mapping, for paths are copied often and mappings are not: a change in a tree of a hundred
- * mappings writes about eight nodes and one mapping, 160 bytes.
+ * A node is 16 bytes and refers to its mapping, because paths are copied often and mappings are not: a change in a tree of a hundred mappings
+ * writes about eight nodes and one mapping, 160 bytes.
  */
 #include "space/maps.h"
 

@@ -4,7 +4,7 @@
 
 #include "space/space.h"
 
-/* A node of any number of trees; never changed once made. 0 is the empty tree. */
+/* A node, shared by any number of trees and immutable. 0 is the empty tree. */
 struct maps_node {
     uint32_t mapping;
     uint32_t left;
@@ -20,18 +20,18 @@ struct maps {
 };
 void maps_release(struct maps *maps);
 
-/* Each returns the root of the changed tree; *executable says whether the executable mappings differ. `start` < `end`. */
+/* Add a mapping, or remove [start, end). Return the root of the changed tree; set *executable if the executable
+   mappings differ. `start` < `end`. */
 uint32_t maps_put(struct maps *maps, uint32_t root, const struct mapping *mapping,
                   bool *executable);
 uint32_t maps_cut(struct maps *maps, uint32_t root, uint64_t start, uint64_t end, bool *executable);
 
-/* A copy of a tree of `from`, of the same shape, in `to`; objects get the numbers that `object` gives for theirs. Costs no more than a visit of each
-   mapping. */
+/* Copy a tree from `from` to `to`, with object ids translated by `object`. Costs one visit of each mapping. */
 uint32_t maps_copy(struct maps *to, const struct maps *from, uint32_t root,
                    uint32_t (*object)(void *context, uint32_t object), void *context);
 
 const struct mapping *maps_find(const struct maps *maps, uint32_t root, uint64_t address);
-/* The first mapping, by address, that ends after `address`, or NULL. */
+/* Return the first mapping, by address, that ends after `address`, or NULL. */
 const struct mapping *maps_find_from(const struct maps *maps, uint32_t root, uint64_t address);
 void maps_each(const struct maps *maps, uint32_t root, void (*each)(void *, const struct mapping *),
                void *context);

@@ -1,22 +1,23 @@
 /*
- * space: what was mapped where, and when; who ran, and under which name.
+ * space: processes, threads, comms and mappings over time.
  *
- * Side records (mmap, fork, exec, exit, comm, ksymbol) are applied in key order, once, before any sample is looked at. The result is
- * a history that never changes again and can be asked from any thread: which mapping held this address of this
+ * Side records (mmap, fork, exec, exit, comm, ksymbol) are applied once, in key order, before any sample is read. The
+ * result is an immutable history that any thread can query: which mapping contained this address of this
  * process at this key?
  *
- * An address space is a persistent balanced tree: a change copies one path and leaves the older version whole, fork
- * shares the root, exec starts empty (perf keeps the old maps; `quirks.maps_survive_exec` does too). So a million mmaps over
- * ten thousand forked processes cost O(log n) each, in time and memory.
+ * An address space is a persistent balanced tree: a change copies one path and leaves the older version intact, fork
+ * shares the root, exec starts empty (perf keeps the old maps, as does `quirks.maps_survive_exec`). So a million
+ * mmaps over ten thousand forked processes cost O(log n) each, in time and memory.
  *
  * An *epoch* names a set of executable mappings. A version whose executable mappings do not differ from the last
  * (data mmaps, repeats) keeps its epoch, and a forked child has its parent's. So (epoch, chain of addresses) is a key
- * for everything that is worked out from a chain. Kernel-wide mappings (pid -1: kernel, modules, KSYMBOL) are one
- * more space, with epochs of its own; a process's epoch changes with it.
+ * for everything that is derived from a chain. Kernel-wide mappings (pid -1: kernel, modules, KSYMBOL) are a
+ * separate space with its own epochs; a process's epoch changes with it.
  *
- * Which process and thread? A tid names one thread at a time. A record or sample whose pid is not the one that the tid was last seen
- * with means that a fork was lost: the thread is then a new one. perf goes by the tid alone, keeps the old pid and its
- * maps, and so does `quirks.threads_by_tid`. A thread outlives its exit record until its tid is forked again, for samples come late.
+ * A tid identifies one thread at a time. If the pid of a record or sample differs from the one last seen with its
+ * tid, a fork record was lost, and the thread is a new one. perf looks only at the tid and keeps the old pid and its
+ * maps, as does `quirks.threads_by_tid`. A thread outlives its exit record until its tid is forked again, because
+ * samples can come late.
  */
 #ifndef WICK_SPACE_H
 #define WICK_SPACE_H
@@ -46,56 +47,57 @@ struct mapping {
 
 struct spaces;
 
-/* `quirks` is copied; NULL: none. */
+/* `quirks` is copied; NULL means none. */
 struct spaces *spaces_new(const struct quirks *quirks);
 void spaces_free(struct spaces *spaces);
 
-/* ---- building: in key order, one thread; a key before the last one counts as the last ------- */
+/* ---- building: in key order, by one thread; a key before the last one counts as the last ----- */
 
-/* A new mapping covers what it overlaps; older ones are split, their file offsets with them. An empty one is ignored, and
-   so is one that says what is known already. `tid` is the thread that mapped; only perf's rules look at it. */
+/* Add a mapping. It replaces what it overlaps; older mappings are split and their file offsets adjusted. Empty and
+   redundant mappings are ignored. `tid` is the thread that called mmap; only perf's rules use it. */
 void spaces_mmap(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,
                  const struct mapping *mapping);
-/* The same, but mappings for which stays(context, object) is true stay, and the new one fills what is between them. Where more than 1024 of them
-   are in the way, the new one is ignored. */
+/* The same, but mappings for which stays(context, object) is true stay, and the new one fills the gaps between them.
+   If more than 1024 of them overlap it, the new one is ignored. */
 void spaces_mmap_around(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,
                         const struct mapping *mapping,
                         bool (*stays)(void *context, uint32_t object), void *context);
-/* Takes [start, end) out again (KSYMBOL unregister). */
+/* Remove [start, end) (KSYMBOL unregister). */
 void spaces_unmap(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,
                   uint64_t start, uint64_t end);
-/* A thread of the same process when pid == parent_pid, else a process with a copy of the parent's mappings. The child takes over
-   the parent thread's comm. A fork of itself (pid and tid its own parent's) changes nothing.
-   `synthesized` (misc bit 13): the recorder made it up for a process that ran already; its mappings follow in records of
-   their own, so none are copied. */
+/* Add a thread of the same process if pid == parent_pid, otherwise a process with a copy of the parent's mappings.
+   The child inherits the parent thread's comm. A fork whose pid and tid are those of the parent changes nothing.
+   `synthesized` (misc bit 13): the recorder synthesized the record for a running process; records with its mappings
+   follow, so none are copied. */
 void spaces_fork(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,
                  int32_t parent_pid, int32_t parent_tid, bool synthesized);
 void spaces_exit(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid);
 /* `comm` is the caller's string id. perf begins every session with the comm "swapper" for (0, 0). */
 void spaces_comm(struct spaces *spaces, const struct key *key, int32_t pid, int32_t tid,
                  uint32_t comm, bool exec);
-/* After the last record and before the first question. */
+/* Call this after the last record and before the first query. */
 void spaces_seal(struct spaces *spaces);
 
-/* How the numbers that the caller gave to comms and objects are to be called from now on; 0 is never asked for. */
+/* Translates the caller's ids of comms and objects to new ids; never called for 0. */
 struct space_translation {
     uint32_t (*comm)(void *context, uint32_t comm);
     uint32_t (*object)(void *context, uint32_t object);
     void *context;
 };
-/* A new history, to be built on, that begins with what `old`, which is sealed, ends with. Threads that ended before `since` are forgotten, and
-   so is everything that no thread has mapped any more: it takes as much memory as what lives. Not for quirks. */
+/* Return a new history to build on, which begins with the final state of the sealed history `old`. Threads that ended
+   before `since`, and mappings that no thread has any more, are dropped: its memory is proportional to what is alive.
+   Does not support quirks. */
 struct spaces *spaces_continue(const struct spaces *old, uint64_t since,
                                const struct space_translation *translation);
 
-/* ---- asking: any thread, after spaces_seal ------------------------------------------------ */
+/* ---- queries: by any thread, after spaces_seal -------------------------------------------- */
 
-/* One life of a thread. Number 0 … count-1, in no order that may reach an output. */
+/* One lifetime of a thread, with a number from 0 to count - 1. The order of numbers must not reach an output. */
 struct space_thread {
     int32_t pid;
     int32_t tid;
-    uint64_t start; /* time of the fork that began it, 0 when none did */
-    uint64_t end;   /* UINT64_MAX when no exit was seen */
+    uint64_t start; /* time of its fork, or 0 if none was seen */
+    uint64_t end;   /* UINT64_MAX if no exit was seen */
 };
 uint32_t spaces_thread_count(const struct spaces *spaces);
 const struct space_thread *spaces_thread(const struct spaces *spaces, uint32_t number);
@@ -104,33 +106,33 @@ const struct space_thread *spaces_thread(const struct spaces *spaces, uint32_t n
 struct space_at {
     uint64_t
         epochs; /* both in one number, the kernel's in the upper half, the process's in the lower; 0 is nothing mapped */
-    uint32_t thread; /* number, or UINT32_MAX when no record ever named (pid, tid) */
+    uint32_t thread; /* number, or UINT32_MAX if no record names (pid, tid) */
     uint32_t comm;   /* 0: none was ever set; perf prints ":tid" then */
     uint32_t user;   /* roots, for space_find(); 0 is empty */
     uint32_t kernel;
 };
-/* A cursor makes questions in nearly ascending key order, about a handful of threads, cheap: two comparisons of keys
-   and a copy. Keep one for each worker, zero-initialised. */
+/* A cursor makes queries in nearly ascending key order, for a handful of threads, cheap: two comparisons of keys
+   and a copy. Each worker has its own, zero-initialised. */
 struct space_cursor {
     uint64_t memory[64];
 };
 void spaces_at(const struct spaces *spaces, struct space_cursor *cursor, int32_t pid, int32_t tid,
                const struct key *key, struct space_at *at);
 
-/* The mapping that holds `address`, or NULL. O(log n). Includes mappings that are not executable; these do not belong to the
-   epoch (with quirks.data_holds_code they do): what is remembered by epoch must not depend on them. */
+/* Return the mapping that contains `address`, or NULL. O(log n). Includes mappings that are not executable; these are
+   not part of the epoch (except with quirks.data_holds_code), so anything cached by epoch must not depend on them. */
 const struct mapping *space_find(const struct spaces *spaces, uint32_t root, uint64_t address);
-/* A mapping by a number of 32 bits, 0 for NULL, for those who keep many. */
+/* Convert a mapping to a 32-bit number (0 for NULL) and back, to store many of them compactly. */
 uint32_t space_mapping_number(const struct spaces *spaces, const struct mapping *mapping);
 const struct mapping *space_mapping(const struct spaces *spaces, uint32_t number);
-/* Calls each(context, mapping) for all mappings, in address order. */
+/* Call each(context, mapping) for all mappings, in address order. */
 void space_each(const struct spaces *spaces, uint32_t root,
                 void (*each)(void *context, const struct mapping *mapping), void *context);
 
-/* What it took, for tests and curious users. */
+/* Sizes, for tests and --verbose. */
 struct space_statistics {
     uint64_t changes;
-    uint64_t nodes; /* of all trees, 16 bytes each */
+    uint64_t nodes; /* in all trees, 16 bytes each */
     uint64_t mappings;
     uint64_t user_epochs; /* the empty one included */
     uint64_t kernel_epochs;

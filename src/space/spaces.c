@@ -1,13 +1,12 @@
 /*
- * Building the history: which record makes which process, thread and space.
+ * Build the history of processes, threads and spaces from records.
  *
- * Two sets of rules, told apart by quirks. perf 6.1 finds a thread by its tid alone and lets a thread that it meets under
- * another pid keep its old pid and maps; at exec it keeps the maps; an exit changes nothing; a fork onto a living tid
- * replaces it. The right rules differ in three places: a known tid under another pid, or of a process that has been
- * replaced, is a new thread; exec empties the space; a fork of itself is ignored.
+ * Quirks select one of two sets of rules. perf 6.1 finds a thread by its tid alone, and a thread that appears with another pid keeps its old pid
+ * and maps; exec keeps the maps; an exit changes nothing; a fork with a live tid replaces that thread. The correct rules differ in three places:
+ * a known tid with another pid, or of a process that has been replaced, is a new thread; exec empties the space; a fork of itself is ignored.
  *
- * What perf does with a thread that only samples name is not imitated, for samples are not seen here: such a thread is looked
- * up when asked, and belongs to its process as it is then.
+ * perf's treatment of threads that only samples mention is not imitated, because samples are not seen here: such a thread is looked up by the
+ * query, and belongs to its process as it is then.
  */
 #include "space/history.h"
 
@@ -96,7 +95,7 @@ uint64_t spaces_hash_tid(int32_t tid) {
     return hash_mix((uint32_t)tid, 0x7469640a);
 }
 
-/* Slots are found by hash and told apart by the tid of their present life, which never changes. */
+/* Slots are found by hash and distinguished by the tid of their current life, which never changes. */
 uint32_t spaces_slot(const struct spaces *spaces, int32_t tid) {
     uint32_t slot;
     for (struct probe p = index_probe(&spaces->by_tid, spaces_hash_tid(tid));
@@ -226,7 +225,7 @@ void spaces_mmap_around(struct spaces *spaces, const struct key *key, int32_t pi
     if (mapping->start >= mapping->end ||
         !find_staying(spaces, root, mapping, stays, context, numbers, &count))
         return;
-    /* What stays may begin before the new one, or end behind it; putting it again makes it whole. */
+    /* A mapping that stays may begin before the new one or end after it; adding it again makes it whole. */
     root = maps_put(&spaces->maps, root, mapping, &changed);
     for (size_t i = 0; i < count; i++) {
         struct mapping again = spaces->maps.mappings.items[numbers[i]];

@@ -1,5 +1,5 @@
 /*
- * Callers and callees of a function. Both begin at its outermost frames: what recursion calls again is inside them already.
+ * Callers and callees of a function. Both start at its outermost frames, which include all recursive calls.
  */
 #include "stacks/flame.h"
 

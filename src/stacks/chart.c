@@ -1,6 +1,6 @@
 /*
- * A flame chart: what ran when. Samples are taken thread by thread in key order; a stack shares frames with the one before it and
- * with no other, so a function that is called twice is drawn twice. Costs a node for each frame that begins.
+ * A flame chart shows what ran when. Samples are taken thread by thread in key order; a stack shares frames only with the one before it, so a
+ * function that is called twice is drawn twice. Costs a node for each frame that begins.
  */
 #include "stacks/flame.h"
 

@@ -1,5 +1,5 @@
 /*
- * Two flames side by side: one flame whose nodes know what they were before.
+ * Compare two flames: make one flame whose nodes have both weights.
  */
 #include "stacks/stacks.h"
 
@@ -30,7 +30,7 @@ void buffer_add_without_hex(struct buffer *out, struct text t) {
 
 /* ---- flames ------------------------------------------------------------------------------- */
 
-/* What a call graph says of a node, which its children do not. */
+/* A total of a call graph's node, which is not the sum of its children's. */
 struct total {
     uint32_t node;
     bool before;

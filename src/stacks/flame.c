@@ -1,8 +1,8 @@
 /*
  * The flame as a data structure: a trie by name, its totals and the order of its children.
  *
- * Children are put in order by the rank of their names, which is worked out once for all names, so ordering compares each distinct name
- * and not each node. walk.c fills flames from trees.
+ * Children are sorted by the rank of their names, which is computed once for all names, so sorting compares each distinct name and not each
+ * node. walk.c fills flames from trees.
  */
 #include "stacks/flame.h"
 

@@ -1,10 +1,10 @@
-/* Private to the room: what the makers of flames share. */
+/* Private to this room: shared by the files that make flames. */
 #ifndef WICK_STACKS_FLAME_H
 #define WICK_STACKS_FLAME_H
 
 #include "stacks/stacks.h"
 
-/* Return what locations are called, by location, in series whose entry says ALTERNATE. */
+/* Return the names of locations, by location, for series whose entry has this `alternate`. */
 static inline const struct naming_entry *naming_entries(const struct naming *naming,
                                                         bool alternate) {
     return alternate ? naming->alternates.items : naming->locations.items;
@@ -30,32 +30,32 @@ void flame_link(struct flame *flame, const uint32_t *ranks, size_t rank_count);
 struct flame *chart_of_samples(const struct tree *tree, const struct naming *naming,
                                const struct flame_options *shape, struct error *error);
 
-/* What flame_transform() does it by. */
+/* What flame_transform() is to do. */
 struct transform_options {
     const struct flame_options *shape; /* rules, fold_recursion and max_depth */
     const uint32_t *
-        names; /* by what nodes are called: the string to match, which is also how recursion is seen; NULL: they are strings */
-    const uint8_t *ends; /* by node: stacks end there */
+        names; /* by node name: the string for patterns and for recursion folding; NULL: names are strings themselves */
+    const uint8_t *ends; /* by node: whether stacks end there */
     bool is_chart;       /* nothing is merged */
 };
-/* Return a new flame, neither weighed nor linked, of what the rules leave. moved[i]: where stacks now end that ended at node i, or
-   STACK_DROPPED. NULL: a pattern met its limits. Costs three passes over the nodes, and a match a pattern and distinct name. */
+/* Return a new flame, without weights and links, of what the rules keep. Set moved[i] to where stacks that ended at node i end now, or to
+   STACK_DROPPED. Return NULL if a pattern exceeds its limits. Costs three passes over the nodes, and a match for each pattern and distinct name. */
 struct flame *flame_transform(const struct flame *from, const struct transform_options *options,
                               uint32_t *moved, struct error *error);
 /* The same with the weights. Frees FROM in any case. */
 struct flame *flame_chosen(struct flame *from, const struct flame_options *shape, bool is_chart,
                            struct error *error);
 
-/* One stack after another, for views that follow samples or merge from the leaf: nothing is remembered between them. */
+/* Names one stack after another, for views that follow samples or merge from the leaf. Nothing is reused between stacks. */
 struct path {
     const struct tree *tree;
     const struct naming *naming;
     const struct flame_options *shape;
     VECTOR(uint32_t)
-    labels; /* of the stack at hand, in the order of drawing: outermost first unless reversed */
+    labels; /* of the current stack, in drawing order: outermost first unless reversed */
     VECTOR(uint32_t) nodes; /* its tree nodes, leaf first */
 };
-/* Fill in the labels of a stack. False: it has no frame, and keep_empty was not asked for. */
+/* Set the labels of a stack. Return false if it has no frame and keep_empty is not set. */
 bool path_find(struct path *path, uint32_t series, uint32_t node);
 void path_release(struct path *path);
 
@@ -66,7 +66,7 @@ struct graph_call {
     uint32_t from, to;
     uint64_t weight;
 };
-/* By node: the number of its group, 1 for the first. Nodes that call each other in turn are in one. free() it. */
+/* Return for each node the number of its group, from 1. Nodes that call each other in a cycle are in one group. free() the array. */
 uint32_t *graph_groups(const struct graph_call *calls, size_t count, size_t nodes);
 
 #endif

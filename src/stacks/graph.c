@@ -1,9 +1,9 @@
 /*
- * Flames of a call graph (tree.h, is_graph): functions beside each other, not on each other, with the totals that its calls say.
+ * Flames of a call graph (tree.h, is_graph): functions side by side, not on top of each other, with totals from the graph's calls.
  *
- * A function's total is its self cost and that of its calls. Calls of itself are inside it already. Of functions that call each other in turn a graph
- * does not tell how much of that is counted twice: a total is at most what all calls of such a group from outside cost, which is exact
- * where they begin at one function. Functions of one name are one, as in all of wick.
+ * A function's total is its self cost plus the cost of its calls. Calls of itself are already included. For functions that call each other in a
+ * cycle, the graph does not say how much is counted twice: a total is at most the cost of all calls into the cycle from outside, which is exact
+ * if they all enter at one function. Functions with the same name are one, as everywhere in wick.
  */
 #include "stacks/flame.h"
 

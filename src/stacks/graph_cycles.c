@@ -1,5 +1,5 @@
 /*
- * Which nodes of a graph call each other in turn: Tarjan's strongly connected components, without recursion. Costs a pass over nodes and calls.
+ * Find nodes that call each other in a cycle: Tarjan's strongly connected components, without recursion. Costs a pass over nodes and calls.
  */
 #include "stacks/flame.h"
 

@@ -1,5 +1,5 @@
 /*
- * What inferno 0.12.8 calls a frame, bugs included: `operator->` splits, `[vdso]` is the kernel, the kernel's brackets double.
+ * Name a frame as inferno 0.12.8 does, bugs included: `operator->` is split, `[vdso]` is the kernel, the kernel's brackets are doubled.
  * docs/differences.md says what wick does instead.
  */
 #include "stacks/names.h"

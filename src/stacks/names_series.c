@@ -1,4 +1,4 @@
-/* What series are called: the root frames of their stacks, and the values of --by. */
+/* Name series: the root frames of their stacks, and the values of --by. */
 #include "stacks/names.h"
 
 /* Text may know a thread's number and not its process's. */
@@ -56,7 +56,7 @@ static void add_comm_part(struct buffer *out, struct text comm, bool as_is) {
             out->items[i] = '_';
 }
 
-/* Spaces become underscores, as in everybody's folded text, so that comms compare. */
+/* Spaces become underscores, as in other tools' folded text, so that comms can be compared. */
 static void add_comm(struct names *n, struct text comm) {
     bool divides = n->namer.options->quirks.names_keep_divider;
     for (size_t end; divides && (end = text_find(comm, ';')) != SIZE_MAX;) {

@@ -1,5 +1,5 @@
 /*
- * What wick calls a frame. docs/differences.md compares it with inferno, rule by rule.
+ * Name a frame by wick's rules. docs/differences.md compares them with inferno's.
  */
 #include "stacks/names.h"
 
@@ -166,7 +166,7 @@ static void push_resolved(struct namer *namer, const struct named_frame *frame, 
     namer_push(namer, frame->object, kinds);
 }
 
-/* perf-map-agent writes inlined Java functions as `caller->callee`; nobody else's arrows are such. */
+/* perf-map-agent writes inlined Java functions as `caller->callee`; no other source writes such arrows. */
 static void names_jit(struct namer *namer, const struct named_frame *frame, struct text rest) {
     for (uint32_t inlined = 0;; inlined = KIND_INLINED) {
         size_t arrow = text_search(rest, TEXT("->"));
@@ -214,7 +214,7 @@ struct text name_unmarked(struct text name) {
 
 /* ---- less of a name ---- */
 
-/* Where the `<` that the text begins with is closed, or its length. */
+/* Return where the `<` at the start of the text is closed, or the text's length. */
 static size_t matching_angle(struct text t) {
     size_t depth = 0;
     for (size_t i = 0; i < t.length; i++) {
@@ -272,7 +272,7 @@ static size_t strip_templates(char *name, size_t length) {
     return to;
 }
 
-/* As strip_templates(), but what goes leaves a mark. */
+/* The same as strip_templates(), but leave a mark for what is removed. */
 void name_add_folded(struct buffer *buffer, struct text name) {
     size_t begin = buffer->count, after_operator = SIZE_MAX;
     for (size_t from = 0; from < name.length;) {
@@ -299,7 +299,7 @@ static size_t characters(struct text t) {
     return count;
 }
 
-/* Where character NUMBER begins. */
+/* Return the offset of character NUMBER. */
 static size_t character_start(struct text t, size_t number) {
     size_t at = 0;
     for (; at < t.length; at++)
@@ -308,7 +308,7 @@ static size_t character_start(struct text t, size_t number) {
     return at;
 }
 
-/* Where the function's own name begins, behind its namespaces and types; 0: it has none of these. */
+/* Return where the function's own name begins, after its namespaces and types; 0 if it has none of these. */
 static size_t own_name(struct text t) {
     size_t depth = 0, own = 0;
     for (size_t i = 0; i < t.length; i++) {

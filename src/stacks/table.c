@@ -1,6 +1,6 @@
 /*
- * Sums for the rows of a table. Self is what ends in a frame. Total is what its key occurs in, counted once a stack however often it recurs: the
- * walk down the flame keeps how many times each key is open above, and adds a node's total only when it opens the first.
+ * Sums for the rows of a table. Self is the weight of stacks that end in a frame. Total is the weight of stacks that contain its key, each counted
+ * once however often the key recurs: the walk down the flame counts how often each key is open above, and adds a node's total only for the first.
  */
 #include "stacks/stacks.h"
 

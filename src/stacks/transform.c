@@ -1,9 +1,9 @@
 /*
- * Less of a flame: stacks chosen by the functions in them, frames left out, callers dropped.
+ * Reduce a flame: choose stacks by the functions in them, hide frames, drop callers.
  *
- * All of it is one map from the nodes of a flame to those of a new one: parents stand before their children, so each node is looked at once
- * for what its stack holds, once, backwards, for whether anything that is kept ends below it, and once to be put in its place. Patterns are
- * matched once for each distinct name.
+ * All of this is one map from the nodes of a flame to those of a new one. Parents come before their children, so three passes are enough: one to
+ * find what each node's stack contains, one, backwards, to find whether a kept stack ends below it, and one to place it. Patterns are matched once
+ * for each distinct name.
  */
 #include "stacks/flame.h"
 #include "stacks/pattern.h"

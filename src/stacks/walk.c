@@ -1,9 +1,9 @@
 /*
- * The walker: the one place where stacks of locations become stacks of names.
+ * The walker: the only place where stacks of locations become stacks of names.
  *
- * A tree node becomes a path of flame nodes once for each set of root labels that it is counted under, root by root and parents first: one
- * probe of the flame's index a label. Where stacks are merged from the leaf, or follow one another in time, nothing is shared between
- * them, and each costs its depth (struct path).
+ * A tree node becomes a path of flame nodes once for each set of root labels under which it is counted, root by root and parents first, at one
+ * probe of the flame's index for each label. If stacks are merged from the leaf, or follow one another in time, nothing is shared between them,
+ * and each costs its depth (struct path).
  */
 #include "stacks/flame.h"
 
@@ -17,7 +17,7 @@ struct share {
     const struct naming *naming;
     const struct walk_options *options;
     struct flame *flame;
-    struct walker *walker; /* keeps what `memo` is for each root; NULL: nobody asks for it */
+    struct walker *walker; /* keeps the `memo` of each root; NULL: it is not needed */
     const struct naming_entry *locations; /* what they are called in the series at hand */
     uint32_t *memo; /* for each node of its share, its flame node under the root labels at hand … */
     uint64_t *marked; /* … if its bit is set here */
@@ -28,7 +28,7 @@ struct share {
     APART;
 };
 
-/* The root is everybody's, and comes first. */
+/* The root is in every share, and comes first. */
 static uint32_t *share_memo(const struct share *s, uint32_t node) {
     return &s->memo[node ? node - s->from + 1 : 0];
 }
@@ -306,7 +306,7 @@ static struct flame *walk_in_shares(const struct tree *tree, const struct naming
     return flame;
 }
 
-/* Where stacks end that have no frame is not told apart from where none ends: both are 0. */
+/* Nodes where stacks without frames end are not distinguished from nodes where none ends: both are 0. */
 static void walker_move(struct walker *w, const struct tree *tree, const uint32_t *moved) {
     for (size_t i = 0; i < w->root_count; i++) {
         struct walker_root *root = &w->roots[i];
@@ -418,7 +418,7 @@ static bool path_climb(struct path *p, const struct naming_entry *locations, uin
     return cut;
 }
 
-/* Merged from the leaf, the series' labels come last, so that what one function costs stands together whoever called it. */
+/* If stacks are merged from the leaf, the series' labels come last, so that the cost of a function is in one place, whatever called it. */
 bool path_find(struct path *p, uint32_t series, uint32_t node) {
     const struct naming_entry *labels = &p->naming->series.items[series];
     const struct naming_entry *locations = naming_entries(p->naming, labels->alternate);

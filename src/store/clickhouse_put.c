@@ -1,7 +1,8 @@
 /*
- * Rows to a server: frames, stacks, label sets, notes, then samples, then the batch's id. All but samples may be sent any number of times.
- * Samples are sent as one block for each day, so that a day is written whole or not at all, and are told apart by the batch: by a
- * token where the server knows tokens, by a column that is asked for before sending where it does not.
+ * Send rows to a server: frames, stacks, label sets, notes, then samples, then the batch's id. All except samples may
+ * be sent any number of times. Samples are sent as one block per day, so that a day is written whole or not at all,
+ * and are deduplicated by batch: by a token if the server supports tokens, otherwise by a column that is queried
+ * before sending.
  */
 #include <stdlib.h>
 
@@ -18,10 +19,10 @@ struct sender {
     const struct store_batch *batch;
     struct error *error;
     struct store_hash id;            /* of the batch */
-    VECTOR(struct store_hash) fresh; /* sent, if all goes well */
+    VECTOR(struct store_hash) fresh; /* sent, if everything succeeds */
 };
 
-/* ---- what was sent before ---- */
+/* ---- hashes that were sent ---- */
 
 static bool was_sent(const struct clickhouse_store *c, const struct store_hash *hash) {
     uint32_t id;
@@ -90,7 +91,7 @@ static bool send_frames(struct sender *s, struct store_result *result) {
     return send_rows(s, "frames", &rows);
 }
 
-/* The path from the root, which the rows of stacks hold leaf first. */
+/* Get the path from the root; rows of stacks have it leaf first. */
 static void put_path(struct sender *s, struct buffer *rows, uint32_t stack) {
     const struct stack_row *stacks = s->rows->stacks.items;
     uint32_t depth = 0;
@@ -190,7 +191,7 @@ static bool ask_count(struct sender *s, struct text template, const struct sql_v
     return fine;
 }
 
-/* Whether a server without tokens has this batch's samples of a day already. */
+/* Return true if a server without tokens already has this batch's samples of a day. */
 static bool is_there(struct sender *s, int64_t day, bool *there) {
     char batch[24], from[24], to[24];
     struct buffer a = {batch, 0, sizeof batch}, b = {from, 0, sizeof from}, c = {to, 0, sizeof to};

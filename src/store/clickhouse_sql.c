@@ -1,4 +1,4 @@
-/* SQL that is made of a query, and rows as RowBinary has them. */
+/* SQL built from a query, and rows in RowBinary. */
 #include "store/clickhouse.h"
 
 /* ---- templates ---- */
@@ -46,7 +46,7 @@ static void add_literal(struct buffer *regex, char c) {
         buffer_printf(regex, "\\x%02x", byte);
 }
 
-/* "[a-z]" or "[!a-z]" at `at`; returns where it ends, or `at` if it is no such thing. */
+/* Parse "[a-z]" or "[!a-z]" at `at`; return where it ends, or `at` if it is something else. */
 static size_t add_class(struct buffer *regex, struct text pattern, size_t at) {
     size_t end = at + 1;
     bool negated = end < pattern.length && pattern.data[end] == '!';
@@ -66,7 +66,7 @@ static size_t add_class(struct buffer *regex, struct text pattern, size_t at) {
     return end + 1;
 }
 
-/* Returns whether it is one text after all, which is then in `plain`. */
+/* Return true if the pattern is a plain text, which is then in `plain`. */
 static bool translate(struct text pattern, struct buffer *regex, struct buffer *plain) {
     bool is_plain = true;
     buffer_add(regex, TEXT("^(?s:"));
@@ -109,7 +109,7 @@ void sql_matches(struct buffer *sql, const char *expression, struct text pattern
 
 /* ---- where ---- */
 
-/* What a label is called in SQL: a column, or a look into the set. */
+/* Append a label as SQL: a column, or a lookup in the set. */
 static void label_expression(struct buffer *sql, struct text key) {
     if (is_column(key)) {
         buffer_add(sql, key);
@@ -135,7 +135,7 @@ static bool is_first_of_key(const struct store_query *query, size_t at) {
     return true;
 }
 
-/* All patterns of one key are alternatives. */
+/* Patterns of one key are alternatives. */
 static void add_key(struct buffer *sql, const struct store_query *query, size_t at) {
     const char *key = query->labels.items[at].key;
     struct buffer expression = {0};

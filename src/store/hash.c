@@ -1,8 +1,8 @@
 /*
- * Hashes of content. They are stored and shared between machines, so nothing of the process goes into them: fields in a fixed order, numbers as
- * eight bytes, texts behind their length.
+ * Hashes of content. They are stored and shared between machines, so nothing of the process goes into them: fields in
+ * a fixed order, numbers as eight bytes, texts prefixed with their length.
  */
-#define XXH_INLINE_ALL /* no library more to load */
+#define XXH_INLINE_ALL /* avoids loading another library */
 #include <xxhash.h>
 
 #include "store/internal.h"

@@ -1,4 +1,4 @@
-/* Keeping a file in order: retention, and names that are found later. */
+/* Maintenance of a file: retention, and names that are found later. */
 #include <stdlib.h>
 
 #include "store/sqlite.h"
@@ -7,7 +7,7 @@ enum { HOUR = 3600 };
 
 /* ---- retention ---- */
 
-/* Series by series, because that is how the table is ordered. */
+/* Go series by series, which is the table's order. */
 static bool remove_before(struct sqlite_store *s, const char *sql, int64_t limit, uint64_t *removed,
                           struct error *error) {
     sqlite3_stmt *statement = sqlite_prepare(s, text_of(sql), error);

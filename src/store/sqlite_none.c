@@ -1,4 +1,4 @@
-/* Where SQLite was not there to build with. */
+/* The SQLite engine in a build without SQLite. */
 #include "store/internal.h"
 
 struct store *sqlite_open(const char *path, const struct store_options *options,

@@ -1,6 +1,6 @@
 /*
- * The flame graph: a row for each depth, the root at the top unless it is turned round. A frame that would be narrower than a column is not
- * drawn, nor is anything below it: laying out costs one look at each child of a frame that is drawn.
+ * The flame graph: a row for each depth, the root at the top unless it is inverted. A frame that would be narrower
+ * than a column is not drawn, nor is anything below it: layout costs a step for each child of a drawn frame.
  */
 #include "terminal/viewer.h"
 
@@ -26,7 +26,7 @@ static int column_at(const struct viewer *v, uint64_t at, int columns) {
     return whole ? (int)((__uint128_t)at * (unsigned)columns / whole) : 0;
 }
 
-/* What leads to the zoomed frame is as wide as the screen. */
+/* The callers of the zoomed frame are as wide as the screen. */
 static void add_ancestors(struct viewer *v, int columns) {
     struct flame_graph *g = &v->graph;
     size_t count = node_of(v, g->zoom)->depth + 1;
@@ -103,7 +103,7 @@ static void show_selected(struct viewer *v, struct area area) {
         select_node(v, g->zoom);
     uint32_t depth = node_of(v, g->selected)->depth;
     uint32_t all = g->boxes.items[g->boxes.count - 1].depth + 1, rows = (uint32_t)area.rows;
-    if (g->top + rows > all) /* no empty rows as long as there are frames above */
+    if (g->top + rows > all) /* no empty rows while there are frames above */
         g->top = all > rows ? all - rows : 0;
     if (depth < g->top)
         g->top = depth;
@@ -177,7 +177,7 @@ bool graph_unzoom(struct viewer *v) {
     return true;
 }
 
-/* A click selects, one on what is selected zooms into it. */
+/* A click selects a frame; a click on the selected frame zooms into it. */
 void graph_click(struct viewer *v, struct area area, int row, int column) {
     for (size_t i = 0; i < v->graph.boxes.count; i++) {
         const struct box *box = &v->graph.boxes.items[i];
@@ -194,7 +194,7 @@ void graph_click(struct viewer *v, struct area area, int row, int column) {
 
 /* ---- searching ---- */
 
-/* The heaviest match that is too narrow to be seen: zoom to it. */
+/* Zoom to the heaviest match if it is too narrow to be visible. */
 static bool find_hidden(struct viewer *v) {
     uint32_t best = 0;
     for (uint32_t i = 1; i < v->model.flame->nodes.count; i++)
@@ -223,7 +223,7 @@ bool graph_find(struct viewer *v, bool backwards) {
     return find_hidden(v);
 }
 
-/* The widest frame of the function. */
+/* Find the widest frame of the function. */
 void graph_select_function(struct viewer *v, uint32_t name) {
     lay_out(v, viewer_area().columns);
     if (node_of(v, v->graph.selected)->name == name)

@@ -1,6 +1,6 @@
 /*
- * The table: a row for each function, with what it spends itself and with all that it calls, counted once a stack however often it recurs.
- * Root frames (comms, threads) are no functions.
+ * The table: a row for each function, with its self and total cost; a stack counts once, however often the function
+ * recurs. Root frames (comms, threads) are not functions.
  */
 #include "terminal/viewer.h"
 

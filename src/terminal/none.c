@@ -1,4 +1,4 @@
-/* The viewer where ncurses was not there when wick was built. */
+/* The viewer in a build without ncurses. */
 #include "terminal/terminal.h"
 
 bool viewer_possible(struct error *error) {

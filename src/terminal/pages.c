@@ -1,4 +1,4 @@
-/* Text over the whole screen: help, notes, all of a long name. Lines are wrapped, and may be more than the screen has. */
+/* Full-screen text: help, notes, a long name. Lines are wrapped and can be scrolled. */
 #include "terminal/viewer.h"
 
 #include <stdlib.h>

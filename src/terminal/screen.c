@@ -1,12 +1,12 @@
 /*
- * The terminal by ncurses, whose wide characters are used throughout.
+ * The terminal, by ncurses with wide characters.
  *
- * The terminal is given back on every way out: by screen_end(), by the handlers of signals that end the process (an assertion and a crash among
- * them) and by the out-of-memory hook. The first Ctrl-C, SIGTERM or SIGHUP is an event like a key; a second one that comes before the first
- * was read ends the process at once.
+ * The terminal is restored on every exit: by screen_end(), by the handlers of signals that end the process
+ * (assertions and crashes included) and by the out-of-memory hook. The first Ctrl-C, SIGTERM or SIGHUP is an event
+ * like a key; a second one before the first was read ends the process at once.
  *
- * Colours: a terminal with as many as there are gets each as it is (in steps of 17, so that pairs are few), one with 256 the nearest of the cube,
- * one with 8 or 16 the nearest of six hues.
+ * Colours: a terminal with direct colours shows each one as it is (in steps of 17, so that pairs are few), one with
+ * 256 colours the nearest of the cube, one with 8 or 16 the nearest of six hues.
  */
 #define NCURSES_WIDECHAR 1
 #include "terminal/screen.h"
@@ -22,7 +22,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-/* Of term.h, whose macros are called like variables. */
+/* From term.h, whose macros have the names of variables. */
 struct term;
 extern struct term *cur_term;
 int setupterm(const char *kind, int file, int *status);
@@ -35,7 +35,7 @@ static struct {
     int input;
     bool is_on, is_utf8, in_colour;
     int pairs_used;
-    uint16_t pairs[COLOUR_KEYS]; /* by colour in 12 bits: its pair, or 0 */
+    uint16_t pairs[COLOUR_KEYS]; /* by 12-bit colour: its pair, or 0 */
     int cursor_row, cursor_column;
 } the;
 static volatile sig_atomic_t leave;
@@ -91,7 +91,7 @@ static void set_modes(void) {
     nodelay(stdscr, TRUE);
     set_escdelay(25);
     curs_set(0);
-    mouseinterval(0); /* a press is a click: no waiting for what might follow */
+    mouseinterval(0); /* a press is a click: do not wait for a double click */
     mousemask(BUTTON1_PRESSED | BUTTON3_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
 }
 
@@ -108,7 +108,7 @@ bool screen_find_keys(struct error *error) {
     the.input = STDIN_FILENO;
     if (the.keys || isatty(STDIN_FILENO))
         return true;
-    the.keys = fopen("/dev/tty", "re"); /* a profile comes from standard input */
+    the.keys = fopen("/dev/tty", "re"); /* the profile comes from standard input */
     if (!the.keys)
         return error_set(error, ERROR_DENIED, "/dev/tty: %s: no keys can be read", strerror(errno));
     the.input = fileno(the.keys);
@@ -117,11 +117,11 @@ bool screen_find_keys(struct error *error) {
 
 bool screen_start(bool in_colour, struct error *error) {
     const char *kind = getenv("TERM");
-    setlocale(LC_CTYPE, ""); /* numbers and messages stay as they are */
+    setlocale(LC_CTYPE, ""); /* numbers and messages keep the C locale */
     the.is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     if (!kind || strcmp(kind, "dumb") == 0)
         return fail_terminal(kind, error);
-    int known; /* asked first, because newterm() leaks where it fails */
+    int known; /* checked first, because newterm() leaks if it fails */
     if (setupterm(kind, fileno(stdout), &known) != OK)
         return fail_terminal(kind, error);
     del_curterm(cur_term);
@@ -160,7 +160,7 @@ static int cube_step(uint8_t value) {
     return value < 48 ? 0 : value < 115 ? 1 : (value - 35) / 40;
 }
 
-/* The hue among red, yellow, green, cyan, blue and magenta; white for grey. */
+/* Return the hue among red, yellow, green, cyan, blue and magenta; white for grey. */
 static int nearest_of_8(struct colour c) {
     uint8_t most = c.red > c.green ? c.red : c.green, least = c.red < c.green ? c.red : c.green;
     most = c.blue > most ? c.blue : most;
@@ -180,7 +180,7 @@ static int nearest_colour(struct colour c) {
     return nearest_of_8(c);
 }
 
-/* Pairs are made as they are needed; where there are no more, the last serves. */
+/* Allocate pairs when they are needed; if there are no more, reuse the last. */
 static int pair_of(const struct colour *c) {
     unsigned key = (unsigned)(c->red >> 4) << 8 | (unsigned)(c->green >> 4) << 4 | c->blue >> 4;
     if (!the.pairs[key]) {
@@ -202,7 +202,8 @@ static void set_style(const struct style *style) {
     attr_set(attributes, (short)pair, &pair);
 }
 
-/* Take one character off TEXT; *columns is what it takes. One that the terminal's encoding lacks, or that has no width, is a question mark. */
+/* Remove one character from TEXT and set *columns to its width. A character that the terminal's encoding lacks, or
+   that has no width, becomes a question mark. */
 static wchar_t take_character(struct text *text, int *columns) {
     wchar_t wide = L'?';
     mbstate_t state = {0};
@@ -249,7 +250,7 @@ size_t screen_fit(struct text text, int columns) {
     return fits;
 }
 
-enum { COMBINED_MOST = 2 }; /* signs on one character: a cell holds few */
+enum { COMBINED_MOST = 2 }; /* combining characters: a cell holds few */
 
 void screen_put(int row, int column, int width, struct text text, const struct style *style) {
     if (column < 0 || row < 0 || row >= LINES || column >= COLS)
@@ -292,7 +293,7 @@ void screen_redraw(void) {
     clearok(stdscr, TRUE);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static bool mouse_event(struct screen_event *event) {
     MEVENT mouse;
@@ -331,7 +332,7 @@ static uint32_t plain_key(wint_t key) {
                                        : key;
 }
 
-/* False: nothing that anybody here would want to know. */
+/* Return false for events that no view uses. */
 static bool take_event(int got, wint_t key, struct screen_event *event) {
     if (got == KEY_CODE_YES && key == KEY_MOUSE)
         return mouse_event(event);
@@ -343,7 +344,7 @@ static bool take_event(int got, wint_t key, struct screen_event *event) {
     return event->kind == SCREEN_RESIZED || event->key;
 }
 
-/* A signal that comes just before poll() is seen half a second later. */
+/* A signal that arrives just before poll() is noticed half a second later. */
 struct screen_event screen_read(void) {
     enum { HALF_A_SECOND = 500 };
     struct screen_event event = {.kind = SCREEN_LEAVE};

@@ -1,11 +1,11 @@
-/* Private to the room: the terminal itself. Nothing else of the room knows of ncurses. There is one screen a process. */
+/* Private to the room: the terminal. Only this file uses ncurses. There is one screen per process. */
 #ifndef WICK_TERMINAL_SCREEN_H
 #define WICK_TERMINAL_SCREEN_H
 
 #include "base/base.h"
 #include "view/view.h"
 
-/* Keys that are no characters; others are code points. */
+/* Keys that are not characters; others are code points. */
 enum screen_key {
     SCREEN_UP = 0x200000,
     SCREEN_DOWN,
@@ -36,34 +36,35 @@ struct screen_event {
     int turned;      /* of the wheel: -1 up, 1 down */
 };
 
-/* How a piece of text looks. What a terminal can't show is left out. */
+/* The style of a piece of text. Attributes that a terminal can't show are ignored. */
 struct style {
     const struct colour *background; /* with black on it; NULL: the terminal's own colours */
     bool bold, reverse, underline, dim;
 };
 
-/* Open the terminal for keys, where standard input is none: a process that is confined later can't. */
+/* Open the terminal for keys if standard input is not one. Must be called before the process is confined. */
 bool screen_find_keys(struct error *error);
-/* Take the terminal. `in_colour` false: bold, reverse and underline alone. */
+/* Take over the terminal. If `in_colour` is false, use only bold, reverse and underline. */
 bool screen_start(bool in_colour, struct error *error);
 void screen_end(void);
 int screen_rows(void);
 int screen_columns(void);
 bool screen_has_colours(void);
-/* The sign at the left of a frame, as the terminal's encoding has it. */
+/* The character at the left edge of a frame, in the terminal's encoding. */
 struct text screen_edge(void);
 void screen_clear(void);
-/* Put text into WIDTH columns, filled up with spaces, clipped to the screen. Control characters must have been escaped. */
+/* Write text into WIDTH columns, padded with spaces, clipped to the screen. Control characters must have been
+   escaped. */
 void screen_put(int row, int column, int width, struct text text, const struct style *style);
 /* Show the cursor there after screen_show(); a negative column hides it. */
 void screen_cursor(int row, int column);
 void screen_show(void);
-void screen_redraw(void); /* all of it, where something else wrote over it */
-/* How many columns the text takes. */
+void screen_redraw(void); /* everything, after something else wrote to the terminal */
+/* Return the number of columns of a text. */
 int screen_width(struct text text);
-/* How many of its bytes fit into so many columns: at least one character, if there is any. */
+/* Return how many of its bytes fit into `columns`: at least one character, if there is any. */
 size_t screen_fit(struct text text, int columns);
-/* Wait for what happens next. */
+/* Wait for the next event. */
 struct screen_event screen_read(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The viewer: what stands on the screen around the views, and the loop. Above is a line with the views and what was typed to narrow them, below
- * are two: what is selected, and what was said last. In a window of few rows they give way to the view.
+ * The viewer: the lines around the views, and the event loop. The line above has the views and the active filters;
+ * the two lines below have the selection and the last message. In a window of few rows they give way to the view.
  */
 #include "terminal/viewer.h"
 
@@ -18,7 +18,7 @@ bool viewer_possible(struct error *error) {
 
 /* ---- what all views use ---- */
 
-enum { ROWS_FOR_ALL = 8 }; /* of the screen: with fewer, only the view and the last line are left */
+enum { ROWS_FOR_ALL = 8 }; /* with fewer rows, only the view and the last line are shown */
 
 struct area viewer_area(void) {
     int rows = screen_rows();
@@ -42,9 +42,9 @@ struct style style_of_name(struct viewer *v, uint32_t name, uint32_t object, uin
 }
 
 void put_name(int row, int column, int width, struct text name, const struct style *style) {
-    enum { LONGEST = 4096 }; /* of a name's bytes: no screen has more columns */
+    enum { LONGEST = 4096 }; /* bytes of a name: no screen has more columns */
     struct buffer shown = {0}, fits = {0};
-    if (name.length > 2 * LONGEST) /* its end has the function's own name */
+    if (name.length > 2 * LONGEST) /* the end of a name has the function's own name */
         name = text_from(name, name.length - 2 * LONGEST);
     buffer_add_shown(&shown, name);
     if (width > 0 && screen_width(buffer_text(&shown)) > width)
@@ -95,7 +95,7 @@ static void draw_head(struct viewer *v) {
     buffer_release(&shown);
 }
 
-/* The node that is selected in the view that is shown, with its flame; or, of the table, the row. */
+/* Return the selected node of the current view and its flame; for the table, the row. */
 static bool selected_weights(struct viewer *v, uint64_t *self, uint64_t *total, uint32_t *name,
                              uint32_t *object) {
     const struct outline *outline;

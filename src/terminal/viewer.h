@@ -1,4 +1,4 @@
-/* Private to the room: what is looked at, and where one is in it. */
+/* Private to the room: the state of the viewer. */
 #ifndef WICK_TERMINAL_VIEWER_H
 #define WICK_TERMINAL_VIEWER_H
 
@@ -11,8 +11,8 @@ enum narrowing_kind { NARROW_FOCUS, NARROW_IGNORE, NARROW_HIDE, NARROW_ROOT, NAR
 struct narrowing {
     enum narrowing_kind kind;
     char *text;
-    struct pattern *pattern; /* of all but labels */
-    char *key, *value;       /* of labels */
+    struct pattern *pattern; /* filters other than labels */
+    char *key, *value;       /* filters by label */
 };
 
 struct model {
@@ -20,25 +20,25 @@ struct model {
     struct flame *flame;
     bool by_samples, reverse;
     VECTOR(struct narrowing) narrowings;
-    bool *skipped; /* by series: as the naming had it */
+    bool *skipped; /* by series: as in the naming before */
     struct buffer query;
     bool any_case;
-    VECTOR(uint8_t) found; /* by string: 0 not known, 1 no, 2 yes */
+    VECTOR(uint8_t) found; /* by string: 0 unknown, 1 no match, 2 match */
 };
 bool model_start(struct model *model, const struct viewer_options *options, struct error *error);
 void model_release(struct model *model);
-/* Make the flame anew; if that fails or leaves nothing, the old one stays. */
+/* Rebuild the flame; if that fails or nothing is left, keep the old one. */
 bool model_make(struct model *model, struct error *error);
-/* Narrow it further by what was typed; if nothing would be left, it stays as it is. */
+/* Narrow the flame by what was typed; if nothing would be left, keep it as it is. */
 bool model_narrow(struct model *model, enum narrowing_kind kind, struct text typed,
                   struct error *error);
-/* Take the last of them back, or all. False: there is none. */
+/* Undo the last filter, or all. Return false if there is none. */
 bool model_widen(struct model *model, bool all, struct error *error);
 void model_describe(const struct model *model, struct buffer *text);
-/* Search for QUERY; lower-case letters match both cases, unless there is an upper-case one. */
+/* Search for QUERY. Case is ignored unless QUERY has an upper-case letter. */
 void model_search(struct model *model, struct text query);
 bool model_matches(struct model *model, uint32_t name);
-/* The weight of all stacks through a match. */
+/* Return the weight of all stacks that contain a match. */
 uint64_t model_matched(struct model *model, const struct flame *flame);
 /* "1.25 s", "1,234 samples" */
 void model_add_amount(const struct model *model, struct buffer *text, uint64_t amount);
@@ -55,23 +55,23 @@ struct area {
 struct box {
     uint32_t node;
     uint32_t depth;
-    uint64_t start; /* in what the zoomed frame weighs */
+    uint64_t start; /* in units of the zoomed frame's weight */
     int column, width;
 };
 struct flame_graph {
     uint32_t zoom, selected;
     bool is_inverted;         /* the root is at the bottom */
-    uint32_t top;             /* the first depth that is shown */
+    uint32_t top;             /* first visible depth */
     VECTOR(struct box) boxes; /* by depth, then from left to right */
-    int columns;              /* that they were laid out for; 0: they were not */
+    int columns;              /* columns of the last layout; 0: none */
 };
 
 /* outline.c: trees of rows that open and close; the call tree is one, the sandwich two */
 struct outline {
-    const char *title; /* of its first row; NULL: it has none */
+    const char *title; /* label of its first row; NULL: none */
     struct flame *flame;
     bool is_owned;
-    uint64_t whole, self; /* what shares are of; what the function spends itself */
+    uint64_t whole, self; /* what percentages refer to; the function's self cost */
     bool is_around, is_callers;
     uint32_t *first, *next; /* children by weight */
     uint8_t *open;          /* by node */
@@ -103,8 +103,8 @@ struct viewer {
     struct flame_graph graph;
     struct outlines tree, sandwich;
     struct listing listing;
-    uint32_t function;   /* string: what is selected, in all views */
-    uint32_t sandwiched; /* string: what the sandwich is of */
+    uint32_t function;   /* string: the selected function, in all views */
+    uint32_t sandwiched; /* string: the function of the sandwich */
     struct buffer message;
     bool is_over;
 };
@@ -112,9 +112,9 @@ struct viewer {
 struct area viewer_area(void);
 struct style style_of_name(struct viewer *v, uint32_t name, uint32_t object, uint32_t kinds,
                            bool is_selected, struct colour *colour);
-/* Put a name that may have to be shortened, and whose control characters are escaped. */
+/* Draw a name, shortened if necessary and with control characters escaped. */
 void put_name(int row, int column, int width, struct text name, const struct style *style);
-/* Move a cursor by STEPS within COUNT rows, and *top so that it is seen. */
+/* Move a cursor by STEPS within COUNT rows, and *top so that it is visible. */
 void move_cursor(size_t *cursor, size_t *top, long steps, size_t count, int rows);
 
 void graph_reset(struct viewer *v);
@@ -137,7 +137,7 @@ void outlines_open_all(struct viewer *v, struct outlines *o);
 void outlines_click(struct viewer *v, struct outlines *o, struct area area, int row);
 bool outlines_find(struct viewer *v, struct outlines *o, bool backwards);
 void outlines_select_function(struct viewer *v, struct outlines *o, uint32_t name);
-/* The node at the cursor; *flame is the one that it is of. 0: a title. */
+/* Return the node at the cursor, or 0 for a title, and set *outline to its outline. */
 uint32_t outlines_at(const struct outlines *o, const struct outline **outline);
 
 void listing_reset(struct viewer *v);
@@ -155,7 +155,7 @@ void page_show(struct text text);
 void viewer_event(struct viewer *v, const struct screen_event *event);
 void viewer_draw(struct viewer *v);
 void viewer_show_selected(struct viewer *v);
-void viewer_sync(struct viewer *v);  /* the function that is selected is the view's */
-void viewer_reset(struct viewer *v); /* after the flame was made anew */
+void viewer_sync(struct viewer *v);  /* set `function` from the view */
+void viewer_reset(struct viewer *v); /* after the flame was rebuilt */
 
 #endif

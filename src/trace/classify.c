@@ -1,6 +1,6 @@
 /*
- * Instructions classified: our own decoder for RISC-V, capstone for the others. Done once for each translated block, so its
- * cost does not matter.
+ * Classify instructions: RISC-V with wick's own decoder, others with capstone. Done once for each translated block, so its cost does not
+ * matter.
  */
 #include "trace/classify.h"
 
@@ -158,7 +158,7 @@ static bool follows_call_arm(uint32_t bits) {
            (bits & 0xffe0001f) == 0xd4000001;
 }
 
-/* E8 and four bytes, FF /2 in any length, 0F 05, CD. Prefixes come before those, and don't matter. */
+/* E8 and four bytes, FF /2 of any length, 0F 05, CD. Prefixes come before those and don't matter. */
 static bool follows_call_x86(const uint8_t *before) {
     bool found = before[3] == 0xe8 || before[6] == 0xcd || (before[6] == 0x0f && before[7] == 0x05);
     for (unsigned i = 1; i < 7; i++)

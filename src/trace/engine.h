@@ -1,4 +1,4 @@
-/* Private to the room: what engines are called by. Each fills the trace; `functions` is there already. */
+/* Private to the room: the entry points of the engines. Each fills the trace; `functions` already exists. */
 #ifndef WICK_TRACE_ENGINE_H
 #define WICK_TRACE_ENGINE_H
 
@@ -10,7 +10,7 @@ bool engine_qemu(struct trace *trace, const struct trace_options *options,
                  trace_checkpoint *checkpoint, void *context, struct error *error);
 bool engine_stream(struct trace *trace, const struct trace_options *options,
                    trace_checkpoint *checkpoint, void *context, struct error *error);
-/* What a flow could not do right, as notes. */
+/* Add notes about what a flow could not follow. */
 void engine_notes(struct trace *trace, const struct flow *flow);
 
 #endif

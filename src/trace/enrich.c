@@ -1,6 +1,6 @@
 /*
- * Addresses in folded text to inlined chains with file:line, from the program's DWARF, in this process. Each address is looked up
- * once; a line torn by a kill is a note with its number, and the rest goes on.
+ * Convert addresses in folded text to chains of inlined functions with file:line, using the program's DWARF, in this process. Each address is
+ * looked up once. A line torn by a kill becomes a note with its number, and reading continues.
  */
 #include "object/object.h"
 #include "trace/trace.h"
@@ -27,11 +27,11 @@ struct enricher {
     struct buffer text;
     struct index index;
     VECTOR(uint64_t) addresses;        /* item 0 is none */
-    VECTOR(struct naming_entry) known; /* of the same number: where its labels are */
+    VECTOR(struct naming_entry) known; /* with the same number: its labels */
     VECTOR(struct label) labels;
 };
 
-/* The object room wants file offsets. */
+/* The object room expects file offsets. */
 static bool file_offset(const struct enricher *e, uint64_t address, uint64_t *offset) {
     for (size_t i = 0; i < e->segments.count; i++) {
         const GElf_Phdr *s = &e->segments.items[i];
@@ -103,7 +103,7 @@ static bool parse_address(struct text frame, uint64_t *address) {
     return text_starts(frame, TEXT("0x")) && text_hex_to_u64(text_from(frame, 2), address);
 }
 
-/* Every frame an address, and a count: looked at whole before any of it counts. */
+/* Check that every frame is an address and that there is a count, before any of it counts. */
 static bool line_is_whole(struct text line, uint64_t *count) {
     size_t space = text_find_last(line, ' ');
     uint64_t address;

@@ -1,9 +1,9 @@
 /*
  * The control-flow core: calls, returns, tail calls, and the trie they walk.
  *
- * The common case of each is inline in trace.h; here is what happens when a child is new, a return goes elsewhere than the
- * last call wanted, or a jump leaves its function. A return that has to be searched for pops what it passes, so that
- * its cost was paid by the calls; a search that may find nothing looks at no more than SEARCH_MAX entries.
+ * The common case of each is inline in trace.h. This file handles the rest: a new child, a return to another place than the last call's
+ * return address, a jump out of its function. A return that searches pops the frames it passes, so the calls have paid for its cost; a search
+ * that may fail looks at no more than SEARCH_MAX entries.
  */
 #include "trace/trace.h"
 
@@ -40,7 +40,7 @@ void trie_release(struct trie *trie) {
     memset(trie, 0, sizeof *trie);
 }
 
-/* 0 when there is no room. Threads may share a trie: a node belongs to the one that took its number. */
+/* Return 0 if there is no room. Threads may share a trie: a node belongs to the thread that took its number. */
 static uint32_t trie_add(struct trie *trie, uint32_t parent, uint64_t address) {
     if (__atomic_load_n(trie->count, __ATOMIC_RELAXED) >= trie->capacity)
         return 0;
@@ -67,7 +67,7 @@ void flow_release(struct flow *flow) {
     memset(flow, 0, sizeof *flow);
 }
 
-/* The deepest stacks are the caller itself when there is no room for more nodes. */
+/* If there is no room for more nodes, the deepest stacks count on the caller. */
 uint32_t flow_child_slow(struct flow *flow, uint32_t parent, uint64_t address) {
     struct trie_node *nodes = flow->trie->nodes;
     uint64_t hash = hash_mix(parent, address);
@@ -88,7 +88,7 @@ uint32_t flow_child_slow(struct flow *flow, uint32_t parent, uint64_t address) {
     return id;
 }
 
-/* Leaves depth == capacity, and counts the call as beyond, at the limit. */
+/* At the limit, depth stays == capacity and the call is counted in `beyond`. */
 static void flow_grow(struct flow *flow) {
     if (flow->depth >= flow->max_depth) {
         flow->beyond++;
@@ -126,7 +126,7 @@ static uint32_t function_of(struct flow *flow, uint32_t node) {
     return function_at(flow, flow->trie->nodes[node].address);
 }
 
-/* Calls whose caller's stack pointer has been reached again are over: how many are not. */
+/* Return how many calls are live: a call is over once the stack pointer is back at its caller's. */
 static size_t live_by_sp(const struct flow *flow, uint64_t sp) {
     size_t depth = flow->depth;
     while (depth && flow->entries[depth - 1].sp != NO_ADDRESS && flow->entries[depth - 1].sp <= sp)
@@ -164,18 +164,18 @@ static bool pop_to_function(struct flow *flow, uint32_t function) {
     return false;
 }
 
-/* To the innermost caller that is the function landed in. Names are compared by range, addresses repeat: remember one. */
+/* Return to the innermost caller that is the function landed in. */
 static bool return_by_function(struct flow *flow, uint64_t target) {
     struct function_range range = functions_find(flow->functions, target);
     if (!range.function)
         return false;
     if (function_of(flow, flow->node) == range.function)
-        return true; /* landed where it is already */
+        return true; /* already there */
     return pop_to_function(flow, range.function);
 }
 
 void flow_return_slow(struct flow *flow, uint64_t from, uint64_t target, uint64_t sp) {
-    if (flow->beyond) { /* the calls that found no room return first */
+    if (flow->beyond) { /* calls that found no room return first */
         flow->beyond--;
         return;
     }
@@ -198,7 +198,7 @@ void flow_tail(struct flow *flow, uint64_t target) {
         flow->node = flow_child(flow, flow->entries[flow->depth - 1].node, target);
 }
 
-/* Only calls that the stack pointer has left can be over; where it is not known, a few are looked at. */
+/* Only calls that the stack pointer has left can be over; if it is unknown, look at a few. */
 bool flow_jump_returns(struct flow *flow, uint64_t target, uint64_t sp) {
     size_t last = flow->depth > JUMP_SEARCH_MAX ? flow->depth - JUMP_SEARCH_MAX : 0;
     if (flow->beyond)
@@ -248,5 +248,5 @@ void flow_count_leaf(struct flow *flow, uint64_t address, uint64_t count) {
     uint32_t last = flow->trie->nodes[flow->node].last_child;
     uint32_t leaf = flow_child(flow, flow->node, address);
     flow->trie->nodes[leaf].count += count;
-    flow->trie->nodes[flow->node].last_child = last; /* it will be a call's turn next */
+    flow->trie->nodes[flow->node].last_child = last; /* the next one will be a call */
 }

@@ -1,14 +1,14 @@
 /*
  * Function symbols as ranges that do not overlap.
  *
- * The object room reads the symbols; the layout is our own, for it has another question to answer. There it is which
- * name says most about an address, for each file alone. Here it is whether two addresses are in the same function: labels inside
- * a function must not cut it, its cold part belongs to it, several files at their places share one table, and
- * files are added while others already run.
+ * The object room reads the symbols, but the layout is separate, because it answers another question. The object room asks which name
+ * describes an address best, for each file alone. Here the question is whether two addresses are in the same function: labels inside a
+ * function must not split it, its cold part belongs to it, several files at their addresses share one table, and files are added while others
+ * already run.
  *
- * Symbols are collected in `symbols`, whose index is the function's id. Before the first lookup they are sorted by address and
- * laid out: sized symbols first, nested ones inside their outer ones, then those without a size into the
- * holes that are left. A lookup is a binary search over the pieces.
+ * Symbols are collected in `symbols`, whose index is the function's id. Before the first lookup they are sorted by address and laid out:
+ * first sized symbols, with nested ones inside outer ones, then those without a size in the holes that are left. A lookup is a binary search
+ * over the pieces.
  */
 #include "object/object.h"
 #include "trace/trace.h"
@@ -21,9 +21,9 @@ struct function_symbol {
     uint64_t start;
     uint64_t size;
     uint64_t section_end; /* 0: unknown */
-    uint32_t id;          /* its own, or that of the function it is the cold part of */
+    uint32_t id;          /* its own, or that of the function whose cold part it is */
     uint32_t file;        /* which one it came with */
-    /* Of the first of its name in its file: the last of that name; 0 if they are at several places. */
+    /* For the first symbol of its name in its file: the last symbol of that name; 0 if they are at several addresses. */
     uint32_t last_named;
     uint16_t rank;
     bool is_stub;
@@ -65,7 +65,7 @@ static void add(struct functions *functions, struct function_symbol symbol) {
     pthread_mutex_unlock(&functions->lock);
 }
 
-/* A function's name before a label's, whatever the rank of both. */
+/* A function's name is preferred to a label's, whatever their ranks. */
 static uint16_t rank_of(bool is_function, unsigned rank) {
     return (uint16_t)((is_function ? 0x8000 : 0) | (rank & 0xff));
 }
@@ -88,7 +88,7 @@ static size_t leading_underscores(struct text t) {
     return n;
 }
 
-/* Of names for one place, the best stands first: a function's, a sized one, by rank, without underscores, longer. */
+/* Sort names for one address by preference: a function's, a sized one, by rank, fewer underscores, longer. */
 static int symbol_compare(const void *left, const void *right) {
     const struct function_symbol *a = left, *b = right;
     if (a->start != b->start)
@@ -112,7 +112,7 @@ static void piece_add(struct functions *functions, uint64_t start, uint64_t end,
         vector_push(&functions->ranges, ((struct function_range){start, end, id}));
 }
 
-/* Sized symbols, in order of address, with a stack of those that are still open. */
+/* Lay out sized symbols in address order, with a stack of those that are still open. */
 static void layout_sized(struct functions *functions, const struct function_symbol *sorted,
                          size_t count) {
     VECTOR(struct function_range) open = {0};
@@ -120,7 +120,7 @@ static void layout_sized(struct functions *functions, const struct function_symb
     for (size_t i = 0; i <= count; i++) {
         uint64_t start = i < count ? sorted[i].start : UINT64_MAX;
         if (i < count && (!sorted[i].size || (i && sorted[i - 1].start == start)))
-            continue; /* of two that begin together the larger is taken, and is both */
+            continue; /* of two that begin together the larger is used for both */
         while (open.count && open.items[open.count - 1].end <= start) {
             struct function_range top = open.items[--open.count];
             piece_add(functions, at, top.end, top.function);
@@ -142,7 +142,7 @@ static int range_compare(const void *left, const void *right) {
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* Zero-size symbols in the holes: up to the next symbol of any kind, or the section's end. */
+/* Put zero-size symbols into the holes: up to the next symbol of any kind, or the section's end. */
 static void layout_unsized(struct functions *functions, const struct function_symbol *sorted,
                            size_t count) {
     size_t sized = functions->ranges.count, next = 0;
@@ -194,7 +194,7 @@ static uint32_t find_named(const struct functions *functions, const struct index
     return 0;
 }
 
-/* Each name is in the index once: a file may have any number of symbols of one name. */
+/* Each name is in the index once, because a file may have any number of symbols of one name. */
 static void add_named(struct functions *functions, struct index *index, uint32_t id) {
     struct function_symbol *symbol = &functions->symbols.items[id];
     uint32_t same = find_named(functions, index, symbol->name, symbol->file);
@@ -208,7 +208,7 @@ static void add_named(struct functions *functions, struct index *index, uint32_t
         first->last_named = first->start == symbol->start ? id : 0;
 }
 
-/* What the compiler moved out of a function because it is seldom run is still that function. */
+/* Code that the compiler moved out of a function because it rarely runs still belongs to that function. */
 static void join_cold_parts(struct functions *functions) {
     struct index index = {0};
     struct function_symbol *symbols = functions->symbols.items;
@@ -217,7 +217,7 @@ static void join_cold_parts(struct functions *functions) {
     for (uint32_t i = 1; i < functions->symbols.count; i++) {
         struct text parent = cold_parent(symbols[i].name);
         uint32_t id = parent.length ? find_named(functions, &index, parent, symbols[i].file) : 0;
-        id = id ? symbols[id].last_named : 0; /* of several nobody knows whose it is */
+        id = id ? symbols[id].last_named : 0; /* with several it is unknown whose it is */
         symbols[i].id = id ? id : i;
     }
     index_release(&index);
@@ -283,8 +283,8 @@ struct elf_addition {
     uint64_t bias;
 };
 
-/* Mapping symbols ($x) and the assembler's own labels (.L) are no names; nothing is called at address 0 of a file. The head of
-   a PLT is no function: slots go through it on their way to the loader, and stay what they are. */
+/* Mapping symbols ($x) and the assembler's own labels (.L) are not names; nothing is called at address 0 of a file. The head of a PLT is not
+   a function: slots go through it on their way to the loader, and keep their identity. */
 static void add_symbol(void *context, const struct code_symbol *symbol) {
     struct elf_addition *a = context;
     struct text name = symbol->name;

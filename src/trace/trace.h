@@ -2,17 +2,19 @@
  * trace: exact instruction counts. A guest is executed or observed, every call, return and tail call is followed, and each
  * instruction is counted on its exact stack.
  *
- * An engine (the built-in RISC-V interpreter, QEMU with wick's plugin, or a stream from some other simulator) tells a `flow`
- * what the guest does, in four words: call, return, jump, count. The flow keeps the guest's stack and walks a trie of
- * addresses, so each word costs the same at any depth. Addresses get names at the end, in trace_tree().
+ * An engine (the built-in RISC-V interpreter, QEMU with wick's plugin, or a stream from some other simulator) tells a
+ * `flow` what the guest does, with four operations: call, return, jump, count. The flow keeps the guest's stack and
+ * walks a trie of addresses, so each operation costs the same at any depth. Addresses get names at the end, in
+ * trace_tree().
  *
  * The rules are those of the machine's conventions, made robust:
  *  - A call pushes the target, and remembers the return address and, if the engine knows it, the stack pointer.
- *  - A return that goes where the top call wanted it pops one frame. Any other return is looked for deeper: by the
- *    stack pointer, else by return address, else by the function it lands in. That is how longjmp, exceptions and
- *    hand-written assembly come back into step. What matches nothing is counted, and then obeys the jump rule.
+ *  - A return that goes where the top call wanted it pops one frame. Any other return is matched with a deeper frame:
+ * by the stack pointer, else by return address, else by the function it lands in. This handles longjmp, exceptions
+ * and hand-written assembly. A return that matches nothing is counted as such and treated as a jump.
  *  - A jump is a tail call, which replaces the top frame, only if both its ends lie in functions, and in two different ones.
- *    At the root a tail call nests instead, for the root never goes away. A jump to where a live call wants to return is that return.
+ *    At the root a tail call nests instead, because the root always stays. A jump to the return address of a live
+ *    call is that return.
  */
 #ifndef WICK_TRACE_H
 #define WICK_TRACE_H
@@ -24,7 +26,7 @@ struct flame;
 
 #define NO_ADDRESS UINT64_MAX /* also: no stack pointer known */
 
-/* What is counted. All but instructions only where the engine knows it. */
+/* What is counted. Everything except instructions depends on the engine. */
 enum trace_weight {
     WEIGHT_INSTRUCTIONS,
     WEIGHT_ACCESSES,
@@ -33,15 +35,15 @@ enum trace_weight {
     WEIGHT_STORED
 };
 const char *trace_unit(enum trace_weight weight); /* "instructions" … */
-/* Of one instruction, which loads and stores so many bytes. */
+/* Return the weight of one instruction that loads and stores these numbers of bytes. */
 uint64_t trace_weigh(enum trace_weight weight, bool is_branch, uint32_t loaded, uint32_t stored);
 
 /* ---- functions: which code belongs together ----------------------------------------------- */
 
 /*
- * The function symbols of one or more ELF files as ranges that do not overlap. A symbol of size zero ends at the next
- * symbol or with its section; inside another function's range it is a label, and no function. Of nested functions
- * the inner one has its range, and the outer one the rest. NAME.cold, which compilers split off, is part of NAME.
+ * The function symbols of one or more ELF files as ranges that do not overlap. A symbol of size zero ends at the next symbol or with its
+ * section; inside another function's range it is a label, not a function. Of nested functions the inner one has its range, and the outer one
+ * the rest. NAME.cold, which compilers split off, is part of NAME.
  */
 struct function_range {
     uint64_t start;
@@ -51,34 +53,35 @@ struct function_range {
 struct functions;
 struct functions *functions_new(void);
 void functions_free(struct functions *functions);
-/* For tests and other sources: one symbol. `is_function` is STT_FUNC, `rank` prefers a name among equals (higher wins). */
+/* Add one symbol, for tests and other sources. `is_function` is STT_FUNC; `rank` orders names for one address (higher wins). */
 void functions_add(struct functions *functions, struct text name, uint64_t start, uint64_t size,
                    uint64_t section_end, bool is_function, unsigned rank);
-/* The symbols of an ELF image and the slots of its PLT, each moved by `bias`. Broken or missing tables
-   add nothing and are no error. Returns how many were added. Ids given before stay valid. */
+/* Add the symbols of an ELF image and the slots of its PLT, each moved by `bias`. Broken or missing tables
+   add nothing and are not an error. Return how many were added. Existing ids stay valid. */
 size_t functions_add_elf(struct functions *functions, const void *image, size_t size,
                          uint64_t bias);
-/* The piece of a function around the address, or the hole. Looks up after new symbols cost a sort. */
+/* Return the range of the function that contains the address, or of the hole between functions. The first lookup
+   after symbols were added costs a sort. */
 struct function_range functions_find(struct functions *functions, uint64_t address);
 struct text functions_name(const struct functions *functions,
                            uint32_t function); /* as in the file */
 uint64_t functions_start(struct functions *functions, uint32_t function);
 bool functions_is_stub(
     struct functions *functions,
-    uint32_t function); /* a slot of a PLT: it jumps on to the function it stands for */
+    uint32_t function); /* a slot of a PLT: it jumps to the function it stands for */
 
 /* ---- trie --------------------------------------------------------------------------------- */
 
-/* A node is a stack: its parent's, and the address that was called on top of it. */
+/* A node is a stack: its parent's stack, with the called address on top. */
 struct trie_node {
     uint64_t address;
     uint64_t count;
     uint32_t parent;
-    uint32_t last_child; /* the child that was entered last: most calls repeat it */
+    uint32_t last_child; /* the child entered last: most calls repeat it */
 };
 
-/* Nodes lie in one reservation that grows by being touched, so pointers stay and a shared one can be read by another
-   process while it grows. Node 0 is none; roots have parent 0. */
+/* Nodes are in one reservation that grows when touched, so pointers stay valid and another process can read a shared trie while it grows.
+   Node 0 means none; roots have parent 0. */
 struct trie {
     struct trie_node *nodes;
     uint32_t capacity;
@@ -105,17 +108,17 @@ struct flow {
     size_t depth;
     size_t capacity;
     size_t max_depth;
-    uint32_t node; /* where instructions count now */
+    uint32_t node; /* where instructions are counted now */
     uint32_t root;
     uint64_t beyond;    /* calls deeper than max_depth that have not returned */
     uint64_t unmatched; /* returns that matched nothing */
-    uint64_t dropped;   /* frames left out, for want of depth or nodes */
+    uint64_t dropped;   /* frames dropped because of the depth or the number of nodes */
     uint64_t unmatched_pc;
     struct function_range last; /* the function of the last jump: loops stay inside */
     struct index children;
 };
 
-/* `root` is the entry address. The trie and the functions stay the caller's. */
+/* `root` is the entry address. The caller keeps the trie and the functions. */
 void flow_init(struct flow *flow, struct trie *trie, struct functions *functions, uint64_t root);
 void flow_release(struct flow *flow);
 
@@ -123,14 +126,15 @@ uint32_t flow_child_slow(struct flow *flow, uint32_t parent, uint64_t address);
 void flow_call_slow(struct flow *flow, uint64_t target, uint64_t return_address, uint64_t sp);
 void flow_return_slow(struct flow *flow, uint64_t from, uint64_t target, uint64_t sp);
 void flow_jump_slow(struct flow *flow, uint64_t from, uint64_t target, uint64_t sp);
-/* A jump into the middle of another function may be a return without the instruction for it: context switches do that. True, and popped, if
-   it goes where a live call wants to return to. */
+/* A jump into the middle of another function may be a return without a return instruction, as in context switches. Return true, after popping
+   the frames, if it goes to the return address of a live call. */
 bool flow_jump_returns(struct flow *flow, uint64_t target, uint64_t sp);
-/* Another such: back into a function that is live further out, but not to where one of its calls returns. longjmp and exceptions do that on
-   machines where it is a jump. True, and popped, if there is such a frame; the innermost if the stack pointer doesn't tell. */
+/* A jump may also go back into a function that is live further out, but not to the return address of one of its calls, as longjmp and
+   exceptions do on machines where they are jumps. Return true, after popping the frames, if there is such a frame; if the stack pointer is
+   unknown, the innermost. */
 bool flow_jump_lands(struct flow *flow, uint64_t target, uint64_t sp);
 void flow_tail(struct flow *flow, uint64_t target);
-/* Back in the frame that made the call of entry `index`. */
+/* Return to the frame that made the call of entry `index`. */
 void flow_pop_to(struct flow *flow, size_t index);
 
 static inline uint32_t flow_child(struct flow *flow, uint32_t parent, uint64_t address) {
@@ -144,7 +148,8 @@ static inline void flow_count(struct flow *flow, uint64_t count) {
     flow->nodes[flow->node].count += count;
 }
 
-/* The common cases of a call and a return, without a call of our own in them. False: nothing was done, take the long way. */
+/* The common cases of a call and a return, without a function call. Return false if nothing was done: use the slow
+   path. */
 static inline bool flow_call_quick(struct flow *flow, uint64_t target, uint64_t return_address,
                                    uint64_t sp) {
     uint32_t child = flow->nodes[flow->node].last_child;
@@ -184,7 +189,7 @@ static inline void flow_jump(struct flow *flow, uint64_t from, uint64_t target, 
     flow_jump_slow(flow, from, target, sp);
 }
 
-/* A leaf of its own under the current frame, for system calls: counted without being entered. */
+/* Count on a separate leaf under the current frame without entering it, for system calls. */
 #define SYNTHETIC_ADDRESS (1ull << 63)
 void flow_count_leaf(struct flow *flow, uint64_t address, uint64_t count);
 
@@ -195,7 +200,7 @@ enum trace_misaligned {
     MISALIGNED_AS_EVER,
     MISALIGNED_FAULT,
     MISALIGNED_ALLOW
-}; /* loads and stores; faults unless told */
+}; /* loads and stores; others fault */
 enum trace_engine { ENGINE_AUTO, ENGINE_BUILTIN, ENGINE_QEMU, ENGINE_STREAM };
 
 struct trace_file {
@@ -221,12 +226,12 @@ struct trace_options {
     uint64_t budget;     /* 0: none */
     uint64_t checkpoint; /* 0: none */
     uint64_t
-        stack_size; /* 0: 1 GiB, of which only what is used costs memory; with QEMU what the host allows */
+        stack_size; /* 0: 1 GiB, of which only touched memory is used; with QEMU the host's limit */
     uint64_t memory_size;            /* 0: 4 GiB */
-    int input, output, error_output; /* descriptors that the guest's 0, 1 and 2 are */
+    int input, output, error_output; /* descriptors for the guest's 0, 1 and 2 */
     bool ecall_frames;
     bool
-        parallel; /* QEMU: threads run side by side, and what they do to each other is the host's affair */
+        parallel; /* QEMU: threads run in parallel, and the host decides how they affect each other */
     enum trace_misaligned misaligned;
     bool no_stacks; /* execute and count instructions only */
 };
@@ -241,7 +246,7 @@ enum trace_end {
 
 /* What was counted. */
 struct trace {
-    enum trace_engine engine; /* that did it */
+    enum trace_engine engine; /* that ran it */
     enum trace_end end;
     int status;
     int signal;
@@ -256,21 +261,21 @@ struct trace {
         is_partial; /* a fault, a kill, an interrupt, or a checkpoint: there would have been more */
 };
 
-/* Called at each checkpoint with what was counted so far. */
+/* Called at each checkpoint with the counts so far. */
 typedef void trace_checkpoint(void *context, const struct trace *trace);
 
-/* Which engine will run it: the one that is asked for, or else by a look at the file's header. */
+/* Return the engine that will run the guest: the requested one, or the one for the file's header. */
 enum trace_engine trace_engine(const struct trace_options *options);
-/* Fails only if nothing could be run. `checkpoint` may be NULL. */
+/* Run the guest. Fails only if it could not be started. `checkpoint` may be NULL. */
 bool trace_run(struct trace *trace, const struct trace_options *options,
                trace_checkpoint *checkpoint, void *context, struct error *error);
 void trace_release(struct trace *trace);
 
-/* The counts as a tree of names (demangled unless told not to), or of addresses when `raw`. */
+/* Return the counts as a tree of names (demangled unless `no_demangle`), or of addresses if `raw`. */
 struct tree *trace_tree(const struct trace *trace, bool raw, bool no_demangle);
 
-/* Folded text of addresses (`--raw`) as a flame of the functions there, with what is inlined into them and `file:line`. `path` is for
-   notes. NULL: the ELF file can't be read. */
+/* Convert folded text of addresses (`--raw`) to a flame of functions with inlined functions and `file:line`. `path`
+   is for notes. Return NULL if the ELF file can't be read. */
 struct flame *trace_enrich(struct text raw, const char *path, const char *elf,
                            const struct context *context, struct notes *notes, struct error *error);
 

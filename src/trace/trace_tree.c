@@ -1,5 +1,5 @@
 /*
- * What was counted, as a tree: each address that was called gets its name once, however many stacks it is in.
+ * The counts as a tree: each called address is named once, however many stacks it is in.
  */
 #include "object/demangle.h"
 #include "trace/riscv/guest.h"
@@ -13,7 +13,7 @@ struct naming_state {
     struct objects_options names;
     bool raw;
     struct index index;
-    VECTOR(uint64_t) addresses; /* by number; item 0 is none */
+    VECTOR(uint64_t) addresses; /* by number; item 0 means none */
     VECTOR(uint32_t) locations; /* of the same number */
     struct buffer text;
 };
@@ -24,7 +24,7 @@ static void name_call(struct naming_state *s, uint64_t number) {
     buffer_add(&s->text, name ? text_of(name) : TEXT("unknown"));
 }
 
-/* True if it is a function's name; false if it is not known, and the address stands for it. */
+/* Return true if it has a function's name; false if it is unknown, and the address stands for it. */
 static bool name_address(struct naming_state *s, uint64_t address) {
     uint32_t function = s->raw ? 0 : functions_find(s->trace->functions, address).function;
     if (address & SYNTHETIC_ADDRESS && s->trace->engine == ENGINE_BUILTIN) {
@@ -45,7 +45,7 @@ static bool name_address(struct naming_state *s, uint64_t address) {
 static uint32_t add_location(struct naming_state *s, uint64_t address) {
     s->text.count = 0;
     bool known = name_address(s, address);
-    if (!known) { /* as it is: an address needs no rules for names */
+    if (!known) { /* unchanged: the rules for names don't apply to an address */
         struct location location = {.function = tree_name_function(s->tree, buffer_text(&s->text)),
                                     .kinds = KIND_UNKNOWN};
         return tree_add_location(s->tree, &location);
@@ -77,14 +77,15 @@ static uint32_t add_series(const struct trace *trace, struct tree *tree) {
     return tree_add_series(tree, &(struct series){.event = event});
 }
 
-/* The root of a run that was cut short. A frame, not a mark of the series: so tables have it as well, and no reader of folded text minds. */
+/* The root of a run that was cut short. It is a frame and not a mark of the series, so tables have it as well, and readers of folded text
+   accept it. */
 static uint32_t add_partial(struct tree *tree) {
     struct location location = {.function = tree_name_function(tree, TEXT("[partial]")),
                                 .kinds = KIND_UNKNOWN};
     return tree_add_node(tree, 0, tree_add_location(tree, &location));
 }
 
-/* Parents stand before their children in a trie, so one pass is enough at any depth. */
+/* Parents come before their children in a trie, so one pass is enough at any depth. */
 struct tree *trace_tree(const struct trace *trace, bool raw, bool no_demangle) {
     struct naming_state s = {.trace = trace, .tree = tree_new(), .raw = raw};
     s.names.no_demangle = no_demangle;

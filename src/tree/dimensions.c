@@ -1,5 +1,5 @@
 /*
- * What series can be told apart by, but only when asked: the process as a whole, and the CPU, which belongs to single samples.
+ * Dimensions that series have only on request: the whole process, and the CPU, which is a property of single samples.
  */
 #include "tree/tree.h"
 
@@ -128,7 +128,7 @@ static bool samples_are_all(const struct tree *tree) {
     return tree->samples.count && cells == samples;
 }
 
-/* Time on the CPU that no sample tells of counts as none. */
+/* Whether a series counts samples, unlike CPU time that no sample covers. */
 static bool is_a_sample(const struct tree *tree, const struct series *series) {
     return tree_event(tree, series->event)->time != TIME_WAITED || series->state != STATE_ON;
 }

@@ -1,4 +1,4 @@
-/* Filters are lists of a handful: looking through them costs less than anything cleverer. */
+/* Filters are lists of a few items: a linear search costs less than anything cleverer. */
 #include "tree/tree.h"
 
 /* What is spelled out matches itself, whatever is in it. */

@@ -1,8 +1,8 @@
 /*
- * Labels of series: the fixed fields answer for the well-known keys, an interned set of (key, value) pairs for all others.
+ * Labels of series: well-known keys are fields, all others are in an interned set of (key, value) pairs.
  *
- * Sets are few (a handful of services, versions or thread names), so they are found through an index and compared pair by pair; a
- * sample never touches them, because its series carries the set's number.
+ * There are few sets (a handful of services, versions or thread names), so they are found through an index and compared pair by pair. Samples
+ * never touch them, because the series has the set's number.
  */
 #include "tree/tree.h"
 

@@ -1,7 +1,7 @@
 /*
- * Kept samples: an array in memory, and beyond SAMPLES_IN_MEMORY bytes a mapping of an unlinked temporary file, which the kernel
- * can write out where anonymous memory could only be swapped. Sorting is a radix sort: linear, and a few milliseconds for a
- * quarter of a million samples where qsort takes a hundred.
+ * Kept samples: an array in memory, or beyond SAMPLES_IN_MEMORY bytes a mapping of an unlinked temporary file, which the kernel can write out,
+ * while anonymous memory could only be swapped. They are sorted by a radix sort, which is linear and takes a few milliseconds for a quarter of a
+ * million samples; qsort takes a hundred.
  */
 #include "tree/samples.h"
 

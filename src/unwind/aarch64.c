@@ -1,5 +1,5 @@
 /*
- * aarch64. Return addresses may be signed: the unwinder takes the signature off by finding the code that is meant.
+ * aarch64. Return addresses may be signed: the unwinder strips the signature by finding the code that is meant.
  */
 #include "unwind/internal.h"
 

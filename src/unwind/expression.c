@@ -1,6 +1,6 @@
 /*
  * DWARF expressions, as far as call frame information uses them: arithmetic, registers, memory, jumps. Numbers are 64 bits wide;
- * 32-bit machines' are cut when they are used as addresses. A jump may loop, so steps are counted.
+ * on 32-bit machines they are truncated when used as addresses. Jumps may loop, so steps are counted.
  */
 #include "unwind/internal.h"
 

@@ -1,6 +1,5 @@
 /*
- * The answer: ten functions by what they spend themselves, ten by what is spent in them, as one table. For people who look at a terminal for a few
- * seconds; wick report has all rows.
+ * The answer: the top ten functions by self and by total, in one table, for a quick look at a terminal; wick report has all rows.
  */
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* What is attached to a tree, found by file or address; and machine code as text. */
+/* Find source text and machine code attached to a tree, by file or address; disassemble machine code. */
 #include "view/attached.h"
 
 #include <elf.h>

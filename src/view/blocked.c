@@ -1,6 +1,6 @@
 /*
- * Waits by the function that blocked. Every wait ends in the scheduler, which says nothing: what matters is the last function outside the kernel, and
- * the system call, the page fault or the preemption that it waits in.
+ * Waits by the function that blocked. Every wait ends in the scheduler, which tells nothing: what matters is the last function outside the kernel, and
+ * the system call, page fault or preemption in which it waits.
  */
 #include "view/blocked.h"
 
@@ -96,7 +96,7 @@ static uint32_t copy_stack(struct blocking *b, uint32_t node) {
     return at;
 }
 
-/* The stack that ends at a node, without what the kernel did for it; its last frame is who waited. */
+/* Add the stack that ends at a node without its kernel frames; its last frame is the function that waited. */
 static uint32_t move_stack(struct blocking *b, uint32_t node) {
     const struct flame_node *nodes = b->from->nodes.items;
     uint32_t at = 0, owner, leaf = node;

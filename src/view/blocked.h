@@ -1,11 +1,11 @@
-/* Private to the room: who waited, and for what. */
+/* Private to this room: which function waited, and for what. */
 #ifndef WICK_VIEW_BLOCKED_H
 #define WICK_VIEW_BLOCKED_H
 
 #include "view/view.h"
 
-/* Append whose wait it is that ends at `node`: the last function outside the kernel, and what it asked the kernel for, as `read [read]`; of a thread of the
-   kernel's own what it waits in. Return the node of that function, or 0. */
+/* Append the name of the wait that ends at `node`: the last function outside the kernel and its system call or the like, as `read [read]`; for a kernel
+   thread, the function in which it waits. Return the node of that function, or 0. */
 uint32_t blocked_add(struct buffer *name, const struct flame *flame, uint32_t node);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * Categories of code, by rules.
  *
- * A rule file has a rule a line, `category: function PATTERN`, `category: object PATTERN` or `category: file PATTERN`, the first
- * that fits wins; `#` begins a comment. The built-in rules are written the same way and read by the same reader.
+ * A rule file has one rule on each line: `category: function PATTERN`, `category: object PATTERN` or `category: file PATTERN`. The first
+ * match wins; `#` begins a comment. The built-in rules have the same syntax and are read by the same code.
  */
 #include "view/view.h"
 

@@ -1,8 +1,8 @@
 /*
- * What colour a frame has: a pure function of its name, kinds and object.
+ * The colour of a frame: a pure function of its name, kinds and object.
  *
- * The peers' palettes stretch three numbers in [0,1), drawn from the name, over a range for each channel. Theirs are computed in
- * single precision and cut off, and so are ours, so that a graph can be compared with theirs rectangle by rectangle.
+ * The palettes of flamegraph.pl and inferno derive three numbers in [0,1) from the name and scale each to the range of a channel. They compute in
+ * single precision and truncate; so does wick, so that graphs can be compared rectangle by rectangle.
  */
 #include "view/colour.h"
 
@@ -16,7 +16,7 @@ const char *const palette_names[PALETTE_COUNT] = {
     [PALETTE_ORANGE] = "orange",
 };
 
-/* Waiting is blue, and whoever ended it aqua. */
+/* Waiting is blue, and wakers are aqua. */
 const struct looks times_looks[] = {
     [TIMES_RUNNING] = {"Flame Graph", PALETTE_WICK},
     [TIMES_WAITING] = {"Off-CPU Time", PALETTE_WAITS},
@@ -42,7 +42,7 @@ static const struct family family_php = {{176, 184, 236}, {196, 190, 232}};
 /* Which library: green-blue to blue in eight steps. */
 static const struct family family_library = {{122, 208, 178}, {140, 178, 246}};
 
-/* The same for waiting: all are blue, but for who ended it, and as light. */
+/* The same for waiting: all are blue, except wakers, and equally light. */
 static const struct family waits_program = {{138, 168, 250}, {160, 190, 255}};
 static const struct family waits_library = {{160, 185, 250}, {175, 200, 255}};
 static const struct family waits_kernel = {{150, 150, 245}, {170, 165, 250}};

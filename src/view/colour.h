@@ -1,16 +1,16 @@
-/* Private to the room: what the files of colours share. */
+/* Private to this room: shared by the files about colours. */
 #ifndef WICK_VIEW_COLOUR_H
 #define WICK_VIEW_COLOUR_H
 
 #include "view/view.h"
 
-/* The plain palette that a palette with meanings (java, js, …) gives a frame; any other palette is itself. */
+/* Return the plain palette that a palette with meanings (java, js, …) selects for a frame; return any other palette itself. */
 enum palette palette_by_meaning(enum palette palette, struct text name, uint32_t kinds);
 
-/* In a picture of wall time: the hue says what most of it is, blue for waiting, orange for running; the rest is as PALETTE_WAITS has it. */
+/* Return the colour in a picture of wall time: blue if most of it is waiting, orange if running; otherwise as in PALETTE_WAITS. */
 struct colour colour_of_wall(struct text name, struct text object, uint32_t kinds, bool waits);
 
-/* The colour kept for `name`, or `colour`, which is then kept. */
+/* Return the colour stored for `name`; if there is none, store and return `colour`. */
 struct colour palette_map_take(struct palette_map *map, struct text name, struct colour colour);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Palettes that tell languages and layers apart by how names are spelt. The rules are inferno's, which are flamegraph.pl's
- * with mistakes mended; names are looked at as they are, marks (_[k], _[j], _[i]) included.
+ * Palettes that distinguish languages and layers by the spelling of names. The rules are inferno's, which are flamegraph.pl's with mistakes
+ * fixed; they apply to names as shown, including marks (_[k], _[j], _[i]).
  */
 #include "view/colour.h"
 

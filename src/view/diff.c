@@ -1,6 +1,6 @@
 /*
- * inferno's way to the two-column text, which knows no frames: a stack is a text, its counts are truncated, and lines that can't be
- * read are said one by one.
+ * The two-column text by inferno's rules, which have no frames: a stack is a text, its counts are truncated, and each unreadable line is
+ * reported.
  */
 #include "view/view.h"
 

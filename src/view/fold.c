@@ -1,12 +1,11 @@
 /*
  * Folded text: `a;b;c 12`, sorted by line.
  *
- * A node's own line and the lines below it need not stand together: "foo 12" < "foo 3;x 1" < "foo!;x 1" < "foo;x 1". So what is put in
- * order, parent by parent, is two kinds of item: a child's line, known by its name and count, and all lines below it, known by its
- * name and a semicolon. Children come in the latter order already, and nearly always each line may stand right before what is
- * below it: that is checked first, and only what fails is sorted.
+ * A node's own line and the lines below it need not be adjacent: "foo 12" < "foo 3;x 1" < "foo!;x 1" < "foo;x 1". So two kinds of item are sorted,
+ * parent by parent: a child's own line, by its name and count, and all lines below it, by its name and a semicolon. Children are already in the
+ * latter order, and nearly always each line can come right before the lines below it: this is checked first, and only failures are sorted.
  *
- * The stack so far is kept in one buffer, so a line costs copying it once. No recursion: items wait on a stack of their own.
+ * The current stack is kept in one buffer, so a line costs one copy of it. No recursion: pending items are on an explicit stack.
  */
 #include "view/view.h"
 
@@ -51,7 +50,7 @@ static size_t item_tail(const struct fold *f, struct fold_item item, char tail[4
     return (size_t)length;
 }
 
-/* The byte at `at` of name and tail, or -1 behind the end. */
+/* Return the byte at `at` of name and tail, or -1 after the end. */
 static int item_byte(struct text name, struct text tail, size_t at) {
     if (at < name.length)
         return (unsigned char)name.data[at];

@@ -1,8 +1,8 @@
 /*
  * Source and machine code for the page.
  *
- * The same costs that wick annotate shows of one function, of all functions at once and by series, so that the page's choice of event and thread counts.
- * Each stack is walked once from its leaf: a step a frame. Only lines near those that were hit are written, and only so much code.
+ * The costs that wick annotate shows for one function, here for all functions and by series, so that the page's choice of event and thread applies.
+ * Each stack is walked once from its leaf, one step a frame. Only lines near those that were hit are written, and a limited amount of code.
  */
 #include "view/html.h"
 
@@ -117,7 +117,7 @@ static void find_places(struct sourcing *s) {
     }
 }
 
-/* The function that the machine runs: what is inlined at the same address is part of it. */
+/* The function that the machine runs, which includes functions inlined at the same address. */
 static uint32_t outermost(const struct sourcing *s, uint32_t node) {
     const struct placed_node *nodes = s->placed->nodes.items;
     uint32_t level = s->placed->places.items[nodes[node].place].level;
@@ -323,7 +323,7 @@ static void list_row(struct listing *l, uint64_t address, uint32_t size, struct 
     buffer_printf(json, ",%d,", target);
     while (l->next < l->count && all[l->hits[l->next]].address < address)
         l->next++;
-    /* A sample stands on an instruction's first byte; a second one inside of it would be of other code. */
+    /* A sample is at an instruction's first byte; another one inside the instruction would belong to other code. */
     if (l->next < l->count && all[l->hits[l->next]].address - address < size)
         json_costs(l->s, &l->s->instruction_costs, l->hits[l->next++], false);
     else

@@ -1,6 +1,6 @@
 /*
- * Numbers as people read them. They are formatted by hand: printf's would follow the locale, and costs ten times as much in a loop that runs
- * five times a frame.
+ * Numbers for people. They are formatted by hand, because printf follows the locale, and costs ten times as much in a loop that runs five times
+ * a frame.
  */
 #include "view/numbers.h"
 

@@ -1,8 +1,8 @@
 /*
- * The table of a diff: what each row spent itself and with all that it called, before and after. Shares are of each side's own whole, so
- * that neither goes over 100 % and both can be read without the other; a change is told in points, the difference of the two shares, and as
- * a factor, how many times the weight before the weight after is. Where the wholes differ the two say different things, and both are true:
- * a function may spend less and yet have a larger share. Rows stand by how much weight changed, as the picture's colours do.
+ * The table of a diff: self and total of each row, before and after. Shares are relative to each side's own total, so that neither exceeds 100 %
+ * and each can be read alone. A change is shown in points, the difference of the two shares, and as a factor, the weight after divided by the
+ * weight before. If the totals differ, these say different things, and both are true: a function may cost less and yet have a larger share.
+ * Rows are sorted by change of weight, which also decides the picture's colours.
  */
 #include "view/report.h"
 
@@ -159,7 +159,7 @@ static void write_sum(struct out *out, const struct report *report) {
     buffer_release(&sum);
 }
 
-/* Rows that did not change stand last: they are counted, not shown. */
+/* Unchanged rows come last: they are counted, not shown. */
 void report_diff_text(struct out *out, const struct report *report,
                       const struct report_options *options) {
     size_t changed = 0;

@@ -1,5 +1,5 @@
 /*
- * What rows cost, and how that has changed since an earlier time. Only stores know of other times than the one that is shown.
+ * How the cost of rows has changed since an earlier time. Only stores have other times than the one shown.
  */
 #include "view/report.h"
 

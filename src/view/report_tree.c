@@ -1,6 +1,6 @@
 /*
- * A call tree as an indented table: what each frame spends with all that stands below it, the largest first. One walk by the links, which
- * are put in order of weight first: the depth is the input's, and needs no stack.
+ * A call tree as an indented table: the total of each frame, largest first. Siblings are linked by weight first; then one walk follows the links,
+ * without a stack, because the input controls the depth.
  */
 #include "view/report.h"
 

@@ -1,4 +1,4 @@
-/* Tables of cost as text, CSV and JSON. Those of a comparison are in report_diff.c, Markdown in markdown.c. */
+/* Write tables of cost as text, CSV and JSON. See report_diff.c for diffs and markdown.c for Markdown. */
 #include "view/report.h"
 
 static double share(const struct report *report, uint64_t weight) {

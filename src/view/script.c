@@ -1,9 +1,9 @@
 /*
  * Script text: what perf 6.1's `perf script` prints, sample by sample.
  *
- * Most of the text is frames, and most frames are the same few thousand locations over and over. So the lines of each location are
- * made once, in parallel, and a sample is then its own line followed by copies. Samples are formatted in chunks by all threads; each
- * writes its chunk when its turn comes, so what is held is one chunk a thread and the text comes out in order.
+ * Most of the text is frames, and most frames are the same few thousand locations. So the lines of each location are formatted once, in parallel,
+ * and a sample is its own line followed by copies of these. All threads format samples in chunks; each writes its chunk in turn, so memory holds
+ * one chunk for each thread and the text is in order.
  */
 #include "view/script.h"
 

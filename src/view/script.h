@@ -1,11 +1,11 @@
-/* What the files of script text share. Private to this room. */
+/* Private to this room: shared by the files that print script text. */
 #ifndef WICK_VIEW_SCRIPT_H
 #define WICK_VIEW_SCRIPT_H
 
 #include "perfdata/perfdata.h"
 #include "view/view.h"
 
-/* What is printed of a sample, in this order. Whom it is of, where and when, always comes first. */
+/* The columns of a sample, in order. Its thread, CPU and time always come first. */
 enum column {
     COLUMN_TID = 1 << 0,
     COLUMN_CPU = 1 << 1,
@@ -27,19 +27,19 @@ enum column {
 struct script_layout {
     uint32_t columns;
     bool has_chain;   /* frames go on lines of their own */
-    bool brief;       /* their lines are addresses and names alone */
+    bool brief;       /* their lines have only addresses and names */
     struct text name; /* padded to the widest of all, and ": " */
 };
 
 /* One location: its lines, innermost first, each "\t", the address in 16 columns, " name+0x12 (object)\n". */
 struct script_line {
     struct text text;
-    size_t last; /* where the last one begins: the function itself, not what is inlined into it */
+    size_t last; /* offset of the last line: the function itself, not an inlined one */
 };
 
 enum { SCRIPT_ADDRESS_WIDTH = 16, SCRIPT_LINE_TAIL = 1 + SCRIPT_ADDRESS_WIDTH };
 
-/* Something to print: a kept sample, mostly as it is. */
+/* A row to print: a kept sample, mostly unchanged. */
 struct script_row {
     uint32_t event; /* in the file */
     uint64_t period;
@@ -57,28 +57,28 @@ struct script {
     struct arena arena;
     /* NULL unless an event prints its payload and the file says how. */
     struct script_traces *traces;
-    bool in_order; /* what is printed depends on the rows before it */
+    bool in_order; /* the text of a row depends on the rows before it */
     size_t source_width;
 };
 
-/* script.c: the lines of one location, innermost first. `brief`: without offsets and objects. The last one begins at the offset that is
-   returned. */
+/* script.c: append the lines of one location, innermost first; `brief`: without offsets and objects. Return the offset at which the last line
+   begins. */
 size_t script_add_lines(const struct script *script, struct buffer *buffer, uint32_t location,
                         bool brief);
 
 /* script_columns.c */
 void script_events_init(struct script *script, const struct quirks *quirks);
-/* One row, with the blank line after it. False: the sample's record can't be decoded. */
+/* Append one row, with the blank line after it. Return false if the sample's record can't be decoded. */
 bool script_print(struct script *script, struct buffer *buffer, size_t row, struct error *error);
 
 /* script_trace.c */
 void script_traces_init(struct script *script, const struct quirks *quirks); /* after the events */
-/* Also adds a note about samples that were cut short. */
+/* Free the traces. Add a note about samples that were cut short. */
 void script_traces_free(struct script *script);
 void script_add_trace(struct script *script, struct buffer *buffer, uint32_t event,
                       const struct key *key, const struct perfdata_sample *sample);
 
-/* script_memory.c: how perf spells where a load's data came from. */
+/* script_memory.c: append where a load's data came from, as perf spells it. */
 void script_add_source(struct buffer *buffer, uint64_t source);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The line of a sample. Which columns an event has is perf 6.1's choice: a default set for each type of event, less those that the first event
- * of that type does not record. So an event may show a column it has no value for, and then perf's stand-ins appear: cpu -1, time ~0.
+ * The line of a sample. perf 6.1 chooses the columns of an event: a default set for each type of event, without those that the first event of that
+ * type does not record. So an event may show a column that it has no value for; then perf's placeholders appear: cpu -1, time ~0.
  */
 #include "view/script.h"
 

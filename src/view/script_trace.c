@@ -1,7 +1,7 @@
 /*
- * The fields of tracepoints, printed by the formats that the recording carries in its TRACING_DATA section (trace_format.h).
+ * Print the fields of tracepoints by the formats in the recording's TRACING_DATA section (trace_format.h).
  *
- * Where the section is damaged or lacks an event, samples are printed without their fields, and a note says so.
+ * If the section is damaged or lacks an event, samples are printed without their fields, and a note says so.
  */
 #include "view/script.h"
 #include "view/trace_format.h"

@@ -1,4 +1,4 @@
-/* What is in a recording, as text and as JSON. */
+/* Write a recording's summary as text and as JSON. */
 #include "view/numbers.h"
 #include "view/view.h"
 

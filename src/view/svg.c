@@ -1,10 +1,10 @@
 /*
- * A flame as an SVG's frames.
+ * Draw the frames of an SVG.
  *
- * svg_shape.c finds where each frame stands; threads then draw slices of what it found. Each distinct name is escaped once a thread,
- * when it is first drawn. A long name that several frames have is in the file once: <metadata id="names"> before the frames has a list of
- * these, a frame says its number in the list (fg:n), and its title has the name shortened, which the script makes whole for the frame that
- * somebody looks at. Without the script every title has the whole name.
+ * svg_shape.c finds the position of each frame; threads then draw slices of them. Each thread escapes a distinct name once, when it is first
+ * drawn. A long name of several frames is in the file once: <metadata id="names"> before the frames lists these names, a frame has its number in
+ * the list (fg:n), and its title has a shortened name, which the script expands for the frame under the pointer. Without the script every title
+ * has the whole name.
  */
 #include "view/svg.h"
 
@@ -263,7 +263,7 @@ static bool add_link(struct buffer *b, const struct name_attribute *attribute) {
     return true;
 }
 
-/* What the title does not tell, so that the file can be read back exactly. */
+/* Add what is not in the title, so that the file can be read back exactly. */
 static void add_identity(struct drawing *d, const struct flame_node *node, bool other_title) {
     struct text name = strings_get(d->flame->strings, node->name);
     escaped_name(d, node->name);
@@ -446,7 +446,7 @@ static struct svg_layout layout_of(const struct svg_options *options, uint64_t d
     return layout;
 }
 
-/* What the colours mean stands below the title, after the subtitle. */
+/* The meaning of the colours is below the title, after the subtitle. */
 static void add_legend(struct buffer *buffer, struct svg_options *options) {
     if (options->subtitle)
         buffer_printf(buffer, "%s · ", options->subtitle);

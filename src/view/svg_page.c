@@ -1,5 +1,5 @@
 /*
- * What stands around the frames of an SVG: provenance, style, titles, script. And which options make sense.
+ * Everything around the frames of an SVG: provenance, style, titles, script. Also checks options.
  */
 #include "view/svg.h"
 
@@ -66,7 +66,7 @@ bool svg_options_check(const struct svg_options *o, struct error *error) {
 
 /* ---- provenance ---- */
 
-/* Neither "--" nor a '-' at the end may stand in a comment. */
+/* A comment may contain neither "--" nor a '-' at its end. */
 static void add_comment_line(struct buffer *buffer, struct text line) {
     size_t start = buffer->count;
     svg_add_xml(buffer, line);
@@ -92,7 +92,7 @@ static void add_provenance(struct buffer *buffer, const char *notes) {
 
 /* ---- style ---- */
 
-/* A family that is a CSS keyword stands bare, any other in quotes. */
+/* A family that is a CSS keyword is not quoted, any other is. */
 static void add_family(struct buffer *buffer, struct text family) {
     static const char *const generic[] = {"serif",   "sans-serif", "monospace", "cursive",
                                           "fantasy", "system-ui",  "inherit"};

@@ -1,4 +1,4 @@
-/* Words and places of an SVG. Its numbers are formatted by hand: see numbers.c. */
+/* Texts and positions of an SVG. Its numbers are formatted by hand: see numbers.c. */
 #include "view/svg.h"
 
 #include <ctype.h>

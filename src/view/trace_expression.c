@@ -1,10 +1,10 @@
 /*
- * The expressions behind a tracepoint's format string, parsed into the tree that libtraceevent builds of them.
+ * Parse the expressions after a tracepoint's format string into the tree that libtraceevent builds.
  *
- * That tree is not C's: brackets do not count once they are read, so that `a * (b + c)` is `a * b + c`, and `a ? b : c + d` is
- * `(a ? b : c) + d`. perf prints what it gives, and so must this. Each function returns the token behind what it read.
+ * That tree is not C's: parentheses are forgotten once they are read, so that `a * (b + c)` is `a * b + c`, and `a ? b : c + d` is
+ * `(a ? b : c) + d`. perf prints the result of this tree, and so must wick. Each function returns the token after what it read.
  *
- * A node becomes the left operand of an operator that follows it by moving into a new node: pointers to it stay where they were.
+ * To become the left operand of the operator that follows it, a node is moved into a new node; pointers to the old one then point to the operator.
  */
 #include "view/trace_format.h"
 
@@ -83,7 +83,7 @@ static struct trace_token parse_unary(struct trace_parser *parser, struct trace_
     return parse_next(parser, node->right);
 }
 
-/* Behind "?": "a : b". Operators behind b take the whole condition as their operand. */
+/* Parse "a : b" after "?". Operators after b take the whole condition as their operand. */
 static struct trace_token parse_condition(struct trace_parser *parser, struct trace_node *node) {
     node_wrap(parser, node, TEXT("?"), 0);
     struct trace_node *either = node_new(parser);
@@ -158,7 +158,7 @@ static struct trace_token parse_operator(struct trace_parser *parser, struct tra
     return is_binary(token.text) ? parse_binary(parser, node, token.text, right) : bad;
 }
 
-/* The operators behind an operand, the first of which is `token`, up to a ":" or what is none. */
+/* Parse the operators after an operand, the first of which is `token`, up to a ":" or a token that is not an operator. */
 static struct trace_token parse_operators(struct trace_parser *parser, struct trace_node *node,
                                           struct trace_token token) {
     if (parser->depth == DEPTH_LIMIT)
@@ -226,7 +226,7 @@ static int64_t choice_value(struct text text) {
                                                        : -1;
 }
 
-/* "{ 1, "one" }, { 2, "two" })", and returns the token behind it. */
+/* Parse "{ 1, "one" }, { 2, "two" })" and return the token after it. */
 static struct trace_token parse_choices(struct trace_parser *parser, struct trace_node *node) {
     struct trace_choice **choices = &node->choices;
     struct trace_token token;
@@ -425,7 +425,7 @@ static bool is_bracketed_record(struct trace_parser *parser) {
     return false;
 }
 
-/* Behind "(": an expression, or a type with what is cast to it. */
+/* After "(": parse an expression, or a type and what is cast to it. */
 static struct trace_token parse_bracket(struct trace_parser *parser, struct trace_node *node) {
     if (is_bracketed_record(parser))
         return parse_field(parser, node);
@@ -467,7 +467,7 @@ static struct trace_token parse_token(struct trace_parser *parser, struct trace_
     }
 }
 
-/* The operand that begins with `token`, without operators behind it. All recursion comes through here or parse_operators(). */
+/* Parse the operand that begins with `token`, without operators after it. All recursion goes through here or parse_operators(). */
 static struct trace_token parse_operand(struct trace_parser *parser, struct trace_node *node,
                                         struct trace_token token) {
     if (parser->depth == DEPTH_LIMIT)

@@ -1,7 +1,7 @@
 /*
  * The head of a tracepoint's format: its name and id, and where its fields are in the payload.
  *
- * perf goes on with the fields before one that it cannot read, and prints these: so does this.
+ * If perf cannot read a field, it prints the fields before it; so does this.
  */
 #include "view/trace_format.h"
 
@@ -33,7 +33,7 @@ static void type_add(struct buffer *type, struct text word) {
     buffer_add(type, word);
 }
 
-/* Skip "((user))" behind __attribute__. */
+/* Skip "((user))" after __attribute__. */
 static bool read_attribute(struct trace_parser *parser, struct buffer *type) {
     for (unsigned depth = 1; depth;) {
         struct trace_token token = trace_next(parser);
@@ -46,7 +46,7 @@ static bool read_attribute(struct trace_parser *parser, struct buffer *type) {
     return true;
 }
 
-/* The words of a type, and behind them a name; returns the token after it. */
+/* Parse the words of a type and the name after them; return the token after it. */
 static struct trace_token read_type(struct trace_parser *parser, struct trace_field *field,
                                     struct buffer *type) {
     struct trace_token token = trace_next(parser);

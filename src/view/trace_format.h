@@ -3,10 +3,10 @@
  *
  *     name: sched_waking\nID: 375\nformat:\n\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n…\n\nprint fmt: "…", REC->pid, …\n
  *
- * A format is a small program from the recording and may be hostile. Parsing keeps to a depth and to a number of steps; printing reads
- * only inside the payload, and keeps to a number of steps and of bytes. What cannot be parsed is printed field by field.
+ * A format is a small program from the recording and may be hostile. Parsing is limited in depth and steps; printing reads only inside the
+ * payload, and is limited in steps and bytes. If a format cannot be parsed, its samples are printed field by field.
  *
- * perf 6.1 parses expressions in its own way: `2 * (3 + 4)` is 10. Its text is what is wanted here, so the parser builds perf's tree.
+ * perf 6.1 parses expressions in its own way: `2 * (3 + 4)` is 10. wick must print the same text, so the parser builds perf's tree.
  * Private to this room.
  */
 #ifndef WICK_VIEW_TRACE_FORMAT_H
@@ -30,11 +30,11 @@ struct trace_field {
     uint32_t flags;
     uint32_t offset, size, element_size;
     bool *
-        never_string; /* of a string, with quirks.old_trace_formats: whether it once held bytes; NULL: nobody remembers */
+        never_string; /* for a string, with quirks.old_trace_formats: whether it once held bytes; NULL: not remembered */
     struct trace_field *next;
 };
 
-/* perf prints the number of a kind where it did not expect that kind: the values are libtraceevent's. */
+/* perf prints the number of an unexpected kind, so the values are libtraceevent's. */
 enum trace_kind {
     TRACE_NOTHING = 0,
     TRACE_ATOM = 1,
@@ -63,16 +63,16 @@ struct trace_choice {
 struct trace_node {
     enum trace_kind kind;
     int priority;     /* of an operator */
-    struct text text; /* of an atom, operator or cast; of flags what separates them */
+    struct text text; /* of an atom, an operator or a cast; for flags, their separator */
     uint64_t number;  /* of an atom */
-    const struct trace_field *field; /* NULL where the format has none of that name */
+    const struct trace_field *field; /* NULL if the format has no field of that name */
     struct trace_node *left, *right; /* operands; the data and the count of arrays */
-    struct trace_node *width;        /* bytes an item of an array has */
+    struct trace_node *width;        /* bytes of an item of an array */
     struct trace_choice *choices;
     struct trace_node *next; /* argument */
 };
 
-/* A piece of the output: literal text when there is no argument. */
+/* A piece of the output: literal text if there is no argument. */
 struct trace_piece {
     struct text text;                /* or what follows "%p" */
     char conversion;                 /* 'p', 's' or one of a number */
@@ -144,22 +144,22 @@ struct trace_parser {
 struct trace_token trace_next(struct trace_parser *parser);
 /* The same; ends of lines are skipped as well. */
 struct trace_token trace_next_in_lines(struct trace_parser *parser);
-/* Whether the token is just that. */
+/* Whether the token has this type and text. */
 bool trace_token_is(struct trace_token token, enum trace_token_type type, const char *text);
-/* Read a token, which must be that. */
+/* Read a token, which must have this type and text. */
 bool trace_expect(struct trace_parser *parser, enum trace_token_type type, const char *text);
 /* Copy text into the format's arena. */
 struct text trace_keep(struct trace_parser *parser, struct text text);
 
 /* trace_expression.c */
-/* Read the arguments behind the format string into format->arguments. */
+/* Read the arguments after the format string into format->arguments. */
 bool trace_parse_arguments(struct trace_parser *parser);
 
 /* trace_pieces.c */
 /* Cut the format string into pieces, which take the arguments in turn. */
 bool trace_parse_pieces(struct trace_parser *parser, struct text string);
 
-/* trace_value.c: a record in print */
+/* trace_value.c: a record that is being printed */
 struct trace_record {
     const struct trace_format *format;
     struct text payload;
@@ -167,34 +167,34 @@ struct trace_record {
     size_t limit;   /* of the buffer */
     uint64_t steps; /* that are left */
     unsigned depth;
-    bool cut; /* a limit was met */
-    /* Name the kernel's function at *address and set *address to its start; empty: none is known. */
+    bool cut; /* a limit was exceeded */
+    /* Return the name of the kernel's function at *address and set *address to its start; empty if none is known. */
     struct text (*function)(void *context, uint64_t *address);
     void *context;
 };
 
-/* Take a step; false when none is left. */
+/* Take a step; return false if none is left. */
 bool trace_step(struct trace_record *record);
-/* A number of 1, 2, 4 or 8 bytes in the payload; 0 where there is none. */
+/* Return a number of 1, 2, 4 or 8 bytes in the payload; 0 if it is out of bounds. */
 uint64_t trace_load(const struct trace_record *record, uint64_t offset, uint64_t size);
-/* At most `size` bytes from an offset of the payload. */
+/* Return at most `size` bytes from an offset of the payload. */
 struct text trace_bytes(const struct trace_record *record, uint64_t offset, uint64_t size);
-/* Where a dynamic field's data begins, and all of it. */
+/* Return the offset of a dynamic field's data, or the data itself. */
 uint64_t trace_dynamic_offset(const struct trace_record *record, const struct trace_field *field);
 struct text trace_dynamic(const struct trace_record *record, const struct trace_field *field);
 uint64_t trace_value(struct trace_record *record, const struct trace_node *node);
-/* The value of a constant, which has neither fields nor all operators; false: it is not constant. */
+/* Evaluate a constant, which has no fields and only some operators; return false if it is not constant. */
 bool trace_constant(const struct trace_node *node, unsigned depth, int64_t *value);
 
 void trace_add(struct trace_record *record, struct text text);
 void trace_printf(struct trace_record *record, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* trace_pointer.c: "%pS" and its like; `count` is the length that "%*ph" was given */
+/* trace_pointer.c: print "%pS" and the like; `count` is the length given to "%*ph" */
 void trace_add_pointer(struct trace_record *record, struct text how, const struct trace_node *node,
                        int count);
 
 /* trace_print.c */
-/* Append what record->format makes of record->payload to record->buffer. False: it was cut short. */
+/* Append record->payload, printed by record->format, to record->buffer. Return false if it was cut short. */
 bool trace_print(struct trace_record *record);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The format string of a tracepoint, cut into literal text and conversions with their arguments. Which conversions there are, and where
- * they end, is libtraceevent's: it knows no "%c" and no "%+d", and prints what it does not know between ">" and "<".
+ * Split the format string of a tracepoint into literal text and conversions with their arguments. The conversions and their syntax are
+ * libtraceevent's: it has no "%c" and no "%+d", and prints unknown ones between ">" and "<".
  */
 #include "view/trace_format.h"
 

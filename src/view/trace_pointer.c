@@ -1,4 +1,4 @@
-/* What "%p" and the letters behind it make of a tracepoint's argument: functions, hardware and network addresses, UUIDs, bytes. */
+/* Print a tracepoint's argument by "%p" and the letters after it: functions, hardware and network addresses, UUIDs, bytes. */
 #include "view/trace_format.h"
 
 static char letter(struct text how, size_t place) {
@@ -65,7 +65,7 @@ static void add_ip6(struct trace_record *record, char how, const uint8_t *bytes)
         trace_printf(record, "%s%02x%02x", i && how == 'I' ? ":" : "", bytes[i], bytes[i + 1]);
 }
 
-/* The longest row of zeroes, of two words at least; *length is 0 if there is none. */
+/* Return the longest run of zero words, of at least two; set *length to 0 if there is none. */
 static int zeroes_find(const uint8_t *bytes, int words, int *length) {
     int start = -1;
     *length = 0;

@@ -1,4 +1,4 @@
-/* A tracepoint's record as text, piece by piece of its format; or, when the format could not be parsed, field by field. */
+/* Print a tracepoint's record piece by piece of its format; or field by field, if the format could not be parsed. */
 #include "view/trace_format.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The tokens of a tracepoint's format. What perf takes for the end of a format, a byte that is no ASCII, ends it here too. */
+/* The tokens of a tracepoint's format. A byte that is not ASCII ends the format, as in perf. */
 #include "view/trace_format.h"
 
 static enum trace_token_type type_of(unsigned char c) {

@@ -1,6 +1,6 @@
 /*
- * Numbers of a tracepoint's record. They are 64 bits without a sign, whatever the field's type: so perf has it. What lies outside the
- * payload reads as 0; so does a division by zero, which ends perf.
+ * Numbers of a tracepoint's record. They are unsigned with 64 bits, whatever the field's type, as in perf. Bytes outside the payload read as 0; so
+ * does a division by zero, which crashes perf.
  */
 #include "view/trace_format.h"
 

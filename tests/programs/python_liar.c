@@ -1,5 +1,5 @@
 /*
- * usage: liar SECONDS. A program that looks like CPython, exports its symbols, and has memory that makes no sense: frames that lead in circles,
+ * usage: liar SECONDS. A program that looks like CPython, exports its symbols, and has invalid memory: frames that lead in circles,
  * then nowhere, with code objects that are none. LIE says which: 0 no thread's state at all, 1 a circle of frames, 2 a wild pointer, 3 a build without the global
  * lock, as its runtime says.
  */

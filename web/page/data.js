@@ -1,8 +1,8 @@
 /*
- * The profile inside the page, unpacked: see src/view/html.c for how it was packed.
+ * The profile inside the page, unpacked: see src/view/html.c for the packing.
  *
- * Nodes stand parents first, node 0 is the root, and all that lies below node n is n + 1 … end[n] - 1. A place is what frames of one
- * function share; a cell says what one series counted on one node.
+ * Parents precede their children, node 0 is the root, and everything below node n is n + 1 … end[n] - 1. A place is
+ * what frames of one function share; a cell is what one series counted on one node.
  */
 async function unpack(base64) {
   const text = atob(base64), bytes = new Uint8Array(text.length);
@@ -12,7 +12,7 @@ async function unpack(base64) {
 }
 
 function reader(bytes, at) {
-  // Beyond 32 bits shifts would wrap: the rest is multiplied. Doubles are exact as far as the packer lets numbers go.
+  // Shifts would wrap beyond 32 bits, so multiply the rest. Doubles are exact up to the packer's largest number.
   return () => {
     let value = 0, shift = 1, byte;
     do {
@@ -65,13 +65,13 @@ export function decode(bytes) {
     return places.push({name, object, category, colour, kinds, waiting}) - 1;
   };
   for (const place of about.places) addPlace(...place);
-  // Threads and commands that stand at the root of stacks are no functions, but are drawn like them.
+  // Threads and comms at the root of stacks are not functions, but are drawn like them.
   const groups = new Map();
   const groupPlace = name => {
     if (!groups.has(name)) groups.set(name, addPlace(name, "", "", "#d3dbe4", 0));
     return groups.get(name);
   };
-  // What was recorded of threads can be seen as time on the CPU, off it, or both: a series says which it is part of.
+  // Recorded threads can be shown as time on the CPU, off it, or both: a series says which of them it belongs to.
   const times = about.times || [];
   return {about, times, count, parent, place, depth, end, cells, samples, places, functions, functionOf, groupPlace,
           series: about.series, isDiff: about.series.some(s => s.before)};

@@ -1,6 +1,6 @@
 /*
- * A list of which only the rows in sight are in the document. All rows are equally high; `make(index)` gives the element of one. The box scrolls
- * by itself, and the inner element is as high as all rows together would be.
+ * A list of which only the visible rows are in the document. All rows have the same height; `make(index)` returns the
+ * element of a row. The box scrolls by itself, and the inner element is as high as all rows together.
  */
 export class Rows {
   constructor(box, height, make) {
@@ -31,7 +31,7 @@ export class Rows {
     this.inner.replaceChildren(...list);
   }
 
-  // `above` is what stands before the rows and stays there.
+  // `above` precedes the rows and stays there.
   intoSight(index, above = 0) {
     const {box, height} = this, top = index * height;
     if (top < box.scrollTop) box.scrollTop = top;

@@ -1,4 +1,4 @@
-// What a reader takes away: the view as a still SVG, the stacks as folded text.
+// What can be saved: the view as a static SVG, the stacks as folded text.
 import { changeWords, inkOn } from "./graph.js";
 
 const escapeXml = text => text.replace(/[<>&"']/g, c => `&#${c.charCodeAt(0)};`).replace(/[\x00-\x08\x0b\x0c\x0e-\x1f]/g, c => String.fromCharCode(0x2400 + c.charCodeAt(0)));
@@ -31,7 +31,7 @@ export function svgOf(graph, title, unit) {
     lines.join("\n") + "\n</svg>\n";
 }
 
-// Of a diff, before and after behind each stack, those that vanished included.
+// For a diff, append before and after to each stack, including stacks that vanished.
 export function foldedOf(model, base) {
   const lines = [], stack = [];
   for (let n = 1; n < base.count; n++) {

@@ -1,6 +1,7 @@
 /*
- * One function as source and as machine code, with what each line and instruction cost: the numbers of wick annotate, of the events and threads that
- * are chosen. What is inlined belongs to the line that called it. Jumps inside of a function are drawn beside its instructions.
+ * One function as source and as machine code, with the cost of each line and instruction: the numbers of wick
+ * annotate, for the chosen events and threads. Inlined code belongs to the line that called it. Jumps within a
+ * function are drawn beside its instructions.
  */
 import { Rows } from "./rows.js";
 import { seriesWanted } from "./shape.js";
@@ -10,7 +11,8 @@ const sourceRowHeight = 18, mostLanes = 8;
 // ---- jumps ----
 
 /*
- * Each jump has a lane from where it stands to where it goes; the shortest ones are nearest to the code. Returns a text for each row. What finds no lane is left out.
+ * Each jump has a lane from its instruction to its target; the shortest are nearest to the code. Returns a text for
+ * each row. Jumps that find no lane are dropped.
  */
 export function jumpArrows(targets) {
   const jumps = targets.map((to, from) => [from, to]).filter(([from, to]) => to >= 0 && to !== from);
@@ -18,7 +20,7 @@ export function jumpArrows(targets) {
   const lanes = [], placed = [];
   for (const [from, to] of jumps) {
     const first = Math.min(from, to), last = Math.max(from, to);
-    // Those to the same place may share a lane.
+    // Jumps to the same target may share a lane.
     const isFree = lane => lane.every(other => other.last < first || other.first > last || other.to === to);
     let at = lanes.findIndex(isFree);
     if (at < 0 && lanes.length < mostLanes) at = lanes.push([]) - 1;
@@ -61,7 +63,7 @@ export class Source {
     return this.byName.has(name);
   }
 
-  // Functions by what was spent in them; those with source first.
+  // Functions by cost; those with source first.
   names(rows) {
     const hasLines = row => this.byName.get(row.name).lines.length > 0;
     return rows.filter(row => this.has(row.name)).sort((a, b) => hasLines(b) - hasLines(a) || b.self - a.self || b.total - a.total).map(row => row.name);
@@ -87,7 +89,7 @@ export class Source {
     pane.rows = rows.length ? rows : [{kind: "nothing", text: nothing}];
     pane.count = rows.length;
     pane.list.show(pane.rows.length);
-    // The costliest row is in sight.
+    // Scroll to the costliest row.
     let best = 0;
     pane.rows.forEach((row, i) => {
       if ((row.self || 0) > (pane.rows[best].self || 0)) best = i;

@@ -1,13 +1,14 @@
 /*
- * Which thread: a list that opens below a button, with a filter, by CPU time or by name. Only the rows in sight are in the document, so that five thousand
- * threads open as fast as five. It is WAI-ARIA's combobox with a listbox: the filter keeps the focus, arrows move the choice.
+ * The choice of a thread: a list that opens below a button, with a filter, sorted by CPU time or by name. Only the
+ * visible rows are in the document, so five thousand threads open as fast as five. It is WAI-ARIA's combobox with a
+ * listbox: the filter keeps the focus, arrow keys move the choice.
  */
 import { Rows } from "./rows.js";
 
 const threadRowHeight = 22;
 
 export class ThreadChooser {
-  // threads(): [{name, amount, share}, …] of what is chosen otherwise.
+  // threads(): [{name, amount, share}, …] for everything else that is chosen.
   constructor(elements, events) {
     Object.assign(this, {...elements, events, list: [], at: 0});
     this.rows = new Rows(this.box, threadRowHeight, index => this.row(index));
@@ -45,7 +46,7 @@ export class ThreadChooser {
     if (focus) this.button.focus();
   }
 
-  // Those that the filter lets through; all of them together come first.
+  // The threads that pass the filter; the entry for all threads comes first.
   choose() {
     const text = this.filter.value.toLowerCase(), byName = this.order.value === "name";
     const found = this.all.filter(thread => !text || thread.name.toLowerCase().includes(text));

@@ -1,4 +1,5 @@
-/* The list of profiles. What a profile is and holds takes reading it: that is asked for one after the other, and not of large ones. */
+/* The list of profiles. Describing a profile requires reading it: that is requested one by one, and not for large
+   ones. */
 const $ = id => document.getElementById(id);
 const most = 16 << 20; // bytes of a profile that is read for the list
 const rows = [];
@@ -45,7 +46,7 @@ function addRow(run) {
   rows.push({run, row, box, kind: cell(row, run.run ? "run" : ""), total: cell(row, "", "number")});
 }
 
-// The older one is before.
+// The older one is BEFORE.
 function compare() {
   const [after, before] = chosen().sort((a, b) => b.time - a.time);
   location.href = `compare?before=${encodeURIComponent(before.name)}&after=${encodeURIComponent(after.name)}`;

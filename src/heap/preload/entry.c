@@ -1,6 +1,6 @@
 /*
- * heap_take(): the registers that unwinding needs, as they are in the hook that calls it, below each other on the stack; then heap_sample().
- * So the hook itself, malloc() say, is the first function of the stack.
+ * heap_take(): push the registers that unwinding needs, with the values they have in the calling hook, then call heap_sample(). So the
+ * stack's innermost function is the hook itself, for example malloc().
  */
 #include "heap/preload/preload.h"
 

@@ -1,8 +1,9 @@
 /*
- * The hooks. What is not taken costs a subtraction for an allocation and a load for a free; the real function is then called last, without a frame of the hook's.
+ * The hooks. An allocation that is not sampled costs a subtraction, and a free costs a load. The real function is then tail-called, without a
+ * frame for the hook.
  *
- * Times: an allocation is stamped after the real function has returned, a free before the real one is called. So of one address, by whatever threads, allocations and frees
- * alternate in order of time.
+ * Times: an allocation is stamped after the real function has returned, and a free before the real function is called. So allocations and
+ * frees of one address, by any threads, alternate in time order.
  */
 #include "heap/preload/preload.h"
 
@@ -29,8 +30,8 @@ EXPORT void free(void *address) {
     return real.free(address);
 }
 
-/* A free and an allocation; the old block may be given to another thread before the real function returns. If there was no memory, it lives on. With size 0
-   glibc frees it, others make it small. */
+/* A free and an allocation; another thread may get the old block before the real function returns. If memory ran out, the old block stays
+   allocated. With size 0, glibc frees it and other libraries shrink it. */
 EXPORT void *realloc(void *old, size_t size) {
     uint64_t time = filter_may_have(old) ? heap_forget(old) : 0;
     void *address = real.realloc(old, size);

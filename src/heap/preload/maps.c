@@ -1,13 +1,15 @@
 /*
- * Hooks of mmap, munmap, mremap, brk and sbrk, for recordings that want mappings as well.
+ * Hooks of mmap, munmap, mremap, brk and sbrk, for recordings that include mappings.
  *
- * What counts is memory that the program asks the kernel for itself: anonymous mappings that can be accessed, and growth of the break. Mappings of files are the page
- * cache's, mappings without any access (PROT_NONE) only keep addresses free. What the allocator maps is left out, for the blocks in it are recorded: libc's calls never come
- * here, and those of another allocator are known by the address that they return to.
+ * Only memory that the program itself requests from the kernel counts: accessible anonymous mappings and growth of the break. Mappings of
+ * files belong to the page cache, and inaccessible mappings (PROT_NONE) only reserve addresses. The allocator's own mappings are skipped
+ * because the blocks in them are recorded: libc's calls never reach these hooks, and another allocator's calls are recognized by their return
+ * address.
  *
- * Times are those of the other hooks: a mapping is stamped after the call, what is unmapped before it, so that of one page they alternate in order of time.
+ * Times work as in the other hooks: a mapping is stamped after the call, an unmapping before it, so that both alternate in time order for
+ * each page.
  */
-#undef _FILE_OFFSET_BITS /* with which mmap would be called mmap64 */
+#undef _FILE_OFFSET_BITS /* otherwise mmap would be renamed to mmap64 */
 #include "heap/preload/preload.h"
 
 #include <stdarg.h>
@@ -22,12 +24,12 @@ static void *behind(void **slot, const char *name) {
         return found;
     found = real_find_one(name, &unused);
     if (!found)
-        __builtin_trap(); /* no libc is without it */
+        __builtin_trap(); /* every libc has it */
     __atomic_store_n(slot, found, __ATOMIC_RELAXED);
     return found;
 }
 
-/* The time before the call; 0: it is not recorded. */
+/* Return the time before the call, or 0 if it is not recorded. */
 static uint64_t begin(const void *caller) {
     bool wanted = !thread.inside && process_is_recorded() && shared->maps;
     return wanted && !real_is_allocator(caller) ? now() : 0;
@@ -67,7 +69,8 @@ EXPORT int munmap(void *address, size_t size) {
     return status;
 }
 
-/* A part of a mapping may be moved, and the old range may stay (MREMAP_DONTUNMAP). Whether the old range counted is known to who reads the recording. */
+/* A part of a mapping may be moved, and the old range may stay (MREMAP_DONTUNMAP). The reader of the recording knows whether the old range
+   counted. */
 typedef void *mremap_function(void *, size_t, size_t, int, ...);
 EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...) {
     enum { STAYS = 4 };

@@ -1,12 +1,14 @@
 /*
- * Numbers of stacks: two with the same number unwind alike.
+ * Stack numbers: two stacks with the same number unwind to the same frames.
  *
- * A stack of which nothing but data changed unwinds as before. So a number is made of all words that may be return addresses or saved frame pointers,
- * with their places: those that point into the executable's code, or to where libraries, stacks and generated code are mapped. Of the latter, pages
- * known to hold blocks are left out. What is taken for code and is none costs a stack that is sent once more; code is never taken for data.
+ * A stack in which only data changed unwinds as before. So the number is a hash of all words, with their positions, that may be return
+ * addresses or saved frame pointers: words that point into the executable's code, or into the area of libraries, stacks and generated code.
+ * In that area, pages known to hold heap blocks are excluded. Data mistaken for code only costs sending a stack again; code is never mistaken
+ * for data.
  *
- * Few words of a stack are such. The last stacks of a thread are kept as the words that their numbers were made of (shapes), by the place of the stack and the hook's caller: unwinding
- * begins at the same place and meets no others, so if they are all still there it finds what it found then, whatever the rest of the stack holds.
+ * Few words of a stack qualify. For each thread, the words behind its last numbers (shapes) are kept, keyed by the stack's position and the
+ * hook's caller. Unwinding starts at the same position and uses no other words, so if all of them are unchanged, the result is the same
+ * whatever else the stack holds.
  */
 #include "heap/preload/preload.h"
 
@@ -20,10 +22,10 @@ static uintptr_t data_pages[DATA_PAGES];
 static uint64_t numbers[NUMBERS];
 static struct {
     uintptr_t code, code_size; /* the executable's */
-    uintptr_t high;            /* mappings are from here on */
+    uintptr_t high;            /* mappings start here */
     uintptr_t low;             /* the lower of these two */
     uintptr_t heap, heap_end;  /* grown by brk() */
-    uintptr_t data, data_end;  /* outside, no data page is known */
+    uintptr_t data, data_end;  /* no data page is known outside this range */
     uint64_t seed;
 } layout = {.data = UINTPTR_MAX};
 
@@ -31,7 +33,7 @@ static bool is_in_heap(uintptr_t address) {
     return address - layout.heap < layout.heap_end - layout.heap;
 }
 
-/* Two threads may overwrite each other's range: then a page is not known, which costs a stack that is sent once more. */
+/* Two threads may overwrite each other's range. Then a page is unknown, which only costs sending a stack again. */
 void stack_saw_block(uintptr_t address) {
     uintptr_t page = address / PAGE;
     if (is_in_heap(address))
@@ -43,7 +45,7 @@ void stack_saw_block(uintptr_t address) {
     __atomic_store_n(&data_pages[page % DATA_PAGES], page, __ATOMIC_RELAXED);
 }
 
-/* A block at the beginning of a page may be a mapping of its own, and something else will be there next. */
+/* A block at the start of a page may be a mapping of its own; after the free, something else may be mapped there. */
 void stack_saw_free(uintptr_t address) {
     uintptr_t page = address / PAGE;
     if (address % PAGE > 64 ||
@@ -84,7 +86,7 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
     return hash ^ hash >> 32;
 }
 
-/* The bits above are a signature or a tag on some machines. */
+/* On some machines the upper bits are a signature or a tag. */
 static inline uintptr_t untagged(uintptr_t word) {
 #if defined(__aarch64__)
     return word & (((uintptr_t)1 << 48) - 1);
@@ -99,7 +101,7 @@ static inline bool is_on_data_page(uintptr_t word) {
            __atomic_load_n(&data_pages[word / PAGE % DATA_PAGES], __ATOMIC_RELAXED) == word / PAGE;
 }
 
-/* The break may have moved since it was asked for. */
+/* The break may have moved since it was read. */
 static bool is_beyond_heap(uintptr_t word) {
     if (word >= layout.heap_end && word - layout.heap_end < (uintptr_t)1 << 30)
         layout.heap_end = (uintptr_t)system_call(SYS_brk, 0, 0, 0, 0, 0, 0);
@@ -115,13 +117,13 @@ static inline bool may_be_code(uintptr_t word) {
            is_beyond_heap(word);
 }
 
-/* What a word adds to the sum. */
+/* Return what a word adds to the sum. */
 static inline uint64_t word_sum(uintptr_t word, uintptr_t place) {
     uint64_t hash = (word ^ place << 16) * 0x9e3779b97f4a7c15u;
     return (hash ^ hash >> 29) * 0xd6e8feb86659fd93u;
 }
 
-/* The words that a number was made of, with their places: from the registers on, behind which the stack follows. */
+/* The words that a number was made from, with their positions, counted from the registers; the stack follows those. */
 struct shape {
     uint64_t thread; /* 0: none */
     uint64_t number;
@@ -147,7 +149,8 @@ static uint64_t thread_key(const struct thread *t) {
     return (uint64_t)process->pid << 32 | (uint32_t)t->tid;
 }
 
-/* The sum over `count` words from `place` on, which are added to the shape, if there is one. Its count goes beyond SHAPE_WORDS if it has no room for all. */
+/* Return the sum over `count` words from `place` on, and add them to the shape, if there is one. If the shape is too small, its count exceeds
+   SHAPE_WORDS. */
 static uint64_t words_sum(const struct registers *registers, size_t place, size_t count,
                           struct shape *shape) {
     uint64_t sum = 0;
@@ -167,7 +170,7 @@ static uint64_t words_sum(const struct registers *registers, size_t place, size_
     return sum;
 }
 
-/* Looks at all words, which takes about a nanosecond for each. */
+/* Read all words; takes about a nanosecond per word. */
 static uint64_t number_make(const struct thread *t, const struct registers *registers, size_t size,
                             struct shape *shape) {
     size_t stack = (registers->word[HEAP_SP] - (uintptr_t)registers) / sizeof(uintptr_t);
@@ -231,10 +234,10 @@ bool stack_is_new(uint64_t number) {
                                                  __ATOMIC_RELAXED))
             return true;
     }
-    return true; /* the table is full here: it will be sent each time */
+    return true; /* the table is full here: send it each time */
 }
 
-/* Others behind it may be taken for new: they are sent once more. */
+/* Stacks after it in the table may be taken for new and sent again. */
 void stack_was_lost(uint64_t number) {
     for (size_t i = 0; i < NUMBER_PROBES; i++) {
         uint64_t held = number;

@@ -1,8 +1,8 @@
 /*
  * C++'s operators new and delete, under their mangled names.
  *
- * Those of libstdc++ and libc++ call malloc() and free(), where they are seen; the hooks step aside without a frame of their own. Allocators have their own
- * operators, which go past malloc(): those are recorded here.
+ * The operators of libstdc++ and libc++ call malloc() and free(), which have hooks, so these hooks tail-call them without a frame. Some
+ * allocators define their own operators, which bypass malloc(): those are recorded here.
  */
 #include "heap/preload/preload.h"
 
@@ -11,15 +11,15 @@ struct operator{
     bool allocators;
 };
 
-/* Looked for when it is first called: the library may be loaded late. */
+/* Look it up on the first call: its library may be loaded late. */
 static void operator_find(struct operator* operator, const char * name) {
     void *found = real_find_one(name, &operator->allocators);
     if (!found)
-        __builtin_trap(); /* who calls it has linked it */
+        __builtin_trap(); /* cannot happen: the caller linked against it */
     __atomic_store_n(&operator->function, found, __ATOMIC_RELEASE);
 }
 
-/* What is rare is apart, so that all other calls need no frame. */
+/* Keep the rare path separate, so that all other calls need no frame. */
 #define NEW(name, parameters, ...)                                                                 \
     EXPORT void *name parameters;                                                                  \
     static struct operator name##_;                                                                \

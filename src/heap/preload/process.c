@@ -1,9 +1,9 @@
 /*
- * Which process this is, and the rings of whoever records it.
+ * Which process this is, and the rings of its recorder.
  *
- * The environment names an abstract socket, which outlives a chroot and every closed descriptor. The rings come as a descriptor that is mapped and closed
- * at once. A page that the kernel wipes in a forked child says that this is another process now: it forgets what its parent recorded, and asks again, for the recorder
- * may see it under another pid.
+ * The environment names an abstract socket, which works after a chroot and after all descriptors were closed. The rings arrive as a
+ * descriptor that is mapped and closed at once. A page that the kernel wipes in a forked child marks a new process: the child forgets what
+ * its parent recorded and asks for the rings again, because the recorder may see it under another pid.
  */
 #include "heap/preload/preload.h"
 
@@ -18,7 +18,7 @@ enum { ANSWER_SECONDS = 10 };
 #define LOOK_NS 100000000ull
 #define SILENCE_NS 2000000000ull
 
-static struct process unwiped; /* until there is a page, and where there can be none */
+static struct process unwiped; /* used before there is a page, or if there can be none */
 struct process *process = &unwiped;
 struct heap_shared *shared;
 uint8_t *ring_bytes;
@@ -58,7 +58,7 @@ static int connect_to(const char *name) {
     return -1;
 }
 
-/* The recorder must be this user's or root's: nobody else may read this process's stacks. */
+/* The recorder must run as this user or root; no other user may read this process's stacks. */
 static bool peer_is_trusted(int descriptor) {
     struct ucred peer = {0};
     socklen_t size = sizeof peer;
@@ -70,7 +70,7 @@ static bool peer_is_trusted(int descriptor) {
            peer.uid == (uid_t)system_call(SYS_getuid, 0, 0, 0, 0, 0, 0);
 }
 
-/* Returns the descriptor of the rings, or -1. */
+/* Return the descriptor of the rings, or -1. */
 static int receive(int descriptor, struct heap_welcome *welcome) {
     union {
         struct cmsghdr header;
@@ -106,7 +106,7 @@ static bool map_rings(int rings, const struct heap_welcome *welcome) {
     return true;
 }
 
-/* A forked child has the rings already and learns only its pid. */
+/* A forked child already has the rings and only learns its pid. */
 static bool greet(const char *name, int32_t *shown) {
     struct heap_welcome welcome = {0};
     struct heap_hello hello = {HEAP_MAGIC, HEAP_VERSION, process->pid,
@@ -153,7 +153,7 @@ static uint32_t begin(void) {
     return STATE_READY;
 }
 
-/* Where pages are not wiped (before Linux 4.14), it has to be asked. */
+/* If the kernel can't wipe pages (before Linux 4.14), compare the pid. */
 static void notice_fork(void) {
     if (!wipes && process->state == STATE_READY &&
         system_call(SYS_getpid, 0, 0, 0, 0, 0, 0) != process->pid)
@@ -175,19 +175,20 @@ bool process_is_recorded(void) {
     notice_fork();
     if (LIKELY(process->state == STATE_READY))
         return !__atomic_load_n(&shared->ended, __ATOMIC_RELAXED);
-    if (process->state == STATE_NONE || !environ) /* libc has not begun */
+    if (process->state == STATE_NONE || !environ) /* libc is not initialized */
         return false;
     if (process == &unwiped)
         page_make();
     if (!__atomic_compare_exchange_n(&process->state, &state, STATE_BUSY, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
-        return false; /* another thread is about it, or none records */
+        return false; /* another thread is connecting, or there is no recorder */
     uint32_t result = begin();
     __atomic_store_n(&process->state, result, __ATOMIC_RELEASE);
     return result == STATE_READY;
 }
 
-/* Its pid tells, where it can be seen; else it beats several times a second. One that is stopped is given longer. */
+/* Check the recorder's pid if it is visible; otherwise the recorder increases `beat` several times a second. Allow longer for one that is
+   stopped. */
 bool recorder_lives(uint32_t *beat, uint64_t *since) {
     uint32_t current = __atomic_load_n(&shared->beat, __ATOMIC_RELAXED);
     uint64_t time = now();

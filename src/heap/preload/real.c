@@ -1,8 +1,9 @@
 /*
  * The functions behind the hooks: the first of each name in the libraries that the dynamic linker loaded after this one.
  *
- * Its own list is walked, because dlsym() may allocate, takes the linker's lock, and had another version before glibc 2.34. What is found at first is kept, so
- * a library that is loaded later is never taken for the allocator. Both libcs give the list by DT_DEBUG of the executable.
+ * This file walks the linker's list itself, because dlsym() may allocate, takes the linker's lock, and had another symbol version before
+ * glibc 2.34. The first result is kept, so a library loaded later is never taken for the allocator. Both glibc and musl provide the list
+ * through DT_DEBUG of the executable.
  */
 #include "heap/preload/preload.h"
 
@@ -132,7 +133,7 @@ void *real_find_one(const char *name, bool *allocators) {
     return found;
 }
 
-/* Where the allocator's library lies, by its own program headers; empty until that is known. */
+/* The address range of the allocator's library, from its program headers; empty until known. */
 static uintptr_t allocator_from, allocator_to;
 
 static void allocator_find_extent(void) {
@@ -164,7 +165,7 @@ static void *find_or_die(const char *name) {
     const struct link_map *where = NULL;
     void *found = find_behind(name, &where);
     if (!found)
-        __builtin_trap(); /* no libc is without it */
+        __builtin_trap(); /* every libc has it */
     if (!allocator)
         allocator = where;
     return found;
@@ -177,7 +178,7 @@ static void *find(const char *name) {
 
 void real_find(void) {
     struct real found = {
-        .malloc = find_or_die("malloc"), /* first: its library is the allocator */
+        .malloc = find_or_die("malloc"), /* first: its library is the allocator's */
         .calloc = find_or_die("calloc"),
         .realloc = find_or_die("realloc"),
         .free = find_or_die("free"),
@@ -188,7 +189,7 @@ void real_find(void) {
         .pvalloc = find("pvalloc"),
     };
     allocator_find_extent();
-    real = found; /* another thread may do the same: with the same values */
+    real = found; /* another thread may do the same, with the same values */
 }
 
 /* ---- what the pointers hold until then ---- */

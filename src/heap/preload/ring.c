@@ -1,6 +1,6 @@
 /*
- * Records into rings. A thread begins with the ring of its CPU and tries the others if another thread has it: nobody waits for a lock. What must not be lost
- * waits for room, and for a lock where all are held; it gives up when the recorder is gone.
+ * Write records to rings. A thread starts with the ring of its CPU and tries the others if that one is locked; it never waits for a lock.
+ * Records that must not be lost wait for room, and for a lock if all are held; they give up when the recorder is gone.
  */
 #include "heap/preload/preload.h"
 
@@ -8,7 +8,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 
-enum { RESERVE = 8192 }; /* of a ring, for what must not be lost */
+enum { RESERVE = 8192 }; /* bytes of a ring kept for records that must not be lost */
 enum { SPINS = 200, SHORT_WAITS = 3, WAIT_NS = 20000000 };
 
 static void put(uint8_t *bytes, uint64_t at, const void *from, size_t size) {
@@ -28,7 +28,7 @@ static bool lock_try(struct heap_ring *ring) {
                                        __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* Wakes the recorder: once for each half of a ring. */
+/* Wake the recorder, once for each half of a ring. */
 static void ring_bell(void) {
     __atomic_add_fetch(&shared->bell, 1, __ATOMIC_RELEASE);
     system_call(SYS_futex, (long)&shared->bell, FUTEX_WAKE, 1, 0, 0, 0);
@@ -70,7 +70,7 @@ static enum outcome rings_try(unsigned cpu, const struct heap_record *record, si
     return worst;
 }
 
-/* Until the recorder has read something, or a moment has passed. */
+/* Wait until the recorder has read something, or briefly. */
 static void wait_for_room(struct heap_ring *ring) {
     struct timespec moment = {.tv_nsec = WAIT_NS};
     uint32_t room = __atomic_load_n(&ring->room, __ATOMIC_ACQUIRE);
@@ -87,7 +87,7 @@ static void wait_for_lock(void) {
     system_call(SYS_nanosleep, (long)&moment, 0, 0, 0, 0, 0);
 }
 
-/* A recorder that let one of us wait in vain is not waited for again before it has read something. */
+/* After a wait for the recorder timed out, don't wait again until its beat changes. */
 static uint32_t silent_since = UINT32_MAX;
 
 static bool may_wait(enum patience patience, unsigned waits, uint32_t *beat, uint64_t *since) {

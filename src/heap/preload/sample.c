@@ -1,9 +1,9 @@
 /*
  * Which allocations are recorded, and how.
  *
- * A thread draws how many bytes to let pass, exponentially distributed around the mean, and takes the allocation in which they run out: one of s bytes with the probability
- * 1 - exp(-s/mean), whatever else is allocated. Those of the mean's size and above are all taken, and the countdown goes on as if they were not there.
- * The recorder weighs each by its probability.
+ * A thread draws the number of bytes to skip from an exponential distribution around the mean, and samples the allocation in which they run
+ * out. So an allocation of s bytes is sampled with probability 1 - exp(-s/mean), whatever else is allocated. Allocations of at least the
+ * mean's size are all sampled and leave the countdown unchanged. The recorder weighs each sample by its probability.
  */
 #include "heap/preload/preload.h"
 
@@ -11,7 +11,7 @@ __thread struct thread thread __attribute__((tls_model("initial-exec")));
 
 enum { FAR = INT32_MAX };
 
-/* The natural logarithm of 0 < x <= 1, to six digits. */
+/* Return the natural logarithm of 0 < x <= 1, to six digits. */
 static double logarithm(double x) {
     union {
         double number;
@@ -37,7 +37,7 @@ static int64_t draw_gap(struct thread *t) {
     return (int64_t)(-logarithm((double)drawn * 0x1p-53) * (double)t->mean) + 1;
 }
 
-/* A new thread, or one in a new process, asks who it is. */
+/* Get the thread's id, in a new thread or a new process. */
 static void thread_name(struct thread *t) {
     if (t->named_in == process->pid)
         return;
@@ -56,7 +56,7 @@ static void set_mean(struct thread *t) {
     t->mean = __atomic_load_n(&shared->mean, __ATOMIC_RELAXED);
 }
 
-/* The fields that all records have. The others are left as they are: what follows those that a kind needs is not sent. */
+/* Set the fields that all records have. The others stay unset: fields after those that a kind needs are not sent. */
 static inline void record_begin(struct heap_record *record, const struct thread *t,
                                 enum heap_kind kind, void *address, uint64_t time) {
     record->kind = (uint16_t)kind;
@@ -71,10 +71,10 @@ static void lost(uint64_t *counter) {
     static uint32_t beat;
     static uint64_t since;
     __atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
-    recorder_lives(&beat, &since); /* else this was the last that was tried */
+    recorder_lives(&beat, &since); /* else this was the last attempt */
 }
 
-/* A stack is sent once, and then by its number. */
+/* Send a stack once, and after that only its number. */
 static bool send(struct heap_record *record, const struct registers *registers, size_t copied,
                  enum patience patience) {
     if (!stack_is_new(record->stack)) {
@@ -121,8 +121,8 @@ static void take(struct thread *t, void *address, size_t size, uint64_t mean,
     lost(&shared->lost);
 }
 
-/* The countdown never holds the mean or more, so that every allocation of that size comes here; the rest of what was drawn is kept beside it. False: it is
-   used up. */
+/* Keep the countdown below the mean, so that every allocation of that size or more comes here; the rest of the drawn bytes is kept beside it.
+   Return false if they are used up. */
 static bool refill(struct thread *t) {
     int64_t most = (int64_t)t->mean - 1;
     while (t->countdown < 0 && t->rest > 0) {
@@ -133,7 +133,7 @@ static bool refill(struct thread *t) {
     return t->countdown >= 0;
 }
 
-/* Whether it is to be taken; the countdown is set for the next. */
+/* Return whether to sample the allocation, and set the countdown for the next. */
 static bool decide(struct thread *t, size_t size, uint64_t *mean) {
     if (t->pid != process->pid) { /* a new thread, or one in a new process */
         thread_begin(t);
@@ -154,7 +154,7 @@ static bool decide(struct thread *t, size_t size, uint64_t *mean) {
     return true;
 }
 
-/* Mappings are few and large: none is left to chance. */
+/* Mappings are few and large, so all are recorded. */
 static void take_mapping(struct thread *t, void *address, size_t size, enum heap_kind kind,
                          const struct registers *registers, const void *caller) {
     struct heap_record record;

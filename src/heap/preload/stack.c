@@ -1,8 +1,9 @@
 /*
  * How much of a stack can be read.
  *
- * A thread's stack ends below its control block, the first thread's below what the kernel put there. That everything up to there is mapped is verified once for
- * each depth, by asking the kernel to read a few bytes of each page; other stacks (of coroutines, of signal handlers) are verified each time. So no read can fault.
+ * A thread's stack ends below its control block; the first thread's ends below what the kernel put there. That the stack is mapped up to its
+ * end is verified once for each new depth, by asking the kernel to read a few bytes of each page. Other stacks (of coroutines and signal
+ * handlers) are verified each time. So no read can fault.
  */
 #include "heap/preload/preload.h"
 
@@ -12,19 +13,21 @@
 enum { PAGE = 4096, PROBED = 64 };
 enum {
     MAIN_GAP = 128 << 20
-}; /* that the kernel keeps free for the first thread's stack, at least */
+}; /* the kernel keeps at least this much free for the first thread's stack */
 
-/* How many of `count` pages from `first` on can be read. A system call that no filter refuses copies a few bytes before it finds its other argument wrong. */
+/* Return how many of `count` pages from `first` on can be read, with a system call that no filter denies: it copies a few bytes before it
+   rejects its other argument. */
 static size_t pages_readable(uintptr_t first, size_t count) {
     enum { WRONG = 99, SET_SIZE = 8 };
-    size_t good = 1; /* the stack pointer's own, at least */
+    size_t good = 1; /* at least the stack pointer's own page */
     while (good < count && system_call(SYS_rt_sigprocmask, WRONG, (long)(first + good * PAGE), 0,
                                        SET_SIZE, 0, 0) == -EINVAL)
         good++;
     return good;
 }
 
-/* glibc's: where the first thread's stack was when the program began. Above lie its arguments and environment, some hundred words that say nothing. */
+/* glibc's: where the first thread's stack was when the program began. Above it are the arguments and environment, a few hundred words that
+   don't matter here. */
 extern void *__libc_stack_end __attribute__((weak));
 
 static uintptr_t main_top(void) {

@@ -37,7 +37,7 @@ static inline uint64_t now(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The thread's control block: its stack, if libc made it, lies below. */
+/* Return the thread's control block. If libc allocated the thread's stack, the stack lies below it. */
 static inline uintptr_t thread_block(void) {
     uintptr_t block;
 #if defined(__x86_64__)

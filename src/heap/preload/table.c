@@ -1,10 +1,10 @@
 /*
- * The addresses that were recorded and not freed: a counting filter that tells in one load that an address is none of them, and behind it buckets of eight
- * words, each taken and given back by one compare-and-swap. An address is added by the thread that got it before anybody else knows it, and removed
- * before it can be given away again, so no two threads ever have the same one.
+ * The addresses that were recorded and not freed: a counting filter that rejects any other address with one load, and behind it buckets of
+ * eight words, each taken and released by one compare-and-swap. The allocating thread adds an address before any other thread knows it and
+ * removes it before it can be reused, so no two threads ever handle the same one.
  *
- * The first level's pages are there from the beginning. Where a bucket is full the next level, eight times as large, is made: heaps of many gigabytes have
- * hundreds of thousands of recorded blocks.
+ * The pages of the first level exist from the beginning. When a bucket is full, the next level, eight times as large, is created: heaps of
+ * many gigabytes have hundreds of thousands of recorded blocks.
  */
 #include "heap/preload/preload.h"
 
@@ -48,7 +48,7 @@ static bool bucket_replace(uintptr_t *bucket, uintptr_t old, uintptr_t new) {
     return false;
 }
 
-/* One that is full stays so: it may have any. */
+/* A saturated counter stays saturated: the filter then matches every address in that slot. */
 static void filter_count(uintptr_t address, int step) {
     uint8_t *slot = &filter[filter_slot((void *)address)],
             value = __atomic_load_n(slot, __ATOMIC_RELAXED);
@@ -88,7 +88,7 @@ bool table_remove(uintptr_t address) {
     return false;
 }
 
-/* After a fork, when there is one thread: what the parent recorded is the parent's. */
+/* Call after a fork, when there is one thread: the parent's records are not the child's. */
 void table_clear(void) {
     for (size_t i = 0; i < FILTER_SIZE; i++)
         filter[i] = 0;

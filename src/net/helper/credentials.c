@@ -1,6 +1,6 @@
 /*
- * A credentials file: a token, "USER:PASSWORD" in one line or in two, or whole header lines. It is read for each request, so that a new one is used at once, and is
- * overwritten in memory afterwards.
+ * A credentials file: a token, "USER:PASSWORD" in one line or in two, or whole header lines. It is read for each request, so that a new one
+ * takes effect at once, and is overwritten in memory afterwards.
  */
 #include "net/helper/helper.h"
 
@@ -61,7 +61,7 @@ static bool add_line(struct curl_slist **headers, const char *line) {
     return good;
 }
 
-/* A user and a password in two lines become one, as stores have them in their files. */
+/* Join a user and a password on two lines, as in stores' own files, into one line. */
 static void join_two(char *text) {
     char *first = strchr(text, '\n');
     size_t rest = first ? strcspn(first + 1, "\r\n") : 0;

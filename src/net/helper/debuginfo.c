@@ -1,5 +1,5 @@
 /*
- * One file from debuginfod servers, with libdebuginfod, which keeps what comes in the cache of its own that gdb and others use too.
+ * Fetch one file from debuginfod servers with libdebuginfod, which stores it in its own cache, shared with gdb and others.
  */
 #include "net/helper/helper.h"
 
@@ -11,7 +11,7 @@
 
 enum { EXECUTABLE = 1 };
 
-/* Called at least once a second: the limits are kept here, for those of libdebuginfod's own believe what a server says. */
+/* Called at least once a second. Limits are enforced here, because libdebuginfod's own limits trust what a server says. */
 static int look(debuginfod_client *client, long done, long total) {
     struct job *job = debuginfod_get_user_data(client);
     answer_progress(job, done > 0 ? (uint64_t)done : 0, total > 0 ? (uint64_t)total : 0);
@@ -47,7 +47,7 @@ void do_debuginfo(struct job *job) {
     } else {
         debuginfod_set_user_data(client, job);
         debuginfod_set_progressfn(client, look);
-        /* A length of 0: it is in hexadecimal already. */
+        /* Length 0: the build id is already in hexadecimal. */
         int found = job->asked.status == EXECUTABLE
                         ? debuginfod_find_executable(client, id, 0, NULL)
                         : debuginfod_find_debuginfo(client, id, 0, NULL);

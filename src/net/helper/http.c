@@ -1,5 +1,6 @@
 /*
- * One HTTP request with libcurl. What comes is written to a file that has no name: in memory if it is small by promise, else in $TMPDIR.
+ * One HTTP request with libcurl. The answer is written to an unnamed file: in memory if its limit is small, otherwise
+ * in $TMPDIR.
  */
 #include "net/helper/helper.h"
 
@@ -18,7 +19,7 @@ static const uint64_t memory_most = 64 << 20;
 struct transfer {
     struct job *job;
     int file;
-    uint64_t size; /* of what came */
+    uint64_t size; /* received so far */
     uint64_t sent;
     bool too_large;
     size_t header_size;
@@ -52,7 +53,7 @@ static size_t take_body(char *data, size_t one, size_t size, void *user) {
     return size * one;
 }
 
-/* Those of the last answer: a redirect's are dropped when the next one begins. */
+/* Keep the headers of the last answer: those of a redirect are dropped when the next answer begins. */
 static size_t take_header(char *data, size_t one, size_t size, void *user) {
     struct transfer *transfer = user;
     size_t length = size;
@@ -82,7 +83,7 @@ static size_t give_body(char *into, size_t one, size_t room, void *user) {
     return (size_t)got;
 }
 
-/* For a request that is sent again on another connection. */
+/* For a request that is resent on another connection. */
 static int seek_body(void *user, curl_off_t offset, int origin) {
     struct transfer *transfer = user;
     if (origin != SEEK_SET || offset < 0)
@@ -101,7 +102,7 @@ static int look(void *user, curl_off_t total, curl_off_t done, curl_off_t to_sen
 
 /* ---- the request ---- */
 
-/* curl's program takes these from the environment, its library does not. */
+/* The curl program reads these from the environment; its library does not. */
 static void set_authorities(CURL *curl) {
     const char *file = getenv("CURL_CA_BUNDLE");
     if (!file || !*file)
@@ -110,7 +111,7 @@ static void set_authorities(CURL *curl) {
         curl_easy_setopt(curl, CURLOPT_CAINFO, file);
 }
 
-/* Only what has no body and no credentials is sent again elsewhere. */
+/* Follow redirects only for requests without a body and credentials. */
 static void set_limits(CURL *curl, const struct job *job) {
     const char *url = job->texts[NET_URL], *method = job->texts[NET_METHOD];
     bool secure = strncmp(url, "https:", 6) == 0;

@@ -1,5 +1,5 @@
 /*
- * Requests come in one thread and are done in others, as many as there are requests but at most sixteen.
+ * One thread receives requests; others process them, one for each request but at most sixteen.
  */
 #include "net/helper/helper.h"
 
@@ -37,7 +37,7 @@ bool ending(void) {
 
 /* ---- answers ---- */
 
-/* Bytes that a message does not hold are replaced. */
+/* Bytes that a message can't contain are replaced. */
 static void send_answer(const struct job *job, struct net_message *message, int place, char *text,
                         int descriptor) {
     uint8_t *bytes = malloc(NET_MESSAGE_MOST);
@@ -149,7 +149,7 @@ static void add_job(struct job *job) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Transfers see that it ends, and remove what they were writing. */
+/* Transfers notice that wick-net ends, and remove what they were writing. */
 static void end(void) {
     struct timespec moment = {.tv_nsec = 10000000};
     bool working = true;
@@ -176,7 +176,7 @@ int main(void) {
     }
     syscall(SYS_close_range, CHANNEL + 1, ~0u, 0);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* credentials are in its memory */
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* its memory holds credentials */
     signal(SIGPIPE, SIG_IGN);
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return 1;

@@ -1,4 +1,4 @@
-/* Children: wicks that read profiles, with a limit of time and of output. */
+/* Children: wick processes that read profiles, with limits on time and output. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -25,7 +25,7 @@ static void close_pair(int pair[2]) {
             close(pair[i]);
 }
 
-/* Signals are blocked and ignored here, which is not for children. */
+/* Signals are blocked and ignored here, but must not be in children. */
 static bool spawn(pid_t *pid, const char *const *words, int in, int out, int err, const int *files,
                   size_t file_count) {
     posix_spawn_file_actions_t actions;
@@ -100,7 +100,7 @@ void said_release(struct said *said) {
     buffer_release(&said->err);
 }
 
-/* In steps of half a second, so that an end of the server is seen. */
+/* Wait in steps of half a second, to notice when the server ends. */
 static bool wait_for(const struct server *server, struct pollfd *ends, size_t count, int64_t end) {
     while (!server->ending) {
         int64_t left = end - milliseconds();

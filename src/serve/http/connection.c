@@ -1,13 +1,14 @@
 /*
- * Connections, and how long each has kept us waiting. One that sends its request byte by byte, or none, is closed: after a while, or at once if
- * there are many and it waited longest. The library's own timeout is between two bytes, which is no limit.
+ * Connections, and how long each has been idle. One that sends its request byte by byte, or none, is closed: after a
+ * while, or at once if there are many and it waited longest. The library's own timeout is between two bytes, which is
+ * no limit.
  */
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #include "serve/http/server.h"
 
-enum { LONGEST = 600 }; /* seconds for a response to be made and read */
+enum { LONGEST = 600 }; /* seconds to make and send a response */
 
 struct connection {
     int descriptor;
@@ -33,7 +34,7 @@ void connections_free(struct connections *connections) {
     free(connections);
 }
 
-/* The library sees the end, and lets go of it. */
+/* The library notices the end and frees the connection. */
 static void end(struct connection *connection) {
     shutdown(connection->descriptor, SHUT_RDWR);
     connection->closed = true;

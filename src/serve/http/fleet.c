@@ -1,12 +1,12 @@
 /*
- * Routes over a store. A selection is the query of the store's URL, so that what is drawn is what `wick flame`, `wick diff` and the others make of that
- * URL, whatever the engine.
+ * Routes of a store. A selection is the query of the store's URL, so that the result is what `wick flame`, `wick
+ * diff` and the others make of that URL, with any engine.
  */
 #include <stdlib.h>
 
 #include "serve/http/server.h"
 
-/* The store's URL with what a client selected, NUL-terminated. */
+/* Return the store's URL with the client's selection, NUL-terminated. */
 static void add_url(const struct server *server, const struct job *job, const char *prefix,
                     struct buffer *url) {
     struct buffer query = {0};
@@ -41,7 +41,7 @@ void work_fleet_flame(struct server *server, struct job *job) {
     buffer_release(&url);
 }
 
-/* Two selections: what it was before has `before.` in front of its keys. */
+/* Two selections: the keys of the earlier one have the prefix `before.`. */
 static void compare(struct server *server, struct job *job, const char *const *options,
                     struct said *said) {
     struct buffer before = {0}, after = {0};
@@ -85,7 +85,7 @@ void work_fleet_movers(struct server *server, struct job *job) {
     said_release(&said);
 }
 
-/* A worker for each kind of question, so that a slow one keeps no other waiting. */
+/* There is a worker for each kind of question, so that a slow one does not delay the others. */
 void work_fleet_question(struct server *server, struct job *job) {
     struct buffer question = {0}, name = {0};
     buffer_printf(&name, "%.*s?", TEXT_ARGS(job->target.parts[1]));
@@ -99,7 +99,8 @@ void work_fleet_question(struct server *server, struct job *job) {
     buffer_release(&name);
 }
 
-/* Of a selection that is too large for a page. One without an end grows with the store: it is read again after a minute. */
+/* For a selection that is too large for a page. One without an end grows with the store: it is read again after a
+   minute. */
 void work_fleet_part(struct server *server, struct job *job) {
     struct buffer question = {0}, url = {0};
     add_url(server, job, "", &url);

@@ -1,4 +1,4 @@
-/* Requests that need a child: a queue of a few, and threads that do them while their connections are suspended. */
+/* Requests that need a child: a short queue, and threads that handle them while their connections are suspended. */
 #include <stdlib.h>
 
 #include "serve/http/server.h"

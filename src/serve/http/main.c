@@ -1,5 +1,6 @@
 /*
- * wick-serve: started by `wick serve`, which has read the command line. Its words are `name=value`, then `--` and the operands.
+ * wick-serve: started by `wick serve`, which has parsed the command line. Its arguments are `name=value`, then `--`
+ * and the operands.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -75,7 +76,7 @@ static bool take_word(struct server *server, const char *word) {
     return true;
 }
 
-/* 0, or an exit status. */
+/* Return 0, or an exit status. */
 static int open_roots(struct server *server, int count, char **paths) {
     for (int i = 0; i < count; i++) {
         struct stat status;
@@ -112,7 +113,7 @@ static bool make_token(char *token) {
     return true;
 }
 
-/* What others cannot have read, and cannot guess. */
+/* Make a token that others can neither read nor guess. */
 static const char *token_fault(int file, struct text token) {
     struct stat status;
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
@@ -128,7 +129,7 @@ static const char *token_fault(int file, struct text token) {
     return NULL;
 }
 
-/* Read from the file, or made and written there if it is not there. */
+/* Read it from the file, or make it and write the file if it does not exist. */
 static int find_token(struct server *server) {
     char text[sizeof server->token + 1];
     const char *path = server->token_file;
@@ -157,7 +158,7 @@ static int find_token(struct server *server) {
     return 0;
 }
 
-/* The page's one script, by its hash; whatever else a profile might smuggle in does not run. */
+/* Allow the page's one script, by its hash; anything else that a profile might inject does not run. */
 static void make_policy(struct server *server) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     struct buffer content = {0};
@@ -202,7 +203,7 @@ static int listen_on_port(struct server *server) {
     return listener;
 }
 
-/* A socket that nobody listens to any more makes way; any other file does not. */
+/* Replace a socket without a listener, but no other file. */
 static bool remove_stale(const struct sockaddr_un *address) {
     struct stat status;
     if (lstat(address->sun_path, &status) != 0)
@@ -298,7 +299,8 @@ static void print_where(const struct server *server) {
     buffer_release(&url);
 }
 
-/* By a private file that leads there: arguments of a process are for everybody to see. Returns the file's path, or NULL. */
+/* Use a private file that redirects there, because all users can see a process's arguments. Return the file's path,
+   or NULL. */
 static char *open_browser(const struct server *server) {
     const char *directory = getenv("XDG_RUNTIME_DIR");
     struct buffer path = {0}, text = {0};

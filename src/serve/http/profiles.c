@@ -1,6 +1,7 @@
 /*
- * Which profiles there are: files that were named, and what is below directories that were. A name that the list does not have is not
- * opened, so that no other file of a directory can be asked for; and what is opened is opened beneath, without following links.
+ * The available profiles: the files that were named, and those below the directories that were named. A name that is
+ * not in the list is not opened, so that no other file of a directory can be requested; files are opened beneath the
+ * directory, without following links.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,7 @@
 
 #include "serve/http/server.h"
 
-enum { FRESH = 1000 }; /* milliseconds for which a list is not made again */
+enum { FRESH = 1000 }; /* milliseconds for which a list is reused */
 
 struct listed_profile {
     char *name;
@@ -69,7 +70,7 @@ static void add_file(struct listing *listing, const struct root *root) {
     close(descriptor);
 }
 
-/* Where several directories were named, their names stand before what is below them. */
+/* With several directories, names are prefixed with the directory's. */
 static void add_directory(struct listing *listing, const struct root *root) {
     found_list found = {0};
     found_look(&found, root->directory);
@@ -156,7 +157,7 @@ int listing_open(struct listing *listing, const char *name, uint64_t *size, uint
                          : found_open(entry->root->directory, entry->below, false);
     pthread_mutex_unlock(&listing->lock);
     if (descriptor >= 0 && fstat(descriptor, &status) == 0) {
-        /* Above those that children know it by. */
+        /* Above the descriptors that children use for it. */
         int high = fcntl(descriptor, F_DUPFD_CLOEXEC, FIRST_FILE + 100);
         close(descriptor);
         descriptor = high;

@@ -1,6 +1,6 @@
 /*
- * One request: who asks, by which name of this machine, with what token. Whoever has no token learns nothing: every path looks like one that is
- * not there, whatever the method.
+ * One request: its origin, the Host that it names, and its token. Without a token nothing is revealed: every path
+ * looks as if it did not exist, whatever the method.
  */
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ void request_end(void *context, struct MHD_Connection *connection, void **own,
     *own = NULL;
 }
 
-/* ---- who asks ---- */
+/* ---- authorization ---- */
 
 struct headers {
     const char *name;
@@ -39,7 +39,7 @@ static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, cons
     return MHD_YES;
 }
 
-/* The header's value, if it was sent once; its data is NULL if not. */
+/* Return the header's value if it was sent exactly once; otherwise its data is NULL. */
 static struct text header(struct MHD_Connection *connection, const char *name) {
     struct headers headers = {.name = name};
     MHD_get_connection_values(connection, MHD_HEADER_KIND, count_header, &headers);
@@ -52,7 +52,7 @@ static bool has_header(struct MHD_Connection *connection, const char *name) {
     return headers.count > 0;
 }
 
-/* The token, or `-` by a proxy that says who it lets in. */
+/* Return the token, or `-` for a proxy that authenticates its users. */
 static bool may_ask(const struct server *server, const struct job *job) {
     if (!job->target.part_count)
         return false;
@@ -62,7 +62,7 @@ static bool may_ask(const struct server *server, const struct job *job) {
            header(job->connection, server->trust_header).length;
 }
 
-/* The one other site that may read the one profile, by a token that opens nothing else. */
+/* The only other site that may read the one profile, with a token that is valid for nothing else. */
 static bool may_read_shared(const struct server *server, const struct job *job) {
     return server->share_with && job->target.part_count == 2 && !job->target.value_count &&
            token_equal(job->target.parts[0], text_of(server->share_token)) &&
@@ -114,7 +114,7 @@ static void route_shared(struct server *server, struct job *job, bool reads, con
         job->status = strcmp(method, "OPTIONS") == 0 ? 204 : 405;
 }
 
-/* Sets a status, or work to do. */
+/* Set a status, or the work to do. */
 static void decide(struct server *server, struct job *job, const char *method) {
     bool reads = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
     bool has_body = has_header(job->connection, "Content-Length") ||

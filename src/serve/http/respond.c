@@ -1,4 +1,4 @@
-/* Responses that several routes have: pages, and what went wrong, for people. */
+/* Responses that several routes use: pages, and error messages for people. */
 #include <stdio.h>
 
 #include "serve/http/server.h"
@@ -12,7 +12,7 @@ const char type_html[] = "text/html; charset=utf-8", type_json[] = "application/
                           "connect-src 'self'; img-src 'self' data:; frame-src 'self'; "
                           "base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 
-/* What a child said, with profiles' names in place of descriptors. */
+/* Append a child's output, with profiles' names in place of descriptors. */
 void respond_add_said(struct buffer *body, struct text said, const char *const *names,
                       size_t count) {
     char path[32];

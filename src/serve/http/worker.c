@@ -1,6 +1,6 @@
 /*
- * Workers: children that keep one profile each and answer questions about it. As many are kept as there are threads that ask them; the one
- * that was not asked for longest makes way.
+ * Workers: children that keep one profile each and answer questions about it. There are as many as threads that use
+ * them; the least recently used one is replaced.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -48,7 +48,8 @@ void workers_free(struct workers *workers) {
     free(workers);
 }
 
-/* Of this profile, else a free one, else the one that was asked longest ago. NULL: that of this profile is busy, or all are. */
+/* Return this profile's worker, else a free slot, else the least recently used one; NULL if this profile's worker is
+   busy, or all are. */
 static struct worker *choose(struct workers *workers, const char *name, uint64_t mark) {
     struct worker *best = NULL;
     for (size_t i = 0; i < JOBS; i++) {
@@ -79,7 +80,7 @@ static bool send_all(int descriptor, struct text text) {
     return true;
 }
 
-/* "200 1234\n", byte by byte: there are few. */
+/* Read "200 1234\n" byte by byte: it is short. */
 static int read_head(const struct server *server, struct child *child, int64_t end,
                      uint64_t *length) {
     char line[40];
@@ -100,7 +101,7 @@ static int read_head(const struct server *server, struct child *child, int64_t e
     return fine ? (int)status : 0;
 }
 
-/* The answer; 0: the worker is of no use any more. */
+/* Read the answer; return 0 if the worker is no longer usable. */
 static int ask(const struct server *server, struct child *child, struct text question,
                struct buffer *body) {
     int64_t end = milliseconds() + (int64_t)server->timeout * 1000;
@@ -118,7 +119,7 @@ static int ask(const struct server *server, struct child *child, struct text que
     return status;
 }
 
-/* What it said before it ended, or that it is late. */
+/* Report what it printed before it ended, or that it is late. */
 static int failed(const struct server *server, struct child *child, struct buffer *body) {
     char said[2000];
     ssize_t size = child_read(server, child->err, said, sizeof said - 1, milliseconds() + 100);

@@ -1,6 +1,6 @@
 /*
- * Private to the room: what wick's plugin uses of QEMU's plugin interface, version 1. Debian does not package QEMU's header, so
- * the prototypes are declared here, from QEMU's documentation of the interface.
+ * Private to the room: the part of QEMU's plugin interface, version 1, that wick's plugin uses. Debian does not package QEMU's header, so the
+ * prototypes are declared here, from QEMU's documentation of the interface.
  */
 #ifndef WICK_TRACE_QEMU_API_H
 #define WICK_TRACE_QEMU_API_H
@@ -42,7 +42,7 @@ typedef void qemu_syscall_return(qemu_plugin_id_t id, unsigned cpu, int64_t numb
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_translated *callback);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *block, qemu_executed *callback,
                                           enum qemu_plugin_cb_flags flags, void *data);
-/* An addition in the code itself, without a call. It is not atomic. */
+/* Add in the translated code itself, without a call. It is not atomic. */
 void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *block, enum qemu_plugin_op op,
                                               void *counter, uint64_t add);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instruction, qemu_accessed *callback,
@@ -59,7 +59,7 @@ size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *instruction);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *instruction);
 void *qemu_plugin_insn_haddr(const struct qemu_plugin_insn *instruction);
 
-/* What QEMU looks for in the plugin. */
+/* Symbols that QEMU looks up in the plugin. */
 extern int qemu_plugin_version;
 int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc, char **argv);
 

@@ -1,5 +1,5 @@
 /*
- * Where an ELF file that was seen mapped has been loaded.
+ * Find where a mapped ELF file was loaded.
  */
 #include "trace/qemu/plugin.h"
 
@@ -8,7 +8,7 @@
 
 #define PAGE_MASK 0xfffull
 
-/* The segment whose pages hold that offset: it tells the difference. */
+/* The segment whose pages contain that offset gives the difference. */
 bool elf_bias(const void *image, size_t size, uint64_t start, uint64_t offset, uint64_t *bias) {
     elf_version(EV_CURRENT);
     Elf *elf = elf_memory((char *)image, size);

@@ -1,8 +1,8 @@
 /*
- * What a system call means for the order of threads: whether it may wait, for whom, and what it does to other threads.
+ * What a system call means for the order of threads: whether it may wait, for what, and what it does to other threads.
  *
- * Calls that wait for another thread, or for somebody outside, are told, and some frequent ones that do nothing to others. Every other one is
- * brief, and may do anything. So is waiting for a process: it is as if that ran in its parent's turn.
+ * The table lists calls that wait for another thread or for something outside, and some frequent ones that do nothing to others. Every other
+ * call is brief and may do anything. So is waiting for a process: it is as if that process ran in its parent's turn.
  */
 #include "trace/qemu/plugin.h"
 
@@ -13,7 +13,7 @@
 
 static bool is_x86;
 
-/* Pipes, sockets and terminals that the guest began with: what comes out of them comes from outside. */
+/* Pipes, sockets and terminals that the guest started with: what they deliver comes from outside. */
 static struct {
     dev_t device;
     ino_t inode;
@@ -41,7 +41,7 @@ static bool is_given(const struct stat *status) {
     return false;
 }
 
-/* Numbers on x86_64, and everywhere else; -1: there is none. */
+/* Numbers on x86_64, and on all others; -1: none. */
 static const struct {
     int16_t x86, other;
     enum call_kind kind;
@@ -96,15 +96,15 @@ static enum call_kind futex_kind(uint64_t operation, uint64_t timeout) {
     }
 }
 
-/* Files are there. Of what comes from outside it must not matter whether it has come already. Another pipe or socket may be what threads talk to
-   each other with. */
+/* Reads from files never wait. For input from outside, it must not matter whether it has already arrived. Threads may use any other pipe or
+   socket to talk to each other. */
 static enum call_kind read_kind(uint64_t descriptor) {
     struct stat status;
     bool waits = fstat((int)descriptor, &status) == 0 && may_wait(&status) && !is_given(&status);
     return waits ? CALL_OUTSIDE : CALL_BRIEF;
 }
 
-/* Until another time than from now on: that is the clock's. */
+/* A sleep until an absolute time depends on the clock. */
 static enum call_kind sleep_kind(int64_t number, const uint64_t *arguments, uint64_t *sleeps) {
     bool has_clock = number != (is_x86 ? 35 : 101);
     uint64_t moment[2];

@@ -1,15 +1,15 @@
 /*
- * What leaves a function without a call or a return of its own.
+ * Control flow that leaves a function without a call or a return.
  *
- * Signals: QEMU does not tell the plugin when one is delivered. But it tells of system calls: sigaction names the handlers, and
- * sigreturn ends one. What was to happen next when the signal came is kept, and happens when its handler has ended.
+ * Signals: QEMU does not report to the plugin when one is delivered. But it reports system calls: sigaction names the handlers, and sigreturn
+ * ends one. What was about to happen when the signal arrived is saved, and happens when its handler has ended.
  *
- * longjmp: of several activations of one function, the return address does not tell which one it goes to, and the plugin
- * can't read the stack pointer. But setjmp writes its buffer and longjmp reads it, and QEMU tells where: the buffer says which.
+ * longjmp: with several activations of one function, the return address does not show which one it goes to, and the plugin can't read the
+ * stack pointer. But setjmp writes its buffer and longjmp reads it, and QEMU reports where: the buffer identifies the activation.
  *
- * Exceptions: the same question. The unwinder asks every frame that has anything to do with exceptions, from the inside out, by way of
- * _Unwind_GetIPInfo, and sends the one that catches on its way with _Unwind_SetIP. Both touch a word of the unwinder's own, before which
- * stands the frame's stack pointer: so frames get their stack pointers from the one, and the other says which it will be.
+ * Exceptions: the same problem. The unwinder visits every frame that takes part in exceptions, from the inside out, through
+ * _Unwind_GetIPInfo, and starts the one that catches with _Unwind_SetIP. Both access a word of the unwinder's own data, and the word before
+ * it is the frame's stack pointer: the former call gives frames their stack pointers, the latter shows which frame it will be.
  */
 #include "trace/qemu/plugin.h"
 
@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define SIGNAL_RETURN (NO_ADDRESS - 1) /* where a handler returns to: no call of it is there */
+#define SIGNAL_RETURN (NO_ADDRESS - 1) /* where a handler returns to: no call has this address */
 #define SIGNALS 65
 #define SIGNALS_NESTED 256
 #define SETJMPS_MAX 65536
@@ -31,7 +31,7 @@ static struct {
     uint64_t handlers[SIGNALS];
 } machine;
 
-/* By this thread's number: the first may have ended, and then the process's has no memory. */
+/* Read through this thread's /proc entry: if the first thread has ended, the process's entry has no memory. */
 bool guest_read(uint64_t address, void *bytes, size_t size) {
     struct iovec own = {bytes, size};
     struct iovec there = {(void *)(uintptr_t)(address + plugin.guest_base), size};
@@ -61,7 +61,7 @@ bool leap_is_signal(struct follower *follower, const struct code *before, const 
     if (may_go_anywhere || pc == before->target || (may_go_on && pc == before->next))
         return false;
     return pc < before->pc ||
-           pc > before->last; /* else it is executed again, after a fault or a signal */
+           pc > before->last; /* otherwise it is executed again, after a fault or a signal */
 }
 
 void leap_enter(struct follower *follower, const struct code *before, bool adjacent,
@@ -84,7 +84,7 @@ bool leap_leaves_handler(struct follower *follower, const struct code *before,
     return true;
 }
 
-/* Back in what was interrupted, with what it was about to do. */
+/* Return to the interrupted code, with what it was about to do. */
 static void leave_signal(struct follower *follower, struct shared_thread *thread) {
     struct flow *flow = &follower->flow;
     while (follower->signals.count) {
@@ -120,7 +120,7 @@ static bool is_live(const struct flow *flow, const struct setjmp_frame *frame) {
     return node == frame->node;
 }
 
-/* The one of that buffer, if it is among the last; the caller may reuse a buffer as often as it likes. */
+/* Return the setjmp of that buffer, if it is among the last ones; the caller may reuse a buffer as often as it likes. */
 static struct setjmp_frame *find_buffer(struct follower *follower, uint64_t address) {
     size_t count = follower->setjmps.count;
     size_t last = count > SETJMPS_LOOKED_AT ? count - SETJMPS_LOOKED_AT : 0;
@@ -144,7 +144,7 @@ static void forget_left(struct follower *follower, size_t depth) {
     }
 }
 
-/* setjmp stores: into its buffer, from the first byte on. */
+/* setjmp stores to its buffer, from the first byte on. */
 static void on_saved(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void *data) {
     struct follower *follower = &plugin.followers[cpu < SHARED_THREADS ? cpu : 0];
     struct flow *flow = &follower->flow;
@@ -162,7 +162,7 @@ static void on_saved(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address,
     vector_push(&follower->setjmps, frame);
 }
 
-/* longjmp loads: among others what setjmp stored. */
+/* longjmp loads, among others, what setjmp stored. */
 static void on_restored(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void *data) {
     if (cpu >= SHARED_THREADS || qemu_plugin_mem_is_store(info))
         return;
@@ -174,7 +174,7 @@ static void on_restored(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t addre
 
 /* ---- exceptions --------------------------------------------------------------------------- */
 
-/* The word at the address, and the one before it. */
+/* Read the word at the address, and the one before it. */
 static bool read_pair(uint64_t address, uint64_t *before, uint64_t *word) {
     uint8_t bytes[16];
     unsigned size = machine.pointer_size;
@@ -185,8 +185,9 @@ static bool read_pair(uint64_t address, uint64_t *before, uint64_t *word) {
     return true;
 }
 
-/* The call that was made with that stack pointer: known, or the next one outwards that returns to `back`, which then is. Frames are asked in their
-   order, and of those that return to one place all or none: so the next one it is. SIZE_MAX: none. `back` of 0 is of no call. */
+/* Return the call that was made with that stack pointer: either it is known, or the next call outwards that returns to `back`, whose stack
+   pointer is then known. Frames are visited in order, and of those that return to one address all or none, so it must be the next one. Return
+   SIZE_MAX if there is none. `back` of 0 belongs to no call. */
 static size_t find_call(struct follower *follower, uint64_t sp, uint64_t back) {
     struct flow *flow = &follower->flow;
     size_t from = flow->depth, last = from > CALLS_LOOKED_AT ? from - CALLS_LOOKED_AT : 0;
@@ -218,7 +219,7 @@ static void on_sent(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, 
         follower->landing = (struct setjmp_frame){0, pc, call, follower->flow.entries[call].node};
 }
 
-/* ---- where they come out ------------------------------------------------------------------ */
+/* ---- where they land ---------------------------------------------------------------------- */
 
 static bool land(struct follower *follower) {
     struct setjmp_frame landing = follower->landing;
@@ -240,7 +241,7 @@ bool leap_lands_in(struct follower *follower, uint32_t function) {
            land(follower);
 }
 
-/* QEMU 7.2 mistakes loads for stores when asked for one of them only. */
+/* QEMU 7.2 confuses loads and stores when asked for only one of them. */
 static void watch_accesses(struct qemu_plugin_tb *block, qemu_accessed *accessed) {
     for (size_t i = 0; i < qemu_plugin_tb_n_insns(block); i++)
         qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(block, i), accessed,

@@ -1,9 +1,9 @@
 /*
  * libwick-qemu.so: wick inside QEMU.
  *
- * Each translated block is classified once: how many instructions, what its last one does to control flow, in which function
- * it begins and ends, and whether anything can happen to the stack on the way into it or out of it. If not, it only counts.
- * Every thread has a flow of its own; all count into one trie in memory shared with wick.
+ * Each translated block is classified once: its number of instructions, what its last one does to control flow, the functions in which it
+ * begins and ends, and whether the stack can change on the way into it or out of it. If not, it is only counted. Every thread has its own
+ * flow; all count into one trie in memory shared with wick.
  */
 #include "trace/qemu/plugin.h"
 
@@ -45,8 +45,8 @@ static void add_object(uint64_t start, uint64_t end, uint64_t offset, const char
     __atomic_store_n(&shared->object_count, shared->object_count + 1, __ATOMIC_RELEASE);
 }
 
-/* The mapping around a host address, from the system's list: this thread's, for the process's is the first thread's, and empty when that has
-   ended. What is in no file is remembered too, so that it is asked once. */
+/* Find the mapping around a host address in this thread's /proc entry; the process's entry is the first thread's, and empty if that has
+   ended. Addresses without a file are remembered, too, so that each is looked up once. */
 static void find_object(uint64_t host) {
     FILE *maps = fopen("/proc/thread-self/maps", "re");
     char line[4096 + 200];
@@ -75,7 +75,7 @@ static uint32_t function_at(uint64_t pc) {
 
 /* ---- translation -------------------------------------------------------------------------- */
 
-/* QEMU 7.2 gives too few bytes of an instruction that goes over the end of a page. */
+/* QEMU 7.2 returns too few bytes for an instruction that crosses a page boundary. */
 static struct classified classify_at(const struct qemu_plugin_insn *instruction, uint64_t pc) {
     const uint64_t page = 4096;
     uint8_t bytes[16];
@@ -112,7 +112,7 @@ static void settle_quiet(struct code *code) {
     code->quiet[1] = inside ? code->target : NO_ADDRESS;
 }
 
-/* What was called before the address returns to it: a call is there, or nobody can read what is. */
+/* A call returns to the address if a call instruction precedes it, or if the bytes before it can't be read. */
 static void settle_returns(struct code *code) {
     uint8_t before[8];
     bool readable = guest_read(code->pc - sizeof before, before, sizeof before);
@@ -120,14 +120,14 @@ static void settle_returns(struct code *code) {
     code->may_return = code->follows_call || !readable;
 }
 
-/* A signal may lead here: to where a function begins, or to code without one. */
+/* A signal may lead here: to the start of a function, or to code without a symbol. */
 static bool may_surprise(uint64_t pc) {
     uint32_t function = function_at(pc);
     return !function || functions_start(plugin.functions, function) == pc;
 }
 
-/* x86: one that repeats itself is a block of its own from its second round on. Other instructions have these prefixes
-   too; few blocks end in those. */
+/* x86: a repeated instruction is a block of its own from its second iteration on. Other instructions have these prefixes, too, but few blocks
+   end in them. */
 static bool may_repeat(const struct qemu_plugin_tb *block, const struct code *code) {
     const struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(block, code->count - 1);
     const uint8_t *bytes = qemu_plugin_insn_data(last);
@@ -138,8 +138,7 @@ static bool may_repeat(const struct qemu_plugin_tb *block, const struct code *co
     return found && code->control == CONTROL_NONE;
 }
 
-/* True if neither on the way into a block nor out of it can anything happen to the stack, and what follows it is not taken for a
-   signal's handler. */
+/* Return true if the stack can't change on the way into a block or out of it, and its successor is not taken for a signal handler. */
 static bool is_silent(const struct qemu_plugin_tb *block, const struct code *code) {
     bool jumps = code->control == CONTROL_BRANCH || code->control == CONTROL_JUMP;
     if ((code->control != CONTROL_NONE && !jumps) || may_repeat(block, code))
@@ -151,7 +150,7 @@ static bool is_silent(const struct qemu_plugin_tb *block, const struct code *cod
     return !code->may_surprise && !code->may_return;
 }
 
-/* Where the guest's memory is in ours, by the first block. */
+/* Find where the guest's memory is in this process, from the first block. */
 static bool find_base(const struct qemu_plugin_tb *block) {
     const struct qemu_plugin_insn *first = qemu_plugin_tb_get_insn(block, 0);
     const void *host = qemu_plugin_insn_haddr(first);
@@ -176,8 +175,8 @@ static void settle(struct code *code, const struct qemu_plugin_tb *block) {
     code->is_silent = is_silent(block, code);
 }
 
-/* What is counted inline needs no call, but is right for one thread only. QEMU throws its translations away when a second one is
-   made, so those are executed by the first thread alone, and never again. */
+/* Inline counting needs no call, but is right for one thread only. QEMU discards its translations when a second thread is created, so these
+   are executed only by the first thread, and never after that. */
 static void watch(struct qemu_plugin_tb *block, struct code *code) {
     struct shared_thread *first = &plugin.shared->threads[0];
     qemu_executed *told = code->is_silent      ? step_silent_code
@@ -218,7 +217,7 @@ static void on_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block) {
     pthread_mutex_unlock(&plugin.lock);
 }
 
-/* A thread begins. If its number was used before, the thread that had it is gone. */
+/* A thread begins. If its number was used before, the previous thread is gone. */
 static void on_cpu(qemu_plugin_id_t id, unsigned cpu) {
     if (cpu >= SHARED_THREADS) {
         plugin.shared->uncounted++;
@@ -268,11 +267,11 @@ static bool attach(int descriptor) {
     plugin.trie.nodes = plugin.shared->nodes;
     plugin.trie.capacity = SHARED_NODES;
     plugin.trie.count = &plugin.shared->node_count;
-    close(descriptor); /* the guest has no business with it */
+    close(descriptor); /* the guest must not see it */
     return plugin.shared->magic == SHARED_MAGIC;
 }
 
-/* A process that the guest forked is another one: it counts for itself, and nobody reads it. */
+/* A process forked by the guest counts for itself, and its counts are not read. */
 static void on_forked(void) {
     struct shared *shared = plugin.shared;
     struct shared *copy = memory_resize(NULL, 1, sizeof *copy);
@@ -292,7 +291,7 @@ static void on_forked(void) {
     turn_forked();
 }
 
-/* A guest may run for ever: not without wick, if that was killed. */
+/* A guest may run forever, but must not outlive a wick that was killed. */
 static void die_with_wick(void) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != plugin.shared->wick)

@@ -1,8 +1,8 @@
 /*
- * Private to the room: the memory that wick and its plugin inside QEMU share.
+ * Private to the room: the memory that wick shares with its plugin inside QEMU.
  *
- * wick makes it, QEMU inherits the descriptor, the plugin counts into it. So however QEMU ends, by exit, fault or kill, what was
- * counted is there. The file is large and sparse: only what is touched costs memory.
+ * wick creates it, QEMU inherits the descriptor, and the plugin counts into it. So the counts survive however QEMU ends, by exit, fault or
+ * kill. The file is large and sparse: only touched pages cost memory.
  */
 #ifndef WICK_TRACE_QEMU_SHARED_H
 #define WICK_TRACE_QEMU_SHARED_H
@@ -15,26 +15,25 @@
 #define SHARED_NODES (1u << 27)
 #define SHARED_PATH 1000
 
-/* One for each of QEMU's cpus, which are the guest's threads; written by it alone. What each block touches is in one line of the
-   cache. */
+/* One for each of QEMU's cpus, which are the guest's threads; written only by that cpu. What each block touches is in one cache line. */
 struct shared_thread {
     uint64_t count; /* instructions executed */
     uint64_t
-        expected; /* `count` as the block `before` left it: is it still that, nothing was executed in between */
-    const void *before; /* the plugin's own: the last block that it was told of */
-    uint64_t weight;    /* where that is another than instructions; else unused */
+        expected; /* `count` after the block `before`; if equal, nothing was executed in between */
+    const void *before; /* private to the plugin: the last block it was called for */
+    uint64_t weight;    /* if it is not instructions; else unused */
     uint64_t expected_weight;
     uint64_t
-        flushed; /* of the weight, or of the instructions: is in the trie. The rest belongs to `node` */
+        flushed; /* weight or instructions that are already in the trie. The rest belongs to `node` */
     uint32_t node;
     uint32_t unused;
-    uint64_t until; /* the plugin's own: the count at which its turn is over */
+    uint64_t until; /* private to the plugin: the count at which its turn ends */
     uint64_t unmatched;
     uint64_t unmatched_pc;
     uint64_t dropped;
 } __attribute__((aligned(128)));
 
-/* A file that code was executed from, and what to add to its addresses. */
+/* A file that code was executed from, and the bias of its addresses. */
 struct shared_object {
     uint64_t start, end; /* of the mapping */
     uint64_t bias;
@@ -45,18 +44,18 @@ struct shared {
     uint64_t magic;
     uint64_t budget;
     uint32_t weight;     /* enum trace_weight */
-    int32_t wick;        /* its process: without it, nobody counts */
+    int32_t wick;        /* its process: if it is gone, counts are not read */
     uint32_t node_count; /* the trie's */
     uint32_t started;    /* something was executed */
     uint32_t object_count;
     uint64_t spent;          /* instructions of all threads; kept only with a budget */
-    uint32_t over_budget;    /* it was that */
-    uint32_t unknown_target; /* the plugin can't tell calls from jumps on that machine */
+    uint32_t over_budget;    /* the budget was exceeded */
+    uint32_t unknown_target; /* the plugin can't tell calls from jumps on this machine */
     uint32_t thread_count;   /* numbers that were used */
-    uint32_t uncounted;      /* threads whose numbers were too high */
+    uint32_t uncounted;      /* threads whose numbers were too large */
     uint32_t parallel;       /* threads run side by side */
-    uint32_t is_free;        /* they do, though they should not: no order was found */
-    uint64_t unordered; /* waits of threads that ended when the host, not their order, said so */
+    uint32_t is_free;        /* threads run in parallel, because no order was found */
+    uint64_t unordered;      /* waits that the host ended, not the threads' order */
     struct shared_thread threads[SHARED_THREADS];
     struct shared_object objects[SHARED_OBJECTS];
     struct trie_node nodes[];
@@ -64,7 +63,7 @@ struct shared {
 
 #define SHARED_SIZE (sizeof(struct shared) + (size_t)SHARED_NODES * sizeof(struct trie_node))
 
-/* What a thread weighs, whichever way. */
+/* Return a thread's weight, in either unit. */
 static inline uint64_t shared_weight(const struct shared *shared,
                                      const struct shared_thread *thread) {
     return shared->weight == WEIGHT_INSTRUCTIONS ? thread->count : thread->weight;

@@ -1,10 +1,10 @@
 /*
  * The plugin while the guest runs.
  *
- * Most blocks only count: their addition is in the translated code itself as long as there is one thread, else in a short
- * call. Only where a call, a return or a jump out of the function can end, or where a block ends in one, is the plugin told. There the
- * block before and this one's address say what happened in between. `expected` says whether that block really was the one
- * before: if not, silent ones were executed since, and what they did is known from the function they are in.
+ * Most blocks only count: in the translated code itself while there is one thread, otherwise in a short call. The plugin is called only where
+ * a call, a return or a jump out of a function can land, or where a block ends in one. There, the previous block and this one's address show
+ * what happened in between. `expected` says whether that block really was the previous one: if not, silent blocks were executed since, and
+ * what they did follows from the function they are in.
  */
 #include "trace/qemu/plugin.h"
 
@@ -24,7 +24,7 @@ static void publish(struct shared_thread *thread, const struct flow *flow) {
     thread->dropped = flow->dropped;
 }
 
-/* From code without a symbol nothing is a tail call, but for the loader's own, which a slot of the PLT went to at its first use. */
+/* A jump from code without a symbol is not a tail call, except from the loader's own, which a PLT slot jumps to at its first use. */
 static bool may_tail(struct flow *flow, const struct code *before, bool to_start) {
     if (before->ends_in)
         return true;
@@ -71,12 +71,12 @@ static void transfer(struct follower *follower, const struct code *before,
     case CONTROL_BRANCH:
         jump(flow, before, code);
         break;
-    default: /* begins again where a signal or a fault interrupted it */
+    default: /* restarts where a signal or a fault interrupted it */
         break;
     }
 }
 
-/* x86: `rep` goes round. That is one instruction, however often. */
+/* x86: `rep` iterates. That is one instruction, however many iterations. */
 static bool repeats(const struct code *before, const struct code *code) {
     return code->is_alone && code->pc == before->last && before->control == CONTROL_NONE;
 }
@@ -88,8 +88,8 @@ static void begin(struct follower *follower, const struct code *code) {
 
 /* ---- after silent blocks ------------------------------------------------------------------ */
 
-/* Where `before` went was a silent block. Its address is not known, but that nothing returns there, that no function begins
-   there, and its function: no silent block leaves it. */
+/* `before` went to a silent block. Its address is unknown, but nothing returns there, no function begins there, and its function is known,
+   because no silent block leaves it. */
 static void transfer_late(struct follower *follower, const struct code *before, uint32_t function) {
     struct flow *flow = &follower->flow;
     uint64_t start = functions_start(plugin.functions, function);
@@ -101,7 +101,7 @@ static void transfer_late(struct follower *follower, const struct code *before, 
     case CONTROL_SWAP:
         flow_call(flow, direct ? before->target : start, before->next, NO_ADDRESS);
         break;
-    case CONTROL_RETURN: /* inside: a call that never returns may be all that is before the start */
+    case CONTROL_RETURN: /* inside: a call that never returns may be all that precedes the start */
         flow_return(flow, before->last, start + 1, NO_ADDRESS);
         break;
     case CONTROL_JUMP:
@@ -115,7 +115,7 @@ static void transfer_late(struct follower *follower, const struct code *before, 
     }
 }
 
-/* Nothing but a signal comes to the start of a function, or to code without one, from a silent block. */
+/* From a silent block, only a signal leads to the start of a function or to code without a symbol. */
 static void arrive(struct follower *follower, struct shared_thread *thread,
                    const struct code *before, const struct code *code) {
     uint64_t weight = shared_weight(plugin.shared, thread);
@@ -169,8 +169,8 @@ static inline void moved(struct shared_thread *thread, struct flow *flow, uint32
     executed(thread, code);
 }
 
-/* The return from the last call, and a call that was made before: that is what most are. No call of their own but the last, so
-   that they need no stack. */
+/* A return from the last call, and a call that was made before: the most common cases. They make no call except the last, so they need no
+   stack frame. */
 static __attribute__((noinline)) void step_return(unsigned cpu, const struct code *code) {
     struct flow *flow = &plugin.followers[cpu].flow;
     uint32_t node = flow->node;
@@ -191,7 +191,7 @@ static __attribute__((noinline)) void step_call(unsigned cpu, const struct code 
         step_slow(cpu, code);
 }
 
-/* After silent blocks it is seldom that anything is left to be found out. */
+/* After silent blocks there is rarely anything left to determine. */
 static inline bool is_quiet(const struct code *before, const struct code *code, bool adjacent) {
     if (adjacent)
         return code->pc == before->quiet[0] || code->pc == before->quiet[1];
@@ -213,7 +213,7 @@ static inline __attribute__((always_inline)) void step(unsigned cpu, const struc
         step_slow(cpu, code);
 }
 
-/* With more than one thread: a turn is over after so many. */
+/* With several threads, a turn ends after so many instructions. */
 static inline void look_at_turn(unsigned cpu) {
     const struct shared_thread *thread = &plugin.shared->threads[cpu];
     if (__builtin_expect(thread->count >= thread->until, 0))
@@ -231,7 +231,7 @@ void step_first_code(unsigned cpu, void *code) {
     step(0, code);
 }
 
-/* The weight of a block that is the same instruction again is none: the count tells. */
+/* A block that repeats the same instruction has no weight: the count shows that. */
 void step_weighed_code(unsigned cpu, void *data) {
     const struct code *code = data;
     if (cpu >= SHARED_THREADS)
@@ -265,7 +265,7 @@ void step_budgeted_code(unsigned cpu, void *data) {
         return;
     if (__atomic_fetch_add(&shared->spent, code->count, __ATOMIC_RELAXED) >= shared->budget) {
         shared->over_budget = 1;
-        _exit(0); /* this block is not executed any more, nor counted */
+        _exit(0); /* this block is neither executed nor counted any more */
     }
     if (code->is_silent)
         step_silent_code(cpu, data);

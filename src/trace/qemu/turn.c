@@ -1,19 +1,19 @@
 /*
- * One after the other: the guest's threads take turns, in an order that is the same in every run.
+ * The guest's threads take turns, in an order that is the same in every run.
  *
- * What threads do to each other, whether a lock is free or who makes the next part of the heap, depends on when each of them runs. So from
- * the second thread on only one executes the guest's code, the one that has the turn. It loses it when it makes a system call that waits, and
- * after a fixed number of instructions. The next is then the next in a ring of those that want it. Who wants it must not depend
- * on the host either: all threads have to be settled first. A thread is when it waits for the turn, or really sleeps in the kernel; one that
- * was just woken does not, from the moment on when the call that woke it has returned.
+ * What threads do to each other, such as whether a lock is free or which one allocates the next part of the heap, depends on when each of
+ * them runs. So from the second thread on, only the thread that has the turn executes the guest's code. It loses the turn when it makes a
+ * system call that waits, and after a fixed number of instructions. The next thread is the next in a ring of those that want the turn. Which
+ * threads want it must not depend on the host either, so all threads must be settled first. A thread is settled when it waits for the turn,
+ * or really sleeps in the kernel; one that was just woken is not, from the moment the call that woke it has returned.
  *
- * A sleep is as long as it says in instructions, one a nanosecond, and over at once if nobody else can go on: so the clock has no say in when
- * it ends. What comes from outside can't be ordered, nor a wait that the clock ends: those are counted, and wick says so.
+ * A sleep lasts as many instructions as it has nanoseconds, and ends at once if no other thread can continue, so the clock does not decide
+ * when it ends. Input from outside can't be ordered, nor can a wait that the clock ends: those are counted, and wick reports them.
  *
- * QEMU sometimes stops all threads, to throw translations away, to fork or to end. It can't stop one that waits for the turn between
- * two blocks. It is then let go for one block, at whose end QEMU has it.
+ * QEMU sometimes stops all threads, to discard translations, to fork or to exit. It can't stop a thread that waits for the turn between two
+ * blocks. Such a thread is released for one block, at whose end QEMU stops it.
  *
- * A thread of the plugin's own watches (watch.c).
+ * One of the plugin's own threads watches the others (watch.c).
  */
 #include "trace/qemu/turn.h"
 
@@ -31,7 +31,7 @@ static uint64_t executed_by(uint32_t number) {
     return plugin.shared->threads[number].count;
 }
 
-/* ---- who is next -------------------------------------------------------------------------- */
+/* ---- choosing the next --------------------------------------------------------------------- */
 
 bool turn_is_due(const struct member *member) {
     return member->wakes_at && member->wakes_at <= turn.now;
@@ -74,7 +74,7 @@ static uint32_t choose(void) {
     return NOBODY;
 }
 
-/* Nobody can go on but those that sleep: the first of them has slept enough. */
+/* Only sleeping threads can continue: advance the time to the first one's end. */
 static bool advance(void) {
     uint64_t first = NEVER;
     for (uint32_t i = 0; i < turn.limit; i++) {
@@ -101,7 +101,7 @@ static void give(uint32_t number) {
     pthread_cond_signal(&member->go);
 }
 
-/* Nobody has the turn. */
+/* Call when no thread has the turn. */
 void turn_hand_over(void) {
     uint32_t next = NOBODY;
     bool settled;
@@ -121,7 +121,7 @@ void turn_release(uint32_t number) {
     turn.holder = NOBODY;
 }
 
-/* Until it is this thread's turn, or it is let go for a block. */
+/* Wait until it is this thread's turn, or until it is released for a block. */
 static void want(uint32_t number, bool in_code) {
     struct member *member = &turn.members[number];
     struct shared_thread *thread = &plugin.shared->threads[number];
@@ -130,7 +130,7 @@ static void want(uint32_t number, bool in_code) {
     if (turn.holder == NOBODY) {
         turn_hand_over();
     } else {
-        pthread_cond_signal(&turn.members[turn.holder].go); /* it may wait for those it made */
+        pthread_cond_signal(&turn.members[turn.holder].go); /* it may wait for threads it created */
         pthread_cond_signal(&turn.watch);
     }
     while (turn_is_on() && member->state == WAITS)
@@ -138,7 +138,7 @@ static void want(uint32_t number, bool in_code) {
     thread->until = thread->count + (member->state == LET ? 1 : QUANTUM);
 }
 
-/* ---- what threads tell -------------------------------------------------------------------- */
+/* ---- called by the threads ----------------------------------------------------------------- */
 
 void turn_over(unsigned cpu) {
     struct member *member = &turn.members[cpu];
@@ -193,7 +193,8 @@ static bool waits_outside(const struct member *member) {
     return member->state == CALLS && (member->kind == CALL_OUTSIDE || member->kind == CALL_TIMED);
 }
 
-/* What this thread does next might reach those that the call woke while they are on their way. A signal is on its way to any thread. */
+/* The next actions of this thread might reach threads that the call woke while they are still waking up. A signal may be on its way to any
+   thread. */
 static bool must_settle(enum call_kind kind) {
     bool found = kind == CALL_SIGNAL;
     for (uint32_t i = 0; i < turn.limit && kind == CALL_BRIEF; i++)
@@ -201,7 +202,7 @@ static bool must_settle(enum call_kind kind) {
     return found && turn.count > 1;
 }
 
-/* Keeps the turn, but goes on only when all are settled. */
+/* Keep the turn, but continue only when all threads are settled. */
 static void settle_all(uint32_t number, bool signaled) {
     turn_release(number);
     turn.calls++;
@@ -209,10 +210,10 @@ static void settle_all(uint32_t number, bool signaled) {
     turn.is_signaled = signaled;
     uint64_t until = plugin.shared->threads[number].until;
     want(number, false);
-    plugin.shared->threads[number].until = until; /* the turn is still the same */
+    plugin.shared->threads[number].until = until; /* still the same turn */
 }
 
-/* True if others ran while this one waited, and nobody of them can have woken it; or if several wait for what is outside, and one of
+/* Return true if others ran while this one waited and none of them can have woken it; or if several wait for something outside, and one of
    them came first. */
 static bool was_woken_from_outside(const struct member *member, int64_t result) {
     uint32_t waiting = 0;
@@ -225,7 +226,7 @@ static bool was_woken_from_outside(const struct member *member, int64_t result) 
     return result == -ETIMEDOUT || turn.calls == turn.calls_at_grant;
 }
 
-/* The one that was made last did not come to life. */
+/* The thread created last did not start. */
 static void forget_made(void) {
     for (uint32_t i = 0; i < turn.limit; i++)
         if (turn.members[i].state == MADE) {
@@ -259,7 +260,7 @@ void turn_called(unsigned cpu, int64_t result) {
     pthread_mutex_unlock(&turn.lock);
 }
 
-/* The last that a thread does, when what it did to others by ending is done. */
+/* The last thing a thread does, after its exit has taken effect on others. */
 static void on_gone(void *data) {
     struct member *member = data;
     if (!turn_is_on())
@@ -283,7 +284,7 @@ void turn_give_up(void) {
 
 /* ---- beginning ---------------------------------------------------------------------------- */
 
-/* A second thread: the first is about to make it. */
+/* The first thread is about to create a second one. */
 static void begin(void) {
     static bool is_begun;
     struct member *first = &turn.members[0];

@@ -1,9 +1,9 @@
 /*
- * The watch over threads that take turns: a thread of the plugin's own.
+ * The watch over threads that take turns: one of the plugin's own threads.
  *
- * It alone looks at /proc, with descriptors that the guest does not see: whether those that are in a call sleep there, so that the next can
- * have its turn, and whether the one that has it sleeps though it should not. It gives up the order before the guest would hang. It counts how
- * often it looked, not the time: a guest that was stopped for a while has lost nothing.
+ * Only it reads /proc, with descriptors that the guest does not see: whether threads in a system call sleep there, so that the next one can
+ * have its turn, and whether the thread that has the turn sleeps though it should not. It gives up the order before the guest would hang. It
+ * counts its checks, not the time: a guest that was stopped for a while has lost nothing.
  */
 #include "trace/qemu/turn.h"
 
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The watch looks at who has the turn this often. */
+/* How often the watch checks the thread that has the turn. */
 #define LOOK_NS 2000000
 #define LOOKS_STOPPED 3 /* asleep, in no call: QEMU wants all to stop */
 #define LOOKS_STOLEN 50 /* asleep in a brief call */
@@ -37,7 +37,7 @@ static bool read_task(pid_t tid, const char *name, char *text, size_t size) {
     return got > 0;
 }
 
-/* As /proc has it: R, S, D…; X if it is gone. */
+/* Return the state as in /proc: R, S, D…; X if it is gone. */
 static char state_of(pid_t tid) {
     char text[512];
     if (!read_task(tid, "stat", text, sizeof text))
@@ -46,7 +46,7 @@ static char state_of(pid_t tid) {
     return end && end[1] == ' ' ? end[2] : '?';
 }
 
-/* For what another thread will say, as QEMU does when it stops all; not just for a lock. */
+/* Whether it waits for a notification by another thread, as QEMU does when it stops all, and not just for a lock. */
 static bool waits_for_condition(pid_t tid) {
     char text[512];
     unsigned operation = FUTEX_WAIT_BITSET;
@@ -60,12 +60,12 @@ static bool is_asleep(const struct member *member) {
     return state == 'S' || state == 'X' || state == 'Z';
 }
 
-/* In its call, that is: not because it has come back and waits for the lock. */
+/* Whether it sleeps in its call, and not because it has returned and waits for the lock. */
 static bool is_asleep_there(const struct member *member) {
     return is_asleep(member) && !__atomic_load_n(&member->is_back, __ATOMIC_SEQ_CST);
 }
 
-/* Asleep both times: while the first were looked at, the last may have woken one of them on its way to sleep. */
+/* A thread must be asleep in both passes: during the first, one that was checked late may have woken an earlier one on its way to sleep. */
 static void look_at_all(void) {
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < turn.limit; i++) {
@@ -77,7 +77,7 @@ static void look_at_all(void) {
         }
 }
 
-/* True if it is only for a sleep that is not over yet. */
+/* Return true if only a sleep that is not over yet holds things up. */
 static bool waits_for_sleep(void) {
     bool found = false;
     for (uint32_t i = 0; i < turn.limit; i++) {
@@ -113,7 +113,7 @@ static void settle(void) {
     }
 }
 
-/* QEMU waits for those that wait for the turn in the middle of code: one after the other goes out of it. */
+/* QEMU waits for threads that wait for the turn in the middle of code: release them one after the other. */
 static void let_one_go(void) {
     for (uint32_t i = 0; i < turn.limit; i++)
         if (turn.members[i].state == LET && state_of(turn.members[i].tid) != 'S')
@@ -128,12 +128,12 @@ static void let_one_go(void) {
     }
 }
 
-/* Neither QEMU nor a thread that is made or ends has a part in it. */
+/* Calls that involve neither QEMU nor a thread that starts or exits. */
 static bool is_brief(enum call_kind kind) {
     return kind == CALL_BRIEF || kind == CALL_LOCAL || kind == CALL_WAKE || kind == CALL_SIGNAL;
 }
 
-/* It waits in a call that was thought to be brief, for others maybe. */
+/* The thread waits, perhaps for others, in a call that was expected to be brief. */
 static void steal(struct member *member) {
     turn_release(turn_number(member));
     member->state = CALLS;
@@ -143,7 +143,7 @@ static void steal(struct member *member) {
     turn_hand_over();
 }
 
-/* Who has the turn should not sleep. Counts for how long it did. */
+/* The thread that has the turn should not sleep. Count for how long it did. */
 static unsigned look_at_holder(unsigned looks) {
     struct member *member = &turn.members[turn.holder];
     looks = is_asleep(member) ? looks + 1 : 0;
@@ -166,7 +166,7 @@ static bool wait_a_moment(void) {
     return pthread_cond_timedwait(&turn.watch, &turn.lock, &until) == ETIMEDOUT;
 }
 
-/* Its own, and none open: the guest must not find its numbers taken, nor its pipes held open. */
+/* Use a separate, empty descriptor table: the guest must not find its numbers taken, nor its pipes held open. */
 static bool leave_descriptors(void) {
     return syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0;
 }
@@ -192,7 +192,7 @@ static void *watch(void *nothing) {
     return NULL;
 }
 
-/* No signal of the guest's is for it. */
+/* Block all signals: none of the guest's are for this thread. */
 bool watch_start(void) {
     pthread_t thread;
     sigset_t all, before;

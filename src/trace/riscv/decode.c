@@ -1,6 +1,6 @@
 /*
- * RV64GC and RV32IMAC, decoded. One function for each major opcode; compressed instructions come out as the full ones
- * they stand for, so nothing behind the decoder knows of them but for their length.
+ * Decode RV64GC and RV32IMAC. One function for each major opcode; compressed instructions are decoded as their full forms, so only their
+ * length is visible after the decoder.
  */
 #include "trace/riscv/riscv.h"
 
@@ -68,7 +68,7 @@ static struct instruction decode_branch(uint32_t bits) {
     return with_op(bits, ops[field(bits, 12, 3)], imm_b(bits));
 }
 
-/* Shifts by a constant: six bits of it in 64-bit mode, five in 32-bit mode and for words. */
+/* Shifts by a constant: six bits in 64-bit mode, five in 32-bit mode and for words. */
 static struct instruction decode_shift(uint32_t bits, unsigned width, unsigned left, unsigned right,
                                        unsigned arithmetic) {
     unsigned upper = bits >> (20 + width), mark = 0x400u >> width;
@@ -177,7 +177,7 @@ static struct instruction decode_fused(uint32_t bits) {
     return rounded(bits, (format ? RISCV_fmadd_d : RISCV_fmadd_s) + field(bits, 2, 2));
 }
 
-/* Conversions between integers and floats: rs2 says which integer. */
+/* Conversions between integers and floats: rs2 selects the integer type. */
 static struct instruction decode_convert(uint32_t bits, unsigned first) {
     unsigned kind = field(bits, 20, 5);
     return kind > 3 ? REJECT : rounded(bits, first + kind);
@@ -245,7 +245,7 @@ static struct instruction decode_long(uint32_t bits, unsigned xlen) {
         return decode_load(bits, xlen);
     case 0x01:
         return is64 ? decode_float_memory(bits, false) : REJECT;
-    case 0x03: /* fence, and fence.i, which has nothing to do: stores see to it */
+    case 0x03: /* fence, and fence.i, which need nothing: stores handle it */
         return field(bits, 12, 3) < 2 ? with_op(bits, RISCV_fence, 0) : REJECT;
     case 0x04:
         return decode_op_imm(bits, xlen);
@@ -457,7 +457,7 @@ struct instruction riscv_decode(uint32_t bits, unsigned xlen) {
     return i;
 }
 
-/* ---- what an instruction means to others -------------------------------------------------- */
+/* ---- control flow and memory accesses ------------------------------------------------------ */
 
 static bool is_link(unsigned reg) {
     return reg == 1 || reg == 5;

@@ -1,6 +1,6 @@
 /*
- * The built-in engine: loads a RISC-V program, runs it in slices, does its system calls, and stops for the budget, a
- * checkpoint, a fault or an interrupt.
+ * The built-in engine: load a RISC-V program, run it in slices, execute its system calls, and stop for the budget, a checkpoint, a fault or
+ * an interrupt.
  */
 #include "trace/engine.h"
 #include "trace/riscv/guest.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #define SLICE                                                                                      \
-    50000000u /* instructions between looks at whether it is cancelled, and the progress: some tenths of a second */
+    50000000u /* instructions between checks for cancellation and progress: some tenths of a second */
 
 static bool open_files(struct guest *g, struct error *error) {
     const struct trace_options *o = g->options;
@@ -104,7 +104,7 @@ static void set_fault(struct guest *g, struct trace *trace) {
 
 /* ---- running ------------------------------------------------------------------------------ */
 
-/* The call's own instruction counts as a leaf of the frame that made it. */
+/* Count the call's own instruction as a leaf of the frame that made it. */
 static void count_call(struct guest *g) {
     struct machine *m = &g->machine;
     if (!g->options->ecall_frames || !m->counts || m->weighs)
@@ -113,7 +113,7 @@ static void count_call(struct guest *g) {
     m->flow.trie->nodes[m->flow.node].count--;
 }
 
-/* False when the run is over. */
+/* Return false when the run is over. */
 static bool serve_call(struct guest *g, struct trace *trace) {
     struct machine *m = &g->machine;
     uint64_t pc = m->pc - 4;

@@ -1,5 +1,5 @@
 /*
- * Private to the room: a program inside the machine: its image, its stack, and the system it calls.
+ * Private to the room: a program inside the machine: its image, its stack, and its system calls.
  */
 #ifndef WICK_TRACE_GUEST_H
 #define WICK_TRACE_GUEST_H
@@ -30,7 +30,7 @@ struct guest {
     uint64_t stack_low;
     uint64_t break_start, break_now;
     struct guest_descriptor descriptors[64];
-    struct file *files; /* of options->files, opened */
+    struct file *files; /* of options->files, open */
     uint64_t random;
     bool exited;
     int status;
@@ -38,13 +38,13 @@ struct guest {
 };
 
 bool guest_load(struct guest *guest, struct error *error);
-/* The stack as Linux leaves it at the entry: arguments, environment, auxiliary vector. */
+/* Set up the stack as Linux does at the entry: arguments, environment, auxiliary vector. */
 bool guest_start_linux(struct guest *guest, struct error *error);
 bool guest_start_prover(struct guest *guest, struct error *error);
-/* Does the call that the machine stopped at. False: a fault, described in machine.fault_text. */
+/* Execute the call that the machine stopped at. Return false on a fault, described in machine.fault_text. */
 bool guest_call_linux(struct guest *guest);
 bool guest_call_prover(struct guest *guest);
-/* "write", or NULL. */
+/* Return the name of a system call ("write"), or NULL. */
 const char *guest_call_name(enum trace_abi abi, uint64_t number);
 
 #endif

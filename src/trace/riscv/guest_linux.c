@@ -1,9 +1,9 @@
 /*
- * The part of Linux that a static program needs: enough for newlib, musl and glibc to start, allocate, read, print and end.
+ * The part of Linux that a static program needs: enough for newlib, musl and glibc to start, allocate, read, print and exit.
  *
- * Nothing here depends on the machine wick runs on: time is the count of instructions, random numbers are always the same,
- * files are those given. So the same program with the same input gives the same counts. A call that is not in the table is a
- * fault that names it; the few that programs try and do without are answered "not implemented".
+ * Nothing here depends on the machine that wick runs on: time is the instruction count, random numbers are always the same, files are those
+ * given. So the same program with the same input gives the same counts. A call that is not in the table is a fault that names it; the few
+ * that programs try and can do without return "not implemented".
  */
 #include "trace/riscv/guest.h"
 
@@ -21,7 +21,7 @@ static uint8_t *guest_at(struct guest *g, uint64_t address, uint64_t size, unsig
     return size ? memory_at(&g->machine.memory, address, size, rights) : nothing;
 }
 
-/* For what the system writes into the guest: translated code there is forgotten. */
+/* Return memory that the system writes to; translated code there is dropped. */
 static uint8_t *guest_out(struct guest *g, uint64_t address, uint64_t size) {
     uint8_t *at = guest_at(g, address, size, PAGE_WRITE);
     if (at && size && memory_has_code(&g->machine.memory, address, size))
@@ -29,7 +29,7 @@ static uint8_t *guest_out(struct guest *g, uint64_t address, uint64_t size) {
     return at;
 }
 
-/* The text at address, or an empty one; at most a page. */
+/* Return the text at address, or an empty one; at most a page. */
 static struct text guest_text(struct guest *g, uint64_t address) {
     uint64_t length = 0;
     const uint8_t *at = NULL;
@@ -101,7 +101,7 @@ static int64_t sys_pread(struct guest *g, const uint64_t *a) {
     return data ? read_file(d, data, a[2], a[3]) : -EFAULT;
 }
 
-/* Each part as a call of its own: a short one ends it. */
+/* Each part is a call of its own: a short one ends it. */
 static int64_t vectored(struct guest *g, const uint64_t *a, system_call *call) {
     uint64_t word = g->machine.xlen / 8, total = 0;
     if (a[2] > 1024)
@@ -142,7 +142,7 @@ static int64_t open_file(struct guest *g, uint64_t path, uint64_t flags) {
     if (!file)
         return -ENOENT;
     if (flags & 3)
-        return -EACCES; /* they are there to be read */
+        return -EACCES; /* files are read-only */
     for (size_t i = 3; i < COUNT_OF(g->descriptors); i++)
         if (g->descriptors[i].kind == DESCRIPTOR_CLOSED) {
             g->descriptors[i] = (struct guest_descriptor){DESCRIPTOR_FILE, -1, file, 0};
@@ -179,7 +179,7 @@ static int64_t sys_lseek(struct guest *g, const uint64_t *a) {
     return to;
 }
 
-/* Linux' own layout for new architectures; 0, 1 and 2 look like pipes whatever they are. */
+/* Linux's layout for new architectures; 0, 1 and 2 always look like pipes. */
 static int64_t put_status(struct guest *g, uint64_t address, const struct file *file) {
     bool is64 = g->machine.xlen == 64;
     uint8_t *at = guest_out(g, address, is64 ? 128 : 104);
@@ -212,7 +212,7 @@ static int64_t sys_newfstatat(struct guest *g, const uint64_t *a) {
     return file ? put_status(g, a[2], file) : -ENOENT;
 }
 
-/* newlib's, without a folder. */
+/* newlib's stat, without a directory. */
 static int64_t sys_stat(struct guest *g, const uint64_t *a) {
     const uint64_t arguments[4] = {0, a[0], a[1], 0};
     return sys_newfstatat(g, arguments);
@@ -227,7 +227,7 @@ static int64_t sys_access(struct guest *g, const uint64_t *a) {
     return sys_faccessat(g, arguments);
 }
 
-/* Whatever would change a file. */
+/* Any call that would change a file. */
 static int64_t sys_read_only(struct guest *g, const uint64_t *a) {
     return -EROFS;
 }
@@ -333,7 +333,7 @@ static int64_t sys_mprotect(struct guest *g, const uint64_t *a) {
     return memory_protect(&g->machine.memory, a[0], a[1], rights_of(a[2])) ? 0 : -ENOMEM;
 }
 
-/* Of all advice only "not needed" can be seen by the guest: its pages are zero afterwards. */
+/* The guest can see the effect of only one advice, "not needed": its pages are zero afterwards. */
 static int64_t sys_madvise(struct guest *g, const uint64_t *a) {
     struct guest_memory *memory = &g->machine.memory;
     if (!whole_pages(a))
@@ -352,7 +352,7 @@ static int64_t sys_madvise(struct guest *g, const uint64_t *a) {
 
 /* ---- time, chance, identity --------------------------------------------------------------- */
 
-/* A nanosecond an instruction, from the start of 2020 on the wall clock. */
+/* One nanosecond per instruction, from the start of 2020 on the wall clock. */
 static int64_t sys_clock_gettime(struct guest *g, const uint64_t *a) {
     uint64_t now = machine_executed(&g->machine), start = a[0] == 0 || a[0] == 5 ? 1577836800 : 0;
     uint64_t time[2] = {start + now / 1000000000, now % 1000000000};
@@ -412,13 +412,13 @@ static int64_t sys_sysinfo(struct guest *g, const uint64_t *a) {
     if (!at)
         return -EFAULT;
     memset(at, 0, is64 ? 112 : 64);
-    for (size_t i = 4; i < 6; i++) /* all there is, and as much free */
+    for (size_t i = 4; i < 6; i++) /* total, and as much free */
         memcpy(at + i * (is64 ? 8 : 4), &bytes, is64 ? 8 : 4);
     memcpy(at + (is64 ? 104 : 52), &(uint32_t){1}, 4);
     return 0;
 }
 
-/* Only the stack has a limit worth the name. */
+/* Only the stack has a real limit. */
 static int64_t sys_prlimit64(struct guest *g, const uint64_t *a) {
     uint64_t limit = a[1] == 3 ? 8 << 20 : a[1] == 7 ? COUNT_OF(g->descriptors) : UINT64_MAX;
     const uint64_t both[2] = {limit, a[1] == 7 ? limit : UINT64_MAX};
@@ -451,7 +451,7 @@ static int64_t sys_sched_getaffinity(struct guest *g, const uint64_t *a) {
     return 8;
 }
 
-/* There is one thread: a wake finds nobody, a wait would last for ever unless the value has changed. */
+/* There is one thread: a wake finds no waiter, and a wait would last forever unless the value has changed. */
 static int64_t sys_futex(struct guest *g, const uint64_t *a) {
     const uint8_t *at = guest_at(g, a[0], 4, PAGE_READ);
     if (!at)

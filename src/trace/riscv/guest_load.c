@@ -1,6 +1,6 @@
 /*
- * A static RISC-V ELF file into guest memory. Every number from the file is checked before it is used; what is wrong has a name and a byte
- * offset.
+ * Load a static RISC-V ELF file into guest memory. Every number from the file is checked before it is used; errors give the reason and the
+ * byte offset.
  */
 #include "trace/riscv/guest.h"
 

@@ -1,6 +1,6 @@
 /*
- * The guest's memory: 4 GiB of address space reserved at once, which costs nothing until it is touched, and the rights of
- * each page. What is unmapped is given back to the system, so that it reads as zeroes when it is mapped again.
+ * The guest's memory: 4 GiB of address space reserved at once, which costs nothing until it is touched, and the rights of each page. Unmapped
+ * memory is returned to the system, so that it reads as zeros when it is mapped again.
  */
 #include "trace/riscv/machine.h"
 
@@ -42,7 +42,7 @@ void memory_close(struct guest_memory *memory) {
     memset(memory, 0, sizeof *memory);
 }
 
-/* First and last page + 1 of a range; false when it leaves the address space. */
+/* Get the first page and the last + 1 of a range; return false if it leaves the address space. */
 static bool pages_of(uint64_t address, uint64_t size, uint64_t *first, uint64_t *end) {
     uint64_t last;
     if (!checked_add(address, size, &last) || last > GUEST_SIZE)
@@ -68,7 +68,7 @@ bool memory_map(struct guest_memory *memory, uint64_t address, uint64_t size, un
     return true;
 }
 
-/* The system's pages may be larger than the guest's: whole ones are given back, of others the part is written over. */
+/* The system's pages may be larger than the guest's: return whole ones, and overwrite parts of others. */
 static void zero(uint8_t *start, uint8_t *end) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uint8_t *whole = start + (-(uintptr_t)start & (page - 1)),
@@ -160,7 +160,7 @@ void memory_mark_code(struct guest_memory *memory, uint64_t address, uint64_t si
         memory->code[line / 8] |= (uint8_t)(1 << line % 8);
 }
 
-/* Costs what was translated, for a guest that writes its own code does this often. */
+/* Costs only what was translated, because a guest that writes its own code does this often. */
 void memory_forget_code(struct guest_memory *memory) {
     for (size_t i = 0; i < memory->code_pages.count; i++) {
         uint64_t page = memory->code_pages.items[i];

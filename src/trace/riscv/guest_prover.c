@@ -1,5 +1,5 @@
 /*
- * The convention of bare proving machines: print, panic, commit, halt; a private input at a fixed place; nothing else.
+ * The convention of bare proving machines: print, panic, commit, halt; a private input at a fixed address; nothing else.
  */
 #include "trace/riscv/guest.h"
 

@@ -1,13 +1,13 @@
 /*
- * Private to run_*.c, which do what instructions do: what their handlers share. To be included before all else, for its pragma is for
- * all that follows.
+ * Private to run_*.c, which implement the instructions: shared by their handlers. Include it first, because its pragma applies to everything
+ * that follows.
  */
 #ifndef WICK_TRACE_RUN_H
 #define WICK_TRACE_RUN_H
 
 #include "trace/riscv/machine.h"
 
-#ifndef __clang__ /* one register more, no prologue, and calls at the end are jumps at any level */
+#ifndef __clang__ /* one register more, no prologue, and tail calls become jumps at any level */
 #pragma GCC optimize("omit-frame-pointer", "optimize-sibling-calls")
 #endif
 
@@ -17,14 +17,15 @@
 #define IMM ((uint64_t)(int64_t)op->imm)
 #define WORD(v) ((uint64_t)(int64_t)(int32_t)(v))
 
-/* A handler that computes one thing and goes on. */
+/* A handler that computes one value and continues. */
 #define RESULT(name, destination, expression)                                                      \
     HANDLER(name) {                                                                                \
         (destination) = (expression);                                                              \
         NEXT;                                                                                      \
     }
 
-/* After a store: a fault, or on to the next instruction, by way of a flush if code was overwritten. `done` is machine_store_slow's. */
+/* After a store: fault, or continue with the next instruction, after a flush if code was overwritten. `done` is the result of
+   machine_store_slow(). */
 static inline const struct op *machine_stored(struct machine *m, const struct op *op,
                                               uint8_t *memory, int64_t left, uint64_t address,
                                               int done) {

@@ -1,6 +1,6 @@
 /*
- * Private to the room: the host's own float arithmetic, where it gives exactly what RISC-V wants. That is x86 with SSE: it finds tininess
- * after rounding, and keeps its flags until they are cleared. Elsewhere softfloat does it all.
+ * Private to the room: the host's float arithmetic, where it gives exactly RISC-V's results. That is x86 with SSE: it detects tininess after
+ * rounding, and keeps its flags until they are cleared. Other hosts use softfloat for everything.
  */
 #ifndef WICK_TRACE_HOST_FLOAT_H
 #define WICK_TRACE_HOST_FLOAT_H
@@ -11,7 +11,7 @@
 #include <xmmintrin.h>
 #define HOST_FLOAT 1
 
-/* Nearest rounding, all masked, no flags; gives what was there. */
+/* Set nearest rounding, mask all exceptions and clear the flags; return the previous state. */
 static inline unsigned host_float_begin(void) {
     unsigned before = _mm_getcsr();
     _mm_setcsr(0x1f80);
@@ -22,7 +22,7 @@ static inline void host_float_end(unsigned before) {
     _mm_setcsr(before);
 }
 
-/* The flags raised since the beginning or the last call, in RISC-V's bits. */
+/* Return the flags raised since host_float_begin() or the last call, as RISC-V's bits. */
 static inline unsigned host_float_flags(void) {
     unsigned csr = _mm_getcsr();
     _mm_setcsr(csr & ~0x3fu);

@@ -1,6 +1,6 @@
 /*
- * The machine around the blocks: memory accesses that are not plain, control registers, and the loop that runs blocks,
- * translates what is missing and stops at exactly the right instruction.
+ * The machine around the blocks: memory accesses that are not plain, control registers, and the loop that runs blocks, translates missing
+ * ones and stops at exactly the right instruction.
  */
 #include "trace/riscv/machine.h"
 #include "trace/riscv/host_float.h"
@@ -85,14 +85,14 @@ enum csr {
 
 static bool csr_read(struct machine *m, unsigned number, uint64_t *value) {
     bool floats = m->xlen == 64;
-    /* The one that reads is counted already, but has not retired: it sees what was before it. */
+    /* The instruction that reads is already counted, but has not retired: it sees the count before it. */
     uint64_t executed = machine_executed(m) - 1;
     if (floats && number >= CSR_FFLAGS && number <= CSR_FCSR) {
         m->floats.flags |= host_float_flags();
         *value = number == CSR_FFLAGS ? m->floats.flags
                  : number == CSR_FRM  ? m->frm
                                       : (unsigned)m->frm << 5 | m->floats.flags;
-    } else if (number >= CSR_CYCLE && number <= CSR_INSTRET) /* time too: it must not vary */
+    } else if (number >= CSR_CYCLE && number <= CSR_INSTRET) /* time, too: it must not vary */
         *value = m->xlen == 32 ? (uint64_t)(int64_t)(int32_t)executed : executed;
     else if (m->xlen == 32 && number >= CSR_CYCLE_HIGH && number <= CSR_INSTRET_HIGH)
         *value = (uint64_t)(int64_t)(int32_t)(executed >> 32);
@@ -114,7 +114,7 @@ static bool csr_write(struct machine *m, unsigned number, uint64_t value) {
         m->frm = value >> 5 & 7;
         return true;
     }
-    return false; /* the counters can't be written */
+    return false; /* the counters are read-only */
 }
 
 static bool access_csr(struct machine *m, const struct instruction *i) {
@@ -133,7 +133,7 @@ static bool access_csr(struct machine *m, const struct instruction *i) {
     return true;
 }
 
-/* A control register's instruction is at the op that left. */
+/* Execute the control register instruction at the op that left. */
 static void do_csr(struct machine *m) {
     struct instruction i;
     const struct op *op = m->op;
@@ -148,7 +148,7 @@ uint64_t machine_executed(const struct machine *m) {
     return m->limit - (uint64_t)m->left;
 }
 
-/* Brings the counts into the trie. */
+/* Add the counts to the trie. */
 static void count(struct machine *m) {
     uint64_t now = m->weighs ? m->weighed : machine_executed(m);
     if (m->counts)
@@ -171,7 +171,7 @@ static void run_block(struct machine *m, const struct block *block) {
     run_ops(m, block->ops);
 }
 
-/* The block at m->pc, translated if need be, and linked to what wanted it. */
+/* Return the block at m->pc, translated if needed and linked to the block that wanted it. */
 static const struct block *find_block(struct machine *m) {
     struct block **link = m->link;
     uint32_t slot = m->map[m->pc / 2];
@@ -187,7 +187,7 @@ static const struct block *find_block(struct machine *m) {
     return block;
 }
 
-/* Fewer instructions are left than the block has: a block of just that many, used once. */
+/* Fewer instructions are left than the block has: run a block of just that many, used once. */
 static void run_rest(struct machine *m) {
     uint32_t before = m->slot_count;
     const struct block *block = machine_translate(m, (uint32_t)m->pc, (uint32_t)m->left);
@@ -221,7 +221,7 @@ static void run_until_left(struct machine *m) {
         m->leave = LEAVE_BUDGET;
 }
 
-/* The instruction that faulted was weighed, but not done. */
+/* The instruction that faulted was weighed but not executed. */
 static void unweigh(struct machine *m) {
     struct instruction i;
     if (m->weighs && m->fault != FAULT_FETCH && machine_fetch(m, m->fault_pc, &i))

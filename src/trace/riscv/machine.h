@@ -1,11 +1,10 @@
 /*
  * Private to the room: the RISC-V machine that the built-in engine runs.
  *
- * Guest addresses are 32 bits wide: one reservation of 4 GiB holds them all, with a byte of rights for each page before it,
- * so an access is checked with one mask and one load. Code is translated block by block into `struct op`s; each op ends by
- * calling the next one (the compiler makes that a jump), so there is no loop and no switch. A block's instructions are taken off
- * `left` when it is entered; whatever ends early gives the rest back. Blocks are found by a table that has
- * an entry for each place an instruction may begin, and linked to each other once they are.
+ * Guest addresses are 32 bits wide. One reservation of 4 GiB holds them all, preceded by a byte of rights for each page, so an access is
+ * checked with one mask and one load. Code is translated block by block into `struct op`s; each op ends by calling the next one (which the
+ * compiler turns into a jump), so there is no loop and no switch. Entering a block subtracts its instructions from `left`; leaving it early
+ * adds the rest back. Blocks are found by a table with an entry for each possible instruction address, and then linked to each other.
  */
 #ifndef WICK_TRACE_MACHINE_H
 #define WICK_TRACE_MACHINE_H
@@ -20,7 +19,7 @@
 
 enum page_right {
     PAGE_READ = 1,
-    PAGE_STORE = 2, /* stores need no second look: writable, and no code was translated from it */
+    PAGE_STORE = 2, /* stores need no further check: writable, and no code was translated from it */
     PAGE_EXECUTE = 4,
     PAGE_WRITE = 8, /* the guest may write */
     PAGE_MAPPED = 16,
@@ -29,7 +28,7 @@ enum page_right {
 /* ---- memory ------------------------------------------------------------------------------- */
 
 struct guest_memory {
-    uint8_t *base;               /* address 0; the rights are in front of it */
+    uint8_t *base;               /* address 0; preceded by the rights */
     uint8_t *rights;             /* by page */
     uint8_t *code;               /* a bit for each 64 bytes that were translated */
     VECTOR(uint32_t) code_pages; /* that have such bits */
@@ -38,17 +37,17 @@ struct guest_memory {
 };
 bool memory_open(struct guest_memory *memory, struct error *error);
 void memory_close(struct guest_memory *memory);
-/* Whole pages; what was there is gone. False if it does not fit into the address space or the limit. */
+/* Map whole pages, replacing what was there. Return false if they exceed the address space or the limit. */
 bool memory_map(struct guest_memory *memory, uint64_t address, uint64_t size, unsigned rights);
 void memory_unmap(struct guest_memory *memory, uint64_t address, uint64_t size);
 bool memory_protect(struct guest_memory *memory, uint64_t address, uint64_t size, unsigned rights);
 bool memory_is_free(const struct guest_memory *memory, uint64_t address, uint64_t size);
-/* The lowest or highest run of free pages in [low, high); 0 if there is none. */
+/* Return the lowest or highest run of free pages in [low, high), or 0 if there is none. */
 uint64_t memory_find(const struct guest_memory *memory, uint64_t size, uint64_t low, uint64_t high);
-/* Where the guest's [address, +size) is, if it has these rights throughout, else NULL. */
+/* Return where the guest's [address, +size) is, or NULL unless all of it has these rights. */
 uint8_t *memory_at(const struct guest_memory *memory, uint64_t address, uint64_t size,
                    unsigned rights);
-/* Whether translated code lies in the range. */
+/* Whether the range contains translated code. */
 bool memory_has_code(const struct guest_memory *memory, uint64_t address, uint64_t size);
 void memory_mark_code(struct guest_memory *memory, uint64_t address, uint64_t size);
 void memory_forget_code(struct guest_memory *memory);
@@ -62,7 +61,7 @@ typedef const struct op *handler(struct machine *m, const struct op *op, uint8_t
 
 struct op {
     handler *run;
-    uint8_t rd, rs1, rs2, rs3; /* rd of x0 is 32, which nobody reads */
+    uint8_t rd, rs1, rs2, rs3; /* rd is 32 for x0; never read */
     int32_t imm;
 };
 
@@ -73,17 +72,17 @@ struct block {
     struct op ops[];
 };
 
-/* Behind an op that ends a block. Addresses always, blocks once they are known. */
+/* Follows an op that ends a block. Addresses are always set, blocks once they are known. */
 struct links {
     struct block *taken;
     struct block *next;
-    uint32_t taken_pc; /* of an indirect jump: where its function begins */
+    uint32_t taken_pc; /* of an indirect jump: the start of its function */
     uint32_t next_pc;
     uint32_t pc;
-    uint32_t reach; /* of an indirect jump: how far from there the stack stays as it is */
+    uint32_t reach; /* of an indirect jump: how far from there the stack stays unchanged */
 };
 
-/* Of each op: where it comes from, and how many instructions of its block are not done before it. */
+/* For each op: its address, and how many instructions of its block are not executed before it. */
 struct op_site {
     uint32_t pc;
     uint32_t rest;
@@ -98,31 +97,31 @@ enum fault {
     FAULT_FETCH,
     FAULT_ILLEGAL,
     FAULT_BREAK,
-    FAULT_SYSCALL, /* what it was is in fault_text */
+    FAULT_SYSCALL, /* described in fault_text */
 };
 
 struct machine {
     uint64_t x[33];
     uint64_t f[32];
     struct flow flow;
-    uint64_t limit;   /* `left` was this when it was 0 instructions */
-    uint64_t counted; /* of the weight, already in the trie */
-    uint64_t weighed; /* the weight, unless that is instructions */
-    bool weighs;      /* it is not */
-    bool counts;      /* stacks are followed at all */
+    uint64_t limit;   /* `left` before the first instruction */
+    uint64_t counted; /* weight that is already in the trie */
+    uint64_t weighed; /* the weight, unless it is instructions */
+    bool weighs;      /* the weight is not instructions */
+    bool counts;      /* follow stacks */
     bool misaligned;  /* is allowed */
     uint8_t frm;
     struct float_context floats; /* its flags are fflags */
     uint64_t loaded;
     uint8_t xlen;
     uint64_t reservation; /* of the last lr, or NO_ADDRESS */
-    uint32_t *map;        /* pc / 2 → slot of its block, 0: not translated */
+    uint32_t *map;        /* pc / 2 → slot of its block; 0: not translated */
     struct op *slots;     /* all blocks */
     struct op_site *sites;
     uint32_t slot_count, slot_max;
     struct guest_memory memory;
 
-    /* Set by what left the blocks. */
+    /* Set when the blocks are left. */
     enum leave leave;
     int64_t left;
     uint64_t pc; /* where to go on */
@@ -138,18 +137,19 @@ struct machine {
 
 bool machine_open(struct machine *m, unsigned xlen, struct error *error);
 void machine_close(struct machine *m);
-/* Runs until `limit` instructions in all were executed, exactly, or something else than that happened (not LEAVE_LINK, _CSR or
-   _FLUSH, which are dealt with inside). m->pc is where to go on. */
+/* Run until exactly `limit` instructions in total were executed, or something else happened (except LEAVE_LINK, _CSR and _FLUSH, which are
+   handled inside). m->pc is where to continue. */
 void machine_run(struct machine *m, uint64_t limit);
 uint64_t machine_executed(const struct machine *m);
 
 /* ---- translation (translate.c) ------------------------------------------------------------ */
 
-/* The block at pc, of at most `max` instructions (those are never found again if max is small). NULL: no room, flush. */
+/* Translate the block at pc, of at most `max` instructions (with a small max it is not entered into the table). Return NULL if there is no
+   room: flush. */
 struct block *machine_translate(struct machine *m, uint32_t pc, uint32_t max);
 void machine_flush(struct machine *m);
 uint64_t machine_weight_of(const struct machine *m, const struct instruction *instruction);
-/* The instruction at pc; false if it can't be fetched. */
+/* Fetch and decode the instruction at pc; return false if it can't be fetched. */
 bool machine_fetch(const struct machine *m, uint64_t pc, struct instruction *instruction);
 
 #define HANDLER(name)                                                                              \
@@ -158,12 +158,12 @@ bool machine_fetch(const struct machine *m, uint64_t pc, struct instruction *ins
 #define X(name) HANDLER(name);
 RISCV_ALL(X)
 #undef X
-/* 32-bit forms where the 64-bit machine's word forms do not serve. */
+/* 32-bit forms where the word forms of the 64-bit machine can't be used. */
 #define MACHINE_NARROW(X) X(lb) X(lh) X(lw) X(lbu) X(lhu) X(sb) X(sh) X(sw)
 #define X(name) HANDLER(name##_narrow);
 MACHINE_NARROW(X)
 #undef X
-/* The lr to the last amo in the order of RISCV_ATOMIC's words. */
+/* From lr to the last amo, in the order of RISCV_ATOMIC's words. */
 extern handler *const machine_atomic_narrow[11];
 HANDLER(mulh_narrow);
 HANDLER(mulhsu_narrow);
@@ -175,7 +175,7 @@ HANDLER(mv);
 HANDLER(nop);
 HANDLER(weigh); /* m->weighed += imm */
 HANDLER(go);    /* to links.taken */
-HANDLER(tail);  /* tail call of links.taken_pc, then go */
+HANDLER(tail);  /* tail call of links.taken_pc, then continue */
 HANDLER(call_plain);
 HANDLER(call);
 HANDLER(jalr_plain);
@@ -185,11 +185,12 @@ HANDLER(jalr_jump);
 HANDLER(jalr_swap);
 HANDLER(illegal);
 HANDLER(fetch_fault);
-HANDLER(stop); /* leaves with LEAVE_BUDGET at links.taken_pc */
+HANDLER(stop); /* leave with LEAVE_BUDGET at links.taken_pc */
 
 /* ---- for handlers ------------------------------------------------------------------------- */
 
-/* gcc makes calls at the end jumps when told to (the pragma in run_*.c). In other builds each op returns the next to machine_run's loop. */
+/* gcc turns tail calls into jumps if told to (the pragma in handlers.h). In other builds each op returns the next one to machine_run()'s
+   loop. */
 #if defined(__OPTIMIZE__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #define MACHINE_THREADED 1
 #define GO(target)                                                                                 \
@@ -206,13 +207,13 @@ HANDLER(stop); /* leaves with LEAVE_BUDGET at links.taken_pc */
     } while (0)
 #endif
 #define NEXT GO(op + 1)
-/* Kept out of the handlers, so that those need no frame of their own. */
+/* Kept out of the handlers, so that those need no stack frame. */
 #define SLOW __attribute__((noinline, cold))
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 const struct op *machine_leave(struct machine *m, enum leave why, uint64_t pc, int64_t left);
-/* At `op`, which has not been done. */
+/* Fault at `op`, which has not been executed. */
 const struct op *machine_fault(struct machine *m, const struct op *op, enum fault fault,
                                uint64_t address, int64_t left);
 
@@ -225,7 +226,7 @@ const struct op *machine_fault(struct machine *m, const struct op *op, enum faul
         GO(enter_->ops);                                                                           \
     } while (0)
 
-/* Aligned, below 4 GiB, and the page has the right. */
+/* Whether it is aligned, below 4 GiB, and the page has the right. */
 static inline bool machine_may(const uint8_t *memory, uint64_t address, unsigned size,
                                unsigned right) {
     return LIKELY(!(address & (0xffffffff00000000ull | (size - 1)))) &&
@@ -233,11 +234,11 @@ static inline bool machine_may(const uint8_t *memory, uint64_t address, unsigned
 }
 
 /*
- * What is not plain. Results are left in m (loaded, fault, floats) and never in locals whose address is taken: a handler that had such
+ * Accesses that are not plain. Results are left in m (loaded, fault, floats) and never in locals whose address is taken: a handler with such
  * locals could not end in a jump, and the stack would grow with each instruction.
  */
 bool machine_load_slow(struct machine *m, uint64_t address, unsigned size);
-/* 0: fault; 1: done; 2: done, and translated code was overwritten. */
+/* Return 0 for a fault; 1 if done; 2 if done and translated code was overwritten. */
 int machine_store_slow(struct machine *m, uint64_t address, unsigned size, uint64_t value);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Private to the room: RISC-V, from bytes to what they do.
+ * Private to the room: RISC-V, from bytes to operations.
  *
- * riscv_decode() turns two or four bytes into a `struct instruction`; compressed ones come out as what they stand for. The
- * interpreter translates straight runs of them into blocks of `struct op`, each with the address of the function that does it.
+ * riscv_decode() turns two or four bytes into a `struct instruction`; a compressed instruction is decoded as its full form. The interpreter
+ * translates straight runs of them into blocks of `struct op`, each with the address of the function that implements it.
  */
 #ifndef WICK_TRACE_RISCV_H
 #define WICK_TRACE_RISCV_H
@@ -47,20 +47,20 @@ enum riscv_op {
 
 struct instruction {
     uint16_t op;
-    uint8_t length; /* in bytes: 2 or 4, of an illegal one too */
+    uint8_t length; /* in bytes: 2 or 4, also if illegal */
     uint8_t rd, rs1, rs2, rs3;
     uint8_t rounding; /* 0 … 4, 7: as fcsr says */
     int32_t
-        imm; /* jumps and branches: from this instruction; csr: number, in `rs2` 1 if rs1 is a constant */
+        imm; /* jumps and branches: relative to this instruction; csr: its number; `rs2` is 1 if rs1 is a constant */
 };
 
-/* `bits` are the four bytes at the instruction, or two of them when it is compressed. `xlen` is 32 or 64; floats only with 64. */
+/* Decode an instruction. `bits` are its four bytes, or two of them if it is compressed. `xlen` is 32 or 64; floats only with 64. */
 struct instruction riscv_decode(uint32_t bits, unsigned xlen);
 static inline bool riscv_is_short(uint16_t bits) {
     return (bits & 3) != 3;
 }
 
-/* What a program's control flow does at an instruction, by the convention of the calls. */
+/* What an instruction does to control flow, by the calling convention. */
 enum control {
     CONTROL_NONE,
     CONTROL_BRANCH,
@@ -71,7 +71,7 @@ enum control {
     CONTROL_SYSTEM
 };
 enum control riscv_control(const struct instruction *instruction);
-/* How many bytes it loads and stores. */
+/* Get how many bytes it loads and stores. */
 void riscv_access(const struct instruction *instruction, unsigned *loaded, unsigned *stored);
 
 #endif

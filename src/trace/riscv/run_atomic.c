@@ -1,10 +1,10 @@
 /*
- * What the atomic instructions do. There is one hart, so each is a load and a store; a reservation is broken by the next sc,
- * as the manual allows. Misaligned ones are always faults.
+ * The atomic instructions. There is one hart, so each is a load and a store; the next sc breaks a reservation, as the manual allows.
+ * Misaligned accesses always fault.
  */
 #include "trace/riscv/handlers.h"
 
-/* Out of the way, so that what loads and stores needs no frame. */
+/* Out of line, so that the fast path needs no stack frame. */
 static SLOW const struct op *stored(struct machine *m, const struct op *op, uint8_t *memory,
                                     int64_t left, uint64_t address, int done) {
     return machine_stored(m, op, memory, left, address, done);

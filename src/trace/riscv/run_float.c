@@ -1,7 +1,7 @@
 /*
- * What the float instructions do. Singles are kept boxed: the upper half of the register all ones; anything else reads
- * as NaN. With nearest rounding and a result that is a number, the host's arithmetic is the same and is used; its flags stay in
- * the host until somebody asks (machine.c). All else is softfloat's.
+ * The float instructions. Singles are stored boxed, with the upper half of the register all ones; anything else reads as NaN. With nearest
+ * rounding and a result that is a number, the host's arithmetic gives the same and is used; its flags stay in the host until they are read
+ * (machine.c). Everything else uses softfloat.
  */
 #include "trace/riscv/handlers.h"
 #include "trace/riscv/host_float.h"
@@ -44,7 +44,7 @@ static inline uint64_t of_single(float s) {
     return bits;
 }
 
-/* 5 … 7: fcsr holds no rounding, and the instruction is illegal. */
+/* 5 … 7: fcsr holds no rounding mode, and the instruction is illegal. */
 static inline unsigned rounding_of(const struct machine *m, unsigned rounding) {
     return rounding == 7 ? m->frm : rounding;
 }
@@ -143,7 +143,7 @@ HANDLER(fsqrt_s) {
     return binary_slow(m, op, memory, left, &float_single, root_of);
 }
 
-/* a × b + c with the signs of the product and of c turned round as `turn` says: 1 the product's, 2 c's. */
+/* a × b + c with the signs inverted as `turn` says: 1 the product's, 2 c's. */
 static SLOW const struct op *fused_slow(struct machine *m, const struct op *op, uint8_t *memory,
                                         int64_t left, format f, unsigned turn) {
     m->floats.rounding = rounding_of(m, (unsigned)op->imm);
@@ -190,7 +190,7 @@ RESULT(fsgnjx_s, FD, box(S1 ^ (S2 & SIGN_S)))
 RESULT(fmv_w_x, FD, box((uint32_t)RS1))
 RESULT(fmv_d_x, FD, RS1)
 
-/* The rounding plays no part. */
+/* The rounding mode does not matter. */
 RESULT(fmin_d, FD, float_minimum(&float_double, D1, D2, false, &m->floats))
 RESULT(fmax_d, FD, float_minimum(&float_double, D1, D2, true, &m->floats))
 RESULT(fmin_s, FD, box(float_minimum(&float_single, S1, S2, false, &m->floats)))
@@ -209,7 +209,7 @@ RESULT(fmv_x_w, RD, (uint64_t)(int64_t)(int32_t)D1)
 
 /* ---- conversions -------------------------------------------------------------------------- */
 
-/* Illegal if fcsr holds no rounding. */
+/* Illegal if fcsr holds no rounding mode. */
 #define ROUNDED(name, destination, expression)                                                     \
     HANDLER(name) {                                                                                \
         m->floats.rounding = rounding_of(m, (unsigned)op->imm);                                    \

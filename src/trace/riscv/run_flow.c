@@ -1,6 +1,6 @@
 /*
- * What branches, jumps, calls and returns do: they end a block, move the flow where stacks are followed, and enter the next block. What
- * can't go on inside (a block not yet translated, a fault, a system call) leaves to machine_run().
+ * Branches, jumps, calls and returns: they end a block, update the flow if stacks are followed, and enter the next block. What can't continue
+ * inside (a block not yet translated, a fault, a system call) leaves to machine_run().
  */
 #include "trace/riscv/handlers.h"
 
@@ -33,7 +33,7 @@ const struct op *machine_fault(struct machine *m, const struct op *op, enum faul
     return NULL;
 }
 
-/* What was executed since the last change of the stack belongs to the frame that is left now. */
+/* What was executed since the stack last changed belongs to the frame that is being left. */
 static inline void account(struct machine *m, int64_t left) {
     uint64_t now = UNLIKELY(m->weighs) ? m->weighed : m->limit - (uint64_t)left;
     flow_count(&m->flow, now - m->counted);
@@ -82,7 +82,7 @@ HANDLER(call_plain) {
     FOLLOW(taken, taken_pc);
 }
 
-/* The long ways are functions of their own that go on from there: so the short ones save no registers. */
+/* The slow paths are separate functions that continue from there, so the fast ones save no registers. */
 static SLOW const struct op *call_slow(struct machine *m, const struct op *op, uint8_t *memory,
                                        int64_t left) {
     flow_call_slow(&m->flow, LINKS->taken_pc, LINKS->next_pc, STACK_POINTER);
@@ -97,7 +97,7 @@ HANDLER(call) {
     FOLLOW(taken, taken_pc);
 }
 
-/* To an address that is known only now. One load finds its block. */
+/* Jump to an address known only now. One load finds its block. */
 #define JUMP_TO(target)                                                                            \
     do {                                                                                           \
         if (UNLIKELY((target) >> 32))                                                              \
@@ -163,7 +163,7 @@ HANDLER(jalr_jump) {
     JUMP_TO(target);
 }
 
-/* Both registers are links: a coroutine's switch if it returns, else a call through the other link register. */
+/* Both registers are links: a coroutine switch if it returns, otherwise a call through the other link register. */
 HANDLER(jalr_swap) {
     uint64_t target = indirect(m, op);
     struct flow *flow = &m->flow;
@@ -206,7 +206,7 @@ HANDLER(fetch_fault) {
     return machine_fault(m, op, FAULT_FETCH, LINKS->pc, left);
 }
 
-/* Never reached: translated into others. */
+/* Never reached: translated into other ops. */
 HANDLER(auipc) {
     return machine_fault(m, op, FAULT_ILLEGAL, 0, left);
 }

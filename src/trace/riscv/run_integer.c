@@ -1,6 +1,6 @@
 /*
- * What the integer instructions do: one function each. Registers of the 32-bit machine are kept sign-extended, so that
- * comparisons, logic and all the word forms of the 64-bit machine serve it too; only what computes an address differs.
+ * The integer instructions, one function each. Registers of the 32-bit machine are kept sign-extended, so that comparisons, logic and all
+ * word forms of the 64-bit machine work for it, too; only address computations differ.
  */
 #include "trace/riscv/handlers.h"
 

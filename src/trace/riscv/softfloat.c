@@ -1,6 +1,6 @@
 /*
- * IEEE 754 arithmetic on bits. Every operation unpacks its operands to a 64-bit significand with the top bit set, works
- * exactly with 128 bits (what falls off the end is or-ed into the last bit), and packs once.
+ * IEEE 754 arithmetic on bits. Every operation unpacks its operands to a 64-bit significand with the top bit set, computes exactly with 128
+ * bits (bits shifted out are or-ed into the last bit), and packs once.
  */
 #include "trace/riscv/softfloat.h"
 
@@ -74,7 +74,7 @@ static uint64_t invalid(format f, struct float_context *context) {
     return float_nan(f);
 }
 
-/* Shifts right, or-ing what falls off into the last bit. */
+/* Shift right, or-ing the bits shifted out into the last bit. */
 static uint64_t jam64(uint64_t value, unsigned shift) {
     if (shift == 0)
         return value;
@@ -91,7 +91,7 @@ static wide jam128(wide value, unsigned shift) {
     return value >> shift | ((value << (128 - shift)) != 0);
 }
 
-/* What to add at the last place kept, whose weight is `unit`; `half` is unit / 2. */
+/* Whether to round up at the last place kept, whose weight is `unit`; `half` is unit / 2. */
 static bool rounds_up(uint64_t value, uint64_t unit, bool sign, enum rounding rounding) {
     uint64_t rest = value & (unit - 1), half = unit / 2;
     switch (rounding) {
@@ -143,7 +143,7 @@ static uint64_t pack(format f, bool sign, int exponent, uint64_t significand,
     if (significand & (unit - 1))
         context->flags |= FLAG_INEXACT | (tiny ? FLAG_UNDERFLOW : 0);
     uint64_t kept = (significand >> (63 - f->fraction)) + up;
-    /* The hidden bit adds one to the exponent: of normal numbers it is taken off first, and a carry does the rest. */
+    /* The hidden bit adds one to the exponent: for normal numbers it is subtracted first, and a carry does the rest. */
     uint64_t bits = biased > 0 ? ((uint64_t)(biased - 1) << f->fraction) + kept : kept;
     if (biased >= (1 << f->exponent) - 1 || bits >= exponent_mask(f))
         return overflow(f, sign, context);
@@ -334,7 +334,7 @@ uint64_t float_to_integer(format f, uint64_t x, unsigned bits, bool is_signed,
 
 /* ---- comparisons -------------------------------------------------------------------------- */
 
-/* Bits as a number that orders as the floats do; both zeroes are one. */
+/* Return the bits as a number that orders as the floats do; both zeros are equal. */
 static int64_t order(format f, uint64_t a) {
     int64_t magnitude = (int64_t)(a & (sign_bit(f) - 1));
     return a & sign_bit(f) ? -magnitude : magnitude;

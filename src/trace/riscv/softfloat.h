@@ -1,6 +1,6 @@
 /*
- * Private to the room: IEEE 754 arithmetic on bits, as RISC-V wants it: all five roundings, exact flags, tininess
- * found after rounding, and one canonical NaN. The interpreter uses the host's own arithmetic where that gives the same.
+ * Private to the room: IEEE 754 arithmetic on bits, as RISC-V requires: all five rounding modes, exact flags, tininess detected after
+ * rounding, and one canonical NaN. The interpreter uses the host's own arithmetic if that gives the same result.
  */
 #ifndef WICK_TRACE_SOFTFLOAT_H
 #define WICK_TRACE_SOFTFLOAT_H
@@ -17,7 +17,7 @@ enum float_flag {
     FLAG_INVALID = 16
 };
 
-/* One of two: 32 or 64 bits. Numbers are passed in the low bits. */
+/* Single or double: 32 or 64 bits. Numbers are passed in the low bits. */
 struct float_format {
     unsigned fraction; /* stored bits of the significand */
     unsigned exponent; /* bits of it */
@@ -40,7 +40,7 @@ uint64_t float_fused(format f, uint64_t a, uint64_t b, uint64_t c, struct float_
 uint64_t float_convert(format to, format from, uint64_t a, struct float_context *context);
 uint64_t float_of_integer(format f, uint64_t magnitude, bool negative,
                           struct float_context *context);
-/* To an integer of `bits` bits, saturating; the result is not sign-extended from 32 bits. */
+/* Convert to an integer of `bits` bits, saturating; the result is not sign-extended from 32 bits. */
 uint64_t float_to_integer(format f, uint64_t a, unsigned bits, bool is_signed,
                           struct float_context *context);
 bool float_equal(format f, uint64_t a, uint64_t b, struct float_context *context); /* quiet */

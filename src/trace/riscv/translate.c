@@ -1,9 +1,9 @@
 /*
  * From the guest's bytes to blocks of ops.
  *
- * A block is a straight run of instructions up to the first that may go elsewhere. What can be known before is worked out
- * here: constants, targets, return addresses, and whether a jump leaves its function, in which case a stub between
- * the two blocks makes the tail call. So following the stack costs nothing where the stack does not change.
+ * A block is a straight run of instructions up to the first that may go elsewhere. Everything known in advance is computed here: constants,
+ * targets, return addresses, and whether a jump leaves its function, in which case a stub between the two blocks makes the tail call. So
+ * following the stack costs nothing where the stack does not change.
  */
 #include "trace/riscv/machine.h"
 
@@ -71,9 +71,9 @@ bool machine_fetch(const struct machine *m, uint64_t pc, struct instruction *ins
 
 struct translation {
     struct machine *m;
-    uint32_t pc;    /* of the instruction in hand */
+    uint32_t pc;    /* of the current instruction */
     uint32_t index; /* its number in the block */
-    uint64_t end;   /* behind the last byte looked at */
+    uint64_t end;   /* after the last byte read */
 };
 
 static struct op *emit(struct translation *t, struct op op) {
@@ -134,7 +134,7 @@ static void emit_plain(struct translation *t, const struct instruction *i) {
 
 /* ---- ends of blocks ----------------------------------------------------------------------- */
 
-/* A jump there from here replaces the frame. */
+/* Whether a jump from here to there replaces the frame. */
 static bool is_tail_call(struct machine *m, uint32_t from, uint64_t to) {
     if (!m->counts)
         return false;
@@ -143,7 +143,7 @@ static bool is_tail_call(struct machine *m, uint32_t from, uint64_t to) {
     return here && there && here != there;
 }
 
-/* A block of no instructions that makes the tail call and goes on. */
+/* Emit a block of no instructions that makes the tail call and continues. */
 static struct block *emit_tail(struct translation *t, uint32_t to) {
     struct machine *m = t->m;
     struct block *block = (struct block *)&m->slots[m->slot_count];
@@ -171,7 +171,7 @@ static void end_jump(struct translation *t, const struct instruction *i, uint32_
         links->taken = emit_tail(t, target);
 }
 
-/* Jump tables stay in their function, and cost one comparison. From code without a symbol no jump changes the stack. */
+/* Jump tables stay in their function, and cost one comparison. From code without a symbol, no jump changes the stack. */
 static void set_reach(struct machine *m, struct links *links) {
     struct function_range range = functions_find(m->flow.functions, links->pc);
     uint64_t size = range.end - range.start;
@@ -192,7 +192,7 @@ static void end_indirect(struct translation *t, const struct instruction *i, uin
         set_reach(t->m, links);
 }
 
-/* True if the instruction ended the block. */
+/* Return true if the instruction ended the block. */
 static bool emit_instruction(struct translation *t, const struct instruction *i) {
     uint32_t next = t->pc + i->length;
     switch (i->op) {
@@ -236,7 +236,7 @@ uint64_t machine_weight_of(const struct machine *m, const struct instruction *i)
     return trace_weigh(m->weight, riscv_control(i) == CONTROL_BRANCH, loaded, stored);
 }
 
-/* Emits instructions until one ends the block; without any such, the block goes on to the next. */
+/* Emit instructions until one ends the block; if none does, the block continues with the next. */
 static void emit_run(struct translation *t, uint32_t max, bool whole) {
     struct instruction i;
     bool ended = false;
