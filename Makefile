@@ -1,21 +1,21 @@
-# A front door to Meson and Ninja. Every target first sees to the Debian packages it needs (see `packages`).
+# A front end to Meson and Ninja. Each target first installs the Debian packages it needs (see `packages`).
 PREFIX ?= /usr/local
 
 all: deps-build
 	@tools/build build --prefix=$(PREFIX)
 
-# Everything anybody may need. Without root this prints the one line to run.
+# Install all packages. Without root, print the command to run.
 deps:
 	@tools/deps build test demo bench
 
 deps-%:
 	-@tools/deps $(subst -, ,$*)
 
-# About half an hour on two cores. The last line counts what passed, failed and was skipped.
+# About half an hour on two cores. The last line counts passed, failed and skipped tests.
 test: deps-build-test
 	@tests/run
 
-# The same with more of it: an hour of fuzzing, the large robustness cases, longer recordings, demo/postgresql.
+# The same, but longer: an hour of fuzzing, the large robustness cases, longer recordings, demo/postgresql.
 test-long: deps-build-test-demo
 	@tests/run --long
 
@@ -31,16 +31,16 @@ install: deps-build
 	@tools/build build --prefix=$(PREFIX)
 	@meson install -C build --no-rebuild
 
-# HOURS of fuzzing on a CPU, shared by all fuzzers; what they find is in build-fuzz/crashes.
+# Fuzz for HOURS of CPU time, shared by all fuzzers. Findings are in build-fuzz/crashes.
 HOURS ?= 1
 fuzz: deps-build-test
 	@FUZZ_SECONDS=$$(( $(HOURS) * 3600 )) tests/run --only fuzz
 
-# The lines of its parser that each fuzzer reaches with its seeds.
+# Print how many lines of its parser each fuzzer reaches with its seeds.
 fuzz-coverage: deps-build-test
 	@tools/fuzz-coverage
 
-# What analyzers find in C, shell, JavaScript and Python; about three minutes of a CPU. Ends with 1 if that is anything.
+# Run the static analyzers for C, shell, JavaScript and Python, about three minutes of CPU time. Exits with 1 if they find anything.
 lint: deps-build-lint
 	@tools/build build
 	@tools/lint

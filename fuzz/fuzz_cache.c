@@ -1,10 +1,11 @@
-/* Any bytes as a file of the disk cache, as the symbols in one, and as the compilation units in one. The first byte says which. */
+/* Parse any bytes as a file of the disk cache, as the symbols in one, or as the compilation units in one. The first
+   byte chooses which. */
 #include "object/disk_cache.h"
 #include "object/inline.h"
 
 #include <stdlib.h>
 
-/* Where names are that stay in their file. */
+/* The file that names point into. */
 static struct text string_section(void) {
     enum { SIZE = 4096, NAME = 13 };
     static char bytes[SIZE];
@@ -26,7 +27,7 @@ static void ask_symbols(struct text payload) {
                 symbols_print_name(&symbols, &symbols.entries.items[found], &name, NULL);
             kallsyms_module(&symbols, &symbols.entries.items[i]);
         }
-        symbols.cached.data = (const uint8_t *)""; /* what it has is not its own */
+        symbols.cached.data = (const uint8_t *)""; /* it does not own its memory */
     }
     symbols_release(&symbols);
     buffer_release(&name);
@@ -36,6 +37,7 @@ static void release_units(struct units *units) {
     for (size_t i = 0; i < units->count; i++) {
         table_free(units->items[i].table);
         arena_release(&units->items[i].arena);
+        places_release(&units->items[i].places);
         pthread_mutex_destroy(&units->items[i].lock);
     }
     free(units->items);

@@ -1,4 +1,4 @@
-/* Takes the bytes for an ELF file and asks for the unwinding rules all over it. */
+/* Parse the bytes as an ELF file and look up unwinding rules all over it. */
 #include "elf_mutate.h"
 #include "elf_bytes.h"
 
@@ -17,6 +17,7 @@ static void check_row(const struct cfi_row *row) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct elf_bytes elf;
     uint8_t bytes[8];
+    uint64_t entry;
     if (!elf_bytes_open(&elf, data, size))
         return 0;
     for (size_t at = 0; at < size; at += elf_bytes_stride(size)) {
@@ -26,6 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             check_row(row);
         objects_read(elf.objects, elf.object, at, bytes, sizeof bytes);
     }
+    objects_entry(elf.objects, elf.object, &entry);
+    objects_machine(elf.objects, elf.object);
     elf_bytes_close(&elf);
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * Takes the bytes for the memory of a process that says it is an interpreter. Every address is somewhere in them, so that whatever is
- * followed leads on; but for addresses with their highest bit set, which can't be read.
+ * Take the bytes for the memory of a process that claims to be an interpreter. Every address maps to some of them, so
+ * that every pointer leads on; except for addresses with their highest bit set, which can't be read.
  */
 #include "interpreter/interpreter.h"
 
@@ -12,13 +12,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /*
  * How many reads each step may take, counted in the readers: to find the interpreter (a runtime's head or a version, the three of PHP, the two of Ruby), to find
  * the innermost frame (five at most: the state that has the lock and its thread, the key, its block and the value there, or Ruby's three; then the frame, by a
- * holder), and for a frame (itself, and what tells whether its code is the same, or Ruby's flags). A function: what identifies it, and the length and the
+ * holder), and for a frame (itself, and two words that tell whether its code is the same, or Ruby's flags). Frames that are each other's callers are left
+ * for those of the holder before. A function: what identifies it, and the length and the
  * bytes of each of its texts.
  */
 enum {
     FIND_READS = 7,
     STATE_READS = 7,
-    FRAME_READS = 2,
+    FRAME_READS = 3,
     CODE_READS = 12,
     LINE_READS = 8,
     NAME_READS = 1040
@@ -79,7 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     memory.reads = 0;
     interpreter_walk(&remote, &process, 24, &stack);
-    assert(stack.count <= STACK_FRAMES && memory.reads <= STATE_READS + FRAME_READS * STACK_FRAMES);
+    assert(stack.count <= STACK_FRAMES &&
+           memory.reads <= STATE_READS + 2 * FRAME_READS * STACK_FRAMES);
     for (unsigned i = 0; i < stack.count && i < 16; i++)
         check_code(&remote, &process, &stack.frames[i]);
     struct buffer name = {0};

@@ -1,7 +1,7 @@
-/* Opens the bytes as perf.data, walks all records and decodes each in every way that fits its type. */
+/* Open the bytes as perf.data, walk all records and decode each in every way that fits its type. */
 #include <stdlib.h>
 
-#include "perfdata/private.h"
+#include "checksums.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -61,20 +61,6 @@ static void read_entry(void *context, const struct carrier_entry *entry) {
     if (carrier_read(context, entry, &bytes))
         touch(bytes.items, bytes.count);
     buffer_release(&bytes);
-}
-
-/* Wherever a part of the carrier may stand, its checksum is made right: chance would never find it. */
-static void fix_checksums(uint8_t *bytes, size_t size) {
-    for (size_t at = 0; at + CARRIER_FIXED <= size; at++) {
-        uint8_t *p = bytes + at;
-        if (memcmp(p + CARRIER_AT_TAG, CARRIER_TAG, 8) != 0)
-            continue;
-        uint32_t payload = load_u32(p + CARRIER_AT_SIZE);
-        if (payload > size - at - CARRIER_FIXED)
-            continue;
-        uint32_t sum = carrier_checksum(p, payload);
-        memcpy(p + CARRIER_AT_CHECKSUM, &sum, sizeof sum);
-    }
 }
 
 static void read_all(const uint8_t *bytes, size_t size) {

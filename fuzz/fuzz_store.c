@@ -1,4 +1,5 @@
-/* Stores of strangers: the file's pages as they are, but for its first bytes; and, of small inputs, the query of a URL. */
+/* Stores of strangers: the file's raw pages, except for its first bytes, opened for reading or writing depending on
+   the file's size; and, for small inputs, a URL and its query. */
 #include "object/object.h"
 #include "pieces.h"
 #include "store/store.h"
@@ -10,11 +11,12 @@ enum { HEADER = 100 };
 static void read_query(const uint8_t *data, size_t size, struct store_query *query) {
     struct error error;
     char *text = memory_copy(data, size);
+    assert(store_url_query(text) <= strlen(text));
     store_query_parse(query, (struct text){text, size}, 1700000000, &error);
     free(text);
 }
 
-/* What is looked at before anything else: the magic, a page size that fits, no write-ahead log. */
+/* Set what is checked first: the magic, a page size that fits, no write-ahead log. */
 static char *mend(const uint8_t *data, size_t size) {
     static const char application[] = {0x77, 0x69, 0x63, 0x6b};
     char *bytes = memory_copy(data, size);
@@ -25,9 +27,10 @@ static char *mend(const uint8_t *data, size_t size) {
     return bytes;
 }
 
-static void read_store(const char *path, const struct store_query *query) {
+static void read_store(const char *path, const struct store_query *query,
+                       const struct store_options *options) {
     struct error error;
-    struct store *store = store_open(path, &(struct store_options){0}, &error);
+    struct store *store = store_open(path, options, &error);
     if (!store)
         return;
     struct tree *tree = tree_new();
@@ -53,9 +56,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     char *bytes = mend(data, size);
-    work_in_a_folder("folder-store"); /* stores are opened by name, and through no link */
+    work_in_a_folder("folder-store"); /* stores are opened by name, and not through links */
     piece_write("fleet.db", (struct text){bytes, size});
-    read_store("fleet.db", &query);
+    struct store_options options = {.write = size & 4, .create = size & 8};
+    read_store("fleet.db", &query, &options);
     free(bytes);
     return 0;
 }

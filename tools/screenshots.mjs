@@ -1,9 +1,9 @@
 // usage: PLAYWRIGHT=… CHROMIUM=… node tools/screenshots.mjs RECORDING BEFORE AFTER
-//        PLAYWRIGHT=… CHROMIUM=… node tools/screenshots.mjs --sizes RECORDING
+//        PLAYWRIGHT=… CHROMIUM=… node tools/screenshots.mjs --sizes|--lifetimes RECORDING
 //
 // Takes the pictures in docs/pictures anew, with the wick in build/: of a recording of `wick flame` at work (wick record --wall), and of two profiles to
 // compare. --sizes takes only the page on a telephone, in a small window and on a large screen, light and dark, of any recording of waits (wick record
-// --wall -- demo/convoy's program). What a picture needs and the recording does not have is said at once, not waited for.
+// --wall -- demo/convoy's program); --lifetimes takes only the tab of that name, of a recording of allocations (wick record --heap). What a picture needs and the recording does not have is said at once, not waited for.
 import { createRequire } from "node:module";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync } from "node:fs";
@@ -13,8 +13,8 @@ import { fileURLToPath } from "node:url";
 
 const { chromium } = createRequire(import.meta.url)(process.env.PLAYWRIGHT);
 const top = join(dirname(fileURLToPath(import.meta.url)), ".."), work = mkdtempSync(join(tmpdir(), "wick-"));
-const onlySizes = process.argv[2] === "--sizes";
-const [recording, before, after] = process.argv.slice(onlySizes ? 3 : 2).map(path => resolve(path));
+const only = { "--sizes": shootSizes, "--lifetimes": shootLifetimes }[process.argv[2]];
+const [recording, before, after] = process.argv.slice(only ? 3 : 2).map(path => resolve(path));
 const wick = (name, ...words) => (execFileSync(join(top, "build/wick"), [...words, "-q", "-o", join(work, name)]), "file://" + join(work, name));
 const title = ["--title", "wick drawing 399,324 DWARF stacks", "--subtitle", "cpu-clock at 1,999 Hz"];
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
@@ -72,14 +72,18 @@ async function shootSizes() {
   const url = wick("sizes.html", "flame", "--html", "--wall", "--title", "Four threads and a lock", recording);
   for (const scheme of ["light", "dark"]) {
     const name = width => `page-${width}${scheme === "dark" ? "-dark" : ""}`;
-    await shoot(name(390), url, 700, view("table"), scheme, 390);
+    await shoot(name(390), url, 560, view("flame"), scheme, 390);
     await shoot(name(800), url, 560, view("flame"), scheme, 800);
     await shoot(name(3840), url, 1000, view("calltree"), scheme, 3840);
   }
 }
 
+async function shootLifetimes() {
+  await shoot("page-lifetimes", wick("heap.html", "flame", "--html", "--title", "Memory of a Python program", recording), 540, view("lifetimes"), "light", 800);
+}
+
 try {
-  await (onlySizes ? shootSizes() : shootAll());
+  await (only || shootAll)();
 } finally {
   await browser.close();
 }

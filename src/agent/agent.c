@@ -1,8 +1,8 @@
 /*
- * The agent's loop: record, window after window, until it is to end; and again from the beginning where the rate changes, or memory grew
- * too large. A recording that begins tells all that is mapped, so that nothing has to be carried over.
+ * The agent's loop: record window after window until it is told to end, and start a new recording if the rate changes or memory grew too
+ * large. A new recording lists all mappings, so nothing has to be carried over.
  */
-#include "agent/internal.h"
+#include "agent/child.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -11,28 +11,24 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profile/profile.h"
 #include "store/store.h"
 
 static const uint64_t second = 1000000000u;
 enum {
-    BUSY_WINDOWS = 3,        /* in a row above the limit: the rate is halved */
-    CALM_WINDOWS = 30,       /* in a row below a quarter of it: it is doubled again */
+    BUSY_WINDOWS = 3,        /* consecutive windows above the limit before the rate is halved */
+    CALM_WINDOWS = 30,       /* consecutive windows below a quarter of it before it is doubled */
     WAIT_STACK_MOST = 16384, /* bytes: what BPF copies */
-    LEAST_WINDOWS = 6,       /* before a recording that is too large ends */
-    LAST_TRY = 10,           /* seconds for what is not sent when the agent ends */
+    LEAST_WINDOWS = 6,       /* before a recording that grew too large ends */
+    LAST_TRY = 10,           /* seconds to send the rest when the agent ends */
+    RENEWAL = 3600, /* seconds: a reader sees no directory created after it started (sandbox) */
 };
-
-static const struct note_kind note_rate = {"agent-rate",
-                                           "# window{ was|s were} sampled at a lower rate"};
 
 struct agent {
     const struct agent_options *options;
     struct record_options recording;
     struct record_result result;
-    struct context patient;
-    struct profile_options reading;
-    struct profile_stream *stream;
+    struct child reader;
+    pid_t first_reader; /* of this recording; a later reader knows nothing of it */
     struct namer *namer;
     struct spool_directory spool;
     struct sender *sender;
@@ -45,10 +41,11 @@ struct agent {
     uint64_t lost_before;
     unsigned busy, calm;
     uint64_t windows_before; /* this recording */
+    uint64_t began;          /* of this recording: CLOCK_MONOTONIC */
     uint64_t until;          /* CLOCK_MONOTONIC; 0: no end */
     bool waits;              /* are recorded */
-    bool again;              /* the recording was ended to begin afresh */
-    bool failed;             /* a batch could not be spooled, and it was said */
+    bool again;              /* the recording was ended to start a new one */
+    bool failed;             /* a batch could not be spooled, and this was reported */
 };
 
 uint64_t agent_now(int clock) {
@@ -74,21 +71,26 @@ struct context agent_patient(const struct agent_options *options) {
     return context;
 }
 
-/* ---- itself ---- */
+/* ---- its own use ---- */
 
-static uint64_t own_cpu(void) {
+static uint64_t cpu_of(__typeof__(RUSAGE_SELF) whom) {
     struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
+    getrusage(whom, &usage);
     return ((uint64_t)usage.ru_utime.tv_sec + (uint64_t)usage.ru_stime.tv_sec) * second +
            ((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) * 1000;
 }
 
-/* Mapped files do not count: the kernel takes their pages back whenever it needs them. */
-static uint64_t own_memory(void) {
+/* Return the CPU time with all children, ended and running. */
+static uint64_t own_cpu(const struct agent *a) {
+    return cpu_of(RUSAGE_SELF) + cpu_of(RUSAGE_CHILDREN) + child_cpu(&a->reader) +
+           sender_cpu(a->sender);
+}
+
+uint64_t agent_memory(pid_t pid) {
     static const struct text kinds[] = {TEXT("RssAnon"), TEXT("RssShmem")};
     struct buffer status = {0};
     uint64_t all = 0, kilobytes;
-    proc_read(getpid(), "status", PROC_STATUS_MOST, &status);
+    proc_read(pid, "status", PROC_STATUS_MOST, &status);
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         struct text value = text_trim(proc_field(buffer_text(&status), kinds[i], 0));
         size_t unit = text_find(value, ' '); /* " kB" */
@@ -99,16 +101,21 @@ static uint64_t own_memory(void) {
     return all;
 }
 
-/* The share of the machine that the agent had since the last look. */
+static uint64_t own_memory(const struct agent *a) {
+    return agent_memory(getpid()) + (child_lives(&a->reader) ? agent_memory(a->reader.pid) : 0) +
+           sender_memory(a->sender);
+}
+
+/* Return the agent's share of the machine since the last call. */
 static double own_share(struct agent *a, uint64_t elapsed) {
-    uint64_t cpu = own_cpu(), spent = cpu - a->cpu_before;
+    uint64_t cpu = own_cpu(a), spent = cpu - a->cpu_before;
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     a->cpu_before = cpu;
     a->counts.cpu_ns = cpu;
     return elapsed ? (double)spent / (double)elapsed / (double)(cpus > 0 ? cpus : 1) : 0;
 }
 
-/* True: the recording is to begin again, with another rate. What a recording costs to begin says nothing about its rate. */
+/* Return true if the recording must restart at another rate. The cost of starting a recording says nothing about its rate. */
 static bool adapt_rate(struct agent *a, double share) {
     uint64_t *frequency = &a->recording.frequency;
     if (a->counts.windows == a->windows_before + 1)
@@ -117,12 +124,14 @@ static bool adapt_rate(struct agent *a, double share) {
     a->calm = 100 * share < a->options->cpu / 4 ? a->calm + 1 : 0;
     if (a->busy >= BUSY_WINDOWS && *frequency > 1) {
         *frequency /= 2;
-        agent_say(a->options, "%.1f %% of the machine went to the agent: %llu samples a second now",
+        agent_say(a->options,
+                  "the agent used %.1f %% of the machine: lowered to %llu samples a second",
                   100 * share, (unsigned long long)*frequency);
     } else if (a->calm >= CALM_WINDOWS && *frequency < a->options->frequency) {
         *frequency =
             2 * *frequency < a->options->frequency ? 2 * *frequency : a->options->frequency;
-        agent_say(a->options, "%llu samples a second again", (unsigned long long)*frequency);
+        agent_say(a->options, "raised to %llu samples a second again",
+                  (unsigned long long)*frequency);
     } else {
         return false;
     }
@@ -130,12 +139,12 @@ static bool adapt_rate(struct agent *a, double share) {
     return true;
 }
 
-/* What was freed is given back before it counts. A recording that has just begun stays: a new one would need as much. */
+/* Return freed memory to the system before measuring. Keep a recording that has just begun: a new one would need as much. */
 static bool is_too_large(struct agent *a) {
-    uint64_t memory = own_memory();
+    uint64_t memory = own_memory(a);
     if (memory > a->options->memory) {
         malloc_trim(0);
-        memory = own_memory();
+        memory = own_memory(a);
     }
     a->counts.memory = memory;
     return memory > a->options->memory && a->counts.windows >= a->windows_before + LEAST_WINDOWS;
@@ -152,12 +161,23 @@ static void ask_host(struct agent *a) {
     a->host[sizeof a->host - 1] = 0;
 }
 
+/* If the reader was killed, nothing is lost: the next one joins what it made. */
+static bool publish_once(struct agent *a, struct error *error) {
+    return (child_lives(&a->reader) || reader_start(&a->reader, a->options, a->waits, error)) &&
+           batch_publish(&a->batch, &a->reader, &a->spool, a->host, error);
+}
+
 static void publish(struct agent *a) {
     struct error error;
     ask_host(a);
-    if (!a->batch.tree)
+    if (!a->batch.trees.count)
         return;
-    if (batch_publish(&a->batch, &a->spool, a->host, a->options, &error)) {
+    bool fine = publish_once(a, &error);
+    if (!fine && !child_lives(&a->reader)) {
+        agent_say(a->options, "a batch is joined again: %s", error.message);
+        fine = publish_once(a, &error);
+    }
+    if (fine) {
         a->counts.batches++;
         a->failed = false;
     } else {
@@ -166,41 +186,42 @@ static void publish(struct agent *a) {
             agent_say(a->options, "a batch was dropped: %s", error.message);
         a->failed = true;
     }
+    batch_release(&a->batch);
     sender_wake(a->sender);
 }
 
-static void count_symbols(struct agent *a, const struct tree *tree) {
-    uint64_t missing = 0;
-    for (size_t i = 1; i < tree->frames.count; i++)
-        missing += !tree->frames.items[i].name;
-    a->counts.symbols = tree->frames.count;
-    a->counts.symbols_missing = missing;
-}
-
-static void take_window(struct agent *a, struct profile *profile, uint64_t elapsed) {
+/* Return false if the window is lost; this has been reported. */
+static bool take_window(struct agent *a, int window, uint64_t elapsed, struct error *error) {
     uint64_t began = agent_now(CLOCK_REALTIME) - elapsed;
     uint64_t length = a->options->window / second;
-    uint64_t time = began / second / length * length;
-    a->counts.samples += profile->sample_count;
-    count_symbols(a, profile->tree);
-    if (a->recording.frequency < a->options->frequency)
-        notes_add(&profile->tree->notes, &note_rate, 1, 0, NULL);
-    if (!a->batch.tree)
+    struct window_facts facts = {.time = began / second / length * length,
+                                 .lower_rate = a->recording.frequency < a->options->frequency,
+                                 .host = a->host};
+    struct window_counts counts;
+    int tree = reader_window(&a->reader, window, &facts, &counts, error);
+    if (tree < 0) {
+        a->counts.windows_lost++;
+        agent_say(a->options, "a window was lost: %s", error->message);
+        return false;
+    }
+    a->counts.samples += counts.samples;
+    a->counts.symbols = counts.frames;
+    a->counts.symbols_missing = counts.unnamed;
+    if (!a->batch.trees.count)
         a->batch.began = a->window_began;
-    batch_add(&a->batch, profile->tree, time, a->options, a->host);
+    batch_add(&a->batch, tree);
+    return true;
 }
 
-/* A window that can't be read is lost, and the recording begins again. */
-static bool on_window(void *context, const struct file *window, struct error *error) {
+static bool is_old(const struct agent *a, uint64_t now) {
+    return now - a->began >= RENEWAL * second && !a->batch.trees.count;
+}
+
+/* If a window can't be read, it is lost, and the recording starts again with a new reader. */
+static bool on_window(void *context, int window, struct error *error) {
     struct agent *a = context;
     uint64_t now = agent_now(CLOCK_MONOTONIC), elapsed = now - a->window_began;
-    struct profile *profile = profile_stream_next(a->stream, window, error);
-    if (profile) {
-        take_window(a, profile, elapsed);
-        profile_free(profile);
-    } else {
-        agent_say(a->options, "a window was lost: %s", error->message);
-    }
+    bool fine = take_window(a, window, elapsed, error);
     a->window_began = now;
     a->counts.windows++;
     a->counts.last_window = agent_now(CLOCK_REALTIME) / second;
@@ -209,10 +230,13 @@ static bool on_window(void *context, const struct file *window, struct error *er
     a->lost_before = a->result.lost;
     if (now - a->batch.began + a->options->window / 2 >= a->options->batch)
         publish(a);
+    else if (fine && a->batch.trees.count >= TREES_MOST)
+        fine = batch_compact(&a->batch, &a->reader, error);
     bool other_rate = adapt_rate(a, own_share(a, elapsed));
-    a->again = !profile || other_rate || is_too_large(a);
+    a->again = !fine || a->reader.pid != a->first_reader || other_rate || is_too_large(a) ||
+               is_old(a, now);
     if (a->again)
-        return error_set(error, ERROR_INTERNAL, "the recording begins again");
+        return error_set(error, ERROR_INTERNAL, "the recording starts again");
     return true;
 }
 
@@ -234,9 +258,6 @@ static void describe(struct agent *a) {
                                            .window_context = a,
                                            .add_labels = namer_add,
                                            .label_context = a->namer};
-    a->patient = agent_patient(o);
-    a->reading = (struct profile_options){
-        .context = &a->patient, .objects = {.cache = o->cache}, .each = a->waits};
 }
 
 static bool is_over(const struct agent *a) {
@@ -244,12 +265,21 @@ static bool is_over(const struct agent *a) {
            (a->until && agent_now(CLOCK_MONOTONIC) >= a->until);
 }
 
-/* True: go on with another recording. */
+/* A reader that has read another recording can't be used for this one. */
+static bool renew_reader(struct agent *a, struct error *error) {
+    child_end(&a->reader);
+    bool fine = reader_start(&a->reader, a->options, a->waits, error);
+    a->first_reader = a->reader.pid;
+    return fine;
+}
+
+/* Return true to continue with another recording. */
 static bool record_once(struct agent *a, struct error *error) {
     a->windows_before = a->counts.windows;
     error->kind = ERROR_NONE;
-    a->stream = profile_stream_new(&a->reading);
-    a->window_began = agent_now(CLOCK_MONOTONIC);
+    if (!renew_reader(a, error))
+        return false;
+    a->began = a->window_began = agent_now(CLOCK_MONOTONIC);
     a->lost_before = 0;
     a->again = false;
     a->counts.frequency = a->recording.frequency;
@@ -257,20 +287,18 @@ static bool record_once(struct agent *a, struct error *error) {
         a->recording.duration = a->until - a->window_began;
     bool fine = record_run(&a->recording, &a->result, error);
     record_result_release(&a->result);
-    profile_stream_free(a->stream);
-    a->stream = NULL;
     if (fine || is_over(a))
         return false;
     a->counts.restarts++;
     if (a->again)
         return true;
-    if (a->counts.windows == a->windows_before) /* not even one: it will not get better */
+    if (a->counts.windows == a->windows_before) /* not a single window: another try won't help */
         return false;
-    agent_say(a->options, "the recording ended: %s; it begins again", error->message);
+    agent_say(a->options, "the recording ended: %s; it starts again", error->message);
     return true;
 }
 
-/* An agent that can't see waits still sees what runs. */
+/* Without permission to record waits, the agent still records what runs. */
 static bool can_see_waits(const struct agent_options *o) {
     struct error why;
     bool can = o->waits && record_has_bpf(&why);
@@ -279,19 +307,14 @@ static bool can_see_waits(const struct agent_options *o) {
     return can;
 }
 
-/* A store that is down now may come back; one whose name is wrong will not. A server is not asked: the recording does not wait for it. A file is
-   made, so that it can be read from the beginning. */
+/* A store that is down may come back; one whose name is wrong will not. A server is not contacted, so that the recording does not wait for
+   it. A file is created, so that it can be read from the beginning. */
 static bool check_store(const struct agent_options *o, struct error *error) {
     if (!store_url_check(o->store, error))
         return false;
     if (store_is_url(text_of(o->store)))
         return true;
-    struct store_options options = {
-        .context = o->context, .credentials = o->credentials, .write = true, .create = true};
-    struct store *store = store_open(o->store, &options, error);
-    if (store)
-        store_close(store);
-    return store || error->kind != ERROR_USAGE;
+    return deliver_check(o, error) || error->kind != ERROR_USAGE;
 }
 
 static bool start(struct agent *a, struct error *error) {
@@ -301,10 +324,9 @@ static bool start(struct agent *a, struct error *error) {
                                         .most_age = o->spool_age,
                                         .counts = &a->counts};
     if (o->waits && o->call_graph == CALL_GRAPH_DWARF && o->stack_size > WAIT_STACK_MOST)
-        return error_set(
-            error, ERROR_USAGE,
-            "off-cpu takes copies of stacks of at most %d bytes: call-graph = dwarf,%d",
-            WAIT_STACK_MOST, WAIT_STACK_MOST);
+        return error_set(error, ERROR_USAGE,
+                         "off-cpu copies at most %d bytes of a stack: set call-graph = dwarf,%d",
+                         WAIT_STACK_MOST, WAIT_STACK_MOST);
     if (!check_store(o, error) || !spool_directory_open(&a->spool, o->spool, error))
         return false;
     if (o->metrics && !(a->metrics = metrics_new(o->metrics, &a->counts, o->window, error)))
@@ -316,7 +338,7 @@ static bool start(struct agent *a, struct error *error) {
     describe(a);
     ask_host(a);
     a->until = o->duration ? agent_now(CLOCK_MONOTONIC) + o->duration : 0;
-    a->cpu_before = own_cpu();
+    a->cpu_before = own_cpu(a);
     return true;
 }
 
@@ -329,10 +351,17 @@ bool agent_run(const struct agent_options *options, struct error *error) {
         fine = error->kind == ERROR_NONE || is_over(&a);
         publish(&a);
     }
+    child_end(&a.reader);
     sender_end(a.sender, LAST_TRY * second);
     metrics_free(a.metrics);
     namer_free(a.namer);
     batch_release(&a.batch);
     spool_directory_close(&a.spool);
     return fine;
+}
+
+_Noreturn void agent_child(const struct agent_options *options, const char *role) {
+    if (strcmp(role, CHILD_DELIVERER) == 0)
+        deliverer_serve(options);
+    reader_serve(options, strcmp(role, CHILD_READER_OF_WAITS) == 0);
 }

@@ -1,23 +1,21 @@
 /*
- * Windows to batches. Threads are left out of the series: a store that had them would have a series for each thread that ever was. Comms
- * stay.
+ * Windows to batches. Series have no threads: otherwise a store would have a series for each thread that ever existed. Comms are kept.
  */
-#include "agent/internal.h"
+#include "agent/child.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "import/import.h"
-#include "saved/saved.h"
+#include <unistd.h>
 
 static const struct note_kind note_services = {
-    "agent-services", "# service{ was|s were} counted as `other`: the host has more than it may"};
+    "agent-services",
+    "# service{ was|s were} counted as `other`: the host has more than `services` allows"};
 
 static void set(struct tree *tree, struct series *series, struct text key, struct text value) {
     series->labels = tree_set_label(tree, series->labels, key, value);
 }
 
-/* What the process itself was given stays; without any it is known by its comm. */
+/* Keep labels set by the process itself; without any, its comm identifies it. */
 static void label_series(struct tree *tree, struct series *series, struct text time,
                          const struct agent_options *options, const char *host) {
     struct buffer service = {0};
@@ -34,7 +32,7 @@ static void label_series(struct tree *tree, struct series *series, struct text t
     buffer_release(&service);
 }
 
-/* A CPU that has nothing to do runs process 0. */
+/* An idle CPU runs process 0. */
 static void drop_idle(struct tree *tree) {
     size_t kept = 0;
     for (size_t i = 0; i < tree->cells.count; i++) {
@@ -45,7 +43,7 @@ static void drop_idle(struct tree *tree) {
     tree->cells.count = kept;
 }
 
-/* Waits are a value of their own, beside what runs; time on the CPU between them would be that once more. */
+/* Waits become a value of their own, beside CPU time. Drop the time on the CPU between them, because it is already counted. */
 static void settle_waits(struct tree *tree) {
     size_t kept = 1;
     for (size_t i = 1; i < tree->cells.count; i++) {
@@ -61,23 +59,19 @@ static void settle_waits(struct tree *tree) {
             tree->events.items[i].time = TIME_MEASURED;
 }
 
-void batch_add(struct batch *batch, struct tree *window, uint64_t time,
-               const struct agent_options *options, const char *host) {
+void batch_label(struct tree *window, uint64_t time, const struct agent_options *options,
+                 const char *host) {
     char text[24];
     snprintf(text, sizeof text, "%llu", (unsigned long long)time);
     drop_idle(window);
     settle_waits(window);
     for (size_t i = 1; i < window->series.count; i++)
         label_series(window, &window->series.items[i], text_of(text), options, host);
-    if (!batch->tree)
-        batch->tree = tree_new();
     notes_drop(&window->notes,
-               "stacks"); /* each window's own shares, which the label `ending` has too */
+               "stacks"); /* shares of one window; the label `ending` has them, too */
     notes_drop(&window->notes, "chains");
     notes_drop(&window->notes,
-               "waits-recorded"); /* --off-cpu is not how a store is asked for them */
-    tree_join(batch->tree, window);
-    batch->windows++;
+               "waits-recorded"); /* it mentions --off-cpu, which does not apply to a store */
 }
 
 /* ---- services ---- */
@@ -112,8 +106,8 @@ static uint32_t service_name(struct tree *tree, const struct series *series) {
     return name;
 }
 
-/* Keep the heaviest services apart, and count the others as one. Costs the number of series times the number of services. */
-static void bound_services(struct tree *tree, uint32_t most) {
+/* Costs the number of series times the number of services. */
+void batch_bound_services(struct tree *tree, uint32_t most) {
     struct services services = {0};
     uint32_t *names = memory_zero(tree->series.count, sizeof *names);
     uint64_t *weights = memory_zero(tree->series.count, sizeof *weights);
@@ -144,29 +138,52 @@ static void bound_services(struct tree *tree, uint32_t most) {
 
 /* ---- publishing ---- */
 
-bool batch_publish(struct batch *batch, struct spool_directory *spool, const char *host,
-                   const struct agent_options *options, struct error *error) {
+void batch_add(struct batch *batch, int tree) {
+    vector_push(&batch->trees, tree);
+}
+
+bool batch_compact(struct batch *batch, struct child *reader, struct error *error) {
+    int whole = reader_join(reader, batch->trees.items, batch->trees.count, false, error);
+    if (whole < 0)
+        return false;
+    uint64_t began = batch->began;
+    batch_release(batch);
+    batch->began = began;
+    batch_add(batch, whole);
+    return true;
+}
+
+/* Copy the bytes without interpreting them. */
+static bool copy(int descriptor, struct out *out, struct error *error) {
+    char piece[65536];
+    ssize_t size;
+    for (off_t at = 0; (size = pread(descriptor, piece, sizeof piece, at)) > 0; at += size)
+        out_write(out, piece, (size_t)size);
+    return size == 0 || error_errno(error, "memory");
+}
+
+bool batch_publish(struct batch *batch, struct child *reader, struct spool_directory *spool,
+                   const char *host, struct error *error) {
     struct spooled name;
     struct out out;
-    if (!batch->tree)
-        return true;
-    bound_services(batch->tree, options->services);
+    int whole = reader_join(reader, batch->trees.items, batch->trees.count, true, error);
+    if (whole < 0)
+        return false;
     spool_name(spool, host, &name);
     bool fine = out_open_at(&out, spool->directory, name.name, error);
-    if (fine && !saved_write(&out, batch->tree, error)) {
+    if (fine && !copy(whole, &out, error)) {
         out_discard(&out);
         fine = false;
     }
     fine = fine && out_commit(&out, error) && spool_took(spool, &name, error);
-    batch_release(batch);
+    close(whole);
     spool_tidy(spool);
     return fine;
 }
 
 void batch_release(struct batch *batch) {
-    if (batch->tree) {
-        objects_free(batch->tree->objects);
-        tree_free(batch->tree);
-    }
+    for (size_t i = 0; i < batch->trees.count; i++)
+        close(batch->trees.items[i]);
+    vector_release(&batch->trees);
     *batch = (struct batch){0};
 }

@@ -63,7 +63,7 @@ struct unit {
     uint64_t size;
 };
 
-/* A number with one of these units; the first is the one that is meant without any. *result stays as it is where that is wrong. */
+/* Parse a number with one of these units; without a unit, the first one applies. On failure *result is unchanged. */
 static bool with_unit(struct text value, const struct unit *units, size_t count, uint64_t least,
                       uint64_t most, uint64_t *result) {
     uint64_t size = units[0].size, number, amount;
@@ -165,15 +165,15 @@ static bool set_text(char **place, struct text value) {
     return true;
 }
 
-/* What stands in arguments and settings is seen by others. */
+/* Other users can see arguments and settings, so they must not contain a password. */
 static bool set_store(struct agent_options *options, struct text value, struct error *error) {
     size_t scheme = text_search(value, TEXT("://"));
     struct text rest = scheme == SIZE_MAX ? TEXT("") : text_from(value, scheme + 3);
     size_t slash = text_find(rest, '/');
     if (text_find(text_upto(rest, slash == SIZE_MAX ? rest.length : slash), '@') != SIZE_MAX)
         return error_set(error, ERROR_USAGE,
-                         "the store's URL has a user or a password in it: put "
-                         "them into a file, `credentials = FILE`");
+                         "the store's URL contains a user or a password: put them into a file, "
+                         "`credentials = FILE`");
     return set_text(&options->store, value);
 }
 
@@ -206,7 +206,7 @@ static bool add_rule(struct agent_options *options, struct text what, struct tex
 static bool key_is_free(struct text key, struct error *error) {
     if (!label_is_fixed(key) && !text_equal(key, TEXT("time")))
         return true;
-    return error_set(error, ERROR_USAGE, "'%.*s' is a label that the recording itself gives",
+    return error_set(error, ERROR_USAGE, "'%.*s' is a label that the recording sets",
                      TEXT_ARGS(key));
 }
 
@@ -290,7 +290,7 @@ bool agent_set(struct agent_options *options, struct text line, struct error *er
     return set_one(options, key, value, error);
 }
 
-/* ---- telling them ---- */
+/* ---- printing them ---- */
 
 static void tell(struct buffer *text, const char *key, const char *value) {
     if (value)

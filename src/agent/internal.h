@@ -3,17 +3,18 @@
 #define WICK_AGENT_INTERNAL_H
 
 #include "agent/agent.h"
+#include "store/store.h"
 #include "tree/tree.h"
 
 enum { BATCH_ID = 32 }; /* hexadecimal digits */
 
-/* What the metrics tell; written by several threads. */
+/* Values for the metrics; written by several threads. */
 struct agent_counts {
-    _Atomic uint64_t samples, lost, windows;
+    _Atomic uint64_t samples, lost, windows, windows_lost;
     _Atomic uint64_t batches, sent, retried, rejected, dropped;
-    _Atomic uint64_t spool_bytes, spool_files, spool_oldest; /* Unix seconds, 0: it is empty */
+    _Atomic uint64_t spool_bytes, spool_files, spool_oldest; /* Unix seconds; 0: empty */
     _Atomic uint64_t last_window, last_sent;                 /* Unix seconds */
-    _Atomic uint64_t window_ns;                              /* it took to read the last one */
+    _Atomic uint64_t window_ns;                              /* time to read the last window */
     _Atomic uint64_t cpu_ns, memory;
     _Atomic uint64_t frequency;
     _Atomic uint64_t restarts;
@@ -35,16 +36,16 @@ struct spooled {
 };
 bool spool_directory_open(struct spool_directory *spool, const char *path, struct error *error);
 void spool_directory_close(struct spool_directory *spool);
-/* The name that the next batch is to have, and its id, which no other batch of any host or boot has. */
+/* Get the name of the next batch and its id, which is unique among all hosts and boots. */
 void spool_name(const struct spool_directory *spool, const char *host, struct spooled *batch);
-/* The batch of that name was published: the next one has another. */
+/* The batch was published: advance to the next number and save it. */
 bool spool_took(struct spool_directory *spool, const struct spooled *batch, struct error *error);
-/* Drop the oldest until limits are kept, and count what is left. */
+/* Drop the oldest batches until the limits are met, and count the rest. */
 void spool_tidy(struct spool_directory *spool);
-/* The oldest; false: there is none. */
+/* Get the oldest batch; return false if there is none. */
 bool spool_oldest(const struct spool_directory *spool, struct spooled *batch);
 void spool_remove(struct spool_directory *spool, const struct spooled *batch);
-/* Put it apart, where a person can look at it. */
+/* Move it aside for inspection. */
 void spool_reject(struct spool_directory *spool, const struct spooled *batch);
 
 /* ---- labels.c: what a process is called ---- */
@@ -58,30 +59,71 @@ void namer_add(void *namer, int32_t pid, struct text comm, struct text cgroup,
 
 /* ---- batch.c: windows to one tree ---- */
 
+/* In the reader: label the tree of a window that began at `time` (Unix seconds). */
+void batch_label(struct tree *window, uint64_t time, const struct agent_options *options,
+                 const char *host);
+/* In the reader: keep the heaviest services, and merge the others into one. */
+void batch_bound_services(struct tree *tree, uint32_t most);
+
+enum { TREES_MOST = 64 }; /* before they are joined: each one is a descriptor */
+struct child;
 struct batch {
-    struct tree *tree; /* NULL: nothing yet */
-    uint64_t began;    /* CLOCK_MONOTONIC, nanoseconds */
-    uint64_t windows;
+    VECTOR(int)
+    trees; /* the reader's result for each window: descriptors of `.wick` files in memory */
+    uint64_t began; /* CLOCK_MONOTONIC, nanoseconds */
 };
-/* Label the tree of a window that began at that time (Unix seconds), and add it. */
-void batch_add(struct batch *batch, struct tree *window, uint64_t time,
-               const struct agent_options *options, const char *host);
-/* Write it into the spool, and begin a new one. */
-bool batch_publish(struct batch *batch, struct spool_directory *spool, const char *host,
-                   const struct agent_options *options, struct error *error);
+/* Add a window's tree; the batch takes over the descriptor. */
+void batch_add(struct batch *batch, int tree);
+/* Join the trees into one. On failure they are kept, and the reader may be gone. */
+bool batch_compact(struct batch *batch, struct child *reader, struct error *error);
+/* Have the reader join all trees and write the result to the spool. On failure the trees are kept. */
+bool batch_publish(struct batch *batch, struct child *reader, struct spool_directory *spool,
+                   const char *host, struct error *error);
 void batch_release(struct batch *batch);
+
+/* ---- reader.c: the child that reads windows ---- */
+
+struct window_facts {
+    uint64_t time;   /* Unix seconds */
+    bool lower_rate; /* than the settings say */
+    const char *host;
+};
+struct window_counts {
+    uint64_t samples, frames, unnamed;
+};
+bool reader_start(struct child *reader, const struct agent_options *options, bool waits,
+                  struct error *error);
+/* Read a window. Return the descriptor of its tree, which the caller owns, or -1: the window is lost, and *error says why. */
+int reader_window(struct child *reader, int window, const struct window_facts *facts,
+                  struct window_counts *counts, struct error *error);
+/* Join trees into one; `is_last` limits its services. Return a descriptor as reader_window() does. */
+int reader_join(struct child *reader, const int *trees, size_t count, bool is_last,
+                struct error *error);
+
+/* ---- deliver.c: the child that has the store ---- */
+
+/* Whether the store, a file, can be opened; it is created if missing. */
+bool deliver_check(const struct agent_options *options, struct error *error);
+/* Put a batch into the store; start the child if it is not running. Cancelling the context ends it. */
+enum store_failure deliver(struct child *deliverer, const struct agent_options *options,
+                           const struct spooled *batch, int descriptor,
+                           const struct context *context, uint32_t *retry_after,
+                           struct error *error);
 
 /* ---- send.c ---- */
 
-/* What is read when the agent is to end is read whole: a context that is never cancelled. */
+/* Return a context that is never cancelled, to finish reading when the agent ends. */
 struct context agent_patient(const struct agent_options *options);
 
 struct sender;
 struct sender *sender_new(const struct agent_options *options, struct spool_directory *spool);
-/* There is something new to send. */
+/* Tell the sender that there is a new batch. */
 void sender_wake(struct sender *sender);
-/* Try to send what there is, and end. A server that has not answered after so many nanoseconds is given up; a file is waited for. */
+/* Try to send what is left, and end. Give up on a server that has not answered after so many nanoseconds; always wait for a file. */
 void sender_end(struct sender *sender, uint64_t patience);
+/* Return the CPU time in nanoseconds, and the memory in bytes, of its child. */
+uint64_t sender_cpu(const struct sender *sender);
+uint64_t sender_memory(const struct sender *sender);
 
 /* ---- metrics.c ---- */
 
@@ -91,6 +133,8 @@ struct metrics *metrics_new(const char *address, const struct agent_counts *coun
 void metrics_free(struct metrics *metrics);
 
 uint64_t agent_now(int clock); /* nanoseconds */
+/* Return the memory of a process in bytes, without mapped files: the kernel can reclaim their pages at any time. */
+uint64_t agent_memory(pid_t pid);
 void agent_say(const struct agent_options *options, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #endif

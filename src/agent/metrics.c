@@ -1,8 +1,8 @@
 /*
- * What the agent tells of itself, over HTTP on loopback or a Unix socket: /metrics in the text form that Prometheus reads, /healthz.
+ * The agent's own metrics, over HTTP on loopback or a Unix socket: /metrics in Prometheus's text format, and /healthz.
  *
- * Two answers to one method need no library: a request is read up to its first line, the rest of it is not looked at, and every connection
- * is closed after its answer. One thread; a client that is slow or silent costs it two seconds.
+ * Two answers to one method need no library: only the first line of a request is read, the rest is ignored, and every connection is closed
+ * after its answer. There is one thread; a slow or silent client costs it two seconds.
  */
 #include "agent/internal.h"
 
@@ -29,7 +29,7 @@ struct metrics {
     pthread_t thread;
 };
 
-/* ---- what it says ---- */
+/* ---- content ---- */
 
 static void line(struct buffer *text, const char *name, const char *kind, const char *help,
                  double value) {
@@ -42,22 +42,23 @@ static void write_metrics(const struct agent_counts *c, struct buffer *text) {
     line(text, "samples_total", "counter", "Samples taken.", (double)c->samples);
     line(text, "lost_total", "counter", "Samples that the kernel lost.", (double)c->lost);
     line(text, "windows_total", "counter", "Windows read.", (double)c->windows);
+    line(text, "windows_lost_total", "counter", "Windows that could not be read.",
+         (double)c->windows_lost);
     line(text, "batches_total", "counter", "Batches spooled.", (double)c->batches);
-    line(text, "sent_total", "counter", "Batches that the store has.", (double)c->sent);
-    line(text, "retried_total", "counter", "Tries that failed and were repeated.",
+    line(text, "sent_total", "counter", "Batches that the store has accepted.", (double)c->sent);
+    line(text, "retried_total", "counter", "Attempts that failed and were repeated.",
          (double)c->retried);
     line(text, "rejected_total", "counter", "Batches that the store refused.", (double)c->rejected);
-    line(text, "dropped_total", "counter", "Batches that did not fit the spool.",
+    line(text, "dropped_total", "counter", "Batches that did not fit into the spool.",
          (double)c->dropped);
-    line(text, "restarts_total", "counter", "Times the recording began again.",
-         (double)c->restarts);
+    line(text, "restarts_total", "counter", "Restarts of the recording.", (double)c->restarts);
     line(text, "spool_bytes", "gauge", "Bytes waiting in the spool.", (double)c->spool_bytes);
     line(text, "spool_batches", "gauge", "Batches waiting in the spool.", (double)c->spool_files);
     line(text, "spool_age_seconds", "gauge", "Age of the oldest batch in the spool.",
          oldest && now > oldest ? (double)(now - oldest) : 0);
-    line(text, "window_seconds", "gauge", "Time that reading the last window took.",
+    line(text, "window_seconds", "gauge", "Time taken to read the last window.",
          (double)c->window_ns / 1e9);
-    line(text, "frequency_hertz", "gauge", "Samples a second and CPU, as of now.",
+    line(text, "frequency_hertz", "gauge", "Current samples per second and CPU.",
          (double)c->frequency);
     line(text, "cpu_seconds_total", "counter", "CPU time of the agent.", (double)c->cpu_ns / 1e9);
     line(text, "memory_bytes", "gauge",
@@ -67,7 +68,7 @@ static void write_metrics(const struct agent_counts *c, struct buffer *text) {
          (double)c->symbols_missing);
 }
 
-/* Well: windows come, and what is spooled leaves. */
+/* Healthy means that windows arrive and spooled batches are sent. */
 static bool write_health(const struct metrics *m, struct buffer *text) {
     uint64_t now = agent_now(CLOCK_REALTIME) / 1000000000u;
     uint64_t late = 3 * m->window / 1000000000u + 30, last = m->counts->last_window;
@@ -77,7 +78,7 @@ static bool write_health(const struct metrics *m, struct buffer *text) {
         return false;
     }
     if (oldest && now > oldest + 600) {
-        buffer_printf(text, "the store has not taken a batch of %llu seconds ago\n",
+        buffer_printf(text, "the store has not accepted a batch from %llu seconds ago\n",
                       (unsigned long long)(now - oldest));
         return false;
     }
@@ -95,7 +96,7 @@ static void answer(const struct metrics *m, struct text request, struct buffer *
         status = write_health(m, &body) ? status : "503 Service Unavailable";
     else {
         status = text_starts(first, TEXT("GET ")) ? "404 Not Found" : "405 Method Not Allowed";
-        buffer_add(&body, TEXT("there are /metrics and /healthz\n"));
+        buffer_add(&body, TEXT("only /metrics and /healthz exist\n"));
     }
     buffer_printf(out,
                   "HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
@@ -127,7 +128,7 @@ static void serve_one(const struct metrics *m, int client) {
     buffer_release(&out);
     shutdown(client, SHUT_WR);
     while (recv(client, request, sizeof request, 0) > 0 && agent_now(CLOCK_MONOTONIC) < until)
-        ; /* closing with unread bytes would take the answer back */
+        ; /* closing with unread bytes would discard the answer */
 }
 
 static void *run(void *context) {
@@ -156,9 +157,9 @@ static bool listen_unix(struct metrics *m, const char *path, struct error *error
         return error_set(error, ERROR_USAGE, "%s: too long for a socket's name", path);
     memcpy(address.sun_path, path, strlen(path));
     if (lstat(path, &status) == 0 && S_ISSOCK(status.st_mode))
-        unlink(path); /* of an agent that was killed */
+        unlink(path); /* left by an agent that was killed */
     m->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    /* A socket's file gets the socket's own mode; its path may be another's by the time it could be changed. */
+    /* A socket's file gets the socket's own mode. Changing the mode by path later could hit another file. */
     if (m->listener < 0 || fchmod(m->listener, 0600) != 0 ||
         bind(m->listener, (struct sockaddr *)&address, sizeof address) != 0)
         return error_errno(error, path);
@@ -166,7 +167,7 @@ static bool listen_unix(struct metrics *m, const char *path, struct error *error
     return true;
 }
 
-/* Only loopback: what it says is nobody else's business. */
+/* Listen on loopback only: the metrics are not for other machines. */
 static bool listen_loopback(struct metrics *m, const char *text, struct error *error) {
     struct sockaddr_in address = {.sin_family = AF_INET};
     const char *colon = strrchr(text, ':');

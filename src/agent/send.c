@@ -1,9 +1,9 @@
 /*
- * Sending: the oldest batch first, one at a time, again after a pause when the store can't take it. The pause doubles from one second to one
- * minute, with a random part, so that a thousand hosts do not come back in the same moment. A server that says how long to wait (Retry-After) is
- * left alone for at least as long.
+ * Sending: the oldest batch first, one at a time, and again after a pause if the store can't take it. The pause doubles from one second to
+ * one minute, with a random part, so that a thousand hosts do not retry at the same moment. A server that sends Retry-After is left alone for
+ * at least that long.
  */
-#include "agent/internal.h"
+#include "agent/child.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "saved/saved.h"
 #include "store/store.h"
 
 static const uint64_t second = 1000000000u;
@@ -21,96 +20,52 @@ struct sender {
     const struct agent_options *options;
     struct context context;
     struct spool_directory *spool;
-    struct store *store; /* NULL: not open */
+    struct child deliverer;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool fresh;           /* something came into the spool */
-    bool ending;          /* end when all is sent, or … */
+    bool fresh;           /* the spool has a new batch */
+    bool ending;          /* end when everything is sent, or … */
     uint64_t deadline;    /* … at that time, CLOCK_MONOTONIC */
-    atomic_int given_up;  /* cancels what is under way at the deadline */
+    atomic_int given_up;  /* cancels the current request at the deadline */
     bool ended;           /* the thread is about to */
-    bool failing;         /* and it was said */
-    uint32_t retry_after; /* seconds, as the store asked for when it refused */
+    bool failing;         /* and this was reported */
+    uint32_t retry_after; /* seconds, as requested by the store when it refused */
 };
 
 /* ---- one batch ---- */
 
-/* What was cut off is not the batch's fault. */
+/* A cancelled request is not the batch's fault. */
 static enum store_failure refuse(struct sender *sender, const struct spooled *batch,
                                  const struct error *error) {
     if (context_cancelled(&sender->context))
         return STORE_TRY_AGAIN;
-    agent_say(sender->options, "batch %llu was put into rejected: %s",
+    agent_say(sender->options, "batch %llu was moved to rejected: %s",
               (unsigned long long)batch->number, error->message);
     return STORE_REJECTED;
 }
 
-static bool open_store(struct sender *sender, struct error *error) {
-    struct store_options options = {.context = &sender->context,
-                                    .credentials = sender->options->credentials,
-                                    .milliseconds = (unsigned)(sender->options->timeout / 1000000),
-                                    .retry_after = &sender->retry_after,
-                                    .write = true,
-                                    .create = true};
-    if (!sender->store)
-        sender->store = store_open(sender->options->store, &options, error);
-    return sender->store;
-}
-
-static void close_store(struct sender *sender) {
-    if (sender->store)
-        store_close(sender->store);
-    sender->store = NULL;
-}
-
-static enum store_failure put(struct sender *sender, const struct spooled *spooled,
-                              const struct tree *tree, struct error *error) {
-    struct store_batch batch = {.id = text_of(spooled->id),
-                                .time_ns = spooled->written * second,
-                                .duration_ns = sender->options->batch};
-    struct store_result result;
-    if (!open_store(sender, error))
-        return STORE_TRY_AGAIN;
-    if (store_put(sender->store, tree, &batch, &result, error))
-        return STORE_FINE;
-    enum store_failure failure = store_failure(sender->store);
-    close_store(sender);
-    return failure == STORE_REJECTED ? refuse(sender, spooled, error) : STORE_TRY_AGAIN;
-}
-
-/* Spooled bytes that can't be read are of no use to any store. */
 static enum store_failure send_one(struct sender *sender, const struct spooled *batch,
                                    struct error *error) {
-    struct profile_options options = {.context = &sender->context};
-    struct file file;
     int descriptor =
         openat(sender->spool->directory, batch->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (descriptor < 0) /* it was dropped meanwhile */
         return STORE_FINE;
-    bool fine = file_open_descriptor(&file, descriptor, batch->name, options.context, error);
+    enum store_failure failure = deliver(&sender->deliverer, sender->options, batch, descriptor,
+                                         &sender->context, &sender->retry_after, error);
     close(descriptor);
-    if (!fine)
-        return refuse(sender, batch, error);
-    struct tree *tree = tree_new();
-    fine = saved_read(file_text(&file), batch->name, &options, tree, error);
-    enum store_failure failure =
-        fine ? put(sender, batch, tree, error) : refuse(sender, batch, error);
-    objects_free(tree->objects);
-    tree_free(tree);
-    file_close(&file);
-    return failure;
+    return failure == STORE_REJECTED ? refuse(sender, batch, error) : failure;
 }
 
 /* ---- all of them ---- */
 
-/* Say when the store stops answering and when it answers again, not each time. */
+/* Report when the store stops answering and when it answers again, not every failure. */
 static void say_state(struct sender *sender, bool failing, const struct error *error) {
     if (failing && !sender->failing)
-        agent_say(sender->options, "the store does not take batches: %s; they wait in the spool",
+        agent_say(sender->options, "the store does not accept batches: %s; they wait in the spool",
                   error->message);
     else if (!failing && sender->failing)
-        agent_say(sender->options, "the store takes batches again");
+        agent_say(sender->options, "the store accepts batches again");
     sender->failing = failing;
 }
 
@@ -139,7 +94,7 @@ static bool send_oldest(struct sender *sender, bool *again) {
     return true;
 }
 
-/* Wait for a batch, for the end of a pause (seconds; 0: there is none), or for the agent's end. False: end. */
+/* Wait for a batch, for the end of a pause (seconds; 0: none), or for the agent's end. Return false to end. */
 static bool wait_for_more(struct sender *sender, unsigned pause) {
     uint64_t until = 0;
     if (pause) {
@@ -183,7 +138,7 @@ static void *run(void *context) {
             continue;
         more = !(ending && !found) && wait_for_more(sender, pause);
     }
-    close_store(sender);
+    child_end(&sender->deliverer);
     pthread_mutex_lock(&sender->lock);
     sender->ended = true;
     pthread_cond_broadcast(&sender->changed);
@@ -192,6 +147,15 @@ static void *run(void *context) {
 }
 
 /* ---- the thread ---- */
+
+uint64_t sender_cpu(const struct sender *sender) {
+    return child_cpu(&sender->deliverer);
+}
+
+uint64_t sender_memory(const struct sender *sender) {
+    pid_t pid = sender->deliverer.pid;
+    return pid > 0 ? agent_memory(pid) : 0;
+}
 
 struct sender *sender_new(const struct agent_options *options, struct spool_directory *spool) {
     struct sender *sender = memory_zero(1, sizeof *sender);

@@ -1,5 +1,5 @@
 /*
- * Budgets: what a parser may spend on one input.
+ * Budgets: limits on what a parser may spend on one input.
  *
  * The defaults are what a denial of service must not exceed, not what a good parser needs: a file of one megabyte may take a second or two of
  * work, and 128 MB; the fixed part lets small files be as deep or dense as they like.
@@ -11,7 +11,7 @@ const struct budget_limits budget_defaults = {
 
 static uint64_t limit_of(uint64_t fixed, uint64_t factor, uint64_t size) {
     uint64_t limit;
-    /* One less than everything, so that one more than the limit is still a number. */
+    /* One less than the maximum, so that limit + 1 does not overflow. */
     return checked_multiply(factor, size, &limit) && checked_add(limit, fixed, &limit) &&
                    limit < INT64_MAX
                ? limit
@@ -41,7 +41,7 @@ static void exceeded_at(struct budget *budget, uint64_t offset) {
         ;
 }
 
-/* What was exceeded stays so: its limit and one more, or a little beyond, were taken then. */
+/* A budget that was exceeded stays exceeded: more than its limit was charged. */
 bool budget_take(struct budget *budget, struct budget_part *part, uint64_t amount,
                  uint64_t offset) {
     if (__atomic_load_n(&part->taken, __ATOMIC_RELAXED) > part->limit)
@@ -74,7 +74,7 @@ bool budget_error(const struct budget *budget, const char *path, struct error *e
     const char *what = part_exceeded(&budget->memory) ? "memory" : "work";
     uint64_t offset = __atomic_load_n(&budget->offset, __ATOMIC_RELAXED);
     if (offset == NO_OFFSET)
-        return error_set(error, ERROR_INPUT, "%s: takes more %s than a file of its size may", path,
-                         what);
-    return error_at(error, path, offset, "takes more %s than a file of its size may", what);
+        return error_set(error, ERROR_INPUT, "%s: needs more %s than a file of its size may use",
+                         path, what);
+    return error_at(error, path, offset, "needs more %s than a file of its size may use", what);
 }

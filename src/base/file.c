@@ -1,5 +1,6 @@
 /*
- * Files read: mapped whole, guarded against shrinking (guard.c), unpacked or spooled where they can't be mapped as they are.
+ * Reading files: they are mapped whole and guarded against shrinking (guard.c); compressed files and pipes are
+ * spooled first.
  */
 #include "base/guard.h"
 
@@ -69,12 +70,12 @@ bool spool_map(struct spool *spool, const char *path, struct file *file, struct 
 bool spool_write(struct spool *spool, const void *data, size_t size, struct error *error) {
     uint64_t limit = context_spool_limit(spool->context);
     if (size > limit - spool->size)
-        return error_set(error, ERROR_INPUT, "%s: more than %llu bytes when unpacked", spool->path,
-                         (unsigned long long)limit);
+        return error_set(error, ERROR_INPUT, "%s: more than %llu bytes when decompressed",
+                         spool->path, (unsigned long long)limit);
     if (spool->budget && !budget_take_memory(spool->budget, size, NO_OFFSET))
         return error_set(error, ERROR_INPUT,
-                         "%s: unpacks to more than a file of its size may: %llu bytes", spool->path,
-                         (unsigned long long)spool->budget->memory.limit);
+                         "%s: decompresses to more than a file of its size may: %llu bytes",
+                         spool->path, (unsigned long long)spool->budget->memory.limit);
     spool->size += size;
     const char *p = data;
     while (size) {
@@ -107,7 +108,7 @@ static bool spool_pipe(struct spool *spool, int descriptor, struct error *error)
 static bool spool_gzip(struct spool *spool, const struct file *packed, struct error *error) {
     z_stream stream = {0};
     if (inflateInit2(&stream, 15 + 16) != Z_OK)
-        return error_set(error, ERROR_INTERNAL, "%s: zlib does not start", packed->path);
+        return error_set(error, ERROR_INTERNAL, "%s: zlib can't be initialized", packed->path);
     uint8_t *chunk = memory_alloc(SPOOL_CHUNK);
     size_t used = 0;
     bool fine = true, ended = false;
@@ -149,7 +150,7 @@ static bool spool_zstd(struct spool *spool, const struct file *packed, struct er
                             ZSTD_getErrorName(status));
         else
             fine = spool_write(spool, chunk, to.pos, error);
-        /* At the end of a frame nothing is left to come out, however full the chunk is. */
+        /* At the end of a frame no output is pending, however full the chunk is. */
         more = in.pos < in.size || (to.pos == to.size && status != 0);
     }
     if (fine && status != 0)
@@ -164,7 +165,7 @@ static bool spool_xz(struct spool *spool, const struct file *packed, struct erro
     enum { MEMORY_MAX = 256 << 20 };
     lzma_stream stream = LZMA_STREAM_INIT;
     if (lzma_stream_decoder(&stream, MEMORY_MAX, LZMA_CONCATENATED) != LZMA_OK)
-        return error_set(error, ERROR_INTERNAL, "%s: liblzma does not start", packed->path);
+        return error_set(error, ERROR_INTERNAL, "%s: liblzma can't be initialized", packed->path);
     uint8_t *chunk = memory_alloc(SPOOL_CHUNK);
     lzma_ret status = LZMA_OK;
     bool fine = true;
@@ -177,11 +178,11 @@ static bool spool_xz(struct spool *spool, const struct file *packed, struct erro
         fine = spool_write(spool, chunk, SPOOL_CHUNK - stream.avail_out, error);
     }
     if (fine && status != LZMA_STREAM_END)
-        fine =
-            error_at(error, packed->path, stream.total_in, "xz data is %s",
-                     status == LZMA_BUF_ERROR        ? "cut short"
-                     : status == LZMA_MEMLIMIT_ERROR ? "packed in a way that takes too much memory"
-                                                     : "damaged");
+        fine = error_at(error, packed->path, stream.total_in, "xz data is %s",
+                        status == LZMA_BUF_ERROR ? "cut short"
+                        : status == LZMA_MEMLIMIT_ERROR
+                            ? "compressed in a way that needs too much memory"
+                            : "damaged");
     lzma_end(&stream);
     free(chunk);
     return fine;
@@ -189,13 +190,13 @@ static bool spool_xz(struct spool *spool, const struct file *packed, struct erro
 #else
 static bool spool_xz(struct spool *spool, const struct file *packed, struct error *error) {
     return error_set(error, ERROR_INPUT,
-                     "%s: is packed by xz, and this wick was built without liblzma", packed->path);
+                     "%s: compressed by xz, and this wick was built without liblzma", packed->path);
 }
 #endif
 
 /* ---- opening ---- */
 
-/* Replaces the packed `file` by its unpacked spool. */
+/* Replace the compressed `file` by its decompressed spool. */
 static bool file_unpack(struct file *file,
                         bool (*unpack)(struct spool *, const struct file *, struct error *),
                         const struct context *context, struct error *error) {
@@ -234,7 +235,7 @@ static bool file_open_any(struct file *file, int descriptor, const struct contex
     if (S_ISDIR(status.st_mode))
         return error_set(error, ERROR_INPUT, "%s: is a directory", file->path);
     if (!S_ISFIFO(status.st_mode) && !S_ISSOCK(status.st_mode) && !S_ISCHR(status.st_mode))
-        return error_set(error, ERROR_INPUT, "%s: is neither a file nor a pipe", file->path);
+        return error_set(error, ERROR_INPUT, "%s: neither a file nor a pipe", file->path);
     struct spool spool;
     if (!spool_open(&spool, file->path, context, error))
         return false;

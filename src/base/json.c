@@ -4,21 +4,9 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Of any byte of a number. */
+/* Return true for any byte that a number may contain. */
 static bool is_of_number(char c) {
     return is_digit(c) || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E';
-}
-
-static void add_point(struct buffer *out, uint32_t point) {
-    if (point < 0x80) {
-        buffer_add_char(out, (char)point);
-        return;
-    }
-    int more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
-    static const unsigned char leads[] = {0, 0xc0, 0xe0, 0xf0};
-    buffer_add_char(out, (char)(leads[more] | point >> 6 * more));
-    while (more-- > 0)
-        buffer_add_char(out, (char)(0x80 | (point >> 6 * more & 0x3f)));
 }
 
 static bool hex4(struct text t, uint32_t *value) {
@@ -29,7 +17,8 @@ static bool hex4(struct text t, uint32_t *value) {
     return true;
 }
 
-/* What follows a backslash; how many bytes it took, 0 if it is no escape. A half of a pair alone is U+FFFD. */
+/* Append the character that the escape after a backslash encodes. Return the bytes read, or 0 if it is not an escape.
+   Half of a surrogate pair becomes U+FFFD. */
 static size_t add_escape(struct buffer *out, struct text t) {
     static const char codes[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
     uint32_t point, low;
@@ -49,7 +38,7 @@ static size_t add_escape(struct buffer *out, struct text t) {
         point = 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00);
     else if (point >= 0xd800 && point < 0xe000)
         point = 0xfffd;
-    add_point(out, point);
+    buffer_add_utf8(out, point);
     return pair ? 11 : 5;
 }
 
@@ -76,6 +65,11 @@ bool json_string(struct json *json, struct buffer *out) {
     }
 }
 
+bool json_text(struct json *json, struct buffer *out) {
+    out->count = 0;
+    return json_peek(json) == '"' ? json_string(json, out) : json_skip(json);
+}
+
 bool json_number(struct json *json, struct text *number) {
     json_peek(json);
     size_t length = 0;
@@ -86,7 +80,7 @@ bool json_number(struct json *json, struct text *number) {
     return length > 0;
 }
 
-/* A string's end, without unescaping it. */
+/* Skip to the end of a string without unescaping it. */
 static bool skip_string(struct json *json) {
     json->rest = text_from(json->rest, 1);
     for (size_t i = 0; i < json->rest.length; i++) {
@@ -175,8 +169,9 @@ bool json_index(struct json *json, uint32_t *index) {
     return true;
 }
 
-/* 123.456, which most fractions are: up to 15 digits are a whole number that a double holds, and dividing that by a power of ten that one holds
-   rounds once, as strtod() does. How many bytes it took; 0 of anything else. */
+/* Parse 123.456, as most fractions are written. Up to 15 digits are an integer that a double holds exactly, and so is
+   the power of ten that it is divided by: the result is rounded once, as by strtod(). Return the bytes read, or 0 for
+   anything else. */
 static size_t short_fraction(struct text t, double *value) {
     enum { DIGITS = 15 };
     static const double tens[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,

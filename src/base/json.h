@@ -1,4 +1,4 @@
-/* JSON as a stream of values, for readers that want a few of them. No tree, no recursion. */
+/* JSON as a stream of values, for readers that need few of them. No tree, no recursion. */
 #ifndef WICK_BASE_JSON_H
 #define WICK_BASE_JSON_H
 
@@ -11,32 +11,35 @@ struct json {
 static inline bool json_is_space(char c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
-/* The first byte of the next value or of what closes the one we are in; 0 at the end. */
+/* Return the first byte of the next value, or the byte that closes the current one; 0 at the end. */
 static inline char json_peek(struct json *json) {
     while (json->rest.length && json_is_space(json->rest.data[0]))
         json->rest = text_from(json->rest, 1);
     return json->rest.length ? json->rest.data[0] : 0;
 }
-/* Steps over `c`, if it is next. */
+/* Skip `c` if it is next. */
 static inline bool json_take(struct json *json, char c) {
     if (json_peek(json) != c || !json->rest.length)
         return false;
     json->rest = text_from(json->rest, 1);
     return true;
 }
-/* A string, unescaped, appended to `out`. False, and nothing read, if none is next. */
+/* Append the next string, unescaped, to `out`. Return false and read nothing if no string is next. */
 bool json_string(struct json *json, struct buffer *out);
-/* A number as it stands. */
+/* Set `out` to the next value if it is a string; else empty `out` and skip the value. */
+bool json_text(struct json *json, struct buffer *out);
+/* Read a number as text. */
 bool json_number(struct json *json, struct text *number);
-/* Whatever value is next. False where the text ends too early or is no JSON. */
+/* Skip the next value. Return false if the text ends too early or is not JSON. */
 bool json_skip(struct json *json);
-/* In an object: the next member's name, in `name`, with its value next. False at its end, which is taken, or at nonsense. */
+/* In an object, read the next member's name; its value is next. Return false at the object's end, which is skipped,
+   or on invalid input. */
 bool json_member(struct json *json, struct buffer *name);
-/* In an array, whose '[' was taken: whether there is one more element, which is next then. Its end is taken. */
+/* In an array, after its '[': return true if another element is next. Skips the array's end. */
 bool json_element(struct json *json);
-/* A whole number that is not negative and has 32 bits. False, and nothing read, of anything else. */
+/* Read a non-negative integer of 32 bits. Return false and read nothing for anything else. */
 bool json_index(struct json *json, uint32_t *index);
-/* Any number. False, and nothing read, of anything else. */
+/* Read any number. Return false and read nothing for anything else. */
 bool json_double(struct json *json, double *value);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Memory that is there or ends the process, arenas, vectors, buffers and hash indexes.
+ * Allocation that never fails, arenas, vectors, buffers and hash indexes.
  *
- * Fresh memory is time (about a millisecond a megabyte when the kernel has to clear it), so vectors double,
- * arenas take blocks that grow with use, and nothing is cleared that will be written anyway.
+ * Fresh memory costs time (about a millisecond per megabyte that the kernel has to clear), so vectors double, arenas
+ * take blocks that grow with use, and memory that will be written anyway is not cleared.
  */
 #include "base/base.h"
 
@@ -53,7 +53,7 @@ void *memory_resize(void *old, size_t count, size_t size) {
 
 enum { HUGE_PAGE = 2 << 20 };
 
-/* In huge pages where the kernel has some: a fifth of the time that small ones take to come. */
+/* Use huge pages if the kernel has some: they take a fifth of the time that small pages take to be mapped. */
 static void *memory_huge(size_t bytes) {
     if (bytes > SIZE_MAX - HUGE_PAGE)
         return memory_checked(NULL);
@@ -63,8 +63,8 @@ static void *memory_huge(size_t bytes) {
     return memory;
 }
 
-/* Written to at once: a table is looked into before it is filled, and reading a page that was never written costs a second fault when it
-   is, with an interrupt to all other threads. */
+/* Write to the table at once: it is read before it is filled, and a page that was read but never written faults a
+   second time when it is written, which interrupts all other threads. */
 void *memory_table(size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
@@ -143,7 +143,18 @@ void arena_release(struct arena *arena) {
 
 /* ---- vectors and buffers ---- */
 
-/* Large ones grow by more, since only what is touched takes memory, and moving them costs all that was. */
+/* Move whole huge pages by their page tables and return the number of bytes moved: copying them would cost as much
+   again as filling them, and hold both copies. The source stays mapped, because free() needs it. Move nothing if
+   there are no such pages, or if the kernel is older than 5.7. */
+static size_t move_pages(void *to, void *from, size_t bytes) {
+    size_t whole = bytes & ~(size_t)(HUGE_PAGE - 1);
+    if (!whole || (uintptr_t)from % HUGE_PAGE)
+        return 0;
+    int how = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+    return mremap(from, whole, whole, how, to) == MAP_FAILED ? 0 : whole;
+}
+
+/* Large vectors grow by more, since only pages that are touched take memory. */
 void vector_grow(void **items, size_t *capacity, size_t wanted, size_t item_size) {
     if (wanted <= *capacity)
         return;
@@ -156,9 +167,10 @@ void vector_grow(void **items, size_t *capacity, size_t wanted, size_t item_size
     if (bytes < HUGE_PAGE) {
         *items = memory_resize(*items, grown, item_size);
     } else {
-        void *moved = memory_huge(bytes);
-        if (*capacity)
-            memcpy(moved, *items, *capacity * item_size);
+        char *moved = memory_huge(bytes);
+        size_t held = *capacity * item_size, done = move_pages(moved, *items, held);
+        if (done < held)
+            memcpy(moved + done, (char *)*items + done, held - done);
         free(*items);
         *items = moved;
     }
@@ -175,6 +187,18 @@ void buffer_add(struct buffer *buffer, struct text t) {
 
 void buffer_add_char(struct buffer *buffer, char c) {
     vector_push(buffer, c);
+}
+
+void buffer_add_utf8(struct buffer *buffer, uint32_t point) {
+    if (point < 0x80) {
+        buffer_add_char(buffer, (char)point);
+        return;
+    }
+    int more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+    static const unsigned char leads[] = {0, 0xc0, 0xe0, 0xf0};
+    buffer_add_char(buffer, (char)(leads[more] | point >> 6 * more));
+    while (more-- > 0)
+        buffer_add_char(buffer, (char)(0x80 | (point >> 6 * more & 0x3f)));
 }
 
 void buffer_add_u64(struct buffer *buffer, uint64_t value) {
@@ -211,10 +235,10 @@ void buffer_release(struct buffer *buffer) {
 
 /* ---- hashing ---- */
 
-/* Random from before main() on. Until then, and in fuzzers, whose runs must repeat, they are what digests use. */
+/* Set to random values before main(). Until then, and in fuzzers, whose runs must repeat, they are those of digests. */
 uint64_t hash_secret[2] = {0x9E3779B97F4A7C15ull, 0xD6E8FEB86659FD93ull};
 
-/* What wide hashes of long inputs are keyed with. */
+/* The key of wide hashes of long inputs. */
 static uint8_t wide_secret[XXH3_SECRET_DEFAULT_SIZE];
 
 void hash_set_seed(uint64_t seed) {

@@ -1,5 +1,5 @@
 /*
- * Bytes on their way out: to a file that is published whole or not at all, to standard output, into a spool or into memory.
+ * Buffered output: to a file that is published whole or not at all, to standard output, to a spool or to memory.
  */
 #include "base/base.h"
 
@@ -122,7 +122,7 @@ void out_discard(struct out *out) {
 bool out_commit(struct out *out, struct error *error) {
     out_flush(out);
     const char *shown = out->file.path ? out->file.path
-                        : out->spool   ? "temporary file: set TMPDIR to where there is room"
+                        : out->spool   ? "temporary file: set TMPDIR to a directory with free space"
                                        : "standard output";
     bool fine = !out->failed;
     if (!fine)

@@ -1,8 +1,9 @@
 /*
- * Files that take their name only when they are whole, in a directory that others may write to as well.
+ * Files that get their name only when they are complete, in a directory that others may also write to.
  *
- * The directory is opened once, and everything happens relative to it: whoever renames a folder on the way, or puts a link in the place of the
- * name, changes neither what is written to nor what is replaced. The temporary is created and never opened, so it is nobody else's.
+ * The directory is opened once, and everything happens relative to it: a user who renames a directory on the path, or
+ * puts a link in place of the name, changes neither what is written nor what is replaced. The temporary file is
+ * created, never opened, so it is ours.
  *
  * Temporaries are registered in a fixed table so that a signal handler can unlink them without taking a lock; more than
  * the table holds at once would only lose that courtesy, not correctness.
@@ -23,9 +24,9 @@
 
 enum { TEMPORARIES = 64, ATTEMPTS = 100, RANDOM_LETTERS = 6 };
 
-/* ---- who may be trusted ---- */
+/* ---- trusted users ---- */
 
-/* Under sudo: the number that the environment says its caller has. */
+/* Under sudo: the id of its caller, from the environment. */
 static bool is_sudo_caller(const char *variable, uint32_t id) {
     uint64_t caller;
     const char *text = geteuid() == 0 ? getenv(variable) : NULL;
@@ -47,7 +48,7 @@ bool others_write(const struct stat *status) {
 
 bool directory_is_safe(int directory, const char **why) {
     struct stat status;
-    *why = "can't be looked at";
+    *why = "can't be examined";
     if (fstat(directory, &status) != 0)
         return false;
     *why = "belongs to another user";
@@ -62,12 +63,12 @@ bool directory_is_safe(int directory, const char **why) {
 struct temporary {
     int directory;
     pid_t
-        maker; /* of a directory with files in it, which a child that it forked leaves alone; 0: a file */
+        maker; /* process that made a directory of files, which forked children leave alone; 0: a file */
     char name[];
 };
 static _Atomic(struct temporary *) temporaries[TEMPORARIES];
 
-/* `temporary` has room for the name: memory that ran out once the file is there would leave the file. */
+/* `temporary` has room for the name: running out of memory after the file was created would leave the file behind. */
 static struct temporary *temporary_register(struct temporary *temporary, int directory,
                                             const char *name, pid_t maker) {
     struct temporary *none = NULL;
@@ -101,7 +102,7 @@ void directory_remove(int base, int directory, const char *name) {
             at += entry->d_reclen;
         }
     unlinkat(base, name, AT_REMOVEDIR);
-    close(directory); /* and with it its lock */
+    close(directory); /* closing it also releases its lock */
 }
 
 int directory_open(int base, const char *name) {
@@ -127,7 +128,7 @@ static int open_parent(int directory, const char *path, const char **name) {
     const char *slash = strrchr(path, '/');
     *name = slash ? slash + 1 : path;
     if (!**name)
-        *name = "."; /* "folder/": which can't be replaced */
+        *name = "."; /* "folder/" can't be replaced */
     char *folder = memory_copy(slash ? path : ".", slash ? (size_t)(slash - path) + 1 : 1);
     int parent = openat(directory, folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     free(folder);
@@ -135,10 +136,11 @@ static int open_parent(int directory, const char *path, const char **name) {
 }
 
 /*
- * Whether the name is that of something that can't be replaced: a device, a pipe, a directory. There is nothing to publish then.
+ * Return true if the name is that of something that can't be replaced: a device, a pipe, a directory. Then there is
+ * nothing to publish.
  *
- * One that another user could have put there, a link above all, is taken for a file: it would be replaced, and nothing is written to what
- * it leads to. *flags gets what opening it safely takes.
+ * If another user could have put it there, above all a link, treat it as a file: it is replaced, and nothing is
+ * written to its target. *flags gets the flags that open it safely.
  */
 static bool is_special(int directory, const char *name, struct stat *status, int *flags) {
     const char *unused;
@@ -154,7 +156,8 @@ static bool is_special(int directory, const char *name, struct stat *status, int
     return !is_link || (fstatat(directory, name, status, 0) == 0 && !S_ISREG(status->st_mode));
 }
 
-/* The descriptor of our own that a path names, or -1. Such a path may be a link to a file: to replace the link would take it from everybody. */
+/* Return our own descriptor that a path names (/dev/stdout), or -1. Such a path may be a link to a file: replacing
+   the link would break it for everyone. */
 static int own_descriptor(int directory, const char *path) {
     static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
     uint64_t number;
@@ -178,7 +181,7 @@ static int open_special(int directory, const char *name, const struct stat *want
                            status.st_ino == wanted->st_ino))
         return descriptor;
     close(descriptor);
-    errno = EAGAIN; /* it was another a moment ago */
+    errno = EAGAIN; /* it was replaced a moment ago */
     return -1;
 }
 
@@ -293,7 +296,7 @@ bool publish_open(struct publish *p, int directory, const char *path, enum publi
     return false;
 }
 
-/* ---- the end ---- */
+/* ---- commit and discard ---- */
 
 bool publish_commit(struct publish *p, struct error *error) {
     int descriptor = p->descriptor;

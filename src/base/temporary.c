@@ -1,6 +1,6 @@
 /*
- * Files that have no name, for what is too large for memory. A process that is about to be confined opens some before, because it can make none
- * afterwards; when those are used up, memory has to do.
+ * Unnamed files, for data that is too large for memory. A process that is about to be confined opens some in advance,
+ * because it can create none afterwards; when those are used up, memory is used instead.
  */
 #include "base/base.h"
 
@@ -14,7 +14,7 @@
 enum { RESERVED_MOST = 64 };
 
 static atomic_int reserved[RESERVED_MOST]; /* descriptors + 1; 0: none, or taken */
-static atomic_bool is_reserved;            /* as many as were wanted, which may be none */
+static atomic_bool is_reserved;            /* as many as were requested, possibly none */
 
 static const char *folder(void) {
     const char *directory = getenv("TMPDIR");
@@ -32,7 +32,7 @@ static int open_named(void) {
     return descriptor;
 }
 
-/* Without a name from the start, where the file system can do that. */
+/* Unnamed from the start, if the file system supports that. */
 static int open_nameless(void) {
     int descriptor = open(folder(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
     return descriptor >= 0 ? descriptor : open_named();
@@ -65,7 +65,7 @@ int file_temporary(struct error *error) {
     if (descriptor < 0 && is_reserved)
         descriptor = memfd_create("wick", MFD_CLOEXEC);
     if (descriptor < 0)
-        error_set(error, ERROR_INPUT, "%s: %s: set TMPDIR to where there is room", folder(),
+        error_set(error, ERROR_INPUT, "%s: %s: set TMPDIR to a directory with free space", folder(),
                   strerror(errno));
     return descriptor;
 }

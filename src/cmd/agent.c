@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "cmd/confine.h"
 
 struct agent_command {
     struct request request;
@@ -34,6 +35,7 @@ static const struct option options_agent[] = {
      "serve /metrics and /healthz at 127.0.0.1:PORT or unix:PATH"},
     {"check", 0, OPTION_FLAG, IN(struct agent_command, check), NULL,
      "print the effective settings and exit"},
+    OPTION_NO_SANDBOX,
     {0},
 };
 
@@ -110,7 +112,7 @@ static bool take_options(struct agent_command *c, struct error *error) {
     return fine && (!c->batch || set(c, error, "batch = %.0f", c->batch));
 }
 
-/* systemd says where; else as for other programs. */
+/* Use systemd's state directory if set; otherwise the user's, as other programs do. */
 static bool choose_spool(struct agent_command *c, struct error *error) {
     const char *state = getenv("STATE_DIRECTORY"), *own = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
@@ -143,7 +145,7 @@ static int print_settings(const struct agent_options *options) {
     return 0;
 }
 
-/* It runs for weeks, and other programs need the memory: what is freed is given back, unlike in short runs. */
+/* The agent runs for weeks, and other programs need the memory: return freed memory, unlike in short runs. */
 static void give_memory_back(void) {
     mallopt(M_MMAP_THRESHOLD, 1 << 18);
     mallopt(M_TRIM_THRESHOLD, 1 << 20);
@@ -161,6 +163,8 @@ static int run(void *command, int argc, char **argv) {
                           c->request.operands.items[0]);
     c->agent.context = &c->request.context;
     c->agent.cache = c->request.import.profile.objects.cache;
+    c->agent.no_sandbox = c->request.no_sandbox;
+    c->agent.confined = confine_entered;
     c->agent.say = say;
     c->agent.user = c;
     c->agent.duration = (uint64_t)(c->duration * 1e9);
@@ -171,11 +175,13 @@ static int run(void *command, int argc, char **argv) {
                                    "clickhouse://HOST/DATABASE");
     if (c->check)
         return print_settings(&c->agent);
+    c->request.context.progress = NULL; /* there is no total to count towards */
+    give_memory_back();
+    if (agent_child_role())
+        agent_child(&c->agent, agent_child_role());
     if (!c->request.quiet)
         say_line("profiling this machine (Ctrl-C to stop), to %s, by way of %s", c->agent.store,
                  c->agent.spool);
-    c->request.context.progress = NULL; /* it has no end to count towards */
-    give_memory_back();
     return agent_run(&c->agent, &error) ? 0 : fail(&error);
 }
 

@@ -1,4 +1,4 @@
-/* wick annotate: one function of a profile, with what each of its lines and instructions costs. */
+/* wick annotate: one function of a profile, with the cost of each of its lines and instructions. */
 #include "cmd/confine.h"
 
 #include <stdlib.h>
@@ -39,6 +39,23 @@ static const struct syntax syntax = {
                 "wick annotate --no-code wick-out/x parse",
 };
 
+/* The view has listed the functions that contain the word; suggest a similar name, too. */
+static void guess_function(const struct annotate_command *c, const struct naming *naming,
+                           struct error *error) {
+    struct guess guess = {.typed = c->options.function};
+    struct buffer meant = {0};
+    for (size_t i = 0; i < naming->labels.count; i++)
+        guess_offer_function(&guess,
+                             strings_get(naming->strings, naming->labels.items[i].name).data);
+    if (guess.best && !strcasestr(guess.best, guess.typed.data))
+        guess_add(&guess, &meant);
+    if (meant.count) {
+        struct error plain = *error;
+        error_set(error, plain.kind, "%s%.*s", plain.message, TEXT_ARGS(buffer_text(&meant)));
+    }
+    buffer_release(&meant);
+}
+
 static bool annotate(struct annotate_command *c, struct source *source, struct notes *notes,
                      struct error *error) {
     struct request *request = &c->request;
@@ -48,14 +65,14 @@ static bool annotate(struct annotate_command *c, struct source *source, struct n
         return false;
     if (!c->options.no_code)
         saved_attach_code(source->tree, c->options.function);
-    notes_drop(&source->tree->notes, "sources-kept"); /* they are about what is saved */
+    notes_drop(&source->tree->notes, "sources-kept"); /* these notes are about saved files */
     notes_drop(&source->tree->notes, "sources-missing");
     struct naming *naming = make_naming(request, source, notes);
     bool fine = output_open(request, &out, error);
     if (fine && annotate_write(&out, source->tree, naming, &c->options, error))
         fine = out_commit(&out, error);
     else if (fine)
-        out_discard(&out), fine = false;
+        out_discard(&out), guess_function(c, naming, error), fine = false;
     naming_free(naming);
     return fine;
 }

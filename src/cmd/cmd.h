@@ -1,9 +1,9 @@
 /*
- * cmd: one file for each command; argument parsing and nothing clever.
+ * cmd: the commands, one file each: they parse arguments and call the other rooms.
  *
- * A command has a struct of its own, whose first member is `struct request`: what all commands share (filters, symbols, output,
- * noise). Its tables of options say where in that struct each value goes. main.c makes one for each run of a command, so that nothing
- * of it is a global; the command parses and calls the rooms.
+ * Each command has a struct whose first member is `struct request`, which all commands share (filters, symbols,
+ * output, verbosity). Its tables of options say where in that struct each value goes. main.c allocates one for each
+ * run of a command, so there are no globals.
  */
 #ifndef WICK_CMD_H
 #define WICK_CMD_H
@@ -31,11 +31,11 @@ enum option_kind {
     OPTION_DOUBLE,  /* double */
     OPTION_AMOUNT,  /* double, more than 0 */
     OPTION_CALL,    /* a function that takes the value */
-    OPTION_MAYBE, /* the same; the value may be left out (NULL), and is taken as --name=value alone */
-    OPTION_HIDDEN, /* a flag that is accepted and means nothing more than the default (peers' names) */
+    OPTION_MAYBE,   /* the same, with an optional value (or NULL), given only as --name=value */
+    OPTION_HIDDEN,  /* a flag that is accepted and ignored (other tools' names for a default) */
 };
 
-/* Where a value goes: a place in the command's struct, or a function that is given that struct. */
+/* Where a value is stored: a field of the command's struct, or a function that is called with that struct. */
 union option_target {
     size_t offset;
     bool (*call)(void *command, const char *value, struct error *error);
@@ -50,7 +50,7 @@ struct option {
     char letter;      /* or 0 */
     enum option_kind kind;
     union option_target target;
-    const char *argument; /* what --help calls its value; NULL: takes none */
+    const char *argument; /* name of its value in --help; NULL: takes none */
     const char *help;
     const char *
         values; /* for completion: what it may be, divided by spaces; NULL: anything, or a file if it is called so */
@@ -66,38 +66,39 @@ struct syntax {
     const char *usage;                 /* "FILE…" */
     const char *about;                 /* a paragraph for --help */
     const struct option_group *groups; /* ends with a NULL title */
-    bool takes_command;                /* options behind the first operand are not wick's */
+    bool takes_command;                /* options after the first operand belong to the command */
     const char *examples; /* lines of `command  # what for`, for --help and the manual */
     const char *
         common; /* options that --help shows, divided by spaces; --help=all has the rest. NULL: all */
 };
 
-/* Values are taken as `--name value` or `--name=value`, letters as `-o value` or `-ovalue`; `--` ends the options. What is left goes
-   into the request's operands. False (help was asked for, or an error was printed): stop with *status. `command` is the command's struct. */
+/* Values are taken as `--name value` or `--name=value`, letters as `-o value` or `-ovalue`; `--` ends the options.
+   The rest becomes the request's operands. If this returns false (help or an error was printed), exit with *status.
+   `command` is the command's struct. */
 bool options_parse(const struct syntax *syntax, void *command, int argc, char **argv, int *status);
 
-/* For options that name one of a few things: its place in `names`, or a usage error that lists them. */
+/* For options with a fixed set of values: return the index in `names`, or a usage error that lists them. */
 bool choose(const char *value, const char *const *names, size_t count, unsigned *choice,
             struct error *error);
 
-/* guess.c: the known word that is nearest to one that was typed, if any is near. Offer all, then look at `best`. */
+/* guess.c: find the known word that is nearest to a typed one, if any is near. Offer all words, then read `best`. */
 struct guess {
     struct text typed;
     const char *best; /* NULL: none is near */
     size_t distance;
 };
 void guess_offer(struct guess *guess, const char *name);
-/* The same of functions: one that has what was typed in its name, the shortest of these, or else one that is called nearly so. */
+/* The same for functions: the shortest name that contains the typed text, or else a similar name. */
 void guess_offer_function(struct guess *guess, const char *name);
-/* Appends "; did you mean X?", or nothing. */
+/* Append "; did you mean X?", or nothing. */
 void guess_add(const struct guess *guess, struct buffer *text);
 
-/* What is made of a command's tables. */
+/* The outputs that are generated from a command's tables. */
 enum help_form { HELP_TEXT, HELP_MAN, HELP_BASH, HELP_ZSH, HELP_FISH };
 
-/* ---- what was asked for ------------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------------------------- */
 
-/* --time, as given: seconds as the source counts them, or from its beginning, or shares of it. */
+/* --time as given: seconds in the source's clock, or from its start, or shares of it. */
 struct time_range {
     enum { TIME_ALL, TIME_ABSOLUTE, TIME_FROM_START, TIME_SHARES } kind;
     uint64_t from, to; /* nanoseconds, or thousandths of a per cent; UINT64_MAX: until the end */
@@ -112,7 +113,7 @@ struct grouping {
 };
 
 struct request {
-    struct buffer cache;    /* where what is derived from files is kept */
+    struct buffer cache;    /* directory of the cache */
     struct context context; /* passed down in every options struct below */
     struct import_options import;
     struct naming_options naming;
@@ -128,16 +129,18 @@ struct request {
     bool force;
     bool verbose;
     bool no_sandbox, is_confined;
-    const struct command *command; /* that is run */
-    const struct syntax *syntax;   /* that it was parsed by */
+    const struct command *command; /* the command that is run */
+    const struct syntax *syntax;   /* its syntax */
     enum help_form help;
     text_list operands;
-    struct arena arena; /* for values that are not the command line's own words */
+    struct arena arena; /* for values that are not words of the command line */
     /* the filters' storage */
     text_list events, comms, skip_after;
-    VECTOR(struct label_filter) labels;   /* --label of keys that have no option of their own */
+    VECTOR(struct label_filter) labels;   /* --label with keys that have no option */
     VECTOR(struct label_filter) assigned; /* --set-label: key and value */
     struct time_range time;
+    bool
+        times_asked; /* --on-cpu, --off-cpu or --wall was given, or the first of two sources has decided */
     struct grouping by;
     const char *value; /* --value, unless it is samples or period */
     id_list pids, tids;
@@ -147,14 +150,14 @@ void request_release(struct request *request);
 
 #define ASKED(member) IN(struct request, member)
 
-/* For what is drawn or shown as a tree; text for other programs has threads as they are called. */
+/* For pictures and trees; text for other programs keeps the threads' names. */
 #define OPTION_EACH_THREAD                                                                         \
     {                                                                                              \
         "each-thread", 0, OPTION_FLAG, ASKED(each_thread), NULL,                                   \
             "show each thread name separately instead of grouping worker-0, worker-1, … as "     \
             "worker-*"                                                                             \
     }
-/* Rows of a table: which servers to ask, and how long. */
+/* Rows of an option table: debuginfod servers and their limits. */
 #define OPTIONS_DEBUGINFOD                                                                         \
     {"debuginfod",                                                                                 \
      0,                                                                                            \
@@ -176,7 +179,7 @@ void request_release(struct request *request);
             "time limit for each file, and for all of them together (default: 30s,120s)"           \
     }
 
-/* For all that read stores. */
+/* For commands that read stores. */
 #define OPTION_CREDENTIALS                                                                         \
     {                                                                                              \
         "credentials", 0, OPTION_TEXT, ASKED(import.store_credentials), "FILE",                    \
@@ -193,11 +196,11 @@ void request_release(struct request *request);
             "time limit for each answer of a store's server (default: 30s for the first, then "    \
             "300s)"                                                                                \
     }
-/* Group them, unless --each-thread or --compat says otherwise. */
+/* Group thread names, unless --each-thread or --compat is given. */
 void group_threads(struct request *request);
 
 extern const struct option options_filter[];  /* --event --comm --pid --tid --cpu --time */
-extern const struct option options_waits[];   /* --off-cpu --wall --wakers --min --max */
+extern const struct option options_waits[];   /* --on-cpu --off-cpu --wall --wakers … */
 extern const struct option options_symbols[]; /* --symfs --kallsyms --no-inline … */
 extern const struct option options_by[];      /* --by, for what shows stacks */
 extern const struct option options_root[];    /* --no-comm --show-pid … */
@@ -205,14 +208,14 @@ bool set_source_lines(void *command, const char *value,
                       struct error *error);  /* --srcline, where options_names are too many */
 extern const struct option options_names[];  /* --srcline --mark-kernel … */
 extern const struct option options_stacks[]; /* --focus --ignore --hide --root … */
-bool stacks_are_chosen(const struct request *request); /* any of them was given */
+bool stacks_are_chosen(const struct request *request); /* true if any of them was given */
 extern const struct option options_shape[];            /* --weight --fold-recursion --max-depth */
 extern const struct option options_from[];             /* --from */
 extern const struct option
     options_formats[]; /* --from --comm-first --no-modules --keep-offsets --ghc */
 extern const struct option options_common[]; /* -o -j -q -v --compat --strict */
 
-/* What every command has that adds profiles up, behind groups of its own. */
+/* The groups of every command that adds profiles up, after its own. */
 #define OPTION_GROUPS_OF_SAMPLES                                                                   \
     {"Which samples", options_filter}, {                                                           \
         "Waiting", options_waits                                                                   \
@@ -227,104 +230,114 @@ extern const struct option options_common[]; /* -o -j -q -v --compat --strict */
         "General", options_common                                                                  \
     }
 
-/* filters.c. What passes a filter is narrowed by --label and --time, and what is written gets --set-label. */
+/* filters.c: apply --label and --time when reading, and --set-label when writing. */
 bool set_label(void *command, const char *value, struct error *error);
 bool set_time(void *command, const char *value, struct error *error);
 bool assign_label(void *command, const char *value, struct error *error);
-/* Before reading: what --time means of these files. False: it says why. */
+/* Before reading: resolve --time for these files. */
 bool filters_settle_time(struct request *request, const char *const *paths, size_t count,
                          struct error *error);
-/* After reading: --set-label. */
+/* After reading: apply --set-label. */
 void filters_assign(const struct request *request, struct tree *tree);
-/* If nothing passed, a note that says which filter, and what there is. */
+/* If nothing passed, add a note that names the filter and lists the existing values. */
 void filters_note(const struct request *request, const char *const *paths, size_t count,
                   struct tree *tree);
 
 /* grouping.c. */
 bool set_by(void *command, const char *value, struct error *error);
-/* Makes frames and root frames of what --by names. False: usage; not every dimension is for stacks. */
+/* Set frames and root frames according to --by. Fails with a usage error, because not every dimension is for stacks.
+   */
 bool grouping_settle(struct request *request, struct error *error);
-/* The same for tables, whose rows are then so. */
+/* The same for the rows of tables. */
 enum report_by grouping_settle_table(struct request *request);
-/* The table of a flame that was made so. */
+/* Make the table of a flame that was grouped this way. */
 struct report *grouping_report(const struct request *request, const struct flame *flame,
                                const struct categories *categories, enum report_by by);
-/* Whether --by names this dimension; and when everything was read, what such a dimension needs to know of all of it. */
+/* Return true if such a table credits each allocation to the function that wanted the memory: flame_credit_sites(). */
+bool grouping_credits_sites(const struct request *request, const struct tree *tree,
+                            enum report_by by);
+/* Return true if --by names this dimension. Call grouping_prepare() after reading, for dimensions that need the whole
+   tree. */
 bool grouping_asks(const struct request *request, struct text key);
 void grouping_prepare(const struct request *request, struct tree *tree);
-/* Whether what was read has such labels. */
+/* Check that the source has such labels. */
 bool grouping_check(const struct request *request, const struct tree *tree, struct error *error);
 
-/* "12,34" into the request's lists. */
+/* Parse "12,34" into the request's lists. */
 bool set_pids(void *command, const char *value, struct error *error);
 bool set_tids(void *command, const char *value, struct error *error);
 bool set_cpus(void *command, const char *value, struct error *error);
-/* "250us", "1.5ms", "2s": exactly, without floating point. */
+/* Parse "250us", "1.5ms", "2s" exactly, without floating point. */
 bool parse_length(const char *value, uint64_t *nanoseconds, struct error *error);
-/* A decimal number of which the unit is `each`, a power of ten with as many digits behind the point. */
+/* Parse a decimal number in units of `each`, a power of ten, with at most `digits` digits after the point. */
 bool parse_decimal(struct text t, uint64_t each, unsigned digits, uint64_t *result);
 
-/* Finds --compat before the rest is parsed, because it decides what the rest means. */
+/* Find --compat before the rest is parsed, because it decides what the rest means. */
 bool request_find_compat(struct request *request, int argc, char **argv, int *status);
-/* Parses for a command with these groups, and settles. False: stop with *status. After request_find_compat(). */
+/* Parse for a command with these groups, and settle the request. If this returns false, exit with *status. Call it
+   after request_find_compat(). */
 bool request_parse(struct request *request, const struct syntax *syntax, int argc, char **argv,
                    int *status);
-/* After parsing: lists into filters, defaults. */
+/* After parsing: convert lists to filters, set defaults. */
 void request_settle(struct request *request);
+/* For commands that show only names, after everything else is settled: let readers merge items with equal names,
+   unless options ask for more. */
+void request_names_only(struct request *request);
 
-/* ---- doing it ----------------------------------------------------------------------------- */
+/* ---- execution ---------------------------------------------------------------------------- */
 
-/* Prints `wick: message` and gives the exit status. */
+/* Print `wick: message` and return the exit status. */
 int fail(const struct error *error);
 int fail_usage(const char *command, const char *format, ...) PRINTF_LIKE(2, 3);
-/* Prints `wick: ` and one line to standard error. Names in it may come from strangers: what a terminal would obey is shown instead. */
+/* Print `wick: ` and one line to standard error. Names in it are not trusted: control characters are escaped. */
 void say_line(const char *format, ...) PRINTF_LIKE(1, 2);
-/* Counted by SIGINT, SIGTERM and SIGHUP: what the context of a gentle command looks at. The next one after the second number ends wick at once.
-   The only variables that outlive a command. */
+/* Counts SIGINT, SIGTERM and SIGHUP for the context of a gentle command. After the second number of signals, the next
+   one ends wick at once. These are the only variables that outlive a command. */
 extern atomic_int interrupted, interrupts_understood;
-/* Whether standard error is a terminal that can take a line back. */
+/* Return true if standard error is a terminal that can erase a line. */
 bool progress_is_seen(void);
-/* Takes progress off the terminal, before anything else is printed. */
+/* Erase the progress line before anything else is printed. */
 void progress_wipe(void);
-/* Standard output is a pipe that nobody reads any more, which is no error: its reader has had enough. */
+/* Return true if standard output is a pipe whose reader has closed it, which is not an error. */
 bool reader_is_gone(void);
-/* Opens -o, or else standard output, for text. On a terminal that ends all progress. */
+/* Open -o, or standard output, for text. On a terminal this ends all progress. */
 bool output_open(struct request *request, struct out *out, struct error *error);
-/* Prints the notes, unless -q. */
+/* Print the notes, unless -q is given. */
 void print_notes(const struct request *request, struct notes *notes);
-/* network.c: start the helper process for debuginfod, if servers were chosen; before anything is read. False: it says why. */
+/* network.c: start the helper process for debuginfod if servers were chosen; call it before anything is read. */
 bool request_start_net(struct request *request, struct error *error);
 /* "512M" */
 bool parse_bytes(const char *value, uint64_t *bytes, struct error *error);
 bool set_debuginfod_limit(void *command, const char *value, struct error *error);
 bool set_debuginfod_time(void *command, const char *value, struct error *error);
 bool set_store_timeout(void *command, const char *value, struct error *error);
-/* Reads these files by the request's rules. */
+/* Read these files by the request's rules. */
 bool request_open(struct request *request, struct source *source, const char *const *paths,
                   size_t count, struct error *error);
-/* default.c: what is read where no FILE is named becomes the operand. False: stop with *status. */
+/* default.c: if no FILE is given, make the default input the operand. If this returns false, exit with *status. */
 bool choose_default(struct request *request, int *status);
-/* The same of what the operands name, or else of choose_default()'s, or of standard input. */
+/* The same for the operands, or else choose_default()'s, or standard input. */
 bool open_source(struct request *request, struct source *source, int *status);
-/* What the source's places and series are called, by the request's rules; what was read, and what is left out, goes into the notes. */
+/* Name the source's locations and series by the request's rules; the notes say what was read and what was omitted. */
 struct naming *make_naming(struct request *request, const struct source *source,
                            struct notes *notes);
-/* Whether the request asks a call graph for nothing that takes stacks; false: an error says so. */
+/* Check that the request does not need stacks if the source is a call graph. */
 bool graph_answers(const struct request *request, struct error *error);
-/* Source to flame, by the request's rules. */
+/* Make a flame of the source by the request's rules. */
 struct flame *make_flame(struct request *request, const struct source *source, struct notes *notes,
                          struct error *error);
 /* The same in order of time; the source must have been read with keep_samples. */
 struct flame *make_chart(struct request *request, const struct source *source, struct notes *notes,
                          struct error *error);
 
-/* False, with an error that says its size and what to do, where folded text would be huge and was not asked for. */
+/* Fail with an error that gives the size and the remedies if folded text would be huge, unless --force is given. */
 bool fold_fits(const struct request *request, const struct flame *flame, struct error *error);
-/* Folded text to -o, or else to standard output. */
+/* Write folded text to -o, or to standard output. */
 bool folded_write(struct request *request, const struct flame *flame, struct error *error);
-/* The columns of a terminal; `otherwise` where it is none, or does not say. */
+/* Return the columns of the terminal, or `otherwise` if they are not known. */
 unsigned terminal_width(int descriptor, unsigned otherwise);
-/* How a table is written: to `output`, or where that is NULL and a terminal is there, as wide as it is and coloured. */
+/* Set how a table is written: to `output`; or, if that is NULL and standard output is a terminal, coloured and as
+   wide as the terminal. */
 void report_options_settle(struct report_options *options, uint32_t limit, bool csv, bool json,
                            const char *output);
 
@@ -342,34 +355,34 @@ enum command_group {
 struct command {
     const char *name;
     const char *summary;
-    size_t size; /* of its struct, which begins with a struct request and is zeroed otherwise */
+    size_t size; /* size of its struct, which begins with a struct request; the rest is zeroed */
     int (*run)(void *command, int argc, char **argv); /* argv[0] is the command's name */
-    void (*release)(void *command); /* what its struct holds beside the request; NULL: nothing */
-    enum command_group group;       /* under which wick --help lists it */
-    int gentle; /* so many Ctrl-C are counted in `interrupted` and the command ends by itself; 0, and for the next: it is ended */
+    void (*release)(void *command); /* frees what its struct owns besides the request, or NULL */
+    enum command_group group;       /* heading in wick --help */
+    int gentle; /* number of Ctrl-C that only set `interrupted`, so that the command can end by itself; the next one ends it */
 };
 extern const struct command command_fold, command_flame, command_script, command_doctor,
     command_profile, command_record, command_diff, command_export, command_report, command_annotate,
     command_save, command_trace, command_enrich, command_mcp, command_serve, command_view,
     command_push, command_store, command_agent;
 
-/* main.c: runs it with a struct of its own. */
+/* main.c: run a command with a new struct. */
 int command_run(const struct command *command, enum help_form help, int argc, char **argv);
 
-/* cargo.c: what wick does under the name cargo-wick. */
+/* cargo.c: wick under the name cargo-wick. */
 int cargo_run(int argc, char **argv);
 
 /* help.c. Tables of commands end with NULL. */
 typedef const struct command *const *command_table;
-/* NULL: there is none so called, which was said. */
+/* Return NULL after printing an error if there is no such command. */
 const struct command *command_find(command_table commands, const char *name);
-/* What --help prints; or the manual page, if that is what `wick help` is making. */
+/* Print --help; or the manual page, if `wick help` is generating one. */
 void help_print(const struct request *request, const struct syntax *syntax, bool all);
 void help_commands(command_table commands, FILE *file);
 int help_command(command_table commands, int argc, char **argv); /* wick help */
-int help_of(const struct command *command, enum help_form form); /* has the command print it */
+int help_of(const struct command *command, enum help_form form); /* let the command print it */
 
-/* completion.c: `wick help --bash`, --zsh and --fish. False: it is none of these. */
+/* completion.c: `wick help --bash`, --zsh and --fish. Return false if it is none of these. */
 bool completion_print(command_table commands, const char *shell);
 void completion_add(enum help_form form,
                     const struct syntax *syntax); /* one command's part of it */

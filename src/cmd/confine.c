@@ -1,5 +1,6 @@
 /*
- * Before anything is read: what this run of a command may read and write, taken from its options and operands, goes to the sandbox.
+ * Before anything is read, tell the sandbox what this run of a command may read and write, according to its options
+ * and operands.
  */
 #include "cmd/confine.h"
 
@@ -17,12 +18,16 @@
 static void misbehave(void) {}
 #endif
 
+void confine_entered(void) {
+    misbehave();
+}
+
 static bool is_path(const struct option *option) {
     return option->kind == OPTION_TEXT && option->argument &&
            (strncmp(option->argument, "FILE", 4) == 0 || strncmp(option->argument, "DIR", 3) == 0);
 }
 
-/* A list of directories is divided by colons. */
+/* Lists of directories are separated by colons. */
 static void add_directories(struct request *request, text_list *read, const char *value) {
     struct text rest = text_of(value);
     while (rest.length) {
@@ -33,7 +38,7 @@ static void add_directories(struct request *request, text_list *read, const char
     }
 }
 
-/* A device or a pipe is written to; a file is made in its directory. */
+/* A device or a pipe is written to directly; a file is created in its directory. */
 static void add_output(struct request *request, text_list *write, const char *path) {
     struct stat status;
     if (!path || strcmp(path, "-") == 0)
@@ -47,7 +52,7 @@ static void add_output(struct request *request, text_list *write, const char *pa
     vector_push(write, arena_copy(&request->arena, folder).data);
 }
 
-/* Files that options name are read, but for the one that is written. A palette is both. */
+/* Files named by options are read, except for the output. A palette is both. */
 static void add_options(struct request *request, text_list *read, text_list *write) {
     for (const struct option_group *group = request->syntax->groups; group->title; group++)
         for (const struct option *option = group->options; option->name; option++) {
@@ -70,8 +75,8 @@ static void tell(const struct request *request, const struct sandbox_facts *fact
         fprintf(stderr, "wick: sandbox: Landlock %d and seccomp\n", facts->landlock);
 }
 
-/* A packed recording takes two temporary files, its samples may take a third. Making them takes as long as reading a small recording, for which
-   memory will do. */
+/* A compressed recording needs two temporary files, and its samples may need a third. Creating them takes as long as
+   reading a small recording, for which memory suffices. */
 enum { TEMPORARIES = 2, TEMPORARIES_EACH = 2, TEMPORARIES_MOST = 64, SMALL = 1 << 18 };
 
 static unsigned temporaries_wanted(const struct request *request) {
@@ -96,7 +101,7 @@ static void confine_to(struct request *request, const struct sandbox_options *op
     misbehave();
 }
 
-/* Whether this command may ask debuginfod: its helper has to be started first. */
+/* Return true if this command may ask debuginfod: then its helper process must be started first. */
 static bool has_network(const struct request *request, const struct confine_more *more) {
     for (const struct option_group *group = request->syntax->groups; group->title; group++)
         for (const struct option *option = group->options; option->name; option++)
@@ -105,7 +110,7 @@ static bool has_network(const struct request *request, const struct confine_more
     return more && more->network;
 }
 
-/* A store behind a server is asked while it is read. */
+/* A store on a server is queried while it is read. */
 static bool asks_a_server(const struct request *request, const struct confine_more *more) {
     if (more && more->store && strstr(more->store, "://"))
         return true;
@@ -115,13 +120,13 @@ static bool asks_a_server(const struct request *request, const struct confine_mo
     return false;
 }
 
-/* A store's path may have a query behind it. */
+/* A store's path may be followed by a query. */
 static const char *operand_path(struct request *request, const char *operand) {
     size_t end = store_url_query(operand);
     return operand[end] ? arena_copy(&request->arena, (struct text){operand, end}).data : operand;
 }
 
-/* SQLite makes its journal beside the file itself, whatever link leads there. */
+/* SQLite creates its journal beside the file itself, even if the path is a link. */
 static void add_store(struct request *request, text_list *write, const char *path) {
     char *real = realpath(path, NULL);
     if (!strstr(path, "://"))
@@ -132,7 +137,7 @@ static void add_store(struct request *request, text_list *write, const char *pat
 static void add_operands(struct request *request, text_list *read, text_list *write) {
     struct buffer sidecar = {0};
     for (size_t i = 0; i < request->operands.count; i++) {
-        if (!request->operands.items[i]) /* a command line ends with none */
+        if (!request->operands.items[i]) /* a command to run ends with NULL */
             continue;
         const char *path = operand_path(request, request->operands.items[i]);
         vector_push(read, path);
@@ -172,8 +177,7 @@ bool confine(struct request *request, const char *output, const struct confine_m
         objects_cache_make(cache);
         vector_push(&write, cache);
     }
-    struct buffer shared = {
-        0}; /* what servers sent, and what is removed there because it is no good */
+    struct buffer shared = {0}; /* downloads; broken ones are removed there */
     if (request->net && debuginfod_cache_path(&shared)) {
         objects_cache_make(shared.items);
         vector_push(&write, shared.items);

@@ -1,6 +1,6 @@
 /*
- * What is read where no FILE is named: perf.data here, as perf does it, or else the newest run. Only where standard input is nothing that could be
- * meant: a terminal, or /dev/null.
+ * The default input if no FILE is given: perf.data in the current directory, like perf, or else the newest run. It is
+ * used only if standard input is a terminal or /dev/null, which can't be meant as input.
  */
 #include "cmd/cmd.h"
 
@@ -22,8 +22,9 @@ static bool is_later(struct timespec a, struct timespec b) {
     return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
 
-/* The run whose recording was written last; of several at once, the last by name. What is being made hides, and rejected runs are not meant. */
-static const char *newest_run(struct request *request) {
+/* Return the newest run by the time its recording was written, among the `rejected` ones or the others; the last by
+   name if several are equal. Hidden directories are still being written. */
+static const char *newest_run(struct request *request, bool rejected) {
     DIR *directory = opendir(RUNS);
     const char *newest = NULL;
     struct timespec when = {0};
@@ -33,7 +34,7 @@ static const char *newest_run(struct request *request) {
         struct text name = text_of(entry->d_name);
         path.count = 0;
         buffer_printf(&path, RUNS "/%s/profile.data%c", entry->d_name, 0);
-        if (name.data[0] == '.' || text_ends(name, TEXT(".rejected")) ||
+        if (name.data[0] == '.' || text_ends(name, TEXT(".rejected")) != rejected ||
             stat(path.items, &status) != 0 || !S_ISREG(status.st_mode))
             continue;
         path.count = 0;
@@ -55,15 +56,21 @@ bool choose_default(struct request *request, int *status) {
     bool terminal = isatty(STDIN_FILENO);
     if (request->operands.count || (!terminal && !input_is_null()))
         return true;
-    const char *found = access("perf.data", R_OK) == 0 ? "perf.data" : newest_run(request);
+    const char *found = access("perf.data", R_OK) == 0 ? "perf.data" : newest_run(request, false);
+    const char *rejected = found ? NULL : newest_run(request, true);
     if (found) {
         vector_push(&request->operands, found);
         if (!request->quiet)
             say_line("reading %s", found);
+    } else if (rejected) { /* too few samples: only suggest it */
+        *status = fail_usage(request->syntax->command,
+                             "which FILE? The last run was rejected; to read it all the same, name "
+                             "%s",
+                             rejected);
     } else if (terminal) {
         *status = fail_usage(request->syntax->command,
                              "which FILE? There is neither a perf.data here nor a run in " RUNS
                              " (- is standard input)");
     }
-    return found || !terminal;
+    return found || (!terminal && !rejected);
 }

@@ -1,5 +1,6 @@
 /*
- * wick diff: both sources to flames, the two to one, and that to any view; or, as inferno does it, two texts to a third.
+ * wick diff: merge the flames of two sources into one and show it in any view; or, like inferno, merge two folded
+ * texts.
  */
 #include "cmd/confine.h"
 #include "cmd/gate.h"
@@ -17,6 +18,7 @@ struct diff_command {
     const char *categories_path;
     uint32_t limit;
     bool as_text, as_table, as_csv, as_json, as_markdown, as_page;
+    bool credits_sites; /* the table shows memory */
     struct gate_request gate;
 };
 
@@ -64,12 +66,12 @@ static const struct option options_diff[] = {
 
 static const struct option options_gate[] = {
     {"fail-if", 0, OPTION_LIST, HERE(gate.fail_if), "RULE",
-     "exit with status 6 and print what exceeds RULE, such as 'total > +5%' or 'NAME self > +10%', "
-     "if the change is larger than the noise; NAME may contain * and ?; may be repeated"},
+     "exit with status 6 if a change exceeds RULE, such as 'total > +5%' or 'NAME self > +10%', by "
+     "more than noise, and print it; NAME may contain * and ?; may be repeated"},
     {"threshold", 0, OPTION_CALL, CALL(set_threshold), "PERCENT",
      "for --fail-if: ignore functions below this share of the total on both sides (default: 0.5)"},
     {"exact", 0, OPTION_FLAG, HERE(gate.exact), NULL,
-     "for --fail-if: counts are exact and have no noise, as those of wick trace"},
+     "for --fail-if: counts are exact, without noise, such as those of wick trace"},
     {0},
 };
 
@@ -86,11 +88,11 @@ static const struct option_group groups[] = {
 static const struct syntax syntax = {
     "diff",
     "BEFORE AFTER",
-    "What changed between two profiles of any kind that wick reads, pictures included: a flame\n"
-    "graph in which red grew and blue shrank (flamegraph.svg without -o), and a table of\n"
-    "functions by change of what they spent themselves. A side may be a directory of runs or\n"
-    "profiles, which add up; with --fail-if they are compared run by run. With\n"
-    "--compat=inferno --folded, what inferno-diff-folded writes of two folded texts, in order.",
+    "Compare two profiles of any kind that wick reads, pictures included. Draws a flame graph "
+    "in\nwhich red grew and blue shrank (flamegraph.svg unless -o is given), and prints a table "
+    "of\nfunctions by change of self cost. A side may be a directory of runs or profiles, which "
+    "are\nadded up; with --fail-if they are compared run by run. With --compat=inferno --folded, "
+    "writes\nwhat inferno-diff-folded writes for two folded texts, in order.",
     groups,
     .examples = "wick diff before.data after.data               # flamegraph.svg and a table\n"
                 "wick diff wick-out/a wick-out/b --html\n"
@@ -99,7 +101,7 @@ static const struct syntax syntax = {
     .common = "output html table markdown fail-if folded normalize by limit event comm title",
 };
 
-/* Colours say what changed; that it is time spent waiting is left to the words. */
+/* Colours show the change, so only the title says that this is time spent waiting. */
 static const char *const titles[] = {
     [TIMES_RUNNING] = "Differential Flame Graph",
     [TIMES_WAITING] = "Differential Off-CPU Time",
@@ -133,11 +135,12 @@ static struct flame *flame_of(struct diff_command *c, size_t operand, struct not
     if (!fine)
         return NULL;
     struct flame *flame = make_flame(&c->p.request, &source, notes, error);
+    c->credits_sites |= grouping_credits_sites(&c->p.request, source.tree, c->by);
     source_close(&source);
     return flame;
 }
 
-static bool write_table(struct diff_command *c, const struct flame *flame, const char *path,
+static bool write_table(struct diff_command *c, struct flame *flame, const char *path,
                         struct error *error) {
     struct out out;
     struct categories *categories =
@@ -145,6 +148,8 @@ static bool write_table(struct diff_command *c, const struct flame *flame, const
     bool fine = categories && out_open(&out, path, error);
     if (fine) {
         out.guarded = c->table.format != REPORT_TEXT && !out.file.path && isatty(STDOUT_FILENO);
+        if (c->credits_sites)
+            flame_credit_sites(flame);
         struct report *report = grouping_report(&c->p.request, flame, categories, c->by);
         report_write(&out, report, &c->table);
         report_free(report);
@@ -160,7 +165,7 @@ static bool write_page(struct diff_command *c, const struct flame *flame, struct
     struct naming *naming = naming_of_tree(
         tree, &(struct naming_options){.is_script_text = true, .keep_unknown = true});
     notes_sort(notes);
-    c->p.request.flame.rules = NULL; /* both sides are what they leave */
+    c->p.request.flame.rules = NULL; /* the rules were already applied to both sides */
     bool fine = page_write(&c->p, tree, naming, c->categories_path, notes, error);
     naming_free(naming);
     objects_free(tree->objects);
@@ -168,7 +173,7 @@ static bool write_page(struct diff_command *c, const struct flame *flame, struct
     return fine;
 }
 
-/* The picture goes to a file, and the table to who looks at the terminal. */
+/* Write the picture to a file, and the table to the terminal. */
 static bool write_diff(struct diff_command *c, struct flame *flame, struct notes *notes,
                        struct error *error) {
     struct request *request = &c->p.request;
@@ -189,9 +194,9 @@ static bool write_diff(struct diff_command *c, struct flame *flame, struct notes
 }
 
 static const struct note_kind note_wholes = {
-    "diff-wholes", "AFTER weighs another amount than BEFORE; --normalize compares shares"};
+    "diff-wholes", "AFTER and BEFORE have different totals; --normalize compares shares"};
 
-/* By more than a tenth: what grew may have grown with everything else. */
+/* Add a note if the totals differ by more than a tenth: a function may have grown only because everything did. */
 static void note_size(const struct diff_command *c, const struct flame *both, struct notes *notes) {
     double before = (double)both->nodes.items[0].total_before,
            after = (double)both->nodes.items[0].total;
@@ -206,6 +211,8 @@ static bool write_own(struct diff_command *c, struct notes *notes, struct error 
     struct flame *both = after ? flame_diff(before, after, &c->diff, error) : NULL;
     if (both)
         note_size(c, both, notes);
+    if (!c->p.svg.title)
+        c->p.svg.title = titles[c->p.request.import.profile.times];
     bool fine = both && write_diff(c, both, notes, error);
     flame_free(both);
     flame_free(after);
@@ -229,7 +236,7 @@ static bool write_gate(struct diff_command *c, struct notes *notes, bool *exceed
     return fine;
 }
 
-/* Not 0: the exit status, and why was printed. */
+/* Return 0, or the exit status after an error was printed. */
 static int check_gate(const struct diff_command *c) {
     if (!c->gate.fail_if.count && (c->gate.threshold >= 0 || c->gate.exact))
         return fail_usage("diff", "--threshold and --exact are for --fail-if");
@@ -250,9 +257,8 @@ static int run(void *command, int argc, char **argv) {
         !request_parse(request, &syntax, argc, argv, &status))
         return status;
     if (c->as_text + c->as_table + c->as_csv + c->as_json + c->as_markdown + c->as_page > 1)
-        return fail_usage("diff",
-                          "one of --folded, --html, --table, --csv, --json and --markdown, not "
-                          "several");
+        return fail_usage(
+            "diff", "--folded, --html, --table, --csv, --json and --markdown exclude each other");
     if ((status = check_gate(c)))
         return status;
     if (c->gate.threshold < 0)
@@ -263,8 +269,6 @@ static int run(void *command, int argc, char **argv) {
     if (c->as_page && not_for_pages)
         return fail_usage("diff", "--%s is for the picture; the page does not take it",
                           not_for_pages);
-    if (!c->p.svg.title)
-        c->p.svg.title = titles[request->import.profile.times];
     if (!c->as_text)
         group_threads(request);
     c->by = grouping_settle_table(request);
@@ -274,7 +278,7 @@ static int run(void *command, int argc, char **argv) {
     if (c->as_markdown)
         c->table.format = REPORT_MARKDOWN;
     if (request->operands.count != 2)
-        return fail_usage("diff", "wants two files, BEFORE and AFTER");
+        return fail_usage("diff", "two files are needed, BEFORE and AFTER");
     struct error error;
     struct notes notes = {0};
     bool is_gate = c->gate.fail_if.count, exceeded = false;

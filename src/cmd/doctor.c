@@ -1,5 +1,5 @@
 /*
- * wick doctor: what this machine allows, and the one command that changes each thing.
+ * wick doctor: what this machine allows, and the command that changes each setting.
  */
 #include <stdio.h>
 
@@ -63,7 +63,7 @@ static void look_at_binary(const char *path, const struct object_facts *of) {
                path, finding, facts.lines ? NULL : remedy);
 }
 
-/* What is no ELF file may be a profile. */
+/* A file that is not ELF may be a profile. */
 static int look_at(struct request *request, const char *path) {
     struct object_facts facts;
     struct error error, why;
@@ -83,13 +83,12 @@ static void look_at_cache(const char *path) {
     struct objects_cache_facts facts;
     char finding[400];
     if (!path) {
-        doctor_say(FINDING_GOOD, "cache", "off: WICK_CACHE says so, or there is no home directory",
-                   NULL);
+        doctor_say(FINDING_GOOD, "cache", "off (WICK_CACHE=off, or no home directory)", NULL);
     } else if (!objects_cache_facts(path, &facts)) {
         snprintf(finding, sizeof finding, "%.300s is another user's, or others may write to it",
                  path);
         doctor_say(FINDING_LIMITED, "cache", finding,
-                   "WICK_CACHE=DIR names a directory of your own");
+                   "set WICK_CACHE=DIR to a directory of your own");
     } else {
         snprintf(finding, sizeof finding, "%.1f MB of at most %.0f MB in %llu files, in %.300s",
                  (double)facts.bytes / 1e6, (double)facts.limit / 1e6,

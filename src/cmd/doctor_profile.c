@@ -1,5 +1,6 @@
 /*
- * wick doctor FILE: for each object in a profile, which files its names came from, or why it has none, and what would help.
+ * wick doctor FILE: for each object in a profile, which files its names came from, or why it has none and what would
+ * help.
  */
 #include "cmd/doctor.h"
 
@@ -8,9 +9,9 @@
 
 struct hit {
     uint32_t object;
-    uint64_t samples; /* with it anywhere in their stack */
-    uint64_t unnamed; /* of these: with a place in it that has no name */
-    size_t seen;      /* the last cell that was counted, + 1; and the last with such a place */
+    uint64_t samples; /* samples with the object anywhere in their stack */
+    uint64_t unnamed; /* those with an address in it that has no name */
+    size_t seen;      /* last cell counted, + 1; and the last one with such an address */
     size_t seen_unnamed;
 };
 
@@ -41,7 +42,7 @@ static int hit_order(const void *a, const void *b) {
     return (x->object > y->object) - (x->object < y->object);
 }
 
-/* ---- what is said ---- */
+/* ---- findings ---- */
 
 static void print_finding(const struct hit *hit, const struct object_found *found,
                           enum object_kind kind, struct buffer *text) {
@@ -49,8 +50,7 @@ static void print_finding(const struct hit *hit, const struct object_found *foun
     buffer_printf(text, "%llu sample%s", (unsigned long long)hit->samples,
                   hit->samples == 1 ? "" : "s");
     if (hit->unnamed)
-        buffer_printf(text, ", %llu with a place in it that has no name",
-                      (unsigned long long)hit->unnamed);
+        buffer_printf(text, ", %llu without a name", (unsigned long long)hit->unnamed);
     if (!found->code && !found->debug)
         return buffer_printf(text, ": no file");
     const char *lines = found->debug ? found->debug : found->code;
@@ -73,7 +73,8 @@ static void print_finding(const struct hit *hit, const struct object_found *foun
         buffer_add(text, TEXT(", no unwind rules"));
 }
 
-/* What brings debug information: a package, if the file is from one. Of glibc it has another name than of all others. */
+/* Suggest where to get debug information: from a package, if the file belongs to one. glibc's package has an
+   irregular name. */
 static void print_package(struct text path, struct buffer *text) {
     struct buffer package = {0};
     if (!object_file_package(path, &package))
@@ -95,15 +96,15 @@ static void print_remedy(const struct object_identity *identity, const struct ob
     else if (identity->kind == OBJECT_KERNEL || identity->kind == OBJECT_MODULE)
         buffer_add(text, found->trouble == FILE_DENIED
                              ? TEXT("sudo sysctl kernel.kptr_restrict=0")
-                             : TEXT("--kallsyms FILE, from the machine that recorded"));
+                             : TEXT("--kallsyms FILE, from the recorded machine"));
     else if (identity->kind == OBJECT_VDSO || found->trouble == FILE_ABSENT)
-        buffer_add(text, TEXT("--symfs DIR, with the files of the machine that recorded"));
+        buffer_add(text, TEXT("--symfs DIR, with the files of the recorded machine"));
     else if (found->trouble != FILE_FINE)
         buffer_add(text, TEXT("record again: the file that ran was replaced"));
     else if (found->code)
         print_package(identity->path, text);
     else
-        buffer_add(text, TEXT("--symfs DIR, with the files of the machine that recorded"));
+        buffer_add(text, TEXT("--symfs DIR, with the files of the recorded machine"));
 }
 
 static void say_hit(struct objects *objects, const struct hit *hit) {
@@ -111,7 +112,7 @@ static void say_hit(struct objects *objects, const struct hit *hit) {
     struct object_found found;
     struct buffer finding = {0}, remedy = {0}, shown = {0};
     objects_found(objects, hit->object, &found);
-    /* What is left without a name then is code that nobody named: stubs, assembly. */
+    /* Addresses that are still unnamed then are code without symbols: stubs, assembly. */
     bool is_whole = found.facts.symbols && (found.facts.lines || identity->kind != OBJECT_FILE);
     enum record_verdict verdict = is_whole                       ? FINDING_GOOD
                                   : hit->unnamed == hit->samples ? FINDING_BAD
@@ -157,5 +158,5 @@ bool doctor_look_at_profile(struct request *request, const char *path, struct er
         }
     free(hits);
     source_close(&source);
-    return any || error_set(error, ERROR_INPUT, "%s: has no addresses, only names", path);
+    return any || error_set(error, ERROR_INPUT, "%s has only names, no addresses", path);
 }

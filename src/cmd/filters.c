@@ -1,5 +1,5 @@
 /*
- * Filters by label and time, and labels that are assigned: what the options say, and what is said where nothing passes.
+ * Filters by label and time, and --set-label: what the options mean, and the note if nothing passes.
  */
 #include "cmd/cmd.h"
 
@@ -7,7 +7,7 @@
 
 /* ---- labels ---- */
 
-/* Splits KEY=VALUE. Keys that have an option of their own are filtered by it, while reading. */
+/* Split KEY=VALUE. Keys that have an option of their own are filtered while reading, by that option. */
 static bool split(struct request *request, const char *value, struct label_filter *pair,
                   struct error *error) {
     struct text t = text_of(value);
@@ -45,7 +45,7 @@ bool assign_label(void *command, const char *value, struct error *error) {
     if (!split(request, value, &label, error))
         return false;
     if (label_is_fixed(text_of(label.key)) || strcmp(label.key, "cpu") == 0)
-        return error_set(error, ERROR_USAGE, "'%s': %s is measured, and can't be assigned", value,
+        return error_set(error, ERROR_USAGE, "'%s': %s is measured and can't be set", value,
                          label.key);
     vector_push(&request->assigned, label);
     return true;
@@ -65,7 +65,7 @@ void filters_assign(const struct request *request, struct tree *tree) {
 
 enum { SHARE_DIGITS = 3, SHARE_WHOLE = 100000 }; /* thousandths of a per cent */
 
-/* One end: "12.5", "+2" or "10%"; empty is none. */
+/* Parse one end: "12.5", "+2" or "10%"; empty means none. */
 static bool time_end(struct text t, int *kind, uint64_t *value) {
     if (!t.length)
         return true;
@@ -106,7 +106,7 @@ bool set_time(void *command, const char *value, struct error *error) {
     return true;
 }
 
-/* All that there is, without filters and names: to see where time begins, or what there would have been. */
+/* Open everything, without filters and names: to find where time begins, or what the filter dropped. */
 static bool open_unfiltered(const struct request *request, struct source *source,
                             const char *const *paths, size_t count, struct error *error) {
     struct import_options options = request->import;
@@ -128,7 +128,7 @@ static bool find_range(const struct tree *tree, uint64_t *first, uint64_t *last)
     return *first <= *last;
 }
 
-/* Standard input can be read once. */
+/* Standard input can be read only once. */
 static bool can_read_again(const char *const *paths, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (strcmp(paths[i], "-") == 0)
@@ -140,7 +140,7 @@ static uint64_t at_share(uint64_t length, uint64_t share) {
     return (uint64_t)((__uint128_t)length * share / SHARE_WHOLE);
 }
 
-/* Costs reading everything twice, but for names. */
+/* Costs reading everything twice, except for names. */
 bool filters_settle_time(struct request *request, const char *const *paths, size_t count,
                          struct error *error) {
     const struct time_range *time = &request->time;
@@ -150,7 +150,7 @@ bool filters_settle_time(struct request *request, const char *const *paths, size
     if (time->kind != TIME_FROM_START && time->kind != TIME_SHARES)
         return true;
     if (!can_read_again(paths, count))
-        return error_set(error, ERROR_USAGE, "--time %s: standard input has no known beginning",
+        return error_set(error, ERROR_USAGE, "--time %s: the start of standard input is not known",
                          time->text);
     if (!open_unfiltered(request, &source, paths, count, error))
         return false;
@@ -170,7 +170,7 @@ bool filters_settle_time(struct request *request, const char *const *paths, size
     return true;
 }
 
-/* ---- where nothing passes ---- */
+/* ---- if nothing passes ---- */
 
 static const struct note_kind note_nothing = {"filters-match-nothing",
                                               "no sample passes the filters"};
@@ -207,7 +207,7 @@ static int by_content(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The value that is nearest to what was typed, or else the first ones by name. */
+/* Append the value nearest to the typed one, or else the first values by name. */
 static void add_values(struct buffer *text, const struct tree *tree, const char *key,
                        const char *typed) {
     struct strings *values = strings_new();
@@ -239,7 +239,7 @@ static void add_values(struct buffer *text, const struct tree *tree, const char 
     strings_free(values);
 }
 
-/* What there is instead, of each filter that could be mistyped. */
+/* Append the existing values for each filter that may be mistyped. */
 static void add_what_there_is(struct buffer *text, const struct request *request,
                               const struct tree *tree) {
     uint64_t first, last;
@@ -258,7 +258,7 @@ static void add_what_there_is(struct buffer *text, const struct request *request
             (unsigned long long)(last / 1000000000), (unsigned long long)(last % 1000000000));
 }
 
-/* Costs reading everything once more, where there was nothing to show. */
+/* Costs reading everything once more, but only if there was nothing to show. */
 static void note_nothing_passes(const struct request *request, const char *const *paths,
                                 size_t count, struct tree *tree) {
     struct buffer text = {0};

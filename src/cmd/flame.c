@@ -1,5 +1,6 @@
 /*
- * wick flame: a source to a flame, and that to a picture; or the source's tree to the page, which makes flames of its own.
+ * wick flame: draw a source's flame as a picture; or write the source's tree into the page, which makes flames
+ * itself.
  */
 #include "cmd/confine.h"
 #include "cmd/picture.h"
@@ -19,8 +20,7 @@ struct flame_command {
 static const struct option options_flame[] = {
     {"html", 0, OPTION_FLAG, IN(struct flame_command, as_page), NULL,
      "write one HTML page with all views: flame graph, call tree, sandwich, table, timeline "
-     "(default: flamegraph.html); of the options below it honours --title, --subtitle, --colors "
-     "and --hash"},
+     "(default: flamegraph.html); honours --title, --subtitle, --colors and --hash"},
     {"categories", 0, OPTION_TEXT, IN(struct flame_command, categories_file), "FILE",
      "for the page's table: rules that assign functions to categories; see wick report"},
     {"source", 0, OPTION_TEXT, IN(struct flame_command, source), "DIR",
@@ -57,14 +57,14 @@ static const struct syntax syntax = {
 
 /* ---- drawing ---- */
 
-/* What wick save --source and --code put into a profile is there already. */
+/* A saved profile may already contain what wick save --source and --code add. */
 static bool attach(struct flame_command *c, struct tree *tree, struct error *error) {
     if (!c->source)
         return true;
     if (!saved_attach_sources(tree, c->source, error))
         return false;
     saved_attach_code(tree, TEXT(""));
-    notes_drop(&tree->notes, "sources-kept"); /* it is about what is saved */
+    notes_drop(&tree->notes, "sources-kept"); /* this note is about saved files */
     return true;
 }
 
@@ -74,7 +74,8 @@ static bool write_page(struct flame_command *c, const struct source *source, str
         return false;
     struct naming *naming = make_naming(&c->p.request, source, notes);
     if (tree_knows(source->tree, TIMES_RUNNING) && tree_knows(source->tree, TIMES_WAITING))
-        notes_drop(notes, "waits-recorded"); /* the page has them */
+        notes_drop(notes, "waits-recorded"),
+            notes_drop(notes, "natural-time"); /* the page shows all times */
     notes_sort(notes);
     bool fine = page_write(&c->p, source->tree, naming, c->categories_file, notes, error);
     naming_free(naming);
@@ -85,6 +86,7 @@ static bool draw(struct flame_command *c, const struct source *source, struct no
                  struct error *error) {
     c->p.is_memory = source->profile && source->profile->heap;
     c->p.is_estimated = source_is_estimated(source);
+    picture_settle(&c->p); /* only now is it known which time is shown */
     if (c->as_page)
         return write_page(c, source, notes, error);
     c->p.request.flame.waits =
@@ -109,7 +111,7 @@ static int run(void *command, int argc, char **argv) {
     if (c->p.svg.is_chart && request->flame.reverse)
         return fail_usage("flame", "--flamechart and --reverse exclude each other");
     if (c->p.svg.is_chart && (request->rules.focus.count || request->rules.ignore.count))
-        return fail_usage("flame", "--%s leave holes in a chart; --%s cuts one",
+        return fail_usage("flame", "--%s cannot be used with --flamechart; use --%s",
                           stack_rules_exact(&request->rules) ? "with and --without"
                                                              : "focus and --ignore",
                           stack_rules_exact(&request->rules) ? "base" : "root");
@@ -124,16 +126,19 @@ static int run(void *command, int argc, char **argv) {
     if (c->source && !c->as_page)
         return fail_usage("flame", "--source is for --html: the picture shows no lines");
     picture_settle(&c->p);
-    if (!c->p.svg.is_chart) /* which has a lane for each */
+    if (!c->p.svg.is_chart) /* a chart has a lane for each thread */
         group_threads(request);
     request->import.profile.keep_samples = c->p.svg.is_chart || c->as_page;
-    request->import.profile.each = c->as_page && request->operands.count < 2;
+    request->import.profile.each = c->as_page;
     request->import.profile.source_lines |= c->source != NULL;
     request->import.profile.saved_lines = c->as_page;
-    request->import.timed_only = c->as_page; /* the page's timeline has a use for times alone */
+    request->import.profile.lifetimes = c->as_page;
+    request->import.timed_only = c->as_page; /* the page's timeline can show times without stacks */
     struct error error;
     if (!grouping_settle(request, &error))
         return fail(&error);
+    if (!c->as_page)
+        request_names_only(request);
     if (!confine_reader(request, c->as_page ? "flamegraph.html" : "flamegraph.svg", &status))
         return status;
     if (!c->as_page && !picture_prepare(&c->p, &error))

@@ -1,6 +1,6 @@
 /*
- * wick fold: a source to a flame, and that to lines. Under --compat=inferno it has inferno-collapse-perf's options, of which some are
- * called as wick's and mean something else: two tables, never mixed.
+ * wick fold: write a source's flame as lines. Under --compat=inferno it has the options of inferno-collapse-perf,
+ * some of which have the same names as wick's and mean something else: two tables, never mixed.
  */
 #include "cmd/confine.h"
 
@@ -23,7 +23,7 @@ static const struct syntax syntax = {
     "read:\nperf.data, perf script text, folded text and the formats listed under --from. Several "
     "files\nare added up.",
     groups,
-    .examples = "wick fold perf.data >stacks.txt              # one line a stack\n"
+    .examples = "wick fold perf.data >stacks.txt              # one line per stack\n"
                 "wick fold --comm 'worker*' --time +2,+4 perf.data\n"
                 "perf script | wick fold -                      # what another perf printed\n"
                 "wick fold --by pid perf.data                   # processes at the root",
@@ -92,8 +92,8 @@ static const struct option_group groups_inferno[] = {
 static const struct syntax syntax_inferno = {
     "fold",
     "--compat=inferno FILE…",
-    "Exactly what `perf script | inferno-collapse-perf` folds, quirks included. The pinned\n"
-    "versions are perf 6.1 and inferno 0.12.8.",
+    "Fold exactly as `perf script | inferno-collapse-perf` does, quirks included. The "
+    "reference\nversions are perf 6.1 and inferno 0.12.8.",
     groups_inferno,
     .examples = "wick fold --compat=inferno perf.data",
 };
@@ -109,6 +109,7 @@ static int run(void *command, int argc, char **argv) {
     struct error error;
     if (!grouping_settle(request, &error))
         return fail(&error);
+    request_names_only(request);
     struct source source;
     if (!confine_reader(request, NULL, &status) || !open_source(request, &source, &status))
         return status;

@@ -1,5 +1,5 @@
 /*
- * The gate of wick diff: the runs of both sides to a verdict.
+ * The gate of wick diff: compare the runs of both sides.
  */
 #include "cmd/gate.h"
 
@@ -22,7 +22,7 @@ static bool is_below(const char *directory, const char *name, bool folder) {
     return fine;
 }
 
-/* A run of wick profile, or what perf record --threads makes. */
+/* Return true for a run of wick profile, or a directory of perf record --threads. */
 static bool is_profile(const char *directory) {
     return is_below(directory, "profile.data", false) || is_below(directory, "data", false);
 }
@@ -31,7 +31,8 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* A link to the latest run would count that twice, and a rejected run had too few samples. */
+/* Skip links, because a link to the latest run would count that run twice, and rejected runs, which had too few
+   samples. */
 static bool is_run(const char *path, const struct dirent *entry) {
     struct text name = text_of(entry->d_name), rejected = TEXT(".rejected");
     struct stat status;
@@ -70,7 +71,7 @@ bool side_expand(struct request *request, const char *path, text_list *runs, str
         vector_release(&files);
     }
     if (!runs->count)
-        return error_set(error, ERROR_INPUT, "%s: a directory without runs or profiles", path);
+        return error_set(error, ERROR_INPUT, "%s: a directory without runs and profiles", path);
     qsort(runs->items, runs->count, sizeof *runs->items, compare_names);
     return true;
 }
@@ -111,7 +112,7 @@ static bool rules_parse(const struct gate_request *wanted, struct gate_rule *rul
             return false;
         if (wanted->shares && !rules[i].pattern.length)
             return error_set(error, ERROR_USAGE,
-                             "--fail-if '%s': with --normalize the whole is always the same",
+                             "--fail-if '%s': with --normalize the total is always the same",
                              wanted->fail_if.items[i]);
     }
     return true;

@@ -1,5 +1,6 @@
 /*
- * --by: what stacks are told apart by. Dimensions of series become root frames, or rows of a table; one dimension of frames says what a frame is.
+ * --by: how stacks are grouped. Dimensions of series become root frames, or rows of a table; one dimension of frames
+ * decides what a frame is.
  */
 #include "cmd/cmd.h"
 
@@ -52,7 +53,7 @@ static void settle_names(struct request *request) {
     request->import.profile.source_lines |= request->naming.frames == FRAME_LINE;
 }
 
-/* Neighbours in one object are one frame. */
+/* Adjacent frames of one object are merged. */
 bool grouping_settle(struct request *request, struct error *error) {
     if (request->by.frames && strcmp(request->by.frames, "category") == 0)
         return error_set(error, ERROR_USAGE, "--by category is for tables: wick report");
@@ -62,7 +63,7 @@ bool grouping_settle(struct request *request, struct error *error) {
     return true;
 }
 
-/* Objects and categories are found by what functions are in them. */
+/* Objects and categories are computed from functions. */
 enum report_by grouping_settle_table(struct request *request) {
     const char *frames = request->by.frames ? request->by.frames : "function";
     bool objects = strcmp(frames, "object") == 0;
@@ -73,6 +74,13 @@ enum report_by grouping_settle_table(struct request *request) {
            : strcmp(frames, "category") == 0 ? BY_CATEGORY
            : strcmp(frames, "function") == 0 ? BY_FUNCTION
                                              : BY_NAME;
+}
+
+bool grouping_credits_sites(const struct request *request, const struct tree *tree,
+                            enum report_by by) {
+    const char *frames = request->by.frames;
+    return tree_is_of_memory(tree) && by == BY_FUNCTION &&
+           (!frames || strcmp(frames, "function") == 0) && !request->compat;
 }
 
 struct report *grouping_report(const struct request *request, const struct flame *flame,
@@ -98,7 +106,8 @@ bool grouping_asks(const struct request *request, struct text key) {
     return false;
 }
 
-/* What costs more than a look at a series, and only for who asks. A CPU that was not recorded is a label that nothing has. */
+/* Compute what takes more than a look at the series, and only on request. If no CPU was recorded, the label does not
+   exist. */
 void grouping_prepare(const struct request *request, struct tree *tree) {
     if (grouping_asks(request, TEXT("process")))
         tree_name_processes(tree);
@@ -113,7 +122,7 @@ static bool has_label(const struct tree *tree, struct text key) {
     return false;
 }
 
-/* A mistyped dimension would make one row of everything. */
+/* Without this check, a mistyped dimension would put everything into one row. */
 bool grouping_check(const struct request *request, const struct tree *tree, struct error *error) {
     for (size_t i = 0; i < request->by.labels.count; i++) {
         struct text word = text_of(request->by.labels.items[i]), key = dimension_key(word);
@@ -125,7 +134,7 @@ bool grouping_check(const struct request *request, const struct tree *tree, stru
                              "--by cpu: the samples do not say on which CPU they were taken");
         if (text_equal(key, TEXT("lifetime")))
             return error_set(error, ERROR_INPUT,
-                             "--by lifetime is of recordings of allocations: wick record --heap");
+                             "--by lifetime needs a recording of allocations: wick record --heap");
         struct guess guess = {.typed = key};
         static const char *const known[] = {"function", "line",    "address", "object", "module",
                                             "category", "process", "thread",  "event",  "pid",
@@ -134,9 +143,17 @@ bool grouping_check(const struct request *request, const struct tree *tree, stru
             guess_offer(&guess, known[k]);
         for (size_t k = 0; k < tree->label_pairs.count; k++)
             guess_offer(&guess, strings_get(tree->strings, tree->label_pairs.items[k].key).data);
-        return error_set(error, ERROR_INPUT, "--by %.*s: no sample has this label%s%s%s",
-                         TEXT_ARGS(word), guess.best ? " (did you mean " : "",
-                         guess.best ? guess.best : "", guess.best ? "?)" : "");
+        if (guess.best)
+            return error_set(error, ERROR_INPUT,
+                             "--by %.*s: no sample has this label (did you mean %s?)",
+                             TEXT_ARGS(word), guess.best);
+        struct buffer list = {0};
+        for (size_t k = 0; k < COUNT_OF(known); k++)
+            buffer_printf(&list, "%s%s", k ? ", " : "", known[k]);
+        error_set(error, ERROR_INPUT, "--by %.*s: no sample has this label; use a label or %.*s",
+                  TEXT_ARGS(word), TEXT_ARGS(buffer_text(&list)));
+        buffer_release(&list);
+        return false;
     }
     return true;
 }

@@ -1,6 +1,7 @@
 /*
- * Growth since yesterday: the time that a query asks for against the same time of the day before. A query that has no beginning asks for the last
- * 24 hours; one that is longer than a day is compared with as many whole days before, so that the two never overlap.
+ * Growth since yesterday: compare the time range of a query with the same range a day earlier. A query without a
+ * start covers the last 24 hours; one longer than a day is compared with the range as many whole days earlier, so
+ * that the two never overlap.
  */
 #include "cmd/growth.h"
 
@@ -13,7 +14,7 @@ enum { DAY = 86400 };
 
 struct growth {
     int64_t from, to, shift; /* Unix seconds */
-    int64_t begins;          /* the first time for which the store has samples; 0: it has none */
+    int64_t begins;          /* time of the store's first sample; 0: it has none */
     struct store_rows recent, earlier;
 };
 
@@ -31,7 +32,7 @@ bool growth_is_known(const struct request *request, const struct source *source)
     return false;
 }
 
-/* Both times, from what the query says. */
+/* Compute both ranges from the query. */
 static void settle(struct growth *growth, const struct store_query *query, int64_t now) {
     growth->to = query->to ? query->to : now + 1;
     growth->from = query->from ? query->from : growth->to - DAY;
@@ -82,13 +83,13 @@ static bool ask_store(const struct request *request, const char *url, struct gro
     return fine;
 }
 
-/* ---- what is made of it ---- */
+/* ---- adding it to the report ---- */
 
 static uint64_t weight_of(const struct request *request, const struct store_row *row) {
     return request->flame.by_samples ? row->samples : row->value;
 }
 
-/* What the store has under this key; the rows are ordered by it. */
+/* Return the store's row with this key; the rows are sorted by key. */
 static uint64_t weight_at(const struct request *request, const struct store_rows *rows,
                           struct text key) {
     const struct store_row *items = rows->items.items;
@@ -119,7 +120,7 @@ static void add_time(struct buffer *text, int64_t seconds) {
         buffer_add(text, text_of(shown));
 }
 
-/* A store that knows less than the whole earlier time makes everything look grown. */
+/* Say so if the store lacks part of the earlier range, which makes everything look grown. */
 static void describe(const struct growth *growth, struct buffer *text) {
     int64_t days = growth->shift / DAY;
     add_time(text, growth->from);
@@ -128,7 +129,7 @@ static void describe(const struct growth *growth, struct buffer *text) {
     buffer_printf(text, " UTC against the same time %lld day%s before", (long long)days,
                   days > 1 ? "s" : "");
     if (growth->begins > growth->from - growth->shift) {
-        buffer_add(text, TEXT(", for which the store begins only at "));
+        buffer_add(text, TEXT("; the store begins only at "));
         add_time(text, growth->begins);
     }
 }

@@ -1,15 +1,16 @@
-/* What a mistyped word was meant to be. */
+/* Guess the intended word for a mistyped one. */
 #include "cmd/cmd.h"
 
 #include <stdio.h>
 
-enum { LETTERS = 40 }; /* longer words are not looked at */
+enum { LETTERS = 40 }; /* longer words are ignored */
 
 static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* How many letters are to be added, left out or changed, or neighbours to be swapped, to get from one word to the other. */
+/* Return the number of letters to insert, delete or change, or of neighbours to swap, that turns one word into the
+   other. */
 static size_t distance(struct text a, struct text b) {
     size_t steps[LETTERS + 1][LETTERS + 1];
     for (size_t i = 0; i <= a.length; i++)
@@ -27,10 +28,10 @@ static size_t distance(struct text a, struct text b) {
     return steps[a.length][b.length];
 }
 
-/* Of short words one letter may be wrong, of others two. The first of equally near ones wins. */
+/* Allow one wrong letter in short words and two in others. The first of equally near words wins. */
 void guess_offer(struct guess *guess, const char *name) {
     struct text typed = guess->typed, offered = text_of(name);
-    if (typed.length > LETTERS || offered.length > LETTERS)
+    if (typed.length > LETTERS || offered.length > LETTERS || (guess->best && !guess->distance))
         return;
     size_t most = guess->best ? guess->distance - 1 : typed.length < 4 ? 1 : 2;
     size_t found = distance(typed, offered);
@@ -40,7 +41,7 @@ void guess_offer(struct guess *guess, const char *name) {
     guess->distance = found;
 }
 
-/* Of names that contain it, how long they are says how near they are; that is less than any other distance. */
+/* Among names that contain the word, the shortest is the nearest; any of them is nearer than a name that does not. */
 static void offer_longer(struct guess *guess, const char *name) {
     struct text best = guess->best ? text_of(guess->best) : TEXT(""), offered = text_of(name);
     bool first = !guess->best || !strcasestr(guess->best, guess->typed.data);

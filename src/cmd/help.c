@@ -21,7 +21,7 @@ static void help_option(const struct option *option) {
                  argument);
     else
         snprintf(left, sizeof left, "    --%s%s%s", option->name, equals, argument);
-    int bytes = 25; /* of a column that is 25 letters wide */
+    int bytes = 25; /* bytes of a column that is 25 characters wide */
     for (const char *c = left; *c; c++)
         bytes += ((unsigned char)*c & 0xc0) == 0x80;
     const char *rest = option->help;
@@ -35,7 +35,7 @@ static void help_option(const struct option *option) {
             if (!take)
                 take = strlen(rest);
         }
-        bool alone = first && strlen(left) > 25; /* too wide for its column: a line of its own */
+        bool alone = first && strlen(left) > 25; /* too wide for its column: own line */
         if (alone)
             printf("  %s\n", left);
         printf("  %-*s %.*s\n", first && !alone ? bytes : 25, first && !alone ? left : "",
@@ -46,7 +46,7 @@ static void help_option(const struct option *option) {
     }
 }
 
-/* In the order of the list, for the most common come first. */
+/* Keep the order of the list: the most common come first. */
 static void help_common(const struct syntax *syntax) {
     char name[40];
     puts("\nCommon options (--help=all shows all of them):");
@@ -63,7 +63,7 @@ static void help_common(const struct syntax *syntax) {
 
 static void help_groups(const struct syntax *syntax) {
     for (const struct option_group *group = syntax->groups; group->title; group++) {
-        if (!*group->title) /* nothing that is offered */
+        if (!*group->title) /* a hidden group */
             continue;
         printf("\n%s:\n", group->title);
         for (const struct option *option = group->options; option->name; option++)
@@ -94,7 +94,7 @@ static void help_as_text(const struct syntax *syntax, bool all) {
 
 /* ---- for man ---- */
 
-/* Text in roff: no line begins a request, and hyphens stay hyphens. */
+/* Append text in roff: no line may begin a request, and hyphens stay hyphens. */
 static void man_text(const char *text) {
     bool fresh = true;
     for (; *text; text++) {
@@ -138,12 +138,11 @@ static void man_option(const struct option *option) {
 
 static void man_exit_status(void) {
     puts(".SH EXIT STATUS\n"
-         ".TP\n0\nfine\n.TP\n1\nbad input, or a file that can't be read or written\n"
+         ".TP\n0\nsuccess\n.TP\n1\nbad input, or a file that can't be read or written\n"
          ".TP\n2\nwrong usage\n.TP\n3\nthe machine does not allow it\n.TP\n4\ntoo few samples\n"
-         ".TP\n5\nwick's own fault\n.TP\n6\na limit of wick diff \\-\\-fail\\-if is "
-         "exceeded\n.PP\nA "
-         "recorded program's own failure is said and passed on, as "
-         "shells do; its 1 to 5 as 101 to 105.");
+         ".TP\n5\nan internal error of wick\n.TP\n6\na limit of wick diff \\-\\-fail\\-if is "
+         "exceeded\n.PP\nIf a recorded program fails, its exit status is passed on as shells do; 1 "
+         "to 5 become 101 to 105.");
 }
 
 static void man_head(const char *command) {
@@ -195,16 +194,31 @@ void help_print(const struct request *request, const struct syntax *syntax, bool
 
 /* ---- all commands ---- */
 
-const struct command *command_find(command_table commands, const char *name) {
+/* Find a command by an unambiguous prefix; `wick version` means the option. */
+static const char *guess_command(command_table commands, const char *name) {
+    static const char *const options[] = {"--help", "--version"};
     struct guess guess = {.typed = text_of(name)};
-    for (; *commands; commands++) {
-        if (strcmp(name, (*commands)->name) == 0)
-            return *commands;
-        guess_offer(&guess, (*commands)->name);
-    }
-    say_line("%s: no such command%s%s%s; see wick --help", name,
-             guess.best ? " (did you mean " : "", guess.best ? guess.best : "",
-             guess.best ? "?)" : "");
+    size_t length = strlen(name);
+    for (size_t i = 0; i < COUNT_OF(options); i++)
+        guess_offer(&guess, options[i] + (*name == '-' ? 0 : 2));
+    for (size_t i = 0; i < COUNT_OF(options); i++)
+        if (guess.best == options[i] + 2)
+            guess.best = options[i];
+    for (size_t i = 0; commands[i]; i++)
+        guess_offer(&guess, commands[i]->name);
+    for (size_t i = 0; commands[i] && length > 1 && !guess.best; i++)
+        if (strncmp(name, commands[i]->name, length) == 0)
+            guess.best = commands[i]->name;
+    return guess.best;
+}
+
+const struct command *command_find(command_table commands, const char *name) {
+    for (size_t i = 0; commands[i]; i++)
+        if (strcmp(name, commands[i]->name) == 0)
+            return commands[i];
+    const char *meant = guess_command(commands, name);
+    say_line("%s: no such %s%s%s%s; see wick --help", name, *name == '-' ? "option" : "command",
+             meant ? " (did you mean " : "", meant ? meant : "", meant ? "?)" : "");
     return NULL;
 }
 
@@ -215,7 +229,7 @@ static const char *const group_titles[] = {
 };
 static_assert(COUNT_OF(group_titles) == COMMAND_GROUPS, "one each");
 
-/* Whether a group begins with this command of a table. */
+/* Return true if this command is the first of its group in the table. */
 static bool begins_group(command_table commands, size_t number) {
     return number == 0 || commands[number]->group != commands[number - 1]->group;
 }
@@ -235,8 +249,8 @@ void help_commands(command_table commands, FILE *file) {
             fprintf(file, "\n%s:\n", group_titles[commands[i]->group]);
         fprintf(file, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     }
-    fputs("\n`wick COMMAND --help` says all about a command. `wick --version` says which wick it "
-          "is.\n",
+    fputs("\nRun `wick COMMAND --help` for the options of a command, and `wick --version` for the "
+          "version.\n",
           file);
 }
 
@@ -297,7 +311,7 @@ int help_command(command_table commands, int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--man") == 0)
         return man_write(commands, argv[2], &error) ? 0 : fail(&error);
     if (argc != 2) {
-        fprintf(stderr, "wick: help: of one command; see wick --help\n");
+        fprintf(stderr, "wick: help takes one command; see wick --help\n");
         return ERROR_USAGE;
     }
     const struct command *command = command_find(commands, argv[1]);

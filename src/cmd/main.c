@@ -1,5 +1,5 @@
 /*
- * wick: the program. Finds the command and sets up what all share: signals, progress.
+ * wick: the program. Find the command and set up what all commands share: signals and progress.
  */
 #include "cmd/cmd.h"
 
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* In the order of their groups; within one, the most common first. */
+/* Sorted by group; within a group, the most common first. */
 static const struct command *const commands[] = {
     &command_profile, &command_record,   &command_trace,  &command_flame,  &command_report,
     &command_view,    &command_annotate, &command_serve,  &command_diff,   &command_fold,
@@ -25,10 +25,10 @@ static const struct command *const commands[] = {
 
 atomic_int interrupted, interrupts_understood;
 
-static _Atomic bool shown; /* progress, on the terminal's last line */
+static _Atomic bool shown; /* the progress line is on the terminal */
 
-/* For gentle commands: the first Ctrl-C (or other wish that it should end) asks for what there is so far, a second one, where that is understood,
-   to hurry; the next ends it at once. */
+/* For gentle commands: the first Ctrl-C (or SIGTERM, SIGHUP) asks for the result so far, a second one, if the command
+   handles it, asks to hurry, and the next ends the process at once. */
 static void on_interrupt(int signal) {
     if (interrupted >= interrupts_understood) {
         out_remove_temporaries();
@@ -45,7 +45,7 @@ static void on_end(int signal) {
     _exit(128 + signal);
 }
 
-/* All but gentle commands end at once and leave nothing behind: half a result would look like a whole one. */
+/* All other commands end at once and leave nothing behind: half a result would look like a whole one. */
 static void set_signals(int gentle) {
     struct sigaction interrupt = {.sa_handler = gentle ? on_interrupt : on_end};
     interrupts_understood = gentle;
@@ -67,7 +67,7 @@ static uint64_t milliseconds(void) {
                       (now.tv_nsec - started.tv_nsec) / 1000000);
 }
 
-/* "reading 12345", or where the text has a place for the number, "recording: 12 samples". */
+/* Print "reading 12345", or "recording: 12 samples" if the text has a place for the number. */
 static void show_count(const char *what, uint64_t done) {
     const char *place = strchr(what, '#');
     int length = place ? (int)(place - what) : (int)strlen(what);
@@ -100,21 +100,24 @@ void progress_wipe(void) {
 
 /* ---- */
 
-/* What is freed is used again, large tables too, instead of being given back and cleared anew by the kernel: a tenth of a short run. */
+/* Reuse freed memory, large tables too, instead of returning it to the kernel, which would clear it again: saves a
+   tenth of a short run. */
 static void keep_memory(void) {
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    mallopt(M_TOP_PAD, 8 << 20); /* otherwise threads request single pages */
 }
 
-/* A file opened in the place of a closed standard output would be written over by what is printed. So that writing fails, what is put there
-   can't be written to, and what is put in the place of the input can't be read. */
+/* If standard output is closed, the next opened file would get its descriptor and be overwritten by printed text.
+   Fill closed descriptors with files on which writing (or, for the input, reading) fails. */
 static void fill_standard_files(void) {
     for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++)
         if (fcntl(file, F_GETFD) < 0)
             (void)!open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/* What went through stdio: help, the machine's facts, names of files. Commands that write profiles have checked theirs. */
+/* Check output through stdio: help, facts about the machine, file names. Commands that write profiles check their own
+   output. */
 static int check_output(int status) {
     errno = 0;
     bool fine = fflush(stdout) == 0 && !ferror(stdout);

@@ -22,10 +22,10 @@ static const struct option_group groups[] = {{"Answers", options_mcp}, {0}};
 static const struct syntax syntax = {
     "mcp",
     "DIR…",
-    "Answers questions about profiles below DIR, and about no others, over the Model Context\n"
-    "Protocol on standard input and output: an assistant's configuration names this command.\n"
-    "It can list profiles, say where the cost is, who calls a function and what it calls, show\n"
-    "a function line by line, and compare two profiles. It records and writes nothing.",
+    "Answer questions about profiles below DIR, and no others, over the Model Context Protocol "
+    "on\nstandard input and output. Name this command in an assistant's configuration. It can "
+    "list\nprofiles, show where the cost is, show the callers and callees of a function, annotate "
+    "a\nfunction line by line, and compare two profiles. It records and writes nothing.",
     groups,
     .examples = "wick mcp wick-out                  # started by the assistant, not by hand",
 };
@@ -38,7 +38,7 @@ static int run(void *command, int argc, char **argv) {
     if (!options_parse(&syntax, command, argc, argv, &status))
         return status;
     if (!c->request.operands.count)
-        return fail_usage("mcp", "the directory with the profiles is needed: wick mcp wick-out");
+        return fail_usage("mcp", "a directory with profiles is needed: wick mcp wick-out");
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length <= 0) {
         error_set(&error, ERROR_DENIED, "/proc/self/exe can't be read: is /proc mounted?");

@@ -1,5 +1,5 @@
 /*
- * Options from tables: parsing. help.c has what --help and the manual print of them.
+ * Parsing options by tables. help.c prints --help and the manual from the same tables.
  */
 #include "cmd/cmd.h"
 
@@ -25,7 +25,13 @@ static const struct option *option_letter(const struct syntax *syntax, char lett
 
 static bool value_u64(const char *value, uint64_t least, uint64_t most, uint64_t *result,
                       struct error *error) {
-    if (!text_to_u64(text_of(value), result) || *result < least || *result > most)
+    bool fine = text_to_u64(text_of(value), result) && *result >= least && *result <= most;
+    if (!fine && most >= UINT32_MAX && !(*value && strspn(value, "0123456789") > 9))
+        return error_set(error, ERROR_USAGE,
+                         least ? "'%s' is not a whole number of at least %llu"
+                               : "'%s' is not a whole number",
+                         value, (unsigned long long)least);
+    if (!fine)
         return error_set(error, ERROR_USAGE, "'%s' is not a number from %llu to %llu", value,
                          (unsigned long long)least, (unsigned long long)most);
     return true;
@@ -58,7 +64,7 @@ bool choose(const char *value, const char *const *names, size_t count, unsigned 
 static bool option_set(const struct option *option, void *command, const char *value,
                        struct error *error) {
     uint64_t number;
-    void *target = (char *)command + option->target.offset; /* unless it is called */
+    void *target = (char *)command + option->target.offset; /* unused if the target is a function */
     switch (option->kind) {
     case OPTION_FLAG:
         *(bool *)target = true;
@@ -125,7 +131,7 @@ static bool parse_value(struct parse *parse, const struct option *option, const 
     return false;
 }
 
-/* Those that --help shows. */
+/* Collect the options that --help shows. */
 static void offer_options(const struct syntax *syntax, struct guess *guess) {
     for (const struct option_group *group = syntax->groups; group->title; group++)
         for (const struct option *option = group->options; *group->title && option->name; option++)
@@ -149,7 +155,7 @@ static bool parse_long(struct parse *parse, const char *argument) {
     return false;
 }
 
-/* Flags may stand together (-qv); one that takes a value takes the rest of the word. */
+/* Flags may be combined (-qv); an option that takes a value takes the rest of the word. */
 static bool parse_letters(struct parse *parse, const char *argument) {
     for (const char *letter = argument + 1; *letter; letter++) {
         char shown[] = {'-', *letter, 0};
@@ -198,7 +204,7 @@ bool options_parse(const struct syntax *syntax, void *command, int argc, char **
     return fine;
 }
 
-/* Lists are the only values that own memory; those that no option of this kind fills are released by name. */
+/* Lists are the only values that own memory. Lists that are not filled by such an option are released by name. */
 static void release_lists(const struct syntax *syntax, void *command) {
     for (const struct option_group *group = syntax->groups; group->title; group++)
         for (const struct option *option = group->options; option->name; option++)
@@ -213,7 +219,7 @@ void request_release(struct request *request) {
     vector_release(&request->debuginfod);
     if (request->syntax)
         release_lists(request->syntax, request);
-    vector_release(&request->events); /* wick record fills it by itself */
+    vector_release(&request->events); /* filled by wick record itself */
     stack_rules_release(&request->rules);
     vector_release(&request->operands);
     vector_release(&request->pids);

@@ -1,5 +1,5 @@
 /*
- * What every command that draws an SVG shares: the options of a picture, what they name read in, and the writing.
+ * Shared by all commands that draw an SVG: the options of a picture, reading the files that they name, and writing.
  */
 #include "cmd/picture.h"
 
@@ -15,7 +15,7 @@ void picture_begin(struct picture_request *p) {
     p->min_pixels = -1;
 }
 
-/* ---- values that are more than a word ---- */
+/* ---- values that need parsing ---- */
 
 static bool set_min_width(void *command, const char *value, struct error *error) {
     struct picture_request *p = command;
@@ -126,7 +126,7 @@ const struct option options_looks[] = {
      "id, class, g_extra or a_extra"},
     {"no-javascript", 0, OPTION_FLAG, HERE(svg.no_script), NULL,
      "write a static picture without zoom and search"},
-    /* What peers need to be told and wick does anyway. */
+    /* Options of similar tools for what wick does anyway. */
     {"deterministic", 0, OPTION_HIDDEN, {0}, NULL, NULL},
     {"truncate-text-right", 0, OPTION_HIDDEN, {0}, NULL, NULL},
     {"pretty-xml", 0, OPTION_HIDDEN, {0}, NULL, NULL},
@@ -134,9 +134,9 @@ const struct option options_looks[] = {
     {0},
 };
 
-/* ---- what they name ---- */
+/* ---- files named by options ---- */
 
-/* A palette file that is not there yet is an empty one. */
+/* A missing palette file is treated as empty. */
 static bool read_palette(struct picture_request *p, struct error *error) {
     struct file file;
     p->svg.map = palette_map_new();
@@ -166,15 +166,6 @@ static bool read_attributes(struct picture_request *p, struct error *error) {
     return true;
 }
 
-/* Running time has no title yet: it may be a chart, or a diff. */
-void picture_settle(struct picture_request *p) {
-    enum times times = p->request.import.profile.times;
-    if (!p->colours_chosen)
-        p->svg.colouring.palette = times_looks[times].palette;
-    if (times != TIMES_RUNNING && !p->svg.title)
-        p->svg.title = times_looks[times].title;
-}
-
 static void choose_palette(struct picture_request *p) {
     if (!p->svg.colouring.by_hash && !p->svg.random)
         return;
@@ -182,6 +173,16 @@ static void choose_palette(struct picture_request *p) {
         p->svg.colouring.palette = PALETTE_HOT;
     if (p->svg.colouring.palette == PALETTE_WAITS)
         p->svg.colouring.palette = PALETTE_CHAIN;
+}
+
+/* On-CPU time gets no title here: the picture may be a chart, or a diff. */
+void picture_settle(struct picture_request *p) {
+    enum times times = p->request.import.profile.times;
+    if (!p->colours_chosen)
+        p->svg.colouring.palette = times_looks[times].palette;
+    if (times != TIMES_RUNNING && !p->svg.title)
+        p->svg.title = times_looks[times].title;
+    choose_palette(p);
 }
 
 static bool encoding_is_known(const struct picture_request *p, struct error *error) {
@@ -195,7 +196,7 @@ static bool encoding_is_known(const struct picture_request *p, struct error *err
 
 bool picture_prepare(struct picture_request *p, struct error *error) {
     if (p->svg.stroke_colour && strcmp(p->svg.stroke_colour, "none") == 0)
-        p->svg.stroke_colour = NULL; /* as inferno calls it */
+        p->svg.stroke_colour = NULL; /* inferno's name for it */
     uint32_t width = p->svg.width ? p->svg.width : 1200;
     if (p->min_pixels >= 0)
         p->svg.min_width = 100 * p->min_pixels / (width - 20.0);
@@ -205,7 +206,7 @@ bool picture_prepare(struct picture_request *p, struct error *error) {
            (!p->attributes_file || read_attributes(p, error));
 }
 
-/* `name` from `converter`'s encoding, appended to `out`; what is none of its characters becomes U+FFFD. */
+/* Append `name`, decoded from `converter`'s encoding, to `out`; invalid bytes become U+FFFD. */
 static void add_decoded(struct buffer *out, struct text name, iconv_t converter) {
     char *from = (char *)name.data, piece[256];
     size_t left = name.length;
@@ -222,7 +223,7 @@ static void add_decoded(struct buffer *out, struct text name, iconv_t converter)
     }
 }
 
-/* Names as UTF-8. Costs a table of all strings; most are said once and used often. */
+/* Convert names to UTF-8, each string once. Costs a table of all strings. */
 static void decode_names(struct flame *flame, const char *encoding) {
     iconv_t converter = iconv_open("UTF-8", encoding);
     uint32_t *decoded = memory_zero(strings_count(flame->strings) + 1, sizeof *decoded);
@@ -325,7 +326,7 @@ const char *picture_any(const struct picture_request *p) {
     return name;
 }
 
-/* The page has all shapes in it: those options that choose one are for pictures. */
+/* The page contains all shapes, so options that choose one are only for pictures. */
 bool page_write(struct picture_request *p, const struct tree *tree, const struct naming *naming,
                 const char *categories_file, const struct notes *notes, struct error *error) {
     const char *path = p->request.output ? p->request.output : "flamegraph.html";

@@ -1,5 +1,5 @@
 /*
- * wick profile: record, then hand over a directory.
+ * wick profile: record, then write a directory with the results.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 
 struct profile_command {
     struct recording_request r;
-    const char *kind; /* NULL: cpu, or what the options on waiting say */
+    const char *kind; /* NULL: cpu, or as --off-cpu and --wall say */
     const char *name;
     const char *base;
     const char *load_line;
@@ -27,7 +27,7 @@ struct profile_command {
     const struct kind *chosen;
     struct load load;
     atomic_bool recorded; /* the recording is over */
-    int target_status;    /* what the target's end means for ours */
+    int target_status;    /* our exit status according to the target's */
 };
 
 #define HERE(member) IN(struct profile_command, member)
@@ -78,12 +78,13 @@ static const struct syntax syntax = {
                 "wick profile --kind wall -p 1234 --duration 30\n"
                 "wick profile --build 'make -j4' -- ./program   # with debug information\n"
                 "wick profile --compare wick-out/before -- ./program",
+    .common = "kind name out compare build load pid all duration frequency call-graph srcline",
     .takes_command = true,
 };
 
-/* ---- the load beside it ---- */
+/* ---- the load ---- */
 
-/* Without a duration, what is attached to is recorded for as long as the load runs. */
+/* Without a duration, an attached target is recorded for as long as the load runs. */
 static void *load_watch(void *command) {
     struct profile_command *c = command;
     while (!c->recorded && !load_wait(&c->load, 100000000))
@@ -105,7 +106,7 @@ static bool load_warm_up(struct profile_command *c, int log, struct error *error
                      *last ? ": " : "", last);
 }
 
-/* A target that wick launches is there only when the recording begins, so its warm-up is a delay. */
+/* A target that wick launches exists only when the recording begins, so its warm-up is a delay. */
 static bool load_begin(struct profile_command *c, struct run *run, struct error *error) {
     if (!c->load_line)
         return true;
@@ -126,7 +127,7 @@ static bool record_beside_load(struct profile_command *c, struct record_result *
     sigset_t all, before;
     bool watched = c->load_line && !c->r.recording.command && !c->r.recording.duration;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the main thread's */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the main thread handles signals */
     watched = watched && pthread_create(&watcher, NULL, load_watch, c) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     recording_say_cost(&c->r);
@@ -137,7 +138,7 @@ static bool record_beside_load(struct profile_command *c, struct record_result *
     return fine;
 }
 
-/* ---- the build before it ---- */
+/* ---- the build ---- */
 
 static const struct note_kind note_no_debug = {
     "built-without-debug-information",
@@ -182,8 +183,8 @@ static void want_faults(struct recording_request *r) {
 
 enum { SYSCALLS_STACK = 8192, SYSCALLS_BUFFER = 64 << 20 };
 
-/* Stacks where a call begins; how long it took, and what came of it, where it ends. Programs make a hundred thousand calls a second: less
-   of the stack than usual, and larger buffers, lose fewer of them. */
+/* Record stacks where a call begins, and its duration and result where it ends. Programs make a hundred thousand
+   calls a second: copying less of the stack than usual, and larger buffers, lose fewer of them. */
 static void want_syscalls(struct recording_request *r) {
     static const char *const calls[] = {SYSCALLS_ENTER, SYSCALLS_EXIT};
     r->recording.events = calls;
@@ -202,7 +203,7 @@ static void want_heap(struct recording_request *r) {
     r->recording.heap = true;
 }
 
-/* Where threads run as well, so that waits can be seen beside it. */
+/* Record on-CPU samples as well, so that waits can be seen beside them. */
 static void want_waits(struct recording_request *r) {
     r->recording.off_cpu = r->recording.off_cpu ? r->recording.off_cpu : OFF_CPU_AUTO;
     r->recording.wall = true;
@@ -211,7 +212,7 @@ static void want_waits(struct recording_request *r) {
 static const struct kind {
     const char *name;
     void (*want)(struct recording_request *r);
-    bool own_events; /* it makes no sense with others, and ptrace does not know them */
+    bool own_events; /* it can't be combined with other kinds, and ptrace does not support it */
     const struct run_view *views[3];
 } kinds[] = {
     {"cpu", NULL, false, {&run_running}},
@@ -222,7 +223,7 @@ static const struct kind {
     {"heap", want_heap, true, {&run_live, &run_peak, &run_allocated}},
 };
 
-/* --off-cpu and --wall, as wick record has them, are kinds, too. */
+/* --off-cpu and --wall, as in wick record, are kinds, too. */
 static int choose_kind(struct profile_command *c) {
     struct record_options *recording = &c->r.recording;
     const char *wanted = c->kind              ? c->kind
@@ -275,7 +276,7 @@ static void tell_answer(const struct run *run, const char *path) {
     buffer_release(&text);
 }
 
-/* The target's own failure is the first thing to know; what is wrong with the run comes after it. */
+/* Report the target's own failure first, then what is wrong with the run. */
 static int end_run(const struct profile_command *c, struct run *run) {
     struct error error;
     struct buffer why = {0};
@@ -289,7 +290,7 @@ static int end_run(const struct profile_command *c, struct run *run) {
     }
     progress_wipe();
     if (!good)
-        say_line("%.*s: %s%s", TEXT_ARGS(buffer_text(&why)),
+        say_line("%.*s; %s%s", TEXT_ARGS(buffer_text(&why)),
                  publish ? "published all the same in " : "kept in ", path);
     if (!publish && !status)
         status = run_has_enough(run) ? ERROR_INPUT : ERROR_FEW;
@@ -319,7 +320,7 @@ static bool record_into(struct profile_command *c, struct run *run, struct recor
     return fine;
 }
 
-/* The recording is over; what is left is reading it, and writing where runs are. */
+/* The recording is over; now read it, and write to the directory of runs. */
 static bool confine_profile(struct profile_command *c, const struct run *run, struct error *error) {
     char base[64];
     const char *program = run->program;
@@ -334,8 +335,8 @@ static bool make_run(struct profile_command *c, struct run *run, struct record_r
     if (!record_into(c, run, result, error))
         return false;
     c->target_status = recording_target_status(&c->r.recording, result);
-    interrupted = 0; /* Ctrl-C ended the recording; what was recorded is still to be written */
-    interrupts_understood = 1; /* there is no target left to hurry */
+    interrupted = 0;           /* Ctrl-C ended the recording, but it must still be written */
+    interrupts_understood = 1; /* no target is left to hurry */
     run_find_program(run);
     if (!confine_profile(c, run, error))
         return false;

@@ -1,5 +1,6 @@
 /*
- * wick push: profiles that exist to where many are kept. Each file is one batch; what the URL's scheme says decides who takes it.
+ * wick push: send existing profiles to a store or a service. Each file is one batch; the URL's scheme chooses the
+ * receiver.
  */
 #include "cmd/push.h"
 
@@ -73,7 +74,7 @@ static bool find_time(const struct push_command *push, const char *path, uint64_
     return true;
 }
 
-/* Of the file's bytes and of what is asked to be made of them, so that the same command sends the same batch. */
+/* Hash the file's bytes and the options that change what is sent, so that the same command sends the same batch. */
 static void make_id(const struct request *request, const struct source *source, struct buffer *id) {
     VECTOR(struct text) parts = {0};
     for (size_t i = 0; i < source->file_count; i++)
@@ -104,7 +105,7 @@ static void say_result(const struct request *request, const char *path,
                  (unsigned long long)result->stacks);
 }
 
-/* ---- who takes it ---- */
+/* ---- receivers ---- */
 
 static bool store_takes(struct text url) {
     return store_is_url(url) || text_search(url, TEXT("://")) == SIZE_MAX;
@@ -178,6 +179,7 @@ static int run(void *command, int argc, char **argv) {
     if (!receiver)
         return fail_usage("push", "%s: not a store or service that wick knows", url);
     request->import.profile.each = request->import.profile.times == TIMES_RUNNING;
+    request->times_asked = true; /* all are sent */
     request->import.profile.source_lines = true;
     void *state = confine(request, NULL, &(struct confine_more){.store = url}, &error)
                       ? receiver->begin(push, url, &error)

@@ -1,5 +1,5 @@
 /*
- * What `wick record` and `wick profile` share: the target, how to sample it, and how its failure is passed on.
+ * Shared by `wick record` and `wick profile`: the target, how to sample it, and how its failure is passed on.
  */
 #include "cmd/recording.h"
 
@@ -50,7 +50,7 @@ static bool set_call_graph(void *command, const char *value, struct error *error
                      value);
 }
 
-/* 8M, 512K or bytes. */
+/* Parse 8M, 512K or bytes. */
 static bool parse_size(const char *value, uint64_t *size) {
     struct text t = text_of(value);
     uint64_t unit = 1;
@@ -86,7 +86,7 @@ bool recording_set_buffer(void *command, const char *value, struct error *error)
     return true;
 }
 
-/* One or several: a comma inside a PMU's slashes is the PMU's. */
+/* Parse one event or several: a comma between a PMU's slashes belongs to the PMU. */
 static bool add_event_names(void *command, const char *value, struct error *error) {
     struct recording_request *r = command;
     bool inside = false;
@@ -201,7 +201,8 @@ const struct option options_sampling[] = {
     {"no-inherit", 'i', OPTION_FLAG, HERE(recording.no_inherit), NULL,
      "do not record child processes"},
     {"keep", 0, OPTION_CALL, CALL(set_keep), "WHAT",
-     "default: keep what may be gone later (perf maps, deleted programs, programs of containers), "
+     "default: keep what may be gone later (perf maps, names of kernel functions, deleted "
+     "programs, programs of containers), "
      "up to 64 MB; all: keep every file that is needed to read the recording elsewhere, up to 1 "
      "GiB; none: keep nothing",
      "default all none"},
@@ -221,7 +222,7 @@ static bool target_is_one(const struct recording_request *r, const char *command
     return false;
 }
 
-/* The kernel lowers its limit by itself where samples take long. Only a frequency that somebody asked for is worth an error then. */
+/* The kernel lowers its limit if samples take long. That is an error only if a frequency was requested. */
 static void lower_frequency(struct recording_request *r) {
     char text[40];
     if (r->frequency || r->recording.period || r->recording.method == METHOD_PTRACE ||
@@ -243,6 +244,7 @@ int recording_settle(struct recording_request *r, char **argv) {
     int status = 0;
     request_settle(&r->request);
     r->recording.context = &r->request.context;
+    r->recording.cache = r->request.import.profile.objects.cache;
     if (r->request.operands.count) {
         vector_push(&r->request.operands, NULL);
         r->recording.command = (char *const *)r->request.operands.items;
@@ -296,8 +298,8 @@ void recording_say_cost(const struct recording_request *r) {
                 "the process 1 to 2 microseconds more\n");
 }
 
-/* A target's own failure is said and passed on, but for the statuses that are wick's own: those are a hundred more, so that nobody takes a
-   target that ended with 3 for a machine that does not allow something. */
+/* Report a target's own failure and pass on its status, except for those that wick uses itself: these are increased
+   by a hundred, so that a target that ended with 3 is not taken for a machine that does not allow something. */
 int recording_target_status(const struct record_options *recording,
                             const struct record_result *result) {
     progress_wipe();

@@ -1,4 +1,5 @@
-/* wick report: a source to a table. Threads, processes and states are counted on its tree, for a flame no longer knows them. */
+/* wick report: write a source as a table. Threads, processes and states are counted on its tree, because a flame no
+   longer has them. */
 #include "cmd/confine.h"
 #include "run/run.h"
 #include "cmd/growth.h"
@@ -13,8 +14,8 @@ struct report_command {
     bool is_sorted;
     unsigned sort_column; /* an index into sort_names */
     bool as_tree, as_summary;
-    const char *callers, *callees; /* of which function */
-    const char *lifetimes;         /* the same */
+    const char *callers, *callees; /* function */
+    const char *lifetimes;         /* function */
     double threshold;
     uint32_t depth;
 };
@@ -78,13 +79,12 @@ static const struct syntax syntax = {
     "through it; recursion counts once), by function, object, category, thread,\nprocess, state or "
     "any label.",
     groups,
-    .examples =
-        "wick report perf.data                          # functions\n"
-        "wick report --by category wick-out/x\n"
-        "wick report --by comm,function --csv perf.data\n"
-        "wick report --sort total --limit 10 perf.data\n"
-        "wick report --by service fleet.db              # of a store: cost, and growth since "
-        "yesterday",
+    .examples = "wick report perf.data                          # functions\n"
+                "wick report --by category wick-out/x\n"
+                "wick report --by comm,function --csv perf.data\n"
+                "wick report --sort total --limit 10 perf.data\n"
+                "wick report --by service fleet.db              # a store: cost, and growth since "
+                "yesterday",
     .common = "output by sort limit csv json event comm time focus",
 };
 
@@ -92,7 +92,8 @@ static bool is_of_series(const struct report_command *c) {
     return c->request.by.labels.count && !c->request.by.frames;
 }
 
-/* By function, and of waits, alone or beside what ran: a wait is the function's that blocked, not the scheduler's. */
+/* Return true for tables by function that show waits: a wait is credited to the function that blocked, not to the
+   scheduler. */
 static bool is_of_waits(const struct report_command *c) {
     enum times times = c->request.import.profile.times;
     const struct stack_rules *rules = c->request.flame.rules;
@@ -121,13 +122,16 @@ static struct report *make_report(struct report_command *c, const struct source 
         flame_free(flame);
         flame = blocked;
     }
+    if (flame && grouping_credits_sites(request, source->tree, c->by))
+        flame_credit_sites(flame);
     struct report *report = flame ? grouping_report(request, flame, categories, c->by) : NULL;
     flame_free(flame);
     categories_free(categories);
     return report;
 }
 
-/* CSV and JSON have the number of samples, too, where weights are something else; text where that says how good they are. */
+/* CSV and JSON also have the number of samples if weights are something else; text has it if it shows how good they
+   are. */
 static bool add_samples(struct report_command *c, const struct source *source,
                         struct report *report, struct error *error) {
     struct request *request = &c->request;
@@ -148,7 +152,7 @@ static bool add_samples(struct report_command *c, const struct source *source,
     return samples;
 }
 
-/* *made: there is something that the notes are about. */
+/* *made is set if there is a report for the notes to refer to. */
 static bool report_rows(struct report_command *c, const struct source *source, struct notes *notes,
                         bool *made, struct error *error) {
     struct out out;
@@ -164,7 +168,7 @@ static bool report_rows(struct report_command *c, const struct source *source, s
     fine = fine && output_open(&c->request, &out, error);
     if (fine) {
         out.guarded &=
-            c->options.format != REPORT_TEXT; /* which escapes by itself, and has colours */
+            c->options.format != REPORT_TEXT; /* text escapes names itself, and has colours */
         report_write(&out, report, &c->options);
         fine = out_commit(&out, error);
     }
@@ -208,7 +212,7 @@ static bool fail_unknown(const char *option, const char *function, const struct 
     return false;
 }
 
-/* The flame, and of --callers and --callees what is around the function. */
+/* Make the flame and, for --callers and --callees, the flame around the function. */
 static bool make_around(struct report_command *c, const struct source *source, struct notes *notes,
                         struct flame **flame, struct flame **around, uint64_t *self,
                         struct error *error) {
@@ -259,7 +263,8 @@ static bool report_tree(struct report_command *c, const struct source *source, s
 
 /* ---- lifetimes ---- */
 
-/* What each lifetime, a root of the flame, has of stacks through the function. False: no stack has it. */
+/* Sum the stacks through the function by lifetime, which is the flame's root frame. Return false if no stack contains
+   it. */
 static bool sum_lifetimes(const struct flame *flame, struct text function,
                           uint64_t sums[HEAP_LIFETIMES + 1]) {
     size_t lifetime = 0;
@@ -277,7 +282,7 @@ static bool sum_lifetimes(const struct flame *flame, struct text function,
         }
         found = true;
         sums[lifetime] = saturating_add(sums[lifetime], node->total);
-        uint32_t depth = node->depth; /* what it calls is in its total */
+        uint32_t depth = node->depth; /* its total includes its callees */
         while ((id = flame_next(flame, id)) && flame->nodes.items[id].depth > depth)
             ;
     }
@@ -292,7 +297,7 @@ static bool report_lifetimes(struct report_command *c, const struct source *sour
     *made = false;
     if (!source->profile || !source->profile->heap)
         return error_set(error, ERROR_INPUT,
-                         "--lifetimes: this is no recording of allocations (wick record --heap)");
+                         "--lifetimes needs a recording of allocations (wick record --heap)");
     struct flame *flame = make_flame(&c->request, source, notes, error);
     if (!flame)
         return false;
@@ -354,15 +359,14 @@ static int report_summary(struct report_command *c) {
                : fail(&error);
 }
 
-/* Not 0: the exit status, and why was printed. */
+/* Return 0, or the exit status after an error was printed. */
 static int check_tree(const struct report_command *c) {
     if (c->as_tree + !!c->callers + !!c->callees > 1)
-        return fail_usage("report", "one of --tree, --callers and --callees, not several");
+        return fail_usage("report", "--tree, --callers and --callees exclude each other");
     if (c->lifetimes && (is_tree(c) || c->request.by.frames || c->request.by.labels.count ||
                          c->is_sorted || c->as_csv || c->as_json || c->as_markdown))
-        return fail_usage("report",
-                          "--lifetimes is a table of its own; --by lifetime,function goes "
-                          "with --csv, --json and --sort");
+        return fail_usage("report", "--lifetimes cannot be combined with --by, --csv, --json and "
+                                    "--sort; use --by lifetime,function");
     if (!is_tree(c) && (c->threshold >= 0 || c->depth))
         return fail_usage("report", "--threshold and --depth are for --tree, --callers and "
                                     "--callees");
@@ -383,7 +387,7 @@ static int run(void *command, int argc, char **argv) {
         !request_parse(request, &syntax, argc, argv, &status))
         return status;
     if (c->as_csv + c->as_json + c->as_markdown > 1)
-        return fail_usage("report", "one of --csv, --json and --markdown, not several");
+        return fail_usage("report", "--csv, --json and --markdown exclude each other");
     if (c->as_markdown && is_tree(c))
         return fail_usage("report", "--markdown is for rows, not for trees");
     if (stacks_are_chosen(request) && is_of_series(c))

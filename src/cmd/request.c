@@ -1,9 +1,9 @@
 /*
- * What was asked for: the option tables that commands share, and what their values mean. steps.c does it.
+ * The option tables that commands share, and what their values mean. steps.c carries them out.
  */
 #include "cmd/confine.h"
 
-/* ---- values that are more than a word ---- */
+/* ---- values that need parsing ---- */
 
 static bool add_ids(id_list *ids, const char *value, struct error *error) {
     struct text rest = text_of(value);
@@ -92,11 +92,19 @@ static bool set_most_wait(void *command, const char *value, struct error *error)
 static bool set_off_cpu(void *command, const char *value, struct error *error) {
     struct request *request = command;
     request->import.profile.times = TIMES_WAITING;
+    request->times_asked = true;
     return true;
 }
 static bool set_wall(void *command, const char *value, struct error *error) {
     struct request *request = command;
     request->import.profile.times = TIMES_BOTH;
+    request->times_asked = true;
+    return true;
+}
+static bool set_on_cpu(void *command, const char *value, struct error *error) {
+    struct request *request = command;
+    request->import.profile.times = TIMES_RUNNING;
+    request->times_asked = true;
     return true;
 }
 
@@ -163,8 +171,8 @@ static bool set_from(void *command, const char *value, struct error *error) {
         return true;
     struct buffer names = {0};
     for (size_t i = 0; import_formats[i]; i++)
-        buffer_printf(&names, "%s%s", i ? ", " : "", import_formats[i]->name);
-    error_set(error, ERROR_USAGE, "'%s' is none of %.*s", value, (int)names.count, names.items);
+        buffer_printf(&names, " %s", import_formats[i]->name);
+    error_set(error, ERROR_USAGE, "'%s' is none of:%.*s", value, (int)names.count, names.items);
     buffer_release(&names);
     return false;
 }
@@ -182,7 +190,7 @@ bool set_source_lines(void *command, const char *value, struct error *error) {
 }
 
 static bool set_compat(void *command, const char *value, struct error *error) {
-    return true; /* request_find_compat() has looked at it already */
+    return true; /* request_find_compat() has already handled it */
 }
 
 /* ---- tables ---- */
@@ -205,6 +213,8 @@ const struct option options_filter[] = {
 };
 
 const struct option options_waits[] = {
+    {"on-cpu", 0, OPTION_CALL, CALL(set_on_cpu), NULL,
+     "show CPU time (the default, unless `wick record` or `wick profile` recorded waits)"},
     {"off-cpu", 0, OPTION_CALL, CALL(set_off_cpu), NULL,
      "show off-CPU time in nanoseconds (the recording must contain scheduling events)"},
     {"wall", 0, OPTION_CALL, CALL(set_wall), NULL,
@@ -246,7 +256,7 @@ const struct option options_by[] = {
     {0},
 };
 
-/* Not for tables: in those, what is below the first function is no row. */
+/* Not for tables, which have no rows for the frames below the first function. */
 const struct option options_root[] = {
     {"no-comm", 0, OPTION_FLAG, ASKED(naming.no_comm), NULL,
      "do not use the comm as the root frame"},
@@ -286,14 +296,13 @@ const struct option options_names[] = {
 
 const struct option options_stacks[] = {
     {"focus", 0, OPTION_CALL, CALL(set_focus), "PATTERN",
-     "keep only stacks in which a function matches this regular expression; this and the next "
-     "three may be repeated"},
+     "keep only stacks in which a function matches this regular expression; may be repeated"},
     {"ignore", 0, OPTION_CALL, CALL(set_ignore), "PATTERN",
-     "drop stacks in which a function matches"},
+     "drop stacks in which a function matches; may be repeated"},
     {"hide", 0, OPTION_CALL, CALL(set_hide), "PATTERN",
-     "remove matching frames and join their callees to their callers"},
+     "remove matching frames and join their callees to their callers; may be repeated"},
     {"root", 0, OPTION_CALL, CALL(set_root), "PATTERN",
-     "make the matching function the root; drop its callers and all other stacks"},
+     "make the matching function the root; drop its callers and all other stacks; may be repeated"},
     {"with", 0, OPTION_CALL, CALL(set_with), "FUNCTION", "like --focus, for exactly this name"},
     {"without", 0, OPTION_CALL, CALL(set_without), "FUNCTION",
      "like --ignore, for exactly this name"},
@@ -323,7 +332,7 @@ const struct option options_shape[] = {
     {0},
 };
 
-/* Formats are looked for in every command but those that read recordings alone. */
+/* Every command detects formats, except those that only read recordings. */
 #define OPTION_FROM                                                                                \
     {                                                                                              \
         "from", 0, OPTION_CALL, CALL(set_from), "FORMAT",                                          \
@@ -334,13 +343,13 @@ const struct option options_shape[] = {
             "jstack, java-exceptions, async-profiler, faulthandler, chrome, perf-sched, "          \
             "offcputime, "                                                                         \
             "recursive, svg, pprof, speedscope, cpuprofile, heapprofile, firefox, otlp, jfr, "     \
-            "heap, gecko, callgrind, gperftools, "                                                 \
+            "heap, gecko, callgrind, gperftools, stackprof, pprof-text, dhat, massif, v8log, "     \
             "wick (profiles saved by wick save)",                                                  \
             "perf folded dtrace sample vtune vsprof ghcprof xctrace bpftrace go gdb eu-stack "     \
             "stap "                                                                                \
             "pmcstat jstack java-exceptions async-profiler faulthandler chrome perf-sched "        \
             "offcputime recursive svg pprof speedscope cpuprofile heapprofile firefox otlp jfr "   \
-            "heap gecko callgrind gperftools "                                                     \
+            "heap gecko callgrind gperftools stackprof pprof-text dhat massif v8log "              \
             "wick guess"                                                                           \
     }
 
@@ -396,7 +405,7 @@ bool request_find_compat(struct request *request, int argc, char **argv, int *st
     return false;
 }
 
-/* What waits are asked for in a way that makes no sense, and then *status. */
+/* Return true and set *status if the options about waits contradict each other. */
 static bool waits_are_wrong(const struct request *request, int *status) {
     const char *command = request->syntax->command;
     const struct profile_options *profile = &request->import.profile;
@@ -424,7 +433,7 @@ void request_settle(struct request *request) {
     filter->events = request->events.items;
     filter->event_count = request->events.count;
     profile->value = request->value;
-    if (request->value && !request->events.count) { /* which event it is of is not known yet */
+    if (request->value && !request->events.count) { /* its event is not known yet */
         static const char *all[] = {"all"};
         filter->events = all;
         filter->event_count = 1;
@@ -443,12 +452,18 @@ void request_settle(struct request *request) {
     profile->objects.quirks = request->naming.quirks = profile->quirks;
     request->flame.keep_zero = profile->quirks.keeps_weightless;
     request->flame.keep_empty =
-        !profile->quirks.samples_need_frames; /* what was measured is shown, stack or none */
+        !profile->quirks.samples_need_frames; /* show every measurement, with or without a stack */
     profile->raw_addresses |= request->naming.addresses;
     request->import.print = print_script;
     request->flame.rules = &request->rules;
     request->naming.skip_after = request->skip_after.items;
     request->naming.skip_after_count = request->skip_after.count;
+}
+
+void request_names_only(struct request *request) {
+    struct profile_options *profile = &request->import.profile;
+    profile->names_only = !request->compat && !profile->source_lines && !profile->raw_addresses &&
+                          request->naming.frames != FRAME_ADDRESS;
 }
 
 void group_threads(struct request *request) {

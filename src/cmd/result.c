@@ -1,5 +1,5 @@
 /*
- * A tree as any view: which one, from the options; and its writing, for which the rooms do the work.
+ * Show a tree in any view: choose the view by the options, and let the view's room write it.
  */
 #include "cmd/result.h"
 
@@ -81,11 +81,12 @@ bool result_check(const struct result_request *r, struct error *error) {
                         : r->view == VIEW_HTML ? picture_only(&r->p, true)
                                                : picture_any(&r->p);
     if (looks)
-        return error_set(error, ERROR_USAGE, "--%s is for the picture, which --svg draws", looks);
+        return error_set(error, ERROR_USAGE, "--%s is for the picture: add --svg", looks);
     if (r->p.request.flame.reverse && is_table(r))
         return error_set(error, ERROR_USAGE, "--reverse is for stacks: --svg or folded text");
     if (r->limit != UINT32_MAX && r->view != VIEW_TABLE)
-        return error_set(error, ERROR_USAGE, "--limit is for --table; the others have all rows");
+        return error_set(error, ERROR_USAGE,
+                         "--limit is for --table; the other formats have all rows");
     if (r->by_chosen && !is_table(r))
         return error_set(error, ERROR_USAGE, "--by is for --table, --csv and --json");
     if (r->categories_file && !is_table(r) && r->view != VIEW_HTML)
@@ -125,7 +126,7 @@ static bool write_text(struct result_request *r, const struct flame *flame, stru
         fold_write(&out, flame, &(struct fold_options){.context = &r->p.request.context});
     else
         fine = write_table(r, &out, flame, error);
-    if (fine && interrupted) /* writing stopped there: half of it must not look whole */
+    if (fine && interrupted) /* writing stopped there: part of it must not look whole */
         fine = error_set(error, ERROR_INTERRUPTED, "interrupted while writing");
     if (fine)
         return out_commit(&out, error);

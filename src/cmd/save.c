@@ -1,4 +1,4 @@
-/* wick save: sources to one tree, and that to a file which holds all that views need. */
+/* wick save: write sources as one tree to a file that has everything views need. */
 #include "cmd/confine.h"
 
 #include <unistd.h>
@@ -64,18 +64,19 @@ static int run(void *command, int argc, char **argv) {
     if (!request_parse(request, &syntax, argc, argv, &status))
         return status;
     if (!request->output)
-        return fail_usage("save", "-o PROFILE.wick is missing");
+        return fail_usage("save", "-o PROFILE.wick is needed");
     if (strcmp(request->output, "-") == 0 && isatty(STDOUT_FILENO))
-        return fail_usage("save", "a saved profile is not text: -o PROFILE.wick");
+        return fail_usage("save", "a saved profile is binary: use -o PROFILE.wick");
     request->import.profile.keep_samples = !save->no_times;
     request->import.timed_only = true;
-    request->import.profile.each =
-        request->import.profile.times == TIMES_RUNNING && request->operands.count < 2;
-    request->import.profile.source_lines = true;
+    request->import.profile.each = request->import.profile.times == TIMES_RUNNING;
+    request->import.profile.source_lines = request->import.profile.lifetimes = true;
     struct source source;
     struct error error;
     if (!confine_reader(request, NULL, &status) || !open_source(request, &source, &status))
         return status;
+    /* The file has all times and which one was requested, so this note does not apply. */
+    notes_drop(&source.tree->notes, "natural-time");
     status = save_to_output(save, source.tree, &error) ? 0 : fail(&error);
     print_notes(request, &source.tree->notes);
     source_close(&source);

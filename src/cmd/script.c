@@ -14,7 +14,7 @@ static bool refuse_waits(void *command, const char *value, struct error *error) 
                      "wick script prints single samples; use wick fold, flame or report for waits");
 }
 
-/* Not in the help: only for whoever looks for them here. */
+/* Not in the help: they only explain the error. */
 static const struct option options_no_waits[] = {
     {"off-cpu", 0, OPTION_CALL, CALL(refuse_waits), NULL, NULL},
     {"wall", 0, OPTION_CALL, CALL(refuse_waits), NULL, NULL},
@@ -33,8 +33,8 @@ static const struct option_group groups[] = {
 static const struct syntax syntax = {
     "script",
     "FILE",
-    "The text that `perf script` prints of a perf.data. With --compat=perf exactly so, perf 6.1's\n"
-    "spellings and lookups included.",
+    "Print the samples of a perf.data as `perf script` does. With --compat=perf the output "
+    "is\nexactly that of perf 6.1.",
     groups,
     .examples = "wick script perf.data | less\n"
                 "wick script --compat=perf -i perf.data         # exactly perf's text",
@@ -77,8 +77,7 @@ static int run(void *command, int argc, char **argv) {
         print_notes(request, &source.tree->notes);
     } else {
         struct error error;
-        error_set(&error, ERROR_INPUT,
-                  "%s: is not a perf.data; only those can be printed as script text",
+        error_set(&error, ERROR_INPUT, "%s: not a perf.data, and wick script prints only these",
                   source.files[0].path);
         status = fail(&error);
     }

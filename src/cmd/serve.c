@@ -1,6 +1,7 @@
 /*
- * wick serve: reads the command line and becomes wick-serve, which speaks HTTP. Started by that as `wick serve --worker FILE`, it reads the
- * one profile and answers questions about it instead, and as `wick serve --store-worker URL` the same about a store.
+ * wick serve: parse the command line and exec wick-serve, which speaks HTTP. wick-serve starts `wick serve --worker
+ * FILE`, which reads that profile and answers questions about it, and `wick serve --store-worker URL`, which does the
+ * same for a store.
  */
 #include "cmd/confine.h"
 
@@ -80,23 +81,41 @@ static uint64_t samples_of(const struct tree *tree) {
 }
 
 static int ask(void *user, const struct target *question, struct buffer *body) {
-    return answers_ask(user, question, body);
+    return chooser_ask(user, question, body);
 }
 
-/* It reads what it was started for, and answers over pipes. */
+struct part_maker {
+    struct request *request;
+    const struct source *source;
+};
+
+/* Make the flame of a part of the tree. Notes are dropped: they were already made for the whole. */
+static struct flame *make_part(void *user, const struct tree *tree, struct error *error) {
+    struct part_maker *maker = user;
+    struct source source = *maker->source;
+    struct tree part = *tree;
+    struct notes notes = {0};
+    source.tree = &part;
+    struct flame *flame = make_flame(maker->request, &source, &notes, error);
+    notes_release(&notes);
+    return flame;
+}
+
+/* A worker reads only its operand, and answers over pipes. */
 static bool confine_worker(struct request *request, const char *operand, struct error *error) {
     request->syntax = &syntax;
     vector_push(&request->operands, operand);
     return confine(request, NULL, &(struct confine_more){.network = true}, error);
 }
 
-/* The flame is what `wick flame` would draw of the file. */
+/* Make the same flame as `wick flame` does. */
 static int work(struct request *request, const char *path) {
     struct source source;
     struct error error;
     struct notes notes = {0};
     request_settle(request);
     group_threads(request);
+    request->import.profile.keep_samples = request->import.timed_only = true;
     if (!confine_worker(request, path, &error) || !request_open(request, &source, &path, 1, &error))
         return fail(&error);
     struct flame *flame = make_flame(request, &source, &notes, &error);
@@ -108,8 +127,13 @@ static int work(struct request *request, const char *path) {
                               .notes = &notes};
     bool fine = flame && answers_begin(&answers, &error);
     if (fine) {
+        struct part_maker maker = {request, &source};
+        struct chooser chooser = {
+            .tree = source.tree, .all = &answers, .make = make_part, .user = &maker};
         notes_sort(&notes);
-        answers_serve(ask, &answers);
+        chooser_begin(&chooser);
+        answers_serve(ask, &chooser);
+        chooser_end(&chooser);
     }
     answers_end(&answers);
     flame_free(flame);
@@ -122,7 +146,7 @@ static int ask_store(void *user, const struct target *question, struct buffer *b
     return fleet_ask(user, question, body);
 }
 
-/* The same of a store. Credentials are in the environment, where children find them. */
+/* The same for a store. Credentials are in the environment, which children inherit. */
 static int work_for_store(struct request *request, const char *url) {
     size_t end = store_url_query(url);
     char *plain = memory_copy(url, end);
@@ -153,7 +177,7 @@ static bool is_store(const char *path) {
     return size > 0 && store_is_file((struct text){beginning, (size_t)size});
 }
 
-/* Beside the program (in a build folder), or where it is installed. */
+/* Find it beside the program (in a build directory), or where it is installed. */
 static bool find_server(const char *self, char *path, size_t size) {
     const char *slash = strrchr(self, '/');
     int length = slash ? (int)(slash - self) : 0;
@@ -217,14 +241,14 @@ static int become_server(struct serve_command *c, const char *self, const char *
     return fail(&error);
 }
 
-/* What an origin reads, where that is known. */
+/* Return the format that pages of this origin read, if known. */
 static const char *format_of(const char *origin) {
     return strstr(origin, "speedscope") ? "speedscope"
            : strstr(origin, "firefox")  ? "firefox"
                                         : NULL;
 }
 
-/* 0, or the status of what makes no sense. */
+/* Return 0, or the exit status if options contradict each other. */
 static int check(struct serve_command *c) {
     if (!c->request.operands.count)
         return fail_usage("serve", "nothing to serve: wick serve wick-out");
@@ -234,7 +258,7 @@ static int check(struct serve_command *c) {
             return fail_usage("serve", "%s: a store must be the only operand and cannot be shared",
                               c->request.operands.items[i]);
     if (c->port > 65535)
-        return fail_usage("serve", "--port %u: the largest port is 65535", c->port);
+        return fail_usage("serve", "--port %u: at most 65535", c->port);
     if (c->port && c->socket_path)
         return fail_usage("serve", "--port and --socket exclude each other");
     if (c->socket_path && c->open_browser)
@@ -254,7 +278,7 @@ static int check(struct serve_command *c) {
     if (!c->share_as)
         c->share_as = format_of(c->share_with);
     if (!c->share_as)
-        return fail_usage("serve", "--share-with %s: --share-as has to say in which format",
+        return fail_usage("serve", "--share-with %s: name the format with --share-as",
                           c->share_with);
     return 0;
 }
@@ -280,7 +304,7 @@ static int run(void *command, int argc, char **argv) {
         error_set(&error, ERROR_DENIED, "/proc/self/exe can't be read: is /proc mounted?");
     else if (!find_server(self, server, sizeof server))
         error_set(&error, ERROR_DENIED,
-                  "wick-serve is neither beside wick nor in " WICK_LIBEXEC_DIR
+                  "wick-serve was found neither beside wick nor in " WICK_LIBEXEC_DIR
                   ": this wick was built without libmicrohttpd (Debian: libmicrohttpd-dev)");
     else
         return become_server(c, self, server);

@@ -1,5 +1,5 @@
 /*
- * The steps that commands share: from operands to a source, to names, to a flame, and out.
+ * The steps that commands share: from operands to a source, to names, to a flame, and to the output.
  */
 #include "cmd/cmd.h"
 
@@ -23,7 +23,7 @@ int fail_usage(const char *command, const char *format, ...) {
     va_start(list, format);
     char *why = memory_print(NULL, format, list);
     va_end(list);
-    buffer_add_shown(&shown, text_of(why)); /* words may be names of files, by way of a `*` */
+    buffer_add_shown(&shown, text_of(why)); /* operands may be file names from a shell's `*` */
     progress_wipe();
     fprintf(stderr, "wick: %.*s; see wick %s --help\n", TEXT_ARGS(buffer_text(&shown)), command);
     buffer_release(&shown);
@@ -73,7 +73,7 @@ void print_notes(const struct request *request, struct notes *notes) {
     buffer_release(&line);
 }
 
-/* What the recording says of the machine and of how it was made; what it does not say is left out. */
+/* Print what the recording tells about the machine and its command line; skip what is missing. */
 static void describe_recording(const struct perfdata *data) {
     struct buffer line = {0};
     const struct text told[] = {data->arch, data->os_release, data->cpu_desc};
@@ -85,7 +85,7 @@ static void describe_recording(const struct perfdata *data) {
             buffer_printf(&line, ", %.*s", TEXT_ARGS(told[i]));
     if (data->cpus_online)
         buffer_printf(&line, ", %u of %u CPUs", data->cpus_online, data->cpus_available);
-    if (data->version.length) /* perf says its number alone */
+    if (data->version.length) /* perf's version is only a number */
         buffer_printf(&line, ", by %s%.*s", data->version.data[0] <= '9' ? "perf " : "",
                       TEXT_ARGS(data->version));
     if (data->cmdline.length)
@@ -94,11 +94,11 @@ static void describe_recording(const struct perfdata *data) {
     buffer_release(&line);
 }
 
-/* --verbose: what was read, before what is made of it. */
+/* --verbose: describe what was read, before the result. */
 static void describe_source(const struct source *source) {
     const struct tree *tree = source->tree;
     uint64_t samples = 0;
-    bool measured = tree_knows(tree, TIMES_RUNNING); /* then what ran is there twice */
+    bool measured = tree_knows(tree, TIMES_RUNNING); /* then on-CPU time is there twice */
     for (size_t i = 1; i < tree->cells.count; i++) {
         const struct series *series = &tree->series.items[tree->cells.items[i].series];
         if (!measured || tree_event(tree, series->event)->time != TIME_RUN)
@@ -106,7 +106,7 @@ static void describe_source(const struct source *source) {
     }
     for (size_t i = 0; i < source->file_count; i++)
         say_line("%s: %zu bytes", source->files[i].path, source->files[i].size);
-    say_line("%s, %llu samples counted on %zu places in code, %zu stacks, %zu series",
+    say_line("%s, %llu samples, %zu locations, %zu stacks, %zu series",
              source->profile  ? "perf.data"
              : source->format ? source->format->what
                               : "text",
@@ -125,14 +125,14 @@ static void describe_source(const struct source *source) {
 
 static const struct note_kind note_no_samples = {
     "no-samples",
-    "# recording{ has|s have} no samples: it ended too soon, or did nothing but wait"};
+    "# recording{ has|s have} no samples: the program ended too soon, or only waited"};
 
 static void note_if_no_samples(const struct source *source) {
     if (source->profile && source->profile->sample_count == 0)
         notes_add(&source->tree->notes, &note_no_samples, 1, 0, "%s", source->files[0].path);
 }
 
-/* Nothing would be found there, and nobody would know why. */
+/* Otherwise nothing would be found there, without a reason being given. */
 static bool lookups_are_there(const struct request *request, struct error *error) {
     const struct objects_options *objects = &request->import.profile.objects;
     struct stat status;
@@ -157,8 +157,13 @@ bool request_open(struct request *request, struct source *source, const char *co
     request->import.profile.keep_samples |= grouping_asks(request, TEXT("cpu"));
     request->import.profile.lifetimes |= grouping_asks(request, TEXT("lifetime"));
     request->import.store_hosts |= grouping_asks(request, TEXT("host"));
+    request->import.profile.natural = !request->times_asked && !request->compat;
     if (!source_open(source, paths, count, &request->import, error))
         return false;
+    request->import.profile.each = source->each;
+    if (request->import.profile.natural)
+        request->import.profile.times = source->tree->shown;
+    request->times_asked = true;
     filters_assign(request, source->tree);
     grouping_prepare(request, source->tree);
     if ((request->value && !tree_choose_value(source->tree, request->value, error)) ||
@@ -191,7 +196,7 @@ static const struct note_kind note_no_stack = {"stacks-match-nothing",
 static const struct note_kind note_no_match = {
     "stacks-match-nothing", "no stack passes --focus, --ignore, --root and the like"};
 
-/* What the first pattern that asks for a function may have meant. */
+/* Suggest a function for the first pattern that must match one. */
 static void guess_pattern(const struct stack_rules *rules, const struct naming *naming,
                           struct buffer *text) {
     const pattern_list *list = rules->root.count ? &rules->root : &rules->focus;
@@ -205,7 +210,7 @@ static void guess_pattern(const struct stack_rules *rules, const struct naming *
     guess_add(&guess, text);
 }
 
-/* A function that is in neither side of a diff may be in the other. */
+/* A function that one side of a diff lacks may be in the other. */
 static bool stacks_are_left(const struct request *request, const struct naming *naming,
                             const struct flame *flame, struct notes *notes, struct error *error) {
     const struct stack_rules *rules = &request->rules;
@@ -252,15 +257,14 @@ static struct flame *make(struct request *request, flame_maker *maker, const str
 }
 
 static const struct note_kind note_graph_self = {
-    "graph-totals", "a call graph knows totals of functions and lines alone: total is self here"};
+    "graph-totals", "a call graph has totals only for functions and lines: total is self here"};
 
 bool graph_answers(const struct request *request, struct error *error) {
     const struct flame_options *shape = &request->flame;
     return (!stacks_are_chosen(request) && !shape->max_depth && !shape->fold_recursion) ||
-           error_set(
-               error, ERROR_INPUT,
-               "--focus, --hide, --root, --max-depth, --fold-recursion and the like choose by "
-               "stacks, which a call graph does not have");
+           error_set(error, ERROR_INPUT,
+                     "--focus, --hide, --root, --max-depth, --fold-recursion and the like need "
+                     "stacks, which a call graph does not have");
 }
 
 static struct flame *make_graph_flame(struct request *request, const struct source *source,
@@ -295,8 +299,8 @@ bool fold_fits(const struct request *request, const struct flame *flame, struct 
         return true;
     return error_set(
         error, ERROR_INPUT,
-        "folded text would take %.1f GB: it has every stack in full, and they are up to %u frames "
-        "deep; --fold-recursion or --max-depth N make it smaller, --force writes it",
+        "folded text would take %.1f GB, because it repeats every stack, up to %u frames deep; "
+        "--fold-recursion or --max-depth N make it smaller, --force writes it anyway",
         (double)size / 1e9, flame->max_depth);
 }
 

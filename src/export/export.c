@@ -1,19 +1,19 @@
-/* The formats, and finding one. */
+/* The table of formats, and how one is found. */
 #include "export/formats.h"
 
 const struct export_format export_formats[] = {
     {"speedscope", "speedscope's JSON", ".speedscope.json", DETAIL_FUNCTIONS, .has_time = true,
      .write = speedscope_write},
-    {"pprof", "profile.proto, packed, of Go's pprof, Pyroscope, Parca", ".pb.gz .pprof",
+    {"pprof", "profile.proto, compressed, for Go's pprof, Pyroscope, Parca", ".pb.gz .pprof",
      DETAIL_ADDRESSES, .has_lines = true, .has_labels = true, .is_binary = true,
      .write = pprof_write},
-    {"firefox", "a processed profile of the Firefox Profiler", ".firefox.json", DETAIL_ADDRESSES,
+    {"firefox", "a processed profile for the Firefox Profiler", ".firefox.json", DETAIL_ADDRESSES,
      .has_time = true, .has_lines = true, .write = firefox_write},
-    {"callgrind", "Callgrind's text, of KCachegrind", ".callgrind", DETAIL_LINES, .has_lines = true,
-     .write = callgrind_write, .write_graph = callgrind_write_graph},
-    {"cpuprofile", "V8's CPU profile, of Chrome's DevTools and VS Code", ".cpuprofile",
+    {"callgrind", "Callgrind's text, for KCachegrind", ".callgrind", DETAIL_LINES,
+     .has_lines = true, .write = callgrind_write, .write_graph = callgrind_write_graph},
+    {"cpuprofile", "V8's CPU profile, for Chrome's DevTools and VS Code", ".cpuprofile",
      DETAIL_FUNCTIONS, .has_time = true, .write = cpuprofile_write},
-    {"chrome", "Chrome's trace events, of Perfetto", ".trace.json", DETAIL_FUNCTIONS,
+    {"chrome", "Chrome's trace events, for Perfetto", ".trace.json", DETAIL_FUNCTIONS,
      .has_time = true, .write = chrome_write},
     {"otlp", "ProfilesData of OpenTelemetry", ".otlp", DETAIL_ADDRESSES, .has_lines = true,
      .has_labels = true, .is_binary = true, .write = otlp_write},
@@ -80,10 +80,11 @@ bool export_fits(const struct outline *outline, uint64_t size, struct error *err
     uint64_t most = 4ull << 30;
     if (outline->options->force || size <= most)
         return true;
-    return error_set(error, ERROR_INPUT,
-                     "it would take %.1f GB: the format has every stack in full; --fold-recursion, "
-                     "--max-depth N or fewer events make it smaller, --force writes it",
-                     (double)size / 1e9);
+    return error_set(
+        error, ERROR_INPUT,
+        "it would take %.1f GB, because the format repeats every stack; --fold-recursion, "
+        "--max-depth N or fewer events make it smaller, --force writes it anyway",
+        (double)size / 1e9);
 }
 
 static void add_fraction(struct buffer *buffer, uint64_t rest, unsigned digits) {

@@ -1,9 +1,10 @@
 /*
- * The Firefox Profiler's processed profile, of version 60: newer ones are upgraded from it, older viewers do not know it yet, and it is the first
- * whose tables are shared by all threads.
+ * The Firefox Profiler's processed profile, version 60: newer viewers upgrade it, older ones do not know it yet, and
+ * it is the first version whose tables are shared by all threads.
  *
- * Tables are columns. Stacks share their beginnings there, so deep ones take no more room than the tree has; frames of one address stand for
- * what was inlined there by their depth. A thread is a track; its samples have a time and a weight, so both are as they were recorded.
+ * Tables are columns. Stacks share their outer parts, so deep ones take no more room than in the tree; frames with
+ * the same address represent inlined functions by their depth. A thread is a track; its samples have a time and a
+ * weight, so both are as recorded.
  */
 #include "export/formats.h"
 #include "export/locations.h"
@@ -16,10 +17,11 @@ struct firefox {
     const struct outline *outline;
     struct out *out;
     struct buffer json;
-    struct strings *strings;    /* ids are the file's + 1, as those of the next ones */
+    struct strings *strings;    /* ids are the file's + 1; so are the following */
     struct strings *paths;      /* of objects: libs and resources */
     struct strings *files;      /* sources */
     VECTOR(uint32_t) objects;   /* one of each path */
+    VECTOR(uint64_t) bases;     /* likewise: base of its addresses */
     VECTOR(uint32_t) functions; /* a place of each */
 };
 
@@ -29,7 +31,7 @@ static int64_t number_in(struct strings *strings, struct text t) {
 
 /* ---- columns ---- */
 
-/* The number of the row at hand, or NO_VALUE for null; a negative one is -1. */
+/* Append the number of the current row, or null for NO_VALUE; a negative one is -1. */
 typedef int64_t column_value(struct firefox *f, size_t row);
 #define NO_VALUE INT64_MIN
 
@@ -106,10 +108,16 @@ static const struct place *frame_place(struct firefox *f, size_t row) {
     return &f->outline->stacks->places.items[row + 1];
 }
 
-/* Beyond what a number of JavaScript holds, and of what has none, there is no address. */
+/* The kernel's addresses exceed JavaScript's integers. They are relative to this, as those of a library are to its
+   start. */
+#define KERNEL_BASE 0xffff000000000000u
+
+/* Addresses that exceed JavaScript's integers, and missing ones, are omitted. */
 static int64_t frame_address(struct firefox *f, size_t row) {
     const struct place *place = frame_place(f, row);
-    return place->object && place->address < 1ull << 53 ? (int64_t)place->address : -1;
+    uint64_t base = place->path.length ? f->bases.items[number_in(f->paths, place->path)] : 0;
+    bool holds = place->object && place->address >= base && place->address - base < 1ull << 53;
+    return holds ? (int64_t)(place->address - base) : -1;
 }
 static int64_t frame_depth(struct firefox *f, size_t row) {
     return frame_place(f, row)->level;
@@ -211,7 +219,7 @@ static void write_sources(struct firefox *f) {
     end_table(f);
 }
 
-/* The first sixteen bytes as Microsoft's GUID has them, its first three numbers turned round, and an age of 0. */
+/* Append the first sixteen bytes as Microsoft's GUID, its first three numbers byte-swapped, and an age of 0. */
 static void add_breakpad_id(struct buffer *json, const struct build_id *id) {
     static const uint8_t order[] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
     for (size_t i = 0; i < COUNT_OF(order); i++)
@@ -232,6 +240,8 @@ static void write_lib(struct firefox *f, size_t row) {
         buffer_printf(&f->json, ",\"%s\":", names[i]);
         buffer_add_json_text(&f->json, i < 2 ? base_name(path) : path);
     }
+    if (f->bases.items[row]) /* wick's own member, so that it can read back what it wrote */
+        buffer_printf(&f->json, ",\"wickBase\":\"%llx\"", (unsigned long long)f->bases.items[row]);
     buffer_add(&f->json, TEXT(",\"breakpadId\":\""));
     add_breakpad_id(&f->json, id);
     buffer_add(&f->json, id->size ? TEXT("\",\"codeId\":\"") : TEXT("\",\"codeId\":null}"));
@@ -244,7 +254,7 @@ static void write_lib(struct firefox *f, size_t row) {
 
 enum sample_column { SAMPLE_STACK, SAMPLE_TIME, SAMPLE_WEIGHT, SAMPLE_CPU };
 
-/* What has no time comes one after the other: as long as it weighs, or a millisecond each. */
+/* Samples without times follow one another: each lasts its weight, or a millisecond. */
 static void add_sample_value(struct buffer *json, const struct walk *walk, const struct step *step,
                              enum sample_column column) {
     bool is_time = measure_is_time(walk->outline, walk->track->measure);
@@ -300,7 +310,7 @@ static void write_identity(struct firefox *f, uint32_t number) {
                   track->tid == track->pid ? "true" : "false", track->pid < 0 ? 0 : track->pid);
     if (track->tid >= 0 && !track->twin)
         buffer_printf(&f->json, "%d,", track->tid);
-    else /* one that is shared, or not known: any text that no other has */
+    else /* shared or unknown: any unique text */
         buffer_printf(&f->json, "\"%d.%u\",", track->tid < 0 ? 0 : track->tid, number);
     buffer_release(&name);
 }
@@ -330,7 +340,7 @@ static void write_thread(struct firefox *f, uint32_t number) {
 
 /* ---- all of it ---- */
 
-/* How far apart samples are: what the heaviest thread's weigh, where that is time. */
+/* Return the sampling interval: the weight of the heaviest thread's samples, if it is a time. */
 static uint64_t interval(const struct outline *o) {
     const struct track *track = &o->tracks.items[outline_heaviest(o)];
     bool known = measure_is_time(o, track->measure) && !track->waits && track->samples &&
@@ -381,15 +391,22 @@ static void write_meta(struct firefox *f) {
     buffer_add(json, TEXT("},\n\"pages\":[],\"counters\":[],\"profilerOverhead\":[],\n"));
 }
 
-/* Whose rows come before those of the tables that name them. */
+/* Rows of these tables precede those of the tables that refer to them. */
 static void find_rows(struct firefox *f) {
     const struct outline *o = f->outline;
     for (uint32_t i = 1; i < o->stacks->places.count; i++) {
         const struct place *place = &o->stacks->places.items[i];
         if (place->function > f->functions.count)
             vector_push(&f->functions, i);
-        if (place->path.length && number_in(f->paths, place->path) == f->objects.count)
+        if (!place->path.length)
+            continue;
+        size_t row = (size_t)number_in(f->paths, place->path);
+        if (row == f->objects.count) {
             vector_push(&f->objects, place->object);
+            vector_push(&f->bases, 0);
+        }
+        if (place->object && place->address >= KERNEL_BASE)
+            f->bases.items[row] = KERNEL_BASE;
     }
 }
 
@@ -432,6 +449,7 @@ bool firefox_write(struct out *out, const struct outline *o, struct error *error
     strings_free(f.paths);
     strings_free(f.files);
     vector_release(&f.objects);
+    vector_release(&f.bases);
     vector_release(&f.functions);
     return true;
 }

@@ -1,5 +1,6 @@
 /*
- * Runs in, comparisons out: which functions a rule means, what each spent on either side, and whether that is more than noise.
+ * Compare runs: find the functions that a rule matches, their cost on either side, and whether the change is more
+ * than noise.
  */
 #include "gate/internal.h"
 
@@ -54,7 +55,7 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Sorts the values. */
+/* Return the median; sorts the values. */
 static double median(double *values, size_t count) {
     if (!count)
         return 0;
@@ -63,7 +64,7 @@ static double median(double *values, size_t count) {
     return low == high ? low : low + (high - low) / 2;
 }
 
-/* What function `number` spent in each run; 0 is the whole. */
+/* Get the cost of function `number` in each run; 0 is the whole profile. */
 static void side_values(const struct gate_side *side, uint32_t number, bool self, bool shares,
                         double *values) {
     for (size_t i = 0; i < side->wholes.count; i++)
@@ -76,7 +77,8 @@ static void side_values(const struct gate_side *side, uint32_t number, bool self
         values[i] = side->wholes.items[i] > 0 ? values[i] / side->wholes.items[i] : 0;
 }
 
-/* As a share of the median, what a run differs from it: robust, and of normal noise the standard deviation. */
+/* Return how much a run differs from the median, as a share of it: robust, and equal to the standard deviation for
+   normal noise. */
 static double spread(const double *values, size_t count, double middle) {
     double *differences = memory_zero(count + 1, sizeof *differences);
     for (size_t i = 0; i < count; i++)
@@ -114,14 +116,15 @@ static bool is_one_each(const struct work *w) {
     return runs_of(w, false) == 1 && runs_of(w, true) == 1;
 }
 
-/* How many samples a value of the only run stands for. */
+/* Return how many samples a value of the only run stands for. */
 static double samples_of(const struct work *w, bool after) {
     const struct gate_side *side = &w->gate->sides[after];
     double whole = w->options->shares ? 1 : side->wholes.items[0];
     return whole > 0 ? w->values[after][0] / whole * side->samples.items[0] : 0;
 }
 
-/* Sampling takes each event by chance: what one run a side tells of noise. What is shared out is expected to grow with its whole. */
+/* One run a side: sampling takes each event by chance, so counts give the noise. Shares are expected to grow with
+   their whole. */
 static void test_counts(const struct work *w, struct comparison *c) {
     double before = samples_of(w, false), after = samples_of(w, true);
     const struct gate_side *sides = w->gate->sides;
@@ -132,7 +135,8 @@ static void test_counts(const struct work *w, struct comparison *c) {
     c->probability = gate_count_test(before, after, odds / (1 + odds));
 }
 
-/* Whether it grew by more than half the limit: machines drift by a little between two recordings, and a gate is not to fail for that. */
+/* Test whether it grew by more than half the limit: machines drift a little between two recordings, and a gate must
+   not fail for that. */
 static void test_ranks(const struct work *w, struct comparison *c) {
     double *before = w->sorted[0];
     for (size_t i = 0; i < runs_of(w, false); i++)
@@ -165,7 +169,8 @@ static void compare(const struct work *w, const struct gate_rule *rule, uint32_t
 
 /* ---- which functions ---- */
 
-/* `*` is anything, `?` one byte. The last `*` alone is ever tried again, so it costs the product of both lengths at most. */
+/* Match `*` to any bytes and `?` to one byte. Only the last `*` is retried, so this costs at most the product of both
+   lengths. */
 static bool matches(struct text pattern, struct text name) {
     size_t at = 0, i = 0, star = SIZE_MAX, again = 0;
     while (i < name.length) {
@@ -188,7 +193,7 @@ static bool matches(struct text pattern, struct text name) {
     return at == pattern.length;
 }
 
-/* The function's share of the whole, on the mean of a side's runs. */
+/* Return the function's share of the whole, as the mean over a side's runs. */
 static double mean_share(const struct gate_side *side, uint32_t number, bool self, double *values) {
     double sum = 0;
     side_values(side, number, self, true, values);
@@ -224,14 +229,14 @@ static bool add_comparisons(struct work *w, const struct gate_rule *rule, struct
         compare(w, rule, number, &c);
         vector_push(&gate->comparisons, c);
     }
-    return found || error_set(error, ERROR_INPUT,
-                              "--fail-if '%s': no function of either side is called like %.*s",
-                              rule->text, TEXT_ARGS(rule->pattern));
+    return found ||
+           error_set(error, ERROR_INPUT, "--fail-if '%s': no function on either side matches %.*s",
+                     rule->text, TEXT_ARGS(rule->pattern));
 }
 
-/* ---- all of it ---- */
+/* ---- the comparison ---- */
 
-/* A gate that could never fail is none. */
+/* A gate that could never fail is an error. */
 static bool are_enough(const struct work *w, struct error *error) {
     size_t count = w->gate->comparisons.count, before = runs_of(w, false), after = runs_of(w, true),
            needed = 2;

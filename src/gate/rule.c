@@ -15,7 +15,7 @@ static struct text trimmed(struct text t) {
     return t;
 }
 
-/* The last word, which is taken off. */
+/* Remove the last word and return it. */
 static struct text last_word(struct text *t) {
     size_t at = t->length;
     while (at && !is_space(t->data[at - 1]))
@@ -57,7 +57,7 @@ static bool limit_parse(struct text t, double *limit) {
     return true;
 }
 
-/* A function's name may hold a '>' itself: the last one counts. */
+/* A function's name may contain '>': use the last one. */
 bool gate_rule_parse(const char *text, struct gate_rule *rule, struct error *error) {
     struct text whole = text_of(text), rest;
     size_t at = text_find_last(whole, '>');
@@ -71,7 +71,7 @@ bool gate_rule_parse(const char *text, struct gate_rule *rule, struct error *err
             return true;
     }
     return error_set(error, ERROR_USAGE,
-                     "--fail-if '%s': is not like 'total > +5%%', 'NAME self > +10%%' or 'NAME "
-                     "total > +10%%'",
+                     "--fail-if '%s': not a rule such as 'total > +5%%', 'NAME self > +10%%' or "
+                     "'NAME total > +10%%'",
                      text);
 }

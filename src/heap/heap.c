@@ -1,8 +1,8 @@
 /*
  * The recorder's side: the rings, the socket, and the records.
  *
- * Everything in the shared memory may be changed by any process that has it, at any time. So a number is read from it once, and records are copied before they are
- * looked at; a ring that makes no sense is emptied, and that is counted.
+ * Any process with access to the shared memory may change anything in it at any time. So each number is read from it once, and records are
+ * copied before they are checked. An inconsistent ring is emptied, and that is counted.
  */
 #include "heap/heap.h"
 
@@ -23,11 +23,12 @@
 #include <unistd.h>
 
 enum { RING_SIZE = 256 << 10, RING_SIZE_EVERY = 2 << 20, HELLO_MS = 200, GENERATIONS = 64 };
-enum { HELD_TOO_LONG = 50 }; /* drains in which a lock was the same thread's */
+enum { HELD_TOO_LONG = 50 }; /* drains during which the same thread held a lock */
 
 struct asked {
     pid_t pid;
     bool own;
+    enum heap_arenas arenas;
 };
 
 struct heap {
@@ -41,9 +42,9 @@ struct heap {
     char library[900];
     uint64_t seen_lost;
     uint64_t damaged;
-    uint32_t held_by[HEAP_RINGS]; /* the thread that has had the lock since … */
+    uint32_t held_by[HEAP_RINGS]; /* the thread that has held the lock since … */
     unsigned held[HEAP_RINGS];    /* … so many drains */
-    int bell; /* an eventfd: what the thread that waits for the target's bell rings on */
+    int bell; /* an eventfd; the thread that waits for the target's bell signals it */
     pthread_t ringer;
     bool rings_bell;
     uint32_t closing;
@@ -70,7 +71,7 @@ static bool find_library(struct heap *heap, struct error *error) {
         return true;
     snprintf(heap->library, sizeof heap->library, WICK_PLUGIN_DIR "/%s", name);
     return access(heap->library, R_OK) == 0 ||
-           error_set(error, ERROR_DENIED, "%s: not found beside wick nor in " WICK_PLUGIN_DIR,
+           error_set(error, ERROR_DENIED, "%s: found neither beside wick nor in " WICK_PLUGIN_DIR,
                      name);
 }
 
@@ -110,7 +111,7 @@ static bool make_socket(struct heap *heap, struct error *error) {
            error_errno(error, "socket for the target");
 }
 
-/* A futex can't be polled: a thread waits for it. */
+/* A futex can't be polled, so a thread waits for it. */
 static void *ringer_main(void *context) {
     struct heap *heap = context;
     struct timespec moment = {.tv_nsec = 200000000};
@@ -133,7 +134,7 @@ static bool start_ringer(struct heap *heap, struct error *error) {
     if (heap->bell < 0)
         return error_errno(error, "eventfd");
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the main thread's */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the main thread handles signals */
     heap->rings_bell = pthread_create(&heap->ringer, NULL, ringer_main, heap) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return heap->rings_bell || error_errno(error, "thread");
@@ -201,7 +202,7 @@ int heap_bell(const struct heap *heap) {
     return heap->bell;
 }
 
-/* The recorder is the parent of what its target leaves behind. */
+/* Orphans of the target become children of the recorder. */
 static bool is_descendant(pid_t pid) {
     for (int i = 0; i < GENERATIONS && pid > 1; i++)
         if ((pid = proc_status_id(pid, TEXT("PPid"))) == getpid())
@@ -241,7 +242,8 @@ static void answer(struct heap *heap, int connection) {
         hello.version != HEAP_VERSION)
         return;
     if (send_rings(heap, connection, peer.pid))
-        vector_push(&heap->asked, ((struct asked){peer.pid, hello.own_hooks != 0}));
+        vector_push(&heap->asked,
+                    ((struct asked){peer.pid, hello.own_hooks != 0, heap_arenas_of(peer.pid)}));
 }
 
 void heap_answer(struct heap *heap) {
@@ -258,6 +260,13 @@ bool heap_knows(const struct heap *heap, pid_t pid, bool *own) {
         }
     }
     return false;
+}
+
+uint64_t heap_with_arenas(const struct heap *heap, enum heap_arenas arenas) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < heap->asked.count; i++)
+        count += heap->asked.items[i].arenas == arenas;
+    return count;
 }
 
 /* ---- records ---- */
@@ -288,7 +297,7 @@ static bool record_makes_sense(const struct heap_record *record) {
     return false;
 }
 
-/* Return the bytes that it takes in the ring, 0: it is damaged. */
+/* Return the record's size in the ring, or 0 if it is damaged. */
 static size_t copy_record(struct heap *heap, const uint8_t *bytes, uint64_t at, uint64_t most) {
     struct heap_record *record = (struct heap_record *)heap->record;
     uint32_t size = 0;
@@ -339,7 +348,7 @@ static bool drain_ring(struct heap *heap, size_t number, heap_reader *reader, vo
     return fine;
 }
 
-/* A thread that was killed while it had the lock left nothing behind but that. */
+/* Release the lock of a thread that was killed while holding it; nothing else needs cleaning up. */
 static void free_lock(struct heap *heap, size_t number) {
     struct heap_ring *ring = &heap->shared->rings[number];
     uint32_t owner = __atomic_load_n(&ring->lock, __ATOMIC_RELAXED);
@@ -353,7 +362,7 @@ static void free_lock(struct heap *heap, size_t number) {
                                     __ATOMIC_RELAXED);
 }
 
-/* More is allocated than can be read: fewer are taken from now on. */
+/* If allocations were lost, double the mean, so that fewer are sampled from now on. */
 static void look_at_losses(struct heap *heap) {
     uint64_t lost = __atomic_load_n(&heap->shared->lost, __ATOMIC_RELAXED),
              mean = heap->shared->mean;

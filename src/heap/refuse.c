@@ -1,10 +1,11 @@
 /*
- * Programs whose allocations a preloaded library does not see, as far as their files tell.
+ * Detect programs whose allocations a preloaded library can't see, from their files.
  */
 #include "heap/heap.h"
 
 #include <elf.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ static bool has_interpreter(int descriptor, const Elf64_Ehdr *header) {
     return false;
 }
 
-/* Go's linker leaves a section of this name. */
+/* Go's linker adds a section of this name. */
 static bool is_go(int descriptor, const Elf64_Ehdr *header) {
     Elf64_Shdr section, names;
     char name[20];
@@ -41,7 +42,7 @@ static bool is_go(int descriptor, const Elf64_Ehdr *header) {
     return false;
 }
 
-/* NULL: it is nothing of that kind, and *header is a program's unless *unknown. */
+/* Return NULL if it is not such a program; *header is then valid unless *unknown is set. */
 static const char *foreign_elf(int descriptor, Elf64_Ehdr *header, bool *unknown) {
     *unknown = !read_at(descriptor, header, sizeof *header, 0) ||
                memcmp(header->e_ident, ELFMAG, SELFMAG) != 0; /* a script, say */
@@ -51,7 +52,7 @@ static const char *foreign_elf(int descriptor, Elf64_Ehdr *header, bool *unknown
         return "it is a 32-bit program";
     *unknown = header->e_phentsize != sizeof(Elf64_Phdr);
     return !*unknown && is_go(descriptor, header)
-               ? "it is written in Go, whose heap is not malloc's: go tool pprof shows that"
+               ? "it is written in Go, which does not use malloc: use go tool pprof"
                : NULL;
 }
 
@@ -63,15 +64,15 @@ static const char *refuses_elf(int descriptor) {
         return why;
     return has_interpreter(descriptor, &header)
                ? NULL
-               : "it is a static executable, into which no library is loaded";
+               : "it is a static executable, which loads no libraries: start it and attach, "
+                 "wick record --heap -p PID";
 }
 
 static const char *refuses_java(const char *path) {
     const char *name = strrchr(path, '/');
     name = name ? name + 1 : path;
-    return strcmp(name, "java") == 0 ? "it is a Java machine, whose heap is not malloc's: a "
-                                       "profiler inside it shows that, or jcmd PID "
-                                       "GC.class_histogram"
+    return strcmp(name, "java") == 0 ? "it is a Java virtual machine, which does not use malloc: "
+                                       "use a Java profiler, or jcmd PID GC.class_histogram"
                                      : NULL;
 }
 
@@ -83,6 +84,29 @@ const char *heap_refuses_running(const char *path, const char *name) {
     if (descriptor >= 0)
         close(descriptor);
     return why ? why : refuses_java(name);
+}
+
+/* Whether the environment that the process was started with sets the variable. */
+static bool has_variable(pid_t pid, struct text setting) {
+    enum { ENVIRONMENT_MOST = 1 << 20 };
+    struct buffer environment = {0};
+    bool is_known = proc_read(pid, "environ", ENVIRONMENT_MOST, &environment) == PROC_WHOLE;
+    bool is_set =
+        is_known && memmem(environment.items, environment.count, setting.data, setting.length);
+    buffer_release(&environment);
+    return is_set || !is_known;
+}
+
+enum heap_arenas heap_arenas_of(pid_t pid) {
+    char link[40], path[4096];
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    path[length > 0 ? length : 0] = 0;
+    const char *name = strrchr(path, '/');
+    if (name && strcmp(name, "/node") == 0)
+        return HEAP_NODE;
+    bool python = name && strncmp(name, "/python", 7) == 0;
+    return python && !has_variable(pid, TEXT("PYTHONMALLOC=")) ? HEAP_PYTHON : HEAP_NO_ARENAS;
 }
 
 const char *heap_refuses(const char *path) {

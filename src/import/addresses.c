@@ -1,6 +1,7 @@
 #include "import/addresses.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- maps ---- */
@@ -23,7 +24,7 @@ struct text text_take_word(struct text *line) {
     return word;
 }
 
-/* "/bin/demo (@1000)", the short form of a mapping that gperftools writes where it has no more. */
+/* Parse "/bin/demo (@1000)", gperftools' short form of a mapping. */
 static void take_short(struct text line, struct address_mapping *m) {
     line = text_trim(line);
     size_t at = text_search(line, TEXT(" (@"));
@@ -44,10 +45,10 @@ static void add_mapping(struct addresses *a, struct text line) {
     if (text_starts(line, TEXT(":"))) {
         take_short(text_from(line, 1), &m);
     } else {
-        text_take_word(&line); /* what may be done there */
+        text_take_word(&line); /* permissions */
         if (!text_hex_to_u64(text_take_word(&line), &m.offset))
             return;
-        text_take_word(&line); /* the device and the inode */
+        text_take_word(&line); /* device and inode */
         text_take_word(&line);
         m.path = text_trim(line);
     }
@@ -66,6 +67,25 @@ void addresses_read_maps(struct addresses *a, struct text text) {
         add_mapping(a, text_take_line(&text));
     if (a->mappings.count)
         qsort(a->mappings.items, a->mappings.count, sizeof *a->mappings.items, order_mappings);
+}
+
+static const struct text map_headlines[] = {{"MAPPED_LIBRARIES:", 17}, {"--- Memory map:", 15}};
+
+bool addresses_begin_maps(struct text line) {
+    for (size_t i = 0; i < COUNT_OF(map_headlines); i++)
+        if (text_starts(line, map_headlines[i]))
+            return true;
+    return false;
+}
+
+void addresses_find_maps(struct addresses *a, struct text content) {
+    for (size_t i = 0; i < COUNT_OF(map_headlines); i++) {
+        size_t at = text_search(content, map_headlines[i]);
+        if (at != SIZE_MAX && at && content.data[at - 1] == '\n') {
+            addresses_read_maps(a, text_from(content, at));
+            return;
+        }
+    }
 }
 
 static struct address_mapping *mapping_of(struct addresses *a, uint64_t address) {
@@ -101,6 +121,66 @@ void addresses_push(struct addresses *a, uint64_t address, bool is_return) {
         location.address = address - m->start + m->offset;
     }
     vector_push(&a->stack, tree_add_location(a->tree, &location));
+}
+
+void addresses_push_list(struct addresses *a, struct text list, bool leaf_runs) {
+    for (list = text_trim(list); list.length; list = text_trim(list)) {
+        struct text word = text_take_word(&list);
+        uint64_t address;
+        if (text_ends(word, TEXT(":")))
+            word = text_upto(word, word.length - 1);
+        if (text_starts(word, TEXT("0x")) && text_hex_to_u64(text_from(word, 2), &address))
+            addresses_push(a, address, !leaf_runs || a->stack.count);
+    }
+}
+
+/* Parse "#", an address, "main.work+0x1f" and "/src/main.go:12", separated by tabs. Return false for other comments. */
+static bool push_comment(struct addresses *a, struct text line) {
+    struct text words[3];
+    line = text_from(line, 1);
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        line = text_trim(line);
+        size_t end = i == 2 ? line.length : text_find(line, '\t');
+        words[i] = end == SIZE_MAX ? line : text_upto(line, end);
+        line = text_from(line, words[i].length);
+    }
+    size_t plus = text_search(words[1], TEXT("+0x"));
+    if (!text_starts(words[0], TEXT("0x")) || plus == SIZE_MAX)
+        return false;
+    struct tree *tree = a->tree;
+    struct text file = {0};
+    uint32_t number = 0;
+    text_to_source(words[2], &file, &number);
+    struct function function = {.name = strings_add(tree->strings, text_upto(words[1], plus)),
+                                .file = file.length ? strings_add(tree->strings, file) : 0,
+                                .language = strings_add(tree->strings, TEXT("go"))};
+    struct location location = {.function = tree_add_function(tree, &function), .line = number};
+    vector_push(&a->stack, tree_add_location(tree, &location));
+    return true;
+}
+
+void addresses_read_comments(struct addresses *a, struct lines *lines) {
+    struct lines ahead = *lines;
+    struct text line;
+    size_t pushed = a->stack.count, named = 0;
+    while (lines_next(&ahead, &line) && text_starts(line, TEXT("#"))) {
+        named += push_comment(a, line);
+        *lines = ahead;
+    }
+    if (!named)
+        return;
+    memmove(a->stack.items, a->stack.items + pushed, named * sizeof *a->stack.items);
+    a->stack.count = named;
+}
+
+void heap_scale(double rate, uint64_t *objects, uint64_t *bytes) {
+    if (!rate || !*objects || !*bytes)
+        return;
+    double seen = -expm1(-((double)*bytes / (double)*objects) / rate);
+    if (seen <= 0)
+        return;
+    *objects = double_to_u64((double)*objects / seen);
+    *bytes = double_to_u64((double)*bytes / seen);
 }
 
 uint32_t addresses_node(struct addresses *a) {

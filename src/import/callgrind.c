@@ -7,24 +7,24 @@
  *                                         calls=5 30         how often, and where it begins
  *                                         +2 9000 100        the place of the call, and what it cost with all below
  *
- * It is a call graph: which function called which, and what that cost, but not along which path. So it becomes no stacks. Self costs are cells of
- * nodes right below the root, and calls are the tree's `calls` (tree.h, is_graph).
+ * This is a call graph: it says which function called which, and the cost, but not along which path. So it gives no
+ * stacks: self costs are cells of nodes directly below the root, and calls are the tree's `calls` (tree.h, is_graph).
  *
- * Names are told once with a number, `fn=(2) work`, and then by the number. `fi=` and `fe=` change the file in the middle of a function, for
- * what was inlined. Positions may be relative to the last line of costs. A file may have several parts, each with its own header. Jumps and
- * addresses of instructions are left out.
+ * A name appears once with a number, `fn=(2) work`, then only its number. `fi=` and `fe=` change the file within a
+ * function, for inlined code. Positions may be relative to the last cost line. A file may have several parts, each
+ * with its own header. Jumps and instruction addresses are ignored.
  */
 #include "import/reader.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 
-/* Each line may cost as many steps. Callgrind itself has some twenty. */
+/* Steps that each line may cost. Callgrind itself needs about twenty. */
 enum { EVENTS_MOST = 256 };
 
 enum space { SPACE_OBJECT, SPACE_FILE, SPACE_FUNCTION, SPACES };
 
-/* A name that was told with a number. */
+/* A name that was defined with a number. */
 struct numbered {
     uint64_t number;
     uint32_t name; /* string */
@@ -32,12 +32,13 @@ struct numbered {
 
 struct column {
     uint32_t name;   /* string */
-    bool wanted;     /* --event asks for it */
-    uint32_t series; /* 0: not made since the header changed */
-    uint64_t sum;    /* of this part's self costs */
+    bool wanted;     /* --event selects it */
+    uint32_t series; /* 0: not created since the header changed */
+    uint64_t sum;    /* sum of this part's self costs */
+    uint64_t last;   /* last cost that was read */
 };
 
-/* A function by its strings; 0 is "not known". */
+/* A function by its strings; 0 means unknown. */
 struct callee {
     uint32_t object, file, name;
 };
@@ -47,16 +48,16 @@ struct callgrind {
     VECTOR(struct numbered) names[SPACES];
     struct index index[SPACES];
     VECTOR(struct column) columns;
-    VECTOR(uint64_t) costs; /* of the line at hand, one for each column */
-    size_t positions;       /* numbers in front of the costs */
-    size_t line_position;   /* which of them is the line */
-    uint64_t last[3];       /* positions of the last line of costs */
+    VECTOR(uint64_t) costs; /* values of the current line, one per column */
+    size_t positions;       /* number of columns before the costs */
+    size_t line_position;   /* which of them is the line number */
+    uint64_t last[3];       /* positions of the last cost line */
     int32_t pid, thread;
-    struct callee here; /* `file` is where the code is from */
-    uint32_t own_file;  /* of the function itself */
+    struct callee here; /* `file` is the file of the current code */
+    uint32_t own_file;  /* the function's own file */
     struct callee called;
     bool has_called_object, has_called_file;
-    bool after_calls; /* the next line of costs is a call's */
+    bool after_calls; /* the next cost line belongs to a call */
     uint64_t call_count;
     uint32_t call_line;
     bool has_function;
@@ -64,9 +65,9 @@ struct callgrind {
 
 static const struct note_kind note_totals = {
     "callgrind-totals",
-    "# part{|s} of the file do{es|} not add up to {its|their} own totals: something is missing"};
-static const struct note_kind note_no_calls = {
-    "callgrind-no-calls", "the file tells of no calls: what a function costs in total is its self"};
+    "# part{|s} of the file do{es|} not add up to {its|their} stated totals: something is missing"};
+static const struct note_kind note_no_calls = {"callgrind-no-calls",
+                                               "the file contains no calls: total is self"};
 
 /* ---- names ---- */
 
@@ -79,7 +80,8 @@ static uint32_t *find_numbered(struct callgrind *c, enum space space, uint64_t n
     return NULL;
 }
 
-/* "(7) name", "(7)" or a plain name, which may begin with a parenthesis, too: "(below main)". False: the number was not told. */
+/* Parse "(7) name", "(7)" or a plain name, which may also begin with a parenthesis: "(below main)". Return false if
+   the number is undefined. */
 static bool read_name(struct callgrind *c, enum space space, struct text value, uint32_t *name) {
     struct strings *strings = c->r.tree->strings;
     size_t end = text_starts(value, TEXT("(")) ? text_find(value, ')') : SIZE_MAX;
@@ -102,7 +104,7 @@ static bool read_name(struct callgrind *c, enum space space, struct text value, 
     return true;
 }
 
-/* The string, or 0 of "???". */
+/* Return the string, or 0 for "???". */
 static uint32_t unless_unknown(const struct callgrind *c, uint32_t name) {
     bool is_unknown = text_equal(strings_get(c->r.tree->strings, name), TEXT("???"));
     return is_unknown ? 0 : name;
@@ -110,7 +112,8 @@ static uint32_t unless_unknown(const struct callgrind *c, uint32_t name) {
 
 /* ---- places ---- */
 
-/* `own_file` is the function's: where the code at hand is from another, the function joins the location's key. */
+/* `own_file` is the function's: if the current code is from another file, the function becomes part of the location's
+   key. */
 static uint32_t location_of(struct callgrind *c, const struct callee *at, uint32_t own_file,
                             uint32_t line) {
     struct tree *tree = c->r.tree;
@@ -130,7 +133,7 @@ static uint32_t location_of(struct callgrind *c, const struct callee *at, uint32
 
 /* ---- costs ---- */
 
-/* Series are made anew for each thread. */
+/* Series are created anew for each thread. */
 static uint32_t series_of(struct callgrind *c, struct column *column) {
     struct text name = strings_get(c->r.tree->strings, column->name);
     if (!column->series) {
@@ -146,7 +149,7 @@ static void forget_series(struct callgrind *c) {
         c->columns.items[i].series = 0;
 }
 
-/* "16", "0x10", "+3", "-3" or "*": the same again. */
+/* Parse "16", "0x10", "+3", "-3" or "*" (unchanged). */
 static bool read_position(struct text word, uint64_t *position) {
     bool plus = text_starts(word, TEXT("+")), minus = text_starts(word, TEXT("-"));
     uint64_t value;
@@ -172,7 +175,7 @@ static struct text take_word(struct text *line) {
     return word;
 }
 
-/* Takes as many positions as the header says. */
+/* Parse as many positions as the header declares. */
 static bool read_positions(const struct callgrind *c, struct text *line, uint64_t *positions) {
     for (size_t i = 0; i < c->positions; i++)
         if (!read_position(take_word(line), &positions[i]))
@@ -180,17 +183,16 @@ static bool read_positions(const struct callgrind *c, struct text *line, uint64_
     return positions[c->line_position] <= UINT32_MAX;
 }
 
-/* Numbers that are not there are 0. */
+/* Missing numbers are 0. Some tools write a cost, like a position, relative to the column's last value. */
 static bool read_costs(struct callgrind *c, struct text line) {
     c->costs.count = 0;
     for (line = text_trim(line); line.length; line = text_trim(line)) {
-        uint64_t cost;
-        struct text word = take_word(&line);
-        bool is_hex = text_starts(word, TEXT("0x"));
-        if (c->costs.count == c->columns.count ||
-            !(is_hex ? text_hex_to_u64(text_from(word, 2), &cost) : text_to_u64(word, &cost)))
+        if (c->costs.count == c->columns.count)
             return false;
-        vector_push(&c->costs, cost);
+        struct column *column = &c->columns.items[c->costs.count];
+        if (!read_position(take_word(&line), &column->last))
+            return false;
+        vector_push(&c->costs, column->last);
     }
     return true;
 }
@@ -209,7 +211,7 @@ static void count_self(struct callgrind *c, uint32_t line) {
     }
 }
 
-/* A call that cost nothing is one all the same: of the first event that is wanted. */
+/* A call without a cost still counts, for the first selected event. */
 static void count_call(struct callgrind *c, uint32_t line) {
     uint32_t caller = location_of(c, &c->here, c->own_file, line);
     uint32_t callee = location_of(c, &c->called, c->called.file, c->call_line);
@@ -245,7 +247,7 @@ static bool read_cost_line(struct callgrind *c, struct text line) {
 
 /* ---- `key=value` ---- */
 
-/* "5 30": how often, and the positions at which the function begins. */
+/* Parse "5 30": the number of calls, and the positions where the function begins. */
 static bool read_calls(struct callgrind *c, struct text value) {
     uint64_t positions[3] = {c->last[0], c->last[1], c->last[2]};
     c->after_calls = true;
@@ -257,7 +259,7 @@ static bool read_calls(struct callgrind *c, struct text value) {
     return true;
 }
 
-/* What is not said of a callee is the caller's. */
+/* Fields that are not given for a callee are the caller's. */
 static bool read_called(struct callgrind *c, struct text value) {
     bool fine = read_name(c, SPACE_FUNCTION, value, &c->called.name);
     if (!c->has_called_object)
@@ -328,7 +330,7 @@ static bool check_events(struct callgrind *c) {
     return true;
 }
 
-/* The first event is counted unless others are asked for. Events are made in the file's order. False: an error. */
+/* Count the first event unless others are selected. Events are created in the file's order. Return false on an error. */
 static bool read_events(struct callgrind *c, struct text value) {
     const struct filter *filter = &c->r.options->profile.filter;
     c->columns.count = 0;
@@ -368,7 +370,7 @@ static bool read_id(struct text value, int32_t *id) {
     return true;
 }
 
-/* What callgrind counted itself, when it wrote the part's end. */
+/* Check the totals that callgrind wrote at the end of the part. */
 static bool read_totals(struct callgrind *c, struct text value) {
     bool differs = false;
     if (!read_costs(c, value))
@@ -384,7 +386,7 @@ static bool read_totals(struct callgrind *c, struct text value) {
     return true;
 }
 
-/* *failed: an error was set. */
+/* *failed is set if there was an error. */
 static bool read_header(struct callgrind *c, struct text key, struct text value, bool *failed) {
     if (text_equal(key, TEXT("events"))) {
         *failed = !read_events(c, value);
@@ -399,12 +401,12 @@ static bool read_header(struct callgrind *c, struct text key, struct text value,
         forget_series(c);
         return read_id(value, is_pid ? &c->pid : &c->thread);
     }
-    return true; /* version, creator, cmd, part, desc, event, summary: nothing to count */
+    return true; /* version, creator, cmd, part, desc, event, summary: ignored */
 }
 
 /* ---- the file ---- */
 
-/* False: an error was set. What can't be read is a note. */
+/* Return false on an error. Lines that can't be parsed become a note. */
 static bool read_line(struct callgrind *c, struct text line) {
     bool failed = false, fine;
     size_t key = 0;
@@ -444,15 +446,15 @@ static bool callgrind_read(struct text content, const char *path,
     while (fine && reader_next(&c.r))
         fine = read_line(&c, text_trim(c.r.line));
     if (fine && !c.columns.count)
-        fine = error_set(error, ERROR_INPUT, "%s: has no line `events:`, as callgrind's files do",
-                         path);
+        fine = error_set(error, ERROR_INPUT,
+                         "%s: has no line `events:`, which a callgrind file must have", path);
     if (fine && !tree->calls.count)
         reader_warn(&c.r, &note_no_calls);
     callgrind_release(&c);
     return fine;
 }
 
-/* The first line says so; older ones, and those of others, are known by two of their lines. */
+/* The first line identifies the format; older files, and other tools', are recognized by two of their lines. */
 static int callgrind_score(struct text beginning) {
     struct text rest = beginning;
     bool events = false;

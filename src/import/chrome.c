@@ -1,60 +1,32 @@
 /*
- * Chrome's trace events, as browsers, compilers (-ftime-trace) and many libraries write them: spans of time by thread, either complete
- * ("X") or as their begin and end ("B", "E"). A span's weight is its own time, in nanoseconds: what no span inside it covers.
+ * Chrome's trace events, as written by browsers, compilers (-ftime-trace) and many libraries: time spans by thread,
+ * either complete ("X") or as begin and end ("B", "E"). A span's weight is its self time in nanoseconds: the time
+ * that no span inside it covers.
  *
- * All events are collected, ordered by thread and time, and swept once; time that passes goes to the innermost open span.
+ * All events are collected, sorted by thread and time, and swept once; elapsed time goes to the innermost open span.
+ * A trace may also contain samples (chrome_samples.c). Then these are shown, because they are stacks; --event time
+ * selects the spans.
  */
-#include "base/json.h"
-#include "import/reader.h"
+#include "import/chrome.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-struct span {
-    int64_t process, thread;
-    uint64_t start; /* nanoseconds */
-    uint64_t end;   /* of complete ones; of others UINT64_MAX */
-    size_t order;   /* in the file, which decides where times are equal */
-    uint32_t name;  /* string; 0: the end of the innermost "B" */
-};
-
-struct open_span {
-    uint64_t end;
-    uint32_t node;
-    bool complete; /* its end is known */
-    bool begun;    /* by "B" */
-};
-
-struct thread_label {
-    int64_t process, thread; /* thread is INT64_MIN: the process's */
-    uint32_t name;
-};
-
-struct chrome {
-    struct reader r;
-    struct json json;
-    VECTOR(struct span) spans;
-    VECTOR(struct thread_label) labels;
-    VECTOR(struct open_span) open;
-    struct buffer key, name, phase, label;
-    size_t begun; /* how many of the open ones are */
-    uint64_t now;
-};
-
 /* ---- reading ------------------------------------------------------------------------------ */
 
-/* Microseconds, with a fraction as a rule. */
-static bool time_value(struct json *json, uint64_t *nanoseconds) {
+bool chrome_time(struct chrome *c, uint64_t *nanoseconds) {
     struct text number;
     double value;
-    if (!json_number(json, &number) || !text_to_double(number, &value))
+    c->label.count = 0;
+    bool string = json_peek(&c->json) == '"';
+    if (string ? !json_string(&c->json, &c->label) : !json_number(&c->json, &number))
         return false;
-    *nanoseconds = double_to_u64(round(value * 1000));
+    if (text_to_double(string ? buffer_text(&c->label) : number, &value))
+        *nanoseconds = double_to_u64(round(value * 1000));
     return true;
 }
 
-/* An id is a number, or a string with one in it. */
-static bool id_value(struct chrome *c, int64_t *id) {
+bool chrome_id(struct chrome *c, int64_t *id) {
     struct text number;
     c->label.count = 0;
     double value;
@@ -76,12 +48,15 @@ static bool id_value(struct chrome *c, int64_t *id) {
 struct event_fields {
     struct span span;
     uint64_t duration;
-    bool has_duration;
-    bool is_sum; /* of others that are in the trace, too */
+    int64_t id;
+    bool has_duration, has_id;
+    struct text data; /* raw text of args */
+    bool is_sum;      /* of others that are in the trace, too */
     struct buffer label, detail;
 };
 
-/* args: of a metadata event {"name": "worker"}, of clang's {"detail": "the file or function"}; of clang's sums {"avg ms": 3} */
+/* args: of a metadata event {"name": "worker"}; of clang {"detail": "the file or function"}; of clang's sums {"avg
+   ms": 3} */
 static bool args_value(struct chrome *c, struct event_fields *f) {
     if (!json_take(&c->json, '{'))
         return json_skip(&c->json);
@@ -96,7 +71,11 @@ static bool args_value(struct chrome *c, struct event_fields *f) {
         f->is_sum |= text_equal(buffer_text(&key), TEXT("avg ms"));
         if (value)
             value->count = 0;
+        bool is_data = json_peek(&c->json) == '{' && text_equal(buffer_text(&key), TEXT("data"));
+        const char *begin = c->json.rest.data;
         fine = value ? json_string(&c->json, value) : json_skip(&c->json);
+        if (is_data && fine)
+            f->data = (struct text){begin, (size_t)(c->json.rest.data - begin)};
     }
     buffer_release(&key);
     return fine;
@@ -109,15 +88,19 @@ static bool event_member(struct chrome *c, struct event_fields *f) {
     if (text_equal(key, TEXT("ph")) && json_peek(&c->json) == '"')
         return json_string(&c->json, &c->phase);
     if (text_equal(key, TEXT("ts")))
-        return time_value(&c->json, &f->span.start) || json_skip(&c->json);
-    if (text_equal(key, TEXT("dur"))) {
-        f->has_duration = time_value(&c->json, &f->duration);
+        return chrome_time(c, &f->span.start) || json_skip(&c->json);
+    if (text_equal(key, TEXT("dur")) || (text_equal(key, TEXT("tdur")) && !f->has_duration)) {
+        f->has_duration = chrome_time(c, &f->duration);
         return f->has_duration || json_skip(&c->json);
     }
+    if (text_equal(key, TEXT("id"))) {
+        f->has_id = true;
+        return chrome_id(c, &f->id);
+    }
     if (text_equal(key, TEXT("pid")))
-        return id_value(c, &f->span.process);
+        return chrome_id(c, &f->span.process);
     if (text_equal(key, TEXT("tid")))
-        return id_value(c, &f->span.thread);
+        return chrome_id(c, &f->span.thread);
     if (text_equal(key, TEXT("args")))
         return args_value(c, f);
     return json_skip(&c->json);
@@ -136,10 +119,18 @@ static void keep_event(struct chrome *c, struct event_fields *f) {
     char phase = c->phase.count == 1 ? c->phase.items[0] : 0;
     f->span.order = c->spans.count;
     f->span.end = UINT64_MAX;
+    if (!c->name.count && phase != 'E')
+        buffer_add(&c->name, TEXT("(unnamed)"));
     if (f->detail.count) {
         buffer_add_char(&c->name, ' ');
         buffer_add(&c->name, buffer_text(&f->detail));
     }
+    if (f->data.length)
+        chrome_keep_chunk(c, &(struct v8_chunk){.process = f->span.process,
+                                                .thread = f->span.thread,
+                                                .id = f->has_id ? f->id : f->span.thread,
+                                                .time = f->span.start,
+                                                .data = f->data});
     f->is_sum &= text_starts(buffer_text(&c->name), TEXT("Total "));
     if (phase == 'M') {
         keep_label(c, f);
@@ -151,6 +142,9 @@ static void keep_event(struct chrome *c, struct event_fields *f) {
         f->span.name = strings_add(c->r.tree->strings, buffer_text(&c->name));
         vector_push(&c->spans, f->span);
     } else if (phase == 'E') {
+        f->span.is_end = true;
+        if (c->name.count && !f->detail.count)
+            f->span.name = strings_add(c->r.tree->strings, buffer_text(&c->name));
         vector_push(&c->spans, f->span);
     }
 }
@@ -172,7 +166,7 @@ static bool read_event(struct chrome *c) {
 
 static const struct note_kind note_cut = {"cut-trace", "the trace ends in the middle of an event"};
 
-/* A trace whose program was killed lacks the end: what is there is used. */
+/* The trace of a killed program lacks its end: use what is there. */
 static bool read_events(struct chrome *c) {
     if (!json_take(&c->json, '['))
         return json_skip(&c->json);
@@ -196,16 +190,16 @@ static bool read_document(struct chrome *c) {
         return false;
     bool fine = true;
     while (fine && json_member(&c->json, &c->key))
-        fine = text_equal(buffer_text(&c->key), TEXT("traceEvents")) ? read_events(c)
-                                                                     : json_skip(&c->json);
+        fine = text_equal(buffer_text(&c->key), TEXT("traceEvents"))   ? read_events(c)
+               : text_equal(buffer_text(&c->key), TEXT("samples"))     ? chrome_read_samples(c)
+               : text_equal(buffer_text(&c->key), TEXT("stackFrames")) ? chrome_read_frames(c)
+                                                                       : json_skip(&c->json);
     return fine;
 }
 
 /* ---- sweeping ----------------------------------------------------------------------------- */
 
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
-
-/* By time, and where that is equal as in the file: a "B" or "E" has no end that it could be ordered by. */
+/* Sort by time, then by position in the file: a "B" or "E" has no end to sort by. */
 static int span_order(const void *a, const void *b) {
     const struct span *x = a, *y = b;
     int order = ORDER(x->process, y->process);
@@ -225,7 +219,8 @@ static bool begin_together(const struct span *x, const struct span *y) {
            x->end != UINT64_MAX && y->end != UINT64_MAX;
 }
 
-/* Order the spans for the sweep. Of complete ones that begin together, with no "B" or "E" between them, the outer comes first. */
+/* Sort the spans for the sweep. Of complete spans that begin together, with no "B" or "E" between them, the outer one
+   comes first. */
 static void sort_spans(struct chrome *c) {
     struct span *spans = c->spans.items;
     size_t count = c->spans.count;
@@ -255,14 +250,29 @@ static void close_until(struct chrome *c, uint64_t now) {
     time_passes(c, now);
 }
 
-/* "E": what was begun last, and whatever stands inside it. Without any it means nothing. */
-static void close_begun(struct chrome *c) {
-    while (c->begun) {
-        c->open.count--;
-        if (c->open.items[c->open.count].begun) {
-            c->begun--;
-            break;
-        }
+/* Return how many spans must be closed to close the one with that name, or 0 if none that is open was begun with it. */
+static size_t closed_by(struct chrome *c, uint32_t name) {
+    size_t begun = 0;
+    for (size_t i = c->open.count; i-- > 0 && begun < c->begun;) {
+        const struct open_span *span = &c->open.items[i];
+        begun += span->begun;
+        if (span->begun && span->name == name)
+            return begun;
+        tree_take_steps(c->r.tree, 1);
+    }
+    return 0;
+}
+
+/*
+ * "E" closes the span that was begun last and everything inside it; with a name, the last span begun under that name.
+ * Like Perfetto and speedscope, ignore an end whose name was never begun.
+ */
+static void close_begun(struct chrome *c, uint32_t name) {
+    size_t left = name ? closed_by(c, name) : c->begun ? 1 : 0;
+    while (left) {
+        const struct open_span *last = &c->open.items[--c->open.count];
+        left -= last->begun;
+        c->begun -= last->begun;
     }
 }
 
@@ -271,12 +281,12 @@ static void open_one(struct chrome *c, const struct span *span) {
     struct location location = {
         .function = tree_name_function(c->r.tree, strings_get(c->r.tree->strings, span->name))};
     struct open_span inner = {.end = span->end,
+                              .name = span->name,
                               .complete = span->end != UINT64_MAX,
                               .begun = span->end == UINT64_MAX,
                               .node = tree_add_node(c->r.tree, outer ? outer->node : 0,
                                                     tree_add_location(c->r.tree, &location))};
-    if (outer && outer->complete &&
-        inner.end > outer->end) { /* a span cannot outlive the one it is in */
+    if (outer && outer->complete && inner.end > outer->end) { /* a span cannot outlive its parent */
         inner.end = outer->end;
         inner.complete = true;
     }
@@ -307,18 +317,15 @@ static int32_t small_id(int64_t id) {
     return id >= 0 && id <= INT32_MAX ? (int32_t)id : -1;
 }
 
-/* The comm is the thread's name, or the process's, or none; the process's is a label in any case. */
-static void start_thread(struct chrome *c, const struct span *span) {
-    uint32_t thread = label_find(c, span->process, span->thread);
-    uint32_t process = label_find(c, span->process, INT64_MIN);
-    c->open.count = c->begun = 0;
-    c->now = 0;
+void chrome_set_thread(struct chrome *c, int64_t process_id, int64_t thread_id) {
+    uint32_t thread = label_find(c, process_id, thread_id);
+    uint32_t process = label_find(c, process_id, INT64_MIN);
     stack_set_thread(&c->r.stack, strings_get(c->r.tree->strings, thread ? thread : process),
-                     small_id(span->process), small_id(span->thread));
+                     small_id(process_id), small_id(thread_id));
     stack_set_label(&c->r.stack, TEXT("process"), strings_get(c->r.tree->strings, process));
 }
 
-/* Nothing is known of the time behind a thread's last event: what was begun and never ended has no more of it. */
+/* Nothing is known about the time after a thread's last event: spans that never end stop there. */
 static void end_thread(struct chrome *c) {
     while (c->open.count && c->open.items[c->open.count - 1].complete)
         close_until(c, c->open.items[c->open.count - 1].end);
@@ -326,37 +333,69 @@ static void end_thread(struct chrome *c) {
 
 static void sweep(struct chrome *c) {
     sort_spans(c);
-    if (c->labels.count)
-        qsort(c->labels.items, c->labels.count, sizeof *c->labels.items, label_order);
     for (size_t i = 0; i < c->spans.count && !budget_exceeded(c->r.options->budget); i++) {
         const struct span *span = &c->spans.items[i];
         if (i == 0 || span[-1].process != span->process || span[-1].thread != span->thread) {
             end_thread(c);
-            start_thread(c, span);
+            chrome_set_thread(c, span->process, span->thread);
+            c->open.count = c->begun = 0;
+            c->now = 0;
         }
         close_until(c, span->start);
-        if (span->name)
-            open_one(c, span);
+        if (span->is_end)
+            close_begun(c, span->name);
         else
-            close_begun(c);
+            open_one(c, span);
     }
     end_thread(c);
+}
+
+/* ---- choosing ---- */
+
+static const struct note_kind note_spans = {
+    "other-events", "# trace event{ was|s were} left out; --event time shows {it|them}"};
+
+/* Count the spans, unless there are samples and spans were not requested. */
+static bool count_events(struct chrome *c) {
+    const struct filter *filter = &c->r.options->profile.filter;
+    bool cpu = filter_event(filter, TEXT("cpu")), time = filter_event(filter, TEXT("time"));
+    if (filter->event_count && !cpu && !time)
+        return error_set(c->r.error, ERROR_USAGE,
+                         "--event %s: %s has no such event, only time, cpu", filter->events[0],
+                         c->r.path);
+    if (c->labels.count)
+        qsort(c->labels.items, c->labels.count, sizeof *c->labels.items, label_order);
+    size_t samples = 0;
+    stack_set_event(&c->r.stack, TEXT("cpu"), TEXT("ns"));
+    if ((cpu || !filter->event_count) && !chrome_count_samples(c, &samples))
+        return false;
+    if (!filter->event_count && samples && c->spans.count)
+        notes_add(&c->r.tree->notes, &note_spans, c->spans.count, 0, "%s", c->r.path);
+    stack_set_event(&c->r.stack, TEXT("time"), TEXT("ns"));
+    if (filter->event_count ? time : !samples)
+        sweep(c);
+    return true;
 }
 
 static bool chrome_read(struct text content, const char *path, const struct import_options *options,
                         struct tree *tree, struct error *error) {
     struct chrome c = {.json = {content}};
-    reader_init(&c.r, content, path, options, tree, TEXT("time"), error);
-    tree->events.items[tree->series.items[c.r.stack.series].event].unit =
-        strings_add(tree->strings, TEXT("ns"));
-    bool fine = read_document(&c);
+    reader_init(&c.r, content, path, options, tree, TEXT(""), error);
+    bool fine =
+        read_document(&c) ||
+        error_at(error, path, (uint64_t)(c.json.rest.data - content.data),
+                 "not JSON as a trace has it; a trace that was cut is read as far as it goes");
+    fine = fine && count_events(&c);
     if (fine)
-        sweep(&c);
-    else
-        error_at(error, path, (uint64_t)(c.json.rest.data - content.data), "not JSON as expected");
+        reader_warn_cut(&c.r);
     vector_release(&c.spans);
     vector_release(&c.labels);
     vector_release(&c.open);
+    vector_release(&c.chunks);
+    vector_release(&c.samples);
+    vector_release(&c.frames);
+    vector_release(&c.way);
+    index_release(&c.frame_ids);
     buffer_release(&c.key);
     buffer_release(&c.name);
     buffer_release(&c.phase);
@@ -376,4 +415,4 @@ static int chrome_score(struct text beginning) {
 }
 
 const struct import_format format_chrome = {"chrome", "Chrome trace events, JSON", chrome_score,
-                                            chrome_read};
+                                            chrome_read, TELLS_EVENTS};

@@ -1,8 +1,10 @@
 /*
- * The Firefox Profiler's processed profile, as the profiler itself, samply and `wick export --to firefox` write it, plain or gzip.
+ * The Firefox Profiler's processed profile, as written by the profiler itself, samply and `wick export --to firefox`,
+ * plain or gzip.
  *
- * Everything is tables of columns: stacks name frames, frames functions, functions strings. Up to version 59 each thread has its own tables, from
- * then on all share one set. The parts may stand in any order, so the document is skimmed for where they are, and read in the order of need.
+ * Everything is in tables of columns: stacks name frames, frames functions, functions strings. Up to version 59 each
+ * thread has its own tables; later, all threads share one set. The parts may be in any order, so the document is
+ * first scanned for their places, then read in the order of need.
  */
 #include "import/firefox.h"
 
@@ -11,9 +13,9 @@
 
 enum { NONE = FIREFOX_NONE };
 
-static const struct note_kind note_sidecar = {
-    "symbols-beside", "symbols that were saved beside # profile{|s} could not be read; "
-                      "{its|their} functions are addresses"};
+static const struct note_kind note_sidecar = {"symbols-beside",
+                                              "symbols saved beside # profile{|s} could not be "
+                                              "read; {its|their} functions are shown as addresses"};
 
 static bool is(const struct buffer *key, struct text name) {
     return text_equal(buffer_text(key), name);
@@ -23,19 +25,14 @@ static bool stops(const struct firefox *f) {
     return import_stops(f->r.options, f->json.rest.data);
 }
 
-static bool string_value(struct firefox *f, struct buffer *value) {
-    value->count = 0;
-    return json_peek(&f->json) == '"' ? json_string(&f->json, value) : json_skip(&f->json);
-}
-
-/* A number; or a word: true is 1, false 0, and null none. */
+/* Read a number; true is 1, false 0, null none. */
 static bool cell_value(struct firefox *f, double *value) {
     char c = json_peek(&f->json);
     *value = c == 't' ? 1 : c == 'f' ? 0 : NONE;
     return json_double(&f->json, value) || json_skip(&f->json);
 }
 
-/* Numbers of JavaScript, of which only whole ones are wanted. */
+/* JavaScript's numbers, of which only integers are used. */
 static int64_t whole(double value) {
     return fabs(value) < 9e15 ? (int64_t)value : NONE;
 }
@@ -58,13 +55,13 @@ static bool read_numbers(struct firefox *f, struct numbers *numbers) {
 static bool read_strings(struct firefox *f, struct tables *tables) {
     bool fine = json_take(&f->json, '[');
     while (fine && json_element(&f->json) && !stops(f)) {
-        fine = string_value(f, &f->kind);
+        fine = json_text(&f->json, &f->kind);
         vector_push(&tables->strings, strings_add(f->r.tree->strings, buffer_text(&f->kind)));
     }
     return fine;
 }
 
-/* A table, or anything else that a thread or what all share has. */
+/* Read a table, or another member of a thread or of the shared part. */
 static bool read_table(struct firefox *f, struct tables *tables, struct text table) {
     bool fine = true;
     if (text_equal(table, TEXT("stringArray")) || text_equal(table, TEXT("stringTable")))
@@ -115,7 +112,7 @@ static bool read_samples(struct firefox *f) {
                : is(&f->key, TEXT("time"))       ? read_doubles(f, true)
                : is(&f->key, TEXT("timeDeltas")) ? read_doubles(f, true)
                : is(&f->key, TEXT("weight"))     ? read_doubles(f, false)
-               : is(&f->key, TEXT("weightType")) ? string_value(f, &f->kind)
+               : is(&f->key, TEXT("weightType")) ? json_text(&f->json, &f->kind)
                                                  : json_skip(&f->json);
     }
     return fine;
@@ -138,11 +135,10 @@ static bool count_samples(struct firefox *f, struct tables *tables) {
         if (stack == NONE)
             continue;
         if (stack < 0 || (uint64_t)stack >= tables->nodes.count)
-            return complain(f, "a sample names a stack that is not there");
+            return complain(f, "a sample refers to a stack that does not exist");
         if (weight < 0)
-            return complain(
-                f, "a sample counts less than nothing: what two profiles differ in can't be "
-                   "read, only the profiles");
+            return complain(f, "a sample has a negative value: differences of two profiles can't "
+                               "be read; read the profiles themselves");
         uint64_t counted = double_to_u64(round(weight * scale)),
                  at_time = double_to_u64(round(now * 1e6));
         stack_count_at(&f->r.stack, firefox_node(f, tables, (size_t)stack),
@@ -154,7 +150,7 @@ static bool count_samples(struct firefox *f, struct tables *tables) {
 
 /* ---- threads ---- */
 
-/* A number, or a text that begins with one. */
+/* Read a number, or a text that begins with one. */
 static bool id_value(struct firefox *f, int64_t *id) {
     double value = NONE;
     uint64_t number;
@@ -164,7 +160,7 @@ static bool id_value(struct firefox *f, int64_t *id) {
         *id = whole(value);
         return fine;
     }
-    bool fine = string_value(f, &f->key);
+    bool fine = json_text(&f->json, &f->key);
     struct text text = buffer_text(&f->key);
     size_t dot = text_find(text, '.');
     if (text_to_u64(dot == SIZE_MAX ? text : text_upto(text, dot), &number) && number <= INT32_MAX)
@@ -195,8 +191,8 @@ static bool read_thread(struct firefox *f) {
     while (fine && json_member(&f->json, &key)) {
         if (is(&key, TEXT("samples")))
             samples = f->json;
-        fine = is(&key, TEXT("name"))          ? string_value(f, &f->name)
-               : is(&key, TEXT("processName")) ? string_value(f, &f->process)
+        fine = is(&key, TEXT("name"))          ? json_text(&f->json, &f->name)
+               : is(&key, TEXT("processName")) ? json_text(&f->json, &f->process)
                : is(&key, TEXT("pid"))         ? id_value(f, &f->pid)
                : is(&key, TEXT("tid"))         ? id_value(f, &f->tid)
                                                : read_table(f, &own, buffer_text(&key));
@@ -229,7 +225,7 @@ static bool read_category(struct firefox *f) {
     bool fine = json_take(&f->json, '{');
     f->kind.count = 0;
     while (fine && json_member(&f->json, &f->key))
-        fine = is(&f->key, TEXT("name")) ? string_value(f, &f->kind) : json_skip(&f->json);
+        fine = is(&f->key, TEXT("name")) ? json_text(&f->json, &f->kind) : json_skip(&f->json);
     uint32_t kinds = is(&f->kind, TEXT("Kernel"))    ? KIND_KERNEL
                      : is(&f->kind, TEXT("JIT"))     ? KIND_JIT
                      : is(&f->kind, TEXT("Library")) ? KIND_LIBRARY
@@ -243,12 +239,15 @@ static bool read_lib(struct firefox *f) {
     bool fine = json_take(&f->json, '{');
     while (fine && json_member(&f->json, &f->key)) {
         bool path = is(&f->key, TEXT("path")), id = is(&f->key, TEXT("codeId")),
-             debug_id = is(&f->key, TEXT("breakpadId")) && f->has_sidecar;
-        fine = path || id || debug_id ? string_value(f, &f->kind) : json_skip(&f->json);
+             debug_id = is(&f->key, TEXT("breakpadId")) && f->has_sidecar,
+             base = is(&f->key, TEXT("wickBase"));
+        fine = path || id || debug_id || base ? json_text(&f->json, &f->kind) : json_skip(&f->json);
         if (path)
             lib.path = strings_add(f->r.tree->strings, buffer_text(&f->kind));
         else if (id)
             lib.id = build_id_of_hex(buffer_text(&f->kind));
+        else if (base && !text_hex_to_u64(buffer_text(&f->kind), &lib.base))
+            lib.base = 0;
         else if (debug_id)
             lib.in_sidecar = sidecar_library(&f->sidecar, buffer_text(&f->kind));
     }
@@ -298,7 +297,7 @@ static bool read_part(struct firefox *f, struct json part, bool (*read)(struct f
     return read(f);
 }
 
-/* What samply saved beside the profile. Without it the profile still has its addresses. */
+/* Read the symbols that samply saved beside the profile. Without them the profile still has its addresses. */
 static void read_sidecar(struct firefox *f) {
     if (!f->r.options->sidecar.length || f->symbolicated)
         return;
@@ -325,7 +324,7 @@ static bool firefox_read(struct text content, const char *path,
     bool fine = read_document(&f);
     if (!fine && !f.said)
         error_at(error, path, (uint64_t)(f.json.rest.data - content.data),
-                 "not a processed profile as the Firefox Profiler has it");
+                 "not a processed profile of the Firefox Profiler");
     firefox_tables_release(&f.all);
     sidecar_release(&f.sidecar);
     buffer_release(&f.key);

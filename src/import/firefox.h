@@ -12,23 +12,24 @@ struct numbers {
     VECTOR(int64_t) list;
 };
 
-/* What stacks are made of: the document's, or one thread's. */
+/* The tables of stacks: the document's, or one thread's. */
 struct tables {
-    VECTOR(uint32_t) strings; /* the tree's */
+    VECTOR(uint32_t) strings; /* the tree's strings */
     struct numbers function_name, function_file, function_source, function_resource, function_line,
         function_script;
     struct numbers frame_function, frame_line, frame_column, frame_category, frame_depth,
         frame_address;
     struct numbers stack_frame, stack_parent, stack_distance;
     struct numbers resource_lib, source_file;
-    VECTOR(uint32_t) nodes;     /* the tree's + 1, by stack; 0: not yet placed */
-    VECTOR(uint32_t) locations; /* the tree's + 1, by frame that stands for itself */
+    VECTOR(uint32_t) nodes;     /* the tree's node + 1, by stack; 0: not placed yet */
+    VECTOR(uint32_t) locations; /* the tree's location + 1, by frame that is not inlined */
 };
 
 struct firefox_lib {
     uint32_t path; /* string */
     struct build_id id;
-    uint32_t in_sidecar; /* its number there, or SIDECAR_NONE */
+    uint32_t in_sidecar; /* its number in the sidecar, or SIDECAR_NONE */
+    uint64_t base;       /* base of its addresses, if `wick export` wrote the file */
 };
 
 struct firefox {
@@ -40,7 +41,7 @@ struct firefox {
     VECTOR(struct firefox_lib) libraries;
     VECTOR(uint32_t) categories; /* enum frame_kind, by category */
     VECTOR(uint32_t) way;        /* from a stack up to one that is placed */
-    VECTOR(struct frame) lines;  /* of the place at hand, innermost first */
+    VECTOR(struct frame) lines;  /* of the current location, innermost first */
     VECTOR(double) times, weights;
     struct numbers sample_stack;
     struct sidecar sidecar;
@@ -49,16 +50,16 @@ struct firefox {
     bool weighed;
     bool symbolicated; /* the profile has names for its addresses */
     bool has_sidecar;
-    bool said; /* what is wrong */
+    bool said; /* description of the problem */
 };
 
-/* The column of that name, NULL: it is not wanted. `table` may be of any name, too. */
+/* Return the column with that name, or NULL if it is not used. `table` may have any name, too. */
 struct numbers *firefox_column(struct tables *tables, struct text table, struct text name);
 bool firefox_wants_table(struct text table);
 void firefox_tables_release(struct tables *tables);
-/* Whether all stacks have frames, and parents before them; to be called before stacks are asked for. */
+/* Check that all stacks have frames, and parents before them. Call it before any stack is used. */
 bool firefox_check_stacks(struct firefox *f, struct tables *tables);
-/* The tree's node of a row of the stack table. */
+/* Return the tree's node for a row of the stack table. */
 uint32_t firefox_node(struct firefox *f, struct tables *tables, size_t stack);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Frames and stacks of the Firefox Profiler's tables. A frame that has an address in a library is a place in code. What was inlined there are rows of
- * their own, below the function's and with the same address: they are one place, which is made when a sample or a further call needs it.
+ * Frames and stacks of the Firefox Profiler's tables. A frame with an address in a library is a location in code.
+ * Functions inlined there have rows of their own, below the function's and with the same address: they form one
+ * location, which is created when a sample or a further call needs it.
  */
 #include "import/firefox.h"
 
@@ -8,10 +9,10 @@
 
 enum { NONE = FIREFOX_NONE };
 
-/* A column that is wanted, of a table. */
+/* A column that is used, and its table. */
 struct column {
     struct text table, name;
-    size_t place; /* in struct tables */
+    size_t place; /* offset in struct tables */
 };
 #define COLUMN(table, name, field)                                                                 \
     { TEXT(table), TEXT(name), offsetof(struct tables, field) }
@@ -82,7 +83,7 @@ static struct text file_of(const struct firefox *f, const struct tables *tables,
     return own.length ? own : string_at(f, tables, at(&tables->source_file, source));
 }
 
-/* The library of a frame's function; NONE: it has none, or one without a path. */
+/* Return the library of a frame's function, or NONE if it has none or one without a path. */
 static int64_t lib_of(const struct firefox *f, const struct tables *tables, int64_t frame) {
     int64_t function = at(&tables->frame_function, frame),
             lib = at(&tables->resource_lib, at(&tables->function_resource, function));
@@ -107,7 +108,8 @@ static bool is_script(const struct tables *tables, int64_t frame) {
     return at(&tables->function_script, at(&tables->frame_function, frame)) == 1;
 }
 
-/* Of code, its object tells the kind: what the profile says of frames of JavaScript, and of others that were made, would be lost. */
+/* A location's kind comes from its object, so frames of JavaScript and other generated code are not treated as code:
+   the profile's kind would be lost. */
 static bool is_code(const struct firefox *f, const struct tables *tables, int64_t frame) {
     struct text path = path_of(f, tables, frame);
     bool made = kinds_of(f, tables, frame) & KIND_JIT;
@@ -115,7 +117,7 @@ static bool is_code(const struct firefox *f, const struct tables *tables, int64_
            (!made || script_object_kinds(path, false) & KIND_JIT);
 }
 
-/* A frame of which only names are known. */
+/* Return the location of a frame with only names. */
 static uint32_t named_location(struct firefox *f, const struct tables *tables, int64_t frame) {
     int64_t function = at(&tables->frame_function, frame);
     f->r.stack.locations.count = 0;
@@ -141,7 +143,8 @@ static void add_line(struct firefox *f, const struct tables *tables, int64_t fra
                                       line_of(at(&tables->frame_column, frame))));
 }
 
-/* The functions that the sidecar has at the address; what has no name was inlined by code without debug information, and is left out. False: it has none. */
+/* Collect the sidecar's functions at the address. Skip those without a name: they were inlined by code without debug
+   information. Return false if there are none. */
 static bool add_lines_of_sidecar(struct firefox *f, const struct tables *tables, int64_t frame) {
     if (!f->has_sidecar)
         return false;
@@ -157,20 +160,21 @@ static bool add_lines_of_sidecar(struct firefox *f, const struct tables *tables,
     return symbol;
 }
 
-/* The place of f->lines, the outermost of which is `frame`. */
+/* Return the location of f->lines, the outermost of which is `frame`. */
 static uint32_t code_location(struct firefox *f, const struct tables *tables, int64_t frame) {
     const struct firefox_lib *lib = &f->libraries.items[lib_of(f, tables, frame)];
     struct text path = strings_get(f->r.tree->strings, lib->path);
     bool kernel = kinds_of(f, tables, frame) & KIND_KERNEL;
     struct location location = {.object = object_with_id(f->r.tree, path, &lib->id),
                                 .mode = kernel ? MODE_KERNEL : mode_of_object(path),
-                                .address = (uint64_t)at(&tables->frame_address, frame)};
+                                .address = lib->base + (uint64_t)at(&tables->frame_address, frame)};
     return tree_add_code(f->r.tree, &location, f->lines.items, f->lines.count, f->r.options);
 }
 
 /* ---- stacks ---- */
 
-/* The row of a stack's parent, NONE of a root. From version 66 on it is told as a distance, 0 of a root. */
+/* Return the row of a stack's parent, or NONE for a root. From version 66 on it is stored as a distance, which is 0
+   for a root. */
 static int64_t parent_of(const struct tables *tables, size_t row) {
     int64_t distance = at(&tables->stack_distance, (int64_t)row);
     if (tables->stack_distance.list.count)
@@ -178,7 +182,7 @@ static int64_t parent_of(const struct tables *tables, size_t row) {
     return at(&tables->stack_parent, (int64_t)row);
 }
 
-/* Whether the stack's frame was inlined into its parent's, and is at the same place. */
+/* Return true if the stack's frame was inlined into its parent's, at the same address. */
 static bool is_inlined(const struct firefox *f, const struct tables *tables, int64_t stack) {
     int64_t parent = parent_of(tables, (size_t)stack), frame = at(&tables->stack_frame, stack),
             outer = at(&tables->stack_frame, parent), depth = at(&tables->frame_depth, frame);
@@ -188,10 +192,11 @@ static bool is_inlined(const struct firefox *f, const struct tables *tables, int
            is_code(f, tables, outer);
 }
 
-/* What going over a row that was inlined costs, compared with adding a node: several columns are looked at, more than once. */
+/* Cost of passing an inlined row, relative to adding a node: several columns are read, more than once. */
 enum { INLINED_STEPS = 32 };
 
-/* The stack of the function into which the stack's frame was inlined, at the same place; of others the stack itself. */
+/* Return the stack of the function into which the stack's frame was inlined, at the same address; otherwise the stack
+   itself. */
 static int64_t place_of(struct firefox *f, const struct tables *tables, int64_t stack) {
     while (is_inlined(f, tables, stack)) {
         tree_take_steps(f->r.tree, INLINED_STEPS);

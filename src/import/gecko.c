@@ -1,10 +1,11 @@
 /*
- * What Firefox itself records (Gecko's profile, `MOZ_PROFILER_SHUTDOWN`, about:profiling before the Profiler's page has processed it): a process with
- * its threads, and in it the profiles of the processes that it started. Firefox's DevTools saved it as the member `profile` of an object of their
- * own. Tables are lists of rows, whose columns a schema names; each thread has its own.
+ * What Firefox itself records (Gecko's profile, `MOZ_PROFILER_SHUTDOWN`, about:profiling before the Profiler's page
+ * has processed it): a process with its threads, and nested in it the profiles of its child processes. Firefox's
+ * DevTools saved it as the member `profile` of another object. Tables are lists of rows, whose columns are named by a
+ * schema; each thread has its own.
  *
- * A frame is called by a text: a function of C++ or Rust by its name, or by its address where the browser had no symbols, which is then called
- * after its library; one of JavaScript as `function (url:line:column)`.
+ * A frame is a text: a C++ or Rust function's name, or an address if the browser had no symbols, which is then named
+ * after its library; a JavaScript frame is `function (url:line:column)`.
  */
 #include "base/json.h"
 #include "import/reader.h"
@@ -19,20 +20,20 @@ struct gecko_lib {
     uint32_t path; /* string */
 };
 
-/* The parts of a process, or of a thread: where they stand in the document. */
+/* Where the parts of a process, or of a thread, are in the document. */
 struct parts {
     struct json libs, threads, processes;
     struct json samples, stacks, frames, strings;
-    double start; /* of a process: milliseconds since 1970 */
+    double start; /* for a process: milliseconds since 1970 */
 };
 
 struct gecko {
     struct reader r;
     struct json json;
     struct buffer key, text, name, process;
-    VECTOR(struct json) waiting; /* processes that are still to be read */
+    VECTOR(struct json) waiting; /* processes that have not been read yet */
     VECTOR(struct gecko_lib) libs;
-    VECTOR(uint32_t) strings, locations, nodes; /* the tree's, by row of the thread's tables */
+    VECTOR(uint32_t) strings, locations, nodes; /* the tree's ids, by row of the thread's tables */
     int64_t pid, tid;
     double first_start, start;
     bool has_start, said;
@@ -52,11 +53,6 @@ static bool complain(struct gecko *g, const char *what) {
                     what);
 }
 
-static bool text_value(struct gecko *g, struct buffer *value) {
-    value->count = 0;
-    return json_peek(&g->json) == '"' ? json_string(&g->json, value) : json_skip(&g->json);
-}
-
 static bool number_value(struct gecko *g, double *value) {
     *value = NONE;
     return json_double(&g->json, value) || json_skip(&g->json);
@@ -64,7 +60,7 @@ static bool number_value(struct gecko *g, double *value) {
 
 /* ---- tables ---- */
 
-/* A row's wanted columns, NONE where there is no number; called in order. */
+/* Read a row's columns that are used, NONE for those without a number. Call it in order. */
 typedef bool on_row(struct gecko *g, const double *cells);
 
 static bool read_schema(struct gecko *g, const char *const *names, size_t count, double *places) {
@@ -127,7 +123,7 @@ static bool take_strings(struct gecko *g, struct json list) {
     g->json = list;
     bool fine = json_take(&g->json, '[');
     while (fine && json_element(&g->json) && !stops(g)) {
-        fine = text_value(g, &g->text);
+        fine = json_text(&g->json, &g->text);
         vector_push(&g->strings, strings_add(g->r.tree->strings, buffer_text(&g->text)));
     }
     return fine;
@@ -183,13 +179,13 @@ static bool take_stack(struct gecko *g, const double *cells) {
     return true;
 }
 
-/* A thread that slept has the same stack as before it: it counts as often as it was sampled, as it does in the Profiler. */
+/* A thread that slept has the same stack as before: it counts as often as it was sampled, as in the Profiler. */
 static bool take_sample(struct gecko *g, const double *cells) {
     double stack = cells[0], time = cells[1] + (g->start - g->first_start);
     if (stack < 0)
         return true;
     if (stack >= (double)g->nodes.count)
-        return complain(g, "a sample names a stack that is not there");
+        return complain(g, "a sample refers to a stack that does not exist");
     uint64_t at = double_to_u64(round((time > 0 ? time : 0) * 1e6));
     stack_count_at(&g->r.stack, g->nodes.items[(size_t)stack], 1, 1, at + !at);
     return true;
@@ -210,7 +206,7 @@ static bool id_value(struct gecko *g, int64_t *id) {
         *id = small_id(value);
         return fine;
     }
-    bool fine = text_value(g, &g->text);
+    bool fine = json_text(&g->json, &g->text);
     if (text_to_u64(buffer_text(&g->text), &number) && number <= INT32_MAX)
         *id = (int64_t)number;
     return fine;
@@ -240,8 +236,8 @@ static bool read_thread(struct gecko *g) {
                                                          : NULL;
         if (part)
             *part = g->json;
-        fine = is(&g->key, "name")          ? text_value(g, &g->name)
-               : is(&g->key, "processName") ? text_value(g, &g->process)
+        fine = is(&g->key, "name")          ? json_text(&g->json, &g->name)
+               : is(&g->key, "processName") ? json_text(&g->json, &g->process)
                : is(&g->key, "pid")         ? id_value(g, &g->pid)
                : is(&g->key, "tid")         ? id_value(g, &g->tid)
                                             : json_skip(&g->json);
@@ -267,7 +263,7 @@ static bool read_lib(struct gecko *g) {
     while (fine && json_member(&g->json, &g->key))
         fine = is(&g->key, "start")  ? number_value(g, &start)
                : is(&g->key, "end")  ? number_value(g, &end)
-               : is(&g->key, "path") ? text_value(g, &g->text)
+               : is(&g->key, "path") ? json_text(&g->json, &g->text)
                                      : json_skip(&g->json);
     lib.start = double_to_u64(start > 0 ? start : 0);
     lib.end = double_to_u64(end > 0 ? end : 0);
@@ -307,11 +303,11 @@ static bool read_process(struct gecko *g) {
                             : is(&g->key, "threads")   ? &parts.threads
                             : is(&g->key, "processes") ? &parts.processes
                                                        : NULL;
-        json_peek(&g->json); /* steps over white space, for read_list() */
+        json_peek(&g->json); /* skip white space for read_list() */
         if (part)
             *part = g->json;
         if (is(&g->key, "profile") &&
-            json_peek(&g->json) == '{') /* inside of what DevTools saved */
+            json_peek(&g->json) == '{') /* inside the object that DevTools saved */
             vector_push(&g->waiting, g->json);
         fine = is(&g->key, "meta") && json_peek(&g->json) == '{' ? read_start(g, &parts.start)
                                                                  : json_skip(&g->json);
@@ -321,7 +317,7 @@ static bool read_process(struct gecko *g) {
     g->has_start |= parts.threads.rest.length > 0;
     g->start = parts.start;
     g->libs.count = 0;
-    /* A nested process is skimmed again by all that it is in. */
+    /* A nested process is scanned again for each process around it. */
     return fine &&
            budget_take_steps(g->r.options->budget, (uint64_t)(g->json.rest.data - begin) / 4 + 100,
                              (uint64_t)(begin - g->r.content.data)) &&
@@ -337,7 +333,6 @@ static bool gecko_read(struct text content, const char *path, const struct impor
     bool fine = true;
     while (fine && g.waiting.count) {
         g.json = g.waiting.items[--g.waiting.count];
-        /* Each nested process is skimmed again by all that it is in. */
         fine =
             budget_take_steps(options->budget, 1000, (uint64_t)(g.json.rest.data - content.data)) &&
             read_process(&g);
@@ -345,8 +340,7 @@ static bool gecko_read(struct text content, const char *path, const struct impor
     if (!fine && !g.said && budget_exceeded(options->budget))
         budget_error(options->budget, path, error);
     else if (!fine && !g.said)
-        error_at(error, path, (uint64_t)(g.json.rest.data - content.data),
-                 "not a profile as Firefox records it");
+        error_at(error, path, (uint64_t)(g.json.rest.data - content.data), "not a Gecko profile");
     buffer_release(&g.key);
     buffer_release(&g.text);
     buffer_release(&g.name);
@@ -372,5 +366,6 @@ static int gecko_score(struct text beginning) {
     return 96;
 }
 
-const struct import_format format_gecko = {"gecko", "what Firefox records: Gecko's profile, JSON",
+const struct import_format format_gecko = {"gecko",
+                                           "Firefox's own recordings: Gecko profiles, JSON",
                                            gecko_score, gecko_read, TELLS_TIMES};

@@ -1,8 +1,11 @@
 /*
- * GHC's time and allocation profiles (.prof): a table whose columns stand where its header says, counted in characters. Depth is
- * the number of leading spaces; every cost is the line's own.
+ * GHC's time and allocation profiles (.prof): a table whose columns are where its header says, counted in characters.
+ * Depth is the number of leading spaces; every cost is the line's own. ghcjson.c reads the JSON form.
  */
-#include "import/reader.h"
+#include "import/ghcprof.h"
+
+/* The text before the cost centres is short, except for the program's arguments. */
+enum { JSON_HEAD = 64 << 10 };
 
 static const struct note_kind note_no_graph = {"no-call-graph",
                                                "File ended before start of call graph"};
@@ -28,7 +31,7 @@ static bool is_header(struct text line) {
     return true;
 }
 
-/* The word at or behind column `column`; costs are right-aligned, names are not. */
+/* Return the word at or after column `column`; costs are right-aligned, names are not. */
 static struct text word_at(struct text line, size_t column) {
     size_t at = 0;
     for (; at < line.length && column; column--)
@@ -39,7 +42,7 @@ static struct text word_at(struct text line, size_t column) {
     return next_word(&rest);
 }
 
-/* Where the costs begin: right behind the column before, since values may be wider than their heading. */
+/* Return where the costs begin: directly after the previous column, because values may be wider than their heading. */
 static bool cost_column(struct reader *r, const char *heading, size_t *column) {
     size_t at = text_search(r->line, text_of(heading));
     if (at == SIZE_MAX)
@@ -65,7 +68,7 @@ static bool find_columns(struct reader *r, struct columns *columns) {
     return true;
 }
 
-/* %time has one digit behind the point, so that tenths of a per cent are whole numbers. */
+/* %time has one decimal, so tenths of a per cent are integers. */
 static bool ghc_line(struct reader *r, const struct columns *columns) {
     size_t depth = 0;
     while (depth < r->line.length && r->line.data[depth] == ' ')
@@ -102,6 +105,8 @@ static bool ghcprof_read(struct text content, const char *path,
                          struct error *error) {
     static const char *const units[] = {"‰", "ticks", "bytes"};
     struct reader r;
+    if (ghcjson_is(content.length < JSON_HEAD ? content : text_upto(content, JSON_HEAD)))
+        return ghcjson_read(content, path, options, tree, error);
     int column = options->ghc_column >= 0 && options->ghc_column <= 2 ? options->ghc_column : 0;
     reader_init(&r, content, path, options, tree, text_of(units[column]), error);
     bool fine = true, found = false;
@@ -125,7 +130,7 @@ enum applicable ghcprof_applicable(struct text text) {
 }
 
 static int ghcprof_score(struct text beginning) {
-    return ghcprof_applicable(beginning) == APPLICABLE_YES ? 95 : 0;
+    return ghcjson_is(beginning) ? 98 : ghcprof_applicable(beginning) == APPLICABLE_YES ? 95 : 0;
 }
 
 const struct import_format format_ghcprof = {"ghcprof", "GHC's .prof", ghcprof_score, ghcprof_read};

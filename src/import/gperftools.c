@@ -5,10 +5,10 @@
  *     COUNT N PC…         a stack, leaf first, N addresses; any number of these
  *     0 1 0               the end of them
  *
- * The leaf is an address, the others return addresses. As pprof does, what the signal handler left in the stacks is taken out: a second frame that nearly all
- * stacks share, and a leaf that is there twice.
+ * The leaf is an address, the others are return addresses. Like pprof, remove what the signal handler left in the
+ * stacks: a second frame that nearly all stacks share, and a duplicated leaf.
  */
-#include "import/addresses.h"
+#include "import/java_places.h"
 
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ enum { HEADER_WORDS = 5 };
 struct words {
     struct text rest;
     unsigned size; /* 4 or 8 */
-    bool big;      /* the first byte is the highest */
+    bool big;      /* big-endian */
 };
 
 /* One record: its addresses are addresses[first … +count). */
@@ -30,6 +30,7 @@ struct gperftools {
     struct reader r;
     struct words words;
     struct addresses addresses;
+    struct java_places java;
     uint64_t period; /* nanoseconds */
     VECTOR(struct record) records;
     VECTOR(uint64_t) list;
@@ -48,7 +49,7 @@ static bool take_word(struct words *words, uint64_t *word) {
     return true;
 }
 
-/* False: it does not begin so, for any size and order. */
+/* Return false if it does not begin like this, for any word size and byte order. */
 static bool read_header(struct text content, struct words *words, uint64_t *period,
                         uint64_t *version) {
     for (unsigned way = 0; way < 4; way++) {
@@ -95,7 +96,8 @@ static bool read_records(struct gperftools *g) {
 
 /* ---- what the signal handler left ---- */
 
-/* The address that most of the second frames are, if any is: the only one that outlives its others. */
+/* Return the address that is the majority of the second frames, if any: the only one that survives pairing off
+   different ones. */
 static uint64_t likely_second(const struct gperftools *g) {
     uint64_t candidate = 0, votes = 0;
     for (size_t i = 0; i < g->records.count; i++) {
@@ -110,7 +112,7 @@ static uint64_t likely_second(const struct gperftools *g) {
     return candidate;
 }
 
-/* Without its second frame the leaf stands in its place. */
+/* If the second frame is removed, the leaf takes its place. */
 static void drop_second(struct gperftools *g, struct record *record) {
     g->list.items[record->first + 1] = g->list.items[record->first];
     record->first++;
@@ -135,11 +137,14 @@ static void drop_common_second(struct gperftools *g) {
 /* ---- the file ---- */
 
 static void count_record(struct gperftools *g, struct record *record) {
-    if (record->count && has_second(g, record, g->list.items[record->first]))
+    if (!g->java.is_java && record->count && has_second(g, record, g->list.items[record->first]))
         drop_second(g, record);
     g->addresses.stack.count = 0;
     for (size_t i = 0; i < record->count; i++)
-        addresses_push(&g->addresses, g->list.items[record->first + i], i > 0);
+        if (g->java.is_java)
+            java_places_push(&g->java, &g->addresses, g->list.items[record->first + i]);
+        else
+            addresses_push(&g->addresses, g->list.items[record->first + i], i > 0);
     tree_count(g->addresses.tree, addresses_node(&g->addresses), g->series, record->times,
                record->times * g->period);
 }
@@ -160,14 +165,13 @@ static bool read_profile(struct gperftools *g) {
     uint64_t version;
     if (!read_header(g->r.content, &g->words, &g->period, &version))
         return error_at(g->r.error, g->r.path, 0, "not a CPU profile of gperftools");
-    if (version)
-        return error_at(g->r.error, g->r.path, 2 * g->words.size,
-                        "a CPU profile of Java in gperftools' format, which wick does not read; "
-                        "`go tool pprof -proto` turns it into one that it does");
     if (!choose_event(g) || !read_records(g))
         return false;
-    addresses_read_maps(&g->addresses, g->words.rest);
-    for (int i = 0; i < 2; i++)
+    if (version)
+        java_places_read(&g->java, g->words.rest);
+    else
+        addresses_read_maps(&g->addresses, g->words.rest);
+    for (int i = 0; i < 2 && !version; i++)
         drop_common_second(g);
     for (size_t i = 0; i < g->records.count; i++) {
         if (import_stops(g->r.options, g->words.rest.data))
@@ -185,6 +189,7 @@ static bool gperftools_read(struct text content, const char *path,
     addresses_init(&g.addresses, options);
     bool fine = read_profile(&g);
     addresses_finish(&g.addresses, fine ? tree : NULL);
+    java_places_release(&g.java);
     vector_release(&g.records);
     vector_release(&g.list);
     reader_release(&g.r);

@@ -1,6 +1,7 @@
 /*
- * V8's sampling heap profile, as Chrome's DevTools and node --heap-prof write it: a call tree whose nodes hold their children and say how many bytes
- * that were allocated there were alive at the end. What a callFrame says is read here for the CPU profile, too.
+ * V8's sampling heap profile, as written by Chrome's DevTools and node --heap-prof: a call tree whose nodes contain
+ * their children and the bytes allocated there that were still alive at the end. The CPU profile's callFrame is read
+ * here, too.
  */
 #include "import/v8.h"
 
@@ -48,9 +49,9 @@ void v8_frame_release(struct v8_frame *frame) {
 
 /* ---- the tree ---- */
 
-/* A node that is being read. Its frame may come behind its children, so nodes are placed when everything is read. */
+/* A node that is being read. Its frame may come after its children, so nodes are placed at the end. */
 struct open_node {
-    uint32_t parent; /* a place among the nodes + 1; 0: none */
+    uint32_t parent; /* index of its parent + 1; 0: none */
     uint32_t location;
     double bytes;
 };
@@ -61,8 +62,8 @@ struct heapprofile {
     struct buffer key;
     struct v8_frame frame;
     VECTOR(struct open_node) nodes;
-    VECTOR(uint32_t) open;   /* those whose end is still to come */
-    VECTOR(uint32_t) placed; /* the tree's node of each */
+    VECTOR(uint32_t) open;   /* nodes that are not closed yet */
+    VECTOR(uint32_t) placed; /* by node: the tree's node */
 };
 
 static void begin_node(struct heapprofile *h) {
@@ -71,7 +72,7 @@ static void begin_node(struct heapprofile *h) {
     vector_push(&h->open, (uint32_t)h->nodes.count);
 }
 
-/* Behind the '{' of a node, or behind one of its children: up to its next child, or its end. */
+/* After the '{' of a node, or after one of its children: read up to its next child, or its end. */
 static bool read_members(struct heapprofile *h, bool *child) {
     struct open_node *node = &h->nodes.items[h->open.items[h->open.count - 1] - 1];
     bool fine = true;
@@ -93,7 +94,7 @@ static bool read_members(struct heapprofile *h, bool *child) {
     return fine;
 }
 
-/* Without recursion: a file may nest as deep as it is long. */
+/* No recursion: a file may nest as deep as it is long. */
 static bool read_tree(struct heapprofile *h) {
     if (!json_take(&h->json, '{'))
         return false;
@@ -105,9 +106,9 @@ static bool read_tree(struct heapprofile *h) {
         if (!read_members(h, &list))
             return false;
         if (!list)
-            h->open.count--; /* its '}' was taken; the parent's list goes on */
+            h->open.count--; /* its '}' was read; the parent's list continues */
         while (h->open.count && !json_element(&h->json)) {
-            /* The list is at its end: what follows are members again. */
+            /* The list has ended: members follow again. */
             bool more;
             if (!read_members(h, &more))
                 return false;
@@ -150,10 +151,12 @@ static bool heapprofile_read(struct text content, const char *path,
     struct heapprofile h = {.json = {content}};
     reader_init(&h.r, content, path, options, tree, TEXT("bytes"), error);
     bool fine =
-        read_document(&h) || error_at(error, path, (uint64_t)(h.json.rest.data - content.data),
-                                      "not a heap profile as V8 writes it");
-    if (fine)
+        read_document(&h) ||
+        error_at(error, path, (uint64_t)(h.json.rest.data - content.data), "not a V8 heap profile");
+    if (fine) {
         count_all(&h);
+        reader_warn_cut(&h.r);
+    }
     buffer_release(&h.key);
     v8_frame_release(&h.frame);
     vector_release(&h.nodes);

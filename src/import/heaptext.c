@@ -1,20 +1,19 @@
 /*
- * Heap profiles as text, as gperftools (tcmalloc's HEAPPROFILE) and jemalloc (prof:true, jeprof's input) write them: stacks of addresses with what
- * is in use and what was ever allocated, and behind them the process's maps.
+ * Heap profiles as text, as written by gperftools (tcmalloc's HEAPPROFILE) and jemalloc (prof:true, jeprof's input):
+ * stacks of addresses with what is in use and what was ever allocated, followed by the process's maps.
  *
  *     heap profile:    3:  300 [    5:  500] @ heapprofile          heap_v2/524288
  *          1:  100 [    2:  200] @ 0x401136 0x40114c                  t*: 3: 300 [5: 500]
  *     MAPPED_LIBRARIES:                                             @ 0x401136 0x40114c
  *     00400000-00401000 r-xp 00000000 08:01 12 /bin/demo              t*: 1: 100 [2: 200]
  *
- * What allocators sample is scaled as pprof and jeprof do it: with a mean distance of RATE bytes between samples, an object of SIZE bytes is seen with
- * a probability of 1 - e^(-SIZE/RATE). All addresses are return addresses. They are resolved here, from the files of this machine or --symfs,
- * in a tree of their own that is then added to the others'.
+ * Sampled values are scaled like pprof and jeprof do: with a mean distance of RATE bytes between samples, an object
+ * of SIZE bytes is seen with a probability of 1 - e^(-SIZE/RATE). All addresses are return addresses. They are
+ * resolved from the files of this machine or --symfs, in a separate tree that is then added to the caller's.
  */
 #include "import/addresses.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 
 enum { IN_USE, ALLOCATED, EVENTS };
@@ -27,14 +26,14 @@ struct amounts {
 struct heaptext {
     struct reader r;
     struct addresses addresses;
-    double rate; /* bytes between two samples; 0: all were counted */
+    double rate; /* bytes between two samples; 0: everything was counted */
     bool is_jemalloc, has_counted;
     uint32_t series[EVENTS]; /* 0: not wanted */
 };
 
 /* ---- stacks ---- */
 
-/* "@ 0x401136 0x40114c", leaf first. False: it is no such list. */
+/* Parse "@ 0x401136 0x40114c", leaf first. Return false for anything else. */
 static bool read_addresses(struct heaptext *h, struct text line) {
     h->addresses.stack.count = 0;
     for (line = text_trim(line); line.length; line = text_trim(line)) {
@@ -68,45 +67,37 @@ static bool read_amounts(struct text line, struct amounts *amounts, struct text 
     return true;
 }
 
-static void scale(const struct heaptext *h, uint64_t *objects, uint64_t *bytes) {
-    if (!h->rate || !*objects || !*bytes)
-        return;
-    double seen = -expm1(-((double)*bytes / (double)*objects) / h->rate);
-    if (seen <= 0)
-        return;
-    *objects = double_to_u64((double)*objects / seen);
-    *bytes = double_to_u64((double)*bytes / seen);
-}
-
 static void count(struct heaptext *h, struct amounts amounts) {
     uint32_t node = addresses_node(&h->addresses);
     for (size_t i = 0; i < EVENTS; i++) {
-        scale(h, &amounts.objects[i], &amounts.bytes[i]);
+        heap_scale(h->rate, &amounts.objects[i], &amounts.bytes[i]);
         if (h->series[i] && (amounts.objects[i] || amounts.bytes[i]))
             tree_count(h->addresses.tree, node, h->series[i], amounts.objects[i], amounts.bytes[i]);
     }
     h->has_counted = true;
 }
 
-/* gperftools has amounts and addresses in one line, jemalloc addresses in one and amounts, by thread, in those below it. */
+/* gperftools has amounts and addresses in one line; jemalloc has addresses in one line and amounts, by thread, in the
+   lines below. */
 static bool read_stack(struct heaptext *h, struct text line, bool *known) {
     struct amounts amounts;
     struct text rest;
     *known = true;
     if (!h->is_jemalloc) {
-        bool fine = read_amounts(line, &amounts, &rest) && text_starts(rest, TEXT("@")) &&
-                    read_addresses(h, text_from(rest, 1));
-        if (fine)
-            count(h, amounts);
-        return fine;
+        if (!read_amounts(line, &amounts, &rest) || !text_starts(rest, TEXT("@")) ||
+            !read_addresses(h, text_from(rest, 1)))
+            return text_starts(line, TEXT("#")); /* Go's statistics of its allocator */
+        addresses_read_comments(&h->addresses, &h->r.lines);
+        count(h, amounts);
+        return true;
     }
     if (text_starts(line, TEXT("@")))
         return *known = read_addresses(h, text_from(line, 1));
     if (!text_starts(line, TEXT("t*:")))
-        return text_starts(line, TEXT("t")); /* one thread's part of it */
+        return text_starts(line, TEXT("t")); /* one thread's part */
     if (!read_amounts(text_from(line, 3), &amounts, &rest))
         return false;
-    if (h->addresses.stack.count) /* else it is the sum of all */
+    if (h->addresses.stack.count) /* otherwise it is the sum of all threads */
         count(h, amounts);
     return true;
 }
@@ -114,13 +105,14 @@ static bool read_stack(struct heaptext *h, struct text line, bool *known) {
 /* ---- the file ---- */
 
 /*
- * "heap profile: … @ heapprofile", "… @ heap_v2/524288", or jemalloc's "heap_v2/524288". Go's older "heap/1048576" says twice the mean distance; what a
- * heap grew by ("growth") was all counted. False: something else.
+ * Parse "heap profile: … @ heapprofile", "… @ heap_v2/524288", or jemalloc's "heap_v2/524288". Go's older
+ * "heap/1048576" has twice the mean distance; a heap's growth ("growth") was counted in full. Return false for
+ * anything else.
  */
 static bool read_head(struct heaptext *h, struct text line) {
     static const struct {
         struct text kind;
-        uint64_t share; /* of the number behind it that is the mean distance; 0: there is none */
+        uint64_t share; /* factor from the number after it to the mean distance; 0: no number */
     } kinds[] = {{TEXT("heapprofile"), 0}, {TEXT("heap_v2"), 1}, {TEXT("heapz_v2"), 1},
                  {TEXT("heap"), 2},        {TEXT("growth"), 0},  {TEXT("growthz"), 0}};
     h->is_jemalloc = text_starts(line, TEXT("heap_v2/"));
@@ -163,7 +155,7 @@ static bool read_lines(struct heaptext *h) {
     bool known;
     if (!reader_next(r) || !read_head(h, r->line))
         return error_at(r->error, r->path, 0, "not a heap profile of gperftools or jemalloc");
-    while (reader_next(r) && !text_starts(r->line, TEXT("MAPPED_LIBRARIES:"))) {
+    while (reader_next(r) && !addresses_begin_maps(r->line)) {
         struct text line = text_trim(r->line);
         if (import_stops(r->options, r->line.data))
             break;
@@ -177,10 +169,9 @@ static bool heaptext_read(struct text content, const char *path,
                           const struct import_options *options, struct tree *tree,
                           struct error *error) {
     struct heaptext h = {0};
-    size_t maps = text_search(content, TEXT("\nMAPPED_LIBRARIES:"));
     reader_init(&h.r, content, path, options, tree, TEXT("bytes"), error);
     addresses_init(&h.addresses, options);
-    addresses_read_maps(&h.addresses, maps == SIZE_MAX ? TEXT("") : text_from(content, maps + 1));
+    addresses_find_maps(&h.addresses, content);
     bool fine = choose_events(&h) && read_lines(&h);
     addresses_finish(&h.addresses, fine ? tree : NULL);
     reader_release(&h.r);

@@ -1,21 +1,23 @@
 /*
- * Java Flight Recorder files, of `java -XX:StartFlightRecording`, `jcmd … JFR.start` and async-profiler: samples of running code, allocations
- * and waits for locks become one event each, under the name that `jfr summary` has for it. Samples of Java code are counted unless --event names
- * others, or there are none. An allocation weighs bytes: those of the buffer (TLAB) that was taken for it, or its own outside of one; a wait
- * weighs its nanoseconds. What was allocated or waited for is the label `class`.
+ * Java Flight Recorder files, from `java -XX:StartFlightRecording`, `jcmd … JFR.start` and async-profiler: samples of
+ * running code, allocations and waits for locks become one event each, named as in `jfr summary`. Samples of Java
+ * code are counted unless --event names others, or there are none. The weight of an allocation is its bytes, or those
+ * of the buffer (TLAB) that was taken for it; that of a wait is its nanoseconds. The class that was allocated or
+ * waited for is the label `class`.
  *
- * A file is one chunk after another, each with ids of its own; a stack is placed in the tree when an event of the chunk first names it.
+ * A file is a sequence of chunks, each with ids of its own; a stack is placed in the tree when an event of the chunk
+ * first refers to it.
  */
 #include "import/jfr.h"
 #include "import/reader.h"
 
 #include <stdlib.h>
 
-/* What is counted, in the order in which one is chosen where none is asked for. */
+/* The events that can be counted, in the order of preference if none is selected. */
 static const struct counted_kind {
     const char *name, *unit;
-    const char *weight; /* a field; NULL: each is one */
-    const char *class;  /* a field with the class it is about; NULL: none */
+    const char *weight; /* a field; NULL: each counts 1 */
+    const char *class;  /* a field with the class concerned; NULL: none */
     bool is_time;       /* the weight is in ticks */
 } kinds[] = {
     {"jdk.ExecutionSample", "samples", NULL, NULL, false},
@@ -34,7 +36,7 @@ static const struct note_kind note_truncated = {
     "# stack{ was|s were} cut by the recorder; record with a larger stackdepth (jcmd … "
     "JFR.configure stackdepth=512)"};
 
-/* What one chunk's type of events looks like: places of fields, or -1. */
+/* The fields of an event type in one chunk: indexes, or -1. */
 struct shape {
     const struct jfr_class *class;
     int time, thread, stack, weight, about;
@@ -102,7 +104,7 @@ static size_t kind_of_event(const struct jfr *j, uint64_t type) {
 
 /* ---- names ---- */
 
-/* A constant's field that is a string, or a symbol, which is one that holds a string. */
+/* Return a constant's field that is a string, or a symbol, which contains a string. */
 static struct text text_of_field(struct jfr *j, const struct jfr_class *class,
                                  const struct jfr_value *values, const char *name) {
     int field = class ? jfr_field(class, text_of(name)) : -1;
@@ -125,7 +127,7 @@ static uint64_t number_of_field(const struct jfr_class *class, const struct jfr_
     return field < 0 ? 0 : values[field].number;
 }
 
-/* "java/lang/String" as Java's own text has it. */
+/* Convert "java/lang/String" to Java's notation. */
 static void add_class_name(struct jfr *j, uint64_t id, struct buffer *name) {
     struct jfr_value values[JFR_FIELDS_MOST];
     if (!jfr_constant(&j->chunk, j->class, id, values))
@@ -166,7 +168,7 @@ static bool is_native(struct jfr *j, uint64_t type) {
 
 /* ---- stacks ---- */
 
-/* Java calls a frame by its class and method; async-profiler's native frames have no class. */
+/* A Java frame is named by class and method; async-profiler's native frames have no class. */
 static void push_frame(struct jfr *j, const struct jfr_value *values) {
     struct buffer *name = &j->r.scratch;
     uint64_t type = number_of_field(j->stack_frame, values, "type");
@@ -272,7 +274,7 @@ static bool read_event(struct jfr *j, size_t kind, struct jfr_event *event) {
     if (shape->weight >= 0 && values[shape->weight].number > INT64_MAX)
         return error_at(j->r.error, j->r.path,
                         (uint64_t)((const char *)event->content.at - j->chunk.file),
-                        "an event counts less than nothing");
+                        "an event has a negative value");
     if (!place_stack(j, shape->stack >= 0 ? values[shape->stack].number : 0, &placed))
         return false;
     count_event(j, kind, values, &placed);

@@ -1,10 +1,11 @@
 /*
- * A chunk of a Java Flight Recorder file. Numbers are packed, seven bits a byte, with a ninth byte of eight; other numbers are big-endian. An
- * event of type 0 describes the types as a tree of elements, events of type 1 hold constants (methods, symbols, stacks) that others name by
- * type and id. Constants are found by where they stand and read when something names them.
+ * A chunk of a Java Flight Recorder file. Integers are packed, seven bits per byte, with a ninth byte of eight; other
+ * numbers are big-endian. An event of type 0 describes the types as a tree of elements; events of type 1 hold
+ * constants (methods, symbols, stacks) that others refer to by type and id. Only the positions of constants are kept;
+ * they are read when something refers to them.
  *
- * The description is input: a type may hold itself, a list may have more elements than the file has bytes. Reading a struct takes steps off
- * the budget for each field, and goes no deeper than DEPTH_MOST.
+ * The description is untrusted: a type may contain itself, a list may have more elements than the file has bytes.
+ * Reading a struct takes steps from the budget for each field, and nests no deeper than DEPTH_MOST.
  */
 #include "import/jfr.h"
 
@@ -70,31 +71,18 @@ static struct text take_bytes(const struct jfr_chunk *c, struct jfr_cursor *curs
     return text;
 }
 
-static void add_point(struct buffer *text, uint32_t point) {
-    if (point < 0x80) {
-        buffer_add_char(text, (char)point);
-    } else if (point < 0x800) {
-        buffer_add_char(text, (char)(0xc0 | point >> 6));
-        buffer_add_char(text, (char)(0x80 | (point & 0x3f)));
-    } else {
-        buffer_add_char(text, (char)(0xe0 | (point >> 12 & 0xf)));
-        buffer_add_char(text, (char)(0x80 | (point >> 6 & 0x3f)));
-        buffer_add_char(text, (char)(0x80 | (point & 0x3f)));
-    }
-}
-
 static struct text kept(struct jfr_chunk *c, struct buffer *text) {
     struct text copy = arena_copy(&c->arena, buffer_text(text));
     buffer_release(text);
     return copy;
 }
 
-/* Numbers of UTF-16. */
+/* Read a string of UTF-16 units. */
 static struct text take_characters(struct jfr_chunk *c, struct jfr_cursor *cursor) {
     struct buffer text = {0};
     uint64_t count = jfr_take_int(c, cursor);
     for (uint64_t i = 0; i < count && !cursor->bad; i++)
-        add_point(&text, (uint32_t)take_number(c, cursor, 2) & 0xffff);
+        buffer_add_utf8(&text, (uint32_t)take_number(c, cursor, 2) & 0xffff);
     return kept(c, &text);
 }
 
@@ -107,7 +95,7 @@ static struct text take_latin(struct jfr_chunk *c, struct jfr_cursor *cursor) {
     return bytes;
 convert:
     for (size_t i = 0; i < bytes.length; i++)
-        add_point(&text, (unsigned char)bytes.data[i]);
+        buffer_add_utf8(&text, (unsigned char)bytes.data[i]);
     return kept(c, &text);
 }
 
@@ -115,7 +103,8 @@ enum { STRING_NULL, STRING_EMPTY, STRING_CONSTANT, STRING_UTF8, STRING_CHARACTER
 
 static const uint8_t *constant_at(const struct jfr_chunk *c, uint64_t type, uint64_t id);
 
-/* A constant string is one in full: a constant that names another is left empty, so that none leads round in a circle. */
+/* A constant string must be complete: a constant that refers to another one reads as empty, so that there are no
+   cycles. */
 static struct text take_string(struct jfr_chunk *c, struct jfr_cursor *cursor, bool is_inner) {
     switch (take_big(cursor, 1)) {
     case STRING_NULL:
@@ -185,7 +174,7 @@ static struct text string_at(const struct jfr_chunk *c, uint64_t number) {
     return number < c->strings.count ? c->strings.items[number] : TEXT("");
 }
 
-/* What an element says: of a class or a field, whichever it is. */
+/* The attributes of an element, which may be a class or a field. */
 struct element {
     struct text kind, name;
     uint64_t id, type;
@@ -237,7 +226,7 @@ static void resolve_fields(struct jfr_chunk *c) {
         }
 }
 
-/* Elements stand before what is in them, with how many there are. */
+/* Elements precede their children, with the number of these. */
 struct open_element {
     uint64_t left;
     bool is_class;
@@ -245,7 +234,7 @@ struct open_element {
 
 static bool read_types(struct jfr_chunk *c, struct jfr_cursor cursor) {
     VECTOR(struct open_element) open = {0};
-    take_long(c, &cursor); /* time, duration, number of the description */
+    take_long(c, &cursor); /* time, duration, id of the metadata */
     take_long(c, &cursor);
     take_long(c, &cursor);
     uint64_t count = jfr_take_int(c, &cursor);
@@ -315,7 +304,7 @@ static void take_one(struct jfr_chunk *c, struct jfr_cursor *cursor, const struc
     }
 }
 
-/* An element without a byte must not be taken as often as a number says. */
+/* An element of zero bytes must not be read as often as a number says. */
 static void take_array(struct jfr_chunk *c, struct jfr_cursor *cursor,
                        const struct jfr_field *field, unsigned depth) {
     uint64_t count = jfr_take_int(c, cursor);
@@ -393,7 +382,7 @@ static void skip_constant(struct jfr_chunk *c, struct jfr_cursor *cursor,
 
 static bool read_constants(struct jfr_chunk *c, struct jfr_cursor cursor) {
     const uint8_t *from = cursor.at;
-    take_long(c, &cursor); /* time, duration, where the one before is */
+    take_long(c, &cursor); /* time, duration, offset of the previous one */
     take_long(c, &cursor);
     take_long(c, &cursor);
     take_big(&cursor, 1);
@@ -434,7 +423,7 @@ static struct jfr_cursor events_of(const struct jfr_chunk *c) {
     return (struct jfr_cursor){data + HEADER, data + c->content.length, false};
 }
 
-/* First the types, which stand where the header says, then all constants. */
+/* Read the types, whose position is in the header, then all constants. */
 static bool read_descriptions(struct jfr_chunk *c, uint64_t types_at) {
     struct jfr_cursor all = events_of(c);
     struct jfr_event event;
@@ -464,7 +453,7 @@ bool jfr_chunk_open(struct jfr_chunk *c, struct text content, uint64_t *size) {
     uint64_t major = take_big(&header, 2);
     take_big(&header, 2);
     *size = take_big(&header, 8);
-    take_big(&header, 8); /* where the last constants are */
+    take_big(&header, 8); /* position of the last constants */
     uint64_t types_at = take_big(&header, 8);
     c->start_nanoseconds = take_big(&header, 8);
     take_big(&header, 8); /* duration */
@@ -473,11 +462,11 @@ bool jfr_chunk_open(struct jfr_chunk *c, struct text content, uint64_t *size) {
     c->is_packed = take_big(&header, 4) & 1;
     if (major != 2)
         return error_at(c->error, c->path, (uint64_t)(content.data - c->file) + 4,
-                        "a recording of version %llu; wick reads version 2, of Java 9 and later",
+                        "a recording of version %llu; wick reads version 2, from Java 9 and later",
                         (unsigned long long)major);
     if (*size == 0)
         return error_at(c->error, c->path, (uint64_t)(content.data - c->file) + 8,
-                        "the recording was not brought to its end; `jfr assemble` repairs it");
+                        "the recording is incomplete; repair it with `jfr assemble`");
     if (*size < HEADER || *size > content.length || !c->ticks_per_second)
         return jfr_damaged(c, content.data + 8);
     c->content = text_upto(content, *size);

@@ -1,6 +1,6 @@
 /*
- * Joining trees that share nothing: workers of the text readers have strings of their own, and so have the files of one command.
- * Everything is mapped by content. Costs one probe for each string, location, node and cell of `from`.
+ * Join trees that share nothing: the text readers' workers have strings of their own, and so have the files of one
+ * command. Everything is mapped by content. Costs one probe for each string, location, node and cell of `from`.
  */
 #include "import/reader.h"
 
@@ -29,7 +29,8 @@ static uint32_t join_object(const struct join *j, uint32_t id) {
     return j->objects[id];
 }
 
-/* By an array over the names' strings: a text may have as many events as lines. One event may be there as measured and as time on the CPU. */
+/* Map events by an array over their names' strings: a text may have as many events as lines. One event may exist both
+   as measured and as time on the CPU. */
 static void join_events(struct join *j) {
     enum { TIMES = TIME_WAITED + 1 };
     for (size_t i = 1; i < j->from->events.count; i++)
@@ -114,8 +115,9 @@ static bool has_same_frames(struct join *j, const struct location *there,
 }
 
 /*
- * The location that equals `location` and has the frames of `old`. Two profiles may have other code at one address of one object, as a JIT's that was
- * compiled again has, or a program without a build id that was rebuilt: it gets the next free number.
+ * Return the location that equals `location` and has the frames of `old`. Two profiles may have different code at the
+ * same address of an object, such as recompiled JIT code or a rebuilt program without a build id: it gets the next
+ * free number.
  */
 static uint32_t join_location(struct join *j, struct location *location,
                               const struct location *old) {
@@ -128,7 +130,7 @@ static uint32_t join_location(struct join *j, struct location *location,
     }
 }
 
-/* Frames come along unless an equal location brought them already. */
+/* Copy frames unless an equal location already has them. */
 static void join_frames(struct join *j, uint32_t id, const struct location *location) {
     if (j->tree->locations.items[id].frame_count || !location->frame_count)
         return;
@@ -169,7 +171,7 @@ static void join_locations(struct join *j) {
     }
 }
 
-/* Parents stand before their children. */
+/* Parents precede their children. */
 static void join_nodes(struct join *j) {
     for (size_t i = 1; i < j->from->nodes.count; i++) {
         const struct node *node = &j->from->nodes.items[i];
@@ -188,7 +190,7 @@ static void join_nodes(struct join *j) {
     }
 }
 
-/* What is there already is not added again. */
+/* Skip those that already exist. */
 static void join_attached(struct join *j) {
     for (size_t i = 0; i < j->from->sources.count; i++) {
         const struct attached_source *source = &j->from->sources.items[i];
@@ -209,7 +211,7 @@ static void join_attached(struct join *j) {
     }
 }
 
-/* From the first beginning to the last end, of those that know. */
+/* From the earliest start to the latest end, among trees that have them. */
 static void join_when(struct tree *tree, const struct tree *from) {
     uint64_t end = saturating_add(tree->began, tree->lasted);
     uint64_t other = saturating_add(from->began, from->lasted);
@@ -242,6 +244,8 @@ void tree_join(struct tree *tree, const struct tree *from) {
     join_attached(&j);
     join_when(tree, from);
     tree->overflow |= from->overflow;
+    tree->shown = from->shown;
+    tree->meant = from->meant;
     notes_merge(&tree->notes, &from->notes);
     free(j.strings);
     free(j.objects);

@@ -1,10 +1,11 @@
 /*
- * OpenTelemetry's profiles, ProfilesData as protobuf: what collectors write to files and `wick export --to otlp` writes. The JSON form is
- * turned into protobuf first (otlp_json.c).
+ * OpenTelemetry's profiles, ProfilesData as protobuf, as written to files by collectors and by `wick export --to
+ * otlp`. The JSON form is converted to protobuf first (otlp_json.c).
  *
- * Samples name a stack and attributes in tables that everything shares, which stand behind the samples as a rule: the message is walked
- * for the tables first. A profile is of one type, which becomes an event; of several types the first in the file is counted unless
- * --event names others. Attributes become labels; thread.name, thread.id, process.pid and thread.state are the thread and its state.
+ * Samples refer to stacks and attributes in shared tables, which usually come after the samples: the message is
+ * scanned for the tables first. A profile has one type, which becomes an event; of several types the first in the
+ * file is counted unless --event names others. Attributes become labels; thread.name, thread.id, process.pid and
+ * thread.state are the thread and its state.
  */
 #include "import/otlp.h"
 
@@ -43,7 +44,8 @@ static bool read_tables(struct otlp *t) {
 static bool node_of(struct otlp *t, uint64_t stack, const void *at, uint32_t *node) {
     if (stack >= t->nodes.count)
         return error_at(t->r.error, t->r.path, otlp_offset_of(t, at),
-                        "a sample names stack %llu, which is not there", (unsigned long long)stack);
+                        "a sample refers to stack %llu, which does not exist",
+                        (unsigned long long)stack);
     if (!t->nodes.items[stack]) {
         struct proto m = proto_begin(otlp_row(t, TABLE_STACK, stack));
         struct proto_field field;
@@ -89,7 +91,7 @@ static void add_attribute(struct otlp *t, struct whose *whose, struct text key, 
                                                            strings_add(t->r.tree->strings, value)};
 }
 
-/* Of a sample: a row of the table, whose key is a number. Of a resource: a pair whose key is a text. */
+/* Parse a sample's attribute, a row of the table whose key is a number; or a resource's, a pair whose key is a text. */
 static void take_attribute(struct otlp *t, struct whose *whose, struct text message) {
     struct proto m = otlp_look_into(t, message);
     struct proto_field field;
@@ -151,7 +153,7 @@ static bool read_fields(struct otlp *t, struct text message, uint64_t *stack) {
     return (!m.damaged && !bad) || damaged(t, message.data);
 }
 
-/* One value for all, a time for each of 1, or a value and a time for each. */
+/* There is either one value for all, a time for each of value 1, or a value and a time for each. */
 static bool read_sample(struct otlp *t, struct text message, bool counts) {
     uint64_t stack;
     uint32_t node = 0;
@@ -165,7 +167,7 @@ static bool read_sample(struct otlp *t, struct text message, bool counts) {
         uint64_t value = i < t->values.count ? t->values.items[i] : 1;
         if (value > INT64_MAX)
             return error_at(t->r.error, t->r.path, otlp_offset_of(t, message.data),
-                            "a sample counts less than nothing");
+                            "a sample has a negative value");
         stack_count_at(&t->r.stack, node, counts ? value : 1, value,
                        i < t->times.count ? t->times.items[i] : 0);
     }
@@ -268,7 +270,7 @@ static bool read_data(struct otlp *t) {
     return fine;
 }
 
-/* A message of protobuf begins otherwise. */
+/* A protobuf message begins differently. */
 static bool is_document(struct text content) {
     struct json json = {content};
     return json_peek(&json) == '{';
@@ -302,7 +304,8 @@ static bool otlp_read(struct text content, const char *path, const struct import
     return fine;
 }
 
-/* The first field is a resource, which begins with a message again, where pprof's has a number; or the tables, whose first row is empty. */
+/* The first field is a resource, which begins with another message, where pprof has a number; or the tables, whose
+   first row is empty. */
 static int otlp_score(struct text beginning) {
     struct proto m = proto_begin(beginning);
     if (is_document(beginning))

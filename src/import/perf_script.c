@@ -1,9 +1,9 @@
 /*
- * perf script text, in parallel.
+ * Read perf script text in parallel.
  *
- * The text is cut at blank lines into pieces, which the workers (script_worker.c) take in turn, each with a tree of its own; the
- * trees are joined at the end. Each worker finds the ends of its pieces itself. The first event named decides which one counts, so it
- * is looked for before.
+ * The text is cut at blank lines into pieces, which the workers (script_worker.c) take in turn, each with a tree of
+ * its own; the trees are joined at the end. Each worker finds the ends of its pieces itself. The first event in the
+ * text decides which one counts, so it is found first.
  */
 #include "import/script_worker.h"
 
@@ -11,13 +11,14 @@
 
 static const struct note_kind note_events = {
     "other-events",
-    "# sample{|s} of other events {was|were} left out; choose with --event NAME, or --event all"};
+    "# sample{|s} of other events {was|were} dropped; choose with --event NAME, or --event all"};
 
 enum { CHUNK = 1 << 19 };
 
 /* ---- pieces ------------------------------------------------------------------------------- */
 
-/* Reads `piece`; with `until_event` only until the event to count is known and its sample done. Returns what is left. */
+/* Read `piece`; with `until_event`, only until the event to count is known and its sample is complete. Return what is
+   left. */
 static struct text worker_read(struct script_worker *w, struct text piece, bool until_event) {
     while (piece.length) {
         worker_line(w, text_take_line(&piece));
@@ -28,7 +29,8 @@ static struct text worker_read(struct script_worker *w, struct text piece, bool 
     return piece;
 }
 
-/* The first event named in the text is the one that counts. inferno's rules need the samples before it read to find it. */
+/* The first event in the text is the one that counts. By inferno's rules, the samples before it must be read to find
+   it. */
 static struct text find_first_event(struct script_worker *w, struct text content) {
     if (w->options->profile.quirks.script_state_machine)
         return worker_read(w, content, true);
@@ -43,8 +45,8 @@ static struct text find_first_event(struct script_worker *w, struct text content
     return content;
 }
 
-/* Where a sample surely begins, behind `from` and not behind `limit`: behind a blank line or, by wick's rules, at an event line. SIZE_MAX if
-   nowhere. */
+/* Return where a sample certainly begins, after `from` and not after `limit`: after a blank line or, by wick's rules,
+   at an event line; or SIZE_MAX. */
 static size_t cut_between(struct text text, size_t from, size_t limit, bool blank_only) {
     while (from < limit) {
         size_t end = text_find(text_from(text, from), '\n');
@@ -70,7 +72,8 @@ struct script_job {
     struct text text;
 };
 
-/* The first cut in the chunk `number` of the text; SIZE_MAX: a sample longer than a chunk goes on. The text's beginning is one. */
+/* Return the first cut in chunk `number` of the text; SIZE_MAX if a sample longer than a chunk continues there. The
+   start of the text is a cut. */
 static size_t chunk_cut(const struct script_job *job, size_t number) {
     size_t from = number * CHUNK;
     if (number == 0)
@@ -80,7 +83,7 @@ static size_t chunk_cut(const struct script_job *job, size_t number) {
                        job->workers[0].options->profile.quirks.script_state_machine);
 }
 
-/* From the cut in a chunk to the next there is, which costs no more than reading what is between. */
+/* Return the text from the cut in a chunk to the next cut. Costs no more than reading it. */
 static struct text chunk_piece(const struct script_job *job, size_t number) {
     size_t start = chunk_cut(job, number), end = SIZE_MAX;
     if (start == SIZE_MAX)
@@ -115,7 +118,7 @@ static void worker_init(struct script_worker *w, const struct script_worker *fir
     tree_set_budget(w->tree, first->tree->budget);
 }
 
-/* What was not used, said once for the whole text. */
+/* Report once for the whole text what was not used. */
 static void say_notes(struct script_worker *workers, unsigned count) {
     struct script_worker all = {.torn_at = SIZE_MAX, .other_at = SIZE_MAX};
     for (unsigned i = 0; i < count; i++) {
@@ -141,7 +144,7 @@ static void say_notes(struct script_worker *workers, unsigned count) {
                   all.other_name.length ? "%.*s" : NULL, TEXT_ARGS(all.other_name));
 }
 
-/* The first worker's tree is the caller's, so that only the others' have to be joined to it. */
+/* The first worker uses the caller's tree, so that only the other trees must be joined. */
 static bool perf_read(struct text content, const char *path, const struct import_options *options,
                       struct tree *tree, struct error *error) {
     unsigned threads = context_threads(options->profile.context);
@@ -177,7 +180,7 @@ static bool perf_read(struct text content, const char *path, const struct import
 
 /* ---- recognising -------------------------------------------------------------------------- */
 
-/* inferno's question: is the first line that is neither blank nor a comment an event, and the next a frame? */
+/* inferno's test: is the first line that is neither blank nor a comment an event, and the next a frame? */
 enum applicable perf_applicable(struct text text) {
     struct lines lines = {.rest = text};
     struct buffer scratch = {0};
@@ -203,7 +206,7 @@ enum applicable perf_applicable(struct text text) {
     return answer;
 }
 
-/* Event lines with a time, an event's name and what follows it are nobody else's. */
+/* Only this format has event lines with a time, an event's name and text after it. */
 static int perf_score(struct text beginning) {
     struct lines lines = {.rest = beginning};
     struct text line;

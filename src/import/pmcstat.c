@@ -3,8 +3,7 @@
  *
  *     @ CPU_CLK_UNHALTED_CORE [4588 samples]
  *
- *     51.42%  [2359]     lock_delay @ /boot/kernel/kernel
- *      88.09%  [2078]      __mtx_lock_sleep
+ * Samples that a line has and the lines below it do not are those of stacks that end there: that line is their root.
  *
  * What a line has and the lines below it do not is where its stacks end: that line is their root.
  */
@@ -14,22 +13,22 @@
 
 static const struct note_kind note_other_graphs = {
     "other-events",
-    "# call graph{|s} of other events {was|were} left out; --event NAME counts {it|them}"};
+    "# call graph{|s} of other events {was|were} dropped; --event NAME counts {it|them}"};
 
 struct pmc_line {
     size_t depth;
     uint64_t samples;
     struct text name;
-    struct text object; /* none: that of the line before */
+    struct text object; /* none: as in the previous line */
 };
 
 struct pmcstat {
     struct reader r;
-    uint32_t first;  /* the event that is counted where nobody chose */
+    uint32_t first;  /* the event that is counted if none was selected */
     bool skip;       /* under an event that is not counted */
-    uint32_t object; /* of the lines from now on */
+    uint32_t object; /* event of the following lines */
     uint32_t kinds;
-    /* Of each line on the way: its samples, less those of the lines below it. */
+    /* For each line on the path: its samples, minus those of the lines below it. */
     VECTOR(uint64_t) left;
 };
 
@@ -52,7 +51,7 @@ static bool pmc_parse(struct text line, struct pmc_line *parsed) {
     return true;
 }
 
-/* Back to `depth` lines; what each had left is counted, from that line's function to the leaf. */
+/* Go back to `depth` lines; count what each has left, from that line's function to the leaf. */
 static void back_to(struct pmcstat *p, size_t depth) {
     while (p->left.count > depth) {
         uint64_t own = p->left.items[p->left.count - 1];
@@ -66,7 +65,7 @@ static void back_to(struct pmcstat *p, size_t depth) {
     }
 }
 
-/* The kernel and its modules lie in /boot; what is not a program is a library. */
+/* The kernel and its modules are in /boot; any other object that is not the program is a library. */
 static void set_object(struct pmcstat *p, struct text path) {
     if (path.length == 0)
         return;
@@ -91,7 +90,8 @@ static void pmc_line(struct pmcstat *p, const struct pmc_line *line) {
     vector_push(&p->left, line->samples);
 }
 
-/* "@ CPU_CLK_UNHALTED_CORE [4588 samples]": what follows is another event's. The first counts where nobody chose. */
+/* "@ CPU_CLK_UNHALTED_CORE [4588 samples]": the following lines belong to another event. The first one counts if none
+   was selected. */
 static void pmc_event(struct pmcstat *p, struct text line) {
     struct text name = text_trim(text_from(line, 1));
     size_t open = text_search(name, TEXT(" ["));
@@ -122,7 +122,7 @@ static bool pmcstat_read(struct text content, const char *path,
             continue;
         else if (pmc_parse(p.r.line, &line) && line.depth <= p.left.count)
             pmc_line(&p, &line);
-        else if (p.r.line.length)
+        else if (p.r.line.length && p.r.line.data[0] != '#')
             reader_bad(&p.r, "not a line of a call graph");
     }
     back_to(&p, 0);
@@ -135,10 +135,12 @@ static int pmcstat_score(struct text beginning) {
     struct pmc_line parsed;
     struct lines lines = {.rest = beginning};
     struct text line;
+    bool begun = false; /* with the headline of an event, behind which comments may stand */
     while (lines_next(&lines, &line)) {
         if (pmc_parse(line, &parsed))
             return 80;
-        if (line.length && line.data[0] != '@')
+        begun |= text_starts(line, TEXT("@ ")) && text_ends(line, TEXT(" samples]"));
+        if (line.length && line.data[0] != '@' && !begun)
             return 0;
     }
     return 0;

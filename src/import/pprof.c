@@ -1,12 +1,15 @@
 /*
- * pprof's profile.proto: what Go, Pyroscope, Parca, many heap profilers and `wick export --to pprof` write, packed with gzip or not.
+ * pprof's profile.proto, as written by Go, Pyroscope, Parca, many heap profilers and `wick export --to pprof`, with
+ * or without gzip.
  *
- * Fields may stand in any order, so the message is walked twice: first for what samples name (strings, functions, mappings, locations), then
- * for the samples. Values come in pairs, a number of things and what they amount to (`samples/count cpu/nanoseconds`,
- * `alloc_objects/count alloc_space/bytes`): each pair becomes one event. The event that pprof shows by itself is counted unless --event names
- * others. Labels become labels of the series; those that wick writes itself (thread, pid, tid, state) are the thread and its state again.
+ * Fields may be in any order, so the message is scanned twice: first for what samples refer to (strings, functions,
+ * mappings, locations), then for the samples. Values come in pairs, a count and an amount (`samples/count
+ * cpu/nanoseconds`, `alloc_objects/count alloc_space/bytes`): each pair becomes one event. The event that pprof shows
+ * by default is counted unless --event names others. Labels become labels of the series; those that wick itself
+ * writes (thread, pid, tid, state) become the thread and its state again.
  *
- * protobuf-c would need a generated copy of every message in memory; walking takes none, and bounds are checked in one place (proto.h).
+ * protobuf-c would need a generated copy of every message in memory; scanning needs none, and bounds are checked in
+ * one place (proto.h).
  */
 #include "import/pprof.h"
 
@@ -17,9 +20,9 @@ static const struct budget_limits frame_limits = {
 
 /* ---- events ---- */
 
-/* What wick calls a unit itself. */
+/* wick's own name of a unit. */
 static struct text unit_of(struct text unit) {
-    if (text_equal(unit, TEXT("nanoseconds")))
+    if (unit_nanoseconds(unit))
         return TEXT("ns");
     return text_equal(unit, TEXT("count")) ? TEXT("samples") : unit;
 }
@@ -36,11 +39,13 @@ static void pair_values(struct pprof *p) {
                       !is_count(&p->types.items[i + 1]);
         if (paired)
             counted.weight = ++i;
+        counted.scale = unit_nanoseconds(p->types.items[counted.weight].unit);
+        counted.scale += !counted.scale;
         vector_push(&p->counted, counted);
     }
 }
 
-/* pprof shows the type that the profile names, or else the last. */
+/* pprof shows the type that the profile names, or else the last one. */
 static size_t default_pair(const struct pprof *p) {
     for (size_t i = 0; i < p->counted.count && p->default_type.length; i++) {
         const struct counted *c = &p->counted.items[i];
@@ -52,15 +57,36 @@ static size_t default_pair(const struct pprof *p) {
     return p->counted.count - 1;
 }
 
+static void add_names(const struct pprof *p, bool non_zero, struct buffer *names) {
+    for (size_t i = 0; i < p->counted.count; i++)
+        if (!non_zero || p->counted.items[i].has_any)
+            buffer_printf(names, "%s%.*s", names->count ? ", " : "",
+                          TEXT_ARGS(p->types.items[p->counted.items[i].weight].type));
+}
+
 static bool no_such_event(struct pprof *p, const char *name) {
     struct buffer names = {0};
-    for (size_t i = 0; i < p->counted.count; i++)
-        buffer_printf(&names, "%s%.*s", i ? ", " : "",
-                      TEXT_ARGS(p->types.items[p->counted.items[i].weight].type));
+    add_names(p, false, &names);
     error_set(p->error, ERROR_USAGE, "--event %s: %s has no such event, only %.*s", name, p->path,
               TEXT_ARGS(buffer_text(&names)));
     buffer_release(&names);
     return false;
+}
+
+static const struct note_kind note_all_zero = {
+    "all-zero", "# profile{ has|s have} 0 in every sample of the value that is shown"};
+
+/* A profile may have many values, and the default one may be 0 in all samples. */
+static void note_if_zero(struct pprof *p) {
+    struct buffer names = {0};
+    bool is_zero = true;
+    for (size_t i = 0; i < p->counted.count; i++)
+        is_zero &= !p->counted.items[i].event || !p->counted.items[i].has_any;
+    add_names(p, true, &names);
+    if (is_zero && names.count)
+        notes_add(&p->tree->notes, &note_all_zero, 1, 0, "%s: --event shows others: %.*s", p->path,
+                  TEXT_ARGS(buffer_text(&names)));
+    buffer_release(&names);
 }
 
 static bool choose_events(struct pprof *p) {
@@ -89,14 +115,16 @@ static bool push_location(struct pprof *p, uint64_t id, const void *at) {
     const struct known *known = pprof_find_location(p, id);
     if (!known)
         return error_at(p->error, p->path, (uint64_t)((const char *)at - p->content.data),
-                        "a sample names location %llu, which is not there", (unsigned long long)id);
-    if (!budget_take_steps(&p->frames, 1, (uint64_t)((const char *)at - p->content.data)))
-        return budget_error(&p->frames, p->path, p->error);
+                        "a sample refers to location %llu, which does not exist",
+                        (unsigned long long)id);
     struct placed_location *placed = &p->placed.items[known - p->locations.items.items];
     if (!placed->done) {
         placed->done = true;
         placed->location = pprof_place(p, known);
     }
+    uint32_t inlined = p->tree->locations.items[placed->location].frame_count;
+    if (!budget_take_steps(&p->frames, 1 + inlined, (uint64_t)((const char *)at - p->content.data)))
+        return budget_error(&p->frames, p->path, p->error);
     vector_push(&p->path_now, placed->location);
     return true;
 }
@@ -145,7 +173,8 @@ static void add_label(struct pprof *p, struct sample_labels *labels, struct text
     }
 }
 
-/* The series of a sample's labels, one for each pair of values: found by the bytes of the labels, or made. */
+/* Find or make the series of a sample's labels, one for each pair of values. They are found by the bytes of the
+   labels. */
 static size_t series_of_labels(struct pprof *p) {
     struct text bytes = buffer_text(&p->label_now);
     uint64_t hash = hash_bytes(bytes.data, bytes.length);
@@ -195,7 +224,7 @@ static bool push_locations(struct pprof *p, struct proto_field *field, const voi
     return fine && (!bad || pprof_damaged(p, at));
 }
 
-/* The node of a stack that is one packed field: found by its bytes, which takes no look at its frames, or made. */
+/* Find or make the node of a stack that is one packed field. It is found by its bytes, without looking at its frames. */
 static bool node_of_bytes(struct pprof *p, struct text bytes, const void *at, uint32_t *node) {
     struct proto_field field = {.wire = WIRE_TEXT, .text = bytes};
     uint64_t hash = hash_bytes(bytes.data, bytes.length);
@@ -222,20 +251,24 @@ static bool count_sample(struct pprof *p, uint32_t node, const void *at) {
     for (size_t i = 0; i < p->types.count; i++)
         if (p->values.items[i] > INT64_MAX)
             return error_at(p->error, p->path, (uint64_t)((const char *)at - p->content.data),
-                            "a sample counts less than nothing: what two profiles differ in can't "
-                            "be read, only the profiles");
+                            "a sample has a negative value: differences of two profiles can't be "
+                            "read; read the profiles themselves");
     size_t first = series_of_labels(p);
     for (size_t i = 0; i < p->counted.count; i++) {
-        const struct counted *counted = &p->counted.items[i];
-        uint64_t weight = p->values.items[counted->weight],
-                 samples = counted->samples == UINT32_MAX ? 1 : p->values.items[counted->samples];
+        struct counted *counted = &p->counted.items[i];
+        uint64_t weight,
+            samples = counted->samples == UINT32_MAX ? 1 : p->values.items[counted->samples];
+        if (!checked_multiply(p->values.items[counted->weight], counted->scale, &weight))
+            return error_at(p->error, p->path, (uint64_t)((const char *)at - p->content.data),
+                            "a sample lasts longer than 64 bits of nanoseconds can say");
+        counted->has_any |= weight > 0;
         if (p->series.items[first + i] && (weight || samples))
             tree_count(p->tree, node, p->series.items[first + i], samples, weight);
     }
     return true;
 }
 
-/* A stack is one packed field, unless it was written as nobody does: then its parts are put together. */
+/* A stack is one packed field, unless it was written in an unusual way: then its parts are joined. */
 static bool read_sample(struct pprof *p, struct text message) {
     struct proto m = proto_begin(message);
     struct proto_field field, packed = {0};
@@ -307,14 +340,15 @@ static bool pprof_read(struct text content, const char *path, const struct impor
     bool fine = pprof_read_tables(&p);
     pair_values(&p);
     if (fine && !p.counted.count)
-        fine =
-            error_set(error, ERROR_INPUT, "%s: the profile says of no value what it counts", path);
+        fine = error_set(error, ERROR_INPUT, "%s: the profile names no value types", path);
     fine = fine && choose_events(&p) && read_samples(&p);
+    if (fine)
+        note_if_zero(&p);
     pprof_release(&p);
     return fine;
 }
 
-/* Whether a profile may have such a field. */
+/* Return true if a profile may have such a field. */
 static bool is_plausible(const struct proto_field *field) {
     bool is_message = (field->number >= PROFILE_SAMPLE_TYPE && field->number <= PROFILE_STRING) ||
                       field->number == PROFILE_PERIOD_TYPE;
@@ -323,7 +357,7 @@ static bool is_plausible(const struct proto_field *field) {
            (is_either || field->wire == (is_message ? WIRE_TEXT : WIRE_NUMBER));
 }
 
-/* All fields in front must be those of a profile, and what samples count must be among them. */
+/* All leading fields must be those of a profile, and a sample type must be among them. */
 static int pprof_score(struct text beginning) {
     struct proto m = proto_begin(beginning);
     struct proto_field field;

@@ -6,40 +6,42 @@
 #include "import/proto.h"
 #include "import/reader.h"
 
-/* What samples name, by id. `message` is looked into when it is first used. */
+/* What samples refer to, by id. `message` is parsed when it is first used. */
 struct known {
     uint64_t id;
     struct text message;
 };
 struct table {
     VECTOR(struct known) items;
-    struct index index; /* by id: places in items + 1 */
+    struct index index; /* by id: index in items + 1 */
 };
 
 struct value_type {
     struct text type, unit;
 };
 
-/* A pair of values, or one that stands alone. */
+/* A pair of values, or a single one. */
 struct counted {
     uint32_t event;   /* 0: not wanted */
-    uint32_t samples; /* which value is the number of things; UINT32_MAX: there is none */
+    uint32_t samples; /* index of the count; UINT32_MAX: none */
     uint32_t weight;
+    uint64_t scale; /* nanoseconds per unit of the weight, or 1 */
+    bool has_any;   /* some sample has a value other than 0 */
 };
 
-/* A location's place in the tree, once it was used. */
+/* A location in the tree, once it was used. */
 struct placed_location {
     uint32_t location;
     bool done;
 };
 
-/* One set of labels, as its bytes stand in a sample. */
+/* One set of labels, as the bytes of a sample. */
 struct label_bytes {
     struct text bytes;
     size_t first; /* of its series, one for each of `counted` */
 };
 
-/* One stack, as its bytes stand in a sample: profiles with labels have it once for each of their sets. */
+/* One stack, as the bytes of a sample: profiles with labels repeat it for each set of labels. */
 struct stack_bytes {
     struct text bytes;
     uint32_t node;
@@ -57,8 +59,8 @@ struct pprof {
     struct table mappings, locations, functions;
     VECTOR(struct counted) counted;
     VECTOR(struct placed_location) placed; /* as `locations` */
-    VECTOR(struct frame) lines;            /* of the location at hand, innermost first */
-    VECTOR(uint32_t) path_now;             /* of the sample at hand, leaf first */
+    VECTOR(struct frame) lines;            /* of the current location, innermost first */
+    VECTOR(uint32_t) path_now;             /* of the current sample, leaf first */
     VECTOR(uint64_t) values;
     VECTOR(struct label_bytes) labels;
     VECTOR(uint32_t) series;
@@ -70,15 +72,15 @@ struct pprof {
 };
 
 bool pprof_damaged(struct pprof *p, const void *at);
-/* Empty where there is none of this number. */
+/* Return an empty text if there is none with this number. */
 struct text pprof_string(const struct pprof *p, uint64_t number);
 
-/* Collect what samples name: strings, types, mappings, locations and functions. */
+/* Collect what samples refer to: strings, types, mappings, locations and functions. */
 bool pprof_read_tables(struct pprof *p);
 void pprof_release_tables(struct pprof *p);
-/* NULL: the profile has no location of this id. */
+/* Return NULL if the profile has no location with this id. */
 const struct known *pprof_find_location(const struct pprof *p, uint64_t id);
-/* Add a location that samples name to the tree, with the functions that its lines tell of. */
+/* Add a location to the tree, with the functions in its lines. */
 uint32_t pprof_place(struct pprof *p, const struct known *location);
 
 #endif

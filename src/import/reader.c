@@ -4,10 +4,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-const struct note_kind note_torn = {"torn-lines",
-                                    "# line{|s} could not be read and {was|were} left out"};
+#include "base/json.h"
 
-/* The kernel maps neighbours along with a page, up to WINDOW bytes on both sides. */
+const struct note_kind note_torn = {"torn-lines",
+                                    "# line{|s} could not be read and {was|were} skipped"};
+
+/* The kernel maps adjacent pages along with a page, up to WINDOW bytes on both sides. */
 void text_give_back(const struct import_options *options, struct text content, struct text piece) {
     enum { WINDOW = 1 << 20 };
     if (!options->mapped)
@@ -102,7 +104,7 @@ void stack_set_thread(struct stack *stack, struct text comm, int32_t pid, int32_
     series.comm = comm.length ? strings_add(stack->tree->strings, comm) : 0;
     series.thread = thread_numbered(stack->tree, &stack->threads, pid, tid);
     struct filter filter = stack->filter ? *stack->filter : (struct filter){0};
-    filter.has_time = false; /* stack_count_at() asks */
+    filter.has_time = false; /* checked by stack_count_at() */
     stack->skip = !filter_sample(&filter, pid, tid, comm, UINT32_MAX, 0);
     stack->series = tree_add_series(stack->tree, &series);
 }
@@ -166,7 +168,7 @@ void stack_push_in(struct stack *stack, struct text name, struct text object, ui
     stack_push_frame(stack, &(struct text_frame){.name = name, .object = object, .kinds = kinds});
 }
 
-/* The number behind the last colon, which is then cut off with it. */
+/* Remove the last colon and the number after it, and return the number. */
 static bool take_number(struct text *t, uint32_t *number) {
     size_t colon = text_find_last(*t, ':');
     uint64_t value;
@@ -222,7 +224,7 @@ void stack_replace(struct stack *stack, uint64_t samples, uint64_t weight) {
 
 /* ---- tracks ------------------------------------------------------------------------------- */
 
-/* The digits at the end of `t`, which are cut off with the mark before them. */
+/* Remove the digits at the end of `t` and the mark before them. */
 static bool take_id(struct text *t, char mark, int32_t *id) {
     size_t digits = 0;
     while (digits < t->length && t->data[t->length - 1 - digits] >= '0' &&
@@ -320,7 +322,26 @@ void reader_warn(struct reader *reader, const struct note_kind *kind) {
     notes_add(&reader->tree->notes, kind, 1, 0, "%s", reader->path);
 }
 
+void reader_warn_cut(struct reader *reader) {
+    static const struct note_kind note_cut = {
+        "json-cut", "# file{|s} {is|are} cut off: only the part before the cut is counted"};
+    struct json json = {reader->content};
+    bool is_object = json_peek(&json) == '{';
+    while (json.rest.length && json_is_space(json.rest.data[json.rest.length - 1]))
+        json.rest.length--;
+    if (is_object && !text_ends(json.rest, TEXT("}")))
+        reader_warn(reader, &note_cut);
+}
+
 /* ---- labels ------------------------------------------------------------------------------- */
+
+uint64_t unit_nanoseconds(struct text unit) {
+    return text_equal(unit, TEXT("nanoseconds"))    ? 1
+           : text_equal(unit, TEXT("microseconds")) ? 1000
+           : text_equal(unit, TEXT("milliseconds")) ? 1000000
+           : text_equal(unit, TEXT("seconds"))      ? 1000000000
+                                                    : 0;
+}
 
 uint32_t event_named(struct tree *tree, struct text name, struct text unit, enum event_kind kind) {
     tree_take_steps(tree, tree->events.count);

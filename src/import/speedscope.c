@@ -1,8 +1,11 @@
 /*
- * speedscope's own JSON: frames that all profiles share, and for each thread a profile, of stacks with weights ("sampled") or of frames that
- * open and close ("evented").
+ * speedscope's own JSON: frames that all profiles share, and for each thread a profile, either of stacks with weights
+ * ("sampled") or of frames that open and close ("evented").
  *
- * Times are nanoseconds from the beginning, where the unit is one of time. An empty stack is a gap.
+ * Times are nanoseconds from the start if the unit is a time. An empty stack is a gap.
+ *
+ * A file may measure several things, each in profiles of its own: memray's has bytes and numbers of allocations.
+ * Those can't be added up, so only profiles that measure the same as the first count, or those that --event names.
  */
 #include "base/json.h"
 #include "import/reader.h"
@@ -15,13 +18,13 @@ struct frame_on_path {
     uint32_t node;
 };
 
-/* A stack as the file has it. */
+/* A stack as text of the file. */
 struct known_stack {
     struct text text;
     uint32_t node;
 };
 
-/* What passed on one stack. */
+/* The weight of one stack. */
 struct passed {
     uint32_t node;
     double weight;
@@ -30,27 +33,26 @@ struct passed {
 struct speedscope {
     struct reader r;
     struct json json;
-    struct json late; /* the profiles, where they stand before the frames */
+    struct json late; /* the profiles, if they precede the frames */
     struct buffer key, name, file, title, unit, type;
+    struct buffer other;               /* an event that was skipped */
     VECTOR(uint32_t) locations;        /* by frame */
-    VECTOR(struct frame_on_path) path; /* the frames that are open */
+    VECTOR(struct frame_on_path) path; /* frames that are open */
     VECTOR(struct known_stack) known;
-    struct index known_index; /* places in `known` + 1 */
+    struct index known_index; /* indexes in `known` + 1 */
     VECTOR(uint32_t) stacks;  /* nodes of a sampled profile, in order */
     VECTOR(double) weights;
-    VECTOR(struct passed) passed; /* of an evented one */
+    VECTOR(struct passed) passed; /* of an evented profile */
     double start, last;           /* in the profile's unit */
+    struct text measured;         /* unit of the first profile; empty: none yet */
+    uint64_t left_out;            /* profiles */
     bool has_frames;
-    bool said; /* what is wrong */
+    bool has_counted; /* a profile was selected */
+    bool said;        /* description of the problem */
 };
 
 static bool key_is(const struct speedscope *s, struct text name) {
     return text_equal(buffer_text(&s->key), name);
-}
-
-static bool string_value(struct speedscope *s, struct buffer *value) {
-    value->count = 0;
-    return json_peek(&s->json) == '"' ? json_string(&s->json, value) : json_skip(&s->json);
 }
 
 /* ---- frames ---- */
@@ -60,8 +62,8 @@ static bool read_frame(struct speedscope *s) {
     bool fine = json_take(&s->json, '{');
     s->name.count = s->file.count = 0;
     while (fine && json_member(&s->json, &s->key))
-        fine = key_is(s, TEXT("name"))   ? string_value(s, &s->name)
-               : key_is(s, TEXT("file")) ? string_value(s, &s->file)
+        fine = key_is(s, TEXT("name"))   ? json_text(&s->json, &s->name)
+               : key_is(s, TEXT("file")) ? json_text(&s->json, &s->file)
                : key_is(s, TEXT("line")) ? json_double(&s->json, &line) || json_skip(&s->json)
                                          : json_skip(&s->json);
     if (!fine)
@@ -103,7 +105,7 @@ static void push_frame(struct speedscope *s, uint32_t frame) {
     vector_push(&s->path, ((struct frame_on_path){frame, node}));
 }
 
-/* [frame, frame, …] from the root on, a stack that was not there before. */
+/* Read [frame, frame, …], root first: a stack that was not seen before. */
 static bool add_stack(struct speedscope *s, uint32_t *node) {
     *node = 0;
     if (!json_take(&s->json, '['))
@@ -117,7 +119,7 @@ static bool add_stack(struct speedscope *s, uint32_t *node) {
     return true;
 }
 
-/* Most stacks come again and again, in the same bytes. */
+/* Most stacks occur many times, with the same bytes. */
 static bool read_stack(struct speedscope *s) {
     struct known_stack stack = {.text = s->json.rest};
     size_t length = text_find(stack.text, ']');
@@ -162,9 +164,19 @@ static bool read_weights(struct speedscope *s) {
 
 /* ---- events ---- */
 
+/* Like speedscope itself, refuse events that are not in order. */
+static bool disordered(struct speedscope *s, const char *what) {
+    s->said = true;
+    return error_at(s->r.error, s->r.path, (uint64_t)(s->json.rest.data - s->r.content.data),
+                    "%s; the program that wrote the file should close frames innermost first",
+                    what);
+}
+
 static bool take_event(struct speedscope *s, char type, uint32_t frame, double at) {
-    if (frame >= s->locations.count || at < s->last)
+    if (frame >= s->locations.count)
         return false;
+    if (at < s->last)
+        return disordered(s, "the event before this is earlier than the one before it");
     if (at > s->last)
         vector_push(&s->passed, ((struct passed){last_node(s, s->path.count), at - s->last}));
     s->last = at;
@@ -173,17 +185,45 @@ static bool take_event(struct speedscope *s, char type, uint32_t frame, double a
     else if (type == 'C' && s->path.count && s->path.items[s->path.count - 1].frame == frame)
         s->path.count--;
     else
-        return false;
+        return type == 'C' &&
+               disordered(s, "the event before this closes a frame that is not the innermost");
     return true;
+}
+
+/* Fast path for the form without spaces that speedscope and most others write: {"type":"O","frame":12,"at":3.5}.
+   Return false and read nothing for any other form. */
+static bool read_compact_event(struct speedscope *s, char *type, uint32_t *frame, double *at) {
+    static const struct text begin = {"{\"type\":\"", 9}, middle = {"\",\"frame\":", 10},
+                             end = {",\"at\":", 6};
+    struct json before = s->json;
+    struct text rest = s->json.rest;
+    if (rest.length < begin.length + 1 + middle.length || !text_starts(rest, begin) ||
+        !text_starts(text_from(rest, begin.length + 1), middle))
+        return false;
+    *type = rest.data[begin.length];
+    s->json.rest = text_from(rest, begin.length + 1 + middle.length);
+    if (json_index(&s->json, frame) && text_starts(s->json.rest, end)) {
+        s->json.rest = text_from(s->json.rest, end.length);
+        if (json_double(&s->json, at) && json_take(&s->json, '}'))
+            return true;
+    }
+    s->json = before;
+    return false;
 }
 
 static bool read_event(struct speedscope *s, bool first) {
     uint32_t frame = UINT32_MAX;
     double at = 0;
+    char type = 0;
+    if (read_compact_event(s, &type, &frame, &at)) {
+        if (first)
+            s->start = s->last = at;
+        return take_event(s, type, frame, at);
+    }
     bool fine = json_take(&s->json, '{');
     s->type.count = 0;
     while (fine && json_member(&s->json, &s->key))
-        fine = key_is(s, TEXT("type"))    ? string_value(s, &s->type)
+        fine = key_is(s, TEXT("type"))    ? json_text(&s->json, &s->type)
                : key_is(s, TEXT("frame")) ? json_index(&s->json, &frame)
                : key_is(s, TEXT("at"))    ? json_double(&s->json, &at)
                                           : json_skip(&s->json);
@@ -198,40 +238,43 @@ static bool read_events(struct speedscope *s) {
          fine && json_element(&s->json) && !import_stops(s->r.options, s->json.rest.data);
          first = false)
         fine = read_event(s, first);
+    if (fine && s->path.count && !import_stops(s->r.options, s->json.rest.data))
+        return disordered(s, "the events before this leave a frame open");
     return fine;
 }
 
 /* ---- profiles ---- */
 
-/* What one of the unit is in nanoseconds; 0 where it is none of time. */
-static double nanoseconds_of(struct text unit) {
-    return text_equal(unit, TEXT("nanoseconds"))    ? 1
-           : text_equal(unit, TEXT("microseconds")) ? 1e3
-           : text_equal(unit, TEXT("milliseconds")) ? 1e6
-           : text_equal(unit, TEXT("seconds"))      ? 1e9
-                                                    : 0;
-}
-
-static void choose_series(struct speedscope *s) {
+/* Return false if the profile is not selected. */
+static bool choose_series(struct speedscope *s) {
     struct text unit = buffer_text(&s->unit), name = buffer_text(&s->name);
-    bool is_time = nanoseconds_of(unit) > 0;
+    bool is_time = (double)unit_nanoseconds(unit) > 0;
     struct text event = is_time                           ? TEXT("time")
                         : text_equal(unit, TEXT("bytes")) ? TEXT("bytes")
                                                           : TEXT("samples");
     struct text measured = is_time ? TEXT("ns") : event;
     struct track_name track;
+    const struct filter *filter = &s->r.options->profile.filter;
     if (track_name_parse(name, &track) && track.event.length)
         event = track.event;
+    if (!s->measured.length)
+        s->measured = measured;
+    if (filter->event_count ? !filter_event(filter, event) : !text_equal(s->measured, measured)) {
+        s->other.count = 0;
+        buffer_add(&s->other, event);
+        return false;
+    }
     stack_set_event(&s->r.stack, event, measured);
-    /* A profile that is called as the file says nothing of a thread. */
+    /* A profile that has the file's name does not name a thread. */
     bool is_title = text_equal(name, buffer_text(&s->title));
     stack_set_track(&s->r.stack, is_title ? TEXT("") : name);
+    return true;
 }
 
-/* The stacks' and the events' alike. Numbers without a unit count samples. A sample is taken when its time is over, as perf does. Time without
-   a stack is a gap between two; of anything else it is a stack without frames. */
+/* Count the stacks and the events alike. Numbers without a unit count samples. A sample's timestamp is its end, as
+   for perf. Time without a stack is a gap; any other weight without a stack is a stack without frames. */
 static void count_all(struct speedscope *s) {
-    double unit = nanoseconds_of(buffer_text(&s->unit)), scale = unit > 0 ? unit : 1;
+    double unit = (double)unit_nanoseconds(buffer_text(&s->unit)), scale = unit > 0 ? unit : 1;
     bool is_count = !unit && !text_equal(buffer_text(&s->unit), TEXT("bytes"));
     double now = s->start * scale;
     for (size_t i = 0; i < s->passed.count; i++) {
@@ -249,9 +292,9 @@ static void count_all(struct speedscope *s) {
 
 static bool profile_member(struct speedscope *s) {
     if (key_is(s, TEXT("name")))
-        return string_value(s, &s->name);
+        return json_text(&s->json, &s->name);
     if (key_is(s, TEXT("unit")))
-        return string_value(s, &s->unit);
+        return json_text(&s->json, &s->unit);
     if (key_is(s, TEXT("startValue")))
         return json_double(&s->json, &s->start) || json_skip(&s->json);
     if (key_is(s, TEXT("samples")))
@@ -275,12 +318,16 @@ static bool read_profile(struct speedscope *s) {
     s->said = s->stacks.count != s->weights.count;
     if (s->said)
         return error_at(s->r.error, s->r.path, (uint64_t)(s->json.rest.data - s->r.content.data),
-                        "the profile before this has %zu samples and %zu weights", s->stacks.count,
-                        s->weights.count);
+                        "the profile that ends here has %zu samples but %zu weights",
+                        s->stacks.count, s->weights.count);
     for (size_t i = 0; i < s->stacks.count; i++)
         vector_push(&s->passed, ((struct passed){s->stacks.items[i], s->weights.items[i]}));
-    choose_series(s);
-    count_all(s);
+    if (choose_series(s)) {
+        s->has_counted = true;
+        count_all(s);
+    } else {
+        s->left_out++;
+    }
     return true;
 }
 
@@ -297,7 +344,7 @@ static bool read_document(struct speedscope *s) {
         if (key_is(s, TEXT("shared"))) {
             fine = read_shared(s);
         } else if (key_is(s, TEXT("name"))) {
-            fine = string_value(s, &s->title);
+            fine = json_text(&s->json, &s->title);
         } else if (key_is(s, TEXT("profiles")) && s->has_frames) {
             fine = read_profiles(s);
         } else {
@@ -312,21 +359,39 @@ static bool read_document(struct speedscope *s) {
     return read_profiles(s);
 }
 
+static const struct note_kind note_others = {
+    "other-events", "# profile{ measures|s measure} something else and {was|were} left out"};
+
+/* Report what was skipped, unless --event skipped it; a selected event that does not exist is an error. */
+static bool tell_of_others(struct speedscope *s) {
+    const struct filter *filter = &s->r.options->profile.filter;
+    if (s->left_out && !filter->event_count)
+        notes_add(&s->r.tree->notes, &note_others, s->left_out, 0, "%s: --event %.*s shows it",
+                  s->r.path, TEXT_ARGS(buffer_text(&s->other)));
+    s->said = filter->event_count && !s->has_counted;
+    return !s->said || !s->left_out ||
+           error_set(s->r.error, ERROR_USAGE, "--event %s: %s has no such event, but %.*s",
+                     filter->events[0], s->r.path, TEXT_ARGS(buffer_text(&s->other)));
+}
+
 static bool speedscope_read(struct text content, const char *path,
                             const struct import_options *options, struct tree *tree,
                             struct error *error) {
     struct speedscope s = {.json = {content}};
     reader_init(&s.r, content, path, options, tree, TEXT(""), error);
-    bool fine = read_document(&s);
-    if (!fine && !s.said)
+    bool fine = read_document(&s) && tell_of_others(&s);
+    if (fine)
+        reader_warn_cut(&s.r);
+    else if (!s.said)
         error_at(error, path, (uint64_t)(s.json.rest.data - content.data),
-                 "not a speedscope profile as its schema has it");
+                 "not a speedscope profile according to its schema");
     buffer_release(&s.key);
     buffer_release(&s.name);
     buffer_release(&s.file);
     buffer_release(&s.title);
     buffer_release(&s.unit);
     buffer_release(&s.type);
+    buffer_release(&s.other);
     vector_release(&s.locations);
     vector_release(&s.path);
     vector_release(&s.known);
@@ -349,4 +414,5 @@ static int speedscope_score(struct text beginning) {
 }
 
 const struct import_format format_speedscope = {"speedscope", "speedscope's JSON, plain or gzip",
-                                                speedscope_score, speedscope_read, TELLS_TIMES};
+                                                speedscope_score, speedscope_read,
+                                                TELLS_EVENTS | TELLS_TIMES};

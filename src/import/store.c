@@ -1,6 +1,6 @@
 /*
- * Stores as sources: a path or URL, with its query behind a question mark. What a store gives is a resolved tree, as a saved profile is, and is
- * filtered as one.
+ * Stores as sources: a path or URL, with its query after a question mark. A store returns a resolved tree, like a
+ * saved profile, and is filtered like one.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 
 const struct import_format format_store = {"store", "a store of profiles", NULL, NULL, TELLS_ALL};
 
-/* By its first bytes, never by its name. A pipe is not even opened: its writer would take a reader that leaves for the end. */
+/* Detect a store by its first bytes, never by its name. A pipe is not even opened: its writer would take a reader
+   that closes it for the end. */
 static bool is_store_file(const char *path, size_t length) {
     char beginning[16];
     char *copy = memory_copy(path, length);
@@ -35,7 +36,7 @@ bool store_is_source(const char *path) {
 
 /* ---- what to ask for ---- */
 
-/* Filters that the store can apply itself; the rest is done with what it gives. */
+/* Pass on the filters that the store can apply itself; the rest is applied to its answer. */
 static void push_filters(struct store_query *query, const struct import_options *options) {
     const struct filter *filter = &options->profile.filter;
     bool hosts = options->store_hosts;
@@ -83,7 +84,8 @@ static void filter_cells(struct tree *tree, const struct filter *filter) {
     free(passes);
 }
 
-/* As when a saved profile is read: without inlines the outermost name has the innermost line, and lines are only there if asked for. */
+/* Like for a saved profile: without inlined functions the outermost name has the innermost line, and lines are only
+   kept if requested. */
 static void simplify_frames(struct tree *tree, const struct profile_options *options) {
     for (size_t i = 1; options->no_inline && i < tree->locations.count; i++) {
         struct location *location = &tree->locations.items[i];
@@ -107,12 +109,11 @@ static bool can_be_asked(const char *url, const struct import_options *options,
     const struct filter *filter = &options->profile.filter;
     if (options->profile.quirks.saved_is_refused)
         return error_set(error, ERROR_USAGE,
-                         "%s: is stored with wick's own names; --compat needs the recording itself",
-                         url);
+                         "%s: a store has wick's names; --compat needs the recording", url);
     if (filter->has_time || filter->cpu_count)
         return error_set(error, ERROR_USAGE,
-                         "%s: a store has no single samples for --%s to choose from; ?from=-1h&to="
-                         "now chooses a time",
+                         "%s: a store has no single samples, which --%s needs; choose a time with "
+                         "?from=-1h&to=now",
                          url, filter->has_time ? "time" : "cpu");
     return true;
 }

@@ -1,38 +1,39 @@
 /*
  * Drawn frames → stacks.
  *
- * Rows are sorted by how far they are from the root's, frames in a row from left to right. A frame was called by the last one of the
- * row before that begins no further right. That is exact even where places are rounded to a tenth of a pixel: no frame drawn is
- * narrower than that, so that two callers never begin at the same place. What a frame weighs itself is its count without those of
- * the frames that it calls; what was too narrow to be drawn is in there, and what of it leaves a gap that nothing else explains is said.
+ * Rows are sorted by their distance from the root's, frames in a row from left to right. A frame's caller is the last
+ * frame of the previous row that begins no further right. That is exact even if positions are rounded to a tenth of a
+ * pixel: no drawn frame is narrower than that, so two callers never begin at the same position. A frame's self weight
+ * is its count minus those of its callees; that includes callees too narrow to be drawn, and a gap that nothing else
+ * explains is reported.
  */
 #include "import/svg.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static const struct note_kind note_left_out = {
-    "svg-left-out", "# or more {was|were} in frames too narrow to be drawn; {it counts|they count} "
-                    "for what called them"};
+static const struct note_kind note_left_out = {"svg-left-out",
+                                               "# or more {was|were} in frames too narrow to be "
+                                               "drawn; {it counts|they count} for the callers"};
 static const struct note_kind note_unplaced = {
-    "svg-unplaced", "# frame{|s} of the picture {has|have} no place in it and {was|were} left out"};
+    "svg-unplaced", "# frame{|s} of the picture {has|have} no position and {was|were} skipped"};
 static const struct note_kind note_uneven = {
-    "svg-uneven", "# frame{ weighs less than what it calls|s weigh less than what they call}: the "
-                  "numbers in the picture are rounded"};
+    "svg-uneven", "# frame{ weighs less than its|s weigh less than their} callees: the numbers in "
+                  "the picture are rounded"};
 static const struct note_kind note_rounded = {"svg-rounded",
                                               "# count{|s} from before {is|are} rounded: the "
                                               "picture has {it|them} in hundredths of a per cent"};
 
-/* Each step of turning the stacks of a reversed picture round may be a node, of so many bytes. */
+/* Each step of reversing the stacks of a reversed picture may create a node, of this many bytes. */
 enum { A_NODE = 150 };
 
 struct counter {
     struct svg_picture *picture;
     struct tree *tree;
     const char *path;
-    uint64_t *called; /* by frame: what it calls, added up */
+    uint64_t *called; /* by frame: sum of its callees */
     uint64_t *called_before;
-    uint64_t *covered; /* by frame: the right edge of what it calls */
+    uint64_t *covered; /* by frame: the right edge of its callees */
     uint32_t *nodes;   /* by frame */
     uint32_t series, series_before;
     uint64_t left_out, uneven, rounded;
@@ -40,7 +41,8 @@ struct counter {
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-/* From the root's row on, whichever way the picture grows; rows that all three would draw are never empty. */
+/* Number the rows from the root's on, whichever way the picture grows; in pictures of all three tools, no row is
+   empty. */
 static uint64_t root_row(const struct svg_picture *p) {
     uint64_t top = UINT64_MAX, bottom = 0;
     for (size_t i = 0; i < p->frames.count; i++) {
@@ -66,7 +68,7 @@ static void sort_frames(struct svg_picture *p) {
     uint64_t root = root_row(p);
     for (size_t i = 0; i < p->frames.count; i++) {
         uint64_t y = p->frames.items[i].y;
-        p->frames.items[i].y = y > root ? y - root : root - y; /* how far from the root */
+        p->frames.items[i].y = y > root ? y - root : root - y; /* distance from the root */
     }
     qsort(p->frames.items, p->frames.count, sizeof *p->frames.items, by_place);
 }
@@ -79,7 +81,7 @@ static bool stands_on(const struct counter *c, const struct svg_frame *frame,
     return frame->x >= parent->x && frame->x - parent->x < saturating_add(parent->width, slack);
 }
 
-/* A gap that is neither at a frame's left, where what it spent itself stands, nor made by rounding. */
+/* Return true for a gap that is neither at a frame's left, where its self weight is drawn, nor caused by rounding. */
 static void add_gap(struct counter *c, uint64_t from, uint64_t to) {
     const struct svg_frame *root = &c->picture->frames.items[0];
     if (c->picture->is_chart || to <= from || (!c->picture->exact && to - from < 1500))
@@ -100,7 +102,7 @@ static void link_child(struct counter *c, size_t child, size_t parent) {
     c->covered[parent] = saturating_add(frames[child].x, frames[child].width);
 }
 
-/* Links the row at [row, end) to the one before it; frames that stand on nothing lose their place. */
+/* Link the row at [row, end) to the previous one; frames without a caller lose their position. */
 static void link_row(struct counter *c, size_t before, size_t row, size_t end) {
     struct svg_frame *frames = c->picture->frames.items;
     size_t parent = before;
@@ -138,7 +140,8 @@ static uint64_t own_weight(struct counter *c, uint64_t count, uint64_t called) {
     return called > count ? 0 : count - called;
 }
 
-/* A peer tells how a frame's own weight changed, in hundredths of a per cent of all: exact up to 10,000 samples. */
+/* Other tools write how a frame's self weight changed, in hundredths of a per cent of the whole: exact up to 10,000
+   samples. */
 static uint64_t weight_before(struct counter *c, const struct svg_frame *frame, uint64_t own) {
     double whole = (double)c->picture->frames.items[0].count;
     double before = (double)own - round(frame->change * whole / 100);
@@ -154,7 +157,7 @@ static uint32_t location_of(struct tree *tree, uint32_t name) {
     return tree_add_location(tree, &location);
 }
 
-/* A reversed picture's stacks end at the root's side: what called is above what was called. */
+/* A reversed picture's stacks end at the root's side: callers are above callees. */
 static uint32_t turned_node(struct counter *c, size_t i) {
     uint32_t node = 0;
     for (; i; i = c->picture->frames.items[i].parent)
@@ -243,8 +246,7 @@ bool svg_frames_count(struct svg_picture *picture, const char *path, struct tree
                       struct error *error) {
     size_t count = picture->frames.count;
     if (count == 0)
-        return error_set(error, ERROR_INPUT, "%s: an SVG without the frames of a flame graph",
-                         path);
+        return error_set(error, ERROR_INPUT, "%s: an SVG, but not a flame graph", path);
     struct counter c = {.picture = picture, .tree = tree, .path = path};
     c.called = memory_zero(count, sizeof *c.called);
     c.called_before = memory_zero(count, sizeof *c.called_before);
@@ -259,7 +261,8 @@ bool svg_frames_count(struct svg_picture *picture, const char *path, struct tree
         add_series(&c);
         count_frames(&c);
     } else {
-        error_set(error, ERROR_INPUT, "%s: a reversed picture too deep to be turned round", path);
+        error_set(error, ERROR_INPUT, "%s: a reversed picture that is too deep to be turned around",
+                  path);
     }
     add_note(&c, &note_left_out, c.left_out);
     add_note(&c, &note_unplaced, picture->unplaced);

@@ -1,5 +1,6 @@
 /*
- * Saved profiles. The first file of a command is read straight into its tree; of several, each is read by itself and joined.
+ * Saved profiles. A single file is read directly into the command's tree; of several, each is read separately and
+ * joined.
  */
 #include "import/reader.h"
 #include "saved/saved.h"
@@ -13,20 +14,25 @@ static bool is_empty(const struct tree *tree) {
            strings_count(tree->strings) == 0;
 }
 
-/* What was saved of a recording may tell of several times. What was saved of one alone is that, unless another is asked for. */
+/* A saved recording may have several kinds of time. One that was saved with a single kind shows that, unless another
+   is requested. */
 bool saved_choose_times(struct tree *tree, const char *path, const struct import_options *options,
                         struct error *error) {
-    enum times times = options->profile.times;
+    bool natural = options->profile.natural && options->profile.times == TIMES_RUNNING &&
+                   !options->profile.filter.event_count;
+    enum times times = natural ? tree->meant : options->profile.times;
     bool known = false;
     for (size_t i = 1; i < tree->events.count; i++)
         known |= event_is_of(&tree->events.items[i], times);
     if (!known && times != TIMES_RUNNING)
-        return error_set(error, ERROR_INPUT,
-                         "%s: was saved without times when threads waited; save it again from a "
-                         "recording that has them",
-                         path);
+        return error_set(
+            error, ERROR_INPUT,
+            "%s: saved without waits; save it again from a recording with scheduling events", path);
     if (times != TIMES_RUNNING)
-        notes_drop(&tree->notes, "waits-recorded"); /* they are asked for */
+        notes_drop(&tree->notes, "waits-recorded"); /* they were requested */
+    if (natural && times != TIMES_RUNNING)
+        notes_add(&tree->notes, note_of_natural(times), 1, 0, NULL);
+    tree->shown = times;
     if (known && !options->profile.each)
         tree_keep_times(tree, times);
     return true;
@@ -36,8 +42,7 @@ static bool wick_read(struct text content, const char *path, const struct import
                       struct tree *tree, struct error *error) {
     if (options->profile.quirks.saved_is_refused)
         return error_set(error, ERROR_USAGE,
-                         "%s: is saved with wick's own names; --compat needs the recording itself",
-                         path);
+                         "%s: saved with wick's names; --compat needs the recording", path);
     if (is_empty(tree))
         return saved_read(content, path, &options->profile, tree, error) &&
                saved_choose_times(tree, path, options, error);

@@ -1,10 +1,10 @@
 /*
- * XML as a stream of tags, without a tree: what the readers of xctrace's export and of SVG files need of it, no more. It is lenient:
- * drawn by other programs, a file may hold bytes that XML does not know.
+ * XML as a stream of tags, without a tree: only what the readers of xctrace's export and of SVG files need. It is
+ * lenient: files from other programs may contain bytes that XML does not allow.
  */
 #include "import/xml.h"
 
-/* Skips what begins with `start` up to behind `end`; false if it does not begin so. */
+/* If the text begins with `start`, skip it up to and including `end`; otherwise return false. */
 static bool xml_skip(struct text *rest, struct text start, struct text end) {
     if (!text_starts(*rest, start))
         return false;
@@ -13,7 +13,7 @@ static bool xml_skip(struct text *rest, struct text start, struct text end) {
     return true;
 }
 
-/* The tag's closing bracket; one inside quotes is none. */
+/* Return the tag's closing bracket, ignoring those inside quotes. */
 static size_t xml_tag_end(struct text tag) {
     char quote = 0;
     for (size_t i = 0; i < tag.length; i++) {
@@ -78,25 +78,7 @@ bool xml_attribute(struct text attributes, struct text key, struct text *value) 
     }
 }
 
-static void add_utf8(struct buffer *out, uint64_t point) {
-    if (point < 0x80) {
-        buffer_add_char(out, (char)point);
-    } else if (point < 0x800) {
-        buffer_add_char(out, (char)(0xc0 | point >> 6));
-        buffer_add_char(out, (char)(0x80 | (point & 0x3f)));
-    } else if (point < 0x10000) {
-        buffer_add_char(out, (char)(0xe0 | point >> 12));
-        buffer_add_char(out, (char)(0x80 | (point >> 6 & 0x3f)));
-        buffer_add_char(out, (char)(0x80 | (point & 0x3f)));
-    } else {
-        buffer_add_char(out, (char)(0xf0 | point >> 18));
-        buffer_add_char(out, (char)(0x80 | (point >> 12 & 0x3f)));
-        buffer_add_char(out, (char)(0x80 | (point >> 6 & 0x3f)));
-        buffer_add_char(out, (char)(0x80 | (point & 0x3f)));
-    }
-}
-
-/* What `&…;` stands for; false if it is none of XML's own. */
+/* Decode `&…;`; return false if it is not one of XML's own. */
 static bool add_entity(struct buffer *out, struct text name) {
     static const struct {
         const char *name;
@@ -114,7 +96,7 @@ static bool add_entity(struct buffer *out, struct text name) {
                                                : false;
     if (!fine || point == 0 || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
         return false;
-    add_utf8(out, point);
+    buffer_add_utf8(out, (uint32_t)point);
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* Which interpreter a process has decides who reads it. */
+/* Call the functions of the interpreter that a process has. */
 #include "interpreter/interpreter.h"
 
 #include "interpreter/php.h"
@@ -27,30 +27,44 @@ static void frame_decode(const struct remote *remote, const struct frame_layout 
                                                        : load_u32(bytes + layout->instruction);
     if (layout->mark_value && (bytes[layout->mark] & layout->mark_mask) == layout->mark_value)
         frame->code |= layout->has_shim ? FRAME_ENTRY | FRAME_SHIM : FRAME_ENTRY;
-    uint64_t check, code = frame->code & ~(uint64_t)FRAME_BITS;
-    if (layout->check && !(frame->code & FRAME_SHIM))
-        frame->address = remote_word(remote, code + layout->check, &check) ? check : 0;
+    uint64_t file, lines, code = frame->code & ~(uint64_t)FRAME_BITS;
+    if (layout->code_lines && !(frame->code & FRAME_SHIM))
+        frame->address = remote_word(remote, code + layout->code_file, &file) &&
+                                 remote_word(remote, code + layout->code_lines, &lines)
+                             ? layout_check(file, lines)
+                             : 0;
 }
 
-void walk_frames(const struct remote *remote, const struct frame_layout *layout, uint64_t frame,
-                 struct raw_stack *stack) {
+bool walk_frames(const struct remote *remote, const struct frame_layout *layout, uint64_t frame,
+                 uint64_t wanted, struct raw_stack *stack) {
     uint8_t bytes[STACK_FRAME_READ];
+    uint64_t passed = 0;
+    uint32_t next = 0;
     stack->root = 0;
     stack->count = 0;
     stack->end = STACK_WHOLE;
     while (frame) {
         stack->end = STACK_DEEP;
         if (stack->count == STACK_FRAMES)
-            return;
+            return true;
         stack->end = STACK_UNREADABLE;
+        if (frame == passed)
+            return false;
         if (!remote->read(remote->context, frame, bytes, layout->read))
-            return;
+            return !wanted;
+        if (frame == wanted)
+            wanted = 0;
+        if (stack->count == next) {
+            passed = frame;
+            next = 2 * next + 1;
+        }
         frame_decode(remote, layout, bytes, frame, &stack->frames[stack->count]);
         if (!(stack->frames[stack->count++].code & FRAME_SHIM))
             stack->root = frame;
         frame = load_u64(bytes + layout->previous);
         stack->end = STACK_WHOLE;
     }
+    return !wanted;
 }
 
 /* ---- which interpreter ---- */

@@ -1,13 +1,13 @@
 /*
- * interpreter: what an interpreter in another process runs, read from that process's memory.
+ * interpreter: read from another process's memory which functions its interpreter is running.
  *
- * A process is looked at once: whether it has an interpreter, which version, and where that keeps its frames (interpreter_find). Stacks are
- * then taken either by a BPF program that is told so (record/interpreted.bpf.c) or, of a thread that is stopped, by interpreter_walk(). A stack is
- * addresses: of code objects, of instructions, and of the frames themselves, by which they are merged with the stack of C. What a
- * code object is called, and which line an instruction has, is read afterwards, once for each.
+ * interpreter_find() examines a process once: does it have an interpreter, which version, and where does that keep its frames? Then either a
+ * BPF program (record/interpreted.bpf.c) takes stacks by this layout, or interpreter_walk() does, from a stopped thread. A stack consists of
+ * addresses: of code objects, of instructions, and of the frames themselves, by which it is merged with the native stack. The name of a code
+ * object and the lines of its instructions are read afterwards, once each.
  *
- * The memory is another's: nothing in it is believed. Every length is bounded, every walk has a limit, and whatever can't be what it should
- * is an unnamed function or a stack that ends.
+ * Nothing in the other process's memory is trusted. Every length is bounded and every walk has a limit. Data that makes no sense becomes an
+ * unnamed function, or ends the stack.
  */
 #ifndef WICK_INTERPRETER_H
 #define WICK_INTERPRETER_H
@@ -15,13 +15,14 @@
 #include "base/base.h"
 #include "interpreter/layout.h"
 
-/* Memory of a process. */
+/* The memory of another process. */
 struct remote {
-    bool (*read)(void *context, uint64_t address, void *to, size_t size); /* all of it, or false */
+    bool (*read)(void *context, uint64_t address, void *to,
+                 size_t size); /* false: not all is readable */
     void *context;
 };
 
-/* What the files of a process say of an interpreter: addresses in the process, 0 where there is no such symbol. */
+/* Symbols of an interpreter, from the files of a process: addresses in the process, 0 for missing symbols. */
 struct interpreter_symbols {
     uint64_t python_runtime;   /* _PyRuntime */
     uint64_t python_version;   /* Py_Version */
@@ -29,62 +30,69 @@ struct interpreter_symbols {
     uint64_t php_globals;      /* executor_globals, of a PHP without threads */
     uint64_t php_modules;      /* module_registry */
     uint64_t ruby_version;     /* the text "3.1.2" */
-    uint64_t ruby_module;      /* where the number of the module with ruby_current_ec stands */
-    uint64_t ruby_context;     /* ruby_current_ec in that module's variables */
+    uint64_t ruby_module;      /* address of the TLS module number of ruby_current_ec */
+    uint64_t ruby_context;     /* offset of ruby_current_ec in that module's variables */
     bool is_musl;              /* the C library is musl, not glibc */
-    unsigned named_version;    /* by the file's name: 3.8 is 0x308; 0: it does not tell */
+    unsigned named_version;    /* from the file's name: 0x308 for 3.8; 0: unknown */
 };
 
 /* An interpreter in a process. */
 struct interpreter_process {
     struct frame_layout layout;
     unsigned version; /* 0x308 */
-    const char
-        *build; /* Python's: " with musl" and the like, why it is refused; "", NULL: the usual */
+    const char *
+        build; /* Python: the kind of build, if it is why it is refused: " with musl"; else "" or NULL */
     uint64_t runtime, code_type;
     const struct python_layout *python;
 };
 
-/* False: there is none, or one of a version that is not known, which *version tells then (else it is 0). */
+/* Find the interpreter of a process. Return false if there is none, with process->version 0, or if its version is not supported. */
 bool interpreter_find(const struct remote *remote, const struct interpreter_symbols *symbols,
                       struct interpreter_process *process);
 
-/* The stack of a stopped thread into stack->frames, its count and end. `thread_pointer` is the thread's (fs on x86-64). */
+/* Read the stack of a stopped thread. `thread_pointer` is the thread's (fs on x86-64). */
 void interpreter_walk(const struct remote *remote, const struct interpreter_process *process,
                       uint64_t thread_pointer, struct raw_stack *stack);
 
-/* Append what the program calls a thread, by the outermost frame of its stack. False: it does not call it anything, or the kernel knows that already. */
+/* Append the program's name for a thread, found by the outermost frame of its stack. Return false if it has none, or if the kernel has the
+   same name. */
 bool interpreter_thread_name(const struct remote *remote, const struct interpreter_process *process,
                              uint64_t root, struct buffer *name);
 
-/* A function as the interpreter knows it. */
+/* A function of the interpreter. */
 struct interpreter_code {
-    uint64_t identity[4]; /* pointers that differ if another has taken its place in memory */
-    uint32_t first_line, last_line; /* the last only of PHP's */
-    uint64_t start;                 /* of its instructions */
+    uint64_t identity[4]; /* pointers that differ once another function is in the same memory */
+    uint32_t first_line, last_line; /* last_line for PHP only */
+    uint64_t start;                 /* address of its instructions */
     struct buffer name, file;
-    struct buffer lines; /* the table, as it is in memory */
+    struct buffer lines; /* the line table as it is in memory */
 };
-/* False: there is no code object. *code is cleared first; release it. */
+/* Read a code object; return false if there is none. *code is cleared first; release it. */
 bool interpreter_code_read(const struct remote *remote, const struct interpreter_process *process,
                            uint64_t address, struct interpreter_code *code);
-/* Only the identity: whether it is still the same costs one read. */
+/* The same for a Python code object as it was when a stack was taken. What is not in `raw` is read from the process. */
+bool interpreter_code_read_taken(const struct remote *remote,
+                                 const struct interpreter_process *process,
+                                 const struct raw_code *raw, struct interpreter_code *code);
+/* Return what layout_check() gave for it when a stack was taken. */
+uint64_t interpreter_code_check(const struct interpreter_code *code);
+/* Read only the identity, to check that it is still the same function. Costs one read. */
 bool interpreter_code_identify(const struct remote *remote,
                                const struct interpreter_process *process, uint64_t address,
                                uint64_t identity[4]);
 void interpreter_code_release(struct interpreter_code *code);
-/* The line of an instruction, as a frame has it; 0: none. */
+/* Return the line of a frame's instruction; 0: none. */
 uint32_t interpreter_code_line(const struct remote *remote,
                                const struct interpreter_process *process,
                                const struct interpreter_code *code, uint64_t instruction);
 
-/* The package that a file belongs to, by its path: "numpy" of …/site-packages/numpy/core/x.py, "app" of app.py, "zipimport" of <frozen
+/* Return the package of a file by its path: "numpy" for …/site-packages/numpy/core/x.py, "app" for app.py, "zipimport" for <frozen
    zipimport>. */
 struct text python_package(struct text file);
 
 const char *interpreter_language(enum interpreter interpreter); /* "python", … */
 
-/* Tables of lines, for their tests. `offset` is of the instruction, in bytes from the first. */
+/* Look up a line table, for unit tests. `offset` is that of the instruction in bytes. */
 uint32_t python_line_3_8(struct text table, uint32_t first, uint64_t offset);
 uint32_t python_line_3_10(struct text table, uint32_t first, uint64_t offset);
 uint32_t python_line_3_11(struct text table, uint32_t first, uint64_t offset);

@@ -1,6 +1,6 @@
 /*
- * PHP 8.2 without threads: a chain of calls hangs on a global. A call of a function in PHP has an instruction, whose line is in the instruction
- * itself; functions of extensions are calls in the same chain. One call of execute_ex() in C runs many functions, up to the one that is
+ * PHP 8.2 without threads: a global variable points to the chain of calls. A call of a PHP function has an instruction, which contains its line;
+ * calls of extension functions are in the same chain. One call of the C function execute_ex() runs many PHP functions, up to the one that is
  * marked.
  */
 #include "interpreter/php.h"
@@ -64,7 +64,7 @@ void php_walk(const struct remote *remote, const struct interpreter_process *pro
               struct raw_stack *stack) {
     uint64_t frame = 0;
     remote_word(remote, process->layout.key, &frame);
-    walk_frames(remote, &process->layout, frame, stack);
+    walk_frames(remote, &process->layout, frame, 0, stack);
 }
 
 /* ---- functions ---- */
@@ -120,7 +120,7 @@ bool php_code_read(const struct remote *remote, uint64_t address, struct interpr
            code->first_line < 1u << 28;
 }
 
-/* Of a call that has just begun no instruction is known: there is none, or that of the call that had its place before. */
+/* A call that has just begun has no instruction yet, or still has that of an earlier call in the same place. */
 uint32_t php_code_line(const struct remote *remote, const struct interpreter_code *code,
                        uint64_t instruction) {
     uint32_t line = 0;

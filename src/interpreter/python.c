@@ -129,7 +129,10 @@ bool python_find(const struct remote *remote, const struct interpreter_symbols *
         process->layout = layouts[i].frames;
         process->layout.interpreter = INTERPRETER_PYTHON;
         process->layout.key = symbols->python_runtime + layouts[i].key;
-        process->layout.check = layouts[i].lines;
+        process->layout.code_file = layouts[i].file;
+        process->layout.code_name = layouts[i].qualified;
+        process->layout.code_lines = layouts[i].lines;
+        process->layout.string_head = layouts[i].wide;
         process->layout.current = layouts[i].current ? process->layout.key - layouts[i].current : 0;
         return true;
     }
@@ -163,19 +166,31 @@ static uint64_t state_of(const struct remote *remote, const struct frame_layout 
     return state_by_key(remote, layout, thread_pointer);
 }
 
-static uint64_t first_frame(const struct remote *remote, const struct frame_layout *layout,
-                            uint64_t state) {
+static uint64_t held_frame(const struct remote *remote, const struct frame_layout *layout,
+                           uint64_t holder) {
     uint64_t frame;
-    if (!state || !remote_word(remote, state + layout->state_frame, &frame))
-        return 0;
-    if (layout->has_holder &&
-        (!frame || !remote_word(remote, frame + layout->holder_frame, &frame)))
-        return 0;
-    return frame;
+    return holder && remote_word(remote, holder + layout->holder_frame, &frame) ? frame : 0;
+}
+
+/* A loop that was just entered has not put its frame into its holder yet: what is there is an earlier call's. Only what leads to the frame of the
+   holder before is right. */
+static void walk_holders(const struct remote *remote, const struct frame_layout *layout,
+                         uint64_t holder, struct raw_stack *stack) {
+    uint64_t previous, before = 0;
+    if (holder && remote_word(remote, holder + layout->holder_frame + HOLDER_PREVIOUS, &previous))
+        before = held_frame(remote, layout, previous);
+    if (!walk_frames(remote, layout, held_frame(remote, layout, holder), before, stack))
+        walk_frames(remote, layout, before, 0, stack);
 }
 
 void python_walk(const struct remote *remote, const struct interpreter_process *process,
                  uint64_t thread_pointer, struct raw_stack *stack) {
-    uint64_t state = state_of(remote, &process->layout, thread_pointer);
-    walk_frames(remote, &process->layout, first_frame(remote, &process->layout, state), stack);
+    const struct frame_layout *layout = &process->layout;
+    uint64_t state = state_of(remote, layout, thread_pointer), first = 0;
+    if (state && !remote_word(remote, state + layout->state_frame, &first))
+        first = 0;
+    if (layout->has_holder)
+        walk_holders(remote, layout, first, stack);
+    else
+        walk_frames(remote, layout, first, 0, stack);
 }

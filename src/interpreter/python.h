@@ -4,28 +4,29 @@
 
 #include "interpreter/interpreter.h"
 
-/* Where a version keeps what: offsets in bytes. */
+/* The layout of a version: offsets in bytes. */
 struct python_layout {
     unsigned version; /* 0x308 */
     unsigned key;     /* in the runtime: the pthread key of a thread's state */
     unsigned
-        current; /* so many bytes before that: the state that has the lock, if the key does not follow subinterpreters; 0: it does */
+        current; /* how far before it is the state that has the lock, if the key does not follow subinterpreters; 0: it does */
     struct frame_layout frames;
     /* of a code object */
     unsigned file, name, qualified, first_line, lines;
     unsigned bytecode;
     bool bytecode_is_object;
-    unsigned locals; /* of a frame; 0: the kernel knows what threads are called */
-    /* of a class: what its instances' attributes are called; and of such an instance's values, where the first is */
+    unsigned locals; /* of a frame; 0: the kernel has the names of threads */
+    /* in a class: the names of its instances' attributes; in an instance's values: the first value */
     unsigned attributes, values;
-    /* of a string: the characters of one that is ASCII, of others */
+    /* in a string: its characters, if it is ASCII, or else */
     unsigned ascii, wide;
 };
 
 /* interpreter.c */
 bool remote_word(const struct remote *remote, uint64_t address, uint64_t *word);
-void walk_frames(const struct remote *remote, const struct frame_layout *layout, uint64_t frame,
-                 struct raw_stack *stack);
+/* Walk from a frame to its outermost caller. Return false if the callers form a cycle, or if `wanted`, unless 0, is not among them. */
+bool walk_frames(const struct remote *remote, const struct frame_layout *layout, uint64_t frame,
+                 uint64_t wanted, struct raw_stack *stack);
 
 bool python_find(const struct remote *remote, const struct interpreter_symbols *symbols,
                  struct interpreter_process *process);

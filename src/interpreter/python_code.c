@@ -1,30 +1,16 @@
 /*
- * Code objects of CPython: names, files, and the tables that tell an instruction's line.
+ * CPython's code objects: names, files and line tables.
  */
 #include "interpreter/python.h"
 
-enum { STRING_MOST = 4096, TABLE_MOST = 1 << 20, CODE_READ = 144 };
+enum { STRING_MOST = 4096, TABLE_MOST = 1 << 20, CODE_READ = CODE_HEAD_READ };
 
 /* ---- strings ---- */
 
-static void add_utf8(struct buffer *to, uint32_t c) {
+static void add_character(struct buffer *to, uint32_t c) {
     if (c >= 0x110000 || (c >= 0xd800 && c < 0xe000))
         c = 0xfffd;
-    if (c < 0x80) {
-        buffer_add_char(to, (char)(c ? c : '?'));
-    } else if (c < 0x800) {
-        buffer_add_char(to, (char)(0xc0 | c >> 6));
-        buffer_add_char(to, (char)(0x80 | (c & 63)));
-    } else if (c < 0x10000) {
-        buffer_add_char(to, (char)(0xe0 | c >> 12));
-        buffer_add_char(to, (char)(0x80 | (c >> 6 & 63)));
-        buffer_add_char(to, (char)(0x80 | (c & 63)));
-    } else {
-        buffer_add_char(to, (char)(0xf0 | c >> 18));
-        buffer_add_char(to, (char)(0x80 | (c >> 12 & 63)));
-        buffer_add_char(to, (char)(0x80 | (c >> 6 & 63)));
-        buffer_add_char(to, (char)(0x80 | (c & 63)));
-    }
+    buffer_add_utf8(to, c ? c : '?');
 }
 
 /* A string object: its length, then what it is made of (characters of 1, 2 or 4 bytes; whether they follow; whether all are ASCII). */
@@ -46,9 +32,9 @@ bool python_string(const struct remote *remote, const struct python_layout *layo
     if (!remote->read(remote->context, at, bytes, head.length * width))
         return false;
     for (size_t i = 0; i < head.length; i++)
-        add_utf8(to, width == 1   ? bytes[i]
-                     : width == 2 ? load_u16(bytes + 2 * i)
-                                  : load_u32(bytes + 4 * i));
+        add_character(to, width == 1   ? bytes[i]
+                          : width == 2 ? load_u16(bytes + 2 * i)
+                                       : load_u32(bytes + 4 * i));
     return true;
 }
 
@@ -103,6 +89,44 @@ bool python_code_read(const struct remote *remote, const struct interpreter_proc
            read_bytes(remote, load_u64(bytes + layout->lines), &code->lines);
 }
 
+uint64_t interpreter_code_check(const struct interpreter_code *code) {
+    return layout_check(code->identity[1], code->identity[2]);
+}
+
+/* ---- code objects that were read when a stack was taken ---- */
+
+struct taken {
+    const struct raw_code *code;
+    const struct remote *remote; /* NULL: another code object may be there by now */
+};
+
+static bool taken_read(void *context, uint64_t address, void *to, size_t size) {
+    const struct taken *taken = context;
+    const struct raw_code *code = taken->code;
+    const uint8_t *const bytes[CODE_PARTS] = {code->head, code->file, code->name, code->lines};
+    for (size_t i = 0; i < CODE_PARTS; i++) {
+        uint64_t at = address - code->address[i];
+        if (at < code->size[i] && size <= code->size[i] - at) {
+            memcpy(to, bytes[i] + at, size);
+            return true;
+        }
+    }
+    return taken->remote && taken->remote->read(taken->remote->context, address, to, size);
+}
+
+bool interpreter_code_read_taken(const struct remote *remote,
+                                 const struct interpreter_process *process,
+                                 const struct raw_code *raw, struct interpreter_code *code) {
+    uint64_t now[4], then[4];
+    bool is_there = raw->size[CODE_HEAD] == CODE_READ &&
+                    python_code_identify(remote, process, raw->address[CODE_HEAD], now);
+    identify(process->python, raw->head, then);
+    struct taken taken = {raw, is_there && memcmp(now, then, sizeof now) == 0 ? remote : NULL};
+    const struct remote both = {taken_read, &taken};
+    *code = (struct interpreter_code){0};
+    return python_code_read(&both, process, raw->address[CODE_HEAD], code);
+}
+
 /* ---- packages ---- */
 
 static struct text without_ending(struct text name, struct text ending) {
@@ -111,7 +135,7 @@ static struct text without_ending(struct text name, struct text ending) {
                : name;
 }
 
-/* What stands behind the last of the folders that packages are installed in; else the whole path. */
+/* Return the path below the last directory in which packages are installed; else the whole path. */
 static struct text behind_folder(struct text file, bool *is_installed) {
     static const struct text folders[] = {TEXT("/site-packages/"), TEXT("/dist-packages/"),
                                           TEXT("/lib/python3.")};
@@ -229,7 +253,7 @@ uint32_t python_line_3_11(struct text table, uint32_t first, uint64_t offset) {
     return 0;
 }
 
-/* A frame that has not begun stands before its first instruction. */
+/* A frame that has not begun points before its first instruction. */
 uint32_t python_code_line(const struct interpreter_process *process,
                           const struct interpreter_code *code, uint64_t instruction) {
     struct text table = buffer_text(&code->lines);

@@ -1,7 +1,6 @@
 /*
- * include/wick.h, on top of the rooms: what others may build on, so that the rooms' own headers stay free to change.
- *
- * Everything is worked out when the profile is opened, but for what a writer needs alone.
+ * The public API of include/wick.h, so that the rooms' own headers stay free to change. Everything is computed when
+ * the profile is opened, except what only a writer needs.
  */
 #include <locale.h>
 #include <stdio.h>
@@ -18,15 +17,15 @@ struct wick {
     struct naming *naming;
     struct flame *flame;
     struct notes notes;
-    VECTOR(char *) sentences; /* the notes' */
-    /* The flame's nodes, each before what it calls, by names: their own order is that of reading. */
+    VECTOR(char *) sentences; /* of the notes */
+    /* The flame's nodes in depth-first order, siblings by name; the flame itself has them in the order of reading. */
     VECTOR(uint32_t) frames;
-    uint32_t *numbers; /* by node: its place among the frames */
+    uint32_t *numbers; /* by node: its index in `frames` */
     struct context context;
     bool (*progress)(void *user, const char *what, uint64_t done, uint64_t total); /* or NULL */
     void *progress_user;
-    atomic_int cancelled;  /* the hook said so */
-    bool by_samples, wall; /* as asked for */
+    atomic_int cancelled;  /* the progress hook returned false */
+    bool by_samples, wall; /* as in the options */
 };
 
 const char *wick_version(void) {
@@ -37,7 +36,7 @@ void wick_on_out_of_memory(void (*hook)(void)) {
     memory_set_hook(hook);
 }
 
-/* The kinds that a reader or writer can end with are those of wick.h, by the same numbers. */
+/* The kinds of errors that readers and writers return have the same numbers in wick.h. */
 static void tell(struct wick_error *to, const struct error *from) {
     if (!to)
         return;
@@ -48,7 +47,7 @@ static void tell(struct wick_error *to, const struct error *from) {
     snprintf(to->message, sizeof to->message, "%s", from->message);
 }
 
-/* Numbers are read and written as C has them, whatever locale the caller lives in. Returns the caller's, for uselocale(). */
+/* Switch to the C locale, so that numbers are read and written as in C. Return the caller's locale, for uselocale(). */
 static locale_t enter_c_locale(void) {
     return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
 }
@@ -100,7 +99,7 @@ static void number_frames(struct wick *wick) {
     } while (at);
 }
 
-/* An event's value is looked for among all events. */
+/* Look for an event's value among all events. */
 static bool choose_value(struct wick *wick, const struct wick_options *o, struct error *error) {
     return !o->value || value_is_common(text_of(o->value), &wick->by_samples) ||
            tree_choose_value(wick->source.tree, o->value, error);
@@ -137,7 +136,7 @@ static void context_begin(struct wick *wick, const struct wick_options *o) {
                                      .threads = o->threads};
 }
 
-/* What was read until then is of no use to who wanted all of it. */
+/* A partial profile is of no use to the caller. */
 static bool was_cancelled(const struct wick *wick, struct error *error) {
     if (wick->cancelled)
         error_set(error, ERROR_INTERRUPTED, "cancelled");
@@ -234,7 +233,7 @@ static bool is_empty(const struct wick *wick, struct error *error) {
     return true;
 }
 
-/* A file on its way out. */
+/* An output file that is being written. */
 struct writing {
     struct out out;
     struct error why;
@@ -246,11 +245,11 @@ static bool begin(struct writing *w, const char *path) {
     return out_open(&w->out, path, &w->why);
 }
 
-/* `is_open` is what begin() said, `fine` what came of it; what was written is published or discarded. */
+/* Publish or discard the output. `is_open` is what begin() returned; `fine` tells whether writing succeeded. */
 static bool finish(struct writing *w, struct wick *wick, bool is_open, bool fine,
                    struct wick_error *error) {
     fine = fine && !was_cancelled(wick, &w->why);
-    wick->cancelled = 0; /* the next writer may be wanted */
+    wick->cancelled = 0; /* the next call may succeed */
     if (is_open && fine)
         fine = out_commit(&w->out, &w->why);
     else if (is_open)
@@ -304,13 +303,14 @@ static const struct export_format *find_format(const char *name, const char *pat
         return format;
     struct buffer names = {0};
     export_add_names(&names);
-    error_set(error, ERROR_USAGE, "%s: is none of %.*s, nor ends as their files do",
+    error_set(error, ERROR_USAGE,
+              "%s: neither one of %.*s nor a file name with one of their endings",
               name ? name : path, TEXT_ARGS(buffer_text(&names)));
     buffer_release(&names);
     return NULL;
 }
 
-/* Threads stand for themselves there, and lines have fields of their own: names carry neither. */
+/* The formats have fields for threads and lines, so names contain neither. */
 static bool write_format(struct writing *w, const struct wick *wick,
                          const struct export_format *format, const char *title) {
     const struct source *source = &wick->source;

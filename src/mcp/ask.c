@@ -1,4 +1,4 @@
-/* A tool's command in a process of its own, and what of its output an assistant gets. */
+/* Run a tool's command in a separate process, and shorten its output for the assistant. */
 #include "mcp/tools.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ enum {
     WORDS = 32
 };
 
-/* What is being run: its words, the profiles that it reads, and what it said. */
+/* A running command: its words, the profiles that it reads, and its output. */
 struct question {
     VECTOR(char *) words;
     int profiles[2];
@@ -48,10 +48,7 @@ static bool add_profile(struct question *q, const struct roots *roots, const cha
     if (descriptor < 0) {
         buffer_add(answer, TEXT("There is no profile "));
         buffer_add_shown(answer, text_of(name));
-        buffer_add(
-            answer,
-            TEXT(
-                " below the directories that wick was given; list_profiles says which there are."));
+        buffer_add(answer, TEXT(" below the directories that wick was given; use list_profiles."));
         return false;
     }
     q->names[q->profile_count] = name;
@@ -59,7 +56,7 @@ static bool add_profile(struct question *q, const struct roots *roots, const cha
     return true;
 }
 
-/* Options first, so that nothing that was given can be taken for one. */
+/* Options come first, so that no client's value can be taken for one. */
 static bool add_words(struct question *q, const struct roots *roots, const struct tool *tool,
                       const struct given *given, struct buffer *answer) {
     assert(tool->words[0]);
@@ -111,7 +108,7 @@ static int64_t now(void) {
     return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-/* Until both have ended. What is said beyond a limit is read and forgotten. False: the time is over. */
+/* Read both streams to their end. Output beyond the limit is discarded. Return false if the time is over. */
 static bool listen_to(struct question *q, int pipes[2][2], uint32_t seconds) {
     struct pollfd ends[2] = {{pipes[0][0], POLLIN, 0}, {pipes[1][0], POLLIN, 0}};
     int64_t end = now() + (int64_t)seconds * 1000;
@@ -136,7 +133,7 @@ static bool listen_to(struct question *q, int pipes[2][2], uint32_t seconds) {
     return true;
 }
 
-/* The exit status; -1: it did not start or was ended. */
+/* Return the exit status; -1 if it did not start or was killed. */
 static int run(struct question *q, uint32_t seconds, const char **why) {
     int pipes[2][2] = {{-1, -1}, {-1, -1}}, status = -1;
     pid_t child;
@@ -164,7 +161,7 @@ static int run(struct question *q, uint32_t seconds, const char **why) {
 
 /* ---- the answer ---- */
 
-/* A line, with the profiles' names in place of descriptors, not longer than anybody reads. */
+/* Append a line, truncated, with the profiles' names in place of descriptors. */
 static void add_line(const struct question *q, struct text line, struct buffer *answer) {
     struct buffer whole = {0};
     char path[32];
@@ -208,7 +205,7 @@ static void add_lines(const struct question *q, struct text said, struct buffer 
             left_out++;
     }
     if (left_out)
-        buffer_printf(answer, "… %zu more lines are left out; ask for fewer, or for a part\n",
+        buffer_printf(answer, "… %zu more lines were omitted; ask for fewer rows or a part\n",
                       left_out);
 }
 

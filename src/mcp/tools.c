@@ -3,22 +3,21 @@
 #include <stdlib.h>
 
 #define PROFILE                                                                                    \
-    { "profile", ARGUMENT_PROFILE, NULL, true, "a name that list_profiles gave" }
+    { "profile", ARGUMENT_PROFILE, NULL, true, "a name from list_profiles" }
 #define FOCUS                                                                                      \
     {                                                                                              \
         "focus", ARGUMENT_TEXT, "focus", false,                                                    \
-            "only stacks through functions that this regular expression matches"                   \
+            "only stacks with a function that matches this regular expression"                     \
     }
 #define EVENT                                                                                      \
-    { "event", ARGUMENT_TEXT, "event", false, "which event, where the profile has several" }
+    { "event", ARGUMENT_TEXT, "event", false, "the event, if the profile has several" }
 
 const struct tool tools[] = {
-    {"list_profiles", "Lists the profiles that can be asked about, newest first.", {0}, {{0}}},
+    {"list_profiles", "List the available profiles, newest first.", {0}, {{0}}},
     {"top_functions",
-     "Says where the cost is: a table of functions (or of lines, objects, modules, threads) with "
-     "self (spent in it) and "
-     "total (spent in it and in what it calls), in per cent of the whole. The last line has the "
-     "whole and its unit.",
+     "Show where the cost is: a table of functions (or lines, objects, modules, threads) with self "
+     "cost and total cost (callees included), in per cent of the profile's total. The last line "
+     "has that total and its unit.",
      {"report"},
      {PROFILE,
       {"by", ARGUMENT_TEXT, "by", false,
@@ -28,40 +27,40 @@ const struct tool tools[] = {
       FOCUS,
       EVENT}},
     {"call_tree",
-     "The call tree from the root, indented: total and self of each frame in per cent of the "
-     "whole.",
+     "Show the call tree from the root, indented: total and self of each frame in per cent of the "
+     "profile's total.",
      {"report", "--tree"},
      {PROFILE,
-      {"threshold", ARGUMENT_NUMBER, "threshold", false, "leave out less than this per cent; 0.5"},
-      {"depth", ARGUMENT_NUMBER, "depth", false, "as deep as this"},
+      {"threshold", ARGUMENT_NUMBER, "threshold", false,
+       "omit frames below this per cent; default 0.5"},
+      {"depth", ARGUMENT_NUMBER, "depth", false, "maximum depth"},
       FOCUS,
       EVENT}},
     {"callers",
-     "Who calls a function: the tree of its callers, with what they cost through it.",
+     "Show the callers of a function: the tree of its callers, with the cost through each.",
      {"report"},
      {PROFILE,
       {"function", ARGUMENT_TEXT, "callers", true, "its name, as top_functions prints it"},
-      {"depth", ARGUMENT_NUMBER, "depth", false, "as deep as this"},
+      {"depth", ARGUMENT_NUMBER, "depth", false, "maximum depth"},
       EVENT}},
     {"callees",
-     "What a function calls: the tree below it, with what that costs.",
+     "Show the callees of a function: the tree below it, with the cost of each.",
      {"report"},
      {PROFILE,
       {"function", ARGUMENT_TEXT, "callees", true, "its name, as top_functions prints it"},
-      {"depth", ARGUMENT_NUMBER, "depth", false, "as deep as this"},
+      {"depth", ARGUMENT_NUMBER, "depth", false, "maximum depth"},
       EVENT}},
     {"annotate",
-     "The source lines and the machine code of a function with the share of each, where the "
-     "profile holds or finds them.",
+     "Show the source lines and the machine code of a function with the share of each, if they are "
+     "available.",
      {"annotate"},
      {PROFILE,
       {"function", ARGUMENT_TEXT, NULL, true, "its name, as top_functions prints it"},
       EVENT}},
     {"diff",
-     "What costs more or less in one profile than in another: a table of the functions that "
-     "changed most.",
+     "Compare two profiles: a table of the functions that changed most.",
      {"diff", "--table"},
-     {{"before", ARGUMENT_PROFILE, NULL, true, "a name that list_profiles gave"},
+     {{"before", ARGUMENT_PROFILE, NULL, true, "a name from list_profiles"},
       {"after", ARGUMENT_PROFILE, NULL, true, "another"},
       {"limit", ARGUMENT_NUMBER, "limit", false, "rows"},
       FOCUS,

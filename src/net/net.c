@@ -1,8 +1,8 @@
 /*
- * The helper process, and who waits for what from it.
+ * The helper process and the pending requests.
  *
- * One thread at a time reads the socket, for all that wait: it files what comes for others and wakes them. So nobody needs a thread of its
- * own, and a request costs two system calls more than it would in this process.
+ * One waiting thread at a time reads the socket for all: it stores answers for other threads and wakes them. So no
+ * extra thread is needed, and a request costs two system calls more than it would in this process.
  */
 #include "net/internal.h"
 
@@ -32,9 +32,9 @@ struct net {
     pthread_cond_t changed;
     struct waiting *first;
     uint32_t last_id;
-    bool reads;                         /* somebody does */
+    bool reads;                         /* a thread is reading */
     bool ended;                         /* the helper did */
-    uint8_t received[NET_MESSAGE_MOST]; /* of the one who reads */
+    uint8_t received[NET_MESSAGE_MOST]; /* by the reading thread */
 };
 
 const struct context *net_context(const struct net *net) {
@@ -66,12 +66,12 @@ static bool find_helper(char *path, size_t size, struct error *error) {
     snprintf(path, size, WICK_LIBEXEC_DIR "/%s", name);
     return access(path, X_OK) == 0 ||
            error_set(error, ERROR_DENIED,
-                     "%s: not found beside wick nor in " WICK_LIBEXEC_DIR
+                     "%s: found neither beside wick nor in " WICK_LIBEXEC_DIR
                      "; network access needs it (it is built where libcurl and libdebuginfod are)",
                      name);
 }
 
-/* The environment, with the servers that were chosen: options win over variables. free() it and *servers. */
+/* Return the environment with the chosen servers: options override variables. free() it and *servers. */
 static char **environment(const char *chosen, char **servers) {
     static const char name[] = "DEBUGINFOD_URLS=";
     struct buffer text = {0};
@@ -89,7 +89,7 @@ static char **environment(const char *chosen, char **servers) {
     return variables;
 }
 
-/* A process group of its own: Ctrl-C is for wick, which then ends it. Standard streams are nowhere. */
+/* It has its own process group: Ctrl-C goes to wick, which then stops it. Its standard streams are closed. */
 static bool spawn(struct net *net, const char *path, const struct net_options *options, int theirs,
                   struct error *error) {
     posix_spawn_file_actions_t actions;
@@ -115,7 +115,7 @@ static bool spawn(struct net *net, const char *path, const struct net_options *o
     return failed ? error_errno(error, path) : true;
 }
 
-/* Descriptors 0 to 3 are the helper's: its end of the pair is put above them first. */
+/* The helper uses descriptors 0 to 3, so first move its end of the pair above them. */
 static bool make_channel(int ends[2], struct error *error) {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return error_errno(error, "socket for wick-net");
@@ -149,7 +149,7 @@ struct net *net_start(const struct net_options *options, const struct context *c
     return NULL;
 }
 
-/* It ends by itself when its socket is closed, and takes a moment to remove what it was writing. */
+/* The helper exits by itself when its socket is closed, after a moment to remove what it was writing. */
 static void end_helper(pid_t pid) {
     int descriptor = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd ended = {.fd = descriptor, .events = POLLIN};
@@ -157,7 +157,7 @@ static void end_helper(pid_t pid) {
     bool is_ended = is_over || kill(pid, SIGKILL) == 0;
     if (descriptor >= 0)
         close(descriptor);
-    /* A confined process may signal nobody: the helper then ends by itself, when it has seen that its socket is closed. */
+    /* A confined process may not send signals: the helper then exits when it sees that its socket is closed. */
     while (is_ended && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
 }
@@ -222,7 +222,7 @@ void net_sum(struct net *net, uint64_t *done, uint64_t *total) {
     pthread_mutex_unlock(&net->lock);
 }
 
-/* A body is a regular file (memfds are) of at least the size that is said. */
+/* A body must be a regular file (a memfd is one) of at least the given size. */
 static bool holds(int descriptor, uint64_t size) {
     struct stat status;
     return descriptor >= 0 && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
@@ -263,7 +263,7 @@ bool net_take_answer(struct waiting *list, const uint8_t *bytes, size_t size, in
     return found != NULL;
 }
 
-/* Reads one message, if one comes in time. With the lock held, which is let go meanwhile. */
+/* Read one message, if one arrives in time. Call it with the lock held; it is released meanwhile. */
 static void read_one(struct net *net) {
     struct pollfd ready = {.fd = net->channel, .events = POLLIN};
     int descriptor = -1;

@@ -1,9 +1,9 @@
 /*
- * Symbol tables from the disk cache, and into it.
+ * Read symbol tables from the disk cache, and write them to it.
  *
- * A table is kept as it is once it was sealed: entries and pieces, which are used in place. Names stay in the string sections of the file that they are from, which
- * is mapped anyway and part of the key: copying them took as long as reading the table did. Of the running kernel, whose list is no file, names are kept too.
- * perf's way of laying symbols out is not kept.
+ * A sealed table is stored as it is: entries and pieces, which are used in place. Names stay in the string sections of their file, which is mapped
+ * anyway and part of the key: copying them took as long as reading the table. For the running kernel, whose list is not a file, names are stored, too.
+ * Tables in perf's order are not cached.
  */
 #include "object/disk_cache.h"
 #include "object/internal.h"
@@ -61,13 +61,13 @@ static bool add_names(const struct symbols *symbols, bool names_stay, struct buf
     return true;
 }
 
-bool symbols_pack(const struct symbols *symbols, bool names_stay, struct buffer *payload) {
-    size_t count = symbols->entries.count;
-    size_t pieces = symbols->pieces.count * sizeof *symbols->pieces.items;
-    if (symbols->tree.left || symbols->perf_order || symbols->costly_names ||
-        budget_exceeded(&symbols->budget))
-        return false;
-    struct symbols_head head = {.entries = count,
+static bool is_packable(const struct symbols *symbols) {
+    return !symbols->tree.left && !symbols->perf_order && !symbols->costly_names &&
+           !budget_exceeded(&symbols->budget);
+}
+
+static struct symbols_head head_of(const struct symbols *symbols, bool names_stay) {
+    struct symbols_head head = {.entries = symbols->entries.count,
                                 .pieces = symbols->pieces.count,
                                 .names_stay = names_stay,
                                 .terminator = (uint8_t)symbols->sources[0].terminator,
@@ -77,10 +77,18 @@ bool symbols_pack(const struct symbols *symbols, bool names_stay, struct buffer 
                                 .names_cut = symbols->name_most == SHORT_NAME};
     for (size_t i = 0; i < COUNT_OF(head.source_sizes); i++)
         head.source_sizes[i] = symbols->sources[i].bytes.length;
+    return head;
+}
+
+bool symbols_pack(const struct symbols *symbols, bool names_stay, struct buffer *payload) {
+    size_t pieces = symbols->pieces.count * sizeof *symbols->pieces.items;
+    if (!is_packable(symbols))
+        return false;
+    struct symbols_head head = head_of(symbols, names_stay);
     size_t head_at = payload->count;
     payload_add(payload, &head, sizeof head);
     size_t entries_at = payload->count;
-    payload_add(payload, symbols->entries.items, count * sizeof *symbols->entries.items);
+    payload_add(payload, symbols->entries.items, head.entries * sizeof *symbols->entries.items);
     payload_add(payload, symbols->pieces.items, pieces);
     size_t names_at = payload->count;
     if (!add_names(symbols, names_stay, payload, entries_at))
@@ -88,6 +96,28 @@ bool symbols_pack(const struct symbols *symbols, bool names_stay, struct buffer 
     head.names = payload->count - names_at;
     memcpy(payload->items + head_at, &head, sizeof head);
     payload_end(payload);
+    return true;
+}
+
+bool symbols_pack_kernel(const struct symbols *symbols, struct buffer *payload) {
+    const struct entry *entries = symbols->entries.items;
+    size_t count = symbols->entries.count, head_at = payload->count;
+    if (!is_packable(symbols) || symbols->pieces.count)
+        return false;
+    struct symbols_head head = head_of(symbols, false);
+    head.names = symbols->made.count;
+    head.entries = 0;
+    vector_reserve(payload, head_at + sizeof head + count * sizeof *entries + head.names + 64);
+    payload_add(payload, &head, sizeof head);
+    for (size_t i = 0, end; i < count; i = end + 1) {
+        for (end = i; end < count && !(entries[end].flags & ENTRY_MODULE);)
+            end++;
+        if (end > i)
+            payload_add(payload, entries + i, (end - i) * sizeof *entries);
+        head.entries += end - i;
+    }
+    payload_add(payload, symbols->made.items, head.names);
+    memcpy(payload->items + head_at, &head, sizeof head);
     return true;
 }
 
@@ -225,6 +255,7 @@ static void store_symbols(struct objects *objects, struct object *object, struct
 
 void objects_store(struct objects *objects) {
     struct buffer payload = {0}; /* the same for all: fresh memory is time */
+    prefetcher_wait(objects->prefetcher);
     for (size_t i = 1; i < objects->items.count; i++) {
         struct object *object = objects->items.items[i];
         if (!is_cachable(objects, object))

@@ -1,5 +1,5 @@
 /*
- * The directory of the cache: finding it, its files, and removing what was not used for longest.
+ * The directory of the cache: find it, read and write its files, and remove the least recently used ones.
  */
 #include "object/disk_cache.h"
 
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Raise it when a payload's form or meaning changes. */
-#define FORMAT 2
+#define FORMAT 3
 #define LIMIT (1ull << 30)
 #define ENTRY_LIMIT (1ull << 28)
 #define SUFFIX ".derived"
@@ -36,7 +36,7 @@ struct disk_cache {
 
 /* ---- where it is ---- */
 
-/* Root who was called by sudo may still have the caller's HOME. */
+/* Under sudo, root may still have the caller's HOME. */
 static bool is_sudo(void) {
     return geteuid() == 0 && getenv("SUDO_UID") != NULL;
 }
@@ -62,7 +62,7 @@ bool objects_cache_path(struct buffer *path) {
     return true;
 }
 
-/* Whether it is ours, and nobody else can put files there. */
+/* Open the directory if it is ours and no other user can put files there. */
 static int directory_open(const char *path) {
     struct stat status;
     int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -276,8 +276,8 @@ static int listed_order(const void *a, const void *b) {
     return (x->used > y->used) - (x->used < y->used);
 }
 
-/* To three quarters, so that the next to write need not come here again. What another one removes meanwhile is gone all the same. Who was killed
-   while writing has left a file that nobody reads: it is removed like all others, or after an hour. */
+/* Reduce the cache to three quarters of its limit, so that the next writer need not do it again. Other processes may remove files meanwhile. A
+   writer that was killed leaves a file that is never read: it is removed like all others, or after an hour. */
 static void remove_oldest(const struct disk_cache *cache) {
     struct listing listing = {0};
     struct timespec now;

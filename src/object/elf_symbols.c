@@ -1,8 +1,8 @@
 /*
  * The symbols of an ELF file: .symtab of the file or of its debug file, .dynsym, and the PLT.
  *
- * Ours are in the file's own addresses, and only what can hold code: functions, and labels and objects in executable sections.
- * perf's are in file offsets, and hold data too; see rounds.c for what it does with them.
+ * wick's table has ELF addresses and only symbols that can be code: functions, and labels and objects in executable sections.
+ * perf's table has file offsets and includes data; see rounds.c for what perf does with it.
  */
 #include "object/internal.h"
 
@@ -27,7 +27,7 @@ struct sections {
     size_t count;
 };
 
-/* Nobody has given a relocatable file its addresses yet. The kernel puts a module's code first, section after section. */
+/* Assign addresses to the sections of a relocatable file, which has none. The kernel puts a module's code first, section after section. */
 static void sections_lay_out(struct sections *sections) {
     uint64_t next = 0;
     for (size_t i = 1; i < sections->count; i++) {
@@ -208,8 +208,11 @@ static bool open_dynamic(const struct elf_image *image, struct symbol_section *s
 void elf_symbols_sources(struct symbols *symbols, const struct elf_image *image,
                          const struct elf_image *debug) {
     struct symbol_section section;
+    struct text names;
     if (open_static(image, debug, &section))
         symbols->sources[0] = source_of(&section);
+    else if (image && go_symbols_names(image, &names))
+        symbols->sources[0] = (struct symbols_source){.bytes = names, .terminator = 0};
     if (open_dynamic(image, &section))
         symbols->sources[1] = source_of(&section);
 }
@@ -219,6 +222,8 @@ static void elf_symbols_collect(struct symbols *symbols, const struct elf_image 
     struct symbol_section section;
     if (open_static(image, debug, &section))
         elf_symbols_add(symbols, &section, 0);
+    else if (image)
+        go_symbols_add(symbols, image, 0);
     if (open_dynamic(image, &section))
         elf_symbols_add(symbols, &section, 1);
     else
@@ -293,7 +298,7 @@ static uint64_t perf_offset(const struct elf_image *runtime, const struct sectio
     return address - section->address + section->offset;
 }
 
-/* What perf makes of one symbol. False: a section that is not there, at which perf stops reading. */
+/* Add one symbol as perf does. Return false if its section does not exist; then perf stops reading. */
 static bool perf_entry(const struct symbol_section *from, const struct elf_image *runtime,
                        const struct sections sections[2], GElf_Sym *symbol, struct entry *entry) {
     bool label;
@@ -344,7 +349,7 @@ static bool perf_add(struct perf_rounds *rounds, const struct symbol_section *fr
     return fine;
 }
 
-/* Where perf stops reading, it keeps what it has as it is: nothing is given an end, nothing chosen, no PLT. */
+/* If perf stops reading, it keeps what it has as it is: no ends are set, no symbols chosen, no PLT added. */
 void elf_symbols_load_perf(struct symbols *symbols, const struct elf_image *tables,
                            const struct elf_image *runtime) {
     struct perf_rounds rounds;

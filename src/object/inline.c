@@ -1,8 +1,8 @@
 /*
- * The functions at an address, the inlined ones among them.
+ * Find the functions at an address, including inlined ones.
  *
- * Asking again for an entry whose name is known costs two binary searches and no lock. Whoever needs the file takes a handle first and the
- * unit's lock second, so nobody who holds a unit waits for a handle.
+ * A lookup of an entry whose name is known costs two binary searches and no lock. A thread that needs the file takes a handle first and the
+ * unit's lock second, so no thread waits for a handle while it holds a unit's lock.
  */
 #include "object/inline.h"
 
@@ -10,28 +10,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* How many units may claim an address before we stop asking: nested ranges of hostile files, or identical code folded. */
+/* Limit of units searched for an address: hostile files nest ranges, and identical code may be folded. */
 #define CLAIMS_MAX 16
-/* Inlining deeper than this is nobody's code. */
+/* No real code inlines deeper than this. */
 #define CHAIN_MAX 200
 
 static const struct note_kind note_alternate = {
-    "dwz-missing", "# file{ refers|s refer} to shared debug information that is not there"};
+    "dwz-missing", "# file{ refers|s refer} to shared debug information that was not found"};
 static const struct note_kind note_split = {
     "dwo-missing",
-    "# compiled unit{ has its|s have their} debug information in .dwo files that are not "
-    "there, or that others may replace: functions inlined in {it|them} are not shown"};
+    "# compiled unit{ has its|s have their} debug information in .dwo files that were not found, "
+    "or that others could replace: functions inlined in {it|them} are not shown"};
 static const struct note_kind note_package = {
     "dwp-unread",
     "# compiled unit{ has its|s have their} debug information in a .dwp, which this libdw does "
     "not read (0.191 does): functions inlined in {it|them} are not shown"};
 static const struct note_kind note_package_lacks = {
     "dwp-lacks",
-    "# compiled unit{ has its|s have their} debug information in .dwo files that are not there, "
-    "nor in the .dwp: functions inlined in {it|them} are not shown"};
+    "# compiled unit{ has its|s have their} debug information in .dwo files that were found "
+    "neither beside the program nor in the .dwp: functions inlined in {it|them} are not shown"};
 
 static const struct note_kind note_left_out = {
-    "units-left-out", "# compiled unit{ takes|s take} more memory or work than {its|their} file's "
+    "units-left-out", "# compiled unit{ needs|s need} more memory or work than {its|their} file's "
                       "size allows: functions inlined in {it|them} are not shown"};
 
 static void units_release(void *data) {
@@ -41,6 +41,7 @@ static void units_release(void *data) {
     for (size_t i = 0; i < units->count; i++) {
         table_free(units->items[i].table);
         arena_release(&units->items[i].arena);
+        places_release(&units->items[i].places);
         pthread_mutex_destroy(&units->items[i].lock);
     }
     free(units->items);
@@ -60,7 +61,7 @@ static bool has_debug_info(const struct elf_image *image) {
            elf_section(image, ".zdebug_info", &header);
 }
 
-/* With the object's lock held. */
+/* The caller holds the object's lock. */
 static struct units *units_new(struct objects *objects, struct object *object) {
     struct units *units = memory_zero(1, sizeof *units);
     const struct elf_image *image = object_image(objects, object);
@@ -160,6 +161,18 @@ static void chain_fill(const struct question *q, const struct inline_entry **ent
     }
 }
 
+/* The innermost function stands where the line table says; where there is none, the line stands alone. */
+static void chain_end(const struct question *q, const struct inline_frame *line) {
+    if (!line->line)
+        return;
+    if (!q->chain->count)
+        vector_push(q->chain, (struct inline_frame){0});
+    struct inline_frame *last = &q->chain->items[q->chain->count - 1];
+    last->file = line->file;
+    last->line = line->line;
+    last->column = line->column;
+}
+
 /* The unit's lock is held, but in the common case not while the name is looked for: all of a program may be one unit. */
 static void name_entry(const struct question *q, struct unit *unit, struct dwarf_handle *handle,
                        struct inline_entry *entry) {
@@ -198,18 +211,33 @@ static bool ask_unit_slowly(const struct question *q, struct unit *unit) {
         if (q->lines)
             entry_place(q->units, unit, handle, entry);
     }
+    struct inline_frame line = {0};
     chain_fill(q, entries, count);
-    if (q->lines) {
-        struct inline_frame last = count ? q->chain->items[count - 1] : (struct inline_frame){0};
-        unit_line(q->units, unit, handle, q->address, &last);
-        if (count)
-            q->chain->items[count - 1] = last;
-        else if (last.line)
-            vector_push(q->chain, last);
-    }
+    if (q->lines)
+        unit_line(q->units, unit, handle, q->address, &line);
+    chain_end(q, &line);
     pthread_mutex_unlock(&unit->lock);
     handle_give(q->units, handle);
     return q->chain->count > 0;
+}
+
+/* Answer with the line from earlier requests, of this run or another. Return false if not everything is known. */
+static bool ask_unit_again(const struct question *q, struct unit *unit) {
+    const struct inline_entry *entries[CHAIN_MAX];
+    struct inline_frame line = {0};
+    bool ready = false;
+    size_t count = 0;
+    pthread_mutex_lock(&unit->lock);
+    const struct inline_table *table = cached_table(q->units, unit);
+    if (table)
+        count = entries_at(table, q->address, true, entries, &ready);
+    ready = ready && place_find(q->units, unit, q->address, &line);
+    pthread_mutex_unlock(&unit->lock);
+    if (ready) {
+        chain_fill(q, entries, count);
+        chain_end(q, &line);
+    }
+    return ready;
 }
 
 static const struct inline_table *cached_table_locked(const struct units *units,
@@ -222,11 +250,13 @@ static const struct inline_table *cached_table_locked(const struct units *units,
 
 static bool ask_unit(const struct question *q, struct unit *unit) {
     const struct inline_entry *entries[CHAIN_MAX];
-    const struct inline_table *table = __atomic_load_n(&unit->table, __ATOMIC_ACQUIRE);
     bool ready;
+    if (q->lines)
+        return ask_unit_again(q, unit) ? q->chain->count > 0 : ask_unit_slowly(q, unit);
+    const struct inline_table *table = __atomic_load_n(&unit->table, __ATOMIC_ACQUIRE);
     if (!table && unit->cached)
         table = cached_table_locked(q->units, unit);
-    if (!table || q->lines)
+    if (!table)
         return ask_unit_slowly(q, unit);
     size_t count = entries_at(table, q->address, q->lines, entries, &ready);
     if (!ready)

@@ -1,5 +1,5 @@
 /*
- * What an inlined function is called, where it was called from, and which line an address is on.
+ * Find the name and the call site of an inlined function, and the line of an address.
  */
 #include "object/demangle.h"
 #include "object/inline.h"
@@ -89,21 +89,37 @@ void entry_place(struct units *units, struct unit *unit, struct dwarf_handle *ha
         entry->call_column = attribute_u32(&die, DW_AT_call_column);
         entry->call_file = text_of(file ? file_name(&unit_die, &code_die, file) : NULL);
     }
+    __atomic_store_n(&units->has_news, true, __ATOMIC_RELAXED);
     __atomic_store_n(&entry->placed, true, __ATOMIC_RELEASE);
 }
 
-void unit_line(struct units *units, struct unit *unit, struct dwarf_handle *handle,
-               uint64_t address, struct inline_frame *frame) {
+static void find_line(struct units *units, struct unit *unit, struct dwarf_handle *handle,
+                      struct unit_place *place) {
     Dwarf_Die unit_die, code_die;
     if (!unit_dies(units, unit, handle, &unit_die, &code_die))
         return;
-    Dwarf_Line *line = dwarf_getsrc_die(&unit_die, address);
+    Dwarf_Line *line = dwarf_getsrc_die(&unit_die, place->address);
     const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
     int number = 0, column = 0;
     if (!file || dwarf_lineno(line, &number) != 0 || number <= 0)
         return;
     dwarf_linecol(line, &column);
-    frame->file = text_of(file); /* as long as the handle, which stays */
-    frame->line = (uint32_t)number;
-    frame->column = column > 0 ? (uint32_t)column : 0;
+    place->file = text_of(file); /* as long as the handle, which stays */
+    place->line = (uint32_t)number;
+    place->column = column > 0 ? (uint32_t)column : 0;
+}
+
+void unit_line(struct units *units, struct unit *unit, struct dwarf_handle *handle,
+               uint64_t address, struct inline_frame *frame) {
+    struct unit_place place = {.address = address};
+    if (place_find(units, unit, address, frame))
+        return;
+    find_line(units, unit, handle, &place);
+    place_add(unit, &place);
+    __atomic_store_n(&units->has_news, true, __ATOMIC_RELAXED);
+    if (place.line) {
+        frame->file = place.file;
+        frame->line = place.line;
+        frame->column = place.column;
+    }
 }

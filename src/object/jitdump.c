@@ -1,5 +1,5 @@
 /*
- * Reads a jitdump: one walk over its records. Lines and rules come before the load that they belong to, and are held until then.
+ * Read a jitdump in one walk over its records. Lines and rules come before the load that they belong to, and are held until then.
  */
 #include "object/jitdump.h"
 #include "object/internal.h"
@@ -74,7 +74,7 @@ static bool read_lines(struct reader *r, const struct record *record) {
     for (uint64_t i = 0; i < count; i++) {
         size_t end = rest.length > ENTRY ? text_find(text_from(rest, ENTRY), 0) : SIZE_MAX;
         if (end == SIZE_MAX)
-            return damaged(r, record, "lines of code that end too early");
+            return damaged(r, record, "a line table that ends too early");
         struct text name = text_upto(text_from(rest, ENTRY), end);
         if (!text_equal(name, TEXT("\xff")))
             file = name;
@@ -125,7 +125,7 @@ static bool read_rules(struct reader *r, const struct record *record) {
     uint64_t size = read_u64(r, data), header = read_u64(r, data + 8),
              mapped = read_u64(r, data + 16);
     if (size > record->bytes.length - UNWINDING || header > size)
-        return damaged(r, record, "rules for unwinding that are longer than their record");
+        return damaged(r, record, "unwind rules that are longer than their record");
     r->eh_frame = TEXT("");
     if (mapped && !r->is_swapped)
         r->eh_frame = text_upto(text_from(record->bytes, UNWINDING), size - header);
@@ -160,7 +160,7 @@ static bool read_load(struct reader *r, const struct record *record) {
     uint64_t start = read_u64(r, data + 16), size = read_u64(r, data + 24);
     size_t end = text_find(rest, 0);
     if (end == SIZE_MAX)
-        return damaged(r, record, "code whose name does not end");
+        return damaged(r, record, "code with an unterminated name");
     struct text name = text_upto(rest, end);
     rest = text_from(rest, end + 1);
     if (size > UINT32_MAX || start + size < start)
@@ -233,7 +233,7 @@ static bool read_record(struct reader *r, const struct record *record) {
     }
 }
 
-/* What does not fit is the last record, which was not written to its end. */
+/* A record that does not fit is the last one, which was not fully written. */
 static bool read_records(struct reader *r, uint64_t at) {
     while (r->bytes.length - at >= PREFIX) {
         const char *data = r->bytes.data + at;

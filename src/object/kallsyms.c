@@ -1,8 +1,9 @@
 /*
- * The kernel's symbols, as /proc/kallsyms lists them: "address type name", and "\t[module]" behind a module's.
+ * The kernel's symbols, as in /proc/kallsyms: "address type name", followed by "\t[module]" for a module's symbol.
  *
- * 120,000 lines, 5 MB: parsed by hand in one pass, names stay where they are. Nothing has a size; a symbol reaches to the next one,
- * and at the seam between kernel and modules to the end of the page after.
+ * The list has 120,000 lines and 5 MB, and is parsed by hand in one pass. In a mapped list names stay where they are; the running kernel's list is
+ * read in pieces, and only its names are kept in memory. Symbols have no size: each reaches to the next one, and the last one before the seam
+ * between kernel and modules to the end of the page after it.
  */
 #include "object/internal.h"
 
@@ -62,6 +63,11 @@ static bool line_read(struct text text, size_t *at, struct line *line) {
     return true;
 }
 
+static struct text whole_lines(struct text text) {
+    size_t last = text_find_last(text, '\n');
+    return text_upto(text, last == SIZE_MAX ? 0 : last + 1);
+}
+
 struct kernel_symbols_job {
     bool (*each)(void *context, const struct kernel_symbol *symbol);
     void *context;
@@ -69,9 +75,8 @@ struct kernel_symbols_job {
 
 /* Calls each() for the lines of `text` that are whole, or for all at its `end`. Returns how much was read; *stop: each() wants no more. */
 static size_t each_in(struct text text, bool end, struct kernel_symbols_job job, bool *stop) {
-    size_t whole = text_find_last(text, '\n');
-    text = end ? text : text_upto(text, whole == SIZE_MAX ? 0 : whole + 1);
     struct line line;
+    text = end ? text : whole_lines(text);
     for (size_t at = 0; at < text.length && !*stop;) {
         if (!line_read(text, &at, &line))
             continue;
@@ -85,26 +90,39 @@ static size_t each_in(struct text text, bool end, struct kernel_symbols_job job,
     return text.length;
 }
 
-bool kernel_symbols_each(bool (*each)(void *context, const struct kernel_symbol *symbol),
-                         void *context) {
+/* Hands a list to `take` piece by piece; it returns how much of one it has read, and sets *stop when it wants no more. What is left of a line goes
+   before the next piece. False: the list can't be read. */
+static bool list_read(int list,
+                      size_t (*take)(void *context, struct text piece, bool end, bool *stop),
+                      void *context) {
     enum { PIECE = 1 << 16 };
-    int list = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
-    if (list < 0)
-        return false;
-    char *text =
-        memory_alloc(2 * PIECE); /* a piece, behind what a line of the one before has left */
+    char *text = memory_alloc(2 * PIECE);
     size_t left = 0;
     ssize_t got = 0;
     for (bool stop = false; !stop && left < PIECE && (got = read(list, text + left, PIECE)) >= 0;) {
         struct text piece = {text, left + (size_t)got};
-        size_t done = each_in(piece, got == 0, (struct kernel_symbols_job){each, context}, &stop);
+        size_t done = take(context, piece, got == 0, &stop);
         left = piece.length - done;
         memmove(text, text + done, left);
         stop |= got == 0;
     }
     free(text);
-    close(list);
     return got >= 0;
+}
+
+static size_t take_each(void *context, struct text piece, bool end, bool *stop) {
+    return each_in(piece, end, *(struct kernel_symbols_job *)context, stop);
+}
+
+bool kernel_symbols_each(bool (*each)(void *context, const struct kernel_symbol *symbol),
+                         void *context) {
+    struct kernel_symbols_job job = {each, context};
+    int list = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+    if (list < 0)
+        return false;
+    bool fine = list_read(list, take_each, &job);
+    close(list);
+    return fine;
 }
 
 static bool is_symbol_type(char type) {
@@ -211,16 +229,86 @@ static void set_ends(struct symbols *symbols) {
     }
 }
 
+static void seal_plain(struct symbols *symbols) {
+    entries_sort(symbols->entries.items, symbols->entries.count);
+    keep_best(symbols);
+    set_ends(symbols);
+    symbols_seal_newest(symbols);
+}
+
 static void load_plain(struct symbols *symbols, struct text text) {
     struct line line;
     vector_reserve(&symbols->entries, text.length / 40);
     for (size_t at = 0; at < text.length && list_may_grow(symbols, at);)
         if (line_read(text, &at, &line) && line.address && is_symbol_type(line.type))
             vector_push(&symbols->entries, entry_of(&line));
-    entries_sort(symbols->entries.items, symbols->entries.count);
-    keep_best(symbols);
-    set_ends(symbols);
-    symbols_seal_newest(symbols);
+    seal_plain(symbols);
+}
+
+/* ---- the running kernel's ---- */
+
+struct running {
+    struct symbols *symbols;
+    struct text reference;
+    struct buffer *marks;
+    size_t lines;
+    bool is_shown;
+};
+
+static void mark(struct running *r, const struct line *line, struct text rest) {
+    const struct text names[] = {TEXT("_text"), TEXT("_stext"), r->reference};
+    uint64_t known;
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (names[i].length && text_starts(rest, names[i]) &&
+            (rest.length == names[i].length || rest.data[names[i].length] == '\n') &&
+            !kallsyms_find(buffer_text(r->marks), names[i], &known))
+            buffer_printf(r->marks, "%016llx T %.*s\n", (unsigned long long)line->address,
+                          TEXT_ARGS(names[i]));
+}
+
+/* `rest`: from its name to the end of the line, that included. */
+static void take_line(struct running *r, const struct line *line, struct text rest) {
+    struct symbols *symbols = r->symbols;
+    char first = rest.length ? rest.data[0] : 0;
+    if ((first == '_' || (r->reference.length && first == r->reference.data[0])) &&
+        is_function_type(line->type))
+        mark(r, line, rest);
+    r->is_shown |= line->address != 0;
+    if (!line->address || !is_symbol_type(line->type))
+        return;
+    struct entry entry = entry_of(line);
+    entry.name = (uint32_t)symbols->made.count;
+    buffer_add(&symbols->made, rest);
+    vector_push(&symbols->entries, entry);
+}
+
+static size_t take_running(void *context, struct text piece, bool end, bool *stop) {
+    enum { LINES_MOST_HIDDEN = 4096, NAMES_MOST = 256 << 20 };
+    struct running *r = context;
+    struct line line;
+    piece = end ? piece : whole_lines(piece);
+    for (size_t at = 0; at < piece.length; r->lines++)
+        if (line_read(piece, &at, &line))
+            take_line(r, &line, text_from(text_upto(piece, at), line.name));
+    *stop = (!r->is_shown && r->lines > LINES_MOST_HIDDEN) || r->symbols->made.count > NAMES_MOST;
+    return piece.length;
+}
+
+bool kallsyms_load_running(struct symbols *symbols, int list, struct text reference,
+                           struct buffer *marks) {
+    enum { NAMES_EXPECTED = 4 << 20, SYMBOLS_EXPECTED = 1 << 17 };
+    struct running running = {.symbols = symbols, .reference = reference, .marks = marks};
+    vector_reserve(&symbols->made, NAMES_EXPECTED);
+    vector_reserve(&symbols->entries, SYMBOLS_EXPECTED);
+    if (!list_read(list, take_running, &running) || !running.is_shown) {
+        vector_release(&symbols->entries);
+        buffer_release(&symbols->made);
+        return false;
+    }
+    kallsyms_source(symbols, buffer_text(&symbols->made));
+    symbols->keep_names = symbols->options->quirks.lists_stay_mangled;
+    seal_plain(symbols);
+    return true;
 }
 
 /* ---- perf's ---- */

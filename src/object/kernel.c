@@ -1,9 +1,9 @@
 /*
- * The kernel's symbols: which list of them to take, and how far it is shifted.
+ * Choose a list of the kernel's symbols, and find how far it is shifted.
  *
- * A list belongs to a recording if the build id says so. The cached one is taken first, being as good and thirty times faster to read
- * than /proc/kallsyms; perf takes the running kernel's first. The kernel moves at every boot; the recorded address of
- * one symbol says how far. Modules move each by itself: their lines count only in a list from the same boot.
+ * A list belongs to a recording if the build id says so. The cached list is tried first, because it is as good as /proc/kallsyms and thirty times
+ * faster to read; perf tries the running kernel's first. Names that the recording keeps for its own addresses come last. The kernel moves at every
+ * boot; the recorded address of one symbol says how far. Each module moves separately: its lines are valid only in a list from the same boot.
  */
 #include "object/source.h"
 
@@ -13,12 +13,12 @@ static const struct source *const *list_sources(const struct objects_options *op
                                                 const struct build_id *id) {
     static const struct source *const given[] = {&source_kallsyms_given, NULL};
     static const struct source *const below[] = {&source_kallsyms_symfs, &source_kallsyms_cache,
-                                                 &source_kept_list, NULL};
+                                                 &source_kept_list, &source_kept_names, NULL};
     static const struct source *const nothing[] = {NULL};
     static const struct source *const running[] = {&source_kallsyms_running, NULL};
     static const struct source *const cached[] = {&source_kallsyms_cache, NULL};
     static const struct source *const ours[] = {&source_kallsyms_cache, &source_kept_list,
-                                                &source_kallsyms_running, NULL};
+                                                &source_kallsyms_running, &source_kept_names, NULL};
     if (options->kallsyms)
         return given;
     if (options->symfs)
@@ -56,7 +56,7 @@ static void use_elf(struct objects *objects, struct object *kernel, struct symbo
     kernel->trouble = FILE_FINE;
 }
 
-/* What was given by name is used instead of any list, unless it is another kernel's, which is a note. */
+/* A file given by name is used instead of any list, unless it is another kernel's, which is noted. */
 static bool load_given_elf(struct objects *objects, struct object *kernel,
                            struct symbols *symbols) {
     struct search search = {objects, kernel, kernel->identity.build_id};
@@ -96,9 +96,12 @@ void kernel_load(struct objects *objects, struct object *kernel, struct symbols 
         return;
     const struct source *const *sources = list_sources(&objects->options, &search.id);
     for (; *sources; sources++) {
-        if (*sources == &source_kallsyms_running && kernel_load_running(objects, kernel, symbols))
+        bool is_running =
+            *sources == &source_kallsyms_running && !objects->options.quirks.symbols_by_arrival;
+        if (is_running &&
+            (kernel_load_running(objects, kernel, symbols) || kernel_read_running(kernel, symbols)))
             return;
-        if ((*sources)->read(&search))
+        if (!is_running && (*sources)->read(&search))
             return use_list(objects, kernel, symbols);
     }
     if (!load_elf(objects, kernel, symbols) && kernel->trouble == FILE_FINE)
@@ -126,7 +129,9 @@ bool kernel_symbol(struct objects *objects, struct object *object, uint64_t addr
         return false;
     struct symbols *symbols = kernel_symbols_at(objects, kernel, address + kernel->shift);
     uint32_t number = symbols_find(symbols, address + kernel->shift);
-    if (number == SYMBOLS_NONE)
+    if (number == SYMBOLS_NONE ||
+        text_equal(symbols_raw_name(symbols, &symbols->entries.items[number]),
+                   TEXT(KERNEL_NAME_NONE)))
         return false;
     struct text owner = kallsyms_module(symbols, &symbols->entries.items[number]);
     /* What the kernel lists as [bpf] or [__builtin__ftrace] is in no module. perf knows no names there. */

@@ -1,16 +1,18 @@
 /*
- * The running kernel's own symbols, kept for as long as it runs.
+ * A cache of the running kernel's own symbols, valid until the next boot.
  *
- * The kernel takes some 50 ms to print its list, most of what a small recording costs. Its own symbols do not change until the next boot, so they
- * are kept under the boot's id. What comes and goes, the symbols of modules, BPF programs and trampolines, is not kept: whoever asks for an
- * address that is none of the kernel's own gets the list read as a whole.
+ * The kernel takes some 50 ms to print its list, which is most of the cost of a small recording. Its own symbols do not change until the next
+ * boot, so they are cached under the boot id. Symbols that come and go, those of modules, BPF programs and trampolines, are not cached: a lookup
+ * of an address outside the kernel's own reads the whole list.
  *
- * The list shows where the kernel is, which not everybody may know: it is used only by a reader to whom the kernel shows it now.
+ * The list reveals the kernel's address, which is not public: the cache is used only if the kernel shows the list to this process now.
  */
 #include "object/disk_cache.h"
 #include "object/source.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static bool key_of_running(struct cache_key *key, const struct objects *objects) {
     char boot[64] = "", hex[2 * BUILD_ID_MAX + 1];
@@ -25,43 +27,30 @@ static bool key_of_running(struct cache_key *key, const struct objects *objects)
     return known && key->is_usable;
 }
 
-/* Before the table, the lines of the symbols that a recording may refer to: a better name for the same address has their place in the table. */
+/* Before the table, the kernel's marks. */
 struct running_head {
     uint64_t lines; /* bytes */
 };
 
-static bool lines_pack(struct text list, struct buffer *payload) {
-    static const struct text names[] = {TEXT("_text"), TEXT("_stext")};
-    struct buffer lines = {0};
-    uint64_t address;
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (kallsyms_find(list, names[i], &address))
-            buffer_printf(&lines, "%016llx T %.*s\n", (unsigned long long)address,
-                          TEXT_ARGS(names[i]));
-    struct running_head head = {lines.count};
-    bool any = lines.count > 0;
-    payload_add(payload, &head, sizeof head);
-    payload_add(payload, lines.items, lines.count);
-    buffer_release(&lines);
-    return any;
-}
-
-void kernel_store_running(struct objects *objects, const struct object *kernel) {
+void kernel_store_running(struct objects *objects, struct object *kernel) {
     const struct symbols *whole = atomic_load(&kernel->symbols);
     struct cache_key key;
     struct buffer payload = {0};
-    if (!kernel->list_is_running || kernel->is_partial || !whole || whole->pieces.count)
+    if (!objects->cache || objects->options.quirks.symbols_by_arrival || kernel->list_is_stored ||
+        !kernel->list_is_running || kernel->is_partial || !whole || whole->pieces.count)
         return;
-    struct symbols own = {.options = whole->options, .keep_names = whole->keep_names};
+    kernel->list_is_stored = true;
+    /* What others write to while they ask for names is left out. */
+    struct symbols own = {.options = whole->options,
+                          .keep_names = whole->keep_names,
+                          .entries = {whole->entries.items, whole->entries.count, 0},
+                          .made = whole->made};
     memcpy(own.sources, whole->sources, sizeof own.sources);
-    vector_reserve(&own.entries, whole->entries.count + 1);
-    for (size_t i = 0; i < whole->entries.count; i++)
-        if (!(whole->entries.items[i].flags & ENTRY_MODULE))
-            vector_push(&own.entries, whole->entries.items[i]);
-    if (key_of_running(&key, objects) && lines_pack(object_list(kernel), &payload) &&
-        symbols_pack(&own, false, &payload))
+    struct running_head head = {kernel->marks.count};
+    payload_add(&payload, &head, sizeof head);
+    payload_add(&payload, kernel->marks.items, kernel->marks.count);
+    if (key_of_running(&key, objects) && kernel->marks.count && symbols_pack_kernel(&own, &payload))
         disk_cache_write(objects->cache, buffer_text(&key.text), buffer_text(&payload));
-    vector_release(&own.entries);
     buffer_release(&key.text);
     buffer_release(&payload);
 }
@@ -78,6 +67,7 @@ static bool running_unpack(struct object *kernel, struct symbols *symbols, struc
         return false;
     if (kernel->reference.length)
         kernel->shift = listed - kernel->reference_address;
+    buffer_add(&kernel->marks, (struct text){lines, head->lines});
     return true;
 }
 
@@ -104,19 +94,43 @@ bool kernel_load_running(struct objects *objects, struct object *kernel, struct 
     return fine;
 }
 
+static bool read_list(struct object *kernel, struct symbols *symbols, struct buffer *marks) {
+    const struct build_id *id = &kernel->identity.build_id;
+    int list = -1;
+    if (!id->size || kernel_is_running(id))
+        list = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+    bool fine = list >= 0 && kallsyms_load_running(symbols, list, kernel->reference, marks);
+    if (list >= 0 && !fine)
+        kernel->trouble = FILE_DENIED;
+    if (list >= 0)
+        close(list);
+    return fine;
+}
+
+bool kernel_read_running(struct object *kernel, struct symbols *symbols) {
+    uint64_t listed;
+    kernel->list_is_running = read_list(kernel, symbols, &kernel->marks);
+    if (!kernel->list_is_running)
+        return false;
+    if (kernel->reference.length &&
+        kallsyms_find(buffer_text(&kernel->marks), kernel->reference, &listed))
+        kernel->shift = listed - kernel->reference_address;
+    kernel->trouble = FILE_FINE;
+    return true;
+}
+
 /* The entry and the one behind it are the kernel's own, so nothing that is not kept can be between them. */
 static bool is_certain(const struct symbols *symbols, uint32_t number) {
     return number != SYMBOLS_NONE && number + 1 < symbols->entries.count;
 }
 
 static struct symbols *whole_list(struct objects *objects, struct object *kernel) {
-    struct search search = {objects, kernel, kernel->identity.build_id};
     struct symbols *whole = memory_alloc(sizeof *whole);
+    struct buffer marks = {0};
     symbols_init(whole, &objects->options);
-    if (source_kallsyms_running.read(&search))
-        kallsyms_load(whole, object_list(kernel));
-    else
+    if (!read_list(kernel, whole, &marks))
         symbols_finish(whole);
+    buffer_release(&marks);
     return whole;
 }
 

@@ -1,20 +1,20 @@
 /*
- * What could not be found, said once for each object that was asked.
+ * Notes about what could not be found, once for each object that was used.
  */
 #include "object/internal.h"
 
 static const struct note_kind note_absent = {
-    "files-missing", "# file{|s} with code {was|were} not found, and {has|have} no names for it"};
+    "files-missing",
+    "# file{|s} with code {was|were} not found, so {its|their} functions have no names"};
 static const struct note_kind note_mismatch = {
     "files-differ", "# file{ is not the one|s are not the ones} that ran: {its|their} build id "
-                    "differs, and {it was|they were} not used"};
+                    "differs; {it was|they were} not used"};
 static const struct note_kind note_replaced = {
-    "files-replaced",
-    "# file{ has|s have} no build id and {was|were} replaced or written to since {it|they} ran, "
-    "and {was|were} not used; --symfs / uses {it|them} all the same"};
+    "files-replaced", "# file{ has|s have} no build id and changed since {it|they} ran, and "
+                      "{was|were} not used; --symfs / uses {it|them} anyway"};
 static const struct note_kind note_refused = {
-    "perf-maps-refused", "# perf map{ belongs|s belong} to somebody else or {is a link|are links}, "
-                         "and {was|were} not used; root may chown {it|them}"};
+    "perf-maps-refused", "# perf map{ belongs|s belong} to another user or {is a link|are links}, "
+                         "and {was|were} not used; chown {it|them} as root"};
 static const struct note_kind note_no_map = {
     "perf-maps-missing", "# process{|es} ran generated code and left no perf map for its names"};
 static const struct note_kind note_denied = {"kernel-symbols-hidden",
@@ -22,27 +22,25 @@ static const struct note_kind note_denied = {"kernel-symbols-hidden",
                                              "kernel.kptr_restrict to 0, to see its names"};
 static const struct note_kind note_no_kernel = {
     "kernel-symbols-missing",
-    "no list of the recorded kernel's symbols was found: give one with --kallsyms FILE"};
+    "no symbols of the recorded kernel were found; give them with --kallsyms FILE"};
 
 static const struct note_kind note_vmlinux = {
-    "vmlinux-differs", "--vmlinux is no ELF file of the recorded kernel, and was not used"};
+    "vmlinux-differs", "--vmlinux is not the recorded kernel's ELF file, and was not used"};
 
-static const struct note_kind note_rules = {
-    "unwind-rules-refused",
-    "# file{ has|s have} unwinding rules that name registers which no "
-    "machine has, or remember without end: {they were|theirs were} not used"};
+static const struct note_kind note_rules = {"unwind-rules-refused",
+                                            "# file{ has|s have} unwind rules with impossible "
+                                            "registers or endless nesting, which were not used"};
 const struct note_kind note_costly_names = {
-    "names-too-long",
-    "# name{ stands|s stand} for more text than the size of {its|their} file allows, "
-    "and {is|are} shown mangled or cut"};
+    "names-too-long", "# name{ expands|s expand} to more text than the size of {its|their} file "
+                      "allows, and {is|are} shown mangled or cut"};
 
 static const struct note_kind note_list_cut = {
     "symbol-lists-cut", "# list{|s} of symbols would take more memory than {its|their} size "
-                        "allows, and {was|were} read in part"};
+                        "allows, and {was|were} only read in part"};
 
 static const struct note_kind note_undelivered = {
-    "debuginfod-failed", "# file{ was|s were} not to be had from debuginfod; --no-debuginfod does "
-                         "not ask"};
+    "debuginfod-failed",
+    "# file{|s} could not be downloaded from debuginfod; --no-debuginfod disables it"};
 
 static void note_file(const struct object *object, struct notes *notes) {
     const struct note_kind *kind = object->trouble == FILE_MISMATCH   ? &note_mismatch

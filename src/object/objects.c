@@ -56,6 +56,7 @@ static void object_free(struct object *object) {
     elf_image_free(object->symbol_images[1]);
     file_close(&object->symbol_file);
     buffer_release(&object->symbol_text);
+    buffer_release(&object->marks);
     elf_image_free(object->image);
     elf_image_free(object->debug);
     made_free(object->made);
@@ -261,7 +262,7 @@ void objects_detach(struct objects *objects) {
     objects_set_parts(objects, NULL, NULL);
 }
 
-/* Of a perf map, what was kept later has more in it. */
+/* A perf map that was kept later contains more. */
 static void forget_map(struct object *object) {
     struct symbols *symbols = atomic_exchange(&object->symbols, NULL);
     if (symbols)

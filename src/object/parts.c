@@ -1,5 +1,5 @@
 /*
- * What a recording has to keep of an object so that it can be read without the object's files: those that a reader here would use.
+ * The files that a recording must keep so that it can be read without the originals: those that a reader on this machine would use.
  */
 #include "object/inline.h"
 #include "object/source.h"
@@ -23,7 +23,7 @@ static bool visit_alternate(struct objects *objects, struct object *object,
     return fine;
 }
 
-/* What is a copy came from the recording, or out of the other file. With the object's lock held. */
+/* An image that is a copy came from the recording or from the other file. The caller holds the object's lock. */
 static bool visit_files(struct objects *objects, struct object *object, objects_part_visit *visit,
                         void *context) {
     const struct elf_image *image = object_image(objects, object),
@@ -40,13 +40,22 @@ static bool visit_files(struct objects *objects, struct object *object, objects_
     return fine;
 }
 
+/* The running kernel's list is not in memory as a whole. */
+static struct text whole_list(struct object *kernel) {
+    pthread_mutex_lock(&kernel->lock);
+    if (!object_list(kernel).length && (kernel->list_is_running || kernel->is_partial))
+        kernel_list_read(kernel, "/proc/kallsyms");
+    pthread_mutex_unlock(&kernel->lock);
+    return object_list(kernel);
+}
+
 bool objects_each_part(struct objects *objects, uint32_t id, objects_part_visit *visit,
                        void *context) {
     struct object *object = objects_object(objects, id);
     bool fine = true;
     if (object->identity.kind == OBJECT_KERNEL) {
         object_symbols(objects, object);
-        struct text list = object_list(object);
+        struct text list = whole_list(object);
         return !list.length || visit(context, PART_LIST, &object->identity, list);
     }
     if (object->identity.kind != OBJECT_FILE)

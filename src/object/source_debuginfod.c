@@ -1,9 +1,9 @@
 /*
- * debuginfod: files by build id, from the cache that all of its clients on this machine share, and from servers.
+ * debuginfod: files by build id, from the cache shared by all its clients on this machine, and from servers.
  *
- * Servers are asked by the helper process (net), which puts what comes into that cache and hands it over. libdebuginfod does not look at
- * it, so it is checked here, and what has not the build id that was asked for is taken out of the cache again. The time for all
- * files begins with the first request; after it nobody is asked any more.
+ * The helper process (net) asks the servers, stores their files in that cache and hands them over. libdebuginfod does not check them, so they are
+ * checked here, and a file with the wrong build id is removed from the cache. The time limit for all files starts with the first request; once
+ * it is over, no server is asked any more.
  */
 #include "object/source.h"
 
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* As libdebuginfod finds it: the oldest place is used if it is there. */
+/* By libdebuginfod's rules: the oldest location is used if it exists. */
 bool debuginfod_cache_path(struct buffer *path) {
     const char *given = getenv("DEBUGINFOD_CACHE_PATH"), *home = getenv("HOME"),
                *caches = getenv("XDG_CACHE_HOME");
@@ -57,7 +57,7 @@ static uint64_t now(void) {
     return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
 }
 
-/* How long this request may take: 0 when the time for all is over. */
+/* Return how long this request may take; 0 if the time for all is over. */
 static unsigned time_left(struct objects *objects) {
     const struct debuginfod_options *options = &objects->options.debuginfod;
     uint64_t time = now(), until = 0;
@@ -88,7 +88,7 @@ static struct elf_image *check_delivery(const struct search *search, int descrip
     if (image && build_id_matches(&search->id, &image->build_id))
         return image;
     say_undelivered(search->object, image ? "the server sent a file with another build id"
-                                          : "the server sent what is no ELF file");
+                                          : "the server sent something that is not an ELF file");
     elf_image_free(image);
     remove_entry(path, descriptor);
     return NULL;
@@ -101,7 +101,7 @@ static struct elf_image *ask(const struct search *search, enum net_kind kind, co
     unsigned milliseconds = time_left(search->objects);
     memcpy(file.build_id, search->id.bytes, search->id.size);
     if (milliseconds == 0) {
-        say_undelivered(search->object, "the time for all of them was over");
+        say_undelivered(search->object, "the time limit for all files was reached");
     } else if (net_debuginfo(options->net, &file, milliseconds, options->size_most)) {
         image = check_delivery(search, file.descriptor, path);
         close(file.descriptor);

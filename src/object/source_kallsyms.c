@@ -33,16 +33,15 @@ static bool read_whole(int descriptor, size_t expected, struct buffer *text) {
 }
 
 bool object_kernel_build_id(struct build_id *id) {
-    struct buffer notes = {0};
+    char notes[4096]; /* there are a few hundred bytes of them */
     struct stat status;
     int descriptor = open_regular("/sys/kernel/notes", &status);
     *id = (struct build_id){0};
-    bool fine = descriptor >= 0 && read_whole(descriptor, 0, &notes) &&
-                elf_notes_build_id(buffer_text(&notes), 4, id);
-    if (descriptor >= 0)
-        close(descriptor);
-    buffer_release(&notes);
-    return fine;
+    if (descriptor < 0)
+        return false;
+    ssize_t got = read(descriptor, notes, sizeof notes);
+    close(descriptor);
+    return got > 0 && elf_notes_build_id((struct text){notes, (size_t)got}, 4, id);
 }
 
 bool kernel_is_running(const struct build_id *recorded) {
@@ -50,7 +49,7 @@ bool kernel_is_running(const struct build_id *recorded) {
     return object_kernel_build_id(&running) && build_id_matches(recorded, &running);
 }
 
-/* A list whose addresses are all zero is what the kernel shows to those who may not see them. */
+/* To unprivileged users the kernel shows a list whose addresses are all zero. */
 static bool has_addresses(struct text text) {
     for (size_t at = 0, lines = 0; at < text.length && lines < 4096; lines++) {
         size_t digits = 0;
@@ -115,7 +114,7 @@ bool kernel_list_is_shown(void) {
     return shown;
 }
 
-/* What was asked for by name may be a pipe. */
+/* A file given by name may be a pipe. */
 static bool read_given(const struct search *search) {
     const char *path = search->objects->options.kallsyms;
     return read_opened(search->object, path, open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY));

@@ -1,5 +1,6 @@
 /*
- * What the recording itself has kept: a file, the text of a perf map, and with --keep=all debug files and the kernel's list.
+ * Files that the recording contains: a file, the text of a perf map, names of kernel functions, and with --keep=all debug files and the kernel's
+ * list.
  */
 #include "object/source.h"
 
@@ -62,12 +63,21 @@ struct elf_image *kept_alternate_open(const struct search *search) {
     return search_check(search, image);
 }
 
-static bool read_list(const struct search *search) {
+static bool read_list_part(const struct search *search, enum object_part part) {
     struct object *kernel = search->object;
-    return part_read(search->objects, PART_LIST, &kernel->identity, &kernel->symbol_text) &&
+    return part_read(search->objects, part, &kernel->identity, &kernel->symbol_text) &&
            kernel_list_is_good(kernel);
+}
+
+static bool read_list(const struct search *search) {
+    return read_list_part(search, PART_LIST);
+}
+
+static bool read_names(const struct search *search) {
+    return read_list_part(search, PART_NAMES);
 }
 
 const struct source source_kept = {.name = "the recording", .open = open_kept, .read = read_kept},
                     source_kept_debug = {.name = "the recording", .open = open_debug},
-                    source_kept_list = {.name = "the recording", .read = read_list};
+                    source_kept_list = {.name = "the recording", .read = read_list},
+                    source_kept_names = {.name = "the recording", .read = read_names};

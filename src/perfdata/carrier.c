@@ -1,9 +1,8 @@
 /*
- * Reading what a recording keeps beside perf's own records; docs/carrier.md has the format.
+ * Read the carrier's entries; docs/carrier.md has the format.
  *
- * Pass 1 hands over each record that may be a part of it, which costs a few loads and 24 bytes for a part. Entries are put together from
- * their parts when they are asked for. The parts of an entry carry checksums of their own: the first is checked with its key, the
- * others when the entry's bytes are read.
+ * Pass 1 hands over each record that may be a part of an entry, which costs a few loads, and 24 bytes for a part. Entries are assembled from
+ * their parts on request. Each part has a checksum: the first part's is checked with its key, the others' when the entry's bytes are read.
  */
 #include "perfdata/private.h"
 
@@ -13,11 +12,10 @@
 
 static const struct note_kind note_damaged = {
     "kept-entries-damaged",
-    "# entr{y|ies} kept with the recording {is|are} damaged or incomplete and {was|were} left out"};
-static const struct note_kind note_newer = {
-    "kept-entries-newer",
-    "# part{|s} of what is kept with the recording {has|have} a newer format and {was|were} left "
-    "out: a newer wick reads {it|them}"};
+    "# entr{y|ies} kept with the recording {is|are} damaged or incomplete and {was|were} skipped"};
+static const struct note_kind note_newer = {"kept-entries-newer",
+                                            "# part{|s} kept with the recording {has|have} a newer "
+                                            "format and {was|were} skipped: use a newer wick"};
 
 uint32_t carrier_checksum(const uint8_t *record, uint32_t payload) {
     uLong sum = crc32(0, record + HEADER_SIZE, CARRIER_AT_CHECKSUM - HEADER_SIZE);
@@ -132,9 +130,10 @@ static bool take_room(struct perfdata *data, uint64_t size) {
     return size <= most && used <= most;
 }
 
-static bool unpack(struct perfdata *data, const struct buffer *packed, struct buffer *bytes) {
+static bool unpack(struct perfdata *data, const struct buffer *packed, uint64_t most,
+                   struct buffer *bytes) {
     unsigned long long size = ZSTD_getFrameContentSize(packed->items, packed->count);
-    if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN ||
+    if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > most ||
         !take_room(data, size))
         return false;
     vector_reserve(bytes, size + 1);
@@ -154,12 +153,17 @@ static bool gather(struct perfdata *data, const struct carrier_entry *entry, str
 }
 
 bool carrier_read(struct perfdata *data, const struct carrier_entry *entry, struct buffer *bytes) {
+    return carrier_read_most(data, entry, UINT64_MAX, bytes);
+}
+
+bool carrier_read_most(struct perfdata *data, const struct carrier_entry *entry, uint64_t most,
+                       struct buffer *bytes) {
     struct buffer stored = {0};
     bytes->count = 0;
-    if (!take_room(data, entry->stored))
+    if (entry->stored > most || !take_room(data, entry->stored))
         return false;
     bool fine = gather(data, entry, entry->is_packed ? &stored : bytes) &&
-                (!entry->is_packed || unpack(data, &stored, bytes));
+                (!entry->is_packed || unpack(data, &stored, most, bytes));
     buffer_release(&stored);
     if (!fine)
         bytes->count = 0;

@@ -1,10 +1,10 @@
 /*
- * Opening: the file header, the attributes with their ids, and where the records lie. Everything here is read once and checked
- * whole; a number that contradicts the file is an error that names the byte where the number stands.
+ * Open a file: read the file header, the attributes with their ids, and the position of the records. Everything here is read once and fully
+ * checked; a number that contradicts the file is an error that names its byte offset.
  *
- * Layout of a file, all little-endian (stream.c has the pipe's): magic "PERFILE2", the header's size (104, or 72 in files older than features), the size of an attribute
- * with its ids section, three sections (attributes, data, event types) as offset and size, then the bitmap of features. An attribute says
- * its own size; the ids section that belongs to it follows directly.
+ * The layout of a file, all little-endian (see stream.c for pipes): magic "PERFILE2", the header's size (104, or 72 in files older than features),
+ * the size of an attribute with its ids section, three sections (attributes, data, event types) as offset and size, then the bitmap of features. An
+ * attribute contains its own size; its ids section follows directly.
  */
 #include "perfdata/private.h"
 
@@ -27,9 +27,9 @@ enum {
 #define KNOWN_SAMPLE_TYPE 0x1ffffffull
 #define KNOWN_BRANCH_TYPE 0xfffffull
 
-static const struct note_kind note_untold = {"events-untold",
-                                             "# event{|s} can't be told apart in the file; "
-                                             "{its|their} samples are counted as the first one's"};
+static const struct note_kind note_untold = {
+    "events-untold", "# event{|s} can't be distinguished in the file; {its|their} samples are "
+                     "counted as the first event's"};
 
 struct section {
     uint64_t offset;
@@ -59,7 +59,7 @@ static bool header_check(const struct file *file, struct error *error) {
         return error_at(error, path, file->size, "the file ends inside its header");
     uint64_t size = load_u64(file->data + AT_HEADER_SIZE);
     if (size != FILE_HEADER_SIZE && size != FILE_HEADER_OLD_SIZE && size != FILE_HEADER_PIPE_SIZE)
-        return error_at(error, path, AT_HEADER_SIZE, "header size %llu is none of %d, %d and %d",
+        return error_at(error, path, AT_HEADER_SIZE, "header size %llu is not %d, %d or %d",
                         (unsigned long long)size, FILE_HEADER_SIZE, FILE_HEADER_OLD_SIZE,
                         FILE_HEADER_PIPE_SIZE);
     if (file->size < size)
@@ -171,7 +171,7 @@ bool event_add(struct perfdata *data, const struct perfdata_event *event, uint64
     return true;
 }
 
-/* The attribute at *at and the section of its ids behind it. */
+/* Read the attribute at *at and the section of its ids after it. */
 static bool attribute_with_ids(struct perfdata *data, uint64_t *at, uint64_t end,
                                struct error *error) {
     const struct file *file = data->file;
@@ -183,7 +183,8 @@ static bool attribute_with_ids(struct perfdata *data, uint64_t *at, uint64_t end
         !section_read(file, *at, "ids", &ids, error))
         return false;
     if (ids.size % 8)
-        return error_at(error, file->path, *at + 8, "ids of %llu bytes are no whole number of ids",
+        return error_at(error, file->path, *at + 8,
+                        "ids of %llu bytes are not a whole number of ids",
                         (unsigned long long)ids.size);
     event.ids = file->data + ids.offset;
     event.id_count = ids.size / 8;
@@ -284,8 +285,9 @@ bool ids_read(struct perfdata *data, struct error *error) {
     if (told)
         return true;
     if (!alike)
-        return error_at(error, data->file->path, AT_ATTRIBUTES,
-                        "events with different samples, and nothing in these says which is which");
+        return error_at(
+            error, data->file->path, AT_ATTRIBUTES,
+            "events with different sample layouts, and samples that do not identify their event");
     data->ids.sample_offset = data->ids.trailer_offset = 0;
     notes_add(&data->notes, &note_untold, data->events.count, 0, NULL);
     return true;
@@ -320,8 +322,8 @@ static bool data_read(struct perfdata *data, struct error *error) {
     if (data->strict)
         return error_at(error, file->path, size ? file->size : AT_DATA + 8,
                         end > file->size ? "the file ends inside its data"
-                        : size           ? "there is more than its data: the recording was killed"
-                                         : "data size is 0: the recording was killed");
+                        : size ? "the file is longer than its data: the recorder was killed"
+                               : "data size is 0: the recorder was killed");
     data->data_end = data->cut = file->size;
     data->is_cut = true;
     return true;
@@ -338,7 +340,7 @@ static bool file_read(struct perfdata *data, struct error *error) {
     return records_unpack(data, error);
 }
 
-/* Its records go on to the end of the file: nobody could say before how many there would be. */
+/* The records continue to the end of the file: their number was not known when the header was written. */
 static bool pipe_read(struct perfdata *data, struct error *error) {
     data->is_stream = data->open_ended = true;
     data->data_start = FILE_HEADER_PIPE_SIZE;

@@ -1,21 +1,20 @@
 /*
  * perfdata: the perf.data format, read in place.
  *
- * perfdata_open() checks the header, the attributes with their ids and the feature sections, and keeps what wick uses of
- * them. Records are then walked straight in the mapped file: perfdata_next() gives one after the other, and the decoders below
- * turn one record into a struct whose pointers point into the file. Nothing is copied and nothing allocated for a
- * record. Each length, offset and count is checked against its bounds before it is used; what contradicts them is an
- * error with the byte offset.
+ * perfdata_open() checks the header, the attributes with their ids and the feature sections, and keeps what wick
+ * uses. Records are then read directly in the mapped file: perfdata_next() returns one after the other, and the
+ * decoders below turn a record into a struct whose pointers point into the file. Nothing is copied or allocated for a
+ * record. Each length, offset and count is checked before it is used; a violation is an error with the byte offset.
  *
- * What `perf record -o -` writes has attributes, names and features as records of its own among the others; they are looked for first, and
- * the rest is read like any file. Compressed records (`perf record -z`) are unpacked once, with everything around them, into an unlinked
- * temporary file: records then stand there, and errors about them name it "PATH, unpacked" and count its bytes.
+ * A stream (`perf record -o -`) has attributes, names and features as records among the others; these are collected
+ * first, and the rest is read like any file. Compressed records (`perf record -z`) are unpacked once, with everything
+ * around them, into an unlinked temporary file; errors in it name it "PATH, unpacked" and give its byte offset.
  *
- * `perf record --threads` makes a directory: `data` is as any file, and the records that each thread wrote are in `data.0`, `data.1` and so on,
- * nothing else. They are put one behind the other in such a temporary file, too.
+ * `perf record --threads` makes a directory: `data` is an ordinary file, and `data.0`, `data.1` and so on contain
+ * only the records of each thread. They are concatenated in such a temporary file, too.
  *
- * A file cut in its data (a killed `perf record`) is used up to the cut: `cut` says where. With `strict` that is an error.
- * Byte-swapped files are refused, with an error that says so.
+ * A file cut in its data (a killed `perf record`) is used up to the cut, at offset `cut`. With `strict` that is an
+ * error. Byte-swapped files are refused, with an error that says so.
  */
 #ifndef WICK_PERFDATA_H
 #define WICK_PERFDATA_H
@@ -86,7 +85,7 @@ struct perfdata_event {
         name; /* EVENT_DESC's, else made from type and config; lives as long as the perfdata */
     const uint8_t *ids; /* unaligned u64s */
     size_t id_count;
-    uint32_t trailer_size; /* of sample_id in other records; 0 without sample_id_all */
+    uint32_t trailer_size; /* bytes of sample_id in other records; 0 without sample_id_all */
     /* Where things are in a sample, from the start of its header. */
     uint32_t fixed_size;  /* the header and every field up to PERIOD */
     uint32_t time_offset; /* 0: not recorded */
@@ -99,7 +98,7 @@ struct perfdata_build_id {
     uint16_t misc; /* cpumode */
 };
 
-/* Which event a sample or trailer belongs to. One event, or events that nothing tells apart, need no table. */
+/* Maps ids to events. A file with one event, or with events that can't be distinguished, needs no table. */
 struct perfdata_ids {
     struct perfdata_id {
         uint64_t id;
@@ -136,7 +135,7 @@ enum perfdata_feature {
     FEATURES = 256,
 };
 
-/* Where a part of what the recording keeps stands: see carrier_add(). */
+/* The position of a part of a carrier entry: see carrier_add(). */
 struct carrier_part {
     uint32_t entry;
     uint32_t number;
@@ -144,7 +143,7 @@ struct carrier_part {
 };
 
 struct perfdata {
-    const struct file *file;   /* what offsets count in: as given, or unpacked */
+    const struct file *file;   /* the file that offsets refer to: as given, or unpacked */
     const struct file *source; /* as given */
     VECTOR(struct perfdata_event) events;
     VECTOR(struct perfdata_build_id) build_ids;
@@ -152,7 +151,7 @@ struct perfdata {
     uint64_t data_end;   /* of the last whole record, once walked; before: of the section */
     bool is_stream;      /* written to a pipe */
     bool is_cut;
-    uint64_t cut; /* where in `source` the first record that is not whole begins */
+    uint64_t cut; /* offset in `source` of the first incomplete record */
     struct text arch, hostname, os_release, version, cmdline,
         cpu_desc; /* empty when not recorded */
     uint32_t cpus_online, cpus_available;
@@ -161,7 +160,7 @@ struct perfdata {
         clock_own;      /* Unix time, and the samples' clock, at one moment; 0: not recorded */
     struct notes notes; /* unknown record types, damaged feature sections */
     struct arena arena;
-    /* The rest is this room's own. */
+    /* The rest is private to this room. */
     bool
         open_ended; /* the section's end is not the header's word, so a record that overruns it is a cut */
     const struct context *context; /* as given, or NULL */
@@ -181,13 +180,15 @@ struct perfdata_options {
     const struct context *context; /* or NULL */
 };
 
-/* `file` stays open as long as the perfdata. NULL: not a perf.data or a broken one. */
+/* Open a perf.data; `file` must stay open as long as the result. Return NULL if it is not a perf.data or is broken.
+   */
 struct perfdata *perfdata_open(const struct file *file, const struct perfdata_options *options,
                                struct error *error);
 void perfdata_free(struct perfdata *data);
-/* Take memory for what is kept of the record at `offset` off the recording's budget; false with an error if it is more than that allows. */
+/* Charge `bytes` of memory for the record at `offset` to the recording's budget; return false and set *error if it is
+   exceeded. */
 bool perfdata_take(struct perfdata *data, uint64_t bytes, uint64_t offset, struct error *error);
-/* True, and *error set, if the file shrank while it was read. */
+/* Return true and set *error if the file shrank while it was read. */
 bool perfdata_changed(const struct perfdata *data, struct error *error);
 bool perfdata_is(struct text beginning); /* the magic, of any age and byte order, pipe or file */
 
@@ -201,21 +202,22 @@ struct perfdata_record {
     const uint8_t *data; /* the header */
 };
 
-/* "MMAP2"; "record" of a type that nobody knows. */
+/* Return a name such as "MMAP2", or "record" for an unknown type. */
 const char *perfdata_record_name(uint32_t type);
 
-/* *offset is where to read and is moved on; begin with data_start, or with the offset of any record. False at the end, or with *error
-   set (kind ERROR_NONE before the call tells them apart), or at a cut: then is_cut and cut are set and data_end is moved there, so a
-   second walk, from any number of threads, just ends. Costs one cache miss a record; the rest is slow path. */
+/* Read the record at *offset and advance *offset; begin with data_start, or with the offset of any record. Return
+   false at the end, on an error (set the kind to ERROR_NONE before the call to distinguish them), or at a cut: then
+   is_cut and cut are set and data_end is moved there, so later walks, by any number of threads, end there. Costs one
+   cache miss a record; the rest is the slow path. */
 static inline bool perfdata_next(struct perfdata *data, uint64_t *offset,
                                  struct perfdata_record *record, struct error *error);
 
-/* ---- decoding: false with an error that names the record and its offset --------------------- */
+/* ---- decoding: on failure return false and set *error, which names the record and its offset - */
 
 #define PERFDATA_NO_EVENT UINT32_MAX
 
-/* The fields of a sample, in place. Those the event does not record are 0 (pid, tid: -1; cpu: UINT32_MAX; period: the
-   attribute's, unless that is a frequency). */
+/* The fields of a sample, in place. Fields that the event does not record are 0 (pid, tid: -1; cpu: UINT32_MAX;
+   period: the attribute's, unless that is a frequency). */
 struct perfdata_sample {
     uint32_t event; /* index into events */
     uint64_t identifier, ip, time, address, id, stream_id, period;
@@ -236,7 +238,7 @@ struct perfdata_sample {
     const uint8_t *stack;
     uint64_t stack_size;   /* bytes that are valid: the dynamic size */
     uint64_t stack_dumped; /* bytes that are in the record */
-    uint64_t weight;       /* of WEIGHT_STRUCT the first, 32 bits wide */
+    uint64_t weight;       /* for WEIGHT_STRUCT the first, 32 bits wide */
     uint16_t weight_2, weight_3;
     uint64_t data_source, transaction, physical_address, cgroup, data_page_size, code_page_size;
     uint64_t regs_intr_abi;
@@ -245,22 +247,22 @@ struct perfdata_sample {
     uint64_t aux_size;
     uint8_t mode; /* PERF_RECORD_MISC_CPUMODE of misc */
 };
-/* Whole. A sample of no known event (see below) is an error here. */
+/* Decode the whole sample. A sample of an unknown event (see below) is an error. */
 bool perfdata_sample(const struct perfdata *data, const struct perfdata_record *record,
                      struct perfdata_sample *sample, struct error *error);
-/* Since Linux 6.16 `perf record --off-cpu` puts what its samples of waits are about (whose, how long, the chain) into their raw data; these
-   become the sample's own. Others are left as they are; so perf 6.1 sees them all. */
+/* Since Linux 6.16 `perf record --off-cpu` puts the thread, the duration and the chain of a wait into the sample's
+   raw data; copy these to the sample's fields. Other samples are not changed. perf 6.1 does not do this. */
 void perfdata_unwrap_wait(const struct perfdata *data, struct perfdata_sample *sample);
-/* Which event a sample belongs to, and its time (0: not recorded): what pass 1 needs, at a few loads each. An id that no attribute
-   has gives PERFDATA_NO_EVENT: such samples can't be decoded; skip and note them, as perf does. */
+/* Get the event of a sample and its time (0: not recorded), as pass 1 needs them; costs a few loads. An id that no
+   attribute has gives PERFDATA_NO_EVENT: such samples can't be decoded; skip them with a note, as perf does. */
 static inline bool perfdata_sample_key(const struct perfdata *data,
                                        const struct perfdata_record *record, uint32_t *event,
                                        uint64_t *time, struct error *error);
 
-/* The sample_id trailer of any other record; what is absent is 0 (pid, tid: -1; cpu: UINT32_MAX). Records that user space made up
-   (types from 64) have none. */
+/* The sample_id trailer of any other record; missing fields are 0 (pid, tid: -1; cpu: UINT32_MAX). Records of user space (types from 64) have
+   none. */
 struct perfdata_trailer {
-    uint32_t event; /* PERFDATA_NO_EVENT: its id is no attribute's */
+    uint32_t event; /* PERFDATA_NO_EVENT: no attribute has its id */
     bool has_time;
     uint64_t time, id, stream_id;
     int32_t pid, tid;
@@ -270,8 +272,9 @@ bool perfdata_trailer(const struct perfdata *data, const struct perfdata_record 
                       struct perfdata_trailer *trailer, struct error *error);
 
 /*
- * Whether a MMAP2 record has a build id, where it may also have a device and a file's number. Kernels (6.18 still) leave the bit set that says so when
- * somebody else's recording, running at the same time, asked for build ids and this one did not. `size` is its four bytes, of which three must be 0.
+ * Whether a MMAP2 record has a build id and not a device and inode in its place. Kernels up to at least 6.18 also set the bit that says so if another
+ * recording, running at the same time, requested build ids and this one did not. `size` is the size field with its padding: four bytes, of which
+ * three must be 0.
  */
 static inline bool perfdata_has_build_id(bool asked, uint16_t misc, uint32_t size) {
     enum { MISC_MMAP_BUILD_ID = 1 << 14 };
@@ -300,7 +303,7 @@ struct perfdata_comm {
 };
 struct perfdata_namespaces {
     int32_t pid, tid;
-    uint64_t mount_device, mount_inode; /* of the mount namespace; 0: not told */
+    uint64_t mount_device, mount_inode; /* of the mount namespace; 0: unknown */
 };
 struct perfdata_ksymbol {
     uint64_t address;
@@ -319,7 +322,7 @@ bool perfdata_namespaces(const struct perfdata *data, const struct perfdata_reco
                          struct perfdata_namespaces *namespaces, struct error *error);
 bool perfdata_ksymbol(const struct perfdata *data, const struct perfdata_record *record,
                       struct perfdata_ksymbol *ksymbol, struct error *error);
-/* LOST (2) and LOST_SAMPLES (13): how many. */
+/* Get the number of lost records from LOST (2) or LOST_SAMPLES (13). */
 bool perfdata_lost(const struct perfdata *data, const struct perfdata_record *record,
                    uint64_t *lost, struct error *error);
 /* CALLCHAIN_DEFERRED (22): the user part of chains that end in CONTEXT_USER_DEFERRED and this cookie. */
@@ -330,38 +333,41 @@ struct perfdata_deferred {
 };
 bool perfdata_deferred(const struct perfdata *data, const struct perfdata_record *record,
                        struct perfdata_deferred *deferred, struct error *error);
-/* HEADER_BUILD_ID (67) among the records of a file; those of the header, and of a stream, are in `build_ids`. */
+/* Decode HEADER_BUILD_ID (67) among the records of a file; those of the header, and of a stream, are in `build_ids`. */
 bool perfdata_build_id(const struct perfdata *data, const struct perfdata_record *record,
                        struct perfdata_build_id *build_id, struct error *error);
-/* Checks any record but a sample against the least size of its type, and notes types that nobody knows. Adds to the notes, so for pass
-   1 and one thread. The decoders above check by themselves. */
+/* Check any record but a sample against the minimum size of its type, and note unknown types. Adds notes, so call it in pass 1 from one thread.
+   The decoders above do their own checks. */
 bool perfdata_check(struct perfdata *data, const struct perfdata_record *record,
                     struct error *error);
 
-/* ---- the carrier: what a recording keeps beside perf's own records --------------------------- */
+/* ---- the carrier: data in a recording besides perf's own records ----------------------------- */
 
 /*
- * JIT maps, files that will be gone, labels and the like, in entries with a kind, a key and bytes; docs/carrier.md specifies the
- * format and each kind's key. They stand in the stream, in records that perf ignores, so that they pass through pipes, `perf inject`
- * and recorders that are killed. Readers skip kinds that they do not know; writer.h has carrier_write().
+ * JIT maps, files that will be gone, labels and the like, in entries with a kind, a key and bytes; docs/carrier.md specifies the format and each
+ * kind's key. They are stored among the records, in a type that perf ignores, so that they survive pipes, `perf inject` and killed recorders.
+ * Readers skip unknown kinds; writer.h has carrier_write().
  */
 enum carrier_kind {
-    CARRIER_PERF_MAP = 1,     /* the text of a process's perf map */
-    CARRIER_FILE = 2,         /* a file with code, whole */
-    CARRIER_LABELS = 3,       /* labels of a process */
-    CARRIER_FACT = 4,         /* something about the recording, by name */
-    CARRIER_FUNCTIONS = 5,    /* functions of interpreters, by number */
-    CARRIER_STACKS = 6,       /* their stacks, by thread and time */
-    CARRIER_JAVA_CODE = 7,    /* what a Java virtual machine has compiled */
-    CARRIER_JAVA_METHODS = 8, /* its methods, as far as they ran */
-    CARRIER_DUMP = 9,         /* a jitdump of a process */
-    CARRIER_DEBUG = 10,       /* a file with debug information, whole */
-    CARRIER_KERNEL = 11,      /* the kernel's list of symbols, as text */
+    CARRIER_PERF_MAP = 1,      /* the text of a process's perf map */
+    CARRIER_FILE = 2,          /* a file with code, whole */
+    CARRIER_LABELS = 3,        /* labels of a process */
+    CARRIER_FACT = 4,          /* a fact about the recording, by name */
+    CARRIER_FUNCTIONS = 5,     /* functions of interpreters, by number */
+    CARRIER_STACKS = 6,        /* their stacks, by thread and time */
+    CARRIER_JAVA_CODE = 7,     /* what a Java virtual machine has compiled */
+    CARRIER_JAVA_METHODS = 8,  /* its methods, as far as they ran */
+    CARRIER_DUMP = 9,          /* a jitdump of a process */
+    CARRIER_DEBUG = 10,        /* a file with debug information, whole */
+    CARRIER_KERNEL = 11,       /* the kernel's list of symbols, as text */
+    CARRIER_KERNEL_NAMES = 12, /* the part of that list that names the recorded addresses */
+    CARRIER_BLOCKS = 13,       /* blocks of memory, by number */
+    CARRIER_MEMORY = 14,       /* the blocks of which stacks consist, by thread and time */
 };
 enum { CARRIER_KEY_MOST = 8192, CARRIER_READ_MOST = 512 << 20 };
 #define CARRIER_LARGE_MOST (3ull << 30)
 
-/* `key` points into the file. The rest is the room's own. */
+/* `key` points into the file. The fields after it are private to this room. */
 struct carrier_entry {
     uint32_t kind; /* any number: a newer wick may know more kinds */
     struct text key;
@@ -371,19 +377,22 @@ struct carrier_entry {
     bool is_packed;
 };
 
-/* Remembers a BPF_EVENT record if it is a part of an entry. False with an error if the budget does not allow it. For pass 1 and one thread. */
+/* Remember a BPF_EVENT record if it is a part of an entry. Fail if this exceeds the budget. Call it in pass 1 from one thread. */
 bool carrier_add(struct perfdata *data, const struct perfdata_record *record, struct error *error);
-/* Calls visit(context, entry) for each entry, in the order in which they were written, after all records were walked. Entries
-   that are damaged or lack a part are left out and noted. One thread; costs a sort of the parts, and a checksum of the first part of each entry. */
+/* Call visit(context, entry) for each entry, in the order in which they were written, after all records were walked. Skip and note entries that are
+   damaged or lack a part. Call it from one thread. Costs a sort of the parts, and a checksum of the first part of each entry. */
 typedef void carrier_visit(void *context, const struct carrier_entry *entry);
 void carrier_each(struct perfdata *data, carrier_visit *visit, void *context);
-/* Puts the bytes of an entry into `bytes`. False: a checksum is wrong, or more than CARRIER_READ_MOST would have been read of the
-   recording, or 16 times its size, if that is more, up to CARRIER_LARGE_MOST. Any thread. */
+/* Read an entry into `bytes`. Return false if a checksum is wrong, or if the total read from the recording would exceed its limit: the larger of
+   CARRIER_READ_MOST and 16 times its size, at most CARRIER_LARGE_MOST. Thread-safe. */
 bool carrier_read(struct perfdata *data, const struct carrier_entry *entry, struct buffer *bytes);
+/* The same. Also false if the entry has more than `most` bytes. */
+bool carrier_read_most(struct perfdata *data, const struct carrier_entry *entry, uint64_t most,
+                       struct buffer *bytes);
 
 /* ---- the hot path, inlined ---------------------------------------------------------------- */
 
-/* Ends, cuts, nonsense, and records that are followed by a payload of their own or hold others. */
+/* Handle the end, cuts, invalid records, and records that are followed by a payload or contain other records. */
 bool perfdata_next_slow(struct perfdata *data, uint64_t *offset, struct perfdata_record *record,
                         struct error *error);
 bool perfdata_sample_short(const struct perfdata *data, const struct perfdata_record *record,
@@ -411,7 +420,7 @@ static inline bool perfdata_next(struct perfdata *data, uint64_t *offset,
     return true;
 }
 
-/* The place of this id in the table, or of the empty slot where it would be. */
+/* Return the slot of this id in the table, or the empty slot where it would be. */
 static inline uint32_t perfdata_id_slot(const struct perfdata_ids *ids, uint64_t id) {
     uint32_t slot = (uint32_t)(hash_mix(id, 0) >> 32) & ids->mask;
     while (ids->slots[slot].id != id && ids->slots[slot].event)
@@ -419,7 +428,7 @@ static inline uint32_t perfdata_id_slot(const struct perfdata_ids *ids, uint64_t
     return slot;
 }
 
-/* The event with this id; 0 is what perf gives records it made up, and means the first. */
+/* Return the event with this id. perf gives records that it synthesizes the id 0, which means the first event. */
 static inline uint32_t perfdata_find_event(const struct perfdata *data, uint64_t id) {
     if (id == 0)
         return 0;

@@ -1,6 +1,6 @@
 /*
- * Walking, beyond the inlined fast path; and every record but the sample. Records that the kernel wrote end in the sample_id trailer when the
- * attribute says so; what a decoder reads is what stands before it.
+ * Walk records, beyond the inlined fast path; decode every record but the sample. Records that the kernel wrote end in the sample_id trailer if the
+ * attribute says so; decoders read only what comes before it.
  */
 #include "perfdata/private.h"
 
@@ -90,7 +90,7 @@ static bool walk_overrun(struct perfdata *data, uint64_t at, const char *what, u
                     (unsigned long long)size, (unsigned long long)data->data_end);
 }
 
-/* AUXTRACE and TRACING_DATA have a payload behind them that their size does not count. */
+/* AUXTRACE and TRACING_DATA are followed by a payload that their size does not include. */
 static bool walk_payload(const struct perfdata *data, const struct perfdata_record *record,
                          uint64_t *payload, struct error *error) {
     *payload = 0;
@@ -121,8 +121,7 @@ bool perfdata_next_slow(struct perfdata *data, uint64_t *offset, struct perfdata
         return walk_overrun(data, at, perfdata_record_name(record->type), record->size, error);
     bool compressed = record->type == RECORD_COMPRESSED || record->type == RECORD_COMPRESSED2;
     if (compressed && !data->unpacking)
-        return error_at(error, data->file->path, at,
-                        "a compressed record where the others are not");
+        return error_at(error, data->file->path, at, "a compressed record among uncompressed ones");
     uint64_t payload;
     if (!walk_payload(data, record, &payload, error))
         return false;

@@ -1,6 +1,6 @@
 /*
- * Samples, in the kernel's order of fields, which is not the order of their bits. The fields up to PERIOD have a fixed size, known from the
- * attribute and checked at once; each after it is checked on its own.
+ * Decode samples, in the kernel's order of fields, which is not the order of their bits. The fields up to PERIOD have a fixed size, known from the
+ * attribute, and are checked together; each later field is checked separately.
  */
 #include "perfdata/private.h"
 
@@ -199,7 +199,7 @@ bool perfdata_sample(const struct perfdata *data, const struct perfdata_record *
         return false;
     if (index == PERFDATA_NO_EVENT)
         return error_at(error, data->file->path, record->offset,
-                        "sample of an event that the header does not have");
+                        "sample of an event that is not in the header");
     const struct perfdata_event *event = &data->events.items[index];
     *sample = (struct perfdata_sample){.event = index,
                                        .pid = -1,

@@ -1,14 +1,14 @@
 /*
- * What `perf record -o -` and `wick record -o -` write: sixteen bytes of header, then nothing but records. What a file has in its
- * header stands in records of user space's own, most of them first:
+ * The output of `perf record -o -` and `wick record -o -`: a header of sixteen bytes, then only records. What a file has in its header is in
+ * records of user space, most of which come first:
  *
  *     HEADER_ATTR (64)        an attribute and, up to the record's end, its ids
- *     EVENT_UPDATE (78)       one thing more about the event that has an id: its name, unit, scale or CPUs
+ *     EVENT_UPDATE (78)       one more fact about the event with an id: its name, unit, scale or CPUs
  *     HEADER_FEATURE (80)     a feature's number and the bytes of its section. Its size need not be a multiple of 8
- *     HEADER_TRACING_DATA (66) the formats of tracepoints, behind the record
- *     HEADER_BUILD_ID (67)    one file's; `perf inject -b` puts them anywhere
+ *     HEADER_TRACING_DATA (66) the formats of tracepoints, after the record
+ *     HEADER_BUILD_ID (67)    the build id of one file; `perf inject -b` puts them anywhere
  *
- * They are looked for before anything else, in one more walk over the headers, which only streams pay.
+ * They are collected before anything else, in an additional walk over the record headers, which only streams need.
  */
 #include "perfdata/private.h"
 
@@ -16,9 +16,9 @@
 
 enum { UPDATE_NAME = 2, UPDATE_FIXED = 24, FEATURE_FIXED = 16, TRACING_FIXED = 16 };
 
-static const struct note_kind note_strange = {"strange-stream-records",
-                                              "# record{ that describes the stream makes|s that "
-                                              "describe the stream make} no sense; left out"};
+static const struct note_kind note_strange = {
+    "strange-stream-records", "# record{ that describes the stream is|s that describe the stream "
+                              "are} invalid and {was|were} skipped"};
 
 static void note(struct perfdata *data, const struct perfdata_record *record) {
     notes_add(&data->notes, &note_strange, 1, record->offset, "type %u at byte %llu", record->type,
@@ -32,7 +32,8 @@ static bool stream_attribute(struct perfdata *data, const struct perfdata_record
     if (!attribute_read(data, &at, end, &event, error))
         return false;
     if ((end - at) % 8)
-        return error_at(error, data->file->path, at, "ids of %llu bytes are no whole number of ids",
+        return error_at(error, data->file->path, at,
+                        "ids of %llu bytes are not a whole number of ids",
                         (unsigned long long)(end - at));
     event.ids = data->file->data + at;
     event.id_count = (end - at) / 8;

@@ -1,13 +1,13 @@
 /*
- * Compressed records: the kernel's records, as they came out of the buffers, run through one zstd stream that goes on from one COMPRESSED
- * record to the next. A record may begin in one of them and end in the next but one, with others between that are not
- * compressed at all (FINISHED_ROUND); what is not whole yet waits until it is. So everything is written out once, in the
- * order in which perf would see it, and read from there like any other recording: costs a copy, and disk instead of memory.
+ * Unpack compressed records: the kernel's records, as they came from the buffers, in one zstd stream that continues from one COMPRESSED record to
+ * the next. A record may begin in one of them and end two later, with records between that are not compressed (FINISHED_ROUND); an incomplete
+ * record waits until it is complete. So everything is written out once, in the order in which perf would see it, and then read like any other
+ * recording. This costs a copy, and disk instead of memory.
  *
- * The files of a recording in several (perf record --threads) are written out so as well, one behind the other; each has a zstd stream of its own.
+ * The files of a recording in several files (perf record --threads) are also written out, one after the other; each has its own zstd stream.
  *
- * Whether a file is compressed is in its header, but not if its recorder was killed, and a pipe may say it late: the first
- * compressed record tells, and there are no samples before it.
+ * The header says whether a file is compressed, but not if its recorder was killed, and in a pipe this may come late. So the first compressed record
+ * decides; there are no samples before it.
  */
 #include "perfdata/private.h"
 
@@ -34,7 +34,7 @@ static bool is_compressed(const struct perfdata_record *record) {
 static bool records_are_compressed(struct perfdata *data) {
     uint64_t offset = data->data_start;
     struct perfdata_record record;
-    struct error ignored = {.kind = ERROR_NONE}; /* whoever reads the records will meet it again */
+    struct error ignored = {.kind = ERROR_NONE}; /* the reader of the records will report it */
     if (data->features[FEATURE_COMPRESSED].length)
         return true;
     while (perfdata_next(data, &offset, &record, &ignored)) {
@@ -62,8 +62,7 @@ static bool add_held(struct unpacking *u, uint64_t where, struct error *error) {
         uint16_t size = load_u16(u->held.items + at + 6);
         if (size < HEADER_SIZE)
             return error_at(error, u->data->file->path, where,
-                            "a record in this compressed one has the size %u, less than its "
-                            "header's",
+                            "a record in this compressed one has size %u, less than its header",
                             size);
         if (size > u->held.count - at)
             break;
@@ -211,7 +210,7 @@ bool records_unpack(struct perfdata *data, struct error *error) {
     bool fine = true;
     if (records_are_compressed(data) || has_parts(data)) {
         u.stream = ZSTD_createDStream();
-        fine = u.stream || error_set(&wrong, ERROR_INTERNAL, "zstd does not start");
+        fine = u.stream || error_set(&wrong, ERROR_INTERNAL, "zstd can't be initialized");
         budget_init(&u.budget, &unpacking_limits, data->file->size);
         fine = fine && spool_open(&u.spool, data->source->path, data->context, &wrong) &&
                unpack_all(&u, &wrong) && unpack_parts(&u, &wrong) && unpack_map(&u, &wrong);

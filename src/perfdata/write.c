@@ -1,6 +1,5 @@
 /*
- * Writing perf.data. Where things go is decided by who reads them: perf 6.1 and hotspot as well as wick, also what a recorder left that was
- * killed or ran out of disk.
+ * Write perf.data. The layout suits all its readers, perf 6.1, hotspot and wick, even if the recorder was killed or ran out of disk space.
  */
 #include "perfdata/writer.h"
 
@@ -159,7 +158,7 @@ static bool start_compression(struct perfdata_writer *writer, struct error *erro
     writer->zstd = ZSTD_createCStream();
     if (!writer->zstd ||
         ZSTD_isError(ZSTD_initCStream(writer->zstd, writer->options.compress_level)))
-        return error_set(error, ERROR_INTERNAL, "zstd does not start");
+        return error_set(error, ERROR_INTERNAL, "zstd can't be initialized");
     uint32_t fields[] = {0, 1, (uint32_t)writer->options.compress_level, 0, UNPACKED_MOST};
     struct text bytes = {(const char *)fields, sizeof fields};
     return perfdata_add_feature(writer, FEATURE_COMPRESSED, bytes, error);

@@ -1,11 +1,11 @@
 /*
- * Allocations paired with their frees.
+ * Pair allocations with their frees.
  *
- * A recorded allocation of s bytes stands for `weight` bytes, so for weight/s allocations. That is no whole number for each sample; it is rounded up or down by a
- * digest of the sample, with the probability that keeps sums right.
+ * A recorded allocation of s bytes stands for `weight` bytes, so for weight/s allocations. This need not be a whole number; it is rounded up or
+ * down by a digest of the sample, with the probability that keeps sums right.
  *
- * The peak is the greatest sum of what is alive at once in all processes of the recording. What a process has when it ends, or begins another program, was alive
- * at its end, and is gone from then on.
+ * The peak is the greatest sum of bytes alive at once in all processes of the recording. What a process still has when it ends or executes another
+ * program was alive at the end, and is gone from then on.
  */
 #include "profile/block.h"
 
@@ -18,12 +18,12 @@ static const struct note_kind note_values = {
     "bytes allocated are shown; --value also knows allocations, live, live-count, peak, "
     "peak-count, temporary, temporary-count, freed and freed-count"};
 static const struct note_kind note_no_stack = {
-    "heap-no-stack", "# allocation{ has|s have} a stack that the recording lacks; left out"};
+    "heap-no-stack", "# allocation{ has|s have} a stack that is missing in the recording; dropped"};
 static const struct note_kind note_unfreed = {
     "heap-unfreed",
-    "# block{ was|s were} allocated again without a recorded free; taken as freed then"};
+    "# block{ was|s were} allocated again without a recorded free; assumed freed then"};
 static const struct note_kind note_unmatched = {
-    "heap-unmatched", "# free{ has|s have} no recorded allocation; left out"};
+    "heap-unmatched", "# free{ has|s have} no recorded allocation; ignored"};
 
 static const struct {
     const char *name, *unit;
@@ -158,11 +158,12 @@ static bool values_check(const struct blocks *blocks, struct error *error) {
         for (int k = 0; k < BLOCKS_VALUES && !known; k++)
             known = filter_event(&one, text_of(values[k].name));
         if (!known)
-            return error_set(error, ERROR_USAGE,
-                             "--event %s: of allocations there are allocated, allocations, live, "
-                             "live-count, peak, peak-count, temporary, temporary-count, freed and "
-                             "freed-count",
-                             filter->events[i]);
+            return error_set(
+                error, ERROR_USAGE,
+                "--event %s: allocations have only the values allocated, allocations, live, "
+                "live-count, peak, peak-count, temporary, temporary-count, freed and "
+                "freed-count",
+                filter->events[i]);
     }
     return true;
 }

@@ -1,20 +1,25 @@
 /*
- * Stacks to nodes of the tree.
+ * Make tree nodes of stacks.
  *
- * A stack is entered from the root, but only from where no stack went before: each way from the root is known by a hash of its
- * frames, and the longest that is known takes about three probes to find, where a probe for each frame would take twenty. Eight stacks
- * at a time, so that their first probes are under way together.
+ * A stack shares the longest known way from the root and adds nodes only for the rest. Ways are found by a hash of their frames; finding the
+ * longest known one takes about three probes, where a probe for each frame would take twenty. Eight stacks are processed at a time, so that
+ * their first probes overlap.
  *
- * A hash finds, it does not decide. A whole stack must be the twin of the one that was built under its hash (stack_is_twin). A way must
- * have the check of the one that was found; if it has another, it is looked for frame by frame, node by node.
+ * A hash alone does not prove equality. A whole stack must be the twin of the one that was built under its hash (stack_is_twin). A way must have
+ * the same check as the one that was found; otherwise it is searched frame by frame, node by node.
  *
- * The objects that are met are put on a list, and whoever has time opens them and reads their tables.
+ * New objects are queued, and idle threads open them and read their tables.
  */
 #include "profile/builder.h"
 
 #include <stdlib.h>
 
-enum { LOCATIONS_CACHED = 1 << 14, TABLE_AT_FIRST = 1 << 12, TABLE_LEAST = 1 << 6 };
+enum {
+    LOCATIONS_CACHED = 1 << 14,
+    LOCATIONS_CACHED_MOST = 1 << 18,
+    TABLE_AT_FIRST = 1 << 12,
+    TABLE_LEAST = 1 << 6
+};
 
 struct cached_location {
     uint64_t address;
@@ -96,7 +101,8 @@ static uint32_t location_find(struct builder *b, const struct counted_stack *sta
         .unwound = frame->is_unwound,
     };
     prefetch_object(b->all, location.object, location_within(&location));
-    return tree_add_location(b->tree, &location);
+    return b->namesakes ? namesakes_add(b->namesakes, &location)
+                        : tree_add_location(b->tree, &location);
 }
 
 static struct cached_location *location_slot(const struct builder *b,
@@ -106,15 +112,29 @@ static struct cached_location *location_slot(const struct builder *b,
     return &b->cache[slot & (b->cache_size - 1)];
 }
 
+/* Every frame is looked up in the cache. If a program has more code than fits, the cache is replaced by a larger, empty one. */
+static void cache_missed(struct builder *b) {
+    enum { MISSES = 4 };
+    if (++b->cache_misses < MISSES * b->cache_size || b->cache_size >= LOCATIONS_CACHED_MOST)
+        return;
+    free(b->cache);
+    b->cache_size *= 2;
+    b->cache_misses = 0;
+    b->cache = memory_table(b->cache_size, sizeof *b->cache);
+}
+
 static uint32_t location_of(struct builder *b, const struct counted_stack *stack,
                             const struct chain_frame *frame) {
     struct cached_location *cached = location_slot(b, stack, frame);
     uint32_t what = what_of(frame) + 1;
-    if (cached->address != frame->address || cached->epochs != stack->epochs ||
-        cached->what != what)
-        *cached = (struct cached_location){frame->address, stack->epochs, what,
-                                           location_find(b, stack, frame)};
-    return cached->location;
+    if (cached->address == frame->address && cached->epochs == stack->epochs &&
+        cached->what == what)
+        return cached->location;
+    uint32_t location = location_find(b, stack, frame);
+    cache_missed(b);
+    *location_slot(b, stack, frame) =
+        (struct cached_location){frame->address, stack->epochs, what, location};
+    return location;
 }
 
 /* ---- paths ---- */
@@ -139,15 +159,16 @@ static const struct chain_frame *path_frame(const struct path *path, size_t dept
     return &path->frames[path->count - 1 - depth];
 }
 
-/* Each frame's own hash does not wait for the one before it; joining them is one multiplication. */
-static void path_hash(struct path *path, uint64_t epochs) {
-    struct way way = {epochs, 0};
+/* Each location's own hash does not wait for the one before it; joining them is one multiplication. */
+static void path_locate(struct builder *b, const struct counted_stack *stack, struct path *path) {
+    uint64_t hash = 0;
+    uint32_t check = 0;
     vector_reserve(&path->ways, path->count);
     for (size_t i = 0; i < path->count; i++) {
-        const struct chain_frame *frame = path_frame(path, i);
-        way.hash = (way.hash ^ hash_mix(frame->address, what_of(frame))) * 0x9E3779B97F4A7C15ull;
-        way.check = way.check * 0x01000193u + (uint32_t)frame->address;
-        path->ways.items[i] = (struct way){way.hash | 1, way.check};
+        uint32_t location = location_of(b, stack, path_frame(path, i));
+        hash = (hash ^ hash_mix(location, 0)) * 0x9E3779B97F4A7C15ull;
+        check = check * 0x01000193u + location;
+        path->ways.items[i] = (struct way){hash | 1, check, location};
     }
 }
 
@@ -205,13 +226,18 @@ static void memo_add(struct memos *memos, const struct memo *memo) {
 
 /* ---- nodes ---- */
 
+/* How many of a path's ways may be kept. By address no stack goes on from a leaf, which is no return address; by name, others end there too. */
+static size_t path_kept(const struct builder *b, const struct path *path) {
+    return b->namesakes || !path->count ? path->count : path->count - 1;
+}
+
 /* The same as longest_way() found frame by frame, each node below the one before: where hashes collide. */
-static size_t longest_way_exactly(struct builder *b, const struct counted_stack *stack,
-                                  const struct path *path, uint32_t *node) {
+static size_t longest_way_exactly(const struct builder *b, const struct path *path,
+                                  uint32_t *node) {
     size_t length = 0;
     *node = 0;
-    for (; length + 1 < path->count; length++) {
-        uint32_t location = location_of(b, stack, path_frame(path, length));
+    for (; length < path_kept(b, path); length++) {
+        uint32_t location = path->ways.items[length].location;
         const struct node *nodes = b->tree->nodes.items;
         struct memo *way = memo_find(&b->ways, path->ways.items[length].hash);
         while (way->hash && (nodes[way->id].parent != *node || nodes[way->id].location != location))
@@ -224,69 +250,52 @@ static size_t longest_way_exactly(struct builder *b, const struct counted_stack 
 }
 
 /*
- * Deep recursion makes a hundred nodes for each stack, and a memo is twice as large as a node. So of ways longer than DEEP only each fourth is kept, and the
- * one that ends before the leaf. A stack that leaves another one in between makes at most three nodes that are twins of what is there.
+ * Deep recursion makes a hundred nodes for each stack, and a memo is twice as large as a node. So of the ways longer than DEEP only every fourth is
+ * kept, and the one that ends before the leaf. A stack that branches off between two of these makes at most three duplicate nodes. By name, there are
+ * few nodes, and all ways are kept.
  */
 enum { DEEP = 32, DEEP_STEP = 4 };
 
-static bool is_kept(const struct path *path, size_t length) {
-    return length <= DEEP || length % DEEP_STEP == 0 || length + 1 == path->count;
+static bool is_kept(const struct builder *b, const struct path *path, size_t length) {
+    return length <= path_kept(b, path) &&
+           (b->namesakes || length <= DEEP || length % DEEP_STEP == 0 || length + 1 == path->count);
 }
 
 /* The longest way of at most `length` frames that is kept, whichever stack it is of. */
-static size_t kept_below(size_t length) {
-    return length <= DEEP ? length : length / DEEP_STEP * DEEP_STEP;
+static size_t kept_below(const struct builder *b, size_t length) {
+    return b->namesakes || length <= DEEP ? length : length / DEEP_STEP * DEEP_STEP;
 }
 
-/* The longest way that was gone before, and where it ends. Most new stacks differ only at their leaf, so all but the leaf is asked for first;
+/* The longest way that was gone before, and where it ends. Most new stacks differ only at their leaf, so all that may be kept is asked for first;
    of what is left, half each time, for a path known at depth d is known at every smaller depth. */
-static size_t longest_way(struct builder *b, const struct counted_stack *stack,
-                          const struct path *path, uint32_t *node) {
-    size_t low = 0, high = path->count ? path->count - 1 : 0;
+static size_t longest_way(const struct builder *b, const struct path *path, uint32_t *node) {
+    size_t low = 0, high = path_kept(b, path);
     struct memo longest = {0};
     for (unsigned tries = 0; low < high; tries++) {
-        size_t middle = tries < 1 ? high : kept_below(low + (high - low + 1) / 2);
+        size_t middle = tries < 1 ? high : kept_below(b, low + (high - low + 1) / 2);
         middle = middle > low ? middle : high;
         const struct memo *way = memo_find(&b->ways, path->ways.items[middle - 1].hash);
         if (way->hash) {
             low = middle;
             longest = *way;
         } else {
-            high = kept_below(middle - 1);
+            high = kept_below(b, middle - 1);
         }
     }
     *node = longest.id;
     if (low && longest.of != path->ways.items[low - 1].check)
-        return longest_way_exactly(b, stack, path, node);
+        return longest_way_exactly(b, path, node);
     return low;
 }
 
-/* Within one epoch a way that is new is a node that is new. (A file that is mapped twice makes twins of it, which views add up.) Only one epoch
-   has that for good: the first of which much is met, as a program maps its libraries one after the other before it does its work. */
-static bool is_main(struct builder *b, uint64_t epochs) {
-    enum { CHANGES = 16, FEW_NODES = 1024 };
-    if (b->main_epochs != epochs && b->main_changes < CHANGES && b->main_nodes < FEW_NODES) {
-        b->main_epochs = epochs;
-        b->main_changes++;
-        b->main_nodes = 0;
-    }
-    return b->main_epochs == epochs;
-}
-
-/* No stack goes on from a leaf, which is no return address: its way is not kept. */
-static uint32_t node_of_path(struct builder *b, const struct counted_stack *stack,
-                             const struct path *path) {
+static uint32_t node_of_path(struct builder *b, const struct path *path) {
     uint32_t node;
-    bool append = is_main(b, stack->epochs);
-    for (size_t known = longest_way(b, stack, path, &node); known < path->count; known++) {
+    for (size_t known = longest_way(b, path, &node); known < path->count; known++) {
         const struct way *way = &path->ways.items[known];
-        if (known + AHEAD < path->count && is_kept(path, known + AHEAD + 1))
+        if (is_kept(b, path, known + AHEAD + 1))
             __builtin_prefetch(memo_slot(&b->ways, way[AHEAD].hash), 1);
-        uint32_t location = location_of(b, stack, path_frame(path, known));
-        node = append ? tree_append_node(b->tree, node, location)
-                      : tree_add_node(b->tree, node, location);
-        b->main_nodes += append;
-        if (known + 1 < path->count && is_kept(path, known + 1))
+        node = tree_append_node(b->tree, node, way->location);
+        if (is_kept(b, path, known + 1))
             memo_add(&b->ways, &(struct memo){way->hash, node, way->check});
     }
     return node;
@@ -307,13 +316,12 @@ static void prefetch_way(const struct builder *b, const struct path *path, size_
         __builtin_prefetch(memo_slot(&b->ways, path->ways.items[path->count - back].hash), 1);
 }
 
-static uint32_t ends_of_path(struct builder *b, const struct counted_stack *stack,
-                             const struct path *path) {
+static uint32_t ends_of_path(struct builder *b, const struct path *path) {
     if (path->count == 0)
         return 0;
-    struct chain_ends ends = {.last = location_of(b, stack, path_frame(path, 0))};
+    struct chain_ends ends = {.last = path->ways.items[0].location};
     if (path->count > 1)
-        ends.before = location_of(b, stack, path_frame(path, 1));
+        ends.before = path->ways.items[1].location;
     uint64_t hash = hash_mix(ends.last, ends.before);
     uint32_t id;
     for (struct probe p = index_probe(&b->ends_index, hash); (id = index_next(&b->ends_index, &p));)
@@ -326,7 +334,7 @@ static uint32_t ends_of_path(struct builder *b, const struct counted_stack *stac
 }
 
 static void add_stack(struct builder *b, struct counted_stack *stack, const struct path *path) {
-    uint32_t node = node_of_path(b, stack, path), ends = ends_of_path(b, stack, path);
+    uint32_t node = node_of_path(b, path), ends = ends_of_path(b, path);
     stack->node = node;
     stack->ends = ends;
     stack->is_deep = path->count >= PERF_DEPTH;
@@ -338,11 +346,9 @@ static void add_group(struct builder *b, struct counted_stack *const *stacks, si
     for (size_t i = 0; i < count; i++) {
         struct path *path = &b->paths[i];
         path_of_stack(b->all->reading, stacks[i], path);
-        path_hash(path, stacks[i]->epochs);
-        prefetch_way(b, path, 2);
+        path_locate(b, stacks[i], path);
+        prefetch_way(b, path, b->namesakes ? 1 : 2);
         prefetch_way(b, path, path->count / 2 + 2);
-        if (path->count)
-            __builtin_prefetch(location_slot(b, stacks[i], &path->frames[0]));
     }
     for (size_t i = 0; i < count; i++)
         add_stack(b, stacks[i], &b->paths[i]);
@@ -400,6 +406,9 @@ static size_t table_size(size_t most, uint64_t samples) {
 void builder_init(struct builder *b, struct building *all, struct tree *tree) {
     uint64_t samples = all->reading->profile->sample_count;
     *b = (struct builder){.all = all, .tree = tree};
+    if (all->reading->options->names_only && !all->reading->options->no_names &&
+        !objects_fetch(all->reading->profile->objects)) /* names may still be on their way */
+        b->namesakes = namesakes_new(all->reading, tree);
     vector_push(&b->ends, ((struct chain_ends){0}));
     b->cache_size = table_size(LOCATIONS_CACHED, samples);
     b->cache = memory_table(b->cache_size, sizeof *b->cache);
@@ -412,7 +421,8 @@ void builder_expect(struct builder *b, size_t stacks) {
     size_t size = b->ways.size;
     while (size / 4 * 3 < stacks / 3 * 2)
         size *= 2;
-    memos_resize(&b->ways, size);
+    if (!b->namesakes) /* else few nodes are made */
+        memos_resize(&b->ways, size);
     memos_resize(&b->stacks, size);
 }
 
@@ -423,6 +433,7 @@ void builder_release(struct builder *b) {
     }
     vector_release(&b->ends);
     index_release(&b->ends_index);
+    namesakes_free(b->namesakes);
     free(b->starts);
     free(b->cache);
     free(b->ways.slots);

@@ -1,21 +1,25 @@
 /*
- * Sharing stacks out among builders, and joining what they built.
+ * Distribute stacks among builders, and join their trees.
  *
- * Stacks that begin alike at the root are one builder's, so that the trees have only the nodes near the root in common. These stay as they
- * are, once in each: finding twins would cost more than building does, and views add them up.
+ * Stacks that begin alike at the root go to the same builder, so that the trees have only the nodes near the root in common. These stay
+ * duplicated, once in each tree: finding duplicates would cost more than building does, and views add them up.
  */
 #include <stdlib.h>
 
 #include "profile/builder.h"
 
-/* Of an address only the place in its page counts, which is the same wherever a loader put it. */
+/* Of an address only the place in its page counts, which is the same wherever a loader put it. By name there are few nodes, and having more of them
+   twice costs less than a builder without work: programs of an interpreter begin alike for dozens of frames. */
 uint16_t building_share(const struct building *all, const struct counted_stack *stack) {
     enum { DEPTH = 12, IN_PAGE = 0xfff };
     uint64_t hash = 0;
     const uint8_t *chain = stack->chain;
     size_t each = stack->flags & STACK_TYPED ? sizeof(struct chain_frame) : sizeof(uint64_t);
     static_assert(offsetof(struct chain_frame, address) == 0, "both begin with an address");
-    for (uint32_t i = 1; all->count > 1 && i <= DEPTH && i <= stack->chain_count; i++) {
+    uint32_t depth = stack->chain_count < DEPTH ? stack->chain_count : DEPTH;
+    if (all->builders[0].namesakes && depth < stack->chain_count * 3u / 4)
+        depth = stack->chain_count * 3u / 4;
+    for (uint32_t i = 1; all->count > 1 && i <= depth; i++) {
         uint64_t ip = load_u64(chain + each * (stack->chain_count - i));
         hash = (hash ^ (ip & IN_PAGE)) * 0x9E3779B97F4A7C15ull;
     }
@@ -64,7 +68,8 @@ static void build_waiting(void *context, unsigned thread, size_t item) {
     size_t count = 0, all = 0;
     for (unsigned i = 0; i < w->worker_count; i++)
         all += w->workers[i].stacks.count;
-    reserve_nodes(w, item);
+    if (!b->namesakes) /* else few nodes are made */
+        reserve_nodes(w, item);
     builder_expect(b, all / w->all->count);
     for (unsigned i = 0; i < w->worker_count; i++)
         for (size_t k = 1; k < w->workers[i].stacks.count; k++) {
@@ -87,7 +92,7 @@ void building_add_waiting(struct building *all, struct worker *workers, unsigned
 
 /* ---- joining ---- */
 
-/* How a stack's last function tells that there is nothing behind it: asked once for each location that a stack ends in. */
+/* Whether a stack's last function has no caller: computed once for each location where a stack ends. */
 static enum start start_of(struct builder *b, uint32_t location) {
     if (!b->starts)
         b->starts = memory_zero(b->tree->locations.count, sizeof *b->starts);

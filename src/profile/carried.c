@@ -1,9 +1,9 @@
 /*
- * What the recording itself keeps of the things it was made of, by the carrier (docs/carrier.md): perf maps, files that may be gone, the
- * vdso; with --keep=all every file that is needed to read it, and the kernel's list. Objects are told that they can have their bytes from
- * there; these are read when an object is first asked for a name.
+ * The carrier's entries in a recording (docs/carrier.md): perf maps, files that may be gone, the vdso, names of kernel functions; with --keep=all
+ * every file that is needed to read it, and the kernel's list. Objects are told that the recording has their bytes; these are read when an object
+ * first needs a name.
  *
- * perf knows nothing of all this: with quirks.carrier_is_unknown none of it is used.
+ * perf ignores the carrier; with quirks.carrier_is_unknown none of it is used.
  */
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 enum { PERF_MAP_KEY = 16, FILE_KEY = 32, DUMP_KEY = 16 };
 
 static const struct note_kind note_java = {
-    "java-damaged", "# kept part{|s} of what is known of Java methods {is|are} damaged"};
+    "java-damaged", "# kept part{|s} of the data on Java methods {is|are} damaged"};
 
 struct carried {
     struct perfdata *data;
@@ -72,12 +72,12 @@ static void add_entry(void *context, const struct carrier_entry *entry) {
     struct carried *carried = context;
     if (entry->kind == CARRIER_FACT)
         add_fact(carried, entry);
-    if (entry->kind == CARRIER_FACT || entry->kind == 0 || entry->kind > CARRIER_KERNEL)
+    if (entry->kind == CARRIER_FACT || entry->kind == 0 || entry->kind > CARRIER_MEMORY)
         return;
     vector_push(&carried->entries, *entry);
     uint32_t number = (uint32_t)carried->entries.count;
     if (entry->kind == CARRIER_FILE || entry->kind == CARRIER_DEBUG ||
-        entry->kind == CARRIER_KERNEL)
+        entry->kind == CARRIER_KERNEL || entry->kind == CARRIER_KERNEL_NAMES)
         add_file(carried, entry, number);
     else if (entry->kind == CARRIER_PERF_MAP && entry->key.length == PERF_MAP_KEY)
         index_add(&carried->index, hash_map((int32_t)load_u32(entry->key.data)), number);
@@ -109,13 +109,31 @@ void carried_labels(const struct carried *carried, struct tree *tree, struct lab
     labels_sort(labels);
 }
 
-bool carried_read(const struct carried *carried, uint32_t kind, uint32_t *place,
-                  struct buffer *bytes) {
+bool carried_read_keyed(const struct carried *carried, uint32_t kind, uint32_t *place,
+                        uint64_t most, struct text *key, struct buffer *bytes) {
     while (carried && *place < carried->entries.count) {
         const struct carrier_entry *entry = &carried->entries.items[(*place)++];
-        if (entry->kind == kind && carrier_read(carried->data, entry, bytes))
-            return true;
+        if (entry->kind != kind)
+            continue;
+        bool fine = carrier_read_most(carried->data, entry, most, bytes);
+        *key = fine ? entry->key : (struct text){0};
+        return true;
     }
+    return false;
+}
+
+uint64_t carried_room(const struct carried *carried) {
+    enum { SHARE = 32, LEAST = 64 << 20 };
+    uint64_t size = carried ? carried->data->source->size : 0;
+    return size < LEAST / SHARE ? LEAST : SHARE * size;
+}
+
+bool carried_read(const struct carried *carried, uint32_t kind, uint32_t *place,
+                  struct buffer *bytes) {
+    struct text key;
+    while (carried_read_keyed(carried, kind, place, UINT64_MAX, &key, bytes))
+        if (key.data)
+            return true;
     return false;
 }
 
@@ -188,7 +206,7 @@ static bool is_map(const struct carrier_entry *entry, const struct object_identi
     return entry->kind == CARRIER_PERF_MAP && (int32_t)load_u32(entry->key.data) == identity->pid;
 }
 
-/* Of several the last: a perf map that was kept later has more in it. */
+/* Return the last of several: a perf map that was kept later contains more. */
 static uint32_t find(const struct carried *carried, uint32_t kind,
                      const struct object_identity *identity) {
     bool map = kind == CARRIER_PERF_MAP;
@@ -221,8 +239,10 @@ void carried_offer(struct carried *carried, struct objects *objects, uint32_t ob
 
 static bool read_part(void *context, enum object_part part, const struct object_identity *identity,
                       struct buffer *bytes) {
-    static const uint32_t kinds[] = {
-        [PART_CODE] = CARRIER_FILE, [PART_DEBUG] = CARRIER_DEBUG, [PART_LIST] = CARRIER_KERNEL};
+    static const uint32_t kinds[] = {[PART_CODE] = CARRIER_FILE,
+                                     [PART_DEBUG] = CARRIER_DEBUG,
+                                     [PART_LIST] = CARRIER_KERNEL,
+                                     [PART_NAMES] = CARRIER_KERNEL_NAMES};
     uint32_t number = find(context, kinds[part], identity);
     return number && read_bytes(context, number, bytes);
 }

@@ -1,5 +1,5 @@
 /*
- * How many stacks are whole: said at the end of everything that unwinds, and of recorded chains when they are not.
+ * Note how many stacks are complete: always after unwinding, and for recorded chains if some are not.
  */
 #include "profile/reading.h"
 #include "unwind/unwind.h"
@@ -42,6 +42,7 @@ static const struct perfdata_event **events_of_file(const struct reading *readin
 struct endings {
     uint64_t counts[ENDING_UNKNOWN];
     uint64_t all;
+    uint64_t interrupted; /* those of the truncated that end at a handler on a stack of its own */
     uint32_t stack_size;
 };
 
@@ -62,7 +63,10 @@ static void note_endings(struct notes *notes, const struct note_kind *kind,
                          const struct endings *endings, const char *cut, const char *broken) {
     struct buffer text = {0};
     add_share(&text, endings->counts[ENDING_COMPLETE], endings->all, "complete");
-    add_share(&text, endings->counts[ENDING_TRUNCATED], endings->all, cut);
+    add_share(&text, endings->counts[ENDING_TRUNCATED] - endings->interrupted, endings->all, cut);
+    add_share(&text, endings->interrupted, endings->all,
+              "end in a signal handler on an alternate stack, and the interrupted stack was not "
+              "recorded: wick record as root copies it, by BPF");
     add_share(&text, endings->counts[ENDING_BROKEN], endings->all, broken);
     notes_add(notes, kind, endings->all, 0, "%.*s", TEXT_ARGS(buffer_text(&text)));
     buffer_release(&text);
@@ -97,6 +101,8 @@ void reading_note_endings(struct reading *reading) {
             endings_add(&recorded, series, cell, 0);
     }
     free(events);
+    uint64_t cut = unwound.counts[ENDING_TRUNCATED];
+    unwound.interrupted = reading->interrupted < cut ? reading->interrupted : cut;
     if (unwound.all)
         note_unwound(&tree->notes, &unwound, reading->options->quirks.unwound_limit);
     if (recorded.counts[ENDING_COMPLETE] < recorded.all)

@@ -1,28 +1,27 @@
 /*
- * Which events are counted.
+ * Choose the events to count.
  *
- * By default the first attribute's; `--event NAME` picks, several add up, `all` takes every one. What is left out is said.
+ * The default is the first attribute's event; `--event NAME` picks one, several are added up, `all` takes all. A note names the others.
  *
- * A recording that holds both where threads ran and where they waited shows the first unless the second is asked for.
+ * A recording of both running and waiting shows running unless waiting is requested.
  *
- * inferno knows an event by its name up to the first ':' (cycles:u and cycles:k are one) and takes the one that the first
- * sample in time has; quirks.first_sample_chooses does so. It reads the number one space before the name as the period, and none where
- * perf pads the name because another event's is longer. What it makes of lines that are no samples only the text itself can tell.
+ * inferno identifies an event by its name up to the first ':' (cycles:u and cycles:k are the same) and takes the event of the earliest sample;
+ * quirks.first_sample_chooses imitates this. It reads the number one space before the name as the period, and none if perf pads the name because
+ * another event's is longer. What it makes of lines that are not samples depends on the text itself.
  */
 #include "profile/blocks.h"
 #include "profile/waits.h"
 
-static const struct note_kind note_left_out = {
-    "events-left-out",
-    "# sample{|s} of other events {was|were} left out; --event NAME picks, --event all adds"};
+static const struct note_kind note_left_out = {"events-left-out",
+                                               "# sample{|s} of other events {was|were} dropped; "
+                                               "--event NAME selects one, --event all adds them"};
 
-static const struct note_kind note_waits = {
-    "waits-recorded",
-    "# sample{ says|s say} where threads waited: --off-cpu shows that, --wall both in one graph"};
+static const struct note_kind note_waits = {"waits-recorded",
+                                            "# sample{ shows|s show} where threads waited: "
+                                            "--off-cpu shows waits, --wall both in one graph"};
 
 static const struct note_kind note_switches = {
-    "switches-counted",
-    "# switch{ was|es were} counted: --off-cpu shows for how long threads waited"};
+    "switches-counted", "# switch{ was|es were} counted: --off-cpu shows how long threads waited"};
 
 static struct text event_inferno_key(struct text name) {
     size_t colon = text_find(name, ':');
@@ -152,7 +151,7 @@ static enum event_kind event_kind(const struct perfdata_event *event) {
 }
 
 /* Clocks count nanoseconds; everything else counts itself. */
-static struct text event_unit(const struct perfdata_event *event) {
+struct text event_unit(const struct perfdata_event *event) {
     bool clock = event->type == PERF_TYPE_SOFTWARE && (event->config == PERF_COUNT_SW_CPU_CLOCK ||
                                                        event->config == PERF_COUNT_SW_TASK_CLOCK);
     return clock ? TEXT("ns") : event_inferno_key(event->name);
@@ -207,7 +206,8 @@ static bool events_choose_times(struct reading *reading, struct error *error) {
     const struct filter *filter = &reading->options->filter;
     const struct perfdata *data = reading->profile->data;
     if (reading->times == TIMES_WAITING && filter->event_count)
-        return error_set(error, ERROR_USAGE, "--off-cpu has its own events; leave --event out");
+        return error_set(error, ERROR_USAGE,
+                         "--off-cpu has its own events and cannot be combined with --event");
     if (filter->event_count) {
         if (!events_check_names(reading, error))
             return false;
@@ -232,7 +232,7 @@ static bool events_choose_times(struct reading *reading, struct error *error) {
     return true;
 }
 
-/* Who names events, or asks for what another program makes of them, knows what is counted. */
+/* Whether the user named events or asked for another program's output, and so knows what is counted. */
 static bool is_named(const struct profile_options *options) {
     return options->all_events || options->quirks.events_as_recorded || options->filter.event_count;
 }

@@ -1,5 +1,5 @@
 /*
- * Java virtual machines, as the recording keeps them: rows of methods and records of code, all numbers packed seven bits a byte.
+ * The carrier's entries for Java virtual machines: rows of methods and records of code, all numbers packed seven bits a byte.
  */
 #include "profile/java.h"
 
@@ -267,6 +267,7 @@ static bool add_blob(struct java *java, struct java_process *process, uint64_t t
     blob.method = take_method(in, process);
     struct text name = take_text(in);
     blob.name = name.length ? strings_add(java->strings, name) : 0;
+    blob.frame.pushed = java_words_pushed(name);
     if (in->failed || !blob.frame.kind || !blob.frame.size ||
         (blob.frame.kind == JAVA_COMPILED && !add_scopes(java, process, &blob, in)))
         return false;

@@ -1,9 +1,9 @@
 /*
- * Private to the room: what a recording keeps of Java virtual machines (docs/carrier.md, kinds 7 and 8), as made code.
+ * Private to this room: the Java code described in a recording (docs/carrier.md, kinds 7 and 8), as made code.
  *
- * Compiled methods and stubs become pieces with the rules of HotSpot's frames. An interpreted method becomes a piece, too, whose addresses
- * are bytecodes: the interpreter runs all methods by the same machine code, and which one a frame runs is only on the stack. Such pieces are mapped where
- * no process has memory, and the unwinder is told where by java_interpreted().
+ * Compiled methods and stubs become pieces with unwinding rules for HotSpot's frames. An interpreted method becomes a piece, too, whose addresses
+ * are bytecodes: the interpreter runs all methods with the same machine code, and only the stack says which one a frame runs. Such pieces are mapped
+ * where no process has memory; java_interpreted() tells the unwinder where.
  */
 #ifndef WICK_PROFILE_JAVA_H
 #define WICK_PROFILE_JAVA_H
@@ -11,34 +11,34 @@
 #include "object/made.h"
 #include "unwind/unwind.h"
 
-/* Everything that the recording has of them. NULL has nothing. */
+/* The Java virtual machines of a recording; NULL: none. */
 struct java;
 struct reading;
 
 struct java *java_new(const struct budget_limits *limits);
 void java_free(struct java *java);
-/* Takes one entry of the carrier over, in the order of the recording. False: it is damaged, and what was before the damage is used. */
+/* Add one entry of the carrier, in the order of the recording. Return false if it is damaged; the part before the damage is used. */
 bool java_add_methods(struct java *java, struct text key, struct text bytes);
 bool java_add_code(struct java *java, struct text key, struct text bytes);
-/* After the last entry: makes objects of all, and tells of their moments. */
+/* After the last entry: make objects of all code, and report with made_happens() when it existed. */
 void java_finish(struct java *java, struct reading *reading);
 
-/* For struct unwind_sample: the methods of a process; NULL: it has none. */
+/* For struct unwind_sample: return the methods of a process; NULL if it has none. */
 const struct java_process *java_process(const struct java *java, int32_t pid);
-/* Where the piece of an interpreted method is mapped, at a bytecode; 0: nothing is known of the method. `bytecode` and `other` are
-   addresses that may point to the bytecode. */
+/* Return the address at which a bytecode of an interpreted method is mapped; 0 if the method is unknown. `bytecode` and `other` are addresses
+   that may point to the bytecode. */
 uint64_t java_interpreted(const struct java_process *process, uint64_t time, uint64_t method,
                           uint64_t bytecode, uint64_t other);
 
-/* ---- java_rules.c: how the callers of such code are found ---- */
+/* ---- java_rules.c: unwinding rules ---- */
 
-/* Code around an address that was sampled. */
+/* The code around a sampled address. */
 enum { JAVA_BEFORE = 32, JAVA_AFTER = 16 };
 struct java_place {
     uint64_t address;
     uint64_t time;
     const uint8_t *bytes; /* JAVA_BEFORE before the address, then JAVA_AFTER */
-    /* Twice the number of the word, from 1, that is the return address, + 1 if the saved rbp is below it; 0: not known. Of code without a frame. */
+    /* For code without a frame: twice the number, from 1, of the stack word with the return address, + 1 if the saved rbp is below it; 0: unknown. */
     uint32_t depth;
 };
 enum java_kind {
@@ -52,25 +52,29 @@ struct java_frame {
     enum java_kind kind;
     uint64_t start, size;
     uint32_t words;   /* of the frame */
-    int64_t complete; /* so many bytes of code make the frame; -1: never */
+    int64_t complete; /* the frame is complete after this many bytes of code; -1: never */
+    uint32_t
+        pushed; /* number of words that the caller pushes for the call, above the return address */
 };
 
 /*
- * What a machine has to say. Frames that are whole are alike on all: the return address is the word below the caller's stack, the caller's frame
- * pointer the word below that, and the interpreter's frames have the end of the caller's stack next.
+ * What depends on the machine. Complete frames are the same on all: the return address is the word below the caller's stack, the caller's frame
+ * pointer is the word below that, and in an interpreter's frame the end of the caller's stack follows.
  */
 struct java_machine {
     uint16_t elf;                                         /* EM_… */
     uint8_t frame_pointer, stack_pointer, return_address; /* DWARF numbers */
     bool has_link;     /* a call leaves the return address in its register, not on the stack */
-    bool has_crumbs;   /* compiled code may call with two words more on the stack */
-    bool stubs_follow; /* nothing tells whether a stub has made a frame: the unwinder looks */
-    /* Of an address that was sampled, `into` bytes into the frame's code. False: there is no rule, and the unwinder looks. */
+    bool has_crumbs;   /* compiled code may call with two more words on the stack */
+    bool stubs_follow; /* unknown whether a stub has made its frame: the unwinder checks */
+    /* Find the rule for a sampled address `into` bytes into the frame's code. Return false if there is none; then the unwinder checks. */
     bool (*row_at)(const struct java_frame *frame, uint64_t into, const struct java_place *place,
                    struct made_row *row);
 };
 extern const struct java_machine java_x86_64, java_aarch64;
-/* NULL: nothing is known of its frames. */
+/* Return the number of words pushed for a call of the stub of this name; 0 for stubs that take arguments in registers or the caller's frame. */
+uint32_t java_words_pushed(struct text name);
+/* Return NULL if its frames are unknown. */
 const struct java_machine *java_machine_of(enum unwind_arch arch);
 
 /* The caller's stack begins `size` bytes above the stack pointer. */

@@ -1,6 +1,6 @@
 /*
- * Rules of HotSpot's frames. Where a method calls another its frame is whole, and of a fixed size. Only the innermost frame can be in a prologue or
- * epilogue, which is where machines differ; for the addresses that were sampled the recording has the code around them, which tells.
+ * Unwinding rules for HotSpot's frames. When a method calls another, its frame is complete and of a fixed size. Only the innermost frame can be in a
+ * prologue or epilogue, where machines differ; the recording contains the code around sampled addresses, which decides.
  */
 #include "profile/java.h"
 
@@ -77,6 +77,14 @@ bool java_row_whole(const struct java_machine *machine, const struct java_frame 
     return true;
 }
 
+/* In a prologue only addresses that were sampled are where a frame is half made, and these have rows of their own. Any other is where the call of the
+   barrier returns to, at the prologue's end, when the frame is there. That call, and something before it, take some bytes. */
+enum { BEFORE_CALLS = 8 };
+
+uint32_t java_words_pushed(struct text name) {
+    return text_search(name, TEXT("slow_subtype_check")) != SIZE_MAX ? 2 : 0;
+}
+
 void java_add_rules(struct made *made, const struct java_machine *machine,
                     const struct java_frame *frame, const struct java_place *places, size_t count) {
     struct made_row whole_row, called = java_row_called(machine);
@@ -85,6 +93,7 @@ void java_add_rules(struct made *made, const struct java_machine *machine,
     uint64_t complete = sized && frame->complete > 0 ? (uint64_t)frame->complete : 0;
     uint64_t next = 0; /* where the row that was added last is to end */
     made_add_row(made, 0, complete ? &called : whole);
+    complete = complete < BEFORE_CALLS ? complete : BEFORE_CALLS;
     for (size_t i = 0; i < count; i++) {
         uint64_t into = places[i].address - frame->start;
         struct made_row row;
@@ -175,8 +184,8 @@ static bool is_entered(const uint8_t *code) {
     return code_is(code, "\x55\x48\x8b\xec", 4) || code_is(code, "\x55\x48\x89\xe5", 4);
 }
 
-static bool row_at_x86(const struct java_frame *frame, uint64_t into,
-                       const struct java_place *place, struct made_row *row) {
+static bool row_by_code_x86(const struct java_frame *frame, uint64_t into,
+                            const struct java_place *place, struct made_row *row) {
     const uint8_t *here = place->bytes + JAVA_BEFORE, *end = here + JAVA_AFTER;
     size_t before = into < JAVA_BEFORE ? into : JAVA_BEFORE;
     bool sized = frame->kind == JAVA_COMPILED || frame->kind == JAVA_SIZED;
@@ -193,6 +202,16 @@ static bool row_at_x86(const struct java_frame *frame, uint64_t into,
         *row = row_in_prologue_x86(frame, here - before, before);
     else
         return java_row_whole(&java_x86_64, frame, row);
+    return true;
+}
+
+static bool row_at_x86(const struct java_frame *frame, uint64_t into,
+                       const struct java_place *place, struct made_row *row) {
+    if (!row_by_code_x86(frame, into, place, row))
+        return false;
+    if (frame->pushed)
+        row->rules[row->rule_count++] =
+            (struct cfi_rule){java_x86_64.stack_pointer, CFI_CFA_PLUS, 0, 8 * (int)frame->pushed};
     return true;
 }
 

@@ -1,9 +1,9 @@
 /*
- * Jitdumps of the processes in a recording: which there are, and when what they tell of happened.
+ * Find and apply the jitdumps of the processes in a recording.
  *
- * A runtime maps its dump executable, once, so that the mapping's record tells of it. The dump is the one that the recording has kept, else
- * the file at that path. Its times are those of CLOCK_MONOTONIC; where the recording has another clock, all code counts from the mapping on, and
- * what was made last at an address holds.
+ * A runtime maps its dump executable, once, so that the recording has a record of the mapping. The dump is taken from the recording, else from the
+ * file at that path. Its times are CLOCK_MONOTONIC. If the recording uses another clock, all code counts from the mapping on, and the code
+ * generated last at an address wins.
  */
 #include "object/jitdump.h"
 #include "profile/reading.h"
@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-static const struct note_kind note_damaged = {"jitdumps-damaged",
-                                              "# jitdump{ is|s are} damaged, and read up to there"};
+static const struct note_kind note_damaged = {
+    "jitdumps-damaged", "# jitdump{ is|s are} damaged, and {was|were} read up to the damage"};
 static const struct note_kind note_missing = {
-    "jitdumps-missing", "# jitdump{|s} of generated code {is|are} gone, or somebody else's: "
-                        "its functions have no names"};
+    "jitdumps-missing", "# jitdump{|s} of generated code {is|are} missing or {belongs|belong} to "
+                        "another user: its functions have no names"};
 
-/* What is read from files that were not kept, all together. */
+/* Limit of bytes read from files outside the recording, in total. */
 enum { READ_MOST = CARRIER_READ_MOST };
 
 struct found {

@@ -1,16 +1,16 @@
 /*
- * What an interpreter ran, merged with the stack of C that ran it.
+ * Merge an interpreter's stack with the C stack that ran it.
  *
- * An interpreter's function is run by its evaluation loop, a function in C. One call of the loop runs a *run* of the interpreter's frames, up to
- * the one with which it was entered, so that runs and calls go in pairs:
+ * An interpreter runs functions in its evaluation loop, a C function. One call of the loop executes a *run* of the interpreter's frames, up to
+ * the one with which it was entered, so each run belongs to one call:
  *
- *     Python 3.12 and later   the entry of a run is a local variable of the loop: the native frame that has its address on its stack is the
- *                             call, whatever it is called
- *     others                  by the loop's name, from the root; from the leaf, where the native stack does not reach the root
+ *     Python 3.12 and later   the entry of a run is a local variable of the loop: the native frame whose stack contains its address is the
+ *                             call, whatever its name
+ *     others                  calls are found by the loop's name and paired from the root; from the leaf if the native stack is incomplete
  *
- * A call is replaced by its run. What is left of native frames is the work: functions of extensions, of libraries, of the interpreter
- * itself. Its plumbing (how calls are passed on, how a program is begun) is left out, unless native frames are asked for. Where there
- * is one call more than runs, the innermost is just beginning or ending its work, and keeps its name.
+ * A call is replaced by its run. The remaining native frames are real work: functions of extensions, of libraries, of the interpreter itself.
+ * The interpreter's plumbing (passing on calls, starting a program) is dropped, unless native frames are requested. If there is one more call
+ * than runs, the innermost is just starting or returning, and keeps its name.
  */
 #include "interpreter/layout.h"
 #include "profile/scripted.h"
@@ -80,7 +80,7 @@ static bool starts_with_one_of(struct text name, const struct text *names, size_
     return false;
 }
 
-/* How CPython passes calls on, and begins. */
+/* CPython's functions that pass calls on or start a program. */
 static bool is_python_plumbing(struct text name) {
     static const struct text exact[] = {TEXT("function_code_fastcall"),
                                         TEXT("call_function"),
@@ -92,6 +92,9 @@ static bool is_python_plumbing(struct text name) {
                                         TEXT("_PyObject_MakeTpCall"),
                                         TEXT("gen_send_ex"),
                                         TEXT("gen_send_ex2"),
+                                        TEXT("gen_send"),
+                                        TEXT("PyGen_am_send"),
+                                        TEXT("_PyGen_Send"),
                                         TEXT("gen_iternext"),
                                         TEXT("run_eval_code_obj"),
                                         TEXT("run_mod"),
@@ -147,7 +150,7 @@ static bool is_ruby_plumbing(struct text name) {
            text_starts(name, TEXT("rb_vm_call")) || text_starts(name, TEXT("rb_vm_invoke"));
 }
 
-/* Without what a compiler (.cold, .part.0) or a version adds. */
+/* Return the name without a suffix of the compiler (.cold, .part.0) or a version. */
 static struct text plain_name(struct text name) {
     size_t end = 1;
     while (end < name.length && name.data[end] != '.' && name.data[end] != '@')

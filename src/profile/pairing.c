@@ -1,10 +1,10 @@
 /*
- * The story of each thread, told from its marks in order of time: off the CPU from here to there, and why; on it in between.
+ * Reconstruct when each thread was off the CPU, and why, and when it was running, from its marks in time order.
  *
- * Recordings lose records, so every step may be missing. Whatever says that a thread runs ends its wait; where SWITCH records are there,
- * only they do, for a sample can fall into the switch itself. A wait whose end was not recorded ends with the next thing
- * seen of its thread, one that was not over when the recording ended is counted until then, and one that no sample tells of is time
- * without a stack: each is counted and said.
+ * Recordings lose records, so any mark may be missing. Any sign that a thread runs ends its wait; but if there are SWITCH records, only they do,
+ * because a sample can fall into the switch itself. A wait whose end was not recorded ends at the next mark of its thread; a wait that was not
+ * over at the end of the recording is counted until then; a wait without a sample is time without a stack. Notes report how many there are of
+ * each.
  */
 #include "profile/waits.h"
 
@@ -16,18 +16,17 @@ enum { SWITCH_TAKES = 50000 };
 static const struct note_kind note_open = {
     "waits-open", "# wait{ was|s were} not over when the recording ended; counted until then"};
 static const struct note_kind note_guessed = {
-    "waits-end-unknown", "# wait{ has|s have} no recorded end and {is|are} taken to last until "
-                         "{its|their} thread is seen again; record "
-                         "with --switch-events"};
+    "waits-end-unknown", "# wait{ has|s have} no recorded end and {is|are} assumed to last until "
+                         "{its|their} thread is seen again; record with --switch-events"};
 static const struct note_kind note_stackless = {
     "waits-without-stack",
-    "# wait{ has|s have} no sample that tells where; {it is|they are} [no stack]"};
+    "# wait{ has|s have} no sample with a stack; {it is|they are} shown as [no stack]"};
 static const struct note_kind note_unwoken = {
     "waits-without-waker",
-    "# wait{ has|s have} no recorded waker: an interrupt, or somebody not recorded"};
-static const struct note_kind note_sums = {
-    "waits-summed-up",
-    "--min and --max look at # sum{|s} of waits: the recording does not have the single ones"};
+    "# wait{ has|s have} no recorded waker: an interrupt, or a thread that was not recorded"};
+static const struct note_kind note_sums = {"waits-summed-up",
+                                           "--min and --max were applied to # sum{|s} of waits: "
+                                           "the recording does not contain single waits"};
 
 enum phase { PHASE_NEW, PHASE_ON, PHASE_OFF, PHASE_GONE };
 
@@ -66,7 +65,7 @@ static int timed_order(const void *a, const void *b) {
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* How much of an interval --time lets through. */
+/* Return how much of an interval passes --time. */
 static uint64_t within(const struct waits *w, uint64_t from, uint64_t to) {
     const struct filter *filter = &w->reading->options->filter;
     if (filter->has_time) {
@@ -243,7 +242,7 @@ static void meet_end(struct waits *w, struct life *life, const struct mark *mark
     life->phase = then;
 }
 
-/* Nothing but its next fork brings back a thread that has exited. If its exit was lost, nobody knows when: its last wait was none. */
+/* Only its next fork revives a thread that has exited. If the exit was lost, its time is unknown, and the last wait does not count. */
 static void meet(struct waits *w, struct life *life, const struct mark *mark) {
     if (mark->kind == MARK_START) {
         life->phase = life->phase == PHASE_OFF ? PHASE_GONE : life->phase;
@@ -317,7 +316,7 @@ static void join_wakers(struct waits *w) {
     }
 }
 
-/* Without switches, nobody knows how long a thread ran but its samples. */
+/* Without switches, only the samples say how long a thread ran. */
 static void take_samples(struct waits *w) {
     for (size_t i = 0; i < w->marks.count; i++) {
         const struct mark *mark = &w->marks.items[i];

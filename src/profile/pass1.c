@@ -1,30 +1,29 @@
 /*
- * Pass 1: every record header once.
+ * Pass 1: read every record header once.
  *
- * Samples cost a few loads here: which event, what time. Everything else is rare. Side records are remembered by key and offset,
- * sorted, and applied to the spaces in that order; the samples' pieces are cut every PIECE_SIZE bytes at a record.
+ * A sample costs a few loads here, for its event and time. Everything else is rare. Side records are remembered by key and offset, sorted, and
+ * applied to the spaces in that order. The file is cut into pieces at a record every PIECE_SIZE bytes.
  *
- * perf writes its buffers one after the other in rounds, so records are out of order within a round, and a FINISHED_ROUND says that
- * nothing older than the end of the *previous* round will follow. Sorting by time is therefore perf's own order, unless a
- * record is older than what had been flushed before it; those are counted, and `quirks.rounds_order` then sorts by
- * (the round that delivered it, time, offset), which is exactly what perf does with them.
+ * perf writes its buffers one after the other in rounds, so records are out of order within a round, and a FINISHED_ROUND says that nothing older
+ * than the end of the *previous* round will follow. Sorting by time therefore gives perf's own order, unless a record is older than what was
+ * flushed before it. Those are counted, and `quirks.rounds_order` then sorts by (the round that delivered it, time, offset), exactly as perf does.
  */
 #include <stdlib.h>
 
 #include "profile/blocks.h"
+#include "profile/memories.h"
 #include "profile/scripted.h"
 #include "profile/waits.h"
 
 enum { PIECE_SIZE = 1 << 20, PROGRESS_STEP = 4 << 20, AHEAD = 1024 };
 
 static const struct note_kind note_disordered = {
-    "out-of-order",
-    "# record{ is|s are} older than those delivered before them; ordered by time all the same"};
+    "out-of-order", "# record{ was|s were} delivered out of order; sorted by time"};
 static const struct note_kind note_lost = {
     "lost-samples",
     "# sample{ was|s were} lost while recording; a larger buffer (-m) or a lower frequency helps"};
 static const struct note_kind note_strange = {
-    "samples-of-no-event", "# sample{ has|s have} an id that no event of the file has; left out"};
+    "samples-of-no-event", "# sample{ has|s have} an id that no event in the file has; dropped"};
 
 struct walk {
     struct reading *reading;
@@ -79,8 +78,7 @@ static bool walk_round(struct walk *walk, uint64_t offset, struct error *error) 
     return true;
 }
 
-/* See events_need_text(). The sample is decoded whole for its thread, which only those pay who imitate inferno on samples without
-   chains. */
+/* See events_need_text(). Decodes the whole sample to find its thread, which is needed only to imitate inferno on samples without chains. */
 static bool walk_nobody(struct walk *walk, const struct perfdata_record *record, uint32_t event,
                         struct error *error) {
     const struct perfdata *data = walk->reading->profile->data;
@@ -261,6 +259,7 @@ static bool walk_apply(struct walk *walk, struct error *error) {
         carried_offer_all(reading->profile->carried, reading->profile->objects);
     carried_labels(reading->profile->carried, reading->profile->tree, &reading->labels);
     reading->scripted = scripted_read(reading->profile->carried, reading->profile->tree);
+    reading->memories = memories_read(reading->profile->carried, &reading->profile->tree->notes);
     carried_java(reading->profile->carried, reading);
     for (size_t i = 0; i < walk->sides.count; i++) {
         struct key *key = &walk->sides.items[i];

@@ -1,11 +1,11 @@
 /*
- * Pass 2: samples to stacks, and stacks to the tree.
+ * Pass 2: make stacks of samples, and add the stacks to the tree.
  *
- * A worker takes pieces of the file. A sample asks for (series, epoch, hash of its chain as recorded) in an index of the stacks that
- * the worker has met: one seen before costs two cache misses, and these are waited for sixteen at a time. What is new
- * is only remembered here, by where its chain is in the file; build.c makes nodes of it when all pieces are read.
+ * A worker takes pieces of the file. It looks up each sample's (series, epoch, hash of the recorded chain) in an index of the stacks that it has
+ * seen. A known stack costs two cache misses, and the misses of sixteen samples overlap. A new stack is only remembered, by the position of its
+ * chain in the file; build.c makes nodes of it when all pieces are read.
  *
- * A sample that carries registers and a slice of stack is unwound first, and what came out is then looked up like a recorded chain.
+ * A sample with registers and a copy of the stack is unwound first, and the result is looked up like a recorded chain.
  *
  * A wide hash, keyed with a secret, stands for the chain: see stack_is_twin().
  */
@@ -18,7 +18,7 @@
 
 static const struct note_kind note_filtered = {"filtered", "# sample{|s} did not pass the filters"};
 static const struct note_kind note_guests = {
-    "guests", "# sample{|s} of guests {was|were} left out, as perf does"};
+    "guests", "# sample{|s} of guests {was|were} dropped, as perf does"};
 
 struct pass {
     struct reading *reading;
@@ -110,7 +110,7 @@ static uint32_t stack_find(const struct worker *w, const struct counted_stack *s
     return id;
 }
 
-/* What is not in the file has to be kept. */
+/* Add a new stack. A chain that is not in the file is copied. */
 static uint32_t stack_add(struct worker *w, const struct pending *p) {
     enum { ALL_PREFETCHED = 64, SOME_PREFETCHED = 256 };
     uint32_t id = (uint32_t)w->stacks.count;
@@ -169,7 +169,7 @@ static void count_pending(struct worker *w) {
     w->pending_count = 0;
 }
 
-/* perf knows nothing of a guest's programs unless told, and prints none of its samples. */
+/* perf does not know a guest's programs unless it is told, and prints none of its samples. */
 static bool is_left_out(const struct worker *w, const struct perfdata_sample *sample) {
     return w->reading->options->quirks.guests_are_dropped &&
            (sample->mode == PERF_RECORD_MISC_GUEST_KERNEL ||
@@ -397,6 +397,7 @@ static void worker_release(struct worker *w) {
     vector_release(&w->stack_pointers);
     merger_free(w->merger);
     buffer_release(&w->comm);
+    vector_release(&w->blocks);
 }
 
 static const struct error *pass_error(const struct pass *pass) {
@@ -406,7 +407,7 @@ static const struct error *pass_error(const struct pass *pass) {
     return NULL;
 }
 
-/* A worker who is alone builds what he meets while it is at hand; several wait for each other first, and then share all of it out. */
+/* A single worker builds each stack as it finds it; several workers first read everything and then distribute the stacks. */
 static void pass_build(struct pass *pass, struct building *building, unsigned threads) {
     for (unsigned i = 0; i < threads; i++)
         worker_init(&pass->workers[i], i, pass->reading, building);
@@ -431,6 +432,7 @@ bool reading_pass2(struct reading *reading, struct error *error) {
     const struct error *failed = pass_error(&pass);
     for (unsigned i = 0; i < threads; i++) {
         worker_add_notes(&pass.workers[i], reading->profile->tree);
+        reading->interrupted += pass.workers[i].interrupted;
         worker_release(&pass.workers[i]);
     }
     if (failed && error)

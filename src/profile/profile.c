@@ -1,11 +1,12 @@
 /*
- * Reading a recording: its passes, in their order, and what is said of it when they are done.
+ * Read a recording: run the passes in order, then add the notes.
  */
 #include "profile/profile.h"
 
 #include <stdlib.h>
 
 #include "profile/blocks.h"
+#include "profile/memories.h"
 #include "profile/scripted.h"
 #include "profile/stream.h"
 #include "profile/waits.h"
@@ -113,6 +114,7 @@ static void reading_release(struct reading *reading) {
     waits_free(reading->waits);
     blocks_free(reading->blocks);
     scripted_free(reading->scripted);
+    memories_free(reading->memories);
     vector_release(&reading->round_offsets);
     vector_release(&reading->round_limits);
     index_release(&reading->build_ids);

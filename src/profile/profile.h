@@ -1,13 +1,12 @@
 /*
- * profile: perf.data to tree and samples. Where the rooms above are joined.
+ * profile: turn a perf.data into a tree and samples, using the rooms above.
  *
- * Pass 1 walks the record headers once: side records are collected and then applied in key order to the spaces; a cut point
- * is kept every few megabytes. Pass 2 hands the pieces between cut points to the workers, which look up (epoch, hash of the raw
- * chain) of each sample; the distinct chains then become nodes of the tree, and each location that is left is resolved to
- * its frames, once, in parallel by object.
+ * Pass 1 walks the record headers once. It collects side records, applies them to the spaces in key order, and keeps a cut point every few
+ * megabytes. Pass 2 hands the pieces between cut points to workers, which look up (epoch, hash of the raw chain) for each sample. Distinct
+ * chains become nodes of the tree. Finally each location is resolved to its frames, once, in parallel by object.
  *
- * A recording may also say where threads waited, by their switches (waits.h) or in samples that are waits themselves. Then each sample that
- * counts is given its nanoseconds between the passes; pass 2 stays as it is.
+ * A recording may also contain waits, as context switches (waits.h) or as samples that are waits themselves. Then each sample gets its
+ * nanoseconds between the passes; pass 2 does not change.
  */
 #ifndef WICK_PROFILE_H
 #define WICK_PROFILE_H
@@ -22,62 +21,66 @@ struct profile_options {
     struct filter filter;
     struct objects_options objects;
     const struct context *context; /* or NULL */
-    bool strict;                   /* a cut file is an error */
+    bool strict;                   /* fail on a truncated file */
     struct quirks quirks;
     bool keep_samples;  /* in key order, for script text and timelines */
-    bool raw_addresses; /* the address as sampled joins a location's key */
-    bool all_events;    /* unless the filter names some: script text prints them all */
+    bool raw_addresses; /* make the sampled address part of a location's key */
+    bool all_events;    /* read all events unless the filter names some, as script text does */
     bool no_inline;
-    bool native_frames; /* of interpreters: keep their own functions among those that they ran */
+    bool native_frames; /* keep an interpreter's own functions among those it ran */
     bool source_lines;
-    bool saved_lines;  /* of a saved profile: source_lines, which cost nothing there */
-    const char *value; /* the only one that will be looked at; NULL: any */
-    bool lifetimes;    /* of allocations: how long each lived is the label `lifetime` */
+    bool saved_lines;  /* source_lines if the profile is a saved one, where they cost nothing */
+    const char *value; /* the only value that will be used; NULL: any */
+    bool lifetimes;    /* give allocations the label `lifetime` */
     bool no_names;     /* leave locations unresolved */
+    bool
+        names_only; /* only names are looked at: one location may stand for others with the same names, whose addresses are lost */
     enum times times;
-    bool
-        each; /* where the recording tells: the other times as well, in the same tree, for tree_view_new(); notes are of `times` */
-    bool
-        wakers; /* a wait's stack goes on with who ended it: `--`, then the waker's, leaf first, and its comm */
-    uint64_t least_wait; /* nanoseconds; shorter waits are left out */
-    uint64_t most_wait;  /* and longer ones; 0: no limit */
+    /* Instead of TIMES_RUNNING, choose the time that the recording was made for; tree.shown says which. */
+    bool natural;
+    /* Also read the other times that the recording has into the same tree, for tree_view_new(). Notes are about `times`. */
+    bool each;
+    /* Append to each wait's stack `--`, the waker's stack, leaf first, and the waker's comm. */
+    bool wakers;
+    uint64_t least_wait; /* nanoseconds; drop shorter waits */
+    uint64_t most_wait;  /* nanoseconds; drop longer waits; 0: no limit */
 };
 
-/* Of a recording of allocations: what it comes to, all of it. */
+/* A total of a recording of allocations. */
 struct heap_sum {
-    uint64_t bytes, count; /* estimated, of blocks */
-    uint64_t samples;      /* that say so */
-    double variance;       /* of bytes: what sampling leaves open */
+    uint64_t bytes, count; /* estimated bytes and blocks */
+    uint64_t samples;      /* number of samples behind the estimate */
+    double variance;       /* of the estimated bytes, due to sampling */
 };
 enum { HEAP_LIFETIMES = 9 };
-/* What they are called; one more: what was never freed. */
+/* The names of the lifetime classes; the last one means never freed. */
 extern const char *const heap_lifetimes[HEAP_LIFETIMES + 1];
 struct heap_facts {
-    uint64_t mean; /* bytes from sample to sample; 1: every allocation was recorded */
+    uint64_t mean; /* mean bytes between samples; 1: every allocation was recorded */
     struct heap_sum allocated, live, peak, temporary;
-    uint64_t first, last; /* times of the first allocation, and of the last thing that happened */
+    uint64_t first, last; /* times of the first allocation and of the last event */
     uint64_t peak_time;
-    /* What was freed, by how long it had lived: below a microsecond, ten of them, …, 10 s, and longer. */
+    /* Freed blocks by lifetime: below 1 µs, below 10 µs, …, below 10 s, and longer. */
     struct heap_sum lifetimes[HEAP_LIFETIMES];
 };
 
 struct profile {
-    struct heap_facts *heap; /* NULL: it is not of allocations */
+    struct heap_facts *heap; /* NULL: not a recording of allocations */
     struct tree *tree;
     struct objects *objects;
-    struct perfdata *data; /* for views that go back to a sample's record */
+    struct perfdata *data; /* for views that need a sample's record */
     struct spaces *spaces;
-    bool is_window;          /* of a stream, which has the objects and the spaces */
-    struct carried *carried; /* what the recording keeps of files; private to the room */
-    struct paging *paging;   /* lets go of what has been read */
+    bool is_window;          /* part of a stream, which owns the objects and the spaces */
+    struct carried *carried; /* files kept in the recording; private to the room */
+    struct paging *paging;   /* releases pages that have been read */
     uint64_t sample_count;   /* all in the file, before filters */
-    char *event_names;       /* what was counted, for titles: "cycles", "cycles, instructions" */
-    bool
-        needs_text; /* quirks.lines_decide: what inferno makes of perf's text can't be told from the samples. The tree is then of no use: print them
-                        all, and read that */
+    char *event_names;       /* for titles: "cycles", "cycles, instructions" */
+    /* With quirks.lines_decide: samples alone do not determine what inferno makes of perf's text. The tree is useless then; print
+       all samples as text and read that. */
+    bool needs_text;
 };
 
-/* `file` stays open as long as the profile. */
+/* Read a recording. `file` must stay open as long as the profile. */
 struct profile *profile_read(const struct file *file, const struct profile_options *options,
                              struct error *error);
 void profile_free(struct profile *profile);
@@ -85,19 +88,19 @@ void profile_free(struct profile *profile);
 /* ---- windows ---- */
 
 /*
- * A recording that goes on, read in windows (record.h, record_window), each a perf.data of its own: address spaces, opened objects and labels are kept from
- * one to the next, and memory follows what lives. What is added up over all windows is what one file of the same records
- * would give. Only time on the CPU: waits that begin in one window and end in another are not put together. No quirks.
+ * A stream is a recording that goes on, read in windows (record.h, record_window), each a perf.data of its own. Address spaces, opened
+ * objects and labels are kept from one window to the next; memory depends on what is alive. The sum of all windows equals what one file of
+ * the same records gives. Only CPU time is read: a wait that begins in one window and ends in another is not joined. There are no quirks.
  */
 struct profile_stream;
 struct profile_stream *profile_stream_new(const struct profile_options *options);
-/* The next window. The profile borrows from the stream: free it before the next call. NULL: it can't be read, and what the stream knew is
-   forgotten. `file` stays open as long as the profile. */
+/* Read the next window. The profile borrows from the stream: free it before the next call. If the window can't be read, return NULL and
+   forget the stream's state. `file` must stay open as long as the profile. */
 struct profile *profile_stream_next(struct profile_stream *stream, const struct file *file,
                                     struct error *error);
 void profile_stream_free(struct profile_stream *stream);
 
-/* Resolves every location of `tree` that has an object to its frames. */
+/* Resolve every location of `tree` that has an object to its frames. */
 void profile_resolve(struct tree *tree, struct objects *objects,
                      const struct profile_options *options);
 
@@ -119,8 +122,8 @@ struct syscalls {
     VECTOR(struct syscall_row) rows; /* by total, the largest first */
 };
 /*
- * Of a recording of both events, read with keep_samples and the first of them alone: each call is paired with its end, and the tree and
- * its samples then weigh the nanoseconds that calls took, on the stacks that made them. NULL: *error says why.
+ * Pair each system call with its end, in a recording of both events that was read with keep_samples and only the first event. Afterwards
+ * the tree and its samples are weighted by the nanoseconds that calls took. Return NULL on failure.
  */
 struct syscalls *profile_time_syscalls(struct profile *profile, struct error *error);
 void syscalls_free(struct syscalls *syscalls);
@@ -138,21 +141,20 @@ struct summary_counts {
 };
 enum { SUMMARY_MODES = 6 }; /* by PERF_RECORD_MISC_… */
 
-/* The records of a perf.data as they stand there, before anything is made of them. */
+/* Counts of the raw records of a perf.data. */
 struct summary {
     uint64_t records, samples, weight;
-    uint64_t unknown;            /* samples of no event: counted, not looked at */
-    uint64_t lost_records, lost; /* records that tell of losses, and of how many */
+    uint64_t unknown;            /* samples of an unknown event: counted but not decoded */
+    uint64_t lost_records, lost; /* records about losses, and how many they report */
     uint64_t stack_samples, stack_bytes, stack_dynamic_bytes; /* dumped, and of these in use */
-    uint64_t register_samples, register_ip_samples; /* with the user's registers; with its ip */
+    uint64_t register_samples, register_ip_samples; /* with user registers; with ip among them */
     struct summary_counts types;                    /* records by type */
     struct summary_count modes[SUMMARY_MODES];
     struct summary_counts threads; /* by pid and tid */
     struct summary_counts leaves;  /* by the innermost address */
-    struct summary_counts
-        edges; /* by caller and callee, of recorded chains without their markers */
+    struct summary_counts edges;   /* by caller and callee, from recorded chains without markers */
 };
-/* Costs a walk over all records and, of chains, a look into a table a frame. */
+/* Costs a walk over all records and a table lookup for each frame of a chain. */
 bool summary_read(struct summary *summary, struct perfdata *data, struct error *error);
 void summary_release(struct summary *summary);
 

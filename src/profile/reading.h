@@ -1,5 +1,5 @@
 /*
- * Private to the room: what the passes hand to each other.
+ * Private to this room: the state that the passes share.
  */
 #ifndef WICK_PROFILE_READING_H
 #define WICK_PROFILE_READING_H
@@ -9,7 +9,7 @@
 #include "profile/made.h"
 #include "profile/profile.h"
 
-/* A stretch of records for one worker to read, from the offset of a record to that of another. */
+/* A range of records for one worker, from the offset of one record to that of another. */
 struct piece {
     uint64_t start;
     uint64_t end;
@@ -25,60 +25,60 @@ struct deferred {
 struct waits;  /* waits.h */
 struct blocks; /* blocks.h */
 
-/* The nanoseconds that a sample stands for, where they are not its own weight. */
+/* The nanoseconds that a sample stands for, if they are not its own weight. */
 struct cost {
     uint64_t offset; /* of the sample's record */
     uint64_t weight;
-    uint64_t waker; /* the offset of the sample of who ended the wait, + 1; 0: none */
+    uint64_t waker; /* offset of the waker's sample, + 1; 0: none */
     uint8_t state;
 };
 
-/* The mount namespace of a process, as of the record that is applied. */
+/* The mount namespace of a process at the record being applied. */
 struct mount {
     int32_t pid;
     uint64_t inode;
 };
 
-/* Those of all processes, as far as they are told. Zero-initialised is empty. */
+/* The known mount namespaces of all processes. Zero-initialised is empty. */
 struct mounts {
     VECTOR(struct mount) list;
     struct index index; /* by pid: numbers are places + 1 */
 };
-struct mount *mount_find(const struct mounts *mounts, int32_t pid); /* NULL: it was not told */
+struct mount *mount_find(const struct mounts *mounts, int32_t pid); /* NULL: unknown */
 void mount_set(struct mounts *mounts, int32_t pid, uint64_t inode);
 void mounts_release(struct mounts *mounts);
 
-/* What an event is for. */
+/* The purpose of an event. */
 enum role {
     ROLE_RUNNING,
     ROLE_SWITCH,    /* a sample whenever a thread leaves the CPU */
-    ROLE_WAIT,      /* its samples are waits, weighed in nanoseconds */
+    ROLE_WAIT,      /* its samples are waits, weighted in nanoseconds */
     ROLE_WAKING,    /* a sample whenever a thread wakes another */
-    ROLE_WAKER,     /* of a ROLE_WAIT sample of the same time: who ended it */
+    ROLE_WAKER,     /* the waker of the ROLE_WAIT sample with the same time */
     ROLE_ALLOC,     /* an allocation */
-    ROLE_AGAIN,     /* an allocation whose stack is another's */
-    ROLE_FREE,      /* the end of one */
-    ROLE_MAP,       /* a mapping, with its stack … */
-    ROLE_MAP_AGAIN, /* … or with another's */
+    ROLE_AGAIN,     /* an allocation with the stack of another one */
+    ROLE_FREE,      /* the end of an allocation */
+    ROLE_MAP,       /* a mapping with a stack … */
+    ROLE_MAP_AGAIN, /* … or with the stack of another one */
     ROLE_UNMAP,     /* the end of a range of mappings */
     ROLE_NONE,      /* bookkeeping */
 };
 
-/* What pass 1 learns of one event. */
+/* What pass 1 finds out about one event. */
 struct event_seen {
     enum role role;
-    uint8_t state; /* of a ROLE_WAIT event: why its samples waited */
+    uint8_t state; /* ROLE_WAIT: why its samples waited */
     uint64_t samples;
     struct key first; /* of its first sample in key order */
-    bool nobody;      /* inferno is imitated, samples are lines, and one has no thread */
+    bool nobody;      /* imitating inferno: samples are lines, and one has no thread */
     bool wanted;
     bool inferno_reads_period; /* see events.c */
     uint32_t id;               /* in the tree, if wanted */
     uint32_t
-        measured; /* in the tree: where each of its samples counts as it was measured, beside what it is of its thread's time; or 0 */
+        measured; /* in the tree: the event that counts its samples as measured, in addition to the thread's time; or 0 */
 };
 
-/* A counter that was read with a sample, and had moved. */
+/* A counter that was read with a sample and had changed. */
 struct counted {
     uint64_t offset; /* of the sample's record */
     uint64_t moved;
@@ -91,112 +91,124 @@ struct reading {
     VECTOR(struct piece) pieces;
     VECTOR(struct deferred) deferred; /* sorted by (tid, cookie) */
     VECTOR(struct event_seen) events; /* as many as the file has */
-    /* Perf's flushing, kept to imitate its order where a file is out of order: where each FINISHED_ROUND stood and up to
-       which time it flushed. */
+    /* perf's flushes, to imitate its order if a file is out of order: the offset of each FINISHED_ROUND and the time up to which it flushed. */
     VECTOR(uint64_t) round_offsets;
     VECTOR(uint64_t) round_limits;
-    uint64_t disordered; /* records older than what was flushed before them */
+    uint64_t disordered; /* number of records older than what was flushed before them */
     bool imitate_rounds;
     bool kernel_seen;
     uint32_t kernel_object; /* the first kernel mapped, 0: none */
-    struct index build_ids; /* by path: ids are their places + 1 */
+    struct index build_ids; /* by path: ids are indexes + 1 */
     struct mounts mounts;
     struct made_moments made;
     struct java *java;
-    bool is_ongoing;      /* a window: objects are there that earlier ones have met */
+    bool is_ongoing;      /* a window: there are objects of earlier windows */
     uint64_t newest;      /* the latest time in the file */
     struct labels labels; /* of processes */
     uint32_t swapper;     /* string */
-    struct filter filter; /* the options', but time where intervals are cut to it */
+    struct filter filter; /* the options', except the time if intervals are cut to it */
     enum times times;
-    bool tells_running;             /* of threads that wait: also what they ran between */
-    bool each;                      /* and what was measured then, by the events' own weights */
-    struct scripted *scripted;      /* what interpreters ran; NULL: nothing is known of that */
-    struct blocks *blocks;          /* NULL: not of allocations, or read as it is */
+    bool tells_running;             /* also count what waiting threads ran between waits */
+    bool each;                      /* and count it by the events' own weights as well */
+    struct scripted *scripted;      /* stacks of interpreters; NULL: none */
+    struct memories *memories;      /* parts of stacks beside the samples' copies; NULL: none */
+    uint64_t interrupted;           /* stacks that end at a handler on a stack of its own */
+    struct blocks *blocks;          /* NULL: no allocations, or they are read as plain samples */
     struct waits *waits;            /* NULL: samples have their own weight */
     VECTOR(struct cost) costs;      /* else: by offset */
     uint32_t waiting;               /* the event of all waits, in the tree */
     VECTOR(struct counted) counted; /* by offset */
-    uint64_t *counter_values; /* what each stood at last, by its id's slot; NULL: none was read */
+    uint64_t *counter_values; /* the last value of each, by its id's slot; NULL: none was read */
 };
 
-/* One more sample of it. */
+/* Count one more sample of an event. */
 static inline void event_saw(struct event_seen *seen, const struct key *key) {
     if (!seen->samples || key_compare(key, &seen->first) < 0)
         seen->first = *key;
     seen->samples++;
 }
 
-/* The key of a record. time 0 and ~0 stand for "where it stands". */
+/* Get the key of a record. A time of 0 or ~0 means the record's position in the file. */
 void reading_key(const struct reading *reading, uint64_t offset, uint64_t time, struct key *key);
 
 bool reading_pass1(struct reading *reading, struct error *error);
+/* Return "ns" for events that count time. */
+struct text event_unit(const struct perfdata_event *event);
 bool reading_choose_events(struct reading *reading, struct error *error);
 bool reading_pass2(struct reading *reading, struct error *error);
 
-/* counters.c: whether samples of this event stand for counters that were read with them; what pass 1 does with one (the sample's key is
-   for what it tells of events); and the counters that moved with the sample at `offset`, in its order. */
+/* counters.c. Whether samples of this event stand for counters that were read with them. Process such a sample in pass 1 (its key counts it
+   for the events). Return the counters that changed with the sample at `offset`, in the sample's order. */
 bool counters_are_read(const struct reading *reading, uint32_t event);
 bool counters_walk(struct reading *reading, const struct perfdata_record *record,
                    const struct key *key, struct error *error);
 const struct counted *counters_find(const struct reading *reading, uint64_t offset, size_t *count);
 
-/* Of `count` things of `each` bytes, sorted by the number (an offset, a time) that they begin with: the first that is not before `least`. */
+/* Return the first of `count` items of `each` bytes that is not less than `least`. Items are sorted by the 64-bit number that they begin with. */
 static inline size_t first_from(const void *items, size_t count, size_t each, uint64_t least) {
     return search_first(middle, 0, count, load_u64((const uint8_t *)items + middle * each) < least);
 }
 
-/* What the sample at `offset` costs, or NULL if it costs nothing. */
+/* Return the cost of the sample at `offset`, or NULL if it has none. */
 const struct cost *cost_find(const struct reading *reading, uint64_t offset);
-/* pass2.c: what a sample weighs by itself. */
+/* pass2.c: return a sample's own weight. */
 uint64_t reading_weight(const struct reading *reading, const struct perfdata_sample *sample);
 
-/* kernel.c: whether the kernel has a symbol at an address that nothing is mapped at; then, when everything is read, it gets those. */
+/* kernel.c. Whether the kernel has a symbol at an address where nothing is mapped. After reading, assign such locations to the kernel. */
 bool reading_is_kernel(const struct reading *reading, uint64_t address);
 void reading_find_kernel(struct reading *reading);
 
-/* endings.c: what the function at a location says of a recorded chain that ends there. Asks for a name, so this waits until everything is
+/* resolve.c: whether to look up inlined functions at a location. */
+bool resolve_wants_inlines(const struct profile_options *options, const struct objects *objects,
+                           const struct location *location, const struct symbol *symbol);
+
+/* endings.c: what the function at a location says about a recorded chain that ends there. Looks up a name, so call it when everything is
    read. */
 enum start { START_UNKNOWN, START_NO, START_YES, START_MAIN, START_NAMELESS };
 enum start reading_start_of(const struct reading *reading, const struct location *location);
-/* A note of how many stacks are whole; after pass 2. */
+/* Note how many stacks are complete; after pass 2. */
 void reading_note_endings(struct reading *reading);
 
-/* spaces.c: makes build ids findable by path; when all records have been walked, and before the first is applied. */
+/* spaces.c: index build ids by path, after all records were walked and before the first is applied. */
 void reading_index_build_ids(struct reading *reading);
-/* spaces.c: applies one side record to the profile's spaces. */
+/* spaces.c: apply one side record to the profile's spaces. */
 bool reading_apply(struct reading *reading, const struct perfdata_record *record,
                    const struct key *key, struct error *error);
 
-/* spaces.c: the process's mount namespace if it is known and not the recorder's, else 0: its paths mean nothing outside it. */
+/* spaces.c: return the process's mount namespace if it is known and not the recorder's, else 0. Its paths mean nothing outside it. */
 uint64_t reading_foreign_mount(const struct reading *reading, int32_t pid);
 
-/* jitdumps.c: reads the jitdumps that processes have mapped, and tells what they say with made_happens(). `keys` are those of the side records,
-   in order. */
+/* jitdumps.c: read the jitdumps that processes mapped, and report their contents with made_happens(). `keys` are those of the side records, in
+   order. */
 bool reading_find_jitdumps(struct reading *reading, const struct key *keys, size_t count,
                            struct error *error);
 
-/* carried.c: what the recording keeps by its carrier, after all records were walked; it and the perfdata outlive the objects that are offered
-   something. NULL has nothing. */
+/* carried.c: the entries of the recording's carrier, after all records were walked. They and the perfdata must outlive the objects that they are
+   offered to. NULL has no entries. */
 struct carried *carried_new(struct perfdata *data);
 void carried_labels(const struct carried *carried, struct tree *tree, struct labels *labels);
 void carried_java(const struct carried *carried, struct reading *reading);
 void carried_free(struct carried *carried);
-/* The bytes of the next entry of that kind from *place on, which is 0 at first; false: there is none. */
+/* Read the next entry of a kind from *place on, which is 0 at first; return false if there is none. */
 bool carried_read(const struct carried *carried, uint32_t kind, uint32_t *place,
                   struct buffer *bytes);
+/* The same with its key, which lasts as long as the recording is open. If the entry is damaged or has more than `most` bytes, the key is all zero. */
+bool carried_read_keyed(const struct carried *carried, uint32_t kind, uint32_t *place,
+                        uint64_t most, struct text *key, struct buffer *bytes);
+/* Return how many bytes a reader may hold of entries that it reads as soon as the recording is opened. */
+uint64_t carried_room(const struct carried *carried);
 /* Tells an object that was added where the recording has its bytes, if it has; or all there are. */
 void carried_offer(struct carried *carried, struct objects *objects, uint32_t object);
-/* Tell the objects to ask the recording for what they miss. */
+/* Tell the objects to search the recording for missing parts. */
 void carried_offer_parts(struct carried *carried, struct objects *objects);
 void carried_offer_all(struct carried *carried, struct objects *objects);
-/* Calls visit() for each jitdump that was kept: whose, under which path, and its number for carried_read_dump(). */
+/* Call visit() for each jitdump in the recording with its process, path, and number for carried_read_dump(). */
 typedef void carried_dump_visit(void *context, int32_t pid, struct text path, uint32_t number);
 void carried_dumps(const struct carried *carried, carried_dump_visit *visit, void *context);
 bool carried_read_dump(const struct carried *carried, uint32_t number, struct buffer *bytes);
 struct build_id
 carried_vdso(const struct carried *carried); /* of the 64-bit one; size 0: not kept */
 uint64_t
-carried_mount(const struct carried *carried); /* the recorder's mount namespace; 0: not told */
+carried_mount(const struct carried *carried); /* the recorder's mount namespace; 0: unknown */
 
 #endif

@@ -1,22 +1,22 @@
 /*
- * Addresses to names: once for each distinct location that survived, in parallel.
+ * Resolve addresses to names: once for each distinct location that is left, in parallel.
  *
- * A location in a function that others were inlined into has several frames: the function, by its symbol, then what debug information says
- * is inlined there.
+ * A location where functions are inlined has several frames: the function, by its symbol, then the inlined functions from the debug information.
  *
- * Locations are sorted by (object, address), so that one slice of them touches one object's tables in order. Workers fill a
- * slice's frames with texts that the objects own; interning them, which is not thread-safe, comes after.
+ * Locations are sorted by (object, address), so that a slice of them reads one object's tables in order. Workers fill a slice's frames with texts
+ * that the objects own; interning them, which is not thread-safe, comes after.
  */
 #include "profile/addr2line.h"
 #include "profile/profile.h"
+#include "profile/reading.h"
 
 #include <stdlib.h>
 
 enum { SLICE = 256 };
 
 static const struct note_kind note_unresolved = {
-    "unresolved", "# place{|s} in code {has|have} no symbol; wick doctor "
-                  "FILE says what would help"};
+    "unresolved",
+    "# code address{|es} {has|have} no symbol; wick doctor FILE says what would help"};
 
 /* What a worker found for a slice. */
 struct slice {
@@ -46,15 +46,15 @@ struct resolve {
 };
 
 /* perf expands only what it unwound, and only where it has a symbol. */
-static bool wants_inlines(const struct resolve *r, const struct location *location,
-                          const struct symbol *symbol) {
-    enum object_kind kind = objects_get(r->objects, location->object)->kind;
+bool resolve_wants_inlines(const struct profile_options *options, const struct objects *objects,
+                           const struct location *location, const struct symbol *symbol) {
+    enum object_kind kind = objects_get(objects, location->object)->kind;
     bool is_made =
-        kind == OBJECT_MADE || (kind == OBJECT_PERFMAP && !r->options->quirks.inlines_need_symbol);
+        kind == OBJECT_MADE || (kind == OBJECT_PERFMAP && !options->quirks.inlines_need_symbol);
     if ((kind != OBJECT_FILE && kind != OBJECT_VDSO && !is_made) ||
-        (r->options->no_inline && !r->options->source_lines))
+        (options->no_inline && !options->source_lines))
         return false;
-    return !r->options->quirks.inlines_need_symbol || (location->unwound && symbol->name.data);
+    return !options->quirks.inlines_need_symbol || (location->unwound && symbol->name.data);
 }
 
 /* Without inlined functions, but with lines: the function stands where its innermost inlined one does. */
@@ -66,7 +66,7 @@ static void keep_line_only(struct inline_chain *chain) {
     chain->count = 1;
 }
 
-/* Where there is no debug information, perf takes addr2line's choice among a function's names. */
+/* Without debug information, perf uses addr2line's choice among a function's names. */
 static void find_alias(struct resolve *r, struct slice *slice, const struct location *location,
                        const struct symbol *symbol, struct inline_chain *chain) {
     if (slice->last_object != location->object || slice->last.start != symbol->start) {
@@ -86,7 +86,7 @@ static void find_alias(struct resolve *r, struct slice *slice, const struct loca
 static void find_inlines(struct resolve *r, struct slice *slice, struct inline_chain *chain,
                          size_t i) {
     const struct location *location = &r->tree->locations.items[r->unnamed.items[i]];
-    if (!wants_inlines(r, location, &r->symbols[i]))
+    if (!resolve_wants_inlines(r->options, r->objects, location, &r->symbols[i]))
         return;
     if (!objects_inlines(r->objects, location->object, location_within(location),
                          r->options->source_lines, chain) &&
@@ -166,15 +166,16 @@ static void add_frames(struct resolve *r, struct interner *names, struct interne
     }
 }
 
-/* Where each location's inlines are, now that no slice grows any more. */
+/* Find each location's inlines, now that no slice grows any more. */
 static struct addr2line_place *find_places(struct resolve *r) {
     struct addr2line_place *places = memory_zero(r->unnamed.count, sizeof *places);
     size_t at = 0;
     for (size_t i = 0; i < r->unnamed.count; i++) {
         at = i % SLICE ? at : 0;
-        places[i] =
-            (struct addr2line_place){r->unnamed.items[i], r->slices[i / SLICE].inlines.items + at,
-                                     r->inline_counts[i], &r->symbols[i]};
+        struct inline_frame *inlines =
+            r->slices[i / SLICE].inlines.items; /* NULL: there are none */
+        places[i] = (struct addr2line_place){r->unnamed.items[i], inlines ? inlines + at : NULL,
+                                             r->inline_counts[i], &r->symbols[i]};
         at += r->inline_counts[i];
     }
     return places;
@@ -217,7 +218,7 @@ static void sort_unnamed(struct resolve *r) {
 static bool *find_noted(const struct tree *tree, const struct profile_options *options) {
     if (!options->each)
         return NULL;
-    enum times times = tree_knows(tree, options->times) ? options->times : TIMES_WAITING;
+    enum times times = tree_knows(tree, tree->shown) ? tree->shown : TIMES_WAITING;
     bool *seen = memory_zero(tree->nodes.count, sizeof *seen);
     bool *noted = memory_zero(tree->locations.count, sizeof *noted);
     for (size_t i = 1; i < tree->cells.count; i++) {

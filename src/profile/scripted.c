@@ -1,6 +1,6 @@
 /*
- * Stacks of interpreters as the recording keeps them: functions with numbers, and for each thread one stack after the other, each told by what
- * differs from the one before.
+ * Read the recording's stacks of interpreters: functions with numbers, and for each thread a sequence of stacks, each encoded as its difference
+ * from the previous one.
  */
 #include "profile/scripted.h"
 
@@ -10,7 +10,7 @@
 
 static const struct note_kind note_damaged = {
     "interpreted-damaged",
-    "# part{|s} of what interpreters ran {is|are} damaged and {was|were} left out"};
+    "# part{|s} of the interpreters' stacks {is|are} damaged and {was|were} skipped"};
 
 enum { HEAD = 24, FRAME = 16, NUMBERS_MOST = 1 << 22, FRAMES_MOST = (1 << 30) - 1 };
 

@@ -1,10 +1,10 @@
 /*
- * System calls: where each began, from raw_syscalls:sys_enter with its stack, and how it ended, from raw_syscalls:sys_exit of the same
- * thread without one. The time between them is the weight of the stack, which then ends in the call's name.
+ * System calls: raw_syscalls:sys_enter has the stack where a call began, and raw_syscalls:sys_exit of the same thread, without a stack, how it
+ * ended. The time between them is the weight of the stack, which then ends in the call's name.
  *
- * A thread is in one call at a time, so an exit belongs to its thread's last enter, unless one of them was lost: then numbers
- * differ, or a second enter comes first, or the kernel says between them that its buffer was full on one of their CPUs. Such calls are
- * left out and counted: what is left has the right length.
+ * A thread is in one call at a time, so an exit belongs to its thread's last enter, unless one of them was lost: then their numbers differ, or a
+ * second enter comes first, or the kernel reports between them that a buffer was full on one of their CPUs. Such calls are dropped and counted, so
+ * that the others have the right duration.
  */
 #include <asm/unistd.h>
 #include <stdlib.h>
@@ -13,11 +13,10 @@
 #include "profile/profile.h"
 
 static const struct note_kind note_open = {
-    "syscalls-unfinished", "# system call{|s} had not returned when the recording ended; left out"};
+    "syscalls-unfinished", "# system call{|s} had not returned when the recording ended; dropped"};
 static const struct note_kind note_torn = {
-    "syscalls-torn", "# system call{ is without its beginning or its|s are without their beginning "
-                     "or their} end; left out: a larger --buffer, or -g "
-                     "fp, loses fewer"};
+    "syscalls-torn", "# system call{ has no recorded start or|s have no recorded start or} end; "
+                     "dropped: a larger --buffer, or -g fp, loses fewer"};
 
 /* Both tracepoints begin with the common fields and the number; an exit's value follows. */
 enum { NUMBER_AT = 8, VALUE_AT = 16, LAST_ERROR = 4095, FIRST_RESTART = 512, LAST_RESTART = 516 };
@@ -277,7 +276,7 @@ static void drop_unpaired(struct tree *tree) {
     tree->samples.count = kept;
 }
 
-/* Of calls that never return, nothing is missing. */
+/* Calls that never return are not missing an exit. */
 static void note_unpaired(struct pairing *p) {
     uint64_t left = 0;
     size_t at = 0;

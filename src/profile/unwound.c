@@ -1,13 +1,13 @@
 /*
- * Stacks that the recording leaves to us: registers and a slice of stack, to be unwound; call stacks that the processor kept (LBR); the
- * caller of a leaf that only its link register knows; user chains that came later; single addresses. Each becomes typed frames.
+ * Complete stacks that the recording has only in parts: registers and a copy of the stack, to be unwound; the processor's call stacks (LBR); the
+ * caller of a leaf, known only from its link register; deferred user chains; single addresses. All become typed frames.
  */
 #include "profile/worker.h"
 
 #include <stdlib.h>
 
 static const struct note_kind note_unmatched = {
-    "deferred-missing", "# sample{ waits|s wait} for a user call chain that never came; {it "
+    "deferred-missing", "# sample{ has|s have} a user call chain that was never recorded; {it "
                         "is|they are} counted without it"};
 
 static bool chain_is_unwindable(const struct worker *w, const struct perfdata_sample *sample) {
@@ -38,6 +38,18 @@ static uint64_t find_interpreted(const void *context, uint64_t method, uint64_t 
                                  uint64_t other) {
     const struct interpreted *interpreted = context;
     return java_interpreted(interpreted->process, interpreted->time, method, bytecode, other);
+}
+
+/* What the recording has of the sample's stack beside its copy. */
+static void add_blocks(struct worker *w, const struct perfdata_sample *sample,
+                       struct unwind_sample *what) {
+    const struct memories *memories = w->reading->memories;
+    if (!memories)
+        return;
+    uint64_t sp = unwind_stack_pointer(unwind_arch_of(w->reading->profile->data->arch), what);
+    memories_find(memories, sample->tid, sample->time, sp, &w->blocks);
+    what->blocks = w->blocks.items;
+    what->block_count = w->blocks.count;
 }
 
 static struct unwind_sample sample_for_unwinding(const struct worker *w,
@@ -92,16 +104,16 @@ static uint64_t kernel_part(const struct perfdata_sample *sample) {
     return sample->chain_count;
 }
 
-/* Where the user's part of a recorded chain begins, after its marker; UINT64_MAX: there is none. */
+/* Return where the user part of a recorded chain begins, after its marker; UINT64_MAX if there is none. */
 static uint64_t user_part(const struct perfdata_sample *sample) {
     uint64_t kernel = kernel_part(sample);
     return kernel < sample->chain_count ? kernel + 1 : UINT64_MAX;
 }
 
 /*
- * Go runs parts of its runtime on a stack of the thread's own, and the goroutine's stack is not in the copy; or a frame of it is larger than the copy. The
- * kernel's own walk by frame pointers goes from stack to stack. Where such a chain was recorded beside the copy and leads to a start, it goes on from
- * the last frame that both have: the copy knows callers of leaf functions, which frame pointers do not.
+ * Go runs parts of its runtime on the thread's own stack, so the goroutine's stack is not in the copy; or a frame is larger than the copy. The
+ * kernel's own walk by frame pointers crosses stacks. If such a chain was recorded in addition to the copy and leads to a start, it continues the
+ * stack from the last frame that both have. The copy comes first because it yields callers of leaf functions, which frame pointers do not.
  */
 static bool chain_goes_on(struct worker *w, const struct perfdata_sample *sample,
                           const struct space_at *at, const struct unwind_stack *stack,
@@ -141,7 +153,7 @@ static void frames_add_recorded(struct worker *w, const struct perfdata_sample *
     }
 }
 
-/* What was recorded, then what is unwound. */
+/* The recorded frames, then the unwound ones. */
 static uint8_t chain_unwind(struct worker *w, const struct perfdata_sample *sample,
                             const struct space_at *at, uint8_t *ending) {
     static const uint8_t endings[] = {[UNWIND_COMPLETE] = ENDING_COMPLETE,
@@ -156,6 +168,7 @@ static uint8_t chain_unwind(struct worker *w, const struct perfdata_sample *samp
         what.interpreted = find_interpreted;
         what.interpreted_context = &java;
     }
+    add_blocks(w, sample, &what);
     unwinder_run(unwinder_of(w), &what, &stack);
     frames_begin(w, &decoder, sample, keeps_user ? sample->chain_count : kernel_part(sample));
     uint32_t common;
@@ -168,6 +181,7 @@ static uint8_t chain_unwind(struct worker *w, const struct perfdata_sample *samp
         frames_add_recorded(w, sample, from, stack.frames[common].stack_pointer);
     chain_end(&decoder);
     *ending = goes_on ? ENDING_COMPLETE : endings[stack.ending];
+    w->interrupted += stack.is_interrupted && !goes_on && !w->is_unnoted;
     return STACK_TYPED;
 }
 

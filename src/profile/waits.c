@@ -1,8 +1,8 @@
 /*
- * What events are for, and marks from records.
+ * Find the role of each event, and make marks of records.
  *
- * A raw payload carries the ids of the kernel's own view, a sample those of the recorder's: inside a container they differ. Where the
- * thread that leaves has another id in its payload, the payload's other ids are left alone.
+ * Raw payloads have thread ids as the kernel sees them, samples as the recorder sees them; inside a container they differ. If the thread that
+ * switches out has another id in its payload, the payload's other ids are ignored.
  */
 #include "profile/blocks.h"
 #include "profile/waits.h"
@@ -21,7 +21,7 @@ static bool each_counts(const struct perfdata_event *event) {
 }
 
 static const struct note_kind note_only_waits = {
-    "only-waits", "only where threads waited was recorded: shown in nanoseconds, as by --off-cpu"};
+    "only-waits", "the recording contains only waits: shown in nanoseconds, as with --off-cpu"};
 
 static bool name_is(const struct perfdata_event *event, const char *name) {
     struct text t = event->name;
@@ -81,6 +81,7 @@ static void roles_prefer(struct reading *reading, bool has_tracepoint, bool has_
 
 struct found {
     bool running, tracepoint, switches, waits, records;
+    bool untimed; /* what ran was counted by something else than time */
 };
 
 static struct found roles_find(struct reading *reading) {
@@ -92,6 +93,7 @@ static struct found roles_find(struct reading *reading) {
         seen->role = role_of(event);
         seen->state = state_of_name(event->name);
         found.running |= seen->role == ROLE_RUNNING;
+        found.untimed |= seen->role == ROLE_RUNNING && !text_equal(event_unit(event), TEXT("ns"));
         found.switches |= seen->role == ROLE_SWITCH;
         found.tracepoint |= seen->role == ROLE_SWITCH && event->type == PERF_TYPE_TRACEPOINT;
         found.waits |= seen->role == ROLE_WAIT;
@@ -127,15 +129,48 @@ static bool has_times(const struct reading *reading, struct error *error) {
         if (reading->events.items[i].role == ROLE_SWITCH &&
             (!data->events.items[i].time_offset ||
              !(data->events.items[i].sample_type & PERF_SAMPLE_TID)))
-            return error_set(error, ERROR_INPUT,
-                             "%s: %.*s was recorded without the times or the threads of its "
-                             "samples, so waits can't be told",
-                             data->source->path, TEXT_ARGS(data->events.items[i].name));
+            return error_set(
+                error, ERROR_INPUT,
+                "%s: %.*s was recorded without sample times or threads, so waits can't be computed",
+                data->source->path, TEXT_ARGS(data->events.items[i].name));
     return true;
+}
+
+/* Return what `wick record` or `wick profile` was asked for, as the recording's command line has it. Perf's options mean something else. */
+static enum times times_recorded(const struct perfdata *data) {
+    static const struct {
+        const char *words;
+        enum times times;
+    } asked[] = {{" --wall ", TIMES_BOTH},           {" --kind wall ", TIMES_BOTH},
+                 {" --kind=wall ", TIMES_BOTH},      {" --kind offcpu ", TIMES_WAITING},
+                 {" --kind=offcpu ", TIMES_WAITING}, {" --off-cpu ", TIMES_WAITING},
+                 {" --off-cpu=", TIMES_WAITING}};
+    enum times times = TIMES_RUNNING;
+    struct buffer line = {0};
+    if (!text_starts(data->version, TEXT("wick ")))
+        return times;
+    buffer_printf(&line, "%.*s %c", TEXT_ARGS(data->cmdline), 0);
+    char *target = strstr(line.items, " -- ");
+    if (target)
+        target[1] = 0;
+    for (size_t i = 0; i < COUNT_OF(asked) && times == TIMES_RUNNING; i++)
+        if (strstr(line.items, asked[i].words))
+            times = asked[i].times;
+    buffer_release(&line);
+    return times;
+}
+
+/* Return what to show if no time is asked for. */
+static enum times times_meant(const struct reading *reading, const struct found *found) {
+    struct error unseen;
+    enum times times = times_recorded(reading->profile->data);
+    bool adds_up = times == TIMES_WAITING || found->switches || !found->untimed;
+    return adds_up && has_times(reading, &unseen) ? times : TIMES_RUNNING;
 }
 
 bool waits_begin(struct reading *reading, struct error *error) {
     const struct profile_options *options = reading->options;
+    struct tree *tree = reading->profile->tree;
     struct found found = roles_find(reading);
     reading->times = options->times;
     reading->filter = options->filter;
@@ -143,10 +178,17 @@ bool waits_begin(struct reading *reading, struct error *error) {
     bool as_it_is =
         options->all_events || options->quirks.events_as_recorded || options->filter.event_count;
     bool tells_waits = found.switches ? found.records : found.waits;
+    tree->meant = tells_waits && found.running ? times_meant(reading, &found) : TIMES_RUNNING;
+    if (options->natural && options->times == TIMES_RUNNING && !as_it_is &&
+        tree->meant != TIMES_RUNNING) {
+        reading->times = tree->meant;
+        notes_add(&tree->notes, note_of_natural(tree->meant), 1, 0, NULL);
+    }
     if (options->times == TIMES_RUNNING && tells_waits && !found.running && !as_it_is) {
         reading->times = TIMES_WAITING; /* there is nothing else to see */
-        notes_add(&reading->profile->tree->notes, &note_only_waits, 1, 0, NULL);
+        notes_add(&tree->notes, &note_only_waits, 1, 0, NULL);
     }
+    tree->shown = reading->times;
     struct error unseen;
     reading->each = can_tell_each(reading) && (reading->times != TIMES_RUNNING ||
                                                (tells_waits && has_times(reading, &unseen)));

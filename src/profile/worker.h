@@ -1,27 +1,28 @@
 /*
- * Private to the room: one worker of pass 2. It decodes samples, makes whole the chains that the recording left in parts (unwound.c), and
- * counts what is alike; build.c makes nodes of what it met.
+ * Private to this room: one worker of pass 2. It decodes samples, completes chains that the recording has only in parts (unwound.c), and counts
+ * equal stacks; build.c makes nodes of them.
  */
 #ifndef WICK_PROFILE_WORKER_H
 #define WICK_PROFILE_WORKER_H
 
 #include "profile/chain.h"
+#include "profile/memories.h"
 #include "unwind/unwind.h"
 
 enum { BATCH = 16 };
 
-/* What the node and ending of a stack depend on beside its chain. */
+/* What a stack's node and ending depend on besides its chain. */
 enum {
-    STACK_TYPED = 1, /* the chain is frames of our own making, not words of the file */
+    STACK_TYPED = 1, /* the chain consists of chain_frames, not of words in the file */
     STACK_LBR = 2,
     STACK_ALONE = 4,    /* no chain was recorded: the address is the sample's own */
     STACK_NO_USER = 8,  /* the event records no user part of chains */
     STACK_NO_SPACE = 16 /* nothing is mapped in the process: a kernel thread has no user part */
 };
 
-/* A chain as recorded, or made, under one series, and what was counted on it: one cache line. */
+/* A recorded or completed chain of one series, and its counts: one cache line. */
 struct counted_stack {
-    uint64_t hash;     /* of all that its node and ending depend on: the series is not in it */
+    uint64_t hash;     /* of everything that its node and ending depend on, so not the series */
     const void *chain; /* words in the file, or chain_frames in the worker's arena */
     uint64_t epochs;
     uint64_t samples;
@@ -30,19 +31,19 @@ struct counted_stack {
     uint32_t series; /* in the worker's tree; its ending is unknown there */
     union {
         uint32_t user; /* roots of the spaces, until it is built */
-        uint32_t node; /* from then on: in its builder's tree */
+        uint32_t node; /* afterwards: in its builder's tree */
     };
     union {
         uint32_t kernel;
-        uint32_t ends; /* its last two frames, by number: in its builder's list */
+        uint32_t ends; /* its last two frames: a number in its builder's list */
     };
     uint16_t chain_count; /* words or frames: a record has at most 64 KB */
     uint16_t worker;
-    uint16_t builder; /* by number: whose tree it goes into */
+    uint16_t builder; /* number of the builder whose tree it goes into */
     uint8_t mode : 4; /* PERF_RECORD_MISC_… */
-    /* As the unwinder has it; of recorded chains ENDING_UNKNOWN, and ending_of_stack() tells. */
+    /* The unwinder's; ENDING_UNKNOWN for recorded chains: see ending_of_stack(). */
     uint8_t ending : 3;
-    uint8_t is_deep : 1; /* once it is built: as long as the kernel makes them */
+    uint8_t is_deep : 1; /* once built: as long as the kernel allows */
     uint8_t flags;       /* STACK_… */
 };
 static_assert(sizeof(struct counted_stack) == 64, "one cache line");
@@ -53,9 +54,9 @@ static inline size_t stack_bytes(const struct counted_stack *stack) {
 }
 
 /*
- * Whether two stacks have the same nodes and ending. Their chains are not compared byte by byte, but by 96 bits of a hash that is keyed with a
- * secret: the other chain is some page of the file that no cache has, and fetching it for every sample made reading 8 % slower.
- * Among sixteen million distinct chains two that differ have the same bits in one of 10^14 recordings.
+ * Whether two stacks have the same nodes and ending. Chains are compared by 96 bits of a hash that is keyed with a secret, not byte by byte:
+ * the other chain is on some page of the file that is in no cache, and fetching it for every sample made reading 8 % slower. Among sixteen
+ * million distinct chains two have the same bits in one of 10^14 recordings.
  */
 static inline bool stack_is_twin(const struct counted_stack *a, const struct counted_stack *b) {
     return a->hash == b->hash && a->check == b->check && a->epochs == b->epochs &&
@@ -63,14 +64,14 @@ static inline bool stack_is_twin(const struct counted_stack *a, const struct cou
            a->flags == b->flags;
 }
 
-/* A sample whose place among the stacks has been asked for, but not yet looked at. */
+/* A sample whose index slot has been prefetched, but not looked at yet. */
 struct pending {
     struct counted_stack stack;
     struct key key;
     uint64_t weight;
     uint32_t samples;
     uint32_t cpu;
-    uint32_t candidate; /* what the index knows under its hash */
+    uint32_t candidate; /* the index's entry for its hash */
 };
 
 struct known_series {
@@ -88,16 +89,18 @@ struct worker {
     struct index index;                  /* of the stacks */
     struct building *building;
     struct builder *builder;           /* NULL: the stacks are built when all pieces are read */
-    struct arena arena;                /* chains of our own making */
+    struct arena arena;                /* holds STACK_TYPED chains */
     struct pending pending[BATCH + 1]; /* some samples count twice */
     unsigned pending_count;
-    struct chain_frames frames;      /* the chain at hand, if it is of our own making */
-    VECTOR(uint64_t) stack_pointers; /* of its last frames, as many as were unwound */
-    struct merger *merger;           /* NULL until a stack of an interpreter is met */
+    struct chain_frames frames;      /* the current chain, if it is STACK_TYPED */
+    VECTOR(uint64_t) stack_pointers; /* of its last frames, those that were unwound */
+    struct merger *merger;           /* NULL until the first stack of an interpreter */
     uint16_t number;
     struct unwinder *unwinder; /* NULL until a sample needs it */
-    struct unwinder *unnoted;  /* the same, for samples that no note is to count */
+    struct unwinder *unnoted;  /* the same, for samples that notes do not count */
     bool is_unnoted;
+    struct unwind_blocks blocks; /* of the current sample */
+    uint64_t interrupted;        /* stacks that end at a signal handler on a stack of its own */
     struct buffer comm;
     struct known_series last_series[2]; /* of samples as measured; of all others */
     uint64_t filtered;
@@ -107,32 +110,32 @@ struct worker {
 
 /* ---- unwound.c ---- */
 
-/* Complete the sample's chain where the recording has it in parts. Returns flags: with STACK_TYPED it is in w->frames, until the next call;
-   else it is the sample's. *ending is the unwinder's, or ENDING_UNKNOWN. */
+/* Complete the sample's chain if the recording has it only in parts. Return flags: with STACK_TYPED the chain is in w->frames until the next
+   call; else it is the sample's. Set *ending to the unwinder's, or to ENDING_UNKNOWN. */
 uint8_t chain_complete(struct worker *w, struct perfdata_sample *sample, const struct space_at *at,
                        uint8_t *ending);
 
-/* Put the recorded chain into w->frames, as it is. */
+/* Decode the recorded chain into w->frames. */
 void chain_decode(struct worker *w, const struct perfdata_sample *sample);
 
 /* ---- merge.c ---- */
 
-/* Merge what an interpreter ran at the sample with the chain, as chain_complete() left it. Returns flags, as that does. */
+/* Merge the interpreter's stack at the sample with the chain that chain_complete() left. Return flags, as that does. */
 uint8_t chain_merge(struct worker *w, const struct perfdata_sample *sample,
                     const struct space_at *at, uint8_t flags, uint8_t *ending);
 void merger_free(struct merger *merger);
 
 /* ---- builders.c ---- */
 
-/* As many builders as threads, up to a limit. */
+/* Make as many builders as threads, up to a limit. */
 struct building *building_begin(struct reading *reading, unsigned threads);
-/* The number of the builder whose stack it is. */
+/* Return the number of the builder of a stack. */
 uint16_t building_share(const struct building *building, const struct counted_stack *stack);
-/* Begins to read the files that a stack, which waits to be built, has its code in. */
+/* Begin to read the files with the code of a stack that waits to be built. */
 void building_prefetch(const struct building *building, const struct counted_stack *stack);
-/* Builds the stacks of all workers. */
+/* Build the stacks of all workers. */
 void building_add_waiting(struct building *building, struct worker *workers, unsigned count);
-/* Adds what was built, and all that the workers counted, to the profile's tree. */
+/* Add everything built, and all the workers' counts, to the profile's tree. */
 void building_end(struct building *building, const struct worker *workers, unsigned count);
 
 #endif

@@ -29,7 +29,7 @@ bool push_takes(struct text url) {
     return scheme_of(url) != NULL;
 }
 
-/* A port behind a name, or behind the bracket of an IPv6 address. */
+/* Find the port after a name, or after the bracket of an IPv6 address. */
 static bool has_port(struct text host) {
     size_t bracket = text_find_last(host, ']');
     struct text rest = bracket == SIZE_MAX ? host : text_from(host, bracket);
@@ -40,7 +40,7 @@ bool push_target_parse(const char *url, struct push_target *target, struct error
     const struct scheme *scheme = scheme_of(text_of(url));
     struct buffer http = {0};
     if (!scheme)
-        return error_set(error, ERROR_USAGE, "%s: no service that profiles can be sent to", url);
+        return error_set(error, ERROR_USAGE, "%s: not a service that wick knows", url);
     struct text rest = text_from(text_of(url), strlen(scheme->name));
     size_t slash = text_find(rest, '/');
     struct text host = slash == SIZE_MAX ? rest : text_upto(rest, slash);
@@ -54,7 +54,7 @@ bool push_target_parse(const char *url, struct push_target *target, struct error
     *target = (struct push_target){scheme->kind, http.items};
     bool fine = net_url_check(http.items, error);
     if (fine && (text_find(rest, '?') != SIZE_MAX || text_find(rest, '#') != SIZE_MAX))
-        fine = error_set(error, ERROR_USAGE, "%s: takes no ? and no #", url);
+        fine = error_set(error, ERROR_USAGE, "%s: ? and # are not allowed", url);
     if (!fine)
         push_target_release(target);
     return fine;

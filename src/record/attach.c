@@ -1,9 +1,11 @@
 /*
- * Attaching to processes and threads: every thread there is gets its events, and what it makes from then on inherits them. Whoever is made while they are
- * opened or turned on may have none, all or some of them, and can't be asked; and as long as an event is off, no record tells of a fork. So all
- * threads are listed before the first event is opened, and when all are on it is looked who is new: where nobody is, nobody was made; else
- * all is done again while the target is held still. Who is there is told of before the events are on, for it may end at once; what is recorded
- * until the file begins is kept in memory.
+ * Attach to processes and threads: open events on every existing thread; threads and processes that it creates later inherit them.
+ *
+ * One that is created while events are opened or enabled may have none, some or all of them, and the kernel does not tell which. While an
+ * event is disabled, no record reports a fork. So all threads are listed before the first event is opened. When all events are enabled, the
+ * list is compared with the threads that exist then: if no thread is new, none was created meanwhile; otherwise everything is repeated while
+ * the target is stopped. Existing processes are described before events are enabled, because they may exit at once; records are kept in
+ * memory until the file begins.
  */
 #include "record/internal.h"
 
@@ -13,15 +15,15 @@
 
 static const struct note_kind note_unheld = {
     "attached-in-passing",
-    "the target made threads or processes while wick attached to it, and could not be held still "
-    "for that (ptrace): those of that moment may be missing, or counted twice"};
+    "the target created threads or processes while wick attached to it, and could not be stopped "
+    "for that (ptrace): some of them may be missing or counted twice"};
 
-/* Nanoseconds: of CPU time in which a fork that was under way is over; between looks; and until we don't wait for it any longer. */
+/* Nanoseconds: CPU time after which a fork in progress is over; pause between checks; limit for waiting. */
 enum { FORK_TAKES = 10000000, PAUSE = 2000000, PATIENCE = 1000000000 };
 
 typedef bool thread_visitor(struct recording *, pid_t pid, pid_t tid, struct error *);
 
-/* Threads of a target that were not seen before. */
+/* Visit the threads of a target that were not seen before. */
 static bool visit_process(struct recording *r, pid_t pid, bool *found, thread_visitor *visit,
                           struct error *error) {
     DIR *directory = tasks_open(pid, error);
@@ -40,7 +42,7 @@ static bool visit_process(struct recording *r, pid_t pid, bool *found, thread_vi
     return fine;
 }
 
-/* Once its events are open, any target may end. */
+/* Any target may exit once its events are open. */
 static bool may_end(const struct recording *r, size_t i) {
     bool opened = r->descriptors.count && !thread_lives(r->options->pids[i]);
     return opened || record_may_vanish(r->options, i);
@@ -63,19 +65,19 @@ static bool list_visited(struct recording *r, pid_t pid, pid_t tid, struct error
     return true;
 }
 
-/* Those that were named alone. */
+/* List the threads that were named individually. */
 static bool list_threads(struct recording *r, struct error *error) {
     for (size_t i = 0; i < r->options->tid_count; i++) {
         pid_t tid = r->options->tids[i];
         if (!thread_lives(tid))
-            return error_set(error, ERROR_INPUT, "thread %d: there is none", tid);
+            return error_set(error, ERROR_INPUT, "thread %d: no such thread", tid);
         if (ids_add(&r->seen, tid))
             vector_push(&r->threads, tid);
     }
     return true;
 }
 
-/* Who makes a thread can't be seen: whether anybody is new in the processes of threads that were named alone. */
+/* A thread's creator is unknown, so check for new threads in all processes of the threads that were named individually. */
 static bool look_around(struct recording *r) {
     struct process_list processes = {0};
     bool found = false;
@@ -96,7 +98,7 @@ static bool look_around(struct recording *r) {
     return found;
 }
 
-/* Nobody who was there before the first event was opened can have inherited any. */
+/* Threads that existed before the first event was opened can't have inherited one. */
 static bool open_all(struct recording *r, struct error *error) {
     bool found;
     r->threads.count = 0;
@@ -135,7 +137,7 @@ static bool begin_again(struct recording *r, struct error *error) {
     return begin(r, error);
 }
 
-/* What was mapped or renamed after it was told, and before events were on, is told once more. */
+/* Describe all targets again, to cover mappings and names that changed between the first description and enabling the events. */
 static bool tell_changes(struct recording *r, struct error *error) {
     struct buffer *early = &r->sink.early;
     size_t before = early->count;
@@ -148,21 +150,21 @@ static bool tell_changes(struct recording *r, struct error *error) {
     return true;
 }
 
-/* ---- who is new ---- */
+/* ---- new threads ---- */
 
-/* A thread that runs may be in the middle of a fork, however long ago it got a CPU for that the last time. One that sleeps is not. */
+/* A running thread may be in the middle of a fork, however long ago it last got a CPU. A sleeping thread is not. */
 static bool may_fork(pid_t tid, uint64_t used_before) {
     pid_t parent;
     return thread_state(tid, &parent) == 'R' && thread_cpu_time(tid) - used_before < FORK_TAKES;
 }
 
-/* A buffer that is full loses records, and we may wait long. */
+/* Drain the buffers, because the wait may be long and a full buffer loses records. */
 static void pause_for(struct recording *r, long nanoseconds) {
     nanosleep(&(struct timespec){.tv_nsec = nanoseconds}, NULL);
     recording_drain(r, NULL);
 }
 
-/* False: some have not come that far, for want of a CPU. */
+/* Return false if some threads did not get enough CPU time for a fork to finish. */
 static bool wait_for_forks(struct recording *r) {
     uint64_t end = monotonic() + PATIENCE;
     uint64_t *used = memory_zero(r->threads.count, sizeof *used);
@@ -179,7 +181,7 @@ static bool wait_for_forks(struct recording *r) {
     return over == r->threads.count;
 }
 
-/* Whether records are of anybody who was not listed: it may have ended since, or have lost the parent by which it could be found. */
+/* Whether a record comes from a thread that was not listed. It may have exited since, or have lost the parent by which it could be found. */
 static bool anybody_recorded(struct recording *r) {
     const struct buffer *early = &r->sink.early;
     struct perf_event_header header;
@@ -188,7 +190,7 @@ static bool anybody_recorded(struct recording *r) {
         const uint8_t *record = (const uint8_t *)early->items + at;
         memcpy(&header, record, sizeof header);
         bool sample = header.type == PERF_RECORD_SAMPLE, fork = header.type == PERF_RECORD_FORK;
-        if (!sample && (!fork || !load_u64(record + 24))) /* at no time: told by us */
+        if (!sample && (!fork || !load_u64(record + 24))) /* time 0: synthesized */
             continue;
         pid_t pid = (pid_t)load_u32(record + (sample ? r->sink.time_at - 8 : 8));
         pid_t tid = (pid_t)load_u32(record + (sample ? r->sink.time_at - 4 : 16));
@@ -201,7 +203,7 @@ static bool anybody_recorded(struct recording *r) {
     return found;
 }
 
-/* Whether anybody was made since, or may have been. */
+/* Whether a thread was created since, or may have been. */
 static bool anybody_new(struct recording *r) {
     bool found, sure = wait_for_forks(r);
     found = anybody_recorded(r);
@@ -220,8 +222,8 @@ static bool introduce_visited(struct recording *r, pid_t pid, pid_t tid, struct 
            synthesize_comm(&r->sink, pid, tid, false, error);
 }
 
-/* The target can't be held: as good as it goes. Who is new is told of, and what was forked while events were turned on may have inherited some
-   that were off: once more. */
+/* The target can't be stopped, so do what is possible: describe new threads, and enable events again, because a thread forked meanwhile may
+   have inherited disabled ones. */
 static bool introduce(struct recording *r, struct error *error) {
     bool found;
     notes_add(&r->result->notes, &note_unheld, 1, 0, NULL);

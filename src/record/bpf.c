@@ -1,8 +1,8 @@
 /*
- * Loading the BPF program of off-CPU time, giving it its targets, and reading what it summed up.
+ * Load the BPF program for off-CPU time, set its targets, and read its sums.
  *
- * The program is a part of wick, as an object file; libbpf fits it to the kernel that runs. All maps together take about 50 MB of the
- * kernel's memory while a recording lasts, and 33 MB more for copies of stacks (of the whole system: 66).
+ * The program is embedded in wick as an object file; libbpf adapts it to the running kernel. All maps together take about 50 MB of kernel
+ * memory during a recording, and 33 MB more for copies of stacks (66 MB system-wide).
  */
 #include "record/internal.h"
 
@@ -21,7 +21,7 @@ struct sums {
     VECTOR(struct bpf_link *) links;
     int variables, threads, sums, troubles, copies, stacks[OFF_CPU_STACK_MAPS];
     struct off_cpu_settings settings;
-    uint64_t ended;         /* when it was disabled last */
+    uint64_t ended;         /* when it was last disabled */
     summed_list unfinished; /* then */
 };
 
@@ -29,7 +29,7 @@ static int say_nothing(enum libbpf_print_level level, const char *format, va_lis
     return 0;
 }
 
-/* The kernel's BTF knows the tracepoint as a function with one more argument than it has. */
+/* The kernel's BTF describes the tracepoint as a function with one argument more than the tracepoint has. */
 static bool switch_has_state(void) {
     struct btf *btf = btf__load_vmlinux_btf();
     if (!btf)
@@ -43,7 +43,7 @@ static bool switch_has_state(void) {
     return found;
 }
 
-/* The program sees the numbers that the first namespace gives to threads; in another they would mean others. */
+/* The program sees thread ids of the first pid namespace; in another namespace they would mean other threads. */
 bool in_first_pid_namespace(void) {
     enum { FIRST_PID_NAMESPACE = 0xEFFFFFFC };
     struct stat status;
@@ -81,7 +81,7 @@ static void set_settings(struct sums *sums, const struct record_options *options
         sums->settings.cpus[options->cpus[i] / 64] |= 1ull << options->cpus[i] % 64;
 }
 
-/* What interpreters run is found by another program, which wants the threads and gives the kinds of their stacks. */
+/* Another program finds what interpreters run; it needs the threads and provides the kinds of their stacks. */
 static void share_maps(struct sums *sums, const struct interpreted *interpreted) {
     static const char *const names[] = {"threads", "kinds"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
@@ -94,7 +94,7 @@ static void share_maps(struct sums *sums, const struct interpreted *interpreted)
     }
 }
 
-/* What the copies take is taken when they are made: no more than can be filled. */
+/* The memory for copies is allocated up front, so limit it to what can be filled. */
 static void size_copies(struct bpf_object *object, const struct record_options *options,
                         bool copies) {
     struct bpf_map *map = bpf_object__find_map_by_name(object, "copies");
@@ -133,9 +133,9 @@ static bool load(struct sums *sums, const struct record_options *options, bool c
     int failed = bpf_object__load(sums->object);
     if (failed == -EPERM)
         return error_set(error, ERROR_DENIED,
-                         "BPF is not permitted: it takes root, or CAP_BPF and CAP_PERFMON");
+                         "BPF is not permitted: it needs root, or CAP_BPF and CAP_PERFMON");
     if (failed)
-        return error_set(error, ERROR_DENIED, "BPF: this kernel does not take the program: %s",
+        return error_set(error, ERROR_DENIED, "BPF: this kernel rejects the program: %s",
                          failed == -EACCES ? "it can't prove that it is safe" : strerror(-failed));
     return true;
 }
@@ -167,13 +167,12 @@ static bool attach(struct sums *sums, struct error *error) {
     return true;
 }
 
-/* Control groups of the first version have hierarchies that BPF does not know. */
+/* Version 1 control groups have hierarchies that BPF does not support. */
 static bool set_group(struct sums *sums, int group, struct error *error) {
     uint32_t first = 0;
     return group < 0 || bpf_map_update_elem(map_of(sums, "group"), &first, &group, BPF_ANY) == 0 ||
            error_set(error, ERROR_DENIED,
-                     "BPF: this control group is not one of version 2 (%s): --off-cpu=perf takes "
-                     "others",
+                     "BPF: this control group is not of version 2 (%s): use --off-cpu=perf",
                      strerror(errno));
 }
 
@@ -191,7 +190,7 @@ static bool cpus_fit(const struct record_options *options, struct error *error) 
     for (size_t i = 0; i < options->cpu_count; i++)
         if (options->cpus[i] >= OFF_CPU_CPUS)
             return error_set(error, ERROR_USAGE,
-                             "BPF tells CPUs up to %d apart: --off-cpu=perf does more",
+                             "BPF distinguishes at most %d CPUs: use --off-cpu=perf",
                              OFF_CPU_CPUS - 1);
     return true;
 }
@@ -202,13 +201,13 @@ struct sums *sums_open(const struct record_options *options, int group,
         return NULL;
     if (!in_first_pid_namespace()) {
         error_set(error, ERROR_DENIED,
-                  "BPF works on the host alone, not inside a container: --off-cpu=perf does");
+                  "BPF works only on the host, not inside a container: use --off-cpu=perf");
         return NULL;
     }
     if (access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
         error_set(error, ERROR_DENIED,
-                  "BPF: this kernel does not describe its types (no /sys/kernel/btf/vmlinux): "
-                  "--off-cpu=perf does without");
+                  "BPF: this kernel does not describe its types (no /sys/kernel/btf/vmlinux): use "
+                  "--off-cpu=perf");
         return NULL;
     }
     libbpf_set_print(say_nothing);
@@ -236,7 +235,7 @@ void sums_add_thread(struct sums *sums, pid_t tid, bool until_exec) {
         bpf_map_update_elem(sums->threads, &tid, &fresh, BPF_NOEXIST);
 }
 
-/* ---- what it summed up ---- */
+/* ---- reading the sums ---- */
 
 static void read_sums(struct sums *sums, summed_list *list) {
     struct summed wait;
@@ -248,7 +247,7 @@ static void read_sums(struct sums *sums, summed_list *list) {
     }
 }
 
-/* Deleted as they are read. Before 5.14 that takes two steps, between which a wait may be lost. */
+/* Delete sums while reading them. Before 5.14 that takes two steps, between which a wait may be lost. */
 static void take_sums(struct sums *sums, summed_list *list) {
     struct summed wait;
     while (bpf_map_get_next_key(sums->sums, NULL, &wait.key) == 0) {
@@ -261,7 +260,7 @@ static void take_sums(struct sums *sums, summed_list *list) {
     }
 }
 
-/* Waits that nothing has ended yet count up to the end of the recording. */
+/* A wait that has not ended counts until the end of the recording. */
 static void read_unfinished(struct sums *sums) {
     struct off_cpu_thread thread;
     uint32_t tid;
@@ -273,7 +272,7 @@ static void read_unfinished(struct sums *sums) {
             thread.since >= sums->ended)
             continue;
         uint64_t waited = sums->ended - thread.since, used = thread_cpu_time((pid_t)tid);
-        if (used > thread.ran) /* it came back, untold */
+        if (used > thread.ran) /* it came back unreported */
             waited -= used - thread.ran < waited ? used - thread.ran : waited;
         if (waited < sums->settings.least || waited > sums->settings.most)
             continue;
@@ -286,7 +285,7 @@ static void read_unfinished(struct sums *sums) {
     }
 }
 
-/* Threads that end from now on take their entries with them, so what is unfinished is read at once. */
+/* Read unfinished waits at once, because threads that exit from now on take their entries with them. */
 void sums_enable(struct sums *sums, bool on) {
     uint32_t first = 0, enabled = on;
     sums->ended = monotonic();
@@ -319,7 +318,7 @@ static int by_key(const void *left, const void *right) {
     return *a < *b ? -1 : *a > *b;
 }
 
-/* Stacks of waits that have not ended, and of wakings of those: a map's number above a place there, or a copy's kind. */
+/* List the stacks of waits that have not ended, and of their wakers: a map's number above a place there, or a copy's kind. */
 static void list_waiting(struct sums *sums, key_list *used, bool copies) {
     struct off_cpu_thread thread;
     uint32_t tid;
@@ -339,7 +338,7 @@ static void list_waiting(struct sums *sums, key_list *used, bool copies) {
         qsort(used->items, used->count, sizeof *used->items, by_key);
 }
 
-/* If more than half of its room is taken, delete what no wait that lasts will ask for. `which` is a map of stacks; -1: of copies. */
+/* If more than half of the map is used, delete entries that no unfinished wait refers to. `which` is a map of stacks; -1: of copies. */
 static void make_room(struct sums *sums, int map, int which, size_t room) {
     key_list keys = {0}, used = {0};
     uint64_t key = 0;

@@ -1,18 +1,18 @@
 /*
- * In place of bpf.c where libbpf or a clang for BPF were missing when wick was built.
+ * Replaces bpf.c if libbpf or a clang for BPF was missing when wick was built.
  */
 #include "record/heap_catch.h"
 #include "record/interpreted.h"
 
 struct sums *sums_open(const struct record_options *options, int group,
                        const struct interpreted *interpreted, struct error *error) {
-    error_set(error, ERROR_DENIED,
-              "this wick was built without BPF (it takes libbpf-dev and clang): --off-cpu=perf "
-              "does without");
+    error_set(
+        error, ERROR_DENIED,
+        "this wick was built without BPF (it needs libbpf-dev and clang): use --off-cpu=perf");
     return NULL;
 }
 
-/* Nobody has a `struct sums` to call the rest with. */
+/* The rest can't be called, because no `struct sums` exists. */
 void sums_add_thread(struct sums *sums, pid_t tid, bool until_exec) {}
 
 void sums_enable(struct sums *sums, bool on) {}
@@ -53,6 +53,8 @@ int walker_map(const struct walker *walker, const char *name) {
     return -1;
 }
 
+void walker_set_copied(struct walker *walker, uint64_t size) {}
+
 int walker_program(const struct walker *walker) {
     return -1;
 }
@@ -69,13 +71,13 @@ void walker_set(struct walker *walker, pid_t pid, const struct frame_layout *lay
 
 void walker_forget(struct walker *walker, pid_t pid) {}
 
-void walker_drain(struct walker *walker, walker_visit *visit, void *context) {}
+void walker_drain(struct walker *walker, walker_visit *visit, walker_visit_code *visit_code,
+                  walker_visit_memory *visit_memory, void *context) {}
 
 struct catcher *catcher_open(uint64_t mean, struct error *error) {
-    error_set(
-        error, ERROR_DENIED,
-        "this wick was built without BPF (it takes libbpf-dev and clang), which recording the "
-        "allocations of a running process takes: --heap -- COMMAND does without");
+    error_set(error, ERROR_DENIED,
+              "recording the allocations of a running process needs BPF, and this wick was built "
+              "without it (it needs libbpf-dev and clang): use --heap -- COMMAND");
     return NULL;
 }
 

@@ -1,5 +1,5 @@
 /*
- * The children that processes to attach to have already, and theirs: those to come are inherited, but these are not.
+ * The existing descendants of processes to attach to. Later children inherit events, but these don't.
  */
 #include "record/internal.h"
 
@@ -13,7 +13,7 @@ DIR *tasks_open(pid_t pid, struct error *error) {
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     DIR *directory = opendir(path);
     if (!directory && errno == ENOENT)
-        error_set(error, ERROR_INPUT, "process %d: there is none", pid);
+        error_set(error, ERROR_INPUT, "process %d: no such process", pid);
     else if (!directory)
         error_set(error, ERROR_INPUT, "process %d: %s", pid, strerror(errno));
     return directory;
@@ -36,7 +36,7 @@ bool ids_add(struct index *set, pid_t id) {
     return true;
 }
 
-/* "… (comm) S 1 …": its state, and its parent. /proc/TID/status says the same and takes the kernel four times as long. */
+/* Parse "… (comm) S 1 …": the state and the parent. /proc/TID/status has the same, but takes the kernel four times as long. */
 char thread_state(pid_t tid, pid_t *parent) {
     char path[64], text[400], state = 0;
     snprintf(path, sizeof path, "/proc/%d/stat", tid);
@@ -56,7 +56,8 @@ bool thread_lives(pid_t tid) {
     return state && state != 'Z' && state != 'X';
 }
 
-/* Never ourselves, even below the target. Ids grow, so one turn finds most; children of processes with larger ids need another. */
+/* Never add wick itself, even below the target. Ids grow, so one pass finds most; children with smaller ids than their parents need another.
+   */
 void processes_add_children(struct process_list *list) {
     for (bool found = true; found;) {
         DIR *directory = opendir("/proc");

@@ -1,9 +1,10 @@
 /*
- * Ending a launched target: the process, and all that it started.
+ * End a launched target: the process and everything that it started.
  *
- * While it runs, wick is the parent of every process below it that loses its own (a subreaper), so none escapes by leaving its group or
- * session; those are reaped as they end. Where wick ends the recording, all of it is asked to end and, two seconds later, made to. A target that
- * ended by itself may leave processes running: that is what it was asked to do. Targets that were attached to are never ended.
+ * While the target runs, wick is a subreaper: it becomes the parent of every process below it that loses its own parent. So no process
+ * escapes by leaving its group or session; wick reaps them as they exit. If wick ends the recording, all of them get SIGTERM and, two seconds
+ * later, SIGKILL. A target that exits by itself may leave processes running on purpose, so those are left alone. Attached targets are never
+ * ended.
  */
 #include "record/internal.h"
 
@@ -16,7 +17,7 @@
 
 enum { STEP = 50000000, ASK_AGAIN = 10, PATIENCE = 40, MOST_STEPS = 80 };
 
-/* Our children that are not in `known`, as /proc lists them. */
+/* Add wick's children that are not in `known`, as listed in /proc. */
 static void add_own_children(struct process_list *list, const struct process_list *known) {
     DIR *directory = opendir("/proc");
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
@@ -29,15 +30,23 @@ static void add_own_children(struct process_list *list, const struct process_lis
         closedir(directory);
 }
 
+static bool has_children(void) {
+    siginfo_t ended;
+    return waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+/* The wick command has no children yet, so it skips the look at every process of the machine, which takes 10 microseconds each. */
 void target_adopt_orphans(struct recording *r) {
     const struct process_list none = {0};
     r->launched = true;
-    add_own_children(&r->other_children, &none);
+    if (has_children())
+        add_own_children(&r->other_children, &none);
     prctl(PR_GET_CHILD_SUBREAPER, &r->was_subreaper);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-/* Processes below the target that lost their parents and have ended. The target's own status, and that of others' children, is not touched. */
+/* Reap processes below the target that lost their parents and have exited. Leave the status of the target itself, and of other children,
+   alone. */
 void target_reap_orphans(struct recording *r) {
     siginfo_t ended = {0};
     while (r->launched && waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -53,7 +62,7 @@ static void signal_all(const struct process_list *list, int signal) {
         kill(list->items[i], signal);
 }
 
-/* The target's processes that have not ended, however deep. */
+/* Find the target's processes that have not exited, at any depth. */
 static void find_rest(const struct recording *r, struct process_list *rest) {
     rest->count = 0;
     add_own_children(rest, &r->other_children);
@@ -71,7 +80,8 @@ static bool reap_target(struct recording *r) {
     return !r->child;
 }
 
-/* The target first, so that it can end its own in order. After Ctrl-C it got the signal, too, and has half a second before it is asked. */
+/* Signal the target first, so that it can end its own children in order. After Ctrl-C it got the signal, too, and has half a second before it
+   is asked. */
 static void end_all(struct recording *r) {
     struct process_list rest = {0};
     bool asked = false;
@@ -107,7 +117,7 @@ void target_end(struct recording *r) {
     if (!r->launched)
         return;
     if (r->child_go >= 0) {
-        close(r->child_go); /* it never began */
+        close(r->child_go); /* it never called exec */
         r->child_go = -1;
     }
     bool ended = reap_target(r);

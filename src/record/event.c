@@ -1,6 +1,6 @@
 /*
- * Events by name: perf's own names, raw codes, tracepoints, PMU terms (cpu/event=0x3c,umask=0/) and, where the library is there, all that
- * libpfm4 knows of this CPU. `:u`, `:k`, `:h`, `:p` … after the name say where it counts and how precisely.
+ * Events by name: perf's own names, raw codes, tracepoints, PMU terms (cpu/event=0x3c,umask=0/) and, if libpfm4 is installed, all that it
+ * knows for this CPU. Modifiers after the name (`:u`, `:k`, `:h`, `:p` …) say where it counts and how precisely.
  */
 #include "record/record.h"
 
@@ -70,7 +70,7 @@ static bool parse_number(struct text t, uint64_t *value) {
                                       : text_to_u64(t, value);
 }
 
-/* One of several words, each with its other spellings; the longest that `name` begins with, at a "-" or at its end. */
+/* Match one of several words, each with alternative spellings: the longest that `name` begins with, up to a "-" or its end. */
 enum { SPELLINGS = 5 };
 
 static bool take_word(struct text *name, const char *const (*words)[SPELLINGS], size_t count,
@@ -130,7 +130,7 @@ static bool parse_raw(struct text name, struct perf_event_attr *attr) {
     return true;
 }
 
-/* Just as the kernel has it: TYPE:CONFIG. */
+/* The kernel's own numbers: TYPE:CONFIG. */
 static bool parse_numbers(struct text name, struct perf_event_attr *attr) {
     size_t colon = text_find(name, ':');
     uint64_t type, config;
@@ -163,9 +163,9 @@ static bool parse_tracepoint(struct text name, struct perf_event_attr *attr, str
          closed = there && access("/sys/kernel/tracing/events", F_OK) != 0 && errno == EACCES,
          mounted = access("/sys/kernel/tracing/events", F_OK) == 0;
     error_set(error, mounted ? ERROR_USAGE : ERROR_DENIED,
-              closed    ? "%.*s: tracepoints are root's on this machine: run wick as root"
+              closed    ? "%.*s: only root can read tracepoints on this machine: run wick as root"
               : mounted ? "%.*s: no such tracepoint"
-                        : "%.*s: no tracepoint is to be seen: as root, mount -t tracefs nodev "
+                        : "%.*s: tracefs is not mounted: as root, run mount -t tracefs nodev "
                           "/sys/kernel/tracing",
               TEXT_ARGS(name));
     return false;
@@ -196,7 +196,7 @@ static bool place_bits(struct perf_event_attr *attr, const char *format, uint64_
 
 static bool parse_term(const char *pmu, struct text term, struct perf_event_attr *attr);
 
-/* An alias: events/NAME holds the terms that it stands for. */
+/* An alias: events/NAME contains the terms that it stands for. */
 static bool parse_alias(const char *pmu, struct text name, struct perf_event_attr *attr) {
     char path[400], text[400];
     snprintf(path, sizeof path, "/sys/bus/event_source/devices/%s/events/%.*s", pmu,
@@ -214,7 +214,7 @@ static bool parse_alias(const char *pmu, struct text name, struct perf_event_att
     return true;
 }
 
-/* What every PMU knows. */
+/* Terms that every PMU has. */
 static bool parse_config(struct text name, uint64_t value, struct perf_event_attr *attr) {
     if (text_equal(name, TEXT("config")))
         attr->config = value;
@@ -289,7 +289,7 @@ static bool parse_libpfm(struct text name, struct perf_event_attr *attr) {
         library ? (__typeof__(begin))dlsym(library, "pfm_initialize") : NULL;
     __typeof__(pfm_get_os_event_encoding) *encode =
         library ? (__typeof__(encode))dlsym(library, "pfm_get_os_event_encoding") : NULL;
-    if (!begin || !encode || begin() != PFM_SUCCESS || /* it looks once alone */
+    if (!begin || !encode || begin() != PFM_SUCCESS || /* initializes only once */
         encode(text, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT, &argument) != PFM_SUCCESS)
         return false;
     attr->type = found.type;
@@ -304,7 +304,7 @@ static bool parse_libpfm(struct text name, struct perf_event_attr *attr) {
 
 /* ---- modifiers ---- */
 
-/* Each once, but for p. */
+/* Each modifier may occur once, except p. */
 static bool is_modifiers(struct text t) {
     size_t precise = 0;
     for (size_t i = 0; i < t.length; i++) {
@@ -320,8 +320,8 @@ static bool has_modifier(struct text t, char modifier) {
     return text_find(t, modifier) != SIZE_MAX;
 }
 
-/* Naming any of u, k, h means "only there"; so do G (guests) and H (the host). Guests are left out where nobody names them, but for the kernel's
-   and the hypervisor's part: as perf has it. */
+/* Naming any of u, k, h means "only there"; so do G (guests) and H (the host). As in perf, guests are excluded unless they are named, except
+   in events for only the kernel or the hypervisor. */
 static void apply_modifiers(struct text t, struct perf_event_attr *attr) {
     bool user = has_modifier(t, 'u'), kernel = has_modifier(t, 'k');
     bool hypervisor = has_modifier(t, 'h'), guest = has_modifier(t, 'G');
@@ -340,10 +340,10 @@ static void apply_modifiers(struct text t, struct perf_event_attr *attr) {
         if (t.data[i] == 'p')
             attr->precise_ip++;
     if (has_modifier(t, 'P'))
-        attr->precise_ip = 3; /* or as much of that as there is: open.c */
+        attr->precise_ip = 3; /* or as precise as possible: open.c */
 }
 
-/* cycles:u; cpu/…/u; but sched:sched_switch is all name. */
+/* cycles:u and cpu/…/u have modifiers, but sched:sched_switch is all name. */
 static struct text split_modifiers(struct text name, struct text *modifiers) {
     size_t colon = text_find_last(name, ':'), slash = text_find_last(name, '/');
     *modifiers = TEXT("");
@@ -357,15 +357,15 @@ static struct text split_modifiers(struct text name, struct text *modifiers) {
     return text_upto(name, at);
 }
 
-/* cycles:z is no tracepoint that is missing. */
+/* cycles:z is a wrong modifier, not a missing tracepoint. */
 static bool has_wrong_modifier(struct text name, struct error *error) {
     size_t colon = text_find_last(name, ':');
     struct perf_event_attr unused;
     return colon != SIZE_MAX && parse_named(text_upto(name, colon), &unused) &&
-           !error_set(
-               error, ERROR_USAGE,
-               "%.*s: no such modifier; they are u (user), k (kernel), h, p, P, G, H, I, D and e",
-               TEXT_ARGS(name));
+           !error_set(error, ERROR_USAGE,
+                      "%.*s: no such modifier; modifiers are u (user), k (kernel), h, p, P, G, H, "
+                      "I, D and e",
+                      TEXT_ARGS(name));
 }
 
 bool event_wants_most_precise(const char *name) {
@@ -391,9 +391,8 @@ bool record_parse_event(const char *name, struct perf_event_attr *attr, struct e
             *error = why;
         return false;
     }
-    return error_set(
-        error, ERROR_USAGE,
-        "%s: no such event; they are named as perf does: cycles, cpu-clock, page-faults, "
-        "LLC-load-misses, sched:sched_switch, …",
-        name);
+    return error_set(error, ERROR_USAGE,
+                     "%s: no such event; use perf's names: cycles, cpu-clock, page-faults, "
+                     "LLC-load-misses, sched:sched_switch, …",
+                     name);
 }

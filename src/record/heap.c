@@ -1,18 +1,18 @@
 /*
- * Allocations into the recording: what the library inside the target writes into its rings (heap), or a BPF program catches in a process that runs already
- * (heap_attach.c), becomes samples of events that no kernel has.
+ * Allocations in the recording. Records that the library inside the target writes into its rings (heap), or that a BPF program catches in a
+ * running process (heap_attach.c), become samples of events that no kernel has:
  *
- *     heap-alloc   an allocation with registers and stack: address, period (the bytes it stands for), weight (those asked for), stream id (what
- *                  heap-again calls the stack; 0: nothing does)
- *     heap-again   the same without a stack: that of the heap-alloc with this stream id
+ *     heap-alloc   an allocation with registers and stack: address, period (the bytes it stands for), weight (the bytes requested), stream id
+ *                  (by which heap-again refers to the stack; 0: never)
+ *     heap-again   the same without a stack: its stack is that of the heap-alloc with this stream id
  *     heap-free    an address whose allocation was recorded
  *
- * and if mappings are wanted, too:
+ * and if mappings are recorded, too:
  *
- *     heap-map, heap-map-again   a mapping, as an allocation; its weight is 0 if mremap() made it of what the thread's last heap-unmap took away
- *     heap-unmap                 a range that is mapped no longer: address, period (its bytes)
+ *     heap-map, heap-map-again   a mapping, as an allocation; its weight is 0 if mremap() made it from the thread's last heap-unmap
+ *     heap-unmap                 a range that is no longer mapped: address, period (its bytes)
  *
- * Mappings, names and forks come from an event that samples nothing, as in any recording, so that stacks are unwound and named as always.
+ * Mappings, names and forks come from an event without samples, as in any recording, so stacks are unwound and named as usual.
  */
 #include "record/internal.h"
 
@@ -22,12 +22,18 @@
 #include "record/heap_catch.h"
 
 static const struct note_kind note_lost = {
-    "heap-lost", "# allocation{ was|s were} to be recorded and found no room; one in more bytes "
-                 "was taken from then on: a larger --every avoids it"};
+    "heap-lost", "# allocation{ was|s were} lost because the buffer was full; fewer were sampled "
+                 "from then on: a larger --every avoids it"};
+static const struct note_kind note_python = {
+    "heap-python", "# Python process{ keeps|es keep} objects of up to 512 bytes in arenas, where "
+                   "malloc does not see them: PYTHONMALLOC=malloc shows them"};
+static const struct note_kind note_node = {
+    "heap-node", "# Node.js process{ keeps|es keep} JavaScript objects in V8's own heap, where "
+                 "malloc does not see them: node --heap-prof shows them"};
 static const struct note_kind note_lost_frees = {
-    "heap-lost-frees", "# free{ was|s were} lost: what {it|they} freed looks alive"};
+    "heap-lost-frees", "# free{ was|s were} lost: {its memory looks|their memory looks} alive"};
 static const struct note_kind note_damaged = {
-    "heap-damaged", "# time{|s} a ring of the target made no sense and was emptied"};
+    "heap-damaged", "# time{|s} a ring buffer of the target was invalid and was emptied"};
 
 enum { HEAP_IDS = 0x77696368, PENDING_MOST = 256 << 10 };
 enum { ALLOC, AGAIN, FREE, MAP, MAP_AGAIN, UNMAP, EVENTS };
@@ -62,7 +68,7 @@ struct heap_recording {
     uint64_t allocations, frees;
     unsigned busy; /* how full the rings were, in percent */
     struct buffer
-        pending; /* samples on their way to the file: a write for each would cost more than all else */
+        pending; /* samples for the file: a write for each would cost more than everything else */
     size_t count;
     uint64_t words[SAMPLE_WORDS];
 };
@@ -100,7 +106,7 @@ static bool target_is_seen(const struct recording *r, struct error *error) {
     char *path = launch_find(r->options->command[0]);
     const char *why = path ? heap_refuses(path) : NULL;
     free(path);
-    return !why || error_set(error, ERROR_DENIED, "%s: its allocations can't be seen: %s",
+    return !why || error_set(error, ERROR_DENIED, "%s: its allocations can't be recorded: %s",
                              r->options->command[0], why);
 }
 
@@ -108,10 +114,7 @@ bool heap_choose_events(struct recording *r, struct error *error) {
     struct heap_options options = {.mean = r->options->heap_every, .maps = r->options->heap_maps};
     if (r->options->system_wide || r->options->tid_count)
         return error_set(error, ERROR_USAGE,
-                         "--heap records a program, -- COMMAND, or processes that run, -p PID");
-    if (r->options->heap_maps && !r->options->command)
-        return error_set(error, ERROR_USAGE,
-                         "--heap=mmap records a program that wick starts, -- COMMAND");
+                         "--heap needs a program, -- COMMAND, or running processes, -p PID");
     if (r->options->command && !target_is_seen(r, error))
         return false;
     struct heap_recording *h = r->heap = memory_zero(1, sizeof *h);
@@ -120,7 +123,7 @@ bool heap_choose_events(struct recording *r, struct error *error) {
         return false;
     recording_add_side_event(r);
     r->events.items[0].attr.exclude_kernel =
-        1; /* no stack goes there: its symbols need not be told */
+        1; /* no stack is recorded there, so skip its symbols */
     h->first = r->events.count;
     r->sink.no_rounds = true;
     for (int i = 0; i < (r->options->heap_maps ? EVENTS : MAP); i++)
@@ -149,7 +152,7 @@ static void put(struct heap_recording *h, uint64_t word) {
     h->words[h->count++] = word;
 }
 
-/* In perf's order; those that unwinding does not need were not taken. */
+/* Write them in perf's order; registers that unwinding does not need were not recorded. */
 static void put_registers(struct heap_recording *h, const struct heap_record *record) {
     put(h, PERF_SAMPLE_REGS_ABI_64);
 #if defined(__aarch64__)
@@ -192,7 +195,7 @@ static bool put_sample(void *context, const struct heap_record *record, const ui
     int which = event_of(record->kind);
     bool moved = record->kind == HEAP_REMAP || record->kind == HEAP_REMAP_AGAIN;
     if (which >= MAP && !r->options->heap_maps)
-        return true; /* nobody asked for it */
+        return true; /* mappings not requested */
     h->count = 1;
     put(h, r->events.items[h->first + (size_t)which].ids.items[0]);
     put(h, has_stack(which) ? record->registers[HEAP_IP] : 0);
@@ -238,7 +241,7 @@ int heap_poll_descriptor(const struct recording *r, int which) {
     return which ? heap_bell(r->heap->heap) : heap_descriptor(r->heap->heap);
 }
 
-/* So that rings which fill quickly are emptied before they are full. */
+/* Shorten the wait if rings fill quickly, so that they are emptied before they are full. */
 int heap_patience(const struct recording *r, int milliseconds) {
     enum { IDLE = 20, BUSY = 1, BUSY_PERCENT = 10 };
     if (!r->heap)
@@ -261,7 +264,15 @@ bool heap_is_attached(const struct recording *r) {
     return r->heap && r->heap->attached;
 }
 
-/* A program of which nothing came is not a program that allocates nothing. */
+static void note_arenas(struct recording *r, enum heap_arenas arenas,
+                        const struct note_kind *kind) {
+    uint64_t count = r->heap->attached ? attached_with_arenas(r->heap->attached, arenas)
+                                       : heap_with_arenas(r->heap->heap, arenas);
+    if (count)
+        notes_add(&r->result->notes, kind, count, 0, NULL);
+}
+
+/* If no record arrived, fail instead of reporting a program that allocates nothing. */
 bool heap_finish(struct recording *r, pid_t target, struct error *error) {
     struct heap_recording *h = r->heap;
     bool own = false;
@@ -275,6 +286,8 @@ bool heap_finish(struct recording *r, pid_t target, struct error *error) {
         notes_add(&r->result->notes, &note_lost_frees, losses.frees, 0, NULL);
     if (losses.damaged)
         notes_add(&r->result->notes, &note_damaged, losses.damaged, 0, NULL);
+    note_arenas(r, HEAP_PYTHON, &note_python);
+    note_arenas(r, HEAP_NODE, &note_node);
     r->result->lost += losses.allocations;
     r->result->samples = h->allocations;
     if (h->attached)
@@ -282,9 +295,10 @@ bool heap_finish(struct recording *r, pid_t target, struct error *error) {
     bool known = heap_knows(h->heap, target, &own);
     if (h->allocations || (known && !own))
         return true;
-    return error_set(error, ERROR_DENIED, "%s: its allocations can't be seen: %s",
+    return error_set(error, ERROR_DENIED, "%s: its allocations can't be recorded: %s",
                      r->options->command[0],
-                     own ? "it has an allocator of its own linked into it"
+                     own ? "it has an allocator of its own linked into it: start it and attach, "
+                           "wick record --heap -p PID"
                          : "the library was not loaded into it; it may be set-user-id, static, or "
                            "clear its environment");
 }

@@ -1,8 +1,8 @@
 /*
- * Loading the BPF program of allocations, putting it on the functions of an allocator, and reading what it caught. It takes 30 MB of the kernel's memory.
+ * Load the BPF program for allocations, attach it to the functions of an allocator, and read what it caught. It takes 30 MB of kernel memory.
  *
- * Since Linux 6.13 a program can say at the beginning of a call whether it wants to see its end (a session), so that a call which is not taken costs one trap. Older
- * kernels trap twice for each.
+ * Since Linux 6.13, a program can decide on entry whether it wants to see the return (a session), so a call that is not sampled costs one
+ * trap. Older kernels trap twice for each call.
  */
 #include "record/heap_catch.h"
 
@@ -17,7 +17,7 @@
 
 extern const struct text heap_object;
 
-/* From the kernel's user interface, newer than the headers that wick is built with. */
+/* From the kernel's user interface; newer than the headers that wick is built with. */
 enum { UPROBE_MULTI = 48, UPROBE_SESSION = 57, LINK_CREATE = 28 };
 struct link_request {
     uint32_t program, target, type, flags;
@@ -49,7 +49,7 @@ static int say_nothing(enum libbpf_print_level level, const char *format, va_lis
 
 /* ---- what was caught ---- */
 
-/* What is in the rings was written by the program, which the kernel has verified. */
+/* The program, verified by the kernel, wrote what is in the rings. */
 static int catch_one(void *context, void *data, size_t size) {
     struct catcher *c = context;
     const struct caught *caught = data;
@@ -62,13 +62,14 @@ static int catch_one(void *context, void *data, size_t size) {
                                  .tid = (int32_t)head->tid,
                                  .time = head->time,
                                  .address = head->address};
-    if (head->kind == CAUGHT_ALLOC && size >= sizeof *caught &&
-        caught->stack_size <= HEAP_STACK_MOST) {
+    if (size >= sizeof *caught && caught->stack_size <= HEAP_STACK_MOST) {
         record.bytes = caught->bytes;
         record.mean = caught->mean;
         memcpy(record.registers, caught->registers, sizeof record.registers);
         record.stack_size = caught->stack_size & ~7ull;
     }
+    if (head->kind == CAUGHT_UNMAP && size >= sizeof(struct caught_unmap))
+        record.bytes = ((const struct caught_unmap *)data)->bytes;
     c->bytes += size;
     c->failed = !c->reader(c->context, &record, caught->stack, c->error);
     return 0;
@@ -147,9 +148,9 @@ static bool load(struct catcher *c, struct error *error) {
     if (failed == -EPERM)
         return error_set(error, ERROR_DENIED,
                          "BPF is not permitted: recording the allocations of a running process "
-                         "takes root, or CAP_BPF and CAP_PERFMON");
+                         "needs root, or CAP_BPF and CAP_PERFMON");
     return !failed ||
-           error_set(error, ERROR_DENIED, "BPF: this kernel does not take the program: %s",
+           error_set(error, ERROR_DENIED, "BPF: this kernel rejects the program: %s",
                      failed == -EACCES ? "it can't prove that it is safe" : strerror(-failed));
 }
 
@@ -161,6 +162,7 @@ static bool open_rings(struct catcher *c, struct error *error) {
     if (page == MAP_FAILED)
         return error_set(error, ERROR_DENIED, "BPF: the program's variables can't be mapped");
     c->variables = page;
+    c->variables->page = (uint64_t)sysconf(_SC_PAGESIZE);
     int ring = bpf_object__find_map_fd_by_name(c->object, "ring"),
         frees = bpf_object__find_map_fd_by_name(c->object, "frees");
     c->rings = ring_buffer__new(ring, catch_one, c, NULL);
@@ -171,7 +173,7 @@ static bool open_rings(struct catcher *c, struct error *error) {
 struct catcher *catcher_open(uint64_t mean, struct error *error) {
     if (!in_first_pid_namespace()) {
         error_set(error, ERROR_DENIED,
-                  "BPF works on the host alone, not inside a container: start the program with "
+                  "BPF works only on the host, not inside a container: start the program with "
                   "--heap -- COMMAND instead");
         return NULL;
     }
@@ -213,11 +215,11 @@ static bool is_free(const struct catch_site *site) {
 
 static bool refuse(pid_t pid, int why, struct error *error) {
     return error_set(error, why == ESRCH ? ERROR_INPUT : ERROR_DENIED,
-                     "process %d: the kernel puts no probe on its allocator: %s", pid,
+                     "process %d: the kernel can't place a probe on its allocator: %s", pid,
                      strerror(why));
 }
 
-/* All functions of a file that one program is for, as one link. */
+/* Attach to all functions of a file that use one program, as one link. */
 static bool add_session(struct catcher *c, pid_t pid, const struct catch_file *file, bool frees,
                         struct error *error) {
     char path[40];

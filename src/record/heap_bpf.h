@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What the BPF program of allocations (heap.bpf.c) and its loader (heap_bpf.c) have in common. Nothing is included: the one side has the kernel's types, the
- * other the C library's.
+ * Shared by the BPF program for allocations (heap.bpf.c) and its loader (heap_bpf.c). This header includes nothing, because one side uses the
+ * kernel's types and the other the C library's.
  */
 #ifndef WICK_RECORD_HEAP_BPF_H
 #define WICK_RECORD_HEAP_BPF_H
@@ -12,10 +12,10 @@ enum {
     CATCH_RING = 16 << 20,    /* bytes: about a thousand allocations */
     CATCH_FREES = 1 << 20,    /* bytes: twenty thousand frees */
     CATCH_LIVE = 1 << 17,     /* recorded blocks that are alive at once */
-    CATCH_UNTHROWN = 1 << 30, /* operator new of more is let pass: it may throw */
+    CATCH_UNTHROWN = 1 << 30, /* larger calls of operator new are skipped, because they may throw */
 };
 
-/* How a function of an allocator is called: where its size is, and what it returns. */
+/* The signature of an allocator's function: where its size is, and what it returns. */
 enum catch_kind {
     CATCH_MALLOC,
     CATCH_CALLOC,
@@ -25,16 +25,43 @@ enum catch_kind {
     CATCH_ALIGNED, /* the size is the second argument */
     CATCH_NEW,     /* as malloc, but it may throw */
     CATCH_FREE,
-    CATCH_KINDS
+    /* mappings */
+    CATCH_MMAP,
+    CATCH_MUNMAP,
+    CATCH_MREMAP,
+    CATCH_SBRK,
+    CATCH_BRK,
 };
-/* In the cookie, beside the kind: it may call another one, so its end has to be seen even if it is not taken. */
-enum { CATCH_MAY_NEST = 0x100 };
+/*
+ * The cookie of a probe: the kind, a flag, and for mappings how many pages the code of the probe's file extends before and after the page of
+ * the probe. A call from within that code is the C library's own, wherever it is loaded.
+ */
+enum {
+    CATCH_MAY_NEST =
+        0x100, /* it may call another one, so its return must be seen even if it is not sampled */
+    CATCH_BEFORE_SHIFT = 16,
+    CATCH_AFTER_SHIFT = 40,
+    CATCH_PAGES = (1 << 24) - 1,
+    CATCH_PAGE = 4096,
+};
 
-enum caught_kind { CAUGHT_ALLOC = 1, CAUGHT_FREE = 3 }; /* as enum heap_kind */
+/* As enum heap_kind. */
+enum caught_kind {
+    CAUGHT_ALLOC = 1,
+    CAUGHT_FREE = 3,
+    CAUGHT_MAP = 4,
+    CAUGHT_REMAP = 6,
+    CAUGHT_UNMAP = 8
+};
 
 struct caught_free {
     unsigned int kind, cpu, pid, tid;
     unsigned long long time, address;
+};
+
+struct caught_unmap {
+    struct caught_free head;
+    unsigned long long bytes;
 };
 
 struct caught {
@@ -45,11 +72,12 @@ struct caught {
     unsigned char stack[CATCH_STACK];
 };
 
-/* The program's variables, which both sides read and write. */
+/* The program's variables, read and written by both sides. */
 struct catch_variables {
     unsigned long long mean;  /* 0: nothing is taken */
     unsigned long long calls; /* that were watched */
     unsigned long long lost, lost_frees;
+    unsigned long long page; /* bytes */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Private to the room: allocations of processes that run already, by a BPF program on uprobes of their allocators.
+ * Private to the room: allocations of running processes, recorded by a BPF program on uprobes of their allocators.
  */
 #ifndef WICK_RECORD_HEAP_CATCH_H
 #define WICK_RECORD_HEAP_CATCH_H
@@ -12,27 +12,30 @@
 
 struct catch_site {
     uint64_t offset; /* in the file */
-    uint64_t cookie; /* enum catch_kind, and CATCH_MAY_NEST */
+    uint64_t cookie; /* enum catch_kind and more: heap_bpf.h */
 };
 
-/* A file that has an allocator, as the process has it mapped. */
+/* A file that has an allocator, as mapped by the process. */
 struct catch_file {
     int descriptor;
+    uint64_t offset, size; /* its code, in the file */
     VECTOR(struct catch_site) sites;
 };
 typedef VECTOR(struct catch_file) catch_files;
 
 struct catch_costs {
-    size_t stepped;  /* functions that the kernel can't emulate an instruction of … */
+    size_t stepped;  /* functions with an instruction that the kernel can't emulate … */
     char where[100]; /* … the first: "free of libc.so.6" */
 };
 
-/* All of them. ERROR_DENIED: there is none, or the process has a heap of another kind. */
-bool catch_find(pid_t pid, catch_files *files, struct catch_costs *costs, struct error *error);
+/* Find all of them; `maps`: also functions that map memory. Fail with ERROR_DENIED if there is none, or if the process has another kind of
+   heap. */
+bool catch_find(pid_t pid, bool maps, catch_files *files, struct catch_costs *costs,
+                struct error *error);
 void catch_files_release(catch_files *files);
 
-/* The offset of the place in x86-64 code at which a probe costs least, the arguments `kept` (bits: the first, second and third) are still there, and
-   the stack is as it was at the beginning. *stepped: it is single-stepped. */
+/* Return the offset in x86-64 code where a probe costs least, the arguments `kept` (bits: the first to the fourth) are still in place, and
+   the stack is as at the function's start. *stepped: the instruction there is single-stepped. */
 size_t catch_place(const uint8_t *code, size_t size, unsigned kept, bool *stepped);
 
 /* ---- heap_attach.c: all processes of a recording ---- */
@@ -41,10 +44,11 @@ struct attached *attached_open(struct recording *r, struct error *error);
 void attached_close(struct attached *attached);
 void attached_enable(struct attached *attached, bool on);
 int attached_descriptor(const struct attached *attached);
-/* What was caught; once in a while, looks for children that the processes have made since. */
+/* Read what was caught; from time to time, look for new children of the processes. */
 bool attached_drain(struct attached *attached, struct recording *r, heap_reader *reader,
                     unsigned *busy, struct error *error);
 struct heap_losses attached_finish(struct attached *attached, struct notes *notes);
+uint64_t attached_with_arenas(const struct attached *attached, enum heap_arenas arenas);
 
 /* ---- heap_bpf.c ---- */
 
@@ -52,7 +56,7 @@ struct catcher *catcher_open(uint64_t mean, struct error *error);
 bool catcher_add(struct catcher *catcher, pid_t pid, const catch_files *files, struct error *error);
 void catcher_enable(struct catcher *catcher, bool on);
 int catcher_descriptor(const struct catcher *catcher);
-/* Everything in the rings; the mean is doubled if something was lost. *busy: as heap_drain(). */
+/* Read everything in the rings; double the mean if something was lost. *busy: as for heap_drain(). */
 bool catcher_drain(struct catcher *catcher, heap_reader *reader, void *context, unsigned *busy,
                    struct error *error);
 struct heap_losses catcher_losses(const struct catcher *catcher);

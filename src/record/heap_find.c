@@ -1,9 +1,9 @@
 /*
- * The functions of the allocator that a process uses, and where in them a probe costs least.
+ * Find the functions of a process's allocator, and where in them a probe costs least.
  *
- * Every mapped file that has both malloc and free is taken: where a program brings its own, its libc's are not called. A trap on an instruction that the kernel can
- * emulate costs about a microsecond, one that it has to single-step ten times that. So a probe goes behind instructions that change nothing which matters, to the first
- * push, jump, call or nop.
+ * Every mapped file that has both malloc and free is used: if a program brings its own, its libc's are not called. A trap on an instruction
+ * that the kernel can emulate costs about a microsecond; if the kernel has to single-step it, ten times as much. So a probe is placed after
+ * harmless instructions, on the first push, jump, call or nop.
  */
 #include "record/heap_catch.h"
 
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FIRST = 1, SECOND = 2, THIRD = 4, CODE_READ = 96, LINE_MOST = 4400 };
+enum { FIRST = 1, SECOND = 2, THIRD = 4, FOURTH = 8, CODE_READ = 96, LINE_MOST = 4400 };
 
 static const struct {
     const char *name;
@@ -45,12 +45,19 @@ static const struct {
     {"_ZdaPvSt11align_val_t", CATCH_FREE, FIRST},
     {"_ZdlPvmSt11align_val_t", CATCH_FREE, FIRST},
     {"_ZdaPvmSt11align_val_t", CATCH_FREE, FIRST},
+    /* from here on: mappings */
+    {"mmap", CATCH_MMAP, FIRST | SECOND | THIRD | FOURTH},
+    {"mmap64", CATCH_MMAP, FIRST | SECOND | THIRD | FOURTH},
+    {"munmap", CATCH_MUNMAP, FIRST | SECOND},
+    {"mremap", CATCH_MREMAP, FIRST | SECOND | THIRD | FOURTH},
+    {"sbrk", CATCH_SBRK, FIRST},
+    {"brk", CATCH_BRK, FIRST},
 };
-enum { FUNCTIONS = COUNT_OF(functions) };
+enum { FUNCTIONS = COUNT_OF(functions), MAPPINGS = FUNCTIONS - 6 };
 
 /* ---- places ---- */
 
-/* Whether the kernel emulates the instruction: push of a register, nop, jumps and calls to a fixed place. */
+/* Whether the kernel emulates the instruction: push of a register, nop, jumps and calls to a fixed address. */
 static bool is_emulated(const uint8_t *c) {
     return (c[0] >= 0x50 && c[0] <= 0x57) || (c[0] == 0x41 && c[1] >= 0x50 && c[1] <= 0x57) ||
            c[0] == 0x90 || (c[0] == 0x0f && c[1] == 0x1f) || c[0] == 0xeb || c[0] == 0xe9 ||
@@ -58,13 +65,13 @@ static bool is_emulated(const uint8_t *c) {
            (c[0] == 0x0f && c[1] >= 0x80 && c[1] <= 0x8f);
 }
 
-/* By their numbers in instructions: rdi, rsi, rdx; and the stack pointer. */
+/* Register numbers in instructions: rdi, rsi, rdx, rcx; and the stack pointer. */
 static bool is_kept(unsigned number, unsigned kept) {
     return number == 4 || (number == 7 && kept & FIRST) || (number == 6 && kept & SECOND) ||
-           (number == 2 && kept & THIRD);
+           (number == 2 && kept & THIRD) || (number == 1 && kept & FOURTH);
 }
 
-/* The length of what follows an opcode: a ModRM byte with all that belongs to it. */
+/* Return the length of what follows an opcode: a ModRM byte with everything that belongs to it. */
 static size_t operand_length(const uint8_t *modrm) {
     unsigned mode = modrm[0] >> 6, base = modrm[0] & 7;
     if (mode == 3)
@@ -75,7 +82,7 @@ static size_t operand_length(const uint8_t *modrm) {
     return 1 + index + (mode == 0 ? 0 : mode == 1 ? 1 : 4);
 }
 
-/* What an instruction of the usual form writes. */
+/* What an instruction of the usual form writes to. */
 enum written { WRITES_UNKNOWN, WRITES_NOTHING, WRITES_OPERAND, WRITES_REGISTER };
 
 static enum written written_by(uint8_t opcode, unsigned digit, size_t *immediate) {
@@ -109,7 +116,7 @@ static enum written written_by(uint8_t opcode, unsigned digit, size_t *immediate
     return WRITES_UNKNOWN;
 }
 
-/* The length of an instruction that changes nothing which matters; 0: of any other. */
+/* Return the length of an instruction that changes no kept register, or 0 for any other. */
 static size_t harmless_length(const uint8_t *code, unsigned kept) {
     const uint8_t *c = code;
     unsigned rex = 0;
@@ -152,14 +159,24 @@ size_t catch_place(const uint8_t *code, size_t size, unsigned kept, bool *steppe
 
 /* ---- functions ---- */
 
-/* Of those that programs call often. */
+/* Functions that are called rarely cost little, however slow the probe. */
+static bool is_called_often(size_t number) {
+    const char *name = functions[number].name;
+    return number < MAPPINGS && strcmp(name, "reallocarray") != 0 && !strstr(name, "valloc");
+}
+
 static void note_stepped(struct catch_costs *costs, const char *function, const char *path) {
     const char *slash = strrchr(path, '/');
-    if (strcmp(function, "reallocarray") == 0 || strstr(function, "valloc"))
-        return;
     if (!costs->stepped++)
         snprintf(costs->where, sizeof costs->where, "%s of %.60s", function,
                  slash ? slash + 1 : path);
+}
+
+/* Return the part of the cookie that distinguishes the program's calls from those of the file itself. */
+static uint64_t code_around(const struct catch_file *file, uint64_t offset) {
+    uint64_t page = offset / CATCH_PAGE, first = file->offset / CATCH_PAGE;
+    uint64_t end = (file->offset + file->size + CATCH_PAGE - 1) / CATCH_PAGE;
+    return (page - first) << CATCH_BEFORE_SHIFT | (end - page) << CATCH_AFTER_SHIFT;
 }
 
 static void add_site(struct catch_file *file, uint64_t offset, size_t number, const char *path,
@@ -173,33 +190,48 @@ static void add_site(struct catch_file *file, uint64_t offset, size_t number, co
 #endif
     for (size_t i = 0; i < file->sites.count; i++)
         if (file->sites.items[i].offset == offset)
-            return; /* one function by two names */
-    if (stepped)
+            return; /* one function with two names */
+    if (stepped && is_called_often(number))
         note_stepped(costs, functions[number].name, path);
-    vector_push(&file->sites, ((struct catch_site){offset, functions[number].cookie}));
+    uint64_t cookie = functions[number].cookie;
+    if (number >= MAPPINGS)
+        cookie |= code_around(file, offset);
+    vector_push(&file->sites, ((struct catch_site){offset, cookie}));
 }
 
-/* False: this file has no allocator. */
-static bool find_sites(struct catch_file *file, uint64_t offset, const char *path,
+/* Mappings made inside an allocator's functions are its own, so watch those functions until they return. */
+static void watch_to_the_end(struct catch_file *file) {
+    for (size_t i = 0; i < file->sites.count; i++)
+        if (file->sites.items[i].cookie != CATCH_FREE)
+            file->sites.items[i].cookie |= CATCH_MAY_NEST;
+}
+
+/* Return false if this file has no allocator. */
+static bool find_sites(struct catch_file *file, const char *path, bool maps,
                        struct catch_costs *costs) {
     const char *names[FUNCTIONS];
     uint64_t addresses[FUNCTIONS], start;
+    bool has_maps = false;
     char own[40];
     for (size_t i = 0; i < FUNCTIONS; i++)
         names[i] = functions[i].name;
     snprintf(own, sizeof own, "/proc/self/fd/%d", file->descriptor);
-    if (!object_exports(own, names, FUNCTIONS, addresses, offset, &start) || !addresses[0] ||
+    if (!object_exports(own, names, FUNCTIONS, addresses, file->offset, &start) || !addresses[0] ||
         !addresses[1])
         return false;
-    for (size_t i = 0; i < FUNCTIONS; i++)
+    for (size_t i = 0; i < (maps ? FUNCTIONS : MAPPINGS); i++) {
         if (addresses[i])
-            add_site(file, addresses[i] - start + offset, i, path, costs);
+            add_site(file, addresses[i] - start + file->offset, i, path, costs);
+        has_maps |= addresses[i] && i >= MAPPINGS;
+    }
+    if (maps && !has_maps)
+        watch_to_the_end(file);
     return file->sites.count;
 }
 
 /* ---- files ---- */
 
-/* The dynamic linker has an allocator for itself alone; ours calls the real one. */
+/* The dynamic linker has an allocator for its own use; wick's library calls the real one. */
 static bool is_passed_over(const char *path) {
     const char *slash = strrchr(path, '/');
     return !slash || strncmp(slash, "/ld-linux", 9) == 0 || strcmp(slash, "/libwick-heap.so") == 0;
@@ -217,7 +249,8 @@ static bool is_known(const catch_files *files, int descriptor) {
     return false;
 }
 
-static void look_at(pid_t pid, char *line, catch_files *files, struct catch_costs *costs) {
+static void look_at(pid_t pid, char *line, bool maps, catch_files *files,
+                    struct catch_costs *costs) {
     unsigned long long start, end, offset;
     char mode[5];
     int path_at = 0;
@@ -225,9 +258,11 @@ static void look_at(pid_t pid, char *line, catch_files *files, struct catch_cost
     if (sscanf(line, "%llx-%llx %4s %llx %*s %*s %n", &start, &end, mode, &offset, &path_at) < 4 ||
         mode[2] != 'x' || line[path_at] != '/' || is_passed_over(line + path_at))
         return;
-    struct catch_file file = {.descriptor = open_mapped(pid, start, end, line + path_at)};
+    struct catch_file file = {.descriptor = open_mapped(pid, start, end, line + path_at),
+                              .offset = offset,
+                              .size = end - start};
     if (file.descriptor >= 0 && !is_known(files, file.descriptor) &&
-        find_sites(&file, offset, line + path_at, costs)) {
+        find_sites(&file, line + path_at, maps, costs)) {
         vector_push(files, file);
         return;
     }
@@ -250,11 +285,26 @@ static bool is_malloc_used(pid_t pid, struct error *error) {
     ssize_t length = readlink(path, name, sizeof name - 1);
     name[length > 0 ? length : 0] = 0;
     const char *why = heap_refuses_running(path, name);
-    return !why || error_set(error, ERROR_DENIED, "process %d: its allocations can't be seen: %s",
-                             pid, why);
+    return !why || error_set(error, ERROR_DENIED,
+                             "process %d: its allocations can't be recorded: %s", pid, why);
 }
 
-bool catch_find(pid_t pid, catch_files *files, struct catch_costs *costs, struct error *error) {
+/* If allocator and program are in one file, their mappings can't be told apart. */
+static bool is_allocator_apart(pid_t pid, const catch_files *files, struct error *error) {
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/exe", pid);
+    int program = open(path, O_RDONLY | O_CLOEXEC);
+    bool apart = program < 0 || !is_known(files, program);
+    if (program >= 0)
+        close(program);
+    return apart || error_set(error, ERROR_DENIED,
+                              "process %d: its mappings can't be recorded: its allocator is part "
+                              "of the executable; --heap without =mmap records its blocks",
+                              pid);
+}
+
+bool catch_find(pid_t pid, bool maps, catch_files *files, struct catch_costs *costs,
+                struct error *error) {
     char path[40], line[LINE_MOST];
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
     if (!is_malloc_used(pid, error))
@@ -263,11 +313,12 @@ bool catch_find(pid_t pid, catch_files *files, struct catch_costs *costs, struct
     if (!file)
         return error_errno(error, path);
     while (fgets(line, sizeof line, file))
-        look_at(pid, line, files, costs);
+        look_at(pid, line, maps, files, costs);
     fclose(file);
-    return files->count ||
-           error_set(error, ERROR_DENIED,
-                     "process %d: its allocations can't be seen: no file that it has mapped has "
-                     "malloc and free among its symbols",
-                     pid);
+    if (maps && !is_allocator_apart(pid, files, error))
+        return false;
+    return files->count || error_set(error, ERROR_DENIED,
+                                     "process %d: its allocations can't be recorded: none of its "
+                                     "mapped files has the symbols malloc and free",
+                                     pid);
 }

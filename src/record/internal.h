@@ -11,18 +11,18 @@
 #include "record/offcpu_bpf.h"
 #include "record/record.h"
 
-/* What an event is there for. */
 #define RECORDING_PROGRESS "recording (Ctrl-C to stop): # samples"
 
+/* The purpose of an event. */
 enum role {
-    ROLE_SAMPLE, /* asked for */
-    ROLE_SIDE,   /* only for mappings, names and the like */
+    ROLE_SAMPLE, /* requested by the user */
+    ROLE_SIDE,   /* only for side records: mappings, names and so on */
     ROLE_SWITCH, /* off-CPU: the stack of a thread that leaves the CPU */
-    ROLE_WAKING, /* … and of the one that wakes it */
-    ROLE_MADE,   /* never opened: its samples are written at the end */
+    ROLE_WAKING, /* off-CPU: the stack of the waker */
+    ROLE_MADE,   /* never opened: wick writes its samples at the end */
 };
 
-/* perf's numbers of the registers that unwinding needs, and three of them. */
+/* The registers that unwinding needs, by perf's numbers; three of them have names. */
 #if defined(__x86_64__)
 #define OWN_ARCH UNWIND_X86_64
 #define USER_REGISTERS 0xff0fffull
@@ -37,23 +37,23 @@ enum { REGISTER_FRAME = 29, REGISTER_STACK = 31, REGISTER_PC = 32 };
 enum { REGISTER_FRAME, REGISTER_STACK, REGISTER_PC };
 #endif
 
-/* And the one that following frame pointers needs: where a function that calls no other need not keep on the stack where it returns to. */
+/* The register that frame-pointer unwinding needs where a leaf function may keep its return address off the stack. */
 #if defined(__aarch64__)
 #define LINK_REGISTER (1ull << 30)
 #else
 #define LINK_REGISTER 0ull
 #endif
 
-/* One event asked for, as it is opened. */
+/* One event to open. */
 struct asked_event {
     struct perf_event_attr attr;
-    char *name;      /* with the modifiers it ended up with */
-    bool by_default; /* nobody asked for it by name: it may be replaced */
+    char *name;      /* with its final modifiers */
+    bool by_default; /* not requested by name: it may be replaced */
     enum role role;
     VECTOR(uint64_t) ids;
 };
 
-/* The ring buffer of one CPU, that all events there share. */
+/* The ring buffer of one CPU, shared by all its events. */
 struct ring {
     uint32_t cpu;
     int descriptor; /* of the event that owns it */
@@ -61,38 +61,39 @@ struct ring {
     size_t size;    /* of the data: a power of two */
 };
 
-/* Runtimes that are told by the environment to name their code (runtime_setup.c). */
+/* Runtimes that name their code if an environment variable says so (runtime_setup.c). */
 enum setup { SETUP_NODE, SETUP_DOTNET, SETUP_ERLANG, SETUPS };
 
-/* Records on their way to the file; also what is learned from them. */
+/* The path of records to the file, and what wick learns from them. */
 struct sink {
     struct perfdata_writer *writer;
-    struct keeper *keeper; /* NULL: nothing is kept */
-    char *settings
-        [SETUPS];     /* NAME=VALUE that the target is launched with for its runtime; NULL: none */
-    bool is_prepared; /* they were decided */
+    struct keeper *keeper;  /* NULL: keep no files */
+    char *settings[SETUPS]; /* NAME=VALUE for the target's runtime; NULL: none */
+    bool is_prepared;       /* the settings are decided */
     bool system_wide;
     struct interpreted *interpreted; /* NULL: no stacks of interpreters */
     struct window *window;           /* NULL: one file */
-    struct buffer early;             /* records from before there is a writer */
-    size_t kernel_size;              /* of them, the first: what is true whoever the target is */
+    struct buffer early;             /* records from before the writer exists */
+    struct buffer batch; /* records that are written together; synthesize.c empties it */
+    bool is_batching;
+    size_t kernel_size; /* bytes at its start that do not depend on the target */
     struct record_result *result;
     struct strings *paths; /* of files mapped as code */
     VECTOR(struct build_id)
-    ids;             /* theirs, as their mappings tell; size 0: they don't, or not all the same */
-    bool wrote;      /* since the last round */
-    bool only_names; /* the disk is full: there is room for mappings and the like alone */
-    bool no_rounds;  /* samples at the end are older than what stands before them */
-    bool data_mappings;   /* synthesize them, too */
-    bool asks_build_ids;  /* the kernel does not say so by mistake that a mapping has one */
-    bool knows_processes; /* wakers may be none of the targets: keep whom the file tells of */
+    ids;                  /* their build ids from mappings; size 0: none, or they differ */
+    bool wrote;           /* since the last round */
+    bool only_names;      /* the disk is full: write only side records */
+    bool no_rounds;       /* samples at the end are older than the records before them */
+    bool data_mappings;   /* synthesize data mappings, too */
+    bool asks_build_ids;  /* build ids were requested, so a mapping that claims to have one does */
+    bool knows_processes; /* wakers may be outside the target: `processes` has those in the file */
     struct index processes;
     size_t trailer_words; /* of sample_id, in synthesized records */
-    size_t time_at;       /* in a sample: the same for all events */
-    size_t stack_size;    /* of the copies in samples; 0: there are none */
-    uint64_t registers;   /* that come with them */
+    size_t time_at;       /* offset of the time in a sample: the same for all events */
+    size_t stack_size;    /* of the stack copies in samples; 0: none */
+    uint64_t registers;   /* recorded with them */
     uint64_t first, last; /* times of samples */
-    uint64_t time;        /* of synthesized records; 0: they are true from the beginning */
+    uint64_t time;        /* of synthesized records; 0: valid from the beginning */
 };
 
 struct process_list {
@@ -102,99 +103,98 @@ struct process_list {
 };
 
 struct recording {
-    const struct record_options
-        *options; /* = own, as asked for; children that are found join `pids` */
+    const struct record_options *options; /* = &own; children found later are added to `pids` */
     struct record_options own;
     struct process_list targets; /* own.pids */
-    struct process_list
-        threads;       /* of the targets, all that there were before the first event was opened */
-    struct index seen; /* the same, and those that came later and were found */
-    struct index
-        around; /* all threads of the processes of threads that were named alone, and of their children */
+    struct process_list threads; /* the targets' threads before the first event was opened */
+    struct index seen;           /* these, and threads found later */
+    /* If single threads are targets: all threads of their processes and of their children. */
+    struct index around;
     struct record_result *result;
-    enum record_off_cpu off_cpu; /* as settled: never AUTO */
+    enum record_off_cpu off_cpu; /* decided: never AUTO */
     struct sums *sums;           /* with BPF */
-    struct heap_recording *heap; /* allocations; NULL: none are recorded */
-    size_t first_made;           /* of its events: one a state, then the wakers' */
+    struct heap_recording *heap; /* NULL: no allocations are recorded */
+    size_t first_made; /* its first ROLE_MADE event: one for each state, then the wakers' */
     VECTOR(struct asked_event) events;
     VECTOR(uint32_t) cpus;
     VECTOR(struct ring) rings; /* one for each of `cpus` */
     VECTOR(int) descriptors;   /* of all events */
     struct sink sink;
     size_t ring_size;
-    enum record_method method; /* as settled: never AUTO once it runs */
-    int group;                 /* a cgroup's directory; -1: none */
-    bool no_files;             /* something could not be opened because too many files are open */
-    bool few_files;            /* a ring for each thread instead of each CPU */
-    bool refused;              /* perf events are, altogether: the ptrace sampler may do */
-    bool refused_waits;        /* only those for waits are */
-    bool for_interpreter;      /* the ptrace sampler sees what it runs, perf events do not */
+    enum record_method method; /* decided: never AUTO while recording */
+    int group;                 /* descriptor of a cgroup's directory; -1: none */
+    bool no_files;             /* opening failed because too many files are open */
+    bool few_files;            /* use a ring for each thread instead of each CPU */
+    bool refused;              /* all perf events are refused: try the ptrace sampler */
+    bool refused_waits;        /* only perf events for waits are refused */
+    bool for_interpreter;      /* use ptrace because only it sees the interpreter's frames here */
     pid_t child;               /* launched, or 0 */
-    bool launched;             /* one was, and what it started has not been dealt with */
-    struct process_list other_children; /* that we had before */
+    bool launched;             /* a child was launched, and its orphans are not dealt with yet */
+    struct process_list other_children; /* children that this process had before */
     int was_subreaper;
-    int child_go;        /* a byte here lets it exec; -1 */
-    int child_failed;    /* it writes errno here if it can't; -1 */
-    struct publish file; /* its path is NULL where there is none, or it is a stream */
+    int child_go;        /* write a byte here to let the child exec; -1 */
+    int child_failed;    /* the child writes errno here if exec fails; -1 */
+    struct publish file; /* its path is NULL without a file or for a stream */
 };
 
-/* keep_all.c: adds what a reader needs of other files to a recording that is finished. What can't be kept is a note. */
+/* keep_all.c: add everything that a reader needs from other files to a finished recording. What can't be kept is a note. */
 bool keep_all(struct recording *r, struct error *error);
 
-/* open.c: events on every thread and CPU of the target, with all fallbacks; then their buffers. */
+/* open.c: open events on every thread and CPU of the target, with all fallbacks, then their buffers. */
 bool recording_open(struct recording *r, struct error *error);
 bool recording_open_thread(struct recording *r, pid_t tid, struct error *error);
 bool recording_open_group(struct recording *r, struct error *error); /* into r->group */
 void recording_enable(struct recording *r, bool on);
-void recording_enable_events(struct recording *r, bool on); /* and not BPF */
+void recording_enable_events(struct recording *r, bool on); /* but not BPF */
 void recording_close(struct recording *r);
-bool raise_file_limit(void); /* of open files; false: it was at its highest */
+bool raise_file_limit(void); /* on open files; false: it was at its maximum */
 
-/* event.c: cycles:P, which is as much of :ppp as the machine has. */
+/* event.c: whether the name requests the highest precision of the machine, as in cycles:P. */
 bool event_wants_most_precise(const char *name);
 
-/* attach.c: events on every thread of the processes to attach to and of their descendants, turned on unless there is a delay; those to come inherit
-   them. Who was there is told. */
+/* attach.c: open events on every thread of the target processes and their descendants, and enable them unless there is a delay. New threads
+   inherit them. Synthesize records of what is already running. */
 bool attach_open(struct recording *r, struct error *error);
 
-/* freeze.c: does it while every thread of the target is stopped, so that nobody can fork. `refused`: that can't be had, and nothing was done. */
+/* freeze.c: call then() while every thread of the target is stopped, so that none can fork. *refused: threads can't be stopped here, and
+   then() was not called. */
 bool with_target_held(struct recording *r, bool (*then)(struct recording *, struct error *),
                       bool *refused, struct error *error);
 
-/* offcpu.c: an event that samples nothing, for mappings, names and the like; the first. */
+/* offcpu.c: add, as the first, an event that takes no samples, for side records. */
 void recording_add_side_event(struct recording *r);
-/* What events of waits are called: the name says why the thread was off the CPU. */
+/* The names of wait events: each says why the thread was off the CPU. */
 extern const char *const off_cpu_names[OFF_CPU_STATES];
-/* The events of off-CPU time, after those asked for. */
+/* Add the events of off-CPU time after the requested ones. */
 bool off_cpu_choose_events(struct recording *r, struct error *error);
-/* With perf events: a record that says how long waits lasted which nothing has ended. */
+/* With perf events: write a record that bounds the waits still going on at the end. */
 bool off_cpu_mark_end(struct recording *r, struct error *error);
-/* What BPF summed up, as samples; nothing without BPF. */
+/* With BPF: write its sums as samples. */
 bool off_cpu_write(struct recording *r, struct error *error);
-/* The same of a recording in windows, whenever one is due. */
+/* The same for a recording in windows, when a window is due. */
 bool off_cpu_turn(struct recording *r, struct error *error);
 
-/* heap.c: allocations. Without them, these do nothing but succeed. */
+/* heap.c: allocations. If none are recorded, these functions do nothing and succeed. */
 bool heap_choose_events(struct recording *r, struct error *error);
-void heap_child(const struct recording *r);               /* in the child, before it execs */
-bool heap_turn(struct recording *r, struct error *error); /* answers processes, reads the rings */
+void heap_child(const struct recording *r);               /* in the child, before exec */
+bool heap_turn(struct recording *r, struct error *error); /* answer processes, read the rings */
 enum { HEAP_DESCRIPTORS = 2 };
-int heap_poll_descriptor(const struct recording *r, int which); /* only if there are some */
+int heap_poll_descriptor(const struct recording *r,
+                         int which);                       /* only if allocations are recorded */
 int heap_patience(const struct recording *r, int timeout); /* milliseconds until the next turn */
-void heap_enable(struct recording *r, bool on);            /* where it is attached */
-void heap_stop(struct recording *r);                       /* nothing more is recorded */
+void heap_enable(struct recording *r, bool on);            /* if attached */
+void heap_stop(struct recording *r);                       /* stop recording */
 bool heap_is_attached(const struct recording *r);
 bool heap_finish(struct recording *r, pid_t target,
-                 struct error *error); /* an error if the target was not seen */
+                 struct error *error); /* fails if the target never asked for the rings */
 void heap_release(struct recording *r);
 
-/* bpf.c: waits summed up in the kernel. NULL: BPF is not built in, not permitted, or the kernel lacks something. */
+/* bpf.c: waits summed up in the kernel. Return NULL if BPF is not built in, not permitted, or the kernel lacks something. */
 struct sums *sums_open(const struct record_options *options, int group,
                        const struct interpreted *interpreted,
-                       struct error *error); /* -1: no control group */
-void sums_add_thread(struct sums *sums, pid_t tid,
-                     bool until_exec);        /* and its children from now on */
-void sums_enable(struct sums *sums, bool on); /* the last "off" is the end */
+                       struct error *error);                         /* -1: no control group */
+void sums_add_thread(struct sums *sums, pid_t tid, bool until_exec); /* and its future children */
+void sums_enable(struct sums *sums, bool on); /* switching off ends the recording */
 void sums_close(struct sums *sums);
 struct summed {
     struct off_cpu_key key;
@@ -202,198 +202,205 @@ struct summed {
 };
 typedef VECTOR(struct summed) summed_list;
 void sums_read(struct sums *sums, summed_list *list); /* ordered by time */
-/* The same of waits that have ended since the last time; they are forgotten. */
+/* Read and remove the waits that ended since the last call. */
 void sums_take(struct sums *sums, summed_list *list);
-/* Forget stacks that nothing will ask for any more, if there are many. */
+/* If there are many stacks, drop those that no sum refers to any more. */
 void sums_make_room(struct sums *sums);
 size_t sums_stack(struct sums *sums, int stack,
-                  uint64_t *frames); /* room for OFF_CPU_FRAMES; how many */
+                  uint64_t *frames); /* room for OFF_CPU_FRAMES; return their number */
 bool sums_copy(struct sums *sums, uint64_t copy, struct off_cpu_copy *result);
-bool sums_copies(const struct sums *sums); /* stacks to be unwound, rather than frame pointers */
+bool sums_copies(const struct sums *sums); /* stack copies to unwind, not frame pointers */
 uint64_t sums_trouble(struct sums *sums, enum off_cpu_trouble which);
 bool in_first_pid_namespace(void);
 
-/* interpreted.c: stacks of interpreters, taken with samples. NULL takes none. */
+/* interpreted.c: stacks of interpreters, taken with samples. With NULL all of these do nothing. */
 struct interpreted *interpreted_new(struct sink *sink);
 void interpreted_free(struct interpreted *all);
-/* Have a BPF program take them; false: *error says why that can't be. */
+/* Load the BPF program that takes the stacks. */
 bool interpreted_open(struct interpreted *all, bool sums_waits, struct error *error);
-void interpreted_close(struct interpreted *all); /* that program */
-/* A map of that program; -1: none. */
+void interpreted_close(struct interpreted *all); /* unload it */
+/* Samples copy `size` bytes of a stack: have the program take what they lack. Recordings in windows do without. */
+void interpreted_set_copied(struct interpreted *all, uint64_t size);
+/* Return a map of that program; -1: none. */
 int interpreted_map(const struct interpreted *all, const char *name);
-/* A wait of the kind that bpf.c has summed up ended then, in that thread: its stack is written. */
+/* Write the stack of a wait that bpf.c summed up as `kind`, for this thread and the time it ended. */
 void interpreted_put_kind(struct interpreted *all, uint64_t kind, uint32_t tid, uint64_t time);
-/* The program for sampling events; -1: none. A descriptor that is readable when interpreted_look() should be called at once; -1. */
+/* The BPF program for sampling events, the one for switches, which makes no sample, and a descriptor that becomes readable when
+   interpreted_look() should be called at once; -1: none. */
 int interpreted_program(const struct interpreted *all);
-int interpreted_switch_program(const struct interpreted *all); /* the same, and no sample is made */
+int interpreted_switch_program(const struct interpreted *all);
 int interpreted_descriptor(const struct interpreted *all);
-/* Names what was taken, while those who ran it are still there. */
+/* Name the functions of new stacks while their processes are still there. */
 void interpreted_look(struct interpreted *all);
-/* A process has ended; or a record tells so, or that there may be an interpreter. */
+/* Take note of a record: a process that ended, or one that may have an interpreter. */
 void interpreted_saw(struct interpreted *all, const uint8_t *record,
                      const struct perf_event_header *header);
-/* Between two rounds: writes what was taken, if it is much. At the end: all. */
+/* Between two rounds, write new stacks if there are many. At the end, write all. */
 bool interpreted_turn(struct interpreted *all, struct error *error);
 bool interpreted_finish(struct interpreted *all, struct error *error);
 bool interpreted_finish_window(struct interpreted *all, struct error *error);
-/* The stack of a stopped thread; room for it is made when there is one. Then, when it runs again: what it stands for, as of that time. */
+/* Read the stack of a stopped thread into *stack, which is allocated when needed. Once the thread runs again, write it with a time. */
 struct raw_stack;
 void interpreted_take(struct interpreted *all, pid_t pid, pid_t tid, uint64_t thread_pointer,
                       struct raw_stack **stack);
 void interpreted_put(struct interpreted *all, struct raw_stack *stack, uint64_t time);
-/* Whether the target is an interpreter, as far as can be told before it runs. */
+/* Whether the target is an interpreter, as far as is known before it runs. */
 bool interpreted_is_target(const struct record_options *options);
-bool interpreted_is_used(const struct interpreted *all); /* there is such a process */
+bool interpreted_is_used(
+    const struct interpreted *all); /* whether any process has an interpreter */
 
-/* kernel_frames.c: of a kernel stack from its leaf, how many frames are the tracing's own; and how many are an interrupt's, 0: none. */
+/* kernel_frames.c: how many frames at the leaf of a kernel stack belong to tracing itself, and how many to an interrupt. */
 struct kernel_frames *kernel_frames_new(void);
 void kernel_frames_free(struct kernel_frames *known);
 size_t kernel_frames_own(const struct kernel_frames *known, const uint64_t *frames, size_t count);
 size_t kernel_frames_interrupt(const struct kernel_frames *known, const uint64_t *frames,
                                size_t count);
 
-/* ring.c: everything in all buffers, once, to the file. */
+/* ring.c: write the contents of all buffers to the file once. */
 bool recording_drain(struct recording *r, struct error *error);
-/* The disk is full: of what is still in the buffers, what was mapped and the like, in the room that was set aside for that. */
+/* The disk is full: write only the side records left in the buffers, to the space reserved for them. */
 void recording_drain_names(struct recording *r);
 
 /* launch.c */
-bool launch(struct recording *r, struct error *error); /* forks; the child waits */
+bool launch(struct recording *r, struct error *error); /* fork; the child waits */
 char *
-launch_find(const char *name); /* the file that is executed for this name; free() it; NULL: none */
-bool launch_go(struct recording *r, struct error *error); /* it execs; an error if it can't */
-void launch_begin(struct recording *r);                   /* the same in two steps: it execs … */
-bool launch_began(struct recording *r,
-                  struct error *error); /* … and whether it could, once it has or has ended */
+launch_find(const char *name); /* return the file to execute for this name; free() it; NULL: none */
+bool launch_go(struct recording *r, struct error *error); /* let the child exec; fail if it can't */
+void launch_begin(struct recording *r); /* the same in two steps: let it exec … */
+bool launch_began(struct recording *r, struct error *error); /* … and check that it did */
 
-/* ending.c: becomes the parent of what the target leaves behind; reaps what of that has ended; ends all of it, if it was launched. */
+/* ending.c: become the parent of the target's orphans; reap those that ended; end all of them if the target was launched. */
 void target_adopt_orphans(struct recording *r);
 void target_reap_orphans(struct recording *r);
 void target_end(struct recording *r);
-/* Let the target go on to its own end: what failed is the recording. */
+/* The recording failed: let the target run to its own end. */
 void target_wait(struct recording *r);
 
 /* run.c: nanoseconds of the clock that recordings use. */
 uint64_t monotonic(void);
-/* What both methods begin with. */
+/* Used by both methods. */
 void recording_drop_events(struct recording *r);
 void recording_shape_records(
-    struct recording *r); /* once events are settled: what those made by us have to look like */
+    struct recording *r); /* decide the layout of synthesized records, once the events are known */
 bool recording_begin_file(struct recording *r, struct error *error);
 pid_t process_of(pid_t tid);
 
-/* ptrace.c: without perf events. */
-bool ptrace_can(const struct recording *r, struct error *error); /* sample what is asked for */
+/* ptrace.c: sampling without perf events. */
+bool ptrace_can(const struct recording *r,
+                struct error *error); /* whether it can sample the target */
 bool record_with_ptrace(struct recording *r, struct error *error);
 
-/* synthesize.c: what ran before; and, one by one, what happens. */
+/* synthesize.c: records of what is already running, and of what happens under ptrace. */
 struct task {
     pid_t pid, parent_pid, tid, parent_tid;
 };
 bool synthesize_comm(struct sink *sink, pid_t pid, pid_t tid, bool exec, struct error *error);
 bool synthesize_name(struct sink *sink, pid_t pid, pid_t tid, struct text comm, bool exec,
-                     struct error *error); /* the same with a name that the kernel does not know */
+                     struct error *error); /* the same with a given name */
 bool synthesize_task(struct sink *sink, uint32_t type, struct task task,
                      struct error *error); /* FORK, EXIT */
 bool synthesize_namespaces(struct sink *sink, pid_t pid,
-                           struct error *error); /* if it has a mount namespace of its own */
-bool is_elsewhere(pid_t pid);                    /* it has a mount namespace of its own */
+                           struct error *error); /* if it has another mount namespace */
+bool is_elsewhere(pid_t pid);                    /* whether it has another mount namespace */
 bool synthesize_mapping(struct sink *sink, pid_t pid, bool elsewhere, const char *line,
-                        struct error *error); /* of /proc/PID/maps */
+                        struct error *error); /* from a line of /proc/PID/maps */
 bool synthesize_threads(struct sink *sink, pid_t pid,
-                        struct error *error); /* all but its mappings */
+                        struct error *error); /* a process without its mappings */
 bool synthesize_kernel(struct sink *sink, struct error *error);
 bool synthesize_process(struct sink *sink, pid_t pid,
-                        struct error *error); /* vanished ones are skipped */
+                        struct error *error); /* skips processes that have ended */
 bool synthesize_all(struct sink *sink, struct error *error);
 
-/* keep.c: what will be gone when the recording is read, kept with it. NULL keeps nothing. */
-/* runtime_setup.c: decides what the target's environment gets for its runtime, before it is launched. */
+/* runtime_setup.c: choose the environment settings for the target's runtime, before launch. */
 void runtime_prepare(struct recording *r);
-/* runtime.c */
-/* Whether the target is a program of Go's, or one of several may be. */
+/* runtime.c: whether the target is, or with several processes may be, a Go program. */
 bool runtime_is_go(const struct recording *r);
-/* Whether it is Java or node, whose stacks are often deeper than what is copied of others'. */
+/* Whether it is Java or node, whose stacks are often deeper than the usual copy. */
 bool runtime_is_deep(const struct recording *r);
 
+/* keep.c: keep with the recording what will be gone when it is read. With NULL all of these do nothing. */
 struct keeper *keeper_new(struct sink *sink, const struct record_options *options);
 void keeper_free(struct keeper *keeper);
-/* Takes note of a record, whole as it is in the file. Costs no system call. */
+/* Take note of a complete record. Costs no system call. */
 void keeper_saw(struct keeper *keeper, const uint8_t *record,
                 const struct perf_event_header *header);
-/* The same of a sample. */
+/* The same for a sample, of which `have` bytes are here. */
 void keeper_saw_sample(struct keeper *keeper, const uint8_t *record,
-                       const struct perf_event_header *header);
-/* Between two rounds: opens what was mapped since, writes what is final. */
+                       const struct perf_event_header *header, size_t have);
+/* Take note of a part of a process's stack that no sample has a copy of. */
+void keeper_saw_memory(struct keeper *keeper, pid_t pid, uint64_t address, struct text bytes);
+/* Between two rounds, open what was mapped since the last and write what is final. */
 bool keeper_turn(struct keeper *keeper, struct error *error);
+/* The same, but only when there is work: a turn looks at every known process. */
+bool keeper_turn_if_due(struct keeper *keeper, struct error *error);
 bool keeper_finish(struct keeper *keeper, struct error *error);
-/* At the end of a window: maps of processes that go on, if they have grown. The next window begins anew. */
+/* At the end of a window, write the perf maps of living processes that have grown. The next window starts afresh. */
 bool keeper_finish_window(struct keeper *keeper, struct error *error);
-/* Whether the file that was mapped from this path was kept, and its mapping told no build id: what is there now is another file. */
+/* Whether a file mapped from this path without a build id was kept: the file at the path now is another one. */
 bool keeper_kept_unnamed(const struct keeper *keeper, struct text path);
-/* keep_files.c: the mount namespace of a process; 0: it is gone, or not ours to see. */
+/* keep_files.c: return the mount namespace of a process; 0 if it has ended or access is denied. */
 uint64_t mount_of(pid_t pid);
-/* keep_files.c: opens what a process has mapped there, by way of the mapping or, where that is not permitted, of its path as the process sees
-   it; only regular files. -1: it can't be had. */
+/* keep_files.c: open the file that a process has mapped there, through /proc/PID/map_files or, if that is denied, by its path as the process
+   sees it. Only regular files; -1 on failure. */
 int open_mapped(pid_t pid, uint64_t start, uint64_t end, const char *path);
 bool descriptor_build_id(int descriptor, struct build_id *id); /* of an open file */
-/* container.c: the name or id of the container that has this cgroup is appended; false: it has none. */
+/* container.c: append the name or id of the container of a cgroup; return false if it has none. */
 bool container_of_cgroup(struct text path, struct buffer *container);
 
-/* windows.c: a recording that is handed over in windows; without one, these do nothing but succeed. */
+/* windows.c: a recording in windows. Without windows these do nothing and succeed. */
 struct window *window_new(uint64_t length);
 void window_free(struct window *window);
-bool window_open(struct window *window, struct error *error); /* a file in memory for the next */
+bool window_open(struct window *window, struct error *error); /* make the next file in memory */
 void window_take(struct window *window, const void *first, size_t first_size, const void *second,
                  size_t second_size);
 void window_begin_round(struct recording *r); /* before the buffers are emptied */
 bool window_end_round(struct recording *r,
-                      struct error *error); /* after: what is old enough goes to the window */
-bool window_turn(struct recording *r, struct error *error); /* hands it over when its time is up */
-bool window_finish(struct recording *r, struct error *error); /* hands the last over */
+                      struct error *error); /* after: write what is old enough to the window */
+bool window_turn(struct recording *r, struct error *error);   /* pass it on when its time is up */
+bool window_finish(struct recording *r, struct error *error); /* pass on the last one */
 
 /* sink.c */
-/* Of a MMAP2 record; false: it has none. */
+/* Get the build id of a MMAP2 record; return false if it has none. */
 bool mapping_build_id(const struct sink *sink, const uint8_t *record,
                       const struct perf_event_header *header, struct build_id *id);
 bool sink_write(struct sink *sink, const uint8_t *records, size_t size,
-                struct error *error); /* now, whatever their time */
+                struct error *error); /* at once, whatever their time */
 bool sink_records(struct sink *sink, const uint8_t *records, size_t size, struct error *error);
 bool sink_split(struct sink *sink, const uint8_t *first, size_t first_size, const uint8_t *second,
                 size_t second_size, struct error *error);
 bool sink_early(struct sink *sink,
-                struct error *error); /* there is a writer: what came before goes to it */
+                struct error *error); /* write the early records, once there is a writer */
 bool sink_round(struct sink *sink, struct error *error);
-bool sink_only_names(
-    struct sink *
-        sink); /* from now on: without them the samples that are there would be of no use. False: no more can be written. */
+/* From now on write only side records, without which the samples already written would be useless. Return false if nothing more can be
+   written. */
+bool sink_only_names(struct sink *sink);
 bool sink_introduce(struct sink *sink, pid_t pid,
-                    struct error *error); /* as if it had run before; unless it is known */
+                    struct error *error); /* write records of a process, unless it is known */
 void sink_release(struct sink *sink);
 
-/* features.c: the file's header sections, at the end. */
+/* features.c: write the file's header sections, at the end. */
 bool write_host_features(struct recording *r, struct error *error);
-/* host.c: the processors, and the clock; nothing where the machine does not tell. */
+/* host.c: write the CPU topology and the clock, as far as the machine provides them. */
 bool write_host_topology(struct recording *r, struct error *error);
 bool write_clock(struct recording *r, struct error *error);
 bool write_sample_time(struct recording *r, struct error *error); /* at the end */
 bool write_build_ids(struct recording *r, struct error *error);
 
-/* tracing.c: the formats of the tracepoints among the events; nothing without any. */
+/* tracing.c: write the formats of the tracepoints among the events, if any. */
 bool write_tracing_data(struct recording *r, struct error *error);
 
-/* children.c: all descendants of the target that there are now become targets, too. True: there were new ones. */
+/* children.c: make all current descendants of the target targets, too. Return whether there were new ones. */
 bool recording_find_children(struct recording *r);
 void processes_add_children(struct process_list *list);
 bool processes_hold(const struct process_list *list, pid_t pid);
 void recording_add_child(struct recording *r, pid_t pid); /* one of them */
-bool ids_add(struct index *set, pid_t id);                /* true: it was not in it */
-char thread_state(pid_t tid, pid_t *parent); /* R, S, D, … as in /proc; 0: it is gone */
-uint64_t thread_cpu_time(pid_t tid);         /* nanoseconds, by schedstat; 0: it is gone */
-bool thread_lives(pid_t tid); /* false: it has ended, whoever may still ask for its status */
-/* children.c: the folder of a process's threads. */
+bool ids_add(struct index *set, pid_t id);                /* return whether it is new */
+char thread_state(pid_t tid, pid_t *parent); /* R, S, D, … as in /proc; 0: it has ended */
+uint64_t thread_cpu_time(pid_t tid);         /* nanoseconds, from schedstat; 0: it has ended */
+bool thread_lives(pid_t tid);                /* false for zombies, too */
+/* children.c: open the directory of a process's threads. */
 DIR *tasks_open(pid_t pid, struct error *error);
-/* Whether pids[i] was found as a child and is gone since: no error. */
+/* Whether pids[i] was added as a child and has ended since, which is not an error. */
 bool record_may_vanish(const struct record_options *options, size_t i);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * Stacks of interpreters, from addresses to functions and lines.
  *
- * What was taken is looked at every few milliseconds, as a process that has ended can't be asked what its functions are called. A code object is
- * read once; whether another has taken its place is looked at again in every turn that meets it, and by a word of it that was read with the stack. Lines are remembered for (code,
- * instruction).
+ * New stacks are processed every few milliseconds, because a process that has exited can't be asked for the names of its functions. For
+ * Python, code objects come with the stacks. Others are read once; every turn that meets one checks whether another has taken its place, and
+ * so does a word of it that was read with the stack. Lines are cached by (code, instruction).
  */
 #include "record/interpreted.h"
 
@@ -11,44 +11,54 @@
 
 static const struct note_kind note_unnamed = {"interpreted-unnamed",
                                               "# frame{|s} of an interpreter could not be named: "
-                                              "{its|their} process had ended, or its memory "
-                                              "made no sense"};
+                                              "the process had ended, or its memory was invalid"};
 static const struct note_kind note_version = {
     "interpreter-version",
-    "# process{|es} {runs|run} an interpreter of a version or kind that wick does not "
-    "know: only its own functions are seen, not the program's"};
+    "# process{|es} {runs|run} an interpreter of a version or kind that wick does not know: only "
+    "native functions are shown, not the program's"};
 static const struct note_kind note_deep = {
     "interpreted-deep", "# stack{|s} of an interpreter {has|have} more frames than are recorded "
                         "(1024): the innermost are shown"};
+static const struct note_kind note_postponed = {
+    "interpreter-postponed",
+    "# process{|es} could not be searched for an interpreter in time, as processes have very many "
+    "mappings: if {it is|they are} Python, Ruby or PHP, only native functions are shown"};
 static const struct note_kind note_missed = {
-    "interpreter-missed",
-    "an interpreter ran, but its functions were not seen: that takes root (for "
-    "BPF), or --method=ptrace"};
+    "interpreter-missed", "an interpreter ran, but its functions were not recorded: that needs "
+                          "root (for BPF), or --method=ptrace"};
 
 enum {
     LINES_REMEMBERED = 1 << 14,
     CODES_MOST = 1 << 20,
     LOOK_SOON = 2000000,
     LOOK_LATE =
-        2000000000, /* nanoseconds until a process without an interpreter is looked at again */
+        2000000000, /* nanoseconds until a process without an interpreter is checked again */
+    LOOK_COST = 20, /* … or so many times the duration of the check, if that is longer */
+    POSTPONED = 50000000,
 };
+/* Limit all checks together to a second plus a quarter of the elapsed time: a check reads a process's mappings, of which there may be 65,530.
+   */
+static const uint64_t looks_at_first = 1000000000;
+enum { LOOKS_SHARE = 4 };
 
 struct asked_process {
     pid_t pid;
     uint64_t memory;
-    uint64_t wait; /* before it is looked at again */
+    uint64_t wait; /* before it is checked again */
     bool is_refused;
+    bool is_postponed; /* never checked, for lack of time */
     struct interpreter_process is;
-    uint32_t number; /* no two have the same, also not one after the other */
+    uint32_t number; /* unique, even over time */
 };
 
 struct known_code {
     uint32_t process;
     uint32_t function;
-    uint32_t turn; /* in which it was seen to be the same */
+    uint32_t turn; /* last turn in which it was the same */
     uint32_t generation;
+    bool is_taken; /* it was read with a stack */
     uint64_t address;
-    struct interpreter_code code; /* its name and file are gone */
+    struct interpreter_code code; /* without its name and file */
 };
 
 struct known_line {
@@ -58,7 +68,7 @@ struct known_line {
     uint64_t instruction;
 };
 
-/* A stack that many waits have. */
+/* A stack shared by many waits. */
 struct kept_stack {
     uint64_t kind;
     uint32_t pid, end, count;
@@ -67,30 +77,34 @@ struct kept_stack {
 
 struct interpreted {
     struct sink *sink;
-    struct walker *walker; /* NULL: stacks are taken of stopped threads */
+    struct walker *walker; /* NULL: stacks are read from stopped threads */
     struct known_files files;
     VECTOR(struct asked_process) processes;
-    struct index by_pid; /* of them: numbers are places + 1; as many as there ever were */
+    struct index by_pid; /* of processes: numbers are places + 1; counts all there ever were */
     uint32_t process_count;
     VECTOR(struct known_code) codes;
     struct index by_address;
     struct known_line *lines;
     struct stack_writer *writer;
+    struct memory_writer *memories;
     struct named_threads threads;
     VECTOR(struct kept_stack) kinds;
     struct index by_kind; /* numbers are places + 1 */
     uint32_t turn;
     uint64_t named, unnamed; /* frames */
     uint64_t deep;           /* stacks with more frames than fit */
+    uint64_t since, looking; /* start time; nanoseconds spent on checking processes */
     bool is_used;
-    bool is_missed; /* a process has mapped an interpreter, and no stacks are taken */
+    bool is_missed; /* a process has mapped an interpreter, but no stacks are taken */
 };
 
 struct interpreted *interpreted_new(struct sink *sink) {
     struct interpreted *all = memory_zero(1, sizeof *all);
     all->sink = sink;
+    all->since = monotonic();
     all->turn = 1;
     all->writer = stack_writer_new(sink);
+    all->memories = memory_writer_new(sink);
     all->lines = memory_table(LINES_REMEMBERED, sizeof *all->lines);
     return all;
 }
@@ -108,6 +122,7 @@ void interpreted_free(struct interpreted *all) {
     index_release(&all->by_address);
     free(all->lines);
     stack_writer_free(all->writer);
+    memory_writer_free(all->memories);
     named_threads_release(&all->threads);
     for (size_t i = 0; i < all->kinds.count; i++)
         free(all->kinds.items[i].frames);
@@ -120,6 +135,11 @@ bool interpreted_open(struct interpreted *all, bool sums_waits, struct error *er
     if (!all->walker)
         all->walker = walker_open(sums_waits, error);
     return all->walker;
+}
+
+void interpreted_set_copied(struct interpreted *all, uint64_t size) {
+    if (all && all->walker)
+        walker_set_copied(all->walker, all->sink->window ? 0 : size);
 }
 
 void interpreted_close(struct interpreted *all) {
@@ -188,10 +208,11 @@ static void note_refused(struct interpreted *all, const struct asked_process *pr
                   process->pid);
 }
 
-/* Whether there is an interpreter in the program that the process runs now; if not, it may map one later. */
+/* Check whether the process's current program has an interpreter; if not, it may map one later. */
 static void process_look(struct interpreted *all, struct asked_process *process, uint64_t memory) {
     struct interpreter_symbols symbols;
     struct remote remote = remote_process(&process->pid);
+    uint64_t before = monotonic();
     if (process->memory != memory || !process->number) {
         *process = (struct asked_process){.pid = process->pid, .memory = memory, .wait = LOOK_SOON};
         process->number = ++all->process_count;
@@ -205,9 +226,31 @@ static void process_look(struct interpreted *all, struct asked_process *process,
             note_refused(all, process, &symbols);
         process->is_refused |= has && process->is.version;
     }
+    uint64_t now = monotonic(), cost = now - before;
+    all->looking += cost;
+    process->is_postponed = false;
+    if (process->wait < LOOK_COST * cost)
+        process->wait = LOOK_COST * cost;
     process->is.layout.memory = memory;
-    process->is.layout.again = monotonic() + process->wait;
+    process->is.layout.again = now + process->wait;
     process->wait = process->wait < LOOK_LATE ? 2 * process->wait : LOOK_LATE;
+}
+
+/* Check a process, unless it was checked since (it is reported repeatedly meanwhile) or checks have taken too long already. */
+static void process_consider(struct interpreted *all, struct asked_process *process,
+                             uint64_t memory, uint64_t time) {
+    uint64_t now = monotonic();
+    bool is_known = process->number && process->memory == memory;
+    if (is_known && time < process->is.layout.again) {
+        /* the report replaced the kernel's copy */
+    } else if (all->looking <= looks_at_first + (now - all->since) / LOOKS_SHARE) {
+        process_look(all, process, memory);
+    } else {
+        if (!is_known)
+            *process = (struct asked_process){.pid = process->pid, .is_postponed = true};
+        process->is.layout.memory = memory;
+        process->is.layout.again = now + POSTPONED;
+    }
     if (all->walker)
         walker_set(all->walker, process->pid, &process->is.layout);
 }
@@ -218,12 +261,13 @@ static void process_forget(struct interpreted *all, pid_t pid) {
         return;
     process->memory = 0;
     process->number = 0;
+    process->is.layout.again = 0;
     process->is.layout.interpreter = INTERPRETER_NONE;
     if (all->walker)
         walker_forget(all->walker, pid);
 }
 
-/* Of a process that ended another may get the pid. The BPF program sees itself that another program runs. */
+/* After a process exits, another may get its pid. The BPF program itself notices an exec. */
 void interpreted_saw(struct interpreted *all, const uint8_t *record,
                      const struct perf_event_header *header) {
     enum { NAME = 72 };
@@ -243,23 +287,27 @@ void interpreted_saw(struct interpreted *all, const uint8_t *record,
 
 /* ---- functions ---- */
 
+/* `code` was read, or is empty if there is none. */
+static void code_set(struct interpreted *all, const struct asked_process *process,
+                     struct known_code *known, const struct interpreter_code *code, bool is_read) {
+    interpreter_code_release(&known->code);
+    known->generation++;
+    known->code = *code;
+    known->function = is_read ? stack_writer_function(all->writer, process->is.layout.interpreter,
+                                                      buffer_text(&code->name),
+                                                      buffer_text(&code->file), code->first_line)
+                              : 0;
+    buffer_release(&known->code.name);
+    buffer_release(&known->code.file);
+}
+
 static void code_name(struct interpreted *all, const struct asked_process *process,
                       struct known_code *known) {
     struct remote remote = remote_process(&process->pid);
-    interpreter_code_release(&known->code);
-    known->generation++;
-    enum interpreter interpreter = process->is.layout.interpreter;
-    if (interpreter_code_read(&remote, &process->is, known->address, &known->code)) {
-        known->function =
-            stack_writer_function(all->writer, interpreter, buffer_text(&known->code.name),
-                                  buffer_text(&known->code.file), known->code.first_line);
-        buffer_release(&known->code.name);
-        buffer_release(&known->code.file);
-    } else {
-        interpreter_code_release(&known->code);
-        known->code = (struct interpreter_code){0};
-        known->function = 0;
-    }
+    struct interpreter_code code;
+    bool is_read = interpreter_code_read(&remote, &process->is, known->address, &code);
+    known->is_taken = false;
+    code_set(all, process, known, &code, is_read);
 }
 
 static struct known_code *code_find(struct interpreted *all, const struct asked_process *process,
@@ -279,13 +327,34 @@ static struct known_code *code_find(struct interpreted *all, const struct asked_
     return &all->codes.items[all->codes.count - 1];
 }
 
-/* `check` was read when the stack was taken, and is among what identifies code. 0: nothing was. */
-static bool is_checked(const struct known_code *known, uint64_t check) {
-    enum { CHECK = 2 };
-    return !check || known->code.identity[CHECK] == check;
+/* A code object arrives before the stacks with it. */
+static void see_code(void *context, const struct raw_code *raw) {
+    struct interpreted *all = context;
+    struct asked_process *process = process_find(all, (pid_t)raw->pid);
+    struct interpreter_code code;
+    if (!process || process->memory != raw->memory ||
+        process->is.layout.interpreter != INTERPRETER_PYTHON)
+        return;
+    struct remote remote = remote_process(&process->pid);
+    struct known_code *known = code_find(all, process, raw->address[CODE_HEAD]);
+    if (!known)
+        return;
+    bool is_read = interpreter_code_read_taken(&remote, &process->is, raw, &code);
+    known->is_taken |= is_read;
+    if (!is_read ||
+        (known->function && memcmp(known->code.identity, code.identity, sizeof code.identity) == 0))
+        interpreter_code_release(&code);
+    else
+        code_set(all, process, known, &code, true);
 }
 
-/* The code at an address, which may be another by now than it was in the turn before, or when the stack was taken: NULL, then. */
+/* `check` was read with the stack; 0: it was not. */
+static bool is_checked(const struct known_code *known, uint64_t check) {
+    return !check || interpreter_code_check(&known->code) == check;
+}
+
+/* Return the code at an address, read again if it changed since the last turn, or NULL if it is not what was there when the stack was taken.
+   */
 static struct known_code *code_get(struct interpreted *all, const struct asked_process *process,
                                    uint64_t address, uint64_t check) {
     struct known_code *known = code_find(all, process, address);
@@ -294,10 +363,12 @@ static struct known_code *code_get(struct interpreted *all, const struct asked_p
     if (!known)
         return NULL;
     bool is_known = known->generation && known->function && is_checked(known, check);
+    if (is_known && known->is_taken)
+        return known;
     if (known->turn == all->turn && (is_known || !known->function))
         return known;
     known->turn = all->turn;
-    /* The same; or its process is gone, and what was known of it holds. */
+    /* It is unchanged; or its process is gone, and what was known still holds. */
     if (is_known && (!interpreter_code_identify(&remote, &process->is, address, identity) ||
                      memcmp(identity, known->code.identity, sizeof identity) == 0))
         return known;
@@ -321,7 +392,7 @@ static uint32_t line_get(struct interpreted *all, const struct asked_process *pr
 
 /* ---- stacks ---- */
 
-/* A frame is a function's, or only the place on the stack of C where the interpreter was entered. */
+/* A frame is a function, or only marks where the interpreter was entered on the C stack. */
 static struct written_frame name_frame(struct interpreted *all, const struct asked_process *process,
                                        const struct raw_frame *raw) {
     uint32_t flags = raw->code & FRAME_BITS;
@@ -329,8 +400,8 @@ static struct written_frame name_frame(struct interpreted *all, const struct ask
     if (flags & FRAME_SHIM)
         return frame;
     if (!process->is.layout.mark_value)
-        frame.line |= FRAME_ENTRY; /* each function is run by a call of its own */
-    uint64_t check = process->is.layout.check ? raw->address : 0;
+        frame.line |= FRAME_ENTRY; /* each function has its own call of the interpreter */
+    uint64_t check = process->is.layout.code_lines ? raw->address : 0;
     struct known_code *code = code_get(all, process, raw->code & ~(uint64_t)FRAME_BITS, check);
     if (code && code->function) {
         all->named++;
@@ -387,9 +458,14 @@ static void see_stack(void *context, const struct raw_stack *raw) {
     struct interpreted *all = context;
     struct asked_process *process = process_get(all, (pid_t)raw->pid);
     if (raw->end == STACK_UNKNOWN)
-        process_look(all, process, raw->memory);
+        process_consider(all, process, raw->memory, raw->time);
     else if (process->memory == raw->memory && process->is.layout.interpreter)
         name_stack(all, process, raw);
+}
+
+static void see_memory(void *context, const struct raw_memory *part) {
+    struct interpreted *all = context;
+    memory_writer_add(all->memories, part);
 }
 
 void interpreted_look(struct interpreted *all) {
@@ -397,7 +473,7 @@ void interpreted_look(struct interpreted *all) {
         return;
     all->turn++;
     if (all->walker)
-        walker_drain(all->walker, see_stack, all);
+        walker_drain(all->walker, see_stack, see_code, see_memory, all);
 }
 
 void interpreted_take(struct interpreted *all, pid_t pid, pid_t tid, uint64_t thread_pointer,
@@ -406,9 +482,9 @@ void interpreted_take(struct interpreted *all, pid_t pid, pid_t tid, uint64_t th
     if (!all)
         return;
     struct asked_process *process = process_get(all, pid);
-    if (!process->number ||
-        (!process->is.layout.interpreter && monotonic() >= process->is.layout.again))
-        process_look(all, process, ANY);
+    uint64_t now = monotonic();
+    if (now >= process->is.layout.again && !process->is.layout.interpreter)
+        process_consider(all, process, ANY, now);
     if (!process->is.layout.interpreter)
         return;
     struct remote remote = remote_process(&process->pid);
@@ -432,7 +508,8 @@ bool interpreted_turn(struct interpreted *all, struct error *error) {
         return true;
     interpreted_look(all);
     return named_threads_write(&all->threads, all->sink, error) &&
-           stack_writer_turn(all->writer, error);
+           stack_writer_turn(all->writer, error) &&
+           memory_writer_write(all->memories, false, error);
 }
 
 bool interpreted_finish_window(struct interpreted *all, struct error *error) {
@@ -450,10 +527,16 @@ bool interpreted_finish(struct interpreted *all, struct error *error) {
     struct notes *notes = &all->sink->result->notes;
     if (all->is_missed && !all->is_used)
         notes_add(notes, &note_missed, 1, 0, NULL);
-    if (all->unnamed > all->named / 100) /* a few are of a process that ended just then */
+    if (all->unnamed > all->named / 100) /* a few belong to processes that were exiting */
         notes_add(notes, &note_unnamed, all->unnamed, 0, NULL);
+    uint64_t postponed = 0;
+    for (size_t i = 0; i < all->processes.count; i++)
+        postponed += all->processes.items[i].is_postponed;
+    if (postponed)
+        notes_add(notes, &note_postponed, postponed, 0, NULL);
     if (all->deep)
         notes_add(notes, &note_deep, all->deep, 0, NULL);
     return named_threads_write(&all->threads, all->sink, error) &&
-           stack_writer_finish(all->writer, error);
+           stack_writer_finish(all->writer, error) &&
+           memory_writer_write(all->memories, true, error);
 }

@@ -1,6 +1,6 @@
 /*
- * Loading the BPF program that takes stacks of interpreters with every sample, and reading what it took. All of it takes about 9 MB of the
- * kernel's memory while a recording lasts.
+ * Load the BPF program that takes stacks of interpreters with every sample, and read what it took. This uses about 17 MB of kernel memory
+ * during a recording.
  */
 #include "record/interpreted.h"
 
@@ -15,9 +15,11 @@ extern const struct text interpreted_object;
 struct walker {
     struct bpf_object *object;
     struct ring_buffer *ring;
-    struct bpf_link *link; /* to switches, if waits are summed up in the kernel */
+    struct bpf_link *link; /* to switches, if waits are summed in the kernel */
     int program, switch_program, processes;
-    walker_visit *visit; /* while it is drained */
+    walker_visit *visit; /* these are set while it is drained */
+    walker_visit_code *visit_code;
+    walker_visit_memory *visit_memory;
     void *context;
 };
 
@@ -25,13 +27,24 @@ static int say_nothing(enum libbpf_print_level level, const char *format, va_lis
     return 0;
 }
 
-/* What is in the ring was written by the program, which the kernel has verified: it is as long as it says. */
+/* The program, verified by the kernel, wrote what is in the ring, so its sizes are right. */
 static int take(void *context, void *data, size_t size) {
     struct walker *walker = context;
     const struct raw_stack *stack = data;
-    if (size >= offsetof(struct raw_stack, frames) && stack->count <= STACK_FRAMES &&
-        size >= offsetof(struct raw_stack, frames) + stack->count * sizeof *stack->frames)
+    const struct raw_code *code = data;
+    if (size >= offsetof(struct raw_code, lines) && stack->end == STACK_CODE)
+        walker->visit_code(walker->context, code);
+    else if (size >= offsetof(struct raw_stack, frames) && stack->count <= STACK_FRAMES &&
+             size >= offsetof(struct raw_stack, frames) + stack->count * sizeof *stack->frames)
         walker->visit(walker->context, stack);
+    return 0;
+}
+
+static int take_memory(void *context, void *data, size_t size) {
+    struct walker *walker = context;
+    const struct raw_memory *part = data;
+    if (size >= sizeof *part && part->size <= MEMORY_PART)
+        walker->visit_memory(walker->context, part);
     return 0;
 }
 
@@ -40,7 +53,7 @@ static int program_named(const struct walker *walker, const char *name) {
     return program ? bpf_program__fd(program) : -1;
 }
 
-/* What only waits need takes no memory without them. */
+/* Without waits, don't allocate memory that only they need. */
 static void prepare_waits(const struct walker *walker, bool sums_waits) {
     static const char *const maps[] = {"threads", "kinds", "told"};
     struct bpf_program *program = bpf_object__find_program_by_name(walker->object, "on_leave");
@@ -64,9 +77,9 @@ static bool load(struct walker *walker, bool sums_waits, struct error *error) {
     int failed = walker->object ? bpf_object__load(walker->object) : -errno;
     if (failed == -EPERM)
         return error_set(error, ERROR_DENIED,
-                         "BPF is not permitted: it takes root, or CAP_BPF and CAP_PERFMON");
+                         "BPF is not permitted: it needs root, or CAP_BPF and CAP_PERFMON");
     if (failed)
-        return error_set(error, ERROR_DENIED, "BPF: this kernel does not take the program: %s",
+        return error_set(error, ERROR_DENIED, "BPF: this kernel rejects the program: %s",
                          failed == -EACCES ? "it can't prove that it is safe" : strerror(-failed));
     walker->program = program_named(walker, "on_sample");
     walker->switch_program = program_named(walker, "on_switch");
@@ -75,13 +88,15 @@ static bool load(struct walker *walker, bool sums_waits, struct error *error) {
     if (sums_waits)
         attach_to_switches(walker);
     walker->ring = ring >= 0 ? ring_buffer__new(ring, take, walker, NULL) : NULL;
+    if (walker->ring)
+        ring_buffer__add(walker->ring, walker_map(walker, "memories"), take_memory, walker);
     return walker->ring ||
            error_set(error, ERROR_DENIED, "BPF: no buffer for stacks: %s", strerror(errno));
 }
 
 struct walker *walker_open(bool sums_waits, struct error *error) {
     if (!in_first_pid_namespace()) {
-        error_set(error, ERROR_DENIED, "BPF works on the host alone, not inside a container");
+        error_set(error, ERROR_DENIED, "BPF works only on the host, not inside a container");
         return NULL;
     }
     if (access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
@@ -109,6 +124,10 @@ int walker_map(const struct walker *walker, const char *name) {
     return bpf_object__find_map_fd_by_name(walker->object, name);
 }
 
+void walker_set_copied(struct walker *walker, uint64_t size) {
+    bpf_map_update_elem(walker_map(walker, "copied"), &(uint32_t){0}, &size, BPF_ANY);
+}
+
 int walker_program(const struct walker *walker) {
     return walker->program;
 }
@@ -129,8 +148,11 @@ void walker_forget(struct walker *walker, pid_t pid) {
     bpf_map_delete_elem(walker->processes, &pid);
 }
 
-void walker_drain(struct walker *walker, walker_visit *visit, void *context) {
+void walker_drain(struct walker *walker, walker_visit *visit, walker_visit_code *visit_code,
+                  walker_visit_memory *visit_memory, void *context) {
     walker->visit = visit;
+    walker->visit_code = visit_code;
+    walker->visit_memory = visit_memory;
     walker->context = context;
     ring_buffer__consume(walker->ring);
 }

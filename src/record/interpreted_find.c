@@ -1,6 +1,6 @@
 /*
- * Which interpreter a process has: by the symbols that its program, or a library that is called like an interpreter's, exports. A file is read once;
- * most processes share theirs.
+ * Find a process's interpreter by the symbols that its program, or a library with an interpreter's name, exports. A file is read once; most
+ * processes share theirs.
  */
 #include "record/interpreted.h"
 
@@ -26,7 +26,7 @@ struct remote remote_process(const pid_t *pid) {
 
 /* ---- files ---- */
 
-/* Numbers in `wanted`. */
+/* Indexes into `wanted`. */
 enum { PYTHON, PYTHON_VERSION, PYTHON_CODE, PHP, PHP_MODULES, RUBY, RUBY_VERSION };
 static const char *const wanted[] = {
     [PYTHON] = "_PyRuntime",           [PYTHON_VERSION] = "Py_Version",
@@ -71,8 +71,11 @@ bool interpreter_is_file(struct text path) {
 static const struct known_file *file_look(struct known_files *known, pid_t pid,
                                           const struct mapped *m) {
     uint64_t device = (uint64_t)m->major_number << 32 | m->minor_number;
-    for (size_t i = 0; i < known->count; i++) {
-        const struct known_file *file = &known->items[i];
+    uint64_t hash = hash_mix(hash_mix(device, m->inode), m->offset);
+    uint32_t number;
+    for (struct probe p = index_probe(&known->by_place, hash);
+         (number = index_next(&known->by_place, &p));) {
+        const struct known_file *file = &known->list.items[number - 1];
         if (file->device == device && file->inode == m->inode && file->offset == m->offset)
             return file;
     }
@@ -88,12 +91,14 @@ static const struct known_file *file_look(struct known_files *known, pid_t pid,
     if (fresh.symbols[RUBY])
         fresh.tls_slot = object_tls_slot(path, wanted[RUBY]);
     close(descriptor);
-    vector_push(known, fresh);
-    return &known->items[known->count - 1];
+    vector_push(&known->list, fresh);
+    index_add(&known->by_place, hash, (uint32_t)known->list.count);
+    return &known->list.items[known->list.count - 1];
 }
 
 void known_files_release(struct known_files *known) {
-    vector_release(known);
+    vector_release(&known->list);
+    index_release(&known->by_place);
 }
 
 /* ---- processes ---- */
@@ -120,16 +125,18 @@ static bool look_at_mapping(struct known_files *known, pid_t pid, const struct m
     return true;
 }
 
-/* Its linker and library are one file: ld-musl-ARCH.so.1, but Debian's libc.so in a folder of its own. */
+/* musl's linker and library are one file: ld-musl-ARCH.so.1, but in Debian libc.so in its own directory. */
 static bool is_musl_library(const char *path) {
     return text_starts(base_name(path), TEXT("ld-musl-")) || strstr(path, "-linux-musl/libc.so");
 }
 
-/* Code of the program, which is mapped first, and of what is called python. */
+/* Look at the code of the program, which is mapped first, and of files named python. A program may map its own file in 65,530 places, each at
+   another offset; look only at the first few, because a linker maps code once. */
 bool interpreter_look_for(struct known_files *known, pid_t pid,
                           struct interpreter_symbols *symbols) {
+    enum { LOOKED_AT_MOST = 64 };
     char path[64], *line = NULL;
-    size_t room = 0;
+    size_t room = 0, looked_at = 0;
     uint64_t program = 0;
     bool found = false, is_musl = false;
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
@@ -139,7 +146,8 @@ bool interpreter_look_for(struct known_files *known, pid_t pid,
         struct mapped m = {0};
         char protection[5];
         int at = 0;
-        if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, protection, &offset,
+        if (!strchr(line, '/') ||
+            sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, protection, &offset,
                    &m.major_number, &m.minor_number, &inode, &at) < 7 ||
             !inode || line[at] != '/')
             continue;
@@ -148,7 +156,8 @@ bool interpreter_look_for(struct known_files *known, pid_t pid,
         program = program ? program : inode;
         is_musl |= is_musl_library(m.path);
         if (!found && protection[2] == 'x' &&
-            (inode == program || interpreter_is_file(text_of(m.path))))
+            (inode == program || interpreter_is_file(text_of(m.path))) &&
+            looked_at++ < LOOKED_AT_MOST)
             found = look_at_mapping(known, pid, &m, symbols);
     }
     if (file)
@@ -187,7 +196,7 @@ static bool is_script_in_path(const char *name) {
     return false;
 }
 
-/* A word of a command: also of `sh -c "python3 …"`. */
+/* Whether a word of a command names an interpreter, also in `sh -c "python3 …"`. */
 static bool has_interpreter_word(struct text words) {
     while (words.length) {
         size_t end = 0;

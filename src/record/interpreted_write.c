@@ -1,9 +1,9 @@
 /*
- * Stacks of interpreters into the recording (docs/carrier.md): functions by number, and of each stack only what differs from the one before of
- * the same thread.
+ * Write stacks of interpreters to the recording (docs/carrier.md): functions by number, and of each stack only the difference from the
+ * thread's previous one.
  *
- * A window (windows.c) is a file of its own: it tells the functions that its stacks have, and its stacks are those of its time. A sample has
- * another time than its stack, by some microseconds, so a stack near the cut goes to both windows.
+ * A window (windows.c) is a file of its own: it contains the functions of its stacks, and the stacks of its time. The times of a sample and
+ * its stack differ by some microseconds, so a stack near the boundary goes to both windows.
  */
 #include "record/windows.h"
 
@@ -13,7 +13,7 @@
 
 static const struct note_kind note_too_many = {
     "interpreted-dropped",
-    "# function{|s} of interpreters {was|were} left without a name: a recording holds a million"};
+    "# function{|s} of interpreters {has|have} no name: a recording holds at most a million"};
 
 enum { WRITE_FROM = 256 << 10, FUNCTIONS_MOST = 1 << 20, APART_MOST = 1000000 /* nanoseconds */ };
 
@@ -27,20 +27,20 @@ struct last_stack {
     struct written_frame frames[STACK_FRAMES]; /* outermost first */
 };
 
-/* A stack that waits for its window; its frames follow it. */
+/* A stack that waits for its window; its frames follow. */
 struct waiting_stack {
     uint64_t time;
     uint32_t pid, tid, end, count;
-    uint64_t is_written; /* to the window that is being filled */
+    uint64_t is_written; /* to the current window */
 };
 
 struct stack_writer {
     struct sink *sink;
     struct strings *names;
     VECTOR(struct known_function) functions; /* numbers are places + 1 */
-    VECTOR(uint32_t) told;                   /* beside them: the file that has it; 0: none */
+    VECTOR(uint32_t) told;                   /* parallel to them: the file that has it; 0: none */
     struct index by_name;
-    uint32_t file; /* the number of this one, from 1 on */
+    uint32_t file; /* the number of the current file, from 1 */
     struct buffer new_functions, stacks;
     uint64_t first_time, last_time; /* of those stacks */
     VECTOR(struct last_stack *) last;
@@ -103,7 +103,7 @@ static void add_string(struct buffer *to, struct text t) {
     buffer_add_char(to, 0);
 }
 
-/* Once a file. */
+/* Write it once per file. */
 static void tell_function(struct stack_writer *w, uint32_t number) {
     if (!number || w->told.items[number - 1] == w->file)
         return;
@@ -174,7 +174,7 @@ void stack_writer_add(struct stack_writer *w, const struct raw_stack *raw,
 
 /* ---- windows ---- */
 
-/* Puts what is old enough; keeps what the next window may need. `ends`: the window is full. */
+/* Write stacks that are old enough; keep those that the next window may need. `ends`: the window is complete. */
 static void put_waiting(struct stack_writer *w, uint64_t cut, bool ends) {
     struct waiting_stack stack;
     size_t kept = 0, size;

@@ -1,4 +1,4 @@
-/* The virtual machines that are recorded: what is known of each, and what is written of it. */
+/* The recorded virtual machines: what is known about each, and what is written about it. */
 #include "record/jvm_state.h"
 
 #include <stdio.h>
@@ -8,11 +8,11 @@
 #include "perfdata/perfdata.h"
 
 enum {
-    TRIES_MOST = 30, /* until its tables are there */
+    TRIES_MOST = 30, /* attempts until its tables exist */
     METHODS_MOST = 1 << 20,
-    TURN_MOST = 32 << 20, /* bytes that a turn writes, about */
+    TURN_MOST = 32 << 20, /* approximate limit of bytes written in a turn */
     READS_AT_FIRST =
-        20000, /* system calls in a turn, and so many more for each blob that is known */
+        20000, /* system calls in a turn, and so many more for each blob known so far */
     READS_FOR_EACH = 2,
     CODE_BEFORE = 32,
     CODE_AFTER = 16, /* bytes around a sampled address */
@@ -21,9 +21,8 @@ static const uint64_t interval_least = 100000000; /* nanoseconds between two wal
 enum { INTERVAL_TIMES = 100 };
 
 static const struct note_kind note_asked = {
-    "jvm-asked",
-    "# Java virtual machine{|s} could not be read and {was|were} asked for a perf map: "
-    "compiled methods have names, but stacks may be cut"};
+    "jvm-asked", "# Java virtual machine{|s} could not be read, and wrote a perf map instead: "
+                 "compiled methods have names, but stacks may be cut"};
 static const struct note_kind note_unknown = {
     "jvm-unknown",
     "# Java virtual machine{|s} could not be read: {its|their} methods have no names"};
@@ -76,7 +75,7 @@ void jvms_free(struct jvms *jvms) {
     free(jvms);
 }
 
-/* Also when it was deleted or replaced while it ran. */
+/* Also if it was deleted or replaced while it ran. */
 static bool is_libjvm(struct text path) {
     return text_ends(path, TEXT("/libjvm.so")) || text_ends(path, TEXT("/libjvm.so (deleted)"));
 }
@@ -88,7 +87,7 @@ void jvms_saw_mapping(struct jvms *jvms, pid_t pid, struct text path, uint64_t t
     if (jvm && !time)
         return;
     if (jvm)
-        jvm->has_ended = true; /* another program: the next turn drops what was */
+        jvm->has_ended = true; /* another program: the next turn drops the old one */
     jvm = memory_zero(1, sizeof *jvm);
     jvm->pid = pid;
     jvm->since = time;
@@ -123,7 +122,7 @@ uint32_t addresses_add(addresses *list, struct index *index, uint64_t address) {
     return (uint32_t)list->count;
 }
 
-/* ---- what is written ---- */
+/* ---- writing ---- */
 
 static void put_text(struct buffer *buffer, const char *string) {
     struct text text = text_of(string);
@@ -146,7 +145,7 @@ static void put_method(struct buffer *rows, const struct hotspot_method *method,
     }
 }
 
-/* The number of a method, which is written if it is new; 0: there is none. */
+/* Return the number of a method, and write it if it is new; return 0 if there is none. */
 static uint32_t method_number(struct jvms *jvms, struct jvm *jvm, uint64_t address) {
     uint32_t number = addresses_find(&jvm->methods, &jvm->by_method, address);
     if (number || jvm->methods.count >= METHODS_MOST ||
@@ -239,7 +238,7 @@ static bool see_blob(void *context, const struct hotspot_blob *blob) {
         vector_push(&jvm->blobs, ((struct known_blob){blob->address, identity}));
         index_add(&jvm->by_address, jvm_hash(blob->address), (uint32_t)jvm->blobs.count);
     }
-    /* One whose method can't be read is just being made, or unloaded: the next walk sees. */
+    /* A blob whose method can't be read is being created or unloaded; leave it to the next walk. */
     if (blob->method && !method_number(walking->jvms, jvm, blob->method)) {
         jvm->blobs.items[number ? number - 1 : jvm->blobs.count - 1].identity = 0;
         return jvm->remote.left > 0;
@@ -264,7 +263,7 @@ static uint64_t find_base(pid_t pid) {
     return base;
 }
 
-/* Its tables are filled when the library is loaded, a little after it was mapped. */
+/* The tables are filled when the library is loaded, shortly after it was mapped. */
 static void learn(struct jvm *jvm) {
     const char *missing = "libjvm.so";
     jvm->base = jvm->base ? jvm->base : find_base(jvm->pid);
@@ -283,7 +282,7 @@ static void walk(struct jvms *jvms, struct jvm *jvm) {
     bool walked = hotspot_range(&jvm->hotspot, &jvm->remote, &jvm->low, &jvm->high) &&
                   hotspot_each_blob(&jvm->hotspot, &jvm->remote, see_blob, &walking);
     jvm->is_partial = !walked || !jvm->remote.left;
-    /* What was no method may have become one. */
+    /* Addresses that were not methods may be methods by now. */
     jvm->asked.count = 0;
     index_release(&jvm->by_asked);
 }
@@ -308,14 +307,14 @@ static bool write_all(struct jvm *jvm, uint64_t since, jvm_write *write, void *c
     return fine;
 }
 
-/* Of this thread: how long others kept it waiting costs the JVM nothing. */
+/* CPU time of this thread: time that others kept it waiting costs the JVM nothing. */
 static uint64_t cpu_time(void) {
     struct timespec time;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* Asks it for the names at least. */
+/* Ask the JVM for its names at least. */
 static void turn_hopeless(struct jvms *jvms, struct jvm *jvm) {
     struct jvm_attach *attach = &jvm->attach;
     struct notes *notes = &jvms->sink->result->notes;
@@ -342,7 +341,7 @@ static bool turn(struct jvms *jvms, struct jvm *jvm, bool is_last, jvm_write *wr
     if (!jvm->is_learned)
         learn(jvm);
     if (jvm->is_learned)
-        see_to_samples(jvms, jvm); /* first: frames are gone sooner than code */
+        see_to_samples(jvms, jvm); /* first, because frames disappear sooner than code */
     if (jvm->is_learned && is_time)
         walk(jvms, jvm);
     if (is_time) {

@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static const uint64_t patience = 5000000000; /* nanoseconds until an answer is not waited for */
+static const uint64_t patience = 5000000000; /* nanoseconds to wait for an answer */
 static const uint64_t interval = 5000000000; /* between two answers */
 
 void jvm_attach_init(struct jvm_attach *attach) {
@@ -24,7 +24,7 @@ static void refuse(struct jvm_attach *attach, const char *why) {
     attach->refused_by = why;
 }
 
-/* ---- may it be asked? ---- */
+/* ---- permission to ask ---- */
 
 struct process_status {
     uint64_t caught; /* signals */
@@ -48,7 +48,7 @@ static struct process_status read_status(pid_t pid) {
                     : (struct process_status){0};
 }
 
-/* Whether a file of /proc/PID has the text; also if it can't be read to its end. */
+/* Whether a file of /proc/PID contains the text; also true if it can't be read completely. */
 static bool file_mentions(pid_t pid, const char *name, const char *text) {
     struct buffer bytes = {0};
     bool found = proc_read(pid, name, 1 << 20, &bytes) != PROC_WHOLE ||
@@ -65,9 +65,9 @@ static const char *reason_against(pid_t pid, const struct process_status *status
     if (file_mentions(pid, "cmdline", "DisableAttachMechanism") ||
         file_mentions(pid, "environ", "DisableAttachMechanism") ||
         file_mentions(pid, "cmdline", "ReduceSignalUsage"))
-        return "attaching is switched off";
+        return "attaching is disabled";
     if (file_mentions(pid, "maps", "/libj9"))
-        return "it is no HotSpot";
+        return "it is not a HotSpot virtual machine";
     return NULL;
 }
 
@@ -121,7 +121,7 @@ static void remove_asking_file(struct jvm_attach *attach) {
     attach->has_asked = false;
 }
 
-/* The signal goes to the process that `status` was read of: it was held before. */
+/* The signal goes to the process that `status` was read from, because its pidfd was opened before. */
 static void ask(struct jvm_attach *attach, pid_t pid, uint64_t now) {
     int working = open_directory(pid, "cwd");
     if (make_asking_file(attach, working)) {
@@ -130,7 +130,7 @@ static void ask(struct jvm_attach *attach, pid_t pid, uint64_t now) {
         if (working >= 0)
             close(working);
         if (!make_asking_file(attach, attach->temporary)) {
-            refuse(attach, "no file can be made in its directory");
+            refuse(attach, "no file can be created in its directory");
             return;
         }
         attach->place = dup(attach->temporary);
@@ -141,7 +141,7 @@ static void ask(struct jvm_attach *attach, pid_t pid, uint64_t now) {
     struct process_status again = read_status(pid);
     if (reason_against(pid, &again) ||
         syscall(SYS_pidfd_send_signal, attach->process, SIGQUIT, NULL, 0) != 0)
-        refuse(attach, "it takes no signal");
+        refuse(attach, "it accepts no signal");
 }
 
 static void begin(struct jvm_attach *attach, pid_t pid, uint64_t now) {
@@ -151,7 +151,7 @@ static void begin(struct jvm_attach *attach, pid_t pid, uint64_t now) {
     const char *against = attach->process < 0 ? "it is gone" : reason_against(pid, &status);
     attach->temporary = open_directory(pid, "root/tmp");
     if (against || attach->temporary < 0) {
-        refuse(attach, against ? against : "its /tmp can't be seen");
+        refuse(attach, against ? against : "its /tmp can't be accessed");
         return;
     }
     attach->user = status.user;
@@ -172,7 +172,7 @@ static void begin(struct jvm_attach *attach, pid_t pid, uint64_t now) {
 
 /* ---- the socket ---- */
 
-/* Through the directory that is held: its path may be too long for a socket's address, or lie in another namespace. */
+/* Connect through the open directory: its path may be too long for a socket's address, or in another namespace. */
 static bool connect_socket(struct jvm_attach *attach, pid_t pid) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct ucred peer;
@@ -194,7 +194,7 @@ static bool connect_socket(struct jvm_attach *attach, pid_t pid) {
     return false;
 }
 
-/* Version, command and three arguments, each with its end. */
+/* Send the version, the command and three arguments, each NUL-terminated. */
 static void request(struct jvm_attach *attach, pid_t pid, uint64_t now) {
     static const char words[] = "1\0jcmd\0Compiler.perfmap\0\0";
     if (connect_socket(attach, pid)) {
@@ -204,13 +204,13 @@ static void request(struct jvm_attach *attach, pid_t pid, uint64_t now) {
         attach->state = ATTACH_SENT;
         attach->has_written = true;
         if (send(attach->socket, words, sizeof words, MSG_NOSIGNAL) != (ssize_t)sizeof words)
-            refuse(attach, "it takes no command");
+            refuse(attach, "it accepts no command");
     } else if (now >= attach->deadline) {
         refuse(attach, "it did not answer");
     }
 }
 
-/* The answer begins with the status, 0 where all went well, and ends when the JVM closes its side. */
+/* The answer begins with the status, 0 for success, and ends when the JVM closes its side. */
 static void answer(struct jvm_attach *attach, uint64_t now) {
     char bytes[4096];
     ssize_t got = recv(attach->socket, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -222,7 +222,7 @@ static void answer(struct jvm_attach *attach, uint64_t now) {
         attach->state = ATTACH_ANSWERED;
         attach->next = now + interval;
     } else if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-        refuse(attach, "it hung up");
+        refuse(attach, "it closed the connection");
     }
     if (attach->state == ATTACH_SENT && now >= attach->deadline)
         refuse(attach, "it did not answer");

@@ -1,10 +1,11 @@
-/* What samples of a virtual machine leave for its next turn: addresses in its code, and what on their stacks looks like an interpreter's frame. */
+/* What the samples of a virtual machine leave for its next turn: addresses in its code, and words on their stacks that look like an
+   interpreter's frame. */
 #include "record/jvm_state.h"
 #include "unwind/unwind.h"
 
 enum { PENDING_MOST = 1 << 14 /* between two turns */ };
 
-/* Whether it is new; it is not, from then on. */
+/* Return whether it is new, and add it. */
 static bool address_is_new(addresses *list, struct index *index, uint64_t address) {
     if (addresses_find(list, index, address))
         return false;
@@ -12,17 +13,17 @@ static bool address_is_new(addresses *list, struct index *index, uint64_t addres
     return true;
 }
 
-/* Where the return address is, or, nearly always, above it: a call by a method handle drops its last argument. */
+/* The sender's stack pointer is at the return address, or, nearly always, above it: a call by a method handle drops its last argument. */
 static bool is_sender(uint64_t frame, uint64_t sender) {
     return sender - frame >= 8 && sender - frame < 1 << 19;
 }
 
-/* An address above the frame's own, or, in newer versions, how many words it is away. */
+/* An address above the frame's own, or, in newer versions, the distance in words. */
 static bool is_locals(uint64_t frame, uint64_t locals) {
     return locals - frame < 1 << 20 || locals < 1 << 16;
 }
 
-/* Every place in the stack may be where an interpreter's frame has its caller's frame pointer. */
+/* Any place in the stack may be where an interpreter's frame saves its caller's frame pointer. */
 static void scan_stack(struct jvm *jvm, const struct unwind_interpreter *layout, uint64_t sp,
                        const uint8_t *stack, size_t size) {
     for (size_t at = layout->bytecode; at + 16 <= size && jvm->frames.count < PENDING_MOST;
@@ -43,8 +44,8 @@ static uint64_t register_of(const uint8_t *registers, uint64_t mask, unsigned nu
     return load_u64(registers + 8 * __builtin_popcountll(mask & ((1ull << number) - 1)));
 }
 
-/* Of code without a frame of its own: twice the number of the word, from 1, that is the return address, the first that points to code; + 1 if the
-   frame pointer points to the word below it. 0: there is none near. */
+/* For code without its own frame: twice the number, from 1, of the first word that points to code, which is the return address; + 1 if the
+   frame pointer points to the word below it. 0: none is near. */
 static uint64_t depth_of(const struct jvm *jvm, uint64_t frame, uint64_t sp, const uint8_t *stack,
                          size_t size) {
     enum { MOST = 16 };
@@ -56,8 +57,9 @@ static uint64_t depth_of(const struct jvm *jvm, uint64_t frame, uint64_t sp, con
     return 0;
 }
 
-/* A sample ends with: which registers there are (2: of 64 bits), these, the stack's size, the stack, how much of it is valid. The kernel copies as much as was
-   asked for, or less where a record can't be that long; the ptrace sampler copies what there is. 0: it can't be told. */
+/* A sample ends with the register ABI (2: 64 bits), the registers, the stack's size, the stack, and how much of it is valid. The kernel
+   copies the requested size, or less if a record can't be that long; the ptrace sampler copies what there is. Return 0 if the size is
+   unclear. */
 static size_t copied_size(size_t asked, size_t registers_size, const uint8_t *record, size_t size) {
     size_t others = 24 + 8 + registers_size + 8 + 8;
     size_t some = size < others ? 0 : size - others < asked ? (size - others) & ~(size_t)7 : asked;
@@ -91,13 +93,25 @@ static void look_at_stack(struct jvm *jvm, const struct unwind_interpreter *layo
     }
 }
 
+static struct jvm *jvm_to_look_at(const struct jvms *jvms, pid_t pid) {
+    struct jvm *jvm = jvms->list.count ? jvm_find(jvms, pid) : NULL;
+    return jvm && !jvm->has_ended && !jvm->is_hopeless ? jvm : NULL;
+}
+
+void jvms_saw_memory(struct jvms *jvms, pid_t pid, uint64_t address, struct text bytes) {
+    struct jvm *jvm = jvm_to_look_at(jvms, pid);
+    const struct unwind_interpreter *layout = unwind_interpreter(OWN_ARCH);
+    if (jvm && layout)
+        scan_stack(jvm, layout, address, (const uint8_t *)bytes.data, bytes.length);
+}
+
 void jvms_saw_sample(struct jvms *jvms, const uint8_t *record,
                      const struct perf_event_header *header) {
     size_t pid_at = jvms->sink->time_at - 8;
     if (!jvms->list.count || jvms->sink->time_at < 16 || header->size < pid_at + 8)
         return;
-    struct jvm *jvm = jvm_find(jvms, (pid_t)load_u32(record + pid_at));
+    struct jvm *jvm = jvm_to_look_at(jvms, (pid_t)load_u32(record + pid_at));
     const struct unwind_interpreter *layout = unwind_interpreter(OWN_ARCH);
-    if (jvm && layout && !jvm->has_ended && !jvm->is_hopeless)
+    if (jvm && layout)
         look_at_stack(jvm, layout, jvms->sink, record, header->size);
 }

@@ -1,9 +1,9 @@
 /*
- * What a recording must keep because it will be gone when it is read: perf maps, files that nobody else will find, labels of processes.
+ * Keep in the recording what will be gone when it is read: perf maps, files that can't be found elsewhere, labels of processes.
  *
- * Records on their way to the file only put wishes on a list; these are seen to between two rounds, so that no buffer waits for a
- * file. A file is opened as soon as its mapping is seen and read at the end: an open descriptor outlives its process, its path and its
- * mount namespace. What is read goes to the recording by its carrier (docs/carrier.md).
+ * Records on their way to the file only add wishes to a list. The wishes are processed between two rounds, so that no buffer waits for a
+ * file. A file is opened as soon as its mapping is seen and read at the end: an open descriptor outlives its process, its path and its mount
+ * namespace. The contents go to the recording through its carrier (docs/carrier.md).
  */
 #include "record/keep.h"
 #include "object/jitdump.h"
@@ -44,7 +44,7 @@ static void wish_mapping(struct keeper *k, struct wish wish, const uint8_t *reco
 void keeper_saw(struct keeper *k, const uint8_t *record, const struct perf_event_header *header) {
     if (!k || header->type == PERF_RECORD_SAMPLE || header->size < 16 ||
         k->wishes.count >= WISHES_MOST)
-        return; /* of a sample that was split, not all is here */
+        return; /* only part of a split sample is here */
     struct wish wish = {.pid = (pid_t)load_u32(record + 8)};
     size_t trailer = 8 * k->sink->trailer_words;
     if (k->sink->trailer_words >= 2 && header->size >= trailer + 16)
@@ -55,7 +55,7 @@ void keeper_saw(struct keeper *k, const uint8_t *record, const struct perf_event
         if (wish.pid > 0)
             wish_mapping(k, wish, record, header);
         return;
-    case PERF_RECORD_COMM: /* at exec, or of a process that ran before */
+    case PERF_RECORD_COMM: /* at exec, or for a process that already ran */
         wish.kind = WISH_PROCESS;
         if (!is_leader || (!(header->misc & PERF_RECORD_MISC_COMM_EXEC) && wish.time))
             return;
@@ -88,12 +88,22 @@ void keeper_saw(struct keeper *k, const uint8_t *record, const struct perf_event
 }
 
 void keeper_saw_sample(struct keeper *k, const uint8_t *record,
-                       const struct perf_event_header *header) {
-    if (k)
+                       const struct perf_event_header *header, size_t have) {
+    if (!k)
+        return;
+    size_t before_stack =
+        header->size > k->sink->stack_size ? header->size - k->sink->stack_size : header->size;
+    kernel_hits_saw(k->hits, record, have < before_stack ? have : before_stack);
+    if (have >= header->size)
         jvms_saw_sample(k->jvms, record, header);
 }
 
-/* A child has what its parent has, until it is seen to have something else. */
+void keeper_saw_memory(struct keeper *k, pid_t pid, uint64_t address, struct text bytes) {
+    if (k)
+        jvms_saw_memory(k->jvms, pid, address, bytes);
+}
+
+/* A child has its parent's attributes until it is seen to have others. */
 static void see_fork(struct keeper *k, const struct wish *wish) {
     const struct kept_process *parent = kept_process_find(k, wish->parent);
     struct kept_process from = parent ? *parent : (struct kept_process){0};
@@ -145,14 +155,14 @@ static bool grant(struct keeper *k, const struct wish *wish, struct error *error
 
 /* ---- turns ---- */
 
-/* Most write their maps from the beginning on, or never. */
+/* Most runtimes write their maps from the beginning, or never. */
 static bool is_time_to_look(struct kept_process *process) {
     enum { OFTEN = 8, SELDOM = 32 };
     unsigned looks = process->looks++;
     return process->has_ended || looks < OFTEN || looks % SELDOM == 0;
 }
 
-/* Maps of processes that are gone are as long as they will ever be. Others are looked for until they are there. */
+/* Maps of exited processes are complete. For others, keep looking until there is a map. */
 static bool see_to_maps(struct keeper *k, struct error *error) {
     bool fine = true;
     for (size_t i = 0; fine && i < k->processes.count; i++) {
@@ -169,7 +179,7 @@ static bool see_to_maps(struct keeper *k, struct error *error) {
     return fine;
 }
 
-/* One file a turn, and no large one: the buffers fill meanwhile. */
+/* One file per turn, and no large one, because the buffers fill meanwhile. */
 static bool see_to_file(struct keeper *k, struct error *error) {
     enum { SMALL = 8 << 20 };
     struct stat status;
@@ -182,7 +192,7 @@ static bool see_to_file(struct keeper *k, struct error *error) {
     return true;
 }
 
-/* Each CPU has a buffer of its own: a mapping may come before the fork that made its process, which tells its namespace. */
+/* Each CPU has its own buffer, so a mapping may arrive before the fork that created its process and says its namespace. */
 static int order_wishes(const void *a, const void *b) {
     const struct wish *x = a, *y = b;
     if (x->time != y->time)
@@ -217,7 +227,7 @@ static bool keeper_see(struct keeper *k, bool is_last, struct error *error) {
     k->searches = 0;
     sort_wishes(k);
     for (size_t i = 0; fine && i < k->wishes.count; i++) {
-        struct wish wish = k->wishes.items[i]; /* to grant one may add to the list */
+        struct wish wish = k->wishes.items[i]; /* granting one may add to the list */
         fine = grant(k, &wish, error);
     }
     k->wishes.count = 0;
@@ -229,6 +239,11 @@ static bool keeper_see(struct keeper *k, bool is_last, struct error *error) {
 
 bool keeper_turn(struct keeper *k, struct error *error) {
     return keeper_see(k, false, error);
+}
+
+bool keeper_turn_if_due(struct keeper *k, struct error *error) {
+    enum { DUE = WISHES_MOST / 64 };
+    return !k || k->wishes.count < DUE || keeper_turn(k, error);
 }
 
 bool keeper_finish_window(struct keeper *k, struct error *error) {
@@ -268,7 +283,7 @@ bool keeper_finish(struct keeper *k, struct error *error) {
         if (file->descriptor >= 0 && (file->is_needed || file_was_replaced(k, file)))
             fine = keep_file(k, file, error);
     }
-    return fine;
+    return fine && keep_kernel_names(k, error);
 }
 
 bool keeper_kept_unnamed(const struct keeper *k, struct text path) {
@@ -290,7 +305,8 @@ struct keeper *keeper_new(struct sink *sink, const struct record_options *option
                          .held_most = files_allowed(),
                          .paths = strings_new(),
                          .labels = strings_new(),
-                         .jvms = jvms_new(sink)};
+                         .jvms = jvms_new(sink),
+                         .hits = kernel_hits_new()};
     return k;
 }
 
@@ -305,6 +321,7 @@ void keeper_free(struct keeper *k) {
     }
     files_release(k);
     jvms_free(k->jvms);
+    kernel_hits_free(k->hits);
     vector_release(&k->processes);
     vector_release(&k->wishes);
     index_release(&k->by_pid);

@@ -1,9 +1,9 @@
 /*
- * --keep=all: when the recording is over, what a reader would look for in other files is put into it.
+ * --keep=all: after the recording, add everything that a reader would look for in other files.
  *
- * Only reading it tells which files those are: which objects were hit, which ones unwinding went through, where their debug information is. A
- * child does that, in the sandbox, for whoever records may be root, and programs' files are not to be trusted. It writes to the recording, which
- * is open already. If it fails, what it wrote is cut off again: the recording is then what it would have been without.
+ * Only reading the recording shows which files those are: which objects were hit, which ones unwinding went through, where their debug
+ * information is. A child in the sandbox does that, because wick may run as root and programs' files are not trusted. It writes to the
+ * recording, which is already open. If it fails, its output is truncated, and the recording is as it would have been without it.
  */
 #include "record/keep.h"
 
@@ -20,12 +20,12 @@
 #include "sandbox/sandbox.h"
 
 static const struct note_kind note_left_out = {
-    "kept-not-all", "# file{|s} that the recording needs {was|were} not kept with it: --keep=all "
-                    "keeps at most 1 GiB"};
+    "kept-not-all",
+    "# file{|s} that the recording needs {was|were} not kept: --keep=all keeps at most 1 GiB"};
 static const struct note_kind note_failed = {
     "kept-failed", "--keep=all could not keep the files that the recording needs"};
 
-/* What the child tells, in memory that both have. */
+/* The child's results, in shared memory. */
 struct told {
     uint64_t left_out;
     char example[300]; /* the first of them */
@@ -42,7 +42,7 @@ struct keeping {
 
 /* ---- in the child ---- */
 
-/* Several objects may be one file. A build id says which, wherever it is. */
+/* Several objects may be one file. The build id identifies it, wherever it is. */
 static bool is_new(struct keeping *k, enum object_part part, const struct object_identity *identity,
                    struct text key) {
     enum { ID_AT = 8, PATH_AT = 32 };
@@ -83,7 +83,7 @@ static bool keep_part(void *context, enum object_part part, const struct object_
     return fine;
 }
 
-/* Objects with a place in a stack, and those that only unwinding or interpreted frames went through. */
+/* Return the objects with a place in a stack, and those that only unwinding or interpreted frames went through. */
 static bool *objects_hit(const struct profile *profile) {
     bool *hit = memory_zero(objects_count(profile->objects) + 1, sizeof *hit);
     for (size_t i = 0; i < profile->tree->locations.count; i++)
@@ -103,7 +103,7 @@ static bool keep_parts(struct keeping *k, const struct profile *profile) {
     return fine && perfdata_finish(k->r->sink.writer, &k->error);
 }
 
-/* With all that any view may show. Nothing is freed: the process ends. */
+/* Read everything that any view may show. Nothing is freed: the process exits. */
 static bool read_and_keep(struct keeping *k) {
     struct file file;
     struct sandbox_facts facts;

@@ -1,5 +1,5 @@
 /*
- * What is kept goes to the recording: perf maps, jitdumps, files, the vdso, as entries of its carrier, as long as there is room for them.
+ * Write what is kept to the recording: perf maps, jitdumps, files and the vdso, as entries of its carrier, while there is room for them.
  */
 #include "record/keep.h"
 
@@ -8,12 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct note_kind note_full = {
-    "kept-too-much",
-    "# file{|s} that may be gone later {was|were} not kept with the recording: it keeps up to 64 "
-    "MB"};
+static const struct note_kind note_full = {"kept-too-much",
+                                           "# file{|s} that may be gone later {was|were} not kept "
+                                           "in the recording, which keeps up to 64 MB"};
 
-/* Everything that a descriptor reads, up to what may be kept at all. */
+/* Read everything from a descriptor, up to the limit for one file. */
 static bool read_all(int descriptor, struct buffer *bytes) {
     ssize_t got = 0;
     bytes->count = 0;
@@ -43,7 +42,7 @@ void keep_note_full(struct keeper *k, struct text what) {
     notes_add(&k->sink->result->notes, &note_full, 1, 0, "%.*s", TEXT_ARGS(what));
 }
 
-/* Code hardly ever packs to less than a fifth: what could not fit then is not even read. */
+/* Code hardly ever compresses to less than a fifth, so don't even read what could not fit then. */
 static bool has_room(struct keeper *k, int descriptor, struct text path) {
     struct stat status;
     if (k->left && fstat(descriptor, &status) == 0 && (uint64_t)status.st_size / 5 <= k->left)
@@ -52,7 +51,7 @@ static bool has_room(struct keeper *k, int descriptor, struct text path) {
     return false;
 }
 
-/* What is under its name now may be another file, if the first was one that an earlier process with that pid had left. */
+/* The file now under its name may be another one, if the first was left by an earlier process with that pid. */
 bool keep_map(struct keeper *k, struct kept_process *process, struct error *error) {
     int first = process->map;
     map_open(k, process);
@@ -72,7 +71,7 @@ bool keep_map(struct keeper *k, struct kept_process *process, struct error *erro
 
 /* ---- jitdumps ---- */
 
-/* If it has grown since it was written last. */
+/* Write it if it has grown since the last time. */
 static bool write_dump(struct keeper *k, struct kept_dump *dump, struct error *error) {
     struct buffer key = {0};
     struct text path = strings_get(k->paths, dump->path);
@@ -139,7 +138,7 @@ bool keep_mount(struct keeper *k, struct error *error) {
            carrier_write(k->sink->writer, CARRIER_FACT, TEXT("mount-namespace"), mount, error);
 }
 
-/* This process's stands for every 64-bit one's. */
+/* This process's vdso stands for that of every 64-bit process. */
 bool keep_vdso(struct keeper *k, struct error *error) {
     struct build_id id;
     struct buffer key = {0};

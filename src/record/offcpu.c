@@ -1,19 +1,19 @@
 /*
- * Off-CPU time with perf events: a sample with its stack whenever a thread leaves the CPU, and a SWITCH record when it comes back. Whoever
- * reads the file pairs them.
+ * Off-CPU time with perf events: a sample with its stack whenever a thread leaves the CPU, and a SWITCH record when it comes back. The reader
+ * of the file pairs them.
  *
- * sched:sched_switch says why the thread left (asleep, waiting for a disk, or preempted); where tracepoints are not to be seen, the
- * software event context-switches stands in, and only preemption is told from the rest. Both cost the target about 7 microseconds and,
- * with DWARF stacks, up to the stack's size in the file for each switch: BPF (bpf.c) is for high rates.
+ * sched:sched_switch says why the thread left (asleep, waiting for a disk, or preempted). If tracepoints are not accessible, the software
+ * event context-switches replaces it, and only preemption is distinguished from the rest. Both cost the target about 7 microseconds per
+ * switch and, with DWARF stacks, up to the stack's size in the file. For high rates, use BPF (bpf.c).
  */
 #include "record/internal.h"
 
 static const struct note_kind note_inner_wakers = {
-    "inner-wakers", "wakers outside the target were not seen: --off-cpu=bpf or -a sees all"};
+    "inner-wakers", "wakers outside the target were not recorded: --off-cpu=bpf or -a records all"};
 
 static const struct note_kind note_no_state = {
     "no-wait-state",
-    "waits for a disk were not told from others: that takes tracepoints (`wick doctor`)"};
+    "waits for a disk were not distinguished from others: that needs tracepoints (`wick doctor`)"};
 
 const char *const off_cpu_names[OFF_CPU_STATES] = {
     [OFF_CPU_SLEEP] = "offcpu-time",
@@ -45,7 +45,7 @@ static bool add_switches(struct recording *r, struct error *error) {
     return false;
 }
 
-/* An event of a thread sees what that thread wakes, not who wakes it. */
+/* An event on a thread sees the threads that it wakes, not its wakers. */
 static bool add_wakings(struct recording *r, struct error *error) {
     struct perf_event_attr attr;
     if (!record_parse_event("sched:sched_waking", &attr, error))
@@ -68,7 +68,7 @@ static void note_blindness(struct recording *r) {
             notes_add(&r->result->notes, &note_no_state, 1, 0, NULL);
 }
 
-/* The last record may be of a thread that went to sleep long before the end. So the targets' names are told again, now. */
+/* The last record may be from a thread that went to sleep long before the end, so write the targets' names again now. */
 bool off_cpu_mark_end(struct recording *r, struct error *error) {
     const struct record_options *options = r->options;
     note_blindness(r);
@@ -89,13 +89,13 @@ bool off_cpu_mark_end(struct recording *r, struct error *error) {
 /* ---- with BPF ---- */
 
 static const struct note_kind note_no_bpf = {
-    "no-bpf", "waits could not be summed up in the kernel, so each switch was recorded"};
+    "no-bpf", "waits could not be added up in the kernel, so each switch was recorded"};
 static const struct note_kind note_frame_pointers = {
     "bpf-frame-pointers",
     "BPF follows frame pointers on this machine: stacks of code built without them are cut short; "
-    "--off-cpu=perf takes DWARF stacks"};
+    "--off-cpu=perf records DWARF stacks"};
 
-/* Ids of events that the kernel knows nothing of: far from those it gives. */
+/* Ids of events that the kernel does not know, far from those it assigns. */
 enum { MADE_IDS = 0x7769636b };
 
 static void add_made_event(struct recording *r, const char *name, bool copies) {
@@ -121,8 +121,8 @@ static void add_made_event(struct recording *r, const char *name, bool copies) {
     vector_push(&asked->ids, ((uint64_t)MADE_IDS << 32) + r->events.count);
 }
 
-/* The names carry the state. A sample's raw data would be the place for it, but perf since 6.16 takes raw data of `offcpu-time`
-   for a form of its own. */
+/* The names carry the state. It can't be in a sample's raw data, because since 6.16 perf parses the raw data of `offcpu-time` in its own
+   format. */
 static bool choose_bpf(struct recording *r, struct error *error) {
     const struct record_options *options = r->options;
     if (options->call_graph == CALL_GRAPH_DWARF && options->stack_size > OFF_CPU_COPY_SIZE)
@@ -166,7 +166,7 @@ bool off_cpu_choose_events(struct recording *r, struct error *error) {
     const struct record_options *options = r->options;
     if (options->off_cpu == OFF_CPU_BPF)
         return choose_bpf(r, error);
-    bool gains = options->system_wide || options->wakers; /* many switches; wakers of all kinds */
+    bool gains = options->system_wide || options->wakers; /* many switches; wakers of any kind */
     if (options->off_cpu == OFF_CPU_PERF || !gains)
         return choose_perf(r, error);
     struct error why;

@@ -1,25 +1,26 @@
 /*
- * What BPF summed up, as samples at the end of the file: one for each (thread, stacks, state, waker), whose period is the nanoseconds waited.
+ * Write BPF's sums as samples at the end of the file: one for each (thread, stacks, state, waker), with the nanoseconds waited as its period.
  *
- * Its time is when the last of these waits ended, so that mappings and names are those of then; times are made different, because a
- * waker's sample follows the one of the wait it ended and is known by the same time.
+ * A sample's time is when the last of these waits ended, so that mappings and names are those of that time. Times are made unique, because a
+ * waker's sample follows that of the wait it ended and is recognized by the same time.
  */
 #include "record/windows.h"
 
 #include <stdlib.h>
 
 static const struct note_kind note_no_stack = {
-    "bpf-no-stack", "# wait{ has|s have} no stack: too many different ones for the kernel's table"};
+    "bpf-no-stack",
+    "# wait{ has|s have} no stack: too many different stacks for the kernel's table"};
 static const struct note_kind note_no_copy = {
-    "bpf-no-copy", "# wait{ has a stack that follows|s have stacks that follow} frame pointers: "
-                   "too many different ones to copy them all"};
+    "bpf-no-copy", "# wait{ has a frame-pointer stack|s have frame-pointer stacks}: too many "
+                   "different stacks to copy them all"};
 static const struct note_kind note_no_sum = {
     "bpf-no-sum",
-    "# wait{ was|s were} not counted: too many different ones for the kernel's table"};
+    "# wait{ was|s were} not counted: too many different waits for the kernel's table"};
 static const struct note_kind note_no_thread = {
-    "bpf-no-thread", "# thread{ was|s were} not watched: too many for the kernel's table"};
+    "bpf-no-thread", "# thread{ was|s were} not recorded: too many threads for the kernel's table"};
 
-/* The place's register, among those copied. */
+/* The instruction pointer's place among the copied registers. */
 #if defined(__aarch64__)
 enum { COPY_IP = 32 };
 #else
@@ -35,7 +36,7 @@ enum {
 
 struct sample_writer {
     struct recording *r;
-    bool copies; /* the event's samples have a place for them */
+    bool copies; /* the event's samples have room for them */
     struct kernel_frames *known;
     size_t most_kernel; /* frames of the kernel's part; 0: all */
     size_t count;
@@ -75,7 +76,7 @@ static uint64_t put_kernel(struct sample_writer *w, int stack) {
     return words[1];
 }
 
-/* As the kernel writes them: nothing but two zeros if there are none. Returns the address. */
+/* Write a copy as the kernel does: only two zeros if there is none. Return the address. */
 static uint64_t put_copy(struct sample_writer *w, uint64_t copy) {
     const size_t registers = (size_t)__builtin_popcountll(USER_REGISTERS);
     if (!w->copies || !sums_copy(w->r->sums, copy, &w->copy)) {
@@ -123,7 +124,7 @@ static bool put_sample(struct sample_writer *w, size_t event, uint32_t pid, uint
     return sink_records(&w->r->sink, (const uint8_t *)w->words, header.size, error);
 }
 
-/* Who wakes in an interrupt is nobody: the kernel's part down to where it came in, and thread 0. */
+/* A wakeup in an interrupt has no waker: write the kernel part down to the interrupt's entry, and thread 0. */
 static bool put_waker(struct sample_writer *w, const struct summed *wait, uint64_t time,
                       struct error *error) {
     const struct off_cpu_key *key = &wait->key;
@@ -193,7 +194,7 @@ bool off_cpu_write(struct recording *r, struct error *error) {
     return fine;
 }
 
-/* A wait is in the window in which it ends. */
+/* A wait belongs to the window in which it ends. */
 bool off_cpu_turn(struct recording *r, struct error *error) {
     const struct window *window = r->sink.window;
     if (!r->sums || !window || window->cut < window->due)

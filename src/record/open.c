@@ -28,13 +28,12 @@ static const struct note_kind note_software = {
     "no hardware counter on this machine: recorded with cpu-clock, a software clock"};
 static const struct note_kind note_user_only = {
     "user-only",
-    "the kernel's part was not permitted (perf_event_paranoid): only user code was recorded"};
+    "recording the kernel was not permitted (perf_event_paranoid): only user code was recorded"};
 static const struct note_kind note_small_buffer = {
-    "small-buffer",
-    "the buffers had to be smaller than asked for; root, or a larger kernel.perf_event_mlock_kb, "
-    "allows more"};
+    "small-buffer", "the buffers had to be smaller than requested; root, or a larger "
+                    "kernel.perf_event_mlock_kb, allows more"};
 static const struct note_kind note_old_kernel = {
-    "old-kernel", "this kernel does not know all that was asked of it: left out"};
+    "old-kernel", "this kernel does not support everything that was requested: omitted"};
 static const struct note_kind note_few_files = {
     "few-files",
     "too few open files are allowed (ulimit -n) for an event on every CPU: threads that the target "
@@ -79,10 +78,10 @@ static void set_rate(struct asked_event *asked, const struct record_options *opt
     bool countable =
         attr->type == PERF_TYPE_TRACEPOINT ||
         (attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_CONTEXT_SWITCHES);
-    if (options->period || countable) { /* every one of those, unless a period is asked for */
+    if (options->period || countable) { /* each one, unless a period is requested */
         bool all = !options->period || asked->role != ROLE_SAMPLE;
         attr->sample_period = all ? 1 : options->period;
-        /* Of software events and tracepoints that are to tell their period the kernel samples every one. It is known anyway. */
+        /* For software events and tracepoints that record their period, the kernel samples every event. The period is known anyway. */
         if (attr->sample_period > 1)
             attr->sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
     } else {
@@ -91,7 +90,7 @@ static void set_rate(struct asked_event *asked, const struct record_options *opt
     }
 }
 
-/* Switching and waking are the kernel's doing: without it there is no such event, so only its part of the stack is left out. */
+/* Switches and wakeups happen in the kernel: without it there is no such event, so exclude only its part of the stack. */
 static void set_modes(struct asked_event *asked, const struct record_options *options) {
     struct perf_event_attr *attr = &asked->attr;
     if (asked->role == ROLE_SAMPLE) {
@@ -104,7 +103,7 @@ static void set_modes(struct asked_event *asked, const struct record_options *op
     }
 }
 
-/* Side records are of no place; of the events asked for, stacks_of may be less than all. */
+/* Side records have no stack; stacks_of may limit the requested events that have one. */
 static bool has_stack(const struct recording *r, const struct asked_event *asked) {
     size_t before = 0;
     for (const struct asked_event *other = r->events.items; other < asked; other++)
@@ -114,13 +113,13 @@ static bool has_stack(const struct recording *r, const struct asked_event *asked
     return asked->role != ROLE_SIDE;
 }
 
-/* The one behind that for side records, if there is such. */
+/* Return the first event after the one for side records, if there is one. */
 static struct asked_event *first_sampled(struct recording *r) {
     bool side = r->events.items[0].role == ROLE_SIDE && r->events.count > 1;
     return &r->events.items[side];
 }
 
-/* The first event carries the side records for all. */
+/* The first event carries the side records for all events. */
 static void set_attr(struct recording *r, struct asked_event *asked, bool first) {
     const struct record_options *options = r->options;
     struct perf_event_attr *attr = &asked->attr;
@@ -150,8 +149,8 @@ static void set_attr(struct recording *r, struct asked_event *asked, bool first)
     attr->mmap = attr->mmap2 = attr->comm = attr->comm_exec = attr->task = 1;
     attr->mmap_data =
         options->call_graph == CALL_GRAPH_DWARF; /* perf reads unwind tables through them */
-    /* Kernels (6.18 still) that tell whoever listens to all processes of build ids say to all others, who did not ask, that they were told, too;
-       perf then takes a device's number for a size, and crashes. */
+    /* If a system-wide listener asks for build ids, kernels up to at least 6.18 also mark the records of listeners that did not ask as having
+       one; perf then takes a device number for a size, and crashes. */
     attr->build_id = !options->system_wide;
     attr->ksymbol = attr->bpf_event = !attr->exclude_kernel;
     attr->namespaces = options->keep != KEEP_NONE;
@@ -159,7 +158,7 @@ static void set_attr(struct recording *r, struct asked_event *asked, bool first)
 
 /* ---- fallbacks ---- */
 
-/* Only who may see all of the system is told of them. */
+/* Only a user who may see the whole system gets namespace records. */
 static bool give_up_namespaces(struct recording *r) {
     struct perf_event_attr *first = &r->events.items[0].attr;
     bool asked = first->namespaces;
@@ -167,7 +166,7 @@ static bool give_up_namespaces(struct recording *r) {
     return asked;
 }
 
-/* One step back for all events; false when there is none left. */
+/* Take one step back for all events; return false if there is none left. */
 static bool give_up_flag(struct recording *r) {
     struct perf_event_attr *first = &r->events.items[0].attr;
     bool changed = false;
@@ -209,7 +208,7 @@ static bool give_up_hardware(struct recording *r) {
     return true;
 }
 
-/* Tracepoints may be seen and yet refused; the software event needs less. */
+/* A tracepoint may be visible and yet refused; the software event needs fewer permissions. */
 static bool give_up_tracepoint(struct recording *r) {
     for (size_t i = 0; i < r->events.count; i++) {
         struct asked_event *asked = &r->events.items[i];
@@ -227,11 +226,11 @@ static bool give_up_tracepoint(struct recording *r) {
 static bool give_up_kernel(struct recording *r) {
     bool changed = false;
     if (r->off_cpu)
-        return give_up_tracepoint(r); /* without the kernel, nothing is left of off-CPU time */
+        return give_up_tracepoint(r); /* without the kernel there is no off-CPU time */
     for (size_t i = 0; i < r->events.count; i++) {
         struct asked_event *asked = &r->events.items[i];
         if (asked->attr.exclude_kernel || r->options->kernel_only ||
-            asked->attr.type == PERF_TYPE_TRACEPOINT) /* without the kernel it is nothing */
+            asked->attr.type == PERF_TYPE_TRACEPOINT) /* without the kernel it never occurs */
             continue;
         asked->attr.exclude_kernel = asked->attr.exclude_hv = 1;
         asked->attr.ksymbol = asked->attr.bpf_event = 0;
@@ -255,7 +254,7 @@ bool raise_file_limit(void) {
     return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-/* :P is as precise as it goes. */
+/* :P means as precise as possible. */
 static bool give_up_precision(struct asked_event *asked, int why) {
     if (!asked->attr.precise_ip || why == EACCES || why == EPERM || why == EMFILE ||
         !event_wants_most_precise(asked->name))
@@ -264,7 +263,7 @@ static bool give_up_precision(struct asked_event *asked, int why) {
     return true;
 }
 
-/* Whether it is worth trying again after `why`. */
+/* Return whether another attempt after `why` is worthwhile. */
 static bool fall_back(struct recording *r, int why) {
     switch (why) {
     case EINVAL:
@@ -295,7 +294,7 @@ static bool user_is_allowed(void) {
     return descriptor >= 0;
 }
 
-/* The kernel says "Invalid argument" to this, too. */
+/* The kernel reports "Invalid argument" for this, too. */
 static bool frequency_is_allowed(const struct asked_event *asked, struct error *error) {
     char text[40];
     if (!asked->attr.freq ||
@@ -308,7 +307,7 @@ static bool frequency_is_allowed(const struct asked_event *asked, struct error *
                                           frequency, most);
 }
 
-/* An event can't be opened, by errno's `why`: says what to do instead. */
+/* An event can't be opened, with errno `why`: report what to do instead. */
 static bool refuse_event(struct recording *r, const struct asked_event *asked, int why,
                          struct error *error) {
     bool missing = why == ENOENT || why == ENODEV || why == EOPNOTSUPP;
@@ -319,25 +318,24 @@ static bool refuse_event(struct recording *r, const struct asked_event *asked, i
     if (missing && r->options->call_graph == CALL_GRAPH_LBR)
         return error_set(error, ERROR_DENIED,
                          "-g lbr needs a hardware counter with branch records, which this machine "
-                         "does not have; -g dwarf and -g fp do without");
+                         "does not have; use -g dwarf or -g fp");
     if (missing)
         return error_set(error, ERROR_DENIED,
-                         "event %s: this machine has no such counter (%s); `wick doctor` says what "
-                         "it has",
+                         "event %s: this machine has no such counter (%s); see `wick doctor`",
                          asked->name, strerror(why));
     if ((why == EACCES || why == EPERM) && r->options->system_wide)
         return error_set(error, ERROR_DENIED,
-                         "-a: the whole system may not be recorded: %s; root may, or all after "
+                         "-a: not permitted to record the whole system: %s; run as root, or "
                          "`sysctl kernel.perf_event_paranoid=%d`",
                          strerror(why),
                          asked->attr.type == PERF_TYPE_TRACEPOINT ? PARANOID_TRACEPOINTS
                                                                   : PARANOID_SYSTEM_WIDE);
     return error_set(error, r->refused ? ERROR_DENIED : ERROR_INPUT,
-                     "event %s can't be opened: %s; `wick doctor` says what this machine allows",
+                     "event %s can't be opened: %s; see `wick doctor` for what this machine allows",
                      asked->name, strerror(why));
 }
 
-/* Tried out once on ourselves before anything is opened for good, so that all events of all threads are alike. */
+/* Try the events once on wick itself before opening any for the target, so that all threads get the same events. */
 static bool try_events(struct recording *r, struct error *error) {
     pid_t pid = r->options->system_wide ? -1 : r->child ? r->child : 0;
     for (size_t i = 0; i < r->events.count;) {
@@ -390,7 +388,7 @@ static bool keep_id(struct asked_event *asked, int descriptor) {
     return true;
 }
 
-/* Have stacks of interpreters taken with the event's samples. What counts what happens elsewhere (a tracepoint) has no such program. */
+/* Take stacks of interpreters with the event's samples. Events that count elsewhere (a tracepoint) can't have such a program. */
 static void set_program(const struct recording *r, const struct asked_event *asked,
                         int descriptor) {
     int program = interpreted_program(r->sink.interpreted);
@@ -398,7 +396,7 @@ static void set_program(const struct recording *r, const struct asked_event *ask
         ioctl(descriptor, PERF_EVENT_IOC_SET_BPF, program);
 }
 
-/* Stacks of interpreters where a thread leaves the CPU: by an event beside the tracepoint, which writes nothing. */
+/* Take stacks of interpreters when a thread leaves the CPU, with an event beside the tracepoint that writes nothing. */
 static void open_switch_program(struct recording *r, const struct asked_event *asked, pid_t target,
                                 int cpu, unsigned long flags) {
     int program = interpreted_switch_program(r->sink.interpreted);
@@ -416,7 +414,7 @@ static void open_switch_program(struct recording *r, const struct asked_event *a
     if (descriptor < 0 && errno == EMFILE && raise_file_limit())
         descriptor = event_open(&attr, target, cpu, flags);
     if (descriptor < 0)
-        return; /* the waits are recorded all the same */
+        return; /* the waits are recorded anyway */
     vector_push(&r->descriptors, descriptor);
     ioctl(descriptor, PERF_EVENT_IOC_SET_BPF, program);
 }
@@ -429,13 +427,13 @@ static bool open_one(struct recording *r, struct asked_event *asked, struct ring
     if (descriptor < 0 && errno == EMFILE && raise_file_limit())
         descriptor = event_open(&asked->attr, target, (int)ring->cpu, flags);
     if (descriptor < 0 && errno == ESRCH)
-        return true; /* it ended before we came */
+        return true; /* it has already exited */
     r->no_files |= descriptor < 0 && errno == EMFILE;
     bool denied = descriptor < 0 && (errno == EACCES || errno == EPERM);
     if (denied && tid > 0)
         return error_set(error, ERROR_DENIED,
-                         "thread %d may not be recorded: %s; it is another user's, or forbids it: "
-                         "root may",
+                         "thread %d: not permitted to record it: %s; it belongs to another user or "
+                         "forbids it: run as root",
                          tid, strerror(errno));
     if (descriptor < 0)
         return error_set(error, denied ? ERROR_DENIED : ERROR_INPUT, "event %s can't be opened: %s",
@@ -462,13 +460,13 @@ static bool open_on_ring(struct recording *r, struct ring *ring, pid_t tid, stru
     return true;
 }
 
-/* On any CPU: the thread has a buffer of its own, for events of several threads may share one only on one CPU. */
+/* Open it on any CPU. The thread has its own buffer, because events of several threads can share one only on a single CPU. */
 static bool open_thread_alone(struct recording *r, pid_t tid, struct error *error) {
     vector_push(&r->rings, ((struct ring){.cpu = UINT32_MAX, .descriptor = -1}));
     if (!open_on_ring(r, &r->rings.items[r->rings.count - 1], tid, error))
         return false;
     if (!r->rings.items[r->rings.count - 1].pages)
-        r->rings.count--; /* it ended before we came */
+        r->rings.count--; /* it has already exited */
     return true;
 }
 
@@ -489,7 +487,7 @@ static bool is_cgroup(int directory) {
            (system.f_type == CGROUP2_SUPER_MAGIC || system.f_type == CGROUP_SUPER_MAGIC);
 }
 
-/* By its path, or its name below where cgroups are mounted. */
+/* Open it by its path, or by its name below the cgroup mount point. */
 bool recording_open_group(struct recording *r, struct error *error) {
     static const char *const roots[] = {"", "/sys/fs/cgroup/", "/sys/fs/cgroup/unified/",
                                         "/sys/fs/cgroup/perf_event/"};
@@ -505,9 +503,10 @@ bool recording_open_group(struct recording *r, struct error *error) {
         }
     }
     if (r->group < 0 && ordinary)
-        return error_set(error, ERROR_INPUT,
-                         "cgroup %s: is a directory but no cgroup; those are below /sys/fs/cgroup",
-                         r->options->cgroup);
+        return error_set(
+            error, ERROR_INPUT,
+            "cgroup %s: a directory, but not a cgroup; cgroups are below /sys/fs/cgroup",
+            r->options->cgroup);
     return r->group >= 0 ||
            error_set(error, ERROR_INPUT, "cgroup %s: %s", r->options->cgroup, strerror(errno));
 }
@@ -545,8 +544,8 @@ void recording_close(struct recording *r) {
             r->events.items[i].ids.count = 0;
 }
 
-/* With too few descriptors for (threads × CPUs), one for each thread: such events can't be inherited, which is said. With too few even for
-   that, the ptrace sampler needs none. */
+/* With too few descriptors for (threads × CPUs), open one event for each thread: such events can't be inherited, which is noted. If there are
+   too few even for that, use the ptrace sampler, which needs none. */
 static bool open_with_few_files(struct recording *r, struct error *error) {
     recording_close(r);
     for (size_t i = 0; i < r->events.count; i++)
@@ -561,7 +560,7 @@ static bool open_with_few_files(struct recording *r, struct error *error) {
     return fine;
 }
 
-/* Before any event is on: to read it takes as long as a small buffer needs to fill. */
+/* Call before any event is enabled: reading the kernel's symbols takes as long as a small buffer takes to fill. */
 static bool tell_of_kernel(struct recording *r, struct error *error) {
     recording_shape_records(r);
     if (!r->events.items[0].attr.exclude_kernel && !synthesize_kernel(&r->sink, error))
@@ -581,15 +580,16 @@ bool recording_open(struct recording *r, struct error *error) {
             set_attr(r, event, i == 0);
         if (event->role == ROLE_SAMPLE && event->attr.exclude_user && event->attr.exclude_kernel &&
             event->attr.exclude_hv)
-            return error_set(error, ERROR_USAGE,
-                             "event %s: with -%c nothing is left of it to be sampled", event->name,
-                             r->options->user_only ? 'u' : 'k');
+            return error_set(error, ERROR_USAGE, "event %s: with -%c nothing is left to sample",
+                             event->name, r->options->user_only ? 'u' : 'k');
     }
     if (!try_events(r, error) || !tell_of_kernel(r, error))
         return false;
     struct error unused;
     if (r->sink.interpreted && r->events.items[0].attr.use_clockid)
         interpreted_open(r->sink.interpreted, false, &unused);
+    if (r->options->call_graph == CALL_GRAPH_DWARF)
+        interpreted_set_copied(r->sink.interpreted, r->options->stack_size);
     for (size_t i = 0; i < r->cpus.count; i++)
         vector_push(&r->rings, ((struct ring){.cpu = r->cpus.items[i], .descriptor = -1}));
     r->no_files = false;

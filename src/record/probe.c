@@ -1,5 +1,5 @@
 /*
- * What this machine allows a recording to do, found by trying it, and the one command that changes each thing.
+ * What this machine allows a recording to do, found by trying it, and for each restriction the command that lifts it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ static bool read_number(const char *path, long *number) {
     return fine;
 }
 
-/* Whether an event opens on ourselves; errno says why not. */
+/* Whether an event can be opened on wick itself; if not, errno says why. */
 static bool event_opens(const char *name, bool user_only, int pid, int cpu) {
     struct perf_event_attr attr;
     if (!record_parse_event(name, &attr, NULL)) {
@@ -55,7 +55,7 @@ static const char *lower_to(int level) {
 
 #define CONTAINER "in a container: docker run --cap-add PERFMON --security-opt seccomp=unconfined"
 
-/* The one command for each: what the levels allow is what people miss, in that order. */
+/* Suggest one command: what each level allows is listed in the order in which people miss it. */
 static void look_at_perf_events(struct record_findings *found) {
     long level = 0;
     char finding[100];
@@ -65,7 +65,7 @@ static void look_at_perf_events(struct record_findings *found) {
     const char *why = user ? "" : strerror(errno);
     if (known)
         snprintf(finding, sizeof finding, "%ld: %s", level,
-                 all    ? "user code and the kernel's part of it"
+                 all    ? "user code and the kernel"
                  : user ? "user code only"
                         : why);
     else
@@ -90,8 +90,7 @@ static void look_at_counters(struct record_findings *found) {
     if (event_opens("cycles", true, 0, -1))
         add(found, FINDING_GOOD, "hardware counters", "a PMU: cycles can be counted", NULL);
     else if (errno == EPERM || errno == EACCES)
-        add(found, FINDING_BAD, "hardware counters", "not to be told: perf events are refused",
-            CONTAINER);
+        add(found, FINDING_BAD, "hardware counters", "unknown: perf events are refused", CONTAINER);
     else
         add(found, FINDING_LIMITED, "hardware counters",
             "no PMU: samples are taken by a software clock (cpu-clock)",
@@ -103,7 +102,7 @@ struct kernel_look {
     unsigned symbols;
 };
 
-/* The first ones may be at 0 even where nothing is hidden. */
+/* The first symbols may be at 0 even if nothing is hidden. */
 static bool look_at_symbol(void *context, const struct kernel_symbol *symbol) {
     struct kernel_look *look = context;
     look->address = symbol->address;
@@ -136,7 +135,7 @@ static void look_at_limits(struct record_findings *found) {
         files.rlim_max < 1024 ? "as root: prlimit --nofile=65536 --pid PID-OF-THE-SHELL" : NULL);
     if (read_number("/proc/sys/kernel/perf_event_mlock_kb", &locked)) {
         bool root = geteuid() == 0;
-        snprintf(finding, sizeof finding, root ? "as large as wanted" : "%ld kB a CPU", locked);
+        snprintf(finding, sizeof finding, root ? "as large as requested" : "%ld kB a CPU", locked);
         add(found, root || locked >= 4096 ? FINDING_GOOD : FINDING_LIMITED, "ring buffers", finding,
             root || locked >= 4096 ? NULL : "as root: sysctl kernel.perf_event_mlock_kb=8192");
     }
@@ -156,7 +155,7 @@ static void look_at_tracepoints(struct record_findings *found) {
         char remedy[100];
         snprintf(remedy, sizeof remedy,
                  "as root: mount -o remount,gid=%u,mode=750 /sys/kernel/tracing", getegid());
-        add(found, FINDING_BAD, "tracefs", "tracepoints are not to be read by this user", remedy);
+        add(found, FINDING_BAD, "tracefs", "this user can't read tracepoints", remedy);
     } else
         add(found, FINDING_BAD, "tracefs", "it is not mounted",
             "as root: mount -t tracefs nodev /sys/kernel/tracing");
@@ -165,7 +164,7 @@ static void look_at_tracepoints(struct record_findings *found) {
 static void look_at_bpf(struct record_findings *found) {
     struct error why;
     if (record_has_bpf(&why))
-        add(found, FINDING_GOOD, "BPF", "sums waits up in the kernel (--off-cpu=bpf)", NULL);
+        add(found, FINDING_GOOD, "BPF", "adds waits up in the kernel (--off-cpu=bpf)", NULL);
     else if (strstr(why.message, "built without"))
         add(found, FINDING_LIMITED, "BPF", why.message,
             "apt-get install libbpf-dev clang-14, and build wick again");
@@ -178,7 +177,7 @@ static void look_at_bpf(struct record_findings *found) {
             "seccomp=unconfined --pid host");
 }
 
-/* Whether a process of our own may be seized at all: a container's seccomp filter may say no. */
+/* Whether wick may trace its own child at all: a container's seccomp filter may deny it. */
 static bool can_seize(void) {
     pid_t child = fork();
     if (child == 0) {

@@ -1,10 +1,10 @@
 /*
- * The ptrace sampler, for where perf events are refused: in a tick, every thread of the target that runs is stopped for some
- * microseconds, its registers and the top of its stack are copied, and it goes on. The file is a perf.data all the same; its event,
- * ptrace-clock, counts nanoseconds of CPU time in user code and the kernel together, seen from user code.
+ * The ptrace sampler, used if perf events are refused. At each tick, every running thread of the target is stopped for some microseconds, its
+ * registers and the top of its stack are copied, and it is resumed. The file is still a perf.data; its event, ptrace-clock, counts
+ * nanoseconds of CPU time in user code and the kernel together, attributed to user code.
  *
- * It sees less than perf events do: no kernel stacks, only processes, only time; and a tick comes late when many threads are to be looked
- * at (what a sample weighs accounts for that).
+ * It sees less than perf events do: no kernel stacks, only processes, only time; and a tick is late if there are many threads (the weight of
+ * a sample accounts for that).
  */
 #include "record/ptrace.h"
 
@@ -19,26 +19,24 @@
 #include <unistd.h>
 
 static const struct note_kind note_ptrace = {
-    "ptrace", "recorded with ptrace, which stops threads to look at them: no kernel stacks"};
+    "ptrace", "recorded with ptrace, which stops threads to read their stacks: no kernel stacks"};
 static const struct note_kind note_refused = {
-    "perf-refused",
-    "perf events are not to be had here (`wick doctor` says why): recorded with ptrace, "
-    "which stops threads to look at them: no kernel stacks"};
+    "perf-refused", "perf events are not available (`wick doctor` says why): recorded with ptrace, "
+                    "which stops threads to read their stacks: no kernel stacks"};
 static const struct note_kind note_waits = {
-    "waits-refused",
-    "without privileges perf events give no stacks of waits: recorded with ptrace, "
-    "which stops threads to look at them: no kernel stacks"};
-static const struct note_kind note_late = {"late-looks",
-                                           "# look{|s} at the target's threads came too late, and "
-                                           "{was|were} left out: a lower -F avoids it"};
+    "waits-refused", "without privileges perf events give no stacks of waits: recorded with "
+                     "ptrace, which stops threads to read their stacks: no kernel stacks"};
+static const struct note_kind note_late = {
+    "late-looks",
+    "# tick{|s} of the sampler came too late and {was|were} skipped: a lower -F avoids it"};
 static const struct note_kind note_narrow = {
     "narrow-programs",
     "# sample{ is of a 32-bit program|s are of 32-bit programs}: only the address, no stack"};
 
 static const struct note_kind note_interpreter = {
-    "interpreter-ptrace", "BPF is not permitted, and without it perf events do not see what an "
-                          "interpreter runs: recorded "
-                          "with ptrace, which stops threads to look at them: no kernel stacks"};
+    "interpreter-ptrace",
+    "BPF is not permitted, and without it perf events do not show an interpreter's functions: "
+    "recorded with ptrace, which stops threads to read their stacks: no kernel stacks"};
 
 enum { ROUND = 100000000, LINGER = 300000000 };
 
@@ -61,7 +59,7 @@ bool ptrace_can(const struct recording *r, struct error *error) {
     const char *why = NULL;
     for (size_t i = 0; i < r->events.count; i++)
         if (!is_clock(&r->events.items[i]))
-            why = "it samples CPU time and waits, no other events";
+            why = "it samples only CPU time and waits";
     if (options->system_wide || options->cpu_count || options->cgroup)
         why = "it samples processes, not CPUs";
     if (options->kernel_only)
@@ -69,11 +67,11 @@ bool ptrace_can(const struct recording *r, struct error *error) {
     if (options->off_cpu == OFF_CPU_BPF)
         why = "it does not use BPF";
     if (options->wakers)
-        why = "it does not see who ends a wait";
+        why = "it does not see wakers";
     if (options->call_graph == CALL_GRAPH_LBR)
         why = "it has no branch records";
     if (options->period)
-        why = "it has a frequency, no count";
+        why = "it has a frequency, but no count";
     if (!USER_REGISTERS)
         why = "this machine's registers are not known";
     return !why || error_set(error, ERROR_DENIED, "the ptrace sampler can't do this: %s", why);
@@ -151,7 +149,7 @@ bool traced_by_us(pid_t tid) {
     return tracer == gettid() || !thread_lives(tid);
 }
 
-/* Threads started while we look are traced by themselves if the one that starts them is; so again until none is new. */
+/* A thread started meanwhile is traced if its creator is; so repeat until no thread is new. */
 static bool attach_threads(struct sampler *s, struct process *process, bool *found) {
     DIR *directory = tasks_open(process->pid, s->error);
     if (!directory)
@@ -186,7 +184,7 @@ static bool attach_process(struct sampler *s, pid_t pid) {
         if (!process)
             return error_set(s->error, ERROR_INPUT, "process %d ended", pid);
     }
-    if (!process->threads) { /* a zombie; or traced since it was made, and about to say so itself */
+    if (!process->threads) { /* a zombie; or traced from its start, and not reported yet */
         process_remove(&s->tracees, process);
         return thread_lives(pid) || error_set(s->error, ERROR_INPUT, "process %d has ended", pid);
     }
@@ -216,7 +214,7 @@ static bool has_times(struct error *error) {
            error_set(error, ERROR_DENIED, "the ptrace sampler needs %s: %s", path, strerror(errno));
 }
 
-/* A child that was made while its parent was not yet traced is not traced either: it is looked for until there is none. */
+/* A child created before its parent was traced is not traced either, so repeat until there is none. */
 static bool attach_family(struct sampler *s) {
     const struct record_options *options = s->r->options;
     do {
@@ -249,7 +247,7 @@ static bool attach(struct sampler *s) {
 
 /* ---- while it runs ---- */
 
-/* Something happened to a child, or `until` has come. */
+/* Wait until something happens to a child, or until `until`. */
 static void wait_until(uint64_t until) {
     sigset_t children;
     uint64_t now = monotonic(), left = until > now ? until - now : 0;
@@ -259,11 +257,11 @@ static void wait_until(uint64_t until) {
     sigtimedwait(&children, NULL, &timeout);
 }
 
-/* Mappings that came since, and a mark that nothing older will follow. */
+/* Write new mappings, and a mark that nothing older follows. */
 static void end_round(struct sampler *s) {
     if (!s->looked_again && !attach_family(s))
         sampler_fail(s);
-    s->looked_again = true; /* for a fork that was under way */
+    s->looked_again = true; /* for a fork that was in progress */
     s->r->sink.time = monotonic();
     for (size_t i = 0; i < s->tracees.all.count; i++)
         if (s->tracees.all.items[i]->process->touched)
@@ -309,7 +307,7 @@ static void run(struct sampler *s) {
     }
 }
 
-/* Interrupts that are under way are waited for: a thread that is let go with one pending would see its system call fail. */
+/* Wait for pending interrupts: a thread that is detached with one pending would see its system call fail. */
 static void let_go(struct sampler *s) {
     uint64_t end = monotonic() + LINGER;
     bool stopping = true;

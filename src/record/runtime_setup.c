@@ -1,15 +1,16 @@
 /*
- * What the environment of a launched program gets, so that its runtime names the code that it makes.
+ * The environment settings that make the runtime of a launched program name its generated code.
  *
- * node: --perf-basic-prof makes V8 write a perf map to /tmp, and a log to the working directory that nobody asked for;
- * --interpreted-frames-native-stack gives functions that are interpreted a frame with their own name. A node that does not know these refuses to start, so
- * its program is looked into first.
+ * node: --perf-basic-prof makes V8 write a perf map to /tmp, and an unwanted log to the working directory; --interpreted-frames-native-stack
+ * gives interpreted functions a frame with their own name. A node that does not know these options refuses to start, so its program is
+ * searched for them first.
  *
- * .NET writes a perf map to /tmp, and a list of what it loaded beside it. What is not .NET ignores the variable. .NET 6 and 7 write to $TMPDIR, where the map is not looked
- * for: the variable is not set then.
+ * .NET writes a perf map to /tmp, and a list of loaded files beside it. Other programs ignore the variable. .NET 6 and 7 write to $TMPDIR,
+ * where wick does not look for the map, so the variable is not set in that case.
  *
- * The Erlang VM writes a perf map and a jitdump to /tmp, and keeps frame pointers. One without the JIT refuses the flag, so its program is looked into. It needs
- * memory that is writable and executable at once for it, and ends where that is denied (SELinux, seccomp): this process tries that first.
+ * The Erlang VM writes a perf map and a jitdump to /tmp, and keeps frame pointers. A VM without the JIT refuses the flag, so its program is
+ * searched first. It then needs memory that is both writable and executable, and exits if that is denied (SELinux, seccomp), so wick tries
+ * that first.
  */
 #include "record/runtime.h"
 
@@ -17,11 +18,10 @@
 #include <sys/mman.h>
 
 static const struct note_kind note_setup = {
-    "runtime-setup",
-    "the program was launched with a setting that lets its runtime name the code it "
-    "makes; --no-runtime-setup leaves it out"};
+    "runtime-setup", "the program was started with a setting that makes its runtime name generated "
+                     "code; --no-runtime-setup disables it"};
 
-/* Whether a program has a text in it. Costs about 50 ms for node's 100 MB. */
+/* Whether a program contains a text. Costs about 50 ms for node's 100 MB. */
 static bool program_has(const char *path, struct text wanted, const struct context *context) {
     struct file file;
     if (!file_open_raw(&file, path, context, NULL))
@@ -32,7 +32,7 @@ static bool program_has(const char *path, struct text wanted, const struct conte
     return has;
 }
 
-/* Whether the command, or one of these variables, says itself what is to be written. */
+/* Whether the command, or one of these variables, already says what to write. */
 static bool has_own(char *const *command, const char *flag, const char *const *variables) {
     bool has = false;
     for (; *variables && !has; variables++) {
@@ -75,7 +75,7 @@ static bool set_up_erlang(const struct record_options *options, struct buffer *p
            program_has(path->items, TEXT("bad +JPperf"), options->context) && memory_may_be_code();
 }
 
-/* A variable, with what is there already before it. */
+/* Return a variable's setting, after the value that it already has. */
 static char *setting_new(const char *variable, const char *flags) {
     const char *before = getenv(variable);
     struct buffer setting = {0};

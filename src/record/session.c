@@ -1,7 +1,7 @@
 /*
- * A recording from beginning to end: open, synthesize, let go, drain until it is over, finish the file.
+ * A recording from beginning to end: open events, synthesize records, start the target, drain the buffers until it is over, finish the file.
  *
- * The loop sleeps in poll() until a buffer is a quarter full, the target ends, or a tenth of a second has passed.
+ * The loop sleeps in poll() until a buffer is a quarter full, the target exits, or a tenth of a second has passed.
  */
 #include "record/windows.h"
 
@@ -22,7 +22,7 @@ static const struct note_kind note_lost = {"recording-lost",
                                            "-F or a smaller stack (-g dwarf,8192) helps"};
 static const struct note_kind note_lost_switches = {
     "recording-lost-switches",
-    "# switch{ was|es were} lost, and the waits between are not known: --off-cpu=bpf adds them up "
+    "# switch{ was|es were} lost, and the waits between are unknown: --off-cpu=bpf adds them up "
     "in "
     "the kernel; a larger --buffer or a smaller stack (-g dwarf,8192) helps"};
 static const struct note_kind note_throttled = {
@@ -33,7 +33,7 @@ enum { ENABLE_AGAIN = 50000000 }; /* nanoseconds */
 enum { ROUND = 100, LOOK = 10 };  /* milliseconds */
 enum {
     RESERVE = 1 << 20
-}; /* bytes of a disk that is full, for what was mapped: ten thousand mappings */
+}; /* bytes reserved for mappings if the disk is full: ten thousand of them */
 
 static uint64_t now_ns(clockid_t clock) {
     struct timespec t;
@@ -58,7 +58,7 @@ static bool choose_cpus(struct recording *r, struct error *error) {
     if (r->options->cpu_count) {
         for (size_t i = 0; i < r->options->cpu_count; i++) {
             if (!cpu_exists(r->options->cpus[i]))
-                return error_set(error, ERROR_INPUT, "CPU %u: there is none", r->options->cpus[i]);
+                return error_set(error, ERROR_INPUT, "CPU %u: no such CPU", r->options->cpus[i]);
             vector_push(&r->cpus, r->options->cpus[i]);
         }
         return true;
@@ -96,7 +96,7 @@ static bool choose_events(struct recording *r, struct error *error) {
                                                         : 1;
     if (options->delay || options->window)
         recording_add_side_event(
-            r); /* what happens in the meantime, or while processes are listed, must not be missed */
+            r); /* don't miss what happens meanwhile, or while processes are listed */
     for (size_t i = 0; i < count; i++) {
         struct asked_event asked = {.by_default = !r->options->event_count};
         if (!record_parse_event(names[i], &asked.attr, error))
@@ -122,7 +122,7 @@ void recording_shape_records(struct recording *r) {
                              PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER));
 }
 
-/* The descriptor to write to; -1: *error says why. */
+/* Return the descriptor to write to, or -1 and set *error. */
 static int open_file(struct recording *r, struct error *error) {
     const struct record_options *asked = r->options;
     int relative_to = asked->output_directory ? asked->output_directory - 1 : AT_FDCWD;
@@ -142,7 +142,7 @@ static bool open_output(struct recording *r, struct error *error) {
         return false;
     if (stream && isatty(STDOUT_FILENO))
         return error_set(error, ERROR_USAGE,
-                         "a recording on a terminal is of no use: -o FILE, or a pipe");
+                         "a recording can't be written to a terminal: use -o FILE, or a pipe");
     struct perfdata_writer_event *events = memory_zero(r->events.count, sizeof *events);
     for (size_t i = 0; i < r->events.count; i++) {
         const struct asked_event *event = &r->events.items[i];
@@ -172,9 +172,9 @@ pid_t process_of(pid_t tid) {
 struct loop {
     struct recording *r;
     VECTOR(struct pollfd)
-    polled; /* rings first, then the interpreters', then the heap's, then the targets' pidfds */
+    polled;              /* rings, then the interpreters', the heap's, and the targets' pidfds */
     size_t first_target; /* of those */
-    size_t alive;        /* targets that have not ended; SIZE_MAX: there are none to wait for */
+    size_t alive;        /* targets that have not exited; SIZE_MAX: none to wait for */
     uint64_t enable_at;  /* 0: enabled already */
     bool enabled;        /* … once */
     uint64_t end_at;     /* UINT64_MAX: open-ended */
@@ -220,7 +220,7 @@ static void loop_release(struct loop *loop) {
     vector_release(&loop->polled);
 }
 
-/* Targets that ended are not asked again; rings whose events all ended would wake us for nothing. */
+/* Stop polling targets that exited, and rings whose events all ended, which would wake the loop for nothing. */
 static void loop_look(struct loop *loop) {
     for (size_t i = 0; i < loop->polled.count; i++) {
         struct pollfd *polled = &loop->polled.items[i];
@@ -244,7 +244,7 @@ static int loop_timeout(const struct loop *loop, uint64_t now) {
     return heap_patience(loop->r, ms < ROUND ? (int)ms : ROUND);
 }
 
-/* Waits for a round's time, or until there is something to do. What interpreters run is named meanwhile, as they may end at any time. */
+/* Wait for the next round, or until there is something to do. Meanwhile name what interpreters run, because they may exit at any time. */
 static bool loop_wait(struct loop *loop) {
     struct recording *r = loop->r;
     for (int left = loop_timeout(loop, monotonic()), step;; left -= step) {
@@ -259,7 +259,7 @@ static bool loop_wait(struct loop *loop) {
     }
 }
 
-/* Whether anybody that was made by those attached to has outlived them: its events are part of theirs. */
+/* Whether a child of the attached processes has outlived them: its events are part of theirs. */
 static bool children_live(const struct recording *r) {
     bool live = false;
     for (size_t i = 0; r->options->pid_count && !live && i < r->descriptors.count; i++) {
@@ -269,7 +269,7 @@ static bool children_live(const struct recording *r) {
     return live;
 }
 
-/* Twice: what is just being forked may inherit events that are off after its parent's were turned on. */
+/* Enable twice: a child being forked may inherit disabled events after its parent's were enabled. */
 static void loop_enable(struct loop *loop, uint64_t now) {
     recording_enable(loop->r, true);
     loop->enable_at = loop->enabled ? 0 : now + ENABLE_AGAIN;
@@ -312,7 +312,8 @@ static bool finish(struct recording *r, struct error *error) {
     return true;
 }
 
-/* A recording that failed takes no other's place: what there is of it is left beside it. One without a sample is of no use. */
+/* A failed recording does not replace another file; what there is of it is left beside that file. A failed recording without samples is
+   removed. */
 static bool publish_recording(struct recording *r, bool fine, struct error *error) {
     if (!r->file.path)
         return fine;
@@ -379,7 +380,7 @@ static bool record_with_perf(struct recording *r, struct error *error) {
     if ((!r->options->command || r->options->system_wide) && !r->options->delay)
         recording_enable(r, true);
     if (r->sums && !r->options->delay)
-        sums_enable(r->sums, true); /* it leaves out what happens before the exec */
+        sums_enable(r->sums, true); /* it skips what happens before the exec */
     return perf_run(r, error);
 }
 
@@ -389,7 +390,7 @@ static bool is_for_interpreter(const struct recording *r) {
            interpreted_program(r->sink.interpreted) < 0 && interpreted_is_target(r->options);
 }
 
-/* Opens the events, or, if all are refused, leaves it to the ptrace sampler. */
+/* Open the events or, if all are refused, leave the recording to the ptrace sampler. */
 static bool choose_method(struct recording *r, struct error *error) {
     struct error unused;
     r->method = r->sink.window ? METHOD_PERF : r->options->method;
@@ -405,13 +406,13 @@ static bool choose_method(struct recording *r, struct error *error) {
         return false;
     recording_close(r);
     r->sink.early.count = 0;
-    notes_release(&r->result->notes); /* what had to be given up does not matter any more */
+    notes_release(&r->result->notes); /* earlier fallbacks no longer matter */
     r->method = METHOD_PTRACE;
     return true;
 }
 
-/* Whoever empties the buffers, or holds the target, has little to do, but must not come late: where it is allowed, this thread goes first. Gives
-   what was. */
+/* The thread that drains the buffers or stops the target does little work, but must not be late: raise its priority, if permitted. Return the
+   old one. */
 static int priority_raise(void) {
     errno = 0;
     int before = getpriority(PRIO_PROCESS, 0);
@@ -427,7 +428,7 @@ static bool open_and_record(struct recording *r, struct error *error) {
     return r->method == METHOD_PTRACE ? record_with_ptrace(r, error) : record_with_perf(r, error);
 }
 
-/* Of all children that ended and were waited for: the target, what it waited for, and what it left behind. */
+/* Return the CPU time of all children that exited and were waited for: the target, its reaped children, and its orphans. */
 static uint64_t children_cpu_ns(void) {
     struct rusage used;
     if (getrusage(RUSAGE_CHILDREN, &used) != 0)
@@ -438,12 +439,12 @@ static uint64_t children_cpu_ns(void) {
 
 static bool record(struct recording *r, struct error *error) {
     if (r->sink.window && r->options->off_cpu && r->options->off_cpu != OFF_CPU_BPF)
-        return error_set(error, ERROR_USAGE, "waits are recorded in windows by BPF alone");
+        return error_set(error, ERROR_USAGE, "windows record waits only with BPF");
     if (!choose_cpus(r, error) || !choose_events(r, error) ||
         (r->options->command && !launch(r, error)))
         return false;
     uint64_t cpu_before = children_cpu_ns();
-    int priority = priority_raise(); /* the child, which was launched, has its own */
+    int priority = priority_raise(); /* a launched child keeps its own */
     bool fine = open_and_record(r, error);
     target_end(r);
     if (r->options->command)
@@ -504,12 +505,13 @@ bool record_run(const struct record_options *options, struct record_result *resu
     if (options->keep != KEEP_NONE && !options->kernel_only && !options->heap &&
         options->call_graph != CALL_GRAPH_NONE)
         r.sink.interpreted = interpreted_new(&r.sink);
-    r.own.frame_pointers_too |= runtime_is_go(&r);
-    if (r.own.stack_size < options->deep_stack_size && runtime_is_deep(&r))
+    bool is_deep = runtime_is_deep(&r);
+    r.own.frame_pointers_too |= is_deep || runtime_is_go(&r);
+    if (r.own.stack_size < options->deep_stack_size && is_deep)
         r.own.stack_size = options->deep_stack_size;
     bool fine = record(&r, error);
     if (!fine && !result->samples)
-        notes_release(&result->notes); /* how it would have been recorded is of no interest */
+        notes_release(&result->notes); /* notes about other methods no longer matter */
     if (r.events.count)
         describe(&r);
     recording_release(&r);

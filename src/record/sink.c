@@ -1,5 +1,5 @@
 /*
- * Records on their way out: counted, looked at where something is to be learned (losses, mapped files), written unchanged.
+ * Records on their way to the file: counted, inspected for losses and mapped files, and written unchanged.
  */
 #include "record/internal.h"
 
@@ -7,7 +7,7 @@
 
 #include "perfdata/perfdata.h"
 
-/* ---- who the file tells of ---- */
+/* ---- processes in the file ---- */
 
 static void learn_from(struct sink *sink, const uint8_t *record,
                        const struct perf_event_header *header) {
@@ -30,14 +30,15 @@ void sink_release(struct sink *sink) {
     window_free(sink->window);
     index_release(&sink->processes);
     buffer_release(&sink->early);
+    buffer_release(&sink->batch);
     perfdata_writer_free(sink->writer);
     strings_free(sink->paths);
     vector_release(&sink->ids);
 }
 
-/* ---- which files are mapped ---- */
+/* ---- mapped files ---- */
 
-/* The first mapping's id; a file that was replaced has several, and then only the mappings can tell. */
+/* Keep the first mapping's id. A file that was replaced has several, and then only the mappings are right. */
 static void learn_id(struct sink *sink, uint32_t path, const struct build_id *id) {
     static const struct build_id none;
     bool first = path > sink->ids.count;
@@ -87,9 +88,9 @@ static void look_at_time(struct sink *sink, const uint8_t *record,
         sink->last = time;
 }
 
-/* `is_whole`: all of the record is here, not just its beginning. */
+/* `have`: bytes of the record that are here; of a sample it may be only the beginning. */
 static void look_at(struct sink *sink, const uint8_t *record,
-                    const struct perf_event_header *header, bool is_whole) {
+                    const struct perf_event_header *header, size_t have) {
     if (sink->knows_processes)
         learn_from(sink, record, header);
     keeper_saw(sink->keeper, record, header);
@@ -98,8 +99,7 @@ static void look_at(struct sink *sink, const uint8_t *record,
     case PERF_RECORD_SAMPLE:
         sink->result->samples++;
         look_at_time(sink, record, header);
-        if (is_whole)
-            keeper_saw_sample(sink->keeper, record, header);
+        keeper_saw_sample(sink->keeper, record, header, have);
         break;
     case PERF_RECORD_LOST:
         if (header->size >= 24)
@@ -118,7 +118,7 @@ static void look_at(struct sink *sink, const uint8_t *record,
     }
 }
 
-/* `record` may stand in two parts, of which the first ends inside it. */
+/* `record` may be in two parts; then the first ends inside it. */
 static void look_at_split(struct sink *sink, const uint8_t *first, size_t first_size,
                           const uint8_t *second, size_t second_size) {
     uint8_t copy[4400]; /* a mapping with the longest path */
@@ -129,15 +129,15 @@ static void look_at_split(struct sink *sink, const uint8_t *first, size_t first_
             memcpy(&header, second + (at - first_size), sizeof header);
         else if (at + sizeof header <= first_size)
             memcpy(&header, first + at, sizeof header);
-        else { /* headers are 8-byte aligned, and so is the end of the buffer: never in both parts */
+        else { /* headers and the buffer's end are 8-byte aligned, so a header is never split */
             return;
         }
         if (header.size < sizeof header)
             return;
         if (at >= first_size) {
-            look_at(sink, second + (at - first_size), &header, true);
+            look_at(sink, second + (at - first_size), &header, header.size);
         } else if (at + header.size <= first_size) {
-            look_at(sink, first + at, &header, true);
+            look_at(sink, first + at, &header, header.size);
         } else {
             size_t have = first_size - at, more = header.size - have;
             size_t head = have < sizeof copy ? have : sizeof copy;
@@ -145,7 +145,7 @@ static void look_at_split(struct sink *sink, const uint8_t *first, size_t first_
             memcpy(copy, first + at, head);
             memcpy(copy + head, second, tail);
             if (header.type == PERF_RECORD_SAMPLE || header.size <= sizeof copy)
-                look_at(sink, copy, &header, header.size <= sizeof copy);
+                look_at(sink, copy, &header, head + tail);
         }
     }
 }
@@ -164,7 +164,7 @@ bool sink_only_names(struct sink *sink) {
     return sink->only_names;
 }
 
-/* Without samples and the like. */
+/* Write everything except samples and the like. */
 static bool write_names(struct sink *sink, const uint8_t *first, size_t first_size,
                         const uint8_t *second, size_t second_size, struct error *error) {
     struct perf_event_header header;

@@ -1,7 +1,7 @@
 /*
- * What ran before the recording began, told in records as the kernel would have: a COMM for every thread, an MMAP2 for every executable
- * mapping, and the kernel's own mapping. Their time is 0: they are true from the beginning. The ptrace sampler tells what
- * happens later in the same records, with its time.
+ * Records of what already ran when the recording began, as the kernel would have written them: a COMM for every thread, an MMAP2 for every
+ * executable mapping, and the kernel's own mapping. Their time is 0: they are valid from the beginning. The ptrace sampler writes later
+ * events as the same records, with their time.
  */
 #include "record/internal.h"
 
@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+
+enum { BATCH = 1 << 16 };
 
 static void add(struct buffer *buffer, const void *data, size_t size) {
     buffer_add(buffer, (struct text){data, size});
@@ -23,11 +25,19 @@ static void add_padded(struct buffer *buffer, struct text t) {
     while (buffer->count % 8);
 }
 
-/* Begins a record; finish_record() sets its size and adds the trailer that all records have. */
+/* Begin a record; finish_record() sets its size and adds the trailer that all records have. */
 static void begin_record(struct buffer *buffer, uint32_t type, uint16_t misc) {
     struct perf_event_header header = {.type = type, .misc = misc};
     buffer->count = 0;
     add(buffer, &header, sizeof header);
+}
+
+/* Write records in batches: a process may have 65,530 mappings, and a system call for each would take most of the time. */
+static bool flush_batch(struct sink *sink, struct error *error) {
+    bool fine = !sink->batch.count ||
+                sink_records(sink, (const uint8_t *)sink->batch.items, sink->batch.count, error);
+    sink->batch.count = 0;
+    return fine;
 }
 
 static bool finish_record(struct sink *sink, struct buffer *buffer, int32_t pid, int32_t tid,
@@ -38,6 +48,10 @@ static bool finish_record(struct sink *sink, struct buffer *buffer, int32_t pid,
     if (buffer->count > UINT16_MAX)
         return true;
     ((struct perf_event_header *)buffer->items)->size = (uint16_t)buffer->count;
+    if (sink->is_batching) {
+        buffer_add(&sink->batch, buffer_text(buffer));
+        return sink->batch.count < BATCH || flush_batch(sink, error);
+    }
     return sink_records(sink, (const uint8_t *)buffer->items, buffer->count, error);
 }
 
@@ -93,8 +107,8 @@ bool is_elsewhere(pid_t pid) {
     return mount && mount != mount_of(getpid());
 }
 
-/* Whether a process's path is not ours as well, so that its build id can't be read at the end: the process has a mount namespace of its
-   own, or its file has been replaced. */
+/* Whether wick can't read the file at a process's path at the end, to get its build id: the process has its own mount namespace, or the file
+   was replaced. */
 static bool is_lost_here(bool elsewhere, const char *path) {
     return path[0] == '/' && (elsewhere || text_ends(text_of(path), TEXT(" (deleted)")));
 }
@@ -108,8 +122,8 @@ static bool mapped_build_id(pid_t pid, uint64_t start, uint64_t end, const char 
     return found;
 }
 
-/* A line of /proc/PID/maps: "start-end prot offset major:minor inode   path". Data only where stacks are unwound later, as the kernel does: perf
-   reads unwind tables through it and knows by it what is no code. */
+/* Parse a line of /proc/PID/maps: "start-end prot offset major:minor inode   path". Write data mappings only if stacks are unwound later, as
+   the kernel does: perf reads unwind tables through them, and learns from them what is not code. */
 bool synthesize_mapping(struct sink *sink, pid_t pid, bool elsewhere, const char *line,
                         struct error *error) {
     unsigned long long start, end, offset, inode;
@@ -184,7 +198,7 @@ bool synthesize_task(struct sink *sink, uint32_t type, struct task task, struct 
     return fine;
 }
 
-/* Threads are told by a fork from their process's first, as the kernel would have. */
+/* Write each thread as a fork from its process's first thread, as the kernel would have. */
 bool synthesize_threads(struct sink *sink, pid_t pid, struct error *error) {
     DIR *directory = tasks_open(pid, NULL);
     bool fine = !directory || (synthesize_namespaces(sink, pid, error) &&
@@ -202,7 +216,12 @@ bool synthesize_threads(struct sink *sink, pid_t pid, struct error *error) {
 }
 
 bool synthesize_process(struct sink *sink, pid_t pid, struct error *error) {
-    return synthesize_threads(sink, pid, error) && put_mappings(sink, pid, error);
+    sink->is_batching = true;
+    bool fine = synthesize_threads(sink, pid, error) && put_mappings(sink, pid, error) &&
+                flush_batch(sink, error);
+    sink->is_batching = false;
+    sink->batch.count = 0;
+    return fine;
 }
 
 bool synthesize_all(struct sink *sink, struct error *error) {
@@ -213,7 +232,7 @@ bool synthesize_all(struct sink *sink, struct error *error) {
     for (struct dirent *entry; fine && (entry = readdir(directory));) {
         pid_t pid = atoi(entry->d_name);
         if (pid > 0)
-            fine = synthesize_process(sink, pid, error) && keeper_turn(sink->keeper, error);
+            fine = synthesize_process(sink, pid, error) && keeper_turn_if_due(sink->keeper, error);
     }
     closedir(directory);
     return fine;
@@ -238,7 +257,7 @@ static bool range_add(void *context, const struct kernel_symbol *symbol) {
     return !range->end;
 }
 
-/* Addresses of _text and _etext; false where the kernel hides them (kptr_restrict) or shows none. */
+/* Get the addresses of _text and _etext; return false if the kernel hides them (kptr_restrict) or has none. */
 static bool kernel_range(struct kernel_range *range) {
     *range = (struct kernel_range){0};
     return kernel_symbols_each(range_add, range) && range->start && range->end > range->start;

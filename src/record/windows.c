@@ -1,10 +1,10 @@
 /*
- * A recording that is handed over in windows, each a perf.data in memory, while it goes on.
+ * A recording that is passed on in windows, each a perf.data in memory, while it goes on.
  *
- * A window must not have samples whose mappings come with the next one. Buffers are emptied one after the other, so that
- * one is read up to a later time than another; and a record may reach its buffer a moment after the time that it bears. So windows are cut by time: when a
- * round begins, everything up to the beginning of the round before it is there for sure, and only that goes to the window. Later
- * records wait in memory, for a tenth of a second as a rule.
+ * A window must not have samples whose mappings come with the next one. Buffers are drained one after the other, so one is read up to a later
+ * time than another, and a record may reach its buffer shortly after its own time. So windows are cut by time: when a round begins,
+ * everything up to the beginning of the previous round has certainly arrived, and only that goes to the window. Later records wait in memory,
+ * usually for a tenth of a second.
  */
 #include "record/windows.h"
 
@@ -43,7 +43,7 @@ void window_take(struct window *window, const void *first, size_t first_size, co
     buffer_add(&window->fresh, (struct text){second, second_size});
 }
 
-/* 0: it is true from the beginning. */
+/* Return the time of a record; 0: it is valid from the beginning. */
 static uint64_t time_of(const struct sink *sink, const uint8_t *record,
                         const struct perf_event_header *header) {
     size_t trailer = 8 * sink->trailer_words;
@@ -53,7 +53,7 @@ static uint64_t time_of(const struct sink *sink, const uint8_t *record,
     return has_time ? load_u64(record + header->size - trailer + 8) : 0;
 }
 
-/* Writes what is old enough, in one piece as far as it goes, and keeps the rest. */
+/* Write records that are old enough, in as few pieces as possible, and keep the rest. */
 static bool sort_out(struct sink *sink, struct window *window, struct error *error) {
     const uint8_t *bytes = (const uint8_t *)window->fresh.items;
     struct perf_event_header header;
@@ -77,12 +77,11 @@ static bool sort_out(struct sink *sink, struct window *window, struct error *err
     return fine;
 }
 
-/* ---- handing over ---- */
+/* ---- passing them on ---- */
 
 static bool yield(struct recording *r, struct error *error) {
     struct window *window = r->sink.window;
-    struct file file;
-    /* A round is a record, too: no data at all is what a recorder leaves that was killed. */
+    /* A round is also a record. Without it the window would have no data at all, like the file of a recorder that was killed. */
     if (!interpreted_finish_window(r->sink.interpreted, error) ||
         !keeper_finish_window(r->sink.keeper, error) ||
         !perfdata_write_round(r->sink.writer, error) || !perfdata_finish(r->sink.writer, error))
@@ -91,14 +90,9 @@ static bool yield(struct recording *r, struct error *error) {
     window->entries = perfdata_writer_entries(r->sink.writer);
     perfdata_writer_free(r->sink.writer);
     r->sink.writer = NULL;
-    bool fine =
-        file_open_descriptor(&file, window->descriptor, "window", r->options->context, error);
+    bool fine = r->options->on_window(r->options->window_context, window->descriptor, error);
     close(window->descriptor);
     window->descriptor = -1;
-    if (!fine)
-        return false;
-    fine = r->options->on_window(r->options->window_context, &file, error);
-    file_close(&file);
     return fine;
 }
 

@@ -1,5 +1,5 @@
 /*
- * What a run says when it is over: how much time went where, in a few lines.
+ * The summary at the end of a run: how much time went where, in a few lines.
  */
 #include "run/internal.h"
 
@@ -44,7 +44,7 @@ void run_add_cpu_time(const struct run *run, struct buffer *text) {
 
 /* ---- too few samples ---- */
 
-/* Whether the target's program changes who it runs as: then the kernel ends what users without privileges measure. */
+/* Whether the target's program changes its user or group: then the kernel stops measurements by unprivileged users. */
 static bool is_set_uid(const struct run *run, char *path, size_t size) {
     struct stat status;
     return run->command && geteuid() != 0 && find_program(run->command[0], path, size) &&
@@ -63,17 +63,17 @@ static uint64_t highest_frequency(void) {
     uint64_t most = 100000;
     if (file_read_small("/proc/sys/kernel/perf_event_max_sample_rate", text, sizeof text))
         most = strtoull(text, NULL, 10);
-    return most > 20000 ? 20000 : most; /* more says more of wick than of the target */
+    return most > 20000 ? 20000 : most; /* a higher rate measures wick more than the target */
 }
 
-/* Whether no frequency gives enough samples of a program that ended so soon. */
+/* Whether the program ended so soon that no frequency gives enough samples. */
 static bool is_short(const struct run *run) {
     return run->command && strcmp(run->kind, "cpu") == 0 && !run->recording->period &&
            run->cpu_ns && run->cpu_ns < 1000000000 &&
            run->cpu_ns * highest_frequency() / 1000000000 < run->min_samples;
 }
 
-/* What would give enough, with half as many again; 0: no frequency that the kernel allows. */
+/* Return a frequency that would give enough samples, with half as many in reserve, or 0 if the kernel allows none. */
 static uint64_t better_frequency(const struct run *run) {
     uint64_t most = highest_frequency(), now = run->recording->frequency,
              samples = run->result->samples;
@@ -183,13 +183,6 @@ static void add_counts(const struct run *run, struct buffer *text) {
         counted_print(text, ", throttled # time{|s}", result->throttled);
 }
 
-/* What makes a command show what the run is about. */
-static const char *times_option(const struct run *run) {
-    return strcmp(run->kind, "offcpu") == 0 ? " --off-cpu"
-           : strcmp(run->kind, "wall") == 0 ? " --wall"
-                                            : "";
-}
-
 void run_add_answer(const struct run *run, const char *path, struct buffer *text) {
     run_add_cpu_time(run, text);
     buffer_add(text, text->count ? TEXT("; ") : TEXT(""));
@@ -201,6 +194,6 @@ void run_add_answer(const struct run *run, const char *path, struct buffer *text
         if (has_file(run, pictures[i]))
             open = pictures[i];
     if (open)
-        buffer_printf(text, "\nOpen %s/%s in a browser; wick report%s %s has every function.\n",
-                      path, open, times_option(run), path);
+        buffer_printf(text, "\nOpen %s/%s in a browser; wick report %s has every function.\n", path,
+                      open, path);
 }

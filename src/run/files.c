@@ -1,5 +1,5 @@
 /*
- * The files of a run: the views of its recording, what changed since an earlier run, and the account of both.
+ * The files of a run: the views of its recording, what changed since an earlier run, and the reports.
  */
 #include "run/internal.h"
 
@@ -58,7 +58,7 @@ static bool is_kind(const struct run *run, const char *kind) {
     return strcmp(run->kind, kind) == 0;
 }
 
-/* One page for all views: it switches between them. */
+/* Write one page for all views, which switches between them. */
 static bool write_views_page(struct artifact *a, enum times times) {
     struct html_options options = {.colouring.palette = times_looks[times].palette,
                                    .together = times == TIMES_BOTH,
@@ -70,7 +70,7 @@ static bool write_views_page(struct artifact *a, enum times times) {
     return fine;
 }
 
-/* Of the CPU's time the tables count samples; of waits and system calls, of which each has a length, nanoseconds. */
+/* Tables count samples for CPU time, but nanoseconds for waits and system calls, because each of those has a duration. */
 static bool write_tables(struct artifact *a, const struct flame *flame,
                          const struct run_view *names) {
     bool timed = names->times != TIMES_RUNNING || is_kind(a->run, "syscalls") || names->value;
@@ -111,7 +111,7 @@ static void count_samples(struct run *run, const struct tree *tree) {
     }
 }
 
-/* A view of which nothing was sampled has no picture, and none is named. */
+/* A view without samples gets no picture, and run.json names none. */
 static bool write_view(struct artifact *a, const struct flame *flame,
                        const struct run_view *names) {
     if (flame->nodes.items[0].total == 0)
@@ -155,7 +155,7 @@ static bool write_changed_page(struct artifact *a, const struct flame *both,
     return fine;
 }
 
-/* Two runs of one command compare as they are; of what was attached to, only shares mean anything. */
+/* Two runs of one command are compared unscaled; for attached processes, only shares are comparable. */
 static bool write_comparison(struct artifact *a, const struct flame *flame) {
     struct run *run = a->run;
     if (!run->compared)
@@ -211,25 +211,25 @@ static bool time_syscalls(struct artifact *a) {
 static void choose_events(struct profile_options *options, const struct run *run) {
     static const char *const calls[] = {SYSCALLS_ENTER};
     options->filter =
-        (struct filter){0};       /* -p named what to attach to; its children count as well */
-    options->keep_samples = true; /* for the page's timeline */
+        (struct filter){0}; /* -p named what to attach to; its children count as well */
+    options->keep_samples = options->lifetimes = true; /* for the page */
     if (is_kind(run, "syscalls")) {
         options->filter.events = calls;
         options->filter.event_count = 1;
     }
 }
 
-/* The view that the run is about also says what it compares with and how it came about. */
+/* The main view also has the comparison and the report of how the run was made. */
 static bool write_about(struct artifact *a, const struct flame *flame) {
     struct run *run = a->run;
     if (run->result->lost)
-        notes_drop(&run->notes, "lost-samples"); /* the recorder has said so */
+        notes_drop(&run->notes, "lost-samples"); /* the recorder reported it */
     run->stacks = count_stacks(flame);
     count_samples(run, a->source->tree);
     return write_comparison(a, flame) && run_describe(run, a->error);
 }
 
-/* Time on CPUs: what the target's own account says, or else what its samples stand for. */
+/* Get the CPU time from the target's own accounting, otherwise from what its samples stand for. */
 static void count_cpu_time(struct run *run, const struct tree *tree) {
     uint64_t samples = 0, ns = 0;
     if (run->cpu_ns || is_kind(run, "heap") || is_kind(run, "faults") || is_kind(run, "syscalls"))
@@ -248,7 +248,7 @@ static void count_cpu_time(struct run *run, const struct tree *tree) {
                                            : samples * 1000000000u / run->recording->frequency;
 }
 
-/* Which functions allocated what; before the first table, how much it is in all. */
+/* Report which functions allocated what, after the totals. */
 static void answer_memory(struct artifact *a, const struct flame *flame,
                           const struct run_view *names) {
     const struct heap_facts *facts = a->source->profile ? a->source->profile->heap : NULL;
@@ -279,7 +279,7 @@ static bool write_value_page(struct artifact *a, const struct source *source,
     return fine;
 }
 
-/* What was never freed, beside all that was allocated and freed: the page shows how much was alive when. */
+/* Write the page of what was never freed, next to everything that was allocated and freed: it shows how much was alive when. */
 static bool write_growth_page(struct artifact *a, const struct run_view *names) {
     const char *values[] = {"live", "allocated", "freed"};
     struct filter *filter = &a->reading->import.profile.filter, before = *filter;
@@ -295,7 +295,7 @@ static bool write_growth_page(struct artifact *a, const struct run_view *names) 
     return fine;
 }
 
-/* Running and waiting have a table each; both in one would say it twice. */
+/* Running and waiting have a table each; a table of both would repeat them. */
 static void answer_view(struct artifact *a, const struct flame *flame,
                         const struct run_view *names) {
     struct run *run = a->run;
@@ -335,7 +335,7 @@ static bool write_source(struct artifact *a, const struct run_view *names, bool 
     return fine;
 }
 
-/* The recording is read once, with all that it tells of threads; each view is a choice of that. */
+/* Read the recording once, with everything it has about threads; each view is a selection from that. */
 static bool write_views(struct artifact *a, const struct run_view *const *views, size_t count) {
     const struct source *whole = a->source;
     struct source part = *whole;
@@ -350,7 +350,7 @@ static bool write_views(struct artifact *a, const struct run_view *const *views,
     return fine;
 }
 
-/* Each value of a recording of allocations is read for itself: its samples are others. */
+/* Read each value of a recording of allocations separately, because the values have different samples. */
 static bool write_values(struct artifact *a, const char *data, const struct run_view *const *views,
                          size_t count) {
     struct filter *filter = &a->reading->import.profile.filter;

@@ -1,6 +1,6 @@
 /*
- * Profiles below a directory, found by their names and opened beneath it. Symbolic links are never listed; they are followed, where the caller
- * allows it, if they stay below.
+ * Profiles below a directory, found by their names and opened beneath it. Symbolic links are never listed; if the caller allows it, they are
+ * followed as long as they stay below the directory.
  */
 #include "run/run.h"
 
@@ -62,7 +62,11 @@ static bool is_profile(struct text name) {
     for (size_t i = 0; i < COUNT_OF(ends); i++)
         if (text_ends(name, text_of(ends[i])))
             return true;
-    return text_starts(name, TEXT("perf.data")) || text_starts(name, TEXT("callgrind.out"));
+    static const char *const begins[] = {"perf.data", "callgrind.out", "dhat.out", "massif.out"};
+    for (size_t i = 0; i < COUNT_OF(begins); i++)
+        if (text_starts(name, text_of(begins[i])))
+            return true;
+    return false;
 }
 
 static void add_item(struct look *l, const struct stat *status, bool is_run) {
@@ -73,7 +77,7 @@ static void add_item(struct look *l, const struct stat *status, bool is_run) {
 
 static void look(struct look *l, int descriptor, unsigned depth);
 
-/* Below `directory`, as l->path has it. */
+/* Look at an entry of `directory`, whose path is in l->path. */
 static void look_at(struct look *l, int directory, const char *name, unsigned depth) {
     struct stat status, recording;
     if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
@@ -94,7 +98,7 @@ static void look_at(struct look *l, int directory, const char *name, unsigned de
     }
 }
 
-/* Takes the descriptor. */
+/* Takes over the descriptor. */
 static void look(struct look *l, int descriptor, unsigned depth) {
     DIR *directory = fdopendir(descriptor);
     if (!directory) {

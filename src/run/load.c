@@ -1,10 +1,10 @@
 /*
- * The load beside a recording: a shell command in a process group of its own, under a keeper.
+ * The load beside a recording: a shell command in its own process group, under a keeper.
  *
- * The keeper is a child of wick that outlives the command and waits for one thing: that wick closes its end of a pipe, as it does
- * when the recording is over and as the kernel does however wick ends. It then asks all that the command started to end, and makes it end two
- * seconds later: its group, and whatever left the group, which becomes the keeper's child as soon as its parent is gone. So nothing is left running,
- * whatever happens to wick. What the command ended with comes back through a second pipe.
+ * The keeper is a child of wick that outlives the command and waits until wick's end of a pipe is closed. wick closes it when the recording
+ * is over, and the kernel closes it however wick ends. The keeper then sends SIGTERM to everything that the command started, and SIGKILL two
+ * seconds later: to its group, and to processes that left the group, which become the keeper's children when their parents exit. So nothing
+ * is left running, whatever happens to wick. The command's status comes back through a second pipe.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static void pause_briefly(void) {
 
 /* ---- the keeper: only what is safe after fork() in a program with threads ---- */
 
-/* Whatever was started below the command and lost its parent is the keeper's child, so "no child left" means all of it ended. */
+/* Processes below the command that lost their parent become the keeper's children, so "no child left" means that all of them ended. */
 static bool keeper_reap(pid_t command, int told) {
     int status;
     pid_t pid;
@@ -37,7 +37,7 @@ static bool keeper_reap(pid_t command, int told) {
     return pid < 0 && errno == ECHILD;
 }
 
-/* The keeper's own children, as the kernel lists them; none where it does not (CONFIG_PROC_CHILDREN). */
+/* Signal the keeper's own children as the kernel lists them; the list is empty without CONFIG_PROC_CHILDREN. */
 static void keeper_signal_children(int signal, bool group_too) {
     char text[4096];
     int list = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
@@ -71,7 +71,7 @@ static void keeper_end_all(pid_t command, int told) {
     _exit(0);
 }
 
-/* Its output goes to the log, if there is one; its input is empty, for the terminal is wick's. */
+/* The command's output goes to the log, if there is one. Its input is empty, because the terminal belongs to wick. */
 static void command_main(const char *line, int log, const sigset_t *before) {
     int empty = open("/dev/null", O_RDONLY);
     signal(SIGINT, SIG_DFL);
@@ -98,7 +98,7 @@ static void keeper_main(const char *line, int log, int wick_lives, int told) {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
-    signal(SIGTERM, SIG_IGN); /* it sends that to its group */
+    signal(SIGTERM, SIG_IGN); /* the keeper sends SIGTERM to its own group */
     struct signalfd_siginfo what;
     struct pollfd polled[] = {{.fd = wick_lives},
                               {.fd = signalfd(-1, &child, SFD_CLOEXEC), .events = POLLIN}};
@@ -162,7 +162,7 @@ bool load_wait(struct load *load, uint64_t nanoseconds) {
     return load->by_itself;
 }
 
-/* One that ended while nobody looked ended by itself. */
+/* A load that ended before this call ended by itself. */
 void load_end(struct load *load) {
     if (load->told >= 0)
         load_wait(load, 0);
@@ -185,7 +185,7 @@ void load_describe(const struct load *load, struct buffer *text) {
     if (!load->by_itself)
         buffer_add(text, TEXT("ran until the recording was over"));
     else if (WIFSIGNALED(load->status))
-        buffer_printf(text, "was ended by signal %d, and not by wick", WTERMSIG(load->status));
+        buffer_printf(text, "was ended by signal %d, not by wick", WTERMSIG(load->status));
     else
         buffer_printf(text, "ended by itself, with status %d", WEXITSTATUS(load->status));
 }

@@ -1,13 +1,15 @@
 /*
- * What a run says of memory, in plain words: how much was allocated, the peak and when it was, what was never freed, and by which functions.
+ * What a run says about memory, in plain words: how much was allocated, the peak and when it was, what was never freed, and by which
+ * functions.
  *
- * A site is the function that wanted the memory: the first from the leaf whose name does not say that it allocates.
+ * A site is the function that wanted the memory: the first function from the leaf whose name is not an allocator's.
  */
 #include "run/internal.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <strings.h>
+
+#include "view/view.h"
 
 enum { SITE_ROWS = 10 };
 
@@ -16,7 +18,7 @@ struct site {
     uint64_t bytes, samples;
 };
 
-/* "1,234" would need a locale: "12.3 MB". */
+/* "12.3 MB", because "1,234" would need a locale. */
 static void add_bytes(struct buffer *text, uint64_t bytes) {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
     double shown = (double)bytes;
@@ -51,12 +53,12 @@ static void add_totals(struct buffer *text, const struct heap_facts *facts) {
     if (exact)
         buffer_add(text, TEXT("  Every allocation was recorded, so these numbers are exact.\n"));
     else
-        buffer_printf(text,
-                      "  One allocation in about %llu bytes was recorded, and each stands for "
-                      "those that were not; ± is one standard error.\n"
-                      "  Blocks of that size or larger are all recorded. A peak of sampled numbers "
-                      "is a little too high rather than too low.\n",
-                      (unsigned long long)facts->mean);
+        buffer_printf(
+            text,
+            "  One allocation in about %llu bytes was recorded, and represents those that were "
+            "not; ± is one standard error.\n  Blocks of that size or larger are all recorded. A "
+            "peak of sampled numbers is rather too high than too low.\n",
+            (unsigned long long)facts->mean);
 }
 
 void run_add_lifetimes(struct buffer *text, const uint64_t amounts[HEAP_LIFETIMES + 1],
@@ -93,7 +95,7 @@ static void add_lifetimes(struct buffer *text, const struct heap_facts *facts) {
         total = saturating_add(total, bytes[i] = facts->lifetimes[i].bytes);
     if (!total)
         return;
-    buffer_add(text, TEXT("\nHow long what was freed had lived\n"));
+    buffer_add(text, TEXT("\nLifetimes of freed blocks\n"));
     run_add_lifetimes(text, bytes, true);
 }
 
@@ -105,24 +107,9 @@ void run_answer_memory(struct run *run, const struct heap_facts *facts) {
 
 /* ---- sites ---- */
 
-/* malloc, and the wrappers that every program has: xmalloc, g_realloc, std::allocator. */
-static bool is_allocating(struct text name) {
-    static const char part[] = "alloc";
-    enum { LENGTH = sizeof part - 1 };
-    for (size_t i = 0; i + LENGTH <= name.length; i++)
-        if (strncasecmp(name.data + i, part, LENGTH) == 0)
-            return true;
-    static const char *const others[] = {"mmap", "mmap64", "mremap", "brk", "sbrk"};
-    for (size_t i = 0; i < COUNT_OF(others); i++)
-        if (text_equal(name, text_of(others[i])))
-            return true;
-    return text_equal(name, TEXT("posix_memalign")) || text_equal(name, TEXT("memalign")) ||
-           text_starts(name, TEXT("operator new")) || text_starts(name, TEXT("[libwick-heap.so"));
-}
-
 static struct text site_of(const struct flame *flame, uint32_t node) {
     uint32_t at = node;
-    while (flame->nodes.items[at].parent && is_allocating(flame_name(flame, at)))
+    while (flame->nodes.items[at].parent && name_is_allocating(flame_name(flame, at)))
         at = flame->nodes.items[at].parent;
     return flame_name(flame, at);
 }
@@ -145,7 +132,7 @@ static int site_order(const void *a, const void *b) {
     return (x->name > y->name) - (x->name < y->name);
 }
 
-/* How far off a sum of so many samples may be: less where blocks are large. */
+/* The error of a sum of this many samples is smaller if blocks are large. */
 static void add_row(struct buffer *text, const struct strings *names, const struct site *site,
                     uint64_t total, bool exact) {
     struct buffer bytes = {0};

@@ -1,5 +1,5 @@
 /*
- * report.txt, for people: what was measured, how, what was missing, and what came out.
+ * report.txt, for people: what was measured, how, what was missing, and the results.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,7 +111,8 @@ static void report_measurement(struct buffer *text, const struct run *run) {
     buffer_release(&used);
 }
 
-/* What stacks were counted by: samples; waits, each of which takes two samples or is summed up in the kernel; system calls, of two. */
+/* Append what stacks were counted by: samples; waits, each of which takes two samples or is summed up in the kernel; system calls, of two
+   samples each. */
 static void add_counted(struct buffer *text, const struct run *run) {
     uint64_t running = run->read - run->waits;
     if (strcmp(run->kind, "syscalls") == 0)
@@ -151,7 +152,7 @@ static void report_counts(struct buffer *text, const struct run *run) {
     buffer_release(&why);
 }
 
-/* What the recorder had to do without is what it was not permitted, or what the machine lacks. */
+/* The recorder's notes are about what was not permitted or what the machine lacks. */
 static void report_notes(struct buffer *text, const struct notes *notes) {
     for (size_t i = 0; i < notes->count; i++) {
         buffer_add(text, TEXT("  "));
@@ -192,8 +193,8 @@ bool run_write_report(struct run *run, const struct facts *facts, struct error *
     for (size_t i = 0; i < run->artifacts.count; i++)
         buffer_printf(&text, " %s", run->artifacts.items[i]);
     buffer_add_char(&text, '\n');
-    report_lacks(&text, "Not permitted, not there or lost while recording:", &run->result->notes);
-    report_lacks(&text, "What was read, and what was missing or left out:", &run->notes);
+    report_lacks(&text, "Not permitted, missing or lost while recording:", &run->result->notes);
+    report_lacks(&text, "What was read, and what was missing or skipped:", &run->notes);
     if (run->syscalls && run->syscalls->rows.count)
         report_syscalls(&text, run->syscalls);
     buffer_add(&text, buffer_text(&run->answer));

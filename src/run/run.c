@@ -1,9 +1,9 @@
 /*
- * The directory of a run. It is made under a name that hides, locked as long as its maker lives, and takes its own name in one step: by
- * rename, or by exchange with what had the name before. What a killed wick left is swept by the next.
+ * The directory of a run. It is created under a hidden name, stays locked while its creator lives, and takes its final name in one step: by
+ * rename, or by exchange with the directory that has the name. The next run removes what a killed wick left behind.
  *
- * Whoever runs this may be root, in a directory of somebody else's. So both directories are opened once and everything happens relative to
- * them, no link is followed, and a directory in which others could exchange what is there is refused.
+ * wick may run as root in another user's directory. So both directories are opened once, everything happens relative to them, no link is
+ * followed, and a directory in which other users could replace entries is refused.
  */
 #include "run/internal.h"
 
@@ -37,7 +37,7 @@ static char *printed(const char *format, ...) {
 
 /* ---- directories ---- */
 
-/* Others' are theirs to sweep, also where we could: in /tmp anybody can make one. */
+/* Never remove other users' directories, even if permitted: anyone can create one in /tmp. */
 static bool is_ours(int descriptor) {
     struct stat status;
     return fstat(descriptor, &status) == 0 && status.st_uid == geteuid();
@@ -50,7 +50,7 @@ static bool is_the_same(int descriptor, int base, const char *name) {
            named.st_ino == opened.st_ino;
 }
 
-/* A link is followed where nobody else can have put it: in a safe directory, as one of a trusted user. */
+/* Follow a link only if no other user can have put it there: it is in a safe directory and belongs to a trusted user. */
 static bool link_is_safe(const char *path) {
     struct stat link;
     const char *unused, *slash = strrchr(path, '/');
@@ -65,11 +65,12 @@ static bool link_is_safe(const char *path) {
     return safe;
 }
 
-/* Open the directory of all runs, and make it if need be. It is refused where others can rename what is in it. */
+/* Open the directory of all runs; create it if needed. Refuse it if other users can rename its entries. */
 static int open_base(const char *path, struct error *error) {
     const char *why;
     if (mkdir(path, 0777) != 0 && errno != EEXIST) {
-        error_errno(error, path);
+        error_set(error, ERROR_INPUT, "%s: %s; -o DIR names another directory for runs", path,
+                  strerror(errno));
         return -1;
     }
     int base =
@@ -77,10 +78,10 @@ static int open_base(const char *path, struct error *error) {
     struct stat status;
     if (base < 0) {
         if (lstat(path, &status) == 0 && S_ISLNK(status.st_mode))
-            error_set(error, ERROR_INPUT,
-                      "%s: is a link that another user can have made; choose another directory "
-                      "with -o",
-                      path);
+            error_set(
+                error, ERROR_INPUT,
+                "%s: a link that another user may have created; choose another directory with -o",
+                path);
         else
             error_errno(error, path);
     } else if (!directory_is_safe(base, &why)) {
@@ -93,12 +94,12 @@ static int open_base(const char *path, struct error *error) {
 
 /* ---- beginning ---- */
 
-/* A name is one part of a path, and does not hide. */
+/* A name is a single path component and not hidden. */
 static bool name_is_good(const char *name) {
     return *name && *name != '.' && !strchr(name, '/') && strlen(name) < 200;
 }
 
-/* A second run within a second does not take the first one's place. */
+/* A second run within the same second gets another name. */
 static char *name_of_now(int base) {
     time_t now = time(NULL);
     struct tm parts;
@@ -113,8 +114,7 @@ static char *name_of_now(int base) {
     return name;
 }
 
-/* Working directories are locked by whoever works in them, for as long as it lives: one that can be locked was left by a wick that
-   was killed. */
+/* A process holds a lock on its working directory while it lives, so a directory that can be locked was left by a killed wick. */
 static void sweep(int base) {
     DIR *directory = fdopendir(openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
@@ -131,15 +131,15 @@ static void sweep(int base) {
         closedir(directory);
 }
 
-/* Somebody who sweeps may have come between making and locking it; what was locked is then no longer what has the name. File systems
-   without locks do without sweeping, too. */
+/* Another wick may have removed the directory between its creation and the lock; then the locked directory no longer has the name. File
+   systems without locks are not swept either. */
 static bool lock_working(struct run *run) {
     bool is_swept = flock(run->directory, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     return !is_swept && is_ours(run->directory) &&
            is_the_same(run->directory, run->base_directory, run->working);
 }
 
-/* It has the mode that mkdir() gives when it is published, and is private until then. */
+/* Make it private; publishing restores the mode that mkdir() gave it. */
 static void make_private(struct run *run) {
     struct stat status;
     run->mode = fstat(run->directory, &status) == 0 ? status.st_mode & 0777 : 0700;
@@ -174,12 +174,12 @@ static bool is_empty(int descriptor) {
     return directory && count <= 2; /* "." and ".." */
 }
 
-/* What has the name goes when the run takes it, so it has to be a run of ours, or empty. */
+/* Publishing removes what has the name, so it must be one of our runs, or empty. */
 static bool may_take(const struct run *run, const char *name, struct error *error) {
     struct stat status;
     if (fstatat(run->base_directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
         !S_ISDIR(status.st_mode))
-        return true; /* renaming fails where it is no directory */
+        return true; /* rename fails if it is not a directory */
     if (!user_is_trusted(status.st_uid))
         return error_set(error, ERROR_INPUT, "%s/%s: belongs to another user", run->base, name);
     int directory = directory_open(run->base_directory, name);
@@ -188,7 +188,7 @@ static bool may_take(const struct run *run, const char *name, struct error *erro
     if (directory >= 0)
         close(directory);
     return is_run ||
-           error_set(error, ERROR_INPUT, "%s/%s: is there and is no run", run->base, name);
+           error_set(error, ERROR_INPUT, "%s/%s: exists and is not a run", run->base, name);
 }
 
 bool run_begin(struct run *run, const char *base, const char *name, struct error *error) {
@@ -196,7 +196,8 @@ bool run_begin(struct run *run, const char *base, const char *name, struct error
     run->base_directory = -1;
     if (name && !name_is_good(name))
         return error_set(error, ERROR_USAGE,
-                         "'%s' is no name for a run: letters, digits, no '/', no '.' in front",
+                         "'%s' can't be the name of a run: use letters and digits, without '/' and "
+                         "without '.' at the start",
                          name);
     run->base_directory = open_base(base, error);
     if (run->base_directory < 0)
@@ -255,17 +256,20 @@ void run_last_line(int log, char *line, size_t size) {
     snprintf(line, size, "%.*s", TEXT_ARGS(text));
 }
 
-/* The kind stands in run.json as we write it; whoever else wrote one is not asked. */
+/* Search run.json for the kind as wick writes it; files written by other programs don't count. */
 bool run_can_compare(const struct run *run, struct error *error) {
     struct file stacks = {0}, json = {0};
     char *stacks_path = printed("%s/%s", run->compared, run->folded);
     char *json_path = printed("%s/run.json", run->compared);
     char *kind = printed("\"profile_kind\": \"%s\"", run->kind);
-    bool fine = file_open(&json, json_path, run->recording->context, error) &&
+    struct error why;
+    bool fine = (file_open(&json, json_path, run->recording->context, &why) ||
+                 error_set(error, ERROR_INPUT, "--compare %s: not a run of wick profile (%s)",
+                           run->compared, why.message)) &&
                 file_open(&stacks, stacks_path, run->recording->context, error);
     if (fine && text_search(file_text(&json), text_of(kind)) == SIZE_MAX)
-        fine = error_set(error, ERROR_INPUT, "--compare %s: it is not a run of kind %s",
-                         run->compared, run->kind);
+        fine = error_set(error, ERROR_INPUT, "--compare %s: not a run of kind %s", run->compared,
+                         run->kind);
     if (json.path)
         file_close(&json);
     if (stacks.path)
@@ -282,7 +286,7 @@ static bool sync_directory(int directory, const char *path, struct error *error)
     return fsync(directory) == 0 || errno == EINVAL || error_errno(error, path);
 }
 
-/* Takes the name; what had it before is then under the working name, and goes. */
+/* Take the name; what had it before then has the working name, and is removed. */
 static bool take_name(struct run *run, const char *name, const char *path, struct error *error) {
     int base = run->base_directory;
     if (!is_the_same(run->directory, base, run->working))

@@ -1,8 +1,9 @@
 /*
- * What a saved profile carries along when asked to: the source of functions that were hit, and their machine code.
+ * Optional content of a saved profile: the source of functions with samples, and their machine code.
  *
- * A recording names source files by paths of the machine that built the program, and it may come from a stranger. So files are opened
- * only below the directory that the user named, never through a link that leads out of it, and only regular ones.
+ * A recording names source files by paths of the machine that built the program, and it may come from a stranger. So
+ * files are only opened below the directory that the user named, never through a link that leads out of it, and only
+ * if they are regular.
  */
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -17,16 +18,15 @@
 enum { FILE_MOST = 4 << 20, FUNCTION_MOST = 1 << 20, ALL_MOST = 64 << 20, LISTED = 400 };
 
 static const struct note_kind note_sources = {"sources-kept",
-                                              "# source file{ was|s were} put into the profile"};
+                                              "# source file{ was|s were} added to the profile"};
 static const struct note_kind note_missing = {
     "sources-missing", "# source file{ was|s were} not found below the directory of --source"};
 static const struct note_kind note_large = {
-    "attachments-left-out",
-    "# source file{|s} and functions were left out: more than 64 MB in all"};
+    "attachments-left-out", "# source file{|s} and functions were omitted: more than 64 MB in all"};
 
 /* ---- sources ---- */
 
-/* Open a regular file beneath `directory`. -1: there is none. */
+/* Open a regular file beneath `directory`. Return -1 if there is none. */
 static int open_beneath(int directory, const char *path) {
     struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
@@ -40,7 +40,8 @@ static int open_beneath(int directory, const char *path) {
     return -1;
 }
 
-/* Try the path without its first component, its first two, and so on: programs are built elsewhere than their source is kept. */
+/* Try the path without its first component, its first two, and so on: programs are often built in another directory
+   than their source is kept in. */
 static int open_suffix(int directory, const char *path) {
     int descriptor = -1;
     while (path && descriptor < 0) {
@@ -63,7 +64,7 @@ static bool read_all(int descriptor, struct buffer *text) {
 
 struct attaching {
     struct tree *tree;
-    uint64_t bytes; /* of all so far */
+    uint64_t bytes; /* size of all files so far */
     struct buffer text, listed;
 };
 
@@ -92,7 +93,7 @@ static void attach_source(struct attaching *a, int directory, uint32_t file) {
     close(descriptor);
 }
 
-/* The files of all frames, once each, in order of their names. */
+/* Collect the files of all frames, each once, sorted by name. */
 static int compare_files(const void *a, const void *b, void *context) {
     const struct strings *strings = context;
     return text_compare(strings_get(strings, *(const uint32_t *)a),
@@ -145,7 +146,7 @@ static void attach_code(struct attaching *a, uint32_t object, const struct symbo
 void saved_attach_code(struct tree *tree, struct text function) {
     struct attaching a = {.tree = tree};
     struct index known = {
-        0}; /* of functions, by object and start: ids are codes + 1, and those without code 1 */
+        0}; /* of functions, by object and start: ids are codes + 1; 1 means without code */
     VECTOR(struct attached_code) asked = {0};
     vector_push(&asked, ((struct attached_code){0}));
     for (size_t i = 1; tree->objects && i < tree->locations.count; i++) {

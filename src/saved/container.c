@@ -1,21 +1,21 @@
 /*
  * The file as a table of sections.
  *
- *     header   magic, major and minor version (u16), number of sections (u32), size of the file (u64), checksum (u64)
- *     table    tag, flags (u32), offset, stored size, plain size, checksum (u64) of each section
- *     sections, one behind the other
+ * All numbers are little-endian; checksums are 64-bit XXH3. The header's checksum covers the header before it, and
+ * the table.
  *
  * All numbers are little-endian; checksums are XXH3 of 64 bits. The header's covers what stands before it, and the table.
  */
 #include <stdlib.h>
 #include <zstd.h>
-#define XXH_INLINE_ALL /* no library more to load */
+#define XXH_INLINE_ALL /* avoids loading another library */
 #include <xxhash.h>
 
 #include "saved/layout.h"
 
 enum { CHECKSUM_AT = 24, LEVEL = 3 };
-/* A section may grow so many times when it is unpacked, beyond what any file may have: a small file can't ask for all memory. */
+/* A section may grow by this factor when it is decompressed, in addition to a fixed amount: a small file can't
+   request all memory. */
 enum { GROWTH_MOST = 256, GROWTH_FREE = 1 << 24 };
 
 bool saved_is(struct text beginning) {
@@ -61,7 +61,7 @@ static bool check_section(const struct container *c, const struct section *s, ui
         return error_at(error, c->path, at,
                         "a section lies outside of the file, which may be cut short");
     if (!(s->flags & SECTION_PACKED) ? s->plain != s->stored : s->plain > may_unpack_to(s->stored))
-        return error_at(error, c->path, at, "a section of %llu bytes can't unpack to %llu",
+        return error_at(error, c->path, at, "a section of %llu bytes can't decompress to %llu",
                         (unsigned long long)s->stored, (unsigned long long)s->plain);
     if (s->flags & SECTION_NEEDED && !is_known(s->tag))
         return error_at(
@@ -91,21 +91,21 @@ bool container_open(struct container *c, struct text content, const char *path,
                     struct error *error) {
     *c = (struct container){.content = content, .path = path};
     if (!saved_is(content) || content.length < SAVED_HEADER)
-        return error_at(error, path, 0, "not a whole .wick file");
+        return error_at(error, path, 0, "not a complete .wick file");
     unsigned major = load_u16(content.data + 8), minor = load_u16(content.data + 10);
     if (major > SAVED_MAJOR)
-        return error_at(error, path, 8,
-                        "this profile is of version %u.%u of the format, and this wick reads up to "
-                        "%d: use a newer wick",
-                        major, minor, SAVED_MAJOR);
+        return error_at(
+            error, path, 8,
+            "this profile has format version %u.%u, and this wick reads up to %d: use a newer wick",
+            major, minor, SAVED_MAJOR);
     uint32_t count = load_u32(content.data + 12);
     uint64_t size = load_u64(content.data + 16);
     if (size != content.length)
-        return error_at(error, path, 16, "the file has %zu bytes and was written with %llu",
+        return error_at(error, path, 16, "the file has %zu bytes, but was written with %llu",
                         content.length, (unsigned long long)size);
     if (count > SAVED_SECTIONS_MOST ||
         SAVED_HEADER + (uint64_t)count * SAVED_ENTRY > content.length)
-        return error_at(error, path, 12, "a table of %u sections can't be right", count);
+        return error_at(error, path, 12, "a table of %u sections is too large", count);
     if (head_checksum(text_upto(content, SAVED_HEADER + (size_t)count * SAVED_ENTRY)) !=
         load_u64(content.data + CHECKSUM_AT))
         return error_at(error, path, CHECKSUM_AT, "the header is damaged: its checksum is wrong");
@@ -129,7 +129,7 @@ static bool unpack(const struct container *c, const struct section *s, struct bu
     }
     size_t got = ZSTD_decompress(plain->items, s->plain, stored, s->stored);
     return (!ZSTD_isError(got) && got == s->plain) ||
-           error_at(error, c->path, s->offset, "a section does not unpack to its size");
+           error_at(error, c->path, s->offset, "a section does not decompress to its size");
 }
 
 bool container_rows(const struct container *c, uint32_t tag, struct buffer *plain,
@@ -165,7 +165,7 @@ struct text rows_bytes(struct rows *rows, uint64_t size) {
 
 const uint8_t *rows_column(struct rows *rows, size_t width) {
     uint64_t size;
-    if (!rows->count) /* a column of a section that is not there: it is asked for no item */
+    if (!rows->count) /* a missing section has no rows, so nothing is read from its columns */
         return (const uint8_t *)"";
     if (!checked_multiply(rows->count, width, &size))
         size = UINT64_MAX;
@@ -173,7 +173,7 @@ const uint8_t *rows_column(struct rows *rows, size_t width) {
 }
 
 bool rows_error(const struct rows *rows, struct error *error, const char *what) {
-    return error_at(error, rows->path, rows->offset, "the section of %s makes no sense", what);
+    return error_at(error, rows->path, rows->offset, "the section of %s is invalid", what);
 }
 
 /* ---- writing ---- */
@@ -185,7 +185,8 @@ struct buffer *draft_section(struct draft *draft, uint32_t tag, uint64_t count) 
     return plain;
 }
 
-/* Pack a section in place. One that packs suspiciously well is left as it is, because the reader would refuse it. */
+/* Compress a section in place. One with a suspiciously high ratio is stored uncompressed, because the reader would
+   refuse it. */
 static void pack(struct draft_section *section, struct section *entry) {
     struct buffer *plain = &section->plain, packed = {0};
     vector_reserve(&packed, ZSTD_compressBound(plain->count));
@@ -199,7 +200,7 @@ static void pack(struct draft_section *section, struct section *entry) {
     } else {
         buffer_release(&packed);
     }
-    if (section->tag == SECTION_TIMES) /* who does not know it would count what ran twice */
+    if (section->tag == SECTION_TIMES) /* a reader without it would count running time twice */
         entry->flags |= SECTION_NEEDED;
     entry->stored = plain->count;
     entry->checksum = XXH3_64bits(plain->items, plain->count);

@@ -4,7 +4,7 @@
 
 #include "saved/saved.h"
 
-/* The first byte is no text, and a transfer that rewrites line ends breaks the rest: either is noticed at once. */
+/* The first byte is not text, and a transfer that converts line ends breaks the rest, so both are detected. */
 #define SAVED_MAGIC "\x89wick\r\n\x1a"
 
 enum {
@@ -42,11 +42,15 @@ enum saved_tag {
 };
 
 /* The first column of SECTION_META, which has one row. */
-enum { META_RECORDED = 1 };
+enum {
+    META_RECORDED = 1,
+    META_MEANT_SHIFT = 1,
+    META_MEANT = 3
+}; /* the second: enum times, in two bits */
 
 enum saved_flag {
     SECTION_PACKED = 1, /* by zstd */
-    SECTION_NEEDED = 2, /* a reader that does not know it must refuse the file */
+    SECTION_NEEDED = 2, /* a reader that does not know the section must refuse the file */
 };
 
 struct section {
@@ -64,16 +68,16 @@ struct container {
     const char *path;
     VECTOR(struct section) sections;
 };
-/* Check the header and the table. Release it either way. */
+/* Check the header and the table. Release the container even if this fails. */
 bool container_open(struct container *container, struct text content, const char *path,
                     struct error *error);
 void container_release(struct container *container);
-/* Unpack a section into `plain`, which is emptied first; a section that is not there has no rows. */
+/* Decompress a section into `plain`, which is emptied first; a missing section has no rows. */
 struct rows;
 bool container_rows(const struct container *container, uint32_t tag, struct buffer *plain,
                     struct rows *rows, struct error *error);
 
-/* What is to be written: plain sections, in order. */
+/* The file to be written: uncompressed sections, in order. */
 struct draft {
     VECTOR(struct draft_section {
         uint32_t tag;
@@ -81,7 +85,7 @@ struct draft {
     })
     sections;
 };
-/* Begin a section of `count` rows. Its columns are appended to what is returned, until the next one begins. */
+/* Begin a section of `count` rows. Append its columns to the returned buffer before the next section begins. */
 struct buffer *draft_section(struct draft *draft, uint32_t tag, uint64_t count);
 void draft_write(struct draft *draft, struct out *out);
 void draft_release(struct draft *draft);
@@ -93,9 +97,9 @@ struct rows {
     uint64_t count;
     uint64_t offset;  /* of the section in the file, for messages */
     const char *path; /* of the file, likewise */
-    bool short_of;    /* a column was asked for that is not there whole */
+    bool short_of;    /* a requested column was missing or incomplete */
 };
-/* The next column, of `width` bytes an item, or NULL and `short_of`. */
+/* Return the next column, with `width` bytes per item; on failure return NULL and set `short_of`. */
 const uint8_t *rows_column(struct rows *rows, size_t width);
 /* The next `size` bytes, likewise. */
 struct text rows_bytes(struct rows *rows, uint64_t size);
@@ -105,30 +109,31 @@ static inline uint32_t column_u32(const uint8_t *column, size_t i) {
 static inline uint64_t column_u64(const uint8_t *column, size_t i) {
     return load_u64(column + 8 * i);
 }
-/* False, with an error that says which section is wrong. */
+/* Set an error that names the invalid section, and return false. */
 bool rows_error(const struct rows *rows, struct error *error, const char *what);
 
-/* ---- order.c: numbers that depend on content alone ---- */
+/* ---- order.c: numbers that depend only on content ---- */
 
-/* The number of each of the tree's things in the file, 0: it is not in it; and the things in the file's order, from 1 on. */
+/* For each item of the tree its number in the file, or 0 if it is not in the file; and the items in the file's order,
+   from 1. */
 struct numbering {
     uint32_t *numbers;
     VECTOR(uint32_t) items;
 };
 struct order {
     const struct tree *tree;
-    struct strings *strings; /* all that the file holds, by first use … */
+    struct strings *strings; /* all strings of the file, by first use … */
     struct numbering ranks;  /* … and in order */
-    uint32_t *string_ids;    /* by the tree's string: its id in `strings`, 0: none yet */
+    uint32_t *string_ids;    /* by the tree's string: its id in `strings`, or 0 */
     struct numbering objects, threads, labels, series, functions, locations;
-    uint32_t *nodes; /* by the tree's node: its number, twins joined */
+    uint32_t *nodes; /* by the tree's node: its number; duplicates are merged */
     VECTOR(struct node)
     made; /* nodes in the file's order: parents and locations by their numbers */
     VECTOR(struct cell) cells; /* likewise */
 };
 void order_init(struct order *order, const struct tree *tree);
 void order_release(struct order *order);
-/* The number in the file of a text, or of one of the tree's strings. All texts must have been added before. */
+/* Return the number in the file of a text, or of one of the tree's strings. It must have been added before. */
 uint32_t order_text(const struct order *order, struct text text);
 uint32_t order_string(const struct order *order, uint32_t id);
 

@@ -1,9 +1,9 @@
 /*
- * Sections to a tree. Every number is checked before it is used as an index; parents stand before their children, so that walking up
- * always ends. What the filter leaves out is not put into the tree.
+ * Read sections into a tree. Every number is checked before it is used as an index; parents precede their children,
+ * so that walking up always ends. What the filter drops is not added to the tree.
  *
- * Nodes are taken as they are, one array into another; locations and series are entered into the tree's indexes, so that others may be
- * added to it.
+ * Nodes are copied as one array; locations and series are added to the tree's indexes, so that others can be added
+ * later.
  */
 #include <stdlib.h>
 
@@ -15,13 +15,13 @@ struct reader {
     const struct profile_options *options;
     struct tree *tree;
     struct error *error;
-    struct buffer plain; /* of the section at hand */
+    struct buffer plain; /* decompressed content of the current section */
     uint32_t string_count, object_count, thread_count, label_count, series_count, function_count,
         location_count, node_count;
     uint32_t *strings, *objects, *threads, *labels, *series, *functions,
-        *locations;     /* by the file's numbers: the tree's */
+        *locations;     /* by the file's number: the tree's */
     bool *chosen;       /* by the file's series: it passes the filter */
-    struct text *texts; /* by the file's strings: in the tree */
+    struct text *texts; /* by the file's string: its text in the tree */
 };
 
 /* ---- checks ---- */
@@ -39,7 +39,7 @@ static bool begin(struct reader *r, uint32_t tag, struct rows *rows, const char 
            budget_error(budget, r->container.path, r->error);
 }
 
-/* Whether all of a column's numbers are at most `most`. */
+/* Check that all numbers of a column are at most `most`. */
 static bool within(const uint8_t *column, uint64_t count, uint32_t most) {
     uint32_t largest = 0;
     for (size_t i = 0; i < count; i++) {
@@ -58,7 +58,9 @@ static bool read_meta(struct reader *r) {
     const uint8_t *flags = rows_column(&rows, 4);
     if (rows.short_of || rows.count != 1)
         return rows_error(&rows, r->error, "metadata");
+    uint32_t meant = column_u32(flags, 0) >> META_MEANT_SHIFT & META_MEANT;
     r->tree->recorded = column_u32(flags, 0) & META_RECORDED;
+    r->tree->meant = meant <= TIMES_BOTH ? (enum times)meant : TIMES_RUNNING;
     return true;
 }
 
@@ -180,7 +182,7 @@ static bool read_threads(struct reader *r) {
 
 /* ---- series ---- */
 
-/* The pairs of one set: key, value. */
+/* Read the pairs of one set: key, value. */
 static bool read_label_set(struct reader *r, struct text bytes, uint32_t *labels) {
     VECTOR(struct label_pair) pairs = {0};
     bool fine = true;
@@ -213,7 +215,7 @@ static bool read_labels(struct reader *r) {
     return true;
 }
 
-/* Whether the filter lets a series through, but for times and CPUs, which belong to samples. */
+/* Return true if the filter passes a series, except for times and CPUs, which belong to samples. */
 static bool series_passes(const struct reader *r, const struct series *series) {
     struct filter filter = r->options->filter;
     const struct tree *tree = r->tree;
@@ -267,7 +269,7 @@ static bool read_series(struct reader *r) {
 
 /* ---- locations ---- */
 
-/* Frames follow each other in the order of their locations. */
+/* Frames are in the order of their locations. */
 static bool read_frames(struct reader *r, const uint32_t *counts) {
     struct rows rows;
     if (!begin(r, SECTION_FRAMES, &rows, "frames"))
@@ -288,8 +290,7 @@ static bool read_frames(struct reader *r, const uint32_t *counts) {
     size_t at = 0;
     for (uint32_t i = 1; i <= r->location_count; at += counts[i++]) {
         struct location *location = &r->tree->locations.items[r->locations[i]];
-        if (location->frame_count ||
-            !counts[i]) /* of two locations that are equal, the first has them */
+        if (location->frame_count || !counts[i]) /* the first of two equal locations has them */
             continue;
         location->first_frame = (uint32_t)r->tree->frames.count;
         location->frame_count = r->options->no_inline ? 1 : counts[i];
@@ -418,7 +419,7 @@ static bool read_cells(struct reader *r) {
     return true;
 }
 
-/* --time and --cpu choose samples: what is counted is then added up anew. */
+/* --time and --cpu select samples, so the counts are then summed again. */
 static void count_sample(struct reader *r, const struct sample *sample, bool anew) {
     if (anew)
         tree_count(r->tree, sample->node, sample->series, 1, sample->weight);
@@ -442,8 +443,7 @@ static bool read_samples(struct reader *r, bool anew) {
         return rows_error(&rows, r->error, "samples");
     if (anew && !rows.count && r->node_count)
         return error_set(r->error, ERROR_INPUT,
-                         "%s: was saved without times, which --time and --cpu need",
-                         r->container.path);
+                         "%s: saved without times, which --time and --cpu need", r->container.path);
     uint64_t time = 0;
     for (size_t i = 0; i < rows.count; i++) {
         uint32_t in = column_u32(series, i);

@@ -1,7 +1,7 @@
 /*
- * A tree to sections. Each section is its number of rows and then one array for each field: arrays of like numbers pack well, and a reader
- * takes them as they are. Where a number is near another (a parent before its child, a sample's time after the last one's), the distance
- * is stored.
+ * Write a tree as sections. Each section is its number of rows and then one array for each field: arrays of similar
+ * numbers compress well, and a reader uses them as they are. If a number is close to another (a parent to its child,
+ * a sample's time to the previous one's), the difference is stored.
  */
 #include <stdlib.h>
 
@@ -19,10 +19,11 @@
 
 static void write_meta(struct draft *draft, const struct order *o) {
     struct buffer *plain = draft_section(draft, SECTION_META, 1);
-    buffer_put_u32(plain, o->tree->recorded ? META_RECORDED : 0);
+    buffer_put_u32(plain, (o->tree->recorded ? META_RECORDED : 0) | (uint32_t)o->tree->meant
+                                                                        << META_MEANT_SHIFT);
 }
 
-/* Left out where it is not known. */
+/* Omitted if unknown. */
 static void write_when(struct draft *draft, const struct order *o) {
     if (!o->tree->began && !o->tree->lasted)
         return;
@@ -71,7 +72,7 @@ static void write_events(struct draft *draft, const struct order *o) {
     COLUMN_U32(plain, count, events[i].chains);
 }
 
-/* Only of profiles that tell of several times. */
+/* Only for profiles with several kinds of time. */
 static void write_times(struct draft *draft, const struct order *o) {
     size_t count = o->tree->events.count - 1;
     const struct event *events = o->tree->events.items + 1;
@@ -153,7 +154,7 @@ static void write_locations(struct draft *draft, const struct order *o) {
 #undef LOCATION
 }
 
-/* The frames of the first location, then those of the second, and so on. */
+/* Write the frames of the first location, then those of the second, and so on. */
 static void write_frames(struct draft *draft, const struct order *o) {
     const struct tree *tree = o->tree;
     VECTOR(struct frame) all = {0};
@@ -208,7 +209,7 @@ static void write_samples(struct draft *draft, const struct order *o) {
     COLUMN_U32(plain, count, samples[i].cpu);
 }
 
-/* By the number of their file; code by object and address. */
+/* Sort sources by the number of their file; code by object and address. */
 static int compare_sources(const void *a, const void *b, void *context) {
     const struct order *o = context;
     uint32_t x = order_string(o, ((const struct attached_source *)a)->file),

@@ -1,6 +1,7 @@
 /*
- * Questions about a flame that is too large for a page: each answer holds what can be seen at once. Clients call a node by its place in the
- * flame depth first, children by name, so that the same profile has the same numbers in every process.
+ * Answer questions about a flame that is too large for a page: each answer has only what can be seen at once. Clients
+ * identify a node by its depth-first number, siblings by name, so that a profile has the same numbers in every
+ * process.
  */
 #include "serve/serve.h"
 
@@ -52,7 +53,7 @@ static void add_text(struct buffer *body, const char *name, struct text value) {
     buffer_add_char(body, ',');
 }
 
-/* The last comma becomes the end. */
+/* Replace the last comma by the end. */
 static void end_with(struct buffer *body, char end) {
     if (body->count && body->items[body->count - 1] == ',')
         body->count--;
@@ -63,15 +64,15 @@ static void end_with(struct buffer *body, char end) {
 
 struct view {
     const struct flame *flame;
-    const uint32_t *numbers; /* NULL: nodes have no number that a client could ask for */
+    const uint32_t *numbers; /* NULL: clients can't ask for these nodes by number */
     uint32_t at;
     uint32_t depth;
     uint64_t width;
-    uint64_t least;   /* weight of what is shown */
-    size_t shown;     /* nodes */
-    size_t left_out;  /* nodes beside those, whose callers are shown */
+    uint64_t least;   /* minimum weight of shown nodes */
+    size_t shown;     /* number of nodes shown */
+    size_t left_out;  /* nodes not shown whose callers are */
     uint64_t *lefts;  /* by depth below `at`: where the next child begins */
-    uint32_t *places; /* by string: its place in `names` + 1 */
+    uint32_t *places; /* by string: its index in `names` + 1 */
     uint32_t name_count;
     struct buffer names, nodes;
 };
@@ -98,7 +99,8 @@ static void add_node(struct view *v, uint32_t id, uint32_t depth, uint64_t left)
                   (unsigned long long)node->self, c.red, c.green, c.blue);
 }
 
-/* Walk what is below `at` and wide enough; write it, or only count it. Costs a step for each shown node and each of its children. */
+/* Walk the nodes below `at` that are wide enough; write them, or only count them. Costs a step for each shown node
+   and each of its children. */
 static void walk(struct view *v, bool write) {
     const struct flame_node *nodes = v->flame->nodes.items;
     uint32_t id = v->at, depth = 0;
@@ -127,7 +129,7 @@ static void walk(struct view *v, bool write) {
     }
 }
 
-/* The callers of `at`, outermost first. */
+/* Write the callers of `at`, outermost first. */
 static void add_path(const struct view *v, struct buffer *body) {
     const struct flame_node *nodes = v->flame->nodes.items;
     VECTOR(uint32_t) path = {0};
@@ -145,7 +147,7 @@ static void add_path(const struct view *v, struct buffer *body) {
     vector_release(&path);
 }
 
-/* Nodes that are narrower than 1/width are left out; where that is still too many, those that are narrower than twice as much, and so on. */
+/* Drop nodes narrower than 1/width; if there are still too many, those narrower than twice that, and so on. */
 static void add_view(struct view *v, struct buffer *body) {
     const struct flame_node *nodes = v->flame->nodes.items;
     v->lefts = memory_zero(v->depth + 2, sizeof *v->lefts);
@@ -183,7 +185,7 @@ static int ask_nodes(struct answers *a, const struct target *question, struct bu
         !target_number(question, "width", 2000, WIDTH_MOST, &width) || !width)
         return answer_error(body, 400, "at, depth or width is not a number, or too large");
     if (at >= a->flame->nodes.count)
-        return answer_error(body, 404, "there is no such node");
+        return answer_error(body, 404, "no such node");
     struct view view = {.flame = a->flame,
                         .numbers = a->numbers,
                         .at = a->nodes[at],
@@ -216,7 +218,7 @@ static int ask_around(struct answers *a, const struct target *question, struct b
         add_view(&view, body);
         buffer_add_char(body, '}');
     } else {
-        status = answer_error(body, 404, "there is no such function");
+        status = answer_error(body, 404, "no such function");
     }
     flame_free(around);
     return status;
@@ -276,7 +278,7 @@ static int ask_table(struct answers *a, const struct target *question, struct bu
 
 /* ---- search ---- */
 
-/* By string: whether the pattern is in it. free() it. NULL: the pattern met its limits. */
+/* Return, by string, whether it matches the pattern; free() it. NULL if the pattern exceeds its limits. */
 static bool *matching_names(const struct flame *flame, const struct pattern *pattern,
                             struct error *error) {
     struct matcher *matcher = matcher_new();
@@ -298,7 +300,7 @@ static bool *matching_names(const struct flame *flame, const struct pattern *pat
     return NULL;
 }
 
-/* What is spent in any of them, each stack once. */
+/* Sum the cost of all matches, each stack once. */
 static uint64_t share_of(const struct flame *flame, const bool *found, size_t *frames) {
     uint64_t share = 0;
     const struct flame_node *nodes = flame->nodes.items;
@@ -320,7 +322,7 @@ static int ask_search(struct answers *a, const struct target *question, struct b
     struct text wanted = target_get(question, "for");
     struct error error;
     if (!wanted.length)
-        return answer_error(body, 400, "what to search for is missing");
+        return answer_error(body, 400, "the search text is missing");
     struct pattern *pattern = pattern_new(wanted.data, &error);
     bool *found = pattern ? matching_names(a->flame, pattern, &error) : NULL;
     if (!found) {
@@ -353,7 +355,7 @@ static int ask_search(struct answers *a, const struct target *question, struct b
     return 200;
 }
 
-/* ---- about it ---- */
+/* ---- info ---- */
 
 static int ask_info(struct answers *a, const struct target *question, struct buffer *body) {
     struct buffer line = {0};
@@ -390,10 +392,10 @@ int answers_ask(struct answers *a, const struct target *question, struct buffer 
     for (size_t i = 0; i < COUNT_OF(questions); i++)
         if (question->part_count == 1 && text_equal(question->parts[0], text_of(questions[i].name)))
             return questions[i].ask(a, question, body);
-    return answer_error(body, 404, "there is no such question");
+    return answer_error(body, 404, "no such request");
 }
 
-/* ---- the conversation ---- */
+/* ---- the request loop ---- */
 
 static bool write_all(struct text text) {
     while (text.length) {
@@ -410,7 +412,7 @@ static bool answer_line(answer_function *answer, void *user, struct text line) {
     struct buffer body = {0}, head = {0};
     int status = target_parse(&question, line)
                      ? answer(user, &question, &body)
-                     : answer_error(&body, 400, "the question can't be read");
+                     : answer_error(&body, 400, "the request can't be read");
     target_release(&question);
     buffer_printf(&head, "%d %zu\n", status, body.count);
     bool fine = write_all(buffer_text(&head)) && write_all(buffer_text(&body));

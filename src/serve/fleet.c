@@ -1,4 +1,4 @@
-/* Questions about a store: which labels it has, how much there is of each over time, and a function's share of it. */
+/* Answer questions about a store: its labels, the sums of each over time, and a function's share of them. */
 #include "serve/serve.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ bool selection_has(struct text key) {
     return text_starts(key, TEXT("label.")) && key.length > strlen("label.");
 }
 
-/* Whether the server's own query chooses by this key, however either is written: label.version is version. */
+/* Return true if the server's own query selects by this key, in either spelling: label.version is version. */
 static bool is_chosen(const struct store_query *fixed, struct text key) {
     if (text_equal(key, TEXT("type")))
         return fixed->type;
@@ -114,7 +114,7 @@ static int ask_heat(struct fleet *fleet, const struct target *question, struct s
     struct text by = target_get(question, "by");
     struct store_rows rows = {0};
     if (!set_step(question, query))
-        return answer_error(body, 400, "the step is no number, or too small for this time");
+        return answer_error(body, 400, "the step is not a number, or too small for this time");
     bool fine = store_heat(fleet->store, query, by.length ? by.data : "service", &rows, error);
     if (fine) {
         buffer_printf(body, "{\"step\":%lld,", (long long)query->step);
@@ -124,7 +124,7 @@ static int ask_heat(struct fleet *fleet, const struct target *question, struct s
     return fine ? 200 : 502;
 }
 
-/* What is spent below a node in the function, each stack once. */
+/* Sum the function's cost below a node, each stack once. */
 static uint64_t part_of(const struct flame *flame, uint32_t top, struct text function) {
     const struct flame_node *nodes = flame->nodes.items;
     uint64_t part = 0;
@@ -202,7 +202,7 @@ int fleet_ask(struct fleet *fleet, const struct target *question, struct buffer 
     struct store_query query = {0};
     struct buffer text = {0};
     struct error error = {0};
-    int status = answer_error(body, 404, "there is no such question");
+    int status = answer_error(body, 404, "no such request");
     selection_add(question, "", fleet->fixed, &text);
     for (size_t i = 0; i < COUNT_OF(questions); i++) {
         if (question->part_count != 1 ||

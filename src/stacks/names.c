@@ -1,9 +1,9 @@
 /*
- * What every location is called; names_series.c has the series.
+ * Name every location; names_series.c names the series.
  *
- * A location of a perf.data has frames with a symbol each; one of a script text has the symbol and object that were printed; one of any
- * other text has a name that needs no more care. A frame's labels are worked out once for each distinct (symbol, object), not
- * once for each address: a program has a few thousand of those.
+ * A location of a perf.data has frames with a symbol each; a location of a script text has the printed symbol and object; a location of any other
+ * text has a name that is used as it is. A frame's labels are computed once for each distinct (symbol, object), not once for each address: a
+ * program has a few thousand of those.
  *
  * inferno's names depend on whether the comm begins with "java", so locations have a second set of names for such series.
  */
@@ -391,9 +391,9 @@ void naming_free(struct naming *naming) {
     free(naming);
 }
 
-static const struct note_kind note_unknown = {
-    "unknown-frames", "# frame{|s} with neither symbol nor object {was|were} left out; "
-                      "--keep-unknown shows {it|them}"};
+static const struct note_kind note_unknown = {"unknown-frames",
+                                              "# frame{|s} with neither symbol nor object "
+                                              "{was|were} dropped; --keep-unknown shows {it|them}"};
 
 static bool all_are_named(const struct naming *naming) {
     for (size_t i = 1; i < naming->locations.count; i++)

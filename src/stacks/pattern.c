@@ -1,9 +1,9 @@
 /*
- * Patterns for names of frames: PCRE2, kept to the syntax that means the same in JavaScript's RegExp with the flags "su", so that a page
- * finds what a command finds. A pattern that compiles is looked through once more for what does not: backreferences, possessive
- * quantifiers, POSIX classes, \s (JavaScript's has more spaces), options in the pattern and the like.
+ * Patterns for frame names: PCRE2, limited to the syntax that means the same in JavaScript's RegExp with the flags "su", so that the page and
+ * the commands find the same frames. A pattern that compiles is scanned once more for syntax that does not: backreferences, possessive
+ * quantifiers, POSIX classes, \s (JavaScript's matches more spaces), options in the pattern and the like.
  *
- * Matching is bounded in steps and memory: a pattern that backtracks for ever is an error, not a command that hangs.
+ * Matching is bounded in steps and memory: a pattern that backtracks forever is an error and does not hang the command.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "stacks/pattern.h"
@@ -70,7 +70,7 @@ static const char *check_class_item(struct check *c, bool *is_set) {
     if (check_peek(c, 0) == '\\')
         return check_escape(c, true, is_set);
     if (check_peek(c, 0) == '[' && is_one_of(check_peek(c, 1), ":.="))
-        return "a POSIX class is none in JavaScript";
+        return "JavaScript has no POSIX classes";
     c->at++;
     return NULL;
 }
@@ -107,7 +107,7 @@ static const char *check_group(struct check *c) {
             is_assertion = i > 0;
         }
     if (!length || c->depth + 1 == MOST_GROUPS)
-        return "this kind of group is none, or another, in JavaScript";
+        return "this kind of group does not exist or differs in JavaScript";
     c->is_assertion[++c->depth] = is_assertion;
     c->at += length;
     return NULL;
@@ -127,7 +127,7 @@ static size_t braces_length(const struct check *c) {
 static const char *check_quantifier(struct check *c) {
     size_t length = check_peek(c, 0) == '{' ? braces_length(c) : 1;
     if (!length)
-        return "{ stands for itself only as \\{";
+        return "write \\{ for a literal {";
     if (!c->repeatable)
         return "this quantifier has nothing to repeat in JavaScript";
     c->repeatable = false;
@@ -148,7 +148,7 @@ static const char *check_next(struct check *c) {
     if (next == '(')
         return check_group(c);
     if (is_one_of(next, "]}"))
-        return next == ']' ? "] stands for itself only as \\]" : "} stands for itself only as \\}";
+        return next == ']' ? "write \\] for a literal ]" : "write \\} for a literal }";
     if (next == ')' && c->depth)
         c->repeatable = !c->is_assertion[c->depth--];
     c->at++;
@@ -265,7 +265,7 @@ bool matcher_find(struct matcher *m, const struct pattern *pattern, struct text 
     PCRE2_UCHAR message[256];
     pcre2_get_error_message(result, message, sizeof message);
     return error_set(error, ERROR_USAGE,
-                     "the pattern '%s' was given up: %s, on a name of %zu bytes; write one that "
+                     "the pattern '%s' was abandoned: %s, on a name of %zu bytes; write one that "
                      "backtracks less",
                      pattern->text, (const char *)message, name.length);
 }

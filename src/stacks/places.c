@@ -1,8 +1,8 @@
 /*
- * Stacks by place: frames as a format of another tool tells them apart, by what the naming calls them and by where they stand in source and
- * object. Each location is looked at once, and equal places are one.
+ * Stacks by place: frames as other tools' formats distinguish them, by name and by position in source and object. Each location is visited once,
+ * and equal places are merged.
  *
- * Places become the names of a second naming, so that the walker makes nodes of them as it makes nodes of names.
+ * Places become the names of a second naming, so that the walker makes nodes of them as it does of names.
  */
 #include "stacks/stacks.h"
 
@@ -100,7 +100,7 @@ static struct naming_entry location_places(struct placing *p, uint32_t id, bool 
 
 static struct naming_entry series_places(struct placing *p, uint32_t series) {
     struct naming_entry entry = p->source->series.items[series];
-    const struct label *labels = &p->source->labels.items[entry.first];
+    const struct label *labels = entry.count ? &p->source->labels.items[entry.first] : NULL;
     entry.first = (uint32_t)p->naming->labels.count;
     for (uint32_t i = 0; i < entry.count; i++)
         push_place(
@@ -210,7 +210,7 @@ static int place_order(const void *a, const void *b, void *context) {
     return order ? order : ORDER(x->kinds, y->kinds);
 }
 
-/* With rules, only places that they leave. */
+/* With rules, keep only the places that remain. */
 static void places_list(struct placing *p, struct placed *to, bool some) {
     const struct flame *flame = to->walker->flame;
     uint8_t *used = memory_zero(p->keys.count, sizeof *used);
@@ -238,7 +238,7 @@ static void places_sort(struct placing *p, struct placed *to, uint32_t *ranks) {
 
 /* ---- nodes ---- */
 
-/* Stacks without any frame get one that says so. Waits whose stack nobody took are called so already; string 0 is what is called so below. */
+/* Give stacks without frames a frame that says so. Waits recorded without a stack already have such a name; below, string 0 stands for it. */
 static void give_nothing_a_place(struct placing *p, struct walker *w) {
     const struct tree *tree = p->tree;
     uint32_t *nothing = memory_zero(w->root_count + 1, sizeof *nothing);

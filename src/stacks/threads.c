@@ -1,5 +1,5 @@
 /*
- * Numbered threads: a pool's worker-0 … worker-31 are one thing to look at, not thirty-two.
+ * Numbered threads: a pool's worker-0 … worker-31 are shown as one, not as thirty-two.
  */
 #include <stdlib.h>
 
@@ -11,7 +11,11 @@ struct numbered {
     uint32_t comm, series;
 };
 
+/* Python names a thread after what it runs, "Thread-12 (handle)", of which the kernel keeps 15 bytes: the number is what tells them apart. */
 static size_t prefix_length(struct text comm) {
+    size_t bracket = text_find(comm, '(');
+    if (bracket != SIZE_MAX && bracket > 1 && comm.data[bracket - 1] == ' ')
+        comm = text_upto(comm, bracket - 1);
     size_t length = comm.length;
     while (length && comm.data[length - 1] >= '0' && comm.data[length - 1] <= '9')
         length--;

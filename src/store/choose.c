@@ -1,4 +1,4 @@
-/* What a query lets through and keeps apart, the same for every engine. */
+/* What a query selects and distinguishes, the same for every engine. */
 #include "store/internal.h"
 
 const struct text ending_texts[ENDING_UNKNOWN + 1] = {TEXT("complete"), TEXT("truncated"),
@@ -28,7 +28,7 @@ struct text pair_value(const struct pair_row *pairs, size_t count, const char *k
     return pair ? pair->value : TEXT("");
 }
 
-/* What is not stored, because it is the rule. */
+/* Return a label's value, or the default that is not stored. */
 static struct text label_value(const struct series_row *series, const struct pair_row *pairs,
                                size_t count, const char *key) {
     if (is_column(text_of(key)))
@@ -88,8 +88,9 @@ const struct text *choose_type(const struct text *types, size_t count, const cha
         buffer_add(&names, i ? TEXT(", ") : TEXT(""));
         buffer_add(&names, types[i]);
     }
-    error_set(error, ERROR_INPUT, "%s: holds several types (%.*s); choose one, such as ?type=%.*s",
-              where, TEXT_ARGS(buffer_text(&names)), TEXT_ARGS(types[0]));
+    error_set(error, ERROR_INPUT,
+              "%s: contains several types (%.*s); choose one, such as ?type=%.*s", where,
+              TEXT_ARGS(buffer_text(&names)), TEXT_ARGS(types[0]));
     buffer_release(&names);
     return NULL;
 }
@@ -112,4 +113,24 @@ bool query_hours(const struct store_query *query, int64_t *from, int64_t *to) {
     *from = floor_to(query->from + HOUR - 1, HOUR);
     *to = query->to ? floor_to(query->to, HOUR) : INT64_MAX;
     return alone && *from < *to;
+}
+
+bool query_has_one_service(const struct store_query *query) {
+    size_t count = 0;
+    bool is_plain = true;
+    for (size_t i = 0; i < query->labels.count; i++)
+        if (strcmp(query->labels.items[i].key, "service") == 0) {
+            count++;
+            is_plain &= !strpbrk(query->labels.items[i].pattern, "*?[\\");
+        }
+    return count == 1 && is_plain;
+}
+
+bool query_keeps_sets(const struct store_query *query) {
+    if (!query->has_by)
+        return true;
+    for (size_t i = 0; i < query->by.count; i++)
+        if (!is_column(text_of(query->by.items[i])))
+            return true;
+    return false;
 }

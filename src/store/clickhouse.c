@@ -1,8 +1,8 @@
 /*
- * ClickHouse over HTTP. Rows go in and out in RowBinary. What a server can do is asked first: releases from 22.3 on have
- * codecs, TTL and tokens for deduplication; Debian's 18.16 has none of them.
+ * ClickHouse over HTTP. Rows are sent and received as RowBinary. The server's features are queried first: releases
+ * from 22.3 on have codecs, TTL and tokens for deduplication; Debian's 18.16 has none of them.
  *
- * An answer is complete or an error: the server is told to hold it back until it is whole (wait_end_of_query).
+ * An answer is complete or an error: the server holds it back until it is complete (wait_end_of_query).
  */
 #include "store/clickhouse.h"
 
@@ -13,17 +13,19 @@ enum {
     PORT = 8123,
     PORT_TLS = 8443,
     MILLISECONDS = 300000,
-    MILLISECONDS_FIRST = 30000, /* for a question that takes no time */
+    MILLISECONDS_FIRST = 30000, /* for a query that takes no time */
     MODERN_FROM = 22 * 1000 + 3,
     MESSAGE_MOST = 2000,
     RETRY_MOST = 3600,
-    SHARD_DOWN = 279, /* ALL_CONNECTION_TRIES_FAILED */
+    READ_ONLY = 164,
+    SHARD_DOWN = 279,   /* ALL_CONNECTION_TRIES_FAILED */
+    SHARD_BEHIND = 369, /* ALL_REPLICAS_ARE_STALE */
 };
 #define ANSWER_MOST (UINT64_C(4) << 30)
 
 /* ---- errors ---- */
 
-/* "Code: 279, e.displayText() = DB::NetException: …" */
+/* Parse "Code: 279, e.displayText() = DB::NetException: …". */
 static unsigned code_of(struct text message) {
     size_t at = text_search(message, TEXT("Code: "));
     uint64_t code = 0;
@@ -34,7 +36,7 @@ static unsigned code_of(struct text message) {
     return (unsigned)code;
 }
 
-/* What will not be better the next time: no such table or column, syntax, types, rights, passwords. */
+/* Errors for which a retry is useless: missing table or column, syntax, types, rights, passwords. */
 static bool is_final(unsigned status, unsigned code) {
     static const unsigned codes[] = {6,   16,  26,  27,  33,  36,  41,  42,  43,
                                      44,  46,  47,  53,  60,  62,  70,  81,  115,
@@ -89,7 +91,7 @@ static bool map_answer(struct clickhouse_store *c, const struct net_answer *from
     return true;
 }
 
-/* A number of seconds; the other form, a date, is left to the caller's own patience. */
+/* Parse a number of seconds; a date, the other form, is ignored. */
 static void note_retry_after(struct clickhouse_store *c, const struct net_answer *answer) {
     uint64_t seconds;
     if (c->store.options.retry_after &&
@@ -97,7 +99,7 @@ static void note_retry_after(struct clickhouse_store *c, const struct net_answer
         *c->store.options.retry_after = seconds < RETRY_MOST ? (uint32_t)seconds : RETRY_MOST;
 }
 
-/* One request. *code is the server's own, if it refuses. */
+/* Send one request. *code is the server's error code, if it refuses. */
 static bool request(struct clickhouse_store *c, const char *url, struct text body,
                     struct answer_file *answer, unsigned *code, struct error *error) {
     struct net_request asked = {.method = "POST",
@@ -126,24 +128,45 @@ static bool request(struct clickhouse_store *c, const char *url, struct text bod
     return fine;
 }
 
+/*
+ * A replica that is more than 10 s behind the others of its shard would give sums that are too small. With these
+ * settings the server asks another one, or fails if there is none. Writers accept any: a replica that is behind must
+ * not keep batches out.
+ */
+static const char fresh_alone[] = "&max_replica_delay_for_distributed_queries=10"
+                                  "&fallback_to_stale_replicas_for_distributed_queries=0";
+static const char what_answers[] = "&skip_unavailable_shards=1";
+
+static const char *settings_of(const struct clickhouse_store *c) {
+    return c->partial                                                      ? what_answers
+           : c->clustered && !c->keeps_settings && !c->store.options.write ? fresh_alone
+                                                                           : "";
+}
+
+/* Return true if the request should be repeated with other settings. */
+static bool is_changed(struct clickhouse_store *c, unsigned code, const char *settings) {
+    if (code == READ_ONLY && settings == fresh_alone)
+        return c->keeps_settings = true;
+    if ((code != SHARD_DOWN && code != SHARD_BEHIND) || !c->store.options.allow_partial ||
+        c->partial)
+        return false;
+    return c->partial = true;
+}
+
 bool clickhouse_ask(struct clickhouse_store *c, struct text sql, struct answer_file *answer,
                     struct error *error) {
-    static const char *const more[] = {"", "&skip_unavailable_shards=1"};
+    const char *settings;
+    unsigned code = 0;
+    bool fine;
     *answer = (struct answer_file){0};
-    for (unsigned i = 0; i < COUNT_OF(more); i++) {
+    do {
         struct buffer url = {0};
-        unsigned code;
-        buffer_printf(&url, "%s?wait_end_of_query=1&buffer_size=1048576%s%c", c->base,
-                      c->partial ? more[1] : more[i], 0);
-        bool fine = request(c, url.items, sql, answer, &code, error);
+        settings = settings_of(c);
+        buffer_printf(&url, "%s?wait_end_of_query=1&buffer_size=1048576%s%c", c->base, settings, 0);
+        fine = request(c, url.items, sql, answer, &code, error);
         buffer_release(&url);
-        if (fine)
-            return true;
-        if (code != SHARD_DOWN || !c->store.options.allow_partial || c->partial)
-            return false;
-        c->partial = true;
-    }
-    return false;
+    } while (!fine && is_changed(c, code, settings));
+    return fine;
 }
 
 bool clickhouse_insert(struct clickhouse_store *c, const char *into, struct text rows,
@@ -152,7 +175,7 @@ bool clickhouse_insert(struct clickhouse_store *c, const char *into, struct text
     struct answer_file answer = {0};
     unsigned code;
     buffer_printf(&sql, "INSERT INTO %s.%s FORMAT RowBinary", c->database, into);
-    /* One block, so that it is written whole or not at all. */
+    /* Send one block, which is written whole or not at all. */
     buffer_printf(&url, "%s?insert_distributed_sync=1&max_insert_block_size=100000000", c->base);
     if (c->modern)
         buffer_printf(&url, "&async_insert=0&insert_deduplicate=1"
@@ -178,10 +201,10 @@ bool clickhouse_insert(struct clickhouse_store *c, const char *into, struct text
 
 /* ---- opening ---- */
 
-static bool ask_number(struct clickhouse_store *c, const char *sql, uint64_t *number,
-                       struct error *error) {
+bool clickhouse_ask_number(struct clickhouse_store *c, struct text sql, uint64_t *number,
+                           struct error *error) {
     struct answer_file answer;
-    if (!clickhouse_ask(c, text_of(sql), &answer, error))
+    if (!clickhouse_ask(c, sql, &answer, error))
         return false;
     *number = row_number(&answer, 8);
     bool fine = rows_are_good(c, &answer, error);
@@ -193,7 +216,7 @@ static void set_patience(struct clickhouse_store *c, unsigned by_default) {
     c->milliseconds = c->store.options.milliseconds ? c->store.options.milliseconds : by_default;
 }
 
-/* "22.3.1.2" to 22003. The first question: a server that is not there, or does nothing, is found out soon. */
+/* Parse "22.3.1.2" as 22003. This is the first request, so a missing or hanging server is detected early. */
 static bool ask_version(struct clickhouse_store *c, struct error *error) {
     struct answer_file answer;
     set_patience(c, MILLISECONDS_FIRST);
@@ -217,15 +240,14 @@ static bool ask_version(struct clickhouse_store *c, struct error *error) {
     return fine;
 }
 
-/* How many of these names, which are written as SQL has them, are tables of the database. */
-static bool count_tables(struct clickhouse_store *c, const char *names, uint64_t *count,
-                         struct error *error) {
+bool clickhouse_count_tables(struct clickhouse_store *c, const char *names, uint64_t *count,
+                             struct error *error) {
     struct buffer sql = {0};
     buffer_printf(&sql,
                   "SELECT toUInt64(count()) FROM system.tables WHERE database = '%s' AND name IN "
-                  "(%s) FORMAT RowBinary%c",
-                  c->database, names, 0);
-    bool fine = ask_number(c, sql.items, count, error);
+                  "(%s) FORMAT RowBinary",
+                  c->database, names);
+    bool fine = clickhouse_ask_number(c, buffer_text(&sql), count, error);
     buffer_release(&sql);
     return fine;
 }
@@ -233,42 +255,60 @@ static bool count_tables(struct clickhouse_store *c, const char *names, uint64_t
 static bool check_version(struct clickhouse_store *c, struct error *error) {
     struct buffer sql = {0};
     uint64_t version = 0;
-    buffer_printf(&sql, "SELECT toUInt64(version) FROM %s.schema_version FORMAT RowBinary%c",
-                  c->database, 0);
-    bool fine = ask_number(c, sql.items, &version, error);
+    buffer_printf(&sql, "SELECT toUInt64(version) FROM %s.schema_version FORMAT RowBinary",
+                  c->database);
+    bool fine = clickhouse_ask_number(c, buffer_text(&sql), &version, error);
     buffer_release(&sql);
     if (!fine || version == CLICKHOUSE_SCHEMA)
         return fine;
-    c->store.failure = STORE_TRY_AGAIN; /* by a newer wick, from the spool */
+    c->store.failure = STORE_TRY_AGAIN; /* retry with a newer wick, from the spool */
     return store_version_error(c->store.where, (long long)version, CLICKHOUSE_SCHEMA, error);
 }
 
-/* Tables that do not say which version they are were made before versions were written down: they are the first. */
+/* Sums by the day exist if a modern server created them: with `wick store init`, for tables of an earlier wick. */
+static bool find_days(struct clickhouse_store *c, struct error *error) {
+    struct buffer sql = {0};
+    uint64_t tables = 0, day = 0;
+    if (!c->modern)
+        return true;
+    if (!clickhouse_count_tables(c, "'samples_1d', 'days_from'", &tables, error))
+        return false;
+    c->has_days = tables == 2;
+    buffer_printf(&sql, "SELECT toUInt64(day) FROM %s.days_from FORMAT RowBinary", c->database);
+    bool fine = !c->has_days || clickhouse_ask_number(c, buffer_text(&sql), &day, error);
+    buffer_release(&sql);
+    c->days_from = (int64_t)(day < UINT32_MAX ? day : UINT32_MAX);
+    return fine;
+}
+
+/* Tables without a version were created before versions were recorded: they are the first version. */
 static bool find_tables(struct clickhouse_store *c, struct error *error) {
     enum { TABLES = 8 };
     const struct store_options *options = &c->store.options;
     uint64_t tables = 0, local = 0, versions = 0;
-    if (!count_tables(c,
-                      "'samples', 'samples_1h', 'stacks', 'frames', 'series', 'names', 'batches', "
-                      "'notes'",
-                      &tables, error) ||
-        !count_tables(c, "'samples_local'", &local, error) ||
-        !count_tables(c, "'schema_version'", &versions, error) ||
-        (versions && !check_version(c, error)))
+    if (!clickhouse_count_tables(
+            c,
+            "'samples', 'samples_1h', 'stacks', 'frames', 'series', 'names', 'batches', "
+            "'notes'",
+            &tables, error) ||
+        !clickhouse_count_tables(c, "'samples_local'", &local, error) ||
+        !clickhouse_count_tables(c, "'schema_version'", &versions, error) ||
+        (versions && !check_version(c, error)) || !find_days(c, error))
         return false;
-    bool is_whole = tables == TABLES && (versions || !options->upgrade);
+    bool lacks_nothing = versions && (c->has_days || !c->modern);
+    bool is_whole = tables == TABLES && (lacks_nothing || !options->upgrade);
     c->clustered = local > 0;
     if (!is_whole && options->write && options->create) {
         c->clustered |= options->cluster != NULL;
-        return clickhouse_create(c, error);
+        return clickhouse_create(c, error) && find_days(c, error);
     }
     return tables == TABLES ||
            error_set(error, ERROR_INPUT,
-                     "%s: has no tables of a store; `wick store init %s` makes them",
+                     "%s: has no tables of a store; create them with `wick store init %s`",
                      c->store.where, c->store.where);
 }
 
-/* Names of databases are quoted nowhere, so only plain ones are taken. */
+/* Names of databases are never quoted, so only plain ones are accepted. */
 static bool is_plain_name(struct text name) {
     for (size_t i = 0; i < name.length; i++) {
         char c = name.data[i];
@@ -301,12 +341,12 @@ static bool parse_url(struct clickhouse_store *c, const char *url, struct error 
     struct text database = slash == SIZE_MAX ? TEXT("") : text_from(t, slash + 1);
     if (text_find(host, '@') != SIZE_MAX)
         return error_set(error, ERROR_USAGE,
-                         "a URL must not hold a user name or password: --credentials FILE, or "
-                         "$WICK_STORE_CREDENTIALS");
+                         "a URL must not contain a user name or password: use --credentials FILE "
+                         "or $WICK_STORE_CREDENTIALS");
     if (!database.length)
         database = TEXT("wick");
     if (!is_plain_host(host) || !is_plain_name(database))
-        return error_set(error, ERROR_USAGE, "%s: is not clickhouse://HOST[:PORT]/DATABASE", url);
+        return error_set(error, ERROR_USAGE, "%s: not clickhouse://HOST[:PORT]/DATABASE", url);
     size_t colon = text_find_last(host, ':'), bracket = text_find_last(host, ']');
     bool has_port = colon != SIZE_MAX && (bracket == SIZE_MAX || colon > bracket);
     struct buffer base = {0};
@@ -360,7 +400,7 @@ struct store *clickhouse_open(const char *url, const struct store_options *optio
     if (credentials && *credentials)
         c->credentials = memory_copy(credentials, strlen(credentials));
     if (options->cluster && !is_plain_name(text_of(options->cluster)))
-        error_set(error, ERROR_USAGE, "--cluster %s: is no plain name", options->cluster);
+        error_set(error, ERROR_USAGE, "--cluster %s: not a plain name", options->cluster);
     else if (parse_url(c, url, error) && start_net(c, options, error) && ask_version(c, error) &&
              find_tables(c, error))
         return &c->store;

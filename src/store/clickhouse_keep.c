@@ -1,4 +1,4 @@
-/* Keeping a server's tables in order: making them, retention, and names that are found later. */
+/* Maintenance of a server's tables: creating them, retention, and names that are found later. */
 #include <stdlib.h>
 
 #include "store/clickhouse.h"
@@ -14,7 +14,7 @@ static bool run(struct clickhouse_store *c, struct text sql, struct error *error
     return fine;
 }
 
-/* The cluster whose tables these are, from the engine of the table over all. */
+/* Find the tables' cluster, from the engine of the distributed table. */
 static bool find_cluster(struct clickhouse_store *c, struct buffer *on, struct error *error) {
     struct buffer sql = {0};
     struct answer_file answer;
@@ -36,7 +36,11 @@ static bool find_cluster(struct clickhouse_store *c, struct buffer *on, struct e
     return fine;
 }
 
-/* "ReplacingMergeTree()", or replicated in a cluster, with the columns that it adds up. */
+static struct text local_suffix(const struct clickhouse_store *c) {
+    return c->clustered ? TEXT("_local") : TEXT("");
+}
+
+/* Append "ReplacingMergeTree()", or its replicated form in a cluster, with the columns that it adds up. */
 static struct text engine(struct arena *arena, const struct clickhouse_store *c, const char *kind,
                           const char *table, const char *columns) {
     struct buffer text = {0};
@@ -50,30 +54,34 @@ static struct text engine(struct arena *arena, const struct clickhouse_store *c,
     return copy;
 }
 
-static bool create_tables(struct clickhouse_store *c, struct text on, struct error *error) {
+/* Run each statement of a file, with the server's features filled in. */
+static bool run_file(struct clickhouse_store *c, struct text file, struct text on,
+                     struct error *error) {
     struct arena arena = {0};
     bool modern = c->modern;
     struct buffer sql = {0}, schema = {0};
     buffer_add_u64(&schema, CLICKHOUSE_SCHEMA);
+    const struct text sums_settings =
+        modern ? TEXT(" SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = "
+                      "10000")
+               : TEXT("");
     const struct sql_value values[] = {
         {"on", on},
         {"schema", buffer_text(&schema)},
-        {"local", c->clustered ? TEXT("_local") : TEXT("")},
+        {"local", local_suffix(c)},
         {"text", modern ? TEXT("LowCardinality(String)") : TEXT("String")},
         {"delta", modern ? TEXT(" CODEC(Delta, ZSTD(1))") : TEXT("")},
         {"zstd", modern ? TEXT(" CODEC(ZSTD(1))") : TEXT("")},
         {"t64", modern ? TEXT(" CODEC(T64, ZSTD(1))") : TEXT("")},
+        {"chunk", modern ? TEXT("intDiv(toUInt32(time), 21600)") : TEXT("toStartOfHour(time)")},
         {"batch", modern ? TEXT("") : TEXT(", batch UInt64")},
-        {"samples_settings",
-         modern ? TEXT(" TTL time + INTERVAL 14 DAY SETTINGS ttl_only_drop_parts = 1, "
-                       "non_replicated_deduplication_window = 10000")
-                : TEXT("")},
-        {"hours_settings",
-         modern ? TEXT(" TTL hour + INTERVAL 400 DAY SETTINGS ttl_only_drop_parts = 1, "
-                       "non_replicated_deduplication_window = 10000")
-                : TEXT("")},
+        {"keep_samples", modern ? TEXT(" TTL time + INTERVAL 14 DAY") : TEXT("")},
+        {"keep_hours", modern ? TEXT(" TTL hour + INTERVAL 400 DAY") : TEXT("")},
+        {"keep_days", modern ? TEXT(" TTL day + INTERVAL 400 DAY") : TEXT("")},
+        {"settings", sums_settings},
         {"merge_samples", engine(&arena, c, "", "samples", "")},
         {"sum_samples_1h", engine(&arena, c, "Summing", "samples_1h", "(samples, value)")},
+        {"sum_samples_1d", engine(&arena, c, "Summing", "samples_1d", "(samples, value)")},
         {"replace_stacks", engine(&arena, c, "Replacing", "stacks", "")},
         {"replace_frames", engine(&arena, c, "Replacing", "frames", "")},
         {"replace_series", engine(&arena, c, "Replacing", "series", "")},
@@ -81,13 +89,12 @@ static bool create_tables(struct clickhouse_store *c, struct text on, struct err
         {"replace_batches", engine(&arena, c, "Replacing", "batches", "")},
         {"replace_notes", engine(&arena, c, "Replacing", "notes", "")},
     };
-    struct text rest = clickhouse_schema;
     bool fine = true;
-    while (fine && text_find(rest, ';') != SIZE_MAX) {
-        size_t end = text_find(rest, ';');
+    while (fine && text_find(file, ';') != SIZE_MAX) {
+        size_t end = text_find(file, ';');
         sql.count = 0;
-        sql_fill(c, &sql, text_upto(rest, end), values, COUNT_OF(values));
-        rest = text_from(rest, end + 1);
+        sql_fill(c, &sql, text_upto(file, end), values, COUNT_OF(values));
+        file = text_from(file, end + 1);
         fine = run(c, buffer_text(&sql), error);
     }
     buffer_release(&sql);
@@ -96,22 +103,51 @@ static bool create_tables(struct clickhouse_store *c, struct text on, struct err
     return fine;
 }
 
-/* One table over all shards for each of the local ones. A stack and a host stay on one shard. */
+/*
+ * Record from which day on sums by the day are complete. The view that makes them exists already, so that they
+ * include every later batch.
+ */
+static bool set_first_day(struct clickhouse_store *c, struct text on, struct error *error) {
+    struct buffer sql = {0};
+    uint64_t day = 0, hours = 0; /* a new cluster has no distributed table yet, and no samples */
+    sql_fill(c, &sql, clickhouse_first_day, NULL, 0);
+    bool fine = clickhouse_count_tables(c, "'samples_1h'", &hours, error) &&
+                (!hours || clickhouse_ask_number(c, buffer_text(&sql), &day, error));
+    sql.count = 0;
+    buffer_printf(&sql,
+                  "CREATE VIEW IF NOT EXISTS %s.days_from %.*s AS SELECT toUInt64(%llu) AS day",
+                  c->database, TEXT_ARGS(on), (unsigned long long)day);
+    fine = fine && run(c, buffer_text(&sql), error);
+    buffer_release(&sql);
+    return fine;
+}
+
+/* The tables of names come last: a writer that finds them also finds the views that add up. */
+static bool create_tables(struct clickhouse_store *c, struct text on, struct error *error) {
+    return run_file(c, clickhouse_samples, on, error) &&
+           (!c->modern ||
+            (run_file(c, clickhouse_days, on, error) && set_first_day(c, on, error))) &&
+           run_file(c, clickhouse_schema, on, error);
+}
+
+/* Create a distributed table over all shards for each local one. A stack and a host stay on one shard. */
 static bool distribute(struct clickhouse_store *c, struct text on, struct error *error) {
     static const struct {
         const char *table, *key;
-    } tables[] = {{"samples", "cityHash64(host)"}, {"samples_1h", "cityHash64(stack)"},
-                  {"stacks", "cityHash64(id)"},    {"frames", "cityHash64(id)"},
-                  {"series", "cityHash64(id)"},    {"names", "cityHash64(build_id)"},
-                  {"batches", "cityHash64(id)"},   {"notes", "cityHash64(batch)"}};
+    } tables[] = {{"samples_1d", "cityHash64(stack)"}, /* old servers have none */
+                  {"samples", "cityHash64(host)"},     {"samples_1h", "cityHash64(stack)"},
+                  {"stacks", "cityHash64(id)"},        {"frames", "cityHash64(id)"},
+                  {"series", "cityHash64(id)"},        {"names", "cityHash64(build_id)"},
+                  {"batches", "cityHash64(id)"},       {"notes", "cityHash64(batch)"}};
+    struct text cluster = text_from(on, sizeof "ON CLUSTER " - 1);
     bool fine = true;
-    for (size_t i = 0; i < COUNT_OF(tables) && fine; i++) {
+    for (size_t i = !c->modern; i < COUNT_OF(tables) && fine; i++) {
         struct buffer sql = {0};
         buffer_printf(&sql,
                       "CREATE TABLE IF NOT EXISTS %s.%s %.*s AS %s.%s_local ENGINE = "
-                      "Distributed(%s, %s, %s_local, %s)",
+                      "Distributed(%.*s, %s, %s_local, %s)",
                       c->database, tables[i].table, TEXT_ARGS(on), c->database, tables[i].table,
-                      c->store.options.cluster, c->database, tables[i].table, tables[i].key);
+                      TEXT_ARGS(cluster), c->database, tables[i].table, tables[i].key);
         fine = run(c, buffer_text(&sql), error);
         buffer_release(&sql);
     }
@@ -128,7 +164,7 @@ bool clickhouse_create(struct clickhouse_store *c, struct error *error) {
     struct text where = on.count ? buffer_text(&on) : TEXT("");
     buffer_printf(&sql, "CREATE DATABASE IF NOT EXISTS %s %.*s", c->database, TEXT_ARGS(where));
     bool fine = run(c, buffer_text(&sql), error) && create_tables(c, where, error) &&
-                (!cluster || distribute(c, where, error));
+                (!where.length || distribute(c, where, error));
     buffer_release(&on);
     buffer_release(&sql);
     return fine;
@@ -136,12 +172,12 @@ bool clickhouse_create(struct clickhouse_store *c, struct error *error) {
 
 /* ---- retention ---- */
 
-/* Whole partitions, which costs nothing: days of samples, months of hours. */
+/* Drop whole partitions, which costs nothing: days of samples, months of hours. */
 static bool drop_before(struct clickhouse_store *c, struct text on, const char *table,
                         int64_t limit, bool months, uint64_t *removed, struct error *error) {
     struct buffer sql = {0};
     struct answer_file answer;
-    const char *local = c->clustered ? "_local" : "";
+    const char *local = local_suffix(c).data;
     buffer_printf(&sql,
                   "SELECT partition, sum(rows) FROM system.parts WHERE database = '%s' AND table = "
                   "'%s%s' AND active GROUP BY partition HAVING partition < toString(%s(toDateTime("
@@ -171,13 +207,17 @@ bool clickhouse_gc(struct store *store, const struct store_retention *retention,
                    struct store_removed *removed, struct error *error) {
     struct clickhouse_store *c = clickhouse_of(store);
     int64_t samples = now - retention->samples, hours = now - retention->hours;
+    uint64_t days = 0; /* not reported: they are part of the hours */
     struct buffer on = {0};
     bool fine = find_cluster(c, &on, error);
     struct text where = on.count ? buffer_text(&on) : TEXT("");
-    fine = fine &&
-           drop_before(c, where, "samples", samples > 0 ? samples : 0, false, &removed->samples,
-                       error) &&
-           drop_before(c, where, "samples_1h", hours > 0 ? hours : 0, true, &removed->hours, error);
+    fine =
+        fine &&
+        drop_before(c, where, "samples", samples > 0 ? samples : 0, false, &removed->samples,
+                    error) &&
+        drop_before(c, where, "samples_1h", hours > 0 ? hours : 0, true, &removed->hours, error) &&
+        (!c->has_days ||
+         drop_before(c, where, "samples_1d", hours > 0 ? hours : 0, true, &days, error));
     buffer_release(&on);
     return fine;
 }

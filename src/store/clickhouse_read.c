@@ -1,15 +1,15 @@
-/* Out of a server: sums by stack and label set, then the sets, stacks and frames that they name. */
+/* Read from a server: sums by stack and label set, then the sets, stacks and frames that they refer to. */
 #include <stdlib.h>
 
 #include "store/clickhouse.h"
 
 static const struct note_kind note_partial = {
-    "store-partial", "a part of the store did not answer: all sums are too small"};
+    "store-partial", "a part of the store did not answer or is behind: all sums are too small"};
 
-/* Things that were named by a hash, numbered in the order in which they were met. */
+/* Items that were referred to by hash, numbered in the order of first use. */
 struct hashed {
     struct store_hash hash;
-    bool there; /* the server has told what it is */
+    bool there; /* the server has sent it */
 };
 struct by_hash {
     VECTOR(struct hashed) items;
@@ -24,7 +24,8 @@ struct asker {
     struct by_hash sets, stacks, frames;
     struct index series_index;
     struct buffer type; /* as SQL; empty: all */
-    bool is_short;      /* something that was named is not there */
+    bool one_type;      /* everything that is read has one type */
+    bool is_short;      /* something that was referred to is missing */
 };
 
 static uint32_t hash_number(struct by_hash *all, const struct store_hash *hash) {
@@ -43,20 +44,44 @@ static void by_hash_release(struct by_hash *all) {
     index_release(&all->index);
 }
 
-/* ---- parts of the time ---- */
+/* ---- time ranges ---- */
+
+/* The table from which a time range is read. */
+enum grain { SAMPLES, HOURS, DAYS };
+static const struct {
+    const char *table, *time;
+} grains[] = {[SAMPLES] = {"samples", "time"},
+              [HOURS] = {"samples_1h", "hour"},
+              [DAYS] = {"samples_1d", "day"}};
 
 struct part {
-    bool hours;
+    enum grain grain;
     int64_t from, to;
 };
 struct plan {
-    struct part parts[3];
+    struct part parts[5];
     size_t count;
 };
 
-static void plan_add(struct plan *plan, bool hours, int64_t from, int64_t to) {
+static void plan_add(struct plan *plan, enum grain grain, int64_t from, int64_t to) {
     if (from < to)
-        plan->parts[plan->count++] = (struct part){hours, from, to};
+        plan->parts[plan->count++] = (struct part){grain, from, to};
+}
+
+/* Add whole hours; whole days of these are read from sums by the day. Days come first, because they refer to most
+   stacks. */
+static void plan_hours(const struct asker *a, struct plan *plan, int64_t from, int64_t to) {
+    enum { DAY = 86400 };
+    const struct clickhouse_store *c = a->c;
+    int64_t first = floor_to((from > c->days_from ? from : c->days_from) + DAY - 1, DAY),
+            last = floor_to(to, DAY);
+    if (!c->has_days || a->query->step % DAY || first >= last) {
+        plan_add(plan, HOURS, from, to);
+        return;
+    }
+    plan_add(plan, DAYS, first, last);
+    plan_add(plan, HOURS, from, first);
+    plan_add(plan, HOURS, last, to);
 }
 
 static bool ask(struct asker *a, struct text template, const struct sql_value *values, size_t count,
@@ -70,8 +95,8 @@ static bool ask(struct asker *a, struct text template, const struct sql_value *v
     return fine;
 }
 
-/* What is older than all samples, which retention has removed. Old servers do not write a block and its sums by the hour as one, so these are
-   asked only then. */
+/* Sums by the hour cover the time whose samples retention has removed. Old servers do not write a block and its sums
+   by the hour atomically, so these are only used then. */
 static bool make_plan(struct asker *a, struct plan *plan) {
     enum { HOUR = 3600 };
     int64_t from = a->query->from, to = a->query->to ? a->query->to : UINT32_MAX, first, last;
@@ -89,25 +114,21 @@ static bool make_plan(struct asker *a, struct plan *plan) {
         by_hour = first < last;
     }
     if (!by_hour) {
-        plan_add(plan, false, from, to);
+        plan_add(plan, SAMPLES, from, to);
         return true;
     }
-    plan_add(plan, false, from, first);
-    plan_add(plan, true, first, last);
-    plan_add(plan, false, last, to);
+    plan_hours(a, plan, first, last);
+    plan_add(plan, SAMPLES, from, first);
+    plan_add(plan, SAMPLES, last, to);
     return true;
 }
 
 /* ---- which type ---- */
 
-static const char *table_of(const struct part *part) {
-    return part->hours ? "samples_1h" : "samples";
-}
-
 static void fill_where(struct asker *a, const struct part *part, struct buffer *table,
                        struct buffer *where) {
-    buffer_printf(table, "%s.%s", a->c->database, table_of(part));
-    sql_where(a->c, where, a->query, part->hours ? "hour" : "time", part->from, part->to,
+    buffer_printf(table, "%s.%s", a->c->database, grains[part->grain].table);
+    sql_where(a->c, where, a->query, grains[part->grain].time, part->from, part->to,
               buffer_text(&a->type));
 }
 
@@ -134,7 +155,7 @@ static bool collect_types(struct asker *a, const struct part *part, struct arena
     return fine;
 }
 
-/* All types that are called so, or else the events. */
+/* Choose all types with that name, or else the events. */
 static void type_condition(struct asker *a, const struct text *types, size_t count,
                            struct text wanted) {
     struct buffer *sql = &a->type;
@@ -172,6 +193,7 @@ static bool find_type(struct asker *a, const struct plan *plan) {
     else if (fine && count) {
         const struct text *type = choose_type(types, count, a->c->store.where, a->error);
         fine = type != NULL;
+        a->one_type = !waits;
         if (fine && (count > 1 || waits)) {
             buffer_add(&a->type, TEXT("(type = "));
             sql_text(&a->type, *type);
@@ -232,20 +254,11 @@ static void read_sum(struct asker *a, struct answer_file *from) {
     vector_push(&a->answer->cells, cell);
 }
 
-/* Whether any label beyond the columns is kept apart. */
-static bool keeps_sets(const struct store_query *query) {
-    if (!query->has_by)
-        return true;
-    for (size_t i = 0; i < query->by.count; i++)
-        if (!is_column(text_of(query->by.items[i])))
-            return true;
-    return false;
-}
-
-static void step_text(const struct store_query *query, bool hours, struct buffer *step) {
+static void step_text(const struct store_query *query, enum grain grain, struct buffer *step) {
+    const char *time = grains[grain].time;
     if (query->step > 0)
-        buffer_printf(step, "toUInt32(toUInt32(%s) - toUInt32(%s) %% %lld)",
-                      hours ? "hour" : "time", hours ? "hour" : "time", (long long)query->step);
+        buffer_printf(step, "toUInt32(toUInt32(%s) - toUInt32(%s) %% %lld)", time, time,
+                      (long long)query->step);
     else
         buffer_printf(step, "toUInt32(0)");
 }
@@ -254,13 +267,15 @@ static bool read_sums(struct asker *a, const struct part *part) {
     const struct store_query *query = a->query;
     struct buffer table = {0}, where = {0}, step = {0}, groups = {0};
     struct answer_file answer;
-    bool sets = keeps_sets(query), service = query_keeps(query, TEXT("service")),
+    bool sets = query_keeps_sets(query), service = query_keeps(query, TEXT("service")),
          version = query_keeps(query, TEXT("version")),
-         host = query_keeps(query, TEXT("host")) && !part->hours;
+         host = query_keeps(query, TEXT("host")) && part->grain == SAMPLES;
     fill_where(a, part, &table, &where);
-    step_text(query, part->hours, &step);
-    buffer_printf(&groups, "stack, type%s%s%s%s", sets ? ", labels" : "",
-                  service ? ", service" : "", version ? ", version" : "", host ? ", host" : "");
+    step_text(query, part->grain, &step);
+    bool alone = query_has_one_service(query);
+    buffer_printf(&groups, "stack%s%s%s%s%s", a->one_type ? "" : ", type", sets ? ", labels" : "",
+                  service && !alone ? ", service" : "", version ? ", version" : "",
+                  host ? ", host" : "");
     if (query->step > 0)
         buffer_printf(&groups, ", %.*s", TEXT_ARGS(buffer_text(&step)));
     const struct sql_value values[] = {
@@ -269,7 +284,9 @@ static bool read_sums(struct asker *a, const struct part *part) {
         {"step", buffer_text(&step)},
         {"groups", buffer_text(&groups)},
         {"labels", sets ? TEXT("labels") : TEXT("any(labels)")},
-        {"service", service ? TEXT("toString(service)") : TEXT("''")},
+        {"service", !service ? TEXT("''")
+                    : alone  ? TEXT("toString(any(service))")
+                             : TEXT("toString(service)")},
         {"version", version ? TEXT("toString(version)") : TEXT("''")},
         {"host", host ? TEXT("toString(host)") : TEXT("''")},
     };
@@ -285,7 +302,7 @@ static bool read_sums(struct asker *a, const struct part *part) {
     return fine;
 }
 
-/* ---- what the sums name ---- */
+/* ---- what the sums refer to ---- */
 
 static void read_set(struct asker *a, struct answer_file *from) {
     struct answer *answer = a->answer;
@@ -378,12 +395,37 @@ static bool read_named(struct asker *a, const struct part *part, struct text tem
     return fine;
 }
 
-/* What was named but not told, because a replica is behind or a shard is gone: its cells are dropped if parts are allowed to be missing. */
-static bool check_whole(struct asker *a) {
-    struct answer *answer = a->answer;
+/* It is in no table. */
+static void know_empty_stack(struct asker *a) {
     static const struct store_hash empty;
     uint32_t none = hash_number(&a->stacks, &empty);
     a->stacks.items.items[none].there = true;
+}
+
+/* Return true if sums from `first` on refer to a stack or labels that the server has not sent yet. */
+static bool names_more(const struct asker *a, size_t first) {
+    const struct answer *answer = a->answer;
+    for (size_t i = first; i < answer->cells.count; i++) {
+        const struct answer_cell *cell = &answer->cells.items[i];
+        if (!a->stacks.items.items[cell->path].there ||
+            !a->sets.items.items[answer->series.items[cell->series].set].there)
+            return true;
+    }
+    return false;
+}
+
+static bool read_part(struct asker *a, const struct part *part) {
+    size_t first = a->answer->cells.count;
+    return read_sums(a, part) &&
+           (!names_more(a, first) || (read_named(a, part, clickhouse_labels_of, read_set) &&
+                                      read_named(a, part, clickhouse_stacks_of, read_stack) &&
+                                      read_named(a, part, clickhouse_names_of, read_frame)));
+}
+
+/* Items that were referred to but not sent, because a replica is behind or a shard is gone: drop their cells if
+   partial answers are allowed. */
+static bool check_whole(struct asker *a) {
+    struct answer *answer = a->answer;
     while (answer->sets.count < a->sets.items.count)
         vector_push(&answer->sets, ((struct set_row){0}));
     while (answer->paths.count < a->stacks.items.count)
@@ -405,8 +447,8 @@ static bool check_whole(struct asker *a) {
     answer->cells.count = kept;
     return !a->is_short || a->c->store.options.allow_partial ||
            error_set(a->error, ERROR_INPUT,
-                     "%s: some stacks or labels are not there yet: a replica is behind; ask again, "
-                     "or use --allow-partial",
+                     "%s: some stacks or labels are missing because a replica is behind; try "
+                     "again, or use --allow-partial",
                      a->c->store.where);
 }
 
@@ -500,7 +542,7 @@ static bool read_notes(struct asker *a, struct notes *notes) {
     return fine;
 }
 
-/* ---- doors ---- */
+/* ---- entry points ---- */
 
 static void asker_init(struct asker *a, struct store *store, const struct store_query *query,
                        struct answer *answer, struct error *error) {
@@ -524,13 +566,10 @@ bool clickhouse_read(struct store *store, const struct store_query *query, struc
     struct asker a;
     struct plan plan;
     asker_init(&a, store, query, answer, error);
+    know_empty_stack(&a);
     bool fine = make_plan(&a, &plan) && find_type(&a, &plan);
     for (size_t i = 0; i < plan.count && fine; i++)
-        fine = read_sums(&a, &plan.parts[i]);
-    for (size_t i = 0; i < plan.count && fine && answer->cells.count; i++)
-        fine = read_named(&a, &plan.parts[i], clickhouse_labels_of, read_set) &&
-               read_named(&a, &plan.parts[i], clickhouse_stacks_of, read_stack) &&
-               read_named(&a, &plan.parts[i], clickhouse_names_of, read_frame);
+        fine = read_part(&a, &plan.parts[i]);
     fine = fine && check_whole(&a) && read_later_names(&a) &&
            (!query_is_whole(query) || read_notes(&a, notes));
     if (fine && (a.c->partial || a.is_short))
@@ -539,7 +578,7 @@ bool clickhouse_read(struct store *store, const struct store_query *query, struc
     return fine;
 }
 
-/* The value of a label that is no column is in its set. */
+/* The value of a label that is not a column is in its set. */
 static struct text key_of(struct asker *a, struct answer_file *from, const char *label) {
     if (is_column(text_of(label)))
         return row_text(from);
@@ -559,7 +598,7 @@ static bool sum_part(struct asker *a, const struct part *part, const char *label
     if (!column && !read_named(a, part, clickhouse_labels_of, read_set))
         return false;
     fill_where(a, part, &table, &where);
-    step_text(a->query, part->hours, &step);
+    step_text(a->query, part->grain, &step);
     buffer_printf(&key, column ? "toString(%s)" : "labels", label);
     buffer_printf(&groups, "%.*s%s%.*s", TEXT_ARGS(buffer_text(&key)),
                   a->query->step > 0 ? ", " : "", a->query->step > 0 ? (int)step.count : 0,
@@ -628,7 +667,7 @@ bool clickhouse_span_of(struct store *store, const struct store_query *query, in
     struct answer_file told = {0};
     struct plan plan = {0};
     asker_init(&a, store, query, &answer, error);
-    plan_add(&plan, false, query->from, query->to ? query->to : UINT32_MAX);
+    plan_add(&plan, SAMPLES, query->from, query->to ? query->to : UINT32_MAX);
     bool fine = plan.count && find_type(&a, &plan) && ask_span(&a, &plan.parts[0], &told);
     if (fine) {
         *from = (int64_t)row_number(&told, 4);

@@ -1,9 +1,11 @@
 /*
- * Rows as a tree. Nothing in them is trusted: an engine's rows may be a stranger's. Frames that continue a location are joined to it again;
- * labels that the query does not keep apart are dropped, and the tree adds up what becomes equal.
+ * Convert rows to a tree. They are untrusted: an engine's rows may be a stranger's. Frames that continue a location
+ * are joined to it again; labels that the query does not distinguish are dropped, and the tree adds up what becomes
+ * equal.
  *
- * One place in code may have been named in two ways, where one machine had debug information and another had none. A tree resolves a location
- * once, so the first way, by content, becomes the location, and others are functions with a name.
+ * One address may have been named in two ways, if one machine had debug information and another had none. A tree
+ * resolves a location once, so the first way, by content, becomes the location, and others become functions with a
+ * name.
  */
 #include <stdlib.h>
 
@@ -35,7 +37,7 @@ struct decoder {
 };
 
 static bool wrong(struct decoder *d, const char *what) {
-    return error_set(d->error, ERROR_INPUT, "%s: %s makes no sense", d->answer->where, what);
+    return error_set(d->error, ERROR_INPUT, "%s: %s is invalid", d->answer->where, what);
 }
 
 struct text answer_text(struct answer *answer, struct text text) {
@@ -175,7 +177,7 @@ static uint8_t ending_of(struct text name) {
     return ENDING_COMPLETE;
 }
 
-/* The tree's own name of a stored key; empty: it is no label of the set. */
+/* Return the tree's name of a stored key; empty if it is not a label of the set. */
 static struct text shown_key(struct text key) {
     struct text escaped = TEXT("__label");
     if (text_starts(key, TEXT("__label__")))
@@ -322,7 +324,7 @@ static bool make_location(struct decoder *d, uint32_t first, uint32_t count, uin
     }
     size_t before = d->tree->locations.count;
     *id = tree_add_location(d->tree, &location);
-    if (*id < before) { /* other code was at this address, too: a number tells them apart */
+    if (*id < before) { /* the address also had other code: a number distinguishes them */
         location.line = (uint32_t)d->made.count + 1;
         *id = tree_add_location(d->tree, &location);
     }
@@ -335,7 +337,7 @@ static bool make_location(struct decoder *d, uint32_t first, uint32_t count, uin
     return true;
 }
 
-/* The location of these frames, each sequence once. */
+/* Return the location of these frames, each sequence once. */
 static bool find_location(struct decoder *d, uint32_t first, uint32_t count, uint32_t *id) {
     const uint32_t *frames = d->answer->frames_of_paths.items;
     uint64_t hash = hash_bytes(frames + first, count * sizeof *frames);
@@ -358,7 +360,7 @@ static bool find_location(struct decoder *d, uint32_t first, uint32_t count, uin
 
 /* ---- stacks ---- */
 
-/* How many frames from `at` on are one location. */
+/* Return how many frames from `at` on belong to one location. */
 static uint32_t frames_of_location(const struct decoder *d, uint32_t at, uint32_t end) {
     uint32_t count = 1;
     while (at + count < end && frame_at(d, at + count)->flags & FRAME_CONTINUES)
@@ -382,7 +384,7 @@ static bool decode_path(struct decoder *d, const struct answer_path *path, uint3
            budget_error(&d->answer->budget, d->answer->where, d->error);
 }
 
-/* So that the numbers of locations do not depend on the engine: by the ids of the frames. */
+/* Sort by the ids of frames, so that locations' numbers do not depend on the engine. */
 static int path_order(const void *a, const void *b, void *context) {
     const struct decoder *d = context;
     const struct answer_path *x = &d->answer->paths.items[*(const uint32_t *)a],
@@ -426,7 +428,7 @@ bool answer_to_tree(struct answer *answer, const struct store_query *query, stru
         fine = decode_cells(&d);
     }
     tree_set_budget(tree, NULL);
-    index_release(&tree->thread_index); /* hashed otherwise than tree_find_thread() does */
+    index_release(&tree->thread_index); /* not hashed like in tree_find_thread() */
     vector_release(&d.events);
     vector_release(&d.made);
     index_release(&d.location_index);

@@ -1,6 +1,7 @@
 /*
- * A tree as rows. Everything is told apart by the hash of its content, so that what is equal in two trees, or twice in one (twins), is one row.
- * Costs a hash for each frame and node that was counted, and a sort of the cells.
+ * Convert a tree to rows. Everything is identified by the hash of its content, so that items that are equal in two
+ * trees, or twice in one, become one row. Costs a hash for each frame and node that was counted, and a sort of the
+ * cells.
  */
 #include <stdlib.h>
 
@@ -13,8 +14,8 @@ struct encoder {
     const struct store_batch *batch;
     struct buffer scratch;
     uint32_t *stacks;        /* by the tree's node: its row + 1 */
-    VECTOR(uint32_t) frames; /* rows of the locations that were met, one behind the other … */
-    uint32_t *first_frames, *frame_counts; /* … by location; a count of 0: not met yet */
+    VECTOR(uint32_t) frames; /* rows of the locations that were used, one after the other … */
+    uint32_t *first_frames, *frame_counts; /* … by location; a count of 0: not used yet */
     struct {
         uint32_t series;
         int64_t time;
@@ -40,7 +41,7 @@ static uint32_t add_frame(struct encoder *e, struct frame_row *frame) {
     return (uint32_t)out->frames.count - 1;
 }
 
-/* What all frames of a location share. */
+/* Set what all frames of a location share. */
 static struct frame_row frame_of_location(const struct encoder *e,
                                           const struct location *location) {
     struct frame_row frame = {.address = location->address, .raw = location->raw};
@@ -186,7 +187,7 @@ static void add_thread(struct encoder *e, const struct thread *thread) {
     add_number(e, "__thread", thread->unnamed);
 }
 
-/* A label of the tree's own that begins as ours do is called otherwise. */
+/* A label of the tree that begins like our own keys is renamed. */
 static struct text stored_key(struct encoder *e, struct text key) {
     if (!text_starts(key, TEXT("__")))
         return key;
@@ -253,7 +254,7 @@ static uint32_t add_series(struct encoder *e, const struct series_row *series) {
     return (uint32_t)out->series.count - 1;
 }
 
-/* A label that is a column, or the window's beginning; false: it is neither. */
+/* Set a label that is a column, or the window's start; return false if it is neither. */
 static bool take_column(struct series_row *row, int64_t *time, struct text key, struct text value) {
     uint64_t seconds;
     if (text_is(key, "service"))
@@ -308,7 +309,7 @@ static int sample_order(const void *a, const void *b) {
     return (x->stack > y->stack) - (x->stack < y->stack);
 }
 
-/* Adds up twins. Engines have signed numbers. */
+/* Add up duplicates. Engines have signed numbers. */
 static bool merge_samples(struct encoded *out, struct error *error) {
     size_t kept = 0;
     if (out->samples.count)
@@ -325,8 +326,7 @@ static bool merge_samples(struct encoded *out, struct error *error) {
         }
         if (last->samples > INT64_MAX || last->value > INT64_MAX)
             return error_set(error, ERROR_INPUT,
-                             "a weight is more than 2^63: a store has no "
-                             "place for it");
+                             "a weight is more than 2^63, which a store can't hold");
     }
     out->samples.count = kept;
     return true;

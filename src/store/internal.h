@@ -1,10 +1,10 @@
-/* Private to the room: rows as both engines have them, and what an engine does. */
+/* Private to the room: rows as in both engines, and the interface of an engine. */
 #ifndef WICK_STORE_INTERNAL_H
 #define WICK_STORE_INTERNAL_H
 
 #include "store/store.h"
 
-/* The same everywhere and always: XXH3 of content, unseeded, the higher half first. */
+/* The same everywhere: unseeded XXH3 of content, the higher half first. */
 struct store_hash {
     uint8_t bytes[16];
 };
@@ -12,7 +12,7 @@ struct store_hash store_hash_of(struct text content);
 static inline bool store_hash_equal(const struct store_hash *a, const struct store_hash *b) {
     return memcmp(a, b, sizeof *a) == 0;
 }
-/* For tables in memory: keyed, so that nobody can choose where it falls. */
+/* For tables in memory: keyed, so that no input can choose its slot. */
 static inline uint64_t store_hash_slot(const struct store_hash *hash) {
     return hash_mix(load_u64(hash->bytes), load_u64(hash->bytes + 8));
 }
@@ -22,7 +22,7 @@ static inline struct text store_hash_text(const struct store_hash *hash) {
 
 /* ---- rows ---- */
 
-/* Of a frame's flags; the lowest eight bits are a location's `kinds`, the next three its mode. */
+/* A frame's flags; the lowest eight bits are a location's `kinds`, the next three its mode. */
 enum {
     FRAME_KINDS = 0xff,
     FRAME_MODE_SHIFT = 8,
@@ -30,14 +30,14 @@ enum {
     FRAME_CALL = 1 << 11,
     FRAME_UNWOUND = 1 << 12,
     FRAME_INLINED = 1 << 13,
-    FRAME_CONTINUES = 1 << 14, /* one more frame of the location before it */
-    FRAME_FUNCTION = 1 << 15,  /* the source named it: no address was resolved */
-    FRAME_NAMED = 1 << 16,     /* has a name, be it the empty one */
-    FRAME_NONE = 1 << 17,      /* stands for a location that has no frame */
+    FRAME_CONTINUES = 1 << 14, /* a further frame of the previous location */
+    FRAME_FUNCTION = 1 << 15,  /* named by the source: no address was resolved */
+    FRAME_NAMED = 1 << 16,     /* has a name, possibly empty */
+    FRAME_NONE = 1 << 17,      /* represents a location without a frame */
     FRAME_FLAGS = (1 << 18) - 1,
 };
 
-/* One function of a stack. A location in which functions were inlined is several. */
+/* One function of a stack. A location with inlined functions has several. */
 struct frame_row {
     struct store_hash id;
     struct text name, file, module, language, object, build_id;
@@ -47,21 +47,21 @@ struct frame_row {
 };
 void frame_row_hash(struct frame_row *frame, struct buffer *scratch);
 
-/* One pair of a set of labels. What series have as fields is in it too, called event, comm, pid, …, and __unit, __order, … */
+/* One pair of a set of labels. Fields of series are in it, too, as event, comm, pid, …, and __unit, __order, … */
 struct pair_row {
     struct text key, value;
 };
 extern const struct text ending_texts[ENDING_UNKNOWN + 1]; /* as stored */
 struct set_row {
     struct store_hash id;
-    uint32_t first, count; /* in pairs, ordered by key */
+    uint32_t first, count; /* in pairs, sorted by key */
 };
 void set_row_hash(struct set_row *set, const struct pair_row *pairs, struct buffer *scratch);
 
 struct series_row {
     struct text service, version, host, type;
     uint32_t set;
-    int64_t time; /* of answers, with query->step */
+    int64_t time; /* in answers, with query->step */
 };
 
 /* ---- a tree as rows (encode.c) ---- */
@@ -83,8 +83,8 @@ struct encoded {
     VECTOR(struct set_row) sets;
     VECTOR(struct pair_row) pairs;
     VECTOR(struct series_row) series;
-    VECTOR(struct sample_row) samples; /* by series, time and stack; each once */
-    const struct notes *notes;         /* the tree's */
+    VECTOR(struct sample_row) samples; /* sorted by series, time and stack; each once */
+    const struct notes *notes;         /* of the tree */
     struct index frame_index, stack_index, set_index, series_index;
 };
 bool encode_tree(struct encoded *encoded, const struct tree *tree, const struct store_batch *batch,
@@ -101,7 +101,7 @@ struct answer_cell {
     uint64_t samples, value;
 };
 struct answer {
-    const char *where; /* of what, for messages */
+    const char *where; /* name of the store, for messages */
     struct arena arena;
     VECTOR(struct frame_row) frames;
     VECTOR(uint32_t) frames_of_paths;
@@ -113,44 +113,50 @@ struct answer {
     struct budget budget;
 };
 void answer_release(struct answer *answer);
-/* The labels of a set; NULL where it has none, and perhaps no set has. */
+/* Return the labels of a set; NULL if it has none. */
 static inline const struct pair_row *answer_pairs(const struct answer *answer,
                                                   const struct set_row *set) {
     return set->count ? answer->pairs.items + set->first : NULL;
 }
-/* Copy a text that the engine is about to forget. */
+/* Copy a text that the engine is about to free. */
 struct text answer_text(struct answer *answer, struct text text);
-/* Make the tree: labels as the query wants them, locations of frames. False: a row makes no sense, or costs too much. */
+/* Make the tree: labels as the query requests, locations from frames. Return false if a row is invalid, or the budget
+   is exceeded. */
 bool answer_to_tree(struct answer *answer, const struct store_query *query, struct tree *tree,
                     struct error *error);
 
 /* ---- choosing (choose.c) ---- */
 
-/* Whether a set of labels and the columns beside it pass the query's filters, types aside. */
+/* Return true if a set of labels and its columns pass the query's filters, except for types. */
 bool query_passes(const struct store_query *query, const struct series_row *series,
                   const struct pair_row *pairs, size_t count);
 const struct pair_row *pair_find(const struct pair_row *pairs, size_t count,
                                  const char *key); /* NULL: not in the set */
-/* The value of a key in a set, or empty. */
+/* Return the value of a key in a set, or empty. */
 struct text pair_value(const struct pair_row *pairs, size_t count, const char *key);
-/* Whether the type column, or the set's event, is what `type` names. */
+/* Return true if `wanted` names the type column, or the set's event. */
 bool type_is_called(struct text type, struct text event, struct text wanted);
-/* Whether the set tells of a thread's time on and off the CPU, which is read only if the query wants it. */
+/* Return true if the set is of a thread's time on and off the CPU, which is read only if the query requests it. */
 bool set_is_of_times(const struct pair_row *pairs, size_t count);
-/* Of several types, which one is meant: `types` are distinct. NULL, with an error that lists them: it is not clear. */
+/* Choose one of several distinct types. Return NULL with an error that lists them if it is ambiguous. */
 const struct text *choose_type(const struct text *types, size_t count, const char *where,
                                struct error *error);
-/* Whether the tree keeps such a label apart. */
+/* Return true if the tree distinguishes this label. */
 bool query_keeps(const struct store_query *query, struct text key);
 static inline bool text_is(struct text t, const char *literal) {
     return text_equal(t, text_of(literal));
 }
+/* Return true if only one service can pass, so that grouping by it is not needed. */
+bool query_has_one_service(const struct store_query *query);
+/* Return true if any label other than the columns is distinguished. */
+bool query_keeps_sets(const struct store_query *query);
 bool is_column(struct text key); /* service, version, host or type */
 struct text series_column(const struct series_row *series, struct text key);
 
-/* Whether the query is for all that was stored in its time, so that the batches' notes are its own. */
+/* Return true if the query selects everything that was stored in its time, so that the batches' notes apply. */
 bool query_is_whole(const struct store_query *query);
-/* Hours that the query covers whole, for which sums by the hour will do; false: there are none, or it asks for more. */
+/* Get the hours that the query covers whole, for which sums by the hour suffice; return false if there are none, or
+   the query needs more. */
 bool query_hours(const struct store_query *query, int64_t *from, int64_t *to);
 static inline int64_t floor_to(int64_t value, int64_t step) {
     int64_t rest = value % step;
@@ -165,7 +171,7 @@ struct store_engine {
                 struct store_result *result, struct error *error);
     bool (*read)(struct store *store, const struct store_query *query, struct answer *answer,
                  struct notes *notes, struct error *error);
-    /* Sums by the query's only `by` and, with a step, by time. */
+    /* Get sums by the query's only `by` and, with a step, by time. */
     bool (*sums)(struct store *store, const struct store_query *query, struct store_rows *rows,
                  struct error *error);
     bool (*span)(struct store *store, const struct store_query *query, int64_t *from, int64_t *to,
@@ -176,14 +182,14 @@ struct store_engine {
                       uint64_t *unknown, struct error *error);
 };
 
-/* What every engine's own struct begins with. */
+/* The first member of every engine's own struct. */
 struct store {
     const struct store_engine *engine;
     struct store_options options;
     char *where; /* for messages: the path, or the URL */
     enum store_failure failure;
 };
-/* Sets *error, what to do included: false. */
+/* Set *error, with the next step, and return false. */
 bool store_version_error(const char *where, long long version, int known, struct error *error);
 struct store *sqlite_open(const char *path, const struct store_options *options,
                           struct error *error);
@@ -198,7 +204,7 @@ struct sums {
 };
 bool sums_add(struct sums *sums, struct arena *arena, struct text key, int64_t time,
               uint64_t samples, uint64_t value);
-/* In order of key and time, into `rows`. */
+/* Move them into `rows`, sorted by key and time. */
 void sums_finish(struct sums *sums, struct store_rows *rows);
 
 #endif

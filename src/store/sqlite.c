@@ -1,6 +1,6 @@
 /*
- * A store in one file. A file for reading may be a stranger's: it is opened read-only, with its schema distrusted, views and triggers off, its
- * tables checked to be tables, and every query on a budget.
+ * A store in one file. A file that is read may come from a stranger: it is opened read-only, with its schema
+ * distrusted, views and triggers off, its tables checked to be tables, and a budget for every query.
  */
 #include "store/sqlite.h"
 
@@ -12,10 +12,11 @@
 
 enum {
     APPLICATION = 0x7769636b, /* "wick" */
-    SCHEMA = 1, /* what user_version says; files of another version are neither read nor written */
+    SCHEMA = 2,               /* value of user_version */
+    FIRST_SCHEMA = 1,         /* also read and written, as it is; other versions are neither */
     BUSY_MILLISECONDS = 10000,
     TEXT_MOST = 64 << 20, /* of one value */
-    STEPS_BETWEEN = 1000, /* of SQLite's machine, from look to look at the budget */
+    STEPS_BETWEEN = 1000, /* SQLite's virtual machine steps between two checks of the budget */
     HEADER = 100,
 };
 
@@ -63,7 +64,7 @@ void sqlite_bind_blob_at(sqlite3_stmt *statement, int place, struct text bytes) 
                         SQLITE_STATIC);
 }
 
-/* The bytes as they are, whatever type a stranger gave the value. */
+/* Return the raw bytes, whatever type a stranger gave the value. */
 struct text sqlite_blob_at(sqlite3_stmt *statement, int column) {
     const void *data = sqlite3_column_blob(statement, column);
     int size = sqlite3_column_bytes(statement, column);
@@ -93,6 +94,23 @@ static bool ask_number(struct sqlite_store *s, const char *sql, int64_t *number,
     return fine;
 }
 
+/* ---- values ---- */
+
+bool sqlite_pack(uint64_t samples, uint64_t value, int64_t each, int64_t *stored) {
+    int64_t usual;
+    return samples <= INT64_MAX && value <= INT64_MAX &&
+           !__builtin_mul_overflow((int64_t)samples, each, &usual) &&
+           !__builtin_sub_overflow((int64_t)value, usual, stored);
+}
+
+bool sqlite_unpack(int64_t samples, int64_t stored, int64_t each, uint64_t *value) {
+    int64_t sum;
+    bool fine = !__builtin_mul_overflow(samples, each, &sum) &&
+                !__builtin_add_overflow(sum, stored, &sum) && samples >= 0 && sum >= 0;
+    *value = fine ? (uint64_t)sum : 0;
+    return fine;
+}
+
 /* ---- the budget ---- */
 
 static int on_progress(void *context) {
@@ -113,34 +131,50 @@ static void distrust(struct sqlite_store *s) {
     sqlite3_limit(s->db, SQLITE_LIMIT_ATTACHED, 0);
 }
 
-static bool create_schema(struct sqlite_store *s, struct error *error) {
+/* Create the tables, or what they lack, and set their version. */
+static bool run_schema(struct sqlite_store *s, struct text sql, struct error *error) {
     struct buffer marks = {0};
     buffer_printf(&marks, "PRAGMA application_id = %d; PRAGMA user_version = %d%c", APPLICATION,
                   SCHEMA, 0);
-    bool fine = sqlite_run(s, "PRAGMA auto_vacuum = INCREMENTAL; BEGIN IMMEDIATE", error) &&
-                sqlite_run_text(s, sqlite_schema, error) && sqlite_run(s, marks.items, error) &&
-                sqlite_run(s, "COMMIT", error);
+    bool fine = sqlite_run(s, "BEGIN IMMEDIATE", error) && sqlite_run_text(s, sql, error) &&
+                sqlite_run(s, marks.items, error) && sqlite_run(s, "COMMIT", error);
     buffer_release(&marks);
     return fine;
 }
 
-/* A view or a virtual table in a table's place would run what a stranger wrote. */
+static bool create_schema(struct sqlite_store *s, struct error *error) {
+    return sqlite_run(s, "PRAGMA auto_vacuum = INCREMENTAL", error) &&
+           run_schema(s, sqlite_schema, error);
+}
+
+/* A view, a virtual table or a generated column would run what a stranger wrote, and one call of a function may take hours. */
 static bool check_tables(struct sqlite_store *s, struct error *error) {
     enum { TABLES = 12 };
     int64_t count;
-    if (!ask_number(s,
-                    "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 AND "
-                    "name IN ('meta', 'batch', 'object', 'frame', 'stack', 'labels', 'label', "
-                    "'series', 'sample', 'hour', 'name', 'note')",
-                    &count, error))
+    if (!ask_number(
+            s,
+            "SELECT count(*) FROM sqlite_schema s WHERE type = 'table' AND rootpage > 0 AND "
+            "name IN ('meta', 'batch', 'object', 'frame', 'stack', 'labels', 'label', "
+            "'series', 'sample', 'hour', 'name', 'note') AND NOT EXISTS (SELECT 1 FROM "
+            "pragma_table_xinfo(s.name) WHERE hidden <> 0)",
+            &count, error))
         return false;
     return count == TABLES ||
            error_set(error, ERROR_INPUT, "%s: its tables are not those of a store", s->store.where);
 }
 
 static bool check_version(struct sqlite_store *s, int64_t version, struct error *error) {
-    return version == SCHEMA ||
+    s->is_first = version == FIRST_SCHEMA;
+    return version == SCHEMA || s->is_first ||
            store_version_error(s->store.where, (long long)version, SCHEMA, error);
+}
+
+static bool upgrade(struct sqlite_store *s, struct error *error) {
+    bool wanted = s->is_first && s->store.options.write && s->store.options.upgrade;
+    if (wanted && !run_schema(s, sqlite_upgrade, error))
+        return false;
+    s->is_first &= !wanted;
+    return true;
 }
 
 static bool check_schema(struct sqlite_store *s, struct error *error) {
@@ -153,13 +187,13 @@ static bool check_schema(struct sqlite_store *s, struct error *error) {
     if (tables == 0 && s->store.options.write && s->store.options.create)
         return create_schema(s, error);
     if (application != APPLICATION)
-        return error_set(error, ERROR_INPUT, "%s: is a SQLite file, but no store of wick's", where);
-    return check_version(s, version, error) && check_tables(s, error) &&
+        return error_set(error, ERROR_INPUT, "%s: a SQLite file, but not a store of wick", where);
+    return check_version(s, version, error) && check_tables(s, error) && upgrade(s, error) &&
            ask_number(s, "SELECT value FROM meta WHERE key = 'samples_from'", &s->samples_from,
                       error);
 }
 
-/* A file that is no SQLite file gets our own words, and no journal beside it is looked for. */
+/* A file that is not SQLite's gets our own error, and no journal is looked for beside it. */
 static bool check_header(const char *path, bool may_be_new, struct error *error) {
     uint8_t header[HEADER];
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -177,17 +211,17 @@ static bool check_header(const char *path, bool may_be_new, struct error *error)
     if (size == 0 && may_be_new)
         return true;
     if (size < HEADER || !store_is_file((struct text){(const char *)header, sizeof header}))
-        return error_set(error, ERROR_INPUT, "%s: is no store: not a SQLite file", path);
+        return error_set(error, ERROR_INPUT, "%s: not a store: not a SQLite file", path);
     if (header[18] != 1 || header[19] != 1)
         return error_set(error, ERROR_INPUT,
-                         "%s: has a write-ahead log, which stores do not use; \"PRAGMA "
-                         "journal_mode = DELETE\" removes it",
+                         "%s: has a write-ahead log, which stores do not use; remove it with "
+                         "\"PRAGMA journal_mode = DELETE\"",
                          path);
     return true;
 }
 
 static bool connect_file(struct sqlite_store *s, bool write, struct error *error) {
-    /* "./" because SQLite takes names such as file:… for URLs. */
+    /* Prefix "./" because SQLite takes names such as file:… for URLs. */
     struct buffer name = {0};
     buffer_printf(&name, "%s%s%c", s->store.where[0] == '/' ? "" : "./", s->store.where, 0);
     int flags = !write                    ? SQLITE_OPEN_READONLY
@@ -205,7 +239,7 @@ static bool connect_file(struct sqlite_store *s, bool write, struct error *error
                       error);
 }
 
-/* What a writer that died has left half written is undone, if the file is one's own. */
+/* Roll back what a writer that died has left half written, if the file is the user's own. */
 static void recover(struct sqlite_store *s) {
     struct error ignored;
     struct sqlite_store writer = {.store = s->store};
@@ -215,7 +249,7 @@ static void recover(struct sqlite_store *s) {
     sqlite3_close(writer.db);
 }
 
-/* It is beside the file itself, whatever link leads there. */
+/* The journal is beside the file itself, even if the path is a link. */
 static bool has_journal(const char *path) {
     struct buffer name = {0};
     char *real = realpath(path, NULL);

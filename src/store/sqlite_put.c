@@ -1,6 +1,7 @@
 /*
- * Rows into the file, in one transaction together with the batch's id: all of it or nothing, and never twice. Ids of what was there already are
- * looked up by hash, one probe each; samples go in by the order of their table, which keeps its pages full.
+ * Write rows to the file, in one transaction together with the batch's id: all or nothing, and never twice. Ids of
+ * existing rows are looked up by hash, one probe each; samples are inserted in the order of their table, which keeps
+ * its pages full.
  */
 #include <stdlib.h>
 
@@ -8,7 +9,7 @@
 
 enum { HOUR = 3600 };
 
-/* The statements, prepared once a batch. */
+/* The statements, prepared once per batch. */
 enum {
     FIND_BATCH,
     ADD_BATCH,
@@ -23,6 +24,7 @@ enum {
     ADD_LABEL,
     FIND_SERIES,
     ADD_SERIES,
+    FIND_EACH,
     ADD_SAMPLE,
     ADD_HOUR,
     ADD_NOTE,
@@ -31,6 +33,12 @@ enum {
 #define ADD_UP                                                                                     \
     " VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET samples = samples + excluded.samples, "     \
     "value = value + excluded.value"
+/* What differs in a file of version 1. */
+static const char *const first_texts[STATEMENTS] = {
+    [ADD_SERIES] = "INSERT INTO series (service, version, host, type, labels) VALUES (?1, ?2, ?3, "
+                   "?4, ?5)",
+    [FIND_EACH] = "SELECT 0 WHERE ?1 > 0",
+};
 static const char *const statement_texts[STATEMENTS] = {
     [FIND_BATCH] = "SELECT 1 FROM batch WHERE id = ?",
     [ADD_BATCH] = "INSERT INTO batch VALUES (?, ?, ?, ?)",
@@ -49,16 +57,20 @@ static const char *const statement_texts[STATEMENTS] = {
     [ADD_LABEL] = "INSERT INTO label VALUES (?, ?, ?)",
     [FIND_SERIES] = "SELECT id FROM series WHERE service = ? AND version = ? AND host = ? AND type "
                     "= ? AND labels = ?",
-    [ADD_SERIES] = "INSERT INTO series (service, version, host, type, labels) VALUES (?, ?, ?, ?, "
-                   "?)",
+    [ADD_SERIES] = "INSERT INTO series (service, version, host, type, labels, each) VALUES (?, ?, "
+                   "?, ?, ?, ?)",
+    [FIND_EACH] = "SELECT each FROM series WHERE id = ?",
     [ADD_SAMPLE] = "INSERT INTO sample" ADD_UP,
     [ADD_HOUR] = "INSERT INTO hour" ADD_UP,
     [ADD_NOTE] = "INSERT OR REPLACE INTO note VALUES (?, ?, ?, ?, ?, ?, ?)",
 };
 
 struct stored_sample {
-    int64_t series, time, stack;
+    int64_t series, time, stack, each;
     uint64_t samples, value;
+};
+struct series_id {
+    int64_t id, each;
 };
 
 struct writer {
@@ -67,8 +79,8 @@ struct writer {
     struct store_result *result;
     struct error *error;
     sqlite3_stmt *statements[STATEMENTS];
-    int64_t *frames, *stacks, *sets; /* ids, by row */
-    int64_t *series, *hours;         /* with their host and without */
+    int64_t *frames, *stacks, *sets;  /* ids, by row */
+    struct series_id *series, *hours; /* with and without their host */
 };
 
 static sqlite3_stmt *use(struct writer *w, int statement) {
@@ -79,7 +91,7 @@ static bool once(struct writer *w, int statement) {
     return sqlite_once(w->s, use(w, statement), w->error);
 }
 
-/* The id that a bound statement finds; 0: none. */
+/* Get the id that a bound statement finds, or 0. */
 static bool find(struct writer *w, int statement, int64_t *id) {
     int code = sqlite3_step(use(w, statement));
     *id = code == SQLITE_ROW ? sqlite3_column_int64(use(w, statement), 0) : 0;
@@ -145,7 +157,7 @@ static bool put_frames(struct writer *w) {
     return true;
 }
 
-/* Parents come before their children, and so have smaller ids: a reader relies on it. */
+/* Parents precede their children, and so have smaller ids: a reader relies on it. */
 static bool put_stacks(struct writer *w) {
     for (size_t i = 1; i < w->rows->stacks.count; i++) {
         const struct stack_row *stack = &w->rows->stacks.items[i];
@@ -190,7 +202,7 @@ static bool put_sets(struct writer *w) {
 }
 
 static bool put_one_series(struct writer *w, const struct series_row *row, struct text host,
-                           int64_t *id) {
+                           int64_t each, struct series_id *series) {
     for (int i = FIND_SERIES; i <= ADD_SERIES; i++) {
         sqlite3_stmt *statement = use(w, i);
         sqlite_bind_text_at(statement, 1, row->service);
@@ -199,14 +211,31 @@ static bool put_one_series(struct writer *w, const struct series_row *row, struc
         sqlite_bind_text_at(statement, 4, row->type);
         sqlite3_bind_int64(statement, 5, w->sets[row->set]);
     }
-    return find(w, FIND_SERIES, id) && (*id || add(w, ADD_SERIES, id));
+    if (!w->s->is_first)
+        sqlite3_bind_int64(use(w, ADD_SERIES), 6, each);
+    if (!find(w, FIND_SERIES, &series->id) || (!series->id && !add(w, ADD_SERIES, &series->id)))
+        return false;
+    sqlite3_bind_int64(use(w, FIND_EACH), 1, series->id);
+    return find(w, FIND_EACH, &series->each);
+}
+
+/* Compute the weight of one sample of a new series from its first row: a sampling period, or 1 if samples are
+   counted. */
+static int64_t usual_value(const struct sample_row *row) {
+    bool is_usual = row->samples && row->value % row->samples == 0;
+    return is_usual && row->value / row->samples <= INT32_MAX ? (int64_t)(row->value / row->samples)
+                                                              : 0;
 }
 
 static bool put_series(struct writer *w) {
+    size_t at = 0;
     for (size_t i = 0; i < w->rows->series.count; i++) {
         const struct series_row *row = &w->rows->series.items[i];
-        if (!put_one_series(w, row, row->host, &w->series[i]) ||
-            !put_one_series(w, row, TEXT(""), &w->hours[i]))
+        while (at < w->rows->samples.count && w->rows->samples.items[at].series < i)
+            at++;
+        int64_t each = at < w->rows->samples.count ? usual_value(&w->rows->samples.items[at]) : 0;
+        if (!put_one_series(w, row, row->host, each, &w->series[i]) ||
+            !put_one_series(w, row, TEXT(""), each, &w->hours[i]))
             return false;
     }
     return true;
@@ -225,15 +254,18 @@ static int stored_order(const void *a, const void *b) {
 
 static bool put_sample(struct writer *w, int statement, const struct stored_sample *sample) {
     sqlite3_stmt *adding = use(w, statement);
+    int64_t stored;
+    if (!sqlite_pack(sample->samples, sample->value, sample->each, &stored))
+        return error_set(w->error, ERROR_INPUT, "weights add up to more than 2^63");
     sqlite3_bind_int64(adding, 1, sample->series);
     sqlite3_bind_int64(adding, 2, sample->time);
     sqlite3_bind_int64(adding, 3, sample->stack);
     sqlite3_bind_int64(adding, 4, (int64_t)sample->samples);
-    sqlite3_bind_int64(adding, 5, (int64_t)sample->value);
+    sqlite3_bind_int64(adding, 5, stored);
     return once(w, statement);
 }
 
-/* Equal ones are added up first, which of hours are many. */
+/* Add up equal rows first; sums by the hour have many. */
 static bool put_in_order(struct writer *w, int statement, struct stored_sample *samples,
                          size_t count) {
     qsort(samples, count, sizeof *samples, stored_order);
@@ -244,27 +276,27 @@ static bool put_in_order(struct writer *w, int statement, struct stored_sample *
             sum.samples = saturating_add(sum.samples, samples[i].samples);
             sum.value = saturating_add(sum.value, samples[i].value);
         }
-        if (sum.samples > INT64_MAX || sum.value > INT64_MAX)
-            return error_set(w->error, ERROR_INPUT, "weights add up to more than 2^63");
         fine = put_sample(w, statement, &sum);
     }
     return fine;
 }
 
+static struct stored_sample stored_sample(const struct writer *w, const struct sample_row *row,
+                                          const struct series_id *series, int64_t time) {
+    return (struct stored_sample){series->id,   time,         w->stacks[row->stack],
+                                  series->each, row->samples, row->value};
+}
+
 static bool put_samples(struct writer *w) {
     size_t count = w->rows->samples.count;
+    const struct sample_row *rows = w->rows->samples.items;
     struct stored_sample *samples = memory_zero(count + 1, sizeof *samples);
-    for (size_t i = 0; i < count; i++) {
-        const struct sample_row *row = &w->rows->samples.items[i];
-        samples[i] = (struct stored_sample){w->series[row->series], row->time,
-                                            w->stacks[row->stack], row->samples, row->value};
-    }
+    for (size_t i = 0; i < count; i++)
+        samples[i] = stored_sample(w, &rows[i], &w->series[rows[i].series], rows[i].time);
     bool fine = put_in_order(w, ADD_SAMPLE, samples, count);
-    for (size_t i = 0; i < count; i++) {
-        const struct sample_row *row = &w->rows->samples.items[i];
-        samples[i] = (struct stored_sample){w->hours[row->series], floor_to(row->time, HOUR),
-                                            w->stacks[row->stack], row->samples, row->value};
-    }
+    for (size_t i = 0; i < count; i++)
+        samples[i] =
+            stored_sample(w, &rows[i], &w->hours[rows[i].series], floor_to(rows[i].time, HOUR));
     fine = fine && put_in_order(w, ADD_HOUR, samples, count);
     free(samples);
     w->result->rows = count;
@@ -313,9 +345,11 @@ static bool put_all(struct writer *w, const struct store_batch *batch) {
 }
 
 static bool prepare_all(struct writer *w) {
-    for (int i = 0; i < STATEMENTS; i++)
-        if (!(w->statements[i] = sqlite_prepare(w->s, text_of(statement_texts[i]), w->error)))
+    for (int i = 0; i < STATEMENTS; i++) {
+        const char *text = w->s->is_first && first_texts[i] ? first_texts[i] : statement_texts[i];
+        if (!(w->statements[i] = sqlite_prepare(w->s, text_of(text), w->error)))
             return false;
+    }
     return true;
 }
 

@@ -1,20 +1,20 @@
 /*
- * Out of the file. Series are few: they are all looked at here, with their labels, and each that passes is asked for its sums by stack,
- * which is one range of the table's key. No text of the query ever becomes SQL.
+ * Read from the file. Series are few: they are all examined here, with their labels, and each that passes is queried
+ * for its sums by stack, which is one range of the table's key. No text of the query ever becomes SQL.
  */
 #include <stdlib.h>
 
 #include "store/sqlite.h"
 
 static const struct note_kind note_removed = {
-    "store-removed", "samples before the retention's limit are gone; sums by the hour know neither "
-                     "hosts nor parts of hours"};
+    "store-removed",
+    "samples older than the retention are gone; hourly sums have neither hosts nor parts of hours"};
 
 struct known_id {
     int64_t id;
     uint32_t number; /* in the answer */
 };
-/* Ids of rows that were read already. */
+/* Ids of rows that were already read. */
 struct known {
     VECTOR(struct known_id) items;
     struct index index;
@@ -40,9 +40,9 @@ static void known_release(struct known *known) {
 }
 
 struct chosen_series {
-    int64_t id;
+    int64_t id, each;
     struct series_row row;
-    bool times; /* of threads' time on and off the CPU */
+    bool times; /* a series of threads' time on and off the CPU */
 };
 
 struct link {
@@ -111,7 +111,8 @@ static bool read_set(struct reader *r, int64_t id, uint32_t *number) {
 }
 
 static bool consider_series(struct reader *r, sqlite3_stmt *statement) {
-    struct chosen_series chosen = {.id = sqlite3_column_int64(statement, 0)};
+    struct chosen_series chosen = {.id = sqlite3_column_int64(statement, 0),
+                                   .each = sqlite3_column_int64(statement, 6)};
     struct series_row *row = &chosen.row;
     row->service = copy_text(r, statement, 1);
     row->version = copy_text(r, statement, 2);
@@ -131,7 +132,8 @@ static bool consider_series(struct reader *r, sqlite3_stmt *statement) {
 }
 
 static bool read_series(struct reader *r) {
-    sqlite3_stmt *statement = sqlite_prepare(r->s, sqlite_series, r->error);
+    sqlite3_stmt *statement =
+        sqlite_prepare(r->s, r->s->is_first ? sqlite_series_1 : sqlite_series, r->error);
     bool row = true, fine = statement != NULL;
     while (fine && row) {
         fine = step(r, statement, &row);
@@ -153,7 +155,7 @@ static bool is_wanted(const struct reader *r, const struct chosen_series *chosen
     return r->query->all_types || type_is_called(chosen->row.type, event_of(r, chosen), type);
 }
 
-/* The types of what passed, each once. */
+/* Collect the distinct types of the series that passed. */
 static const struct text *find_type(struct reader *r) {
     static const struct text none = TEXT("");
     VECTOR(struct text) types = {0};
@@ -295,7 +297,7 @@ static bool read_stack(struct reader *r, int64_t id, uint32_t *number) {
 
 /* ---- sums ---- */
 
-/* One part of the time, from one of the two tables. */
+/* One time range, from one of the two tables. */
 struct part {
     bool hours;
     int64_t from, to;
@@ -303,7 +305,7 @@ struct part {
 struct plan {
     struct part parts[3];
     size_t count;
-    bool removed; /* something that was asked for is not there any more */
+    bool removed; /* some requested samples were already removed */
 };
 
 static void plan_add(struct plan *plan, bool hours, int64_t from, int64_t to) {
@@ -315,7 +317,7 @@ static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* Whole hours from the sums by the hour, where these will do; samples for the rest, as far as they are still there. */
+/* Use the sums by the hour for whole hours if they suffice, and samples for the rest, as far as they still exist. */
 static struct plan make_plan(const struct sqlite_store *s, const struct store_query *query) {
     struct plan plan = {0};
     int64_t from = query->from, to = query->to ? query->to : INT64_MAX, first, last;
@@ -332,6 +334,17 @@ static struct plan make_plan(const struct sqlite_store *s, const struct store_qu
     return plan;
 }
 
+/* Two columns, of samples and values. The sum of texts or fractions is not an integer. */
+static bool read_sum(struct reader *r, sqlite3_stmt *statement, int column, int64_t each,
+                     uint64_t *samples, uint64_t *value) {
+    int64_t count = sqlite3_column_int64(statement, column);
+    *samples = (uint64_t)count;
+    return (sqlite3_column_type(statement, column) == SQLITE_INTEGER &&
+            sqlite3_column_type(statement, column + 1) == SQLITE_INTEGER &&
+            sqlite_unpack(count, sqlite3_column_int64(statement, column + 1), each, value)) ||
+           damaged(r, "a sum");
+}
+
 static bool read_sums(struct reader *r, sqlite3_stmt *statement, const struct chosen_series *chosen,
                       const struct part *part) {
     bool row = true, fine = true, begun = false;
@@ -342,9 +355,7 @@ static bool read_sums(struct reader *r, sqlite3_stmt *statement, const struct ch
     sqlite3_bind_int64(statement, 3, part->from);
     sqlite3_bind_int64(statement, 4, part->to);
     while (fine && (fine = step(r, statement, &row)) && row) {
-        int64_t samples = sqlite3_column_int64(statement, 1),
-                value = sqlite3_column_int64(statement, 2),
-                time = r->query->step > 0 ? sqlite3_column_int64(statement, 3) : -1;
+        int64_t time = r->query->step > 0 ? sqlite3_column_int64(statement, 3) : -1;
         if (!begun || time != now) {
             struct series_row made = chosen->row;
             made.time = now = time;
@@ -352,9 +363,9 @@ static bool read_sums(struct reader *r, sqlite3_stmt *statement, const struct ch
             vector_push(&r->answer->series, made);
             begun = true;
         }
-        struct answer_cell cell = {0, series, (uint64_t)samples, (uint64_t)value};
-        fine = (samples >= 0 && value >= 0) || damaged(r, "a sum");
-        fine = fine && take(r, sizeof cell) &&
+        struct answer_cell cell = {.series = series};
+        fine = read_sum(r, statement, 1, chosen->each, &cell.samples, &cell.value) &&
+               take(r, sizeof cell) &&
                read_stack(r, sqlite3_column_int64(statement, 0), &cell.path);
         if (fine)
             vector_push(&r->answer->cells, cell);
@@ -363,7 +374,7 @@ static bool read_sums(struct reader *r, sqlite3_stmt *statement, const struct ch
     return fine;
 }
 
-/* Sums by the hour are kept under the series without a host. */
+/* Sums by the hour are stored under the series without a host. */
 static bool part_has(const struct part *part, const struct chosen_series *chosen) {
     return !part->hours || chosen->row.host.length == 0;
 }
@@ -413,7 +424,7 @@ static bool read_notes(struct reader *r, struct notes *notes) {
     return fine;
 }
 
-/* ---- doors ---- */
+/* ---- entry points ---- */
 
 static bool reader_init(struct reader *r) {
     int64_t pages = 0, size = 0;
@@ -463,7 +474,7 @@ bool sqlite_read(struct store *store, const struct store_query *query, struct an
     return fine;
 }
 
-/* Sums by a label and, with a step, by time. */
+/* Get sums by a label and, with a step, by time. */
 static bool add_sums(struct reader *r, struct sums *sums, struct arena *arena,
                      sqlite3_stmt *statement, const struct chosen_series *chosen,
                      const struct part *part, int64_t every, struct text key) {
@@ -473,14 +484,13 @@ static bool add_sums(struct reader *r, struct sums *sums, struct arena *arena,
     sqlite3_bind_int64(statement, 3, part->from);
     sqlite3_bind_int64(statement, 4, part->to);
     while (fine && (fine = step(r, statement, &row)) && row) {
-        int64_t samples = sqlite3_column_int64(statement, 0),
-                value = sqlite3_column_int64(statement, 1);
+        uint64_t samples, value;
         if (sqlite3_column_type(statement, 0) == SQLITE_NULL)
             continue;
-        fine = ((samples >= 0 && value >= 0) || damaged(r, "a sum")) &&
+        fine = read_sum(r, statement, 0, chosen->each, &samples, &value) &&
                take(r, sizeof(struct store_row)) &&
-               (sums_add(sums, arena, key, every ? sqlite3_column_int64(statement, 2) : 0,
-                         (uint64_t)samples, (uint64_t)value) ||
+               (sums_add(sums, arena, key, every ? sqlite3_column_int64(statement, 2) : 0, samples,
+                         value) ||
                 damaged(r, "a sum"));
     }
     sqlite3_reset(statement);

@@ -1,4 +1,4 @@
-/* The door: which engine, and what all engines share. */
+/* Choose the engine, and do what all engines share. */
 #include <stdlib.h>
 
 #include "store/internal.h"
@@ -7,8 +7,8 @@ bool store_url_check(const char *url, struct error *error) {
     if (store_is_url(text_of(url)))
         return clickhouse_url_check(url, error);
     return !strstr(url, "://") ||
-           error_set(error, ERROR_USAGE, "%s: is no store; a path or clickhouse://HOST/DATABASE is",
-                     url);
+           error_set(error, ERROR_USAGE,
+                     "%s: not a store; use a path or clickhouse://HOST/DATABASE", url);
 }
 
 struct store *store_open(const char *url, const struct store_options *options,
@@ -51,7 +51,7 @@ bool store_read(struct store *store, const struct store_query *query, struct tre
     return fine;
 }
 
-/* What is told apart by the label must be told apart when it is planned. */
+/* The query must distinguish the label by which sums are requested. */
 static bool sums_by(struct store *store, const struct store_query *query, const char *label,
                     int64_t step, struct store_rows *rows, struct error *error) {
     struct store_query asked = *query;
@@ -105,11 +105,11 @@ bool store_symbolize(struct store *store, store_finder *find, void *user, uint64
 
 bool store_version_error(const char *where, long long version, int known, struct error *error) {
     return error_set(error, ERROR_INPUT,
-                     "%s: has version %lld of the schema, and this wick knows version %d: %s",
-                     where, version, known,
-                     version > known ? "a newer wick reads it"
-                                     : "`wick save` of the wick that made it gets a file out of "
-                                       "it, which `wick push` sends to a new store");
+                     "%s: has schema version %lld, and this wick knows version %d: %s", where,
+                     version, known,
+                     version > known ? "use a newer wick"
+                                     : "save it with the version of wick that made it (`wick "
+                                       "save`), then `wick push` that file to a new store");
 }
 
 /* ---- sums ---- */

@@ -1,4 +1,4 @@
-/* What stands behind the question mark of a URL, and where that is. */
+/* The query after the question mark of a URL, and where it begins. */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
 #include <time.h>
@@ -38,7 +38,7 @@ size_t store_url_query(const char *url) {
 
 /* ---- times ---- */
 
-/* "-1d": so many seconds. */
+/* Parse "-1d" as seconds. */
 static bool parse_span(struct text t, int64_t *seconds) {
     static const struct {
         char letter;
@@ -97,7 +97,7 @@ static int hex_digit(char c) {
                                   : -1;
 }
 
-/* Percent signs undone. A NUL would end the text early, and no label that is asked for has one. */
+/* Decode percent signs. A NUL would end the text early, and no valid label has one. */
 static bool decode(struct store_query *query, struct text t, struct text *decoded) {
     char *out = arena_alloc(&query->arena, t.length + 1);
     size_t length = 0;
@@ -176,8 +176,8 @@ bool store_query_parse(struct store_query *query, struct text text, int64_t now,
             !decode(query, text_from(part, equals + 1), &value) ||
             !set_parameter(query, key, value, now))
             return error_set(error, ERROR_USAGE,
-                             "'%.*s' is no part of a query: service, version, host, type, from, "
-                             "to, by, step and label.KEY are, such as from=-1d&service=web",
+                             "'%.*s' is not a parameter of a query; use service, version, host, "
+                             "type, from, to, by, step and label.KEY, such as from=-1d&service=web",
                              TEXT_ARGS(part));
         text = text_from(text, end == SIZE_MAX ? text.length : end + 1);
     }

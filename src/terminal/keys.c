@@ -1,5 +1,6 @@
 /*
- * Keys and the mouse. One table has every key with what it does: it is what keys are looked up in and what `?` shows, so neither can lack one.
+ * Keys and the mouse. One table has every key and its action; it is used both to look up keys and to show them with
+ * `?`, so neither can lack one.
  */
 #include "terminal/viewer.h"
 
@@ -20,24 +21,6 @@ static struct outlines *outlines_of(struct viewer *v) {
 
 /* ---- typing ---- */
 
-static void add_point(struct buffer *text, uint32_t point) {
-    if (point < 0x80) {
-        buffer_add_char(text, (char)point);
-    } else if (point < 0x800) {
-        buffer_add_char(text, (char)(0xc0 | point >> 6));
-        buffer_add_char(text, (char)(0x80 | (point & 0x3f)));
-    } else {
-        if (point < 0x10000) {
-            buffer_add_char(text, (char)(0xe0 | point >> 12));
-        } else {
-            buffer_add_char(text, (char)(0xf0 | point >> 18));
-            buffer_add_char(text, (char)(0x80 | (point >> 12 & 0x3f)));
-        }
-        buffer_add_char(text, (char)(0x80 | (point >> 6 & 0x3f)));
-        buffer_add_char(text, (char)(0x80 | (point & 0x3f)));
-    }
-}
-
 static void drop_character(struct buffer *text) {
     while (text->count && ((unsigned char)text->items[text->count - 1] & 0xc0) == 0x80)
         text->count--;
@@ -45,7 +28,7 @@ static void drop_character(struct buffer *text) {
         text->count--;
 }
 
-/* Ask for a line at the bottom. False: it was left by Esc, or the program is to end. */
+/* Prompt for a line at the bottom. Return false if it was left by Esc, or if the program must end. */
 static bool ask(struct viewer *v, const char *what, struct buffer *typed) {
     enum { CLEAR = 'U' - '@' };
     for (;;) {
@@ -71,11 +54,11 @@ static bool ask(struct viewer *v, const char *what, struct buffer *typed) {
         else if (event.key == CLEAR)
             typed->count = 0;
         else if (event.key >= ' ' && event.key < SCREEN_UP)
-            add_point(typed, event.key);
+            buffer_add_utf8(typed, event.key);
     }
 }
 
-/* ---- what keys do ---- */
+/* ---- actions of keys ---- */
 
 static void key_quit(struct viewer *v) {
     v->is_over = true;
@@ -130,7 +113,7 @@ static void key_previous_view(struct viewer *v) {
 }
 
 static void move(struct viewer *v, uint32_t key) {
-    int rows = viewer_area().rows - 1; /* without the head */
+    int rows = viewer_area().rows - 1; /* without the header */
     if (v->view == VIEW_FLAME)
         graph_move(v, key);
     else if (v->view == VIEW_TABLE)
@@ -231,8 +214,7 @@ static void find(struct viewer *v, bool backwards) {
         buffer_printf(&v->message, "/%.*s: in %.2f %%", TEXT_ARGS(buffer_text(&v->model.query)),
                       100.0 * (double)model_matched(&v->model, v->model.flame) / (double)whole);
     else
-        buffer_printf(&v->message, "/%.*s: no name has this",
-                      TEXT_ARGS(buffer_text(&v->model.query)));
+        buffer_printf(&v->message, "/%.*s: no match", TEXT_ARGS(buffer_text(&v->model.query)));
 }
 static void key_search(struct viewer *v) {
     struct buffer typed = {0};
@@ -271,10 +253,10 @@ static void key_without(struct viewer *v) {
     narrow(v, NARROW_IGNORE, "no stacks through: ");
 }
 static void key_hide(struct viewer *v) {
-    narrow(v, NARROW_HIDE, "leave out frames: ");
+    narrow(v, NARROW_HIDE, "hide frames: ");
 }
 static void key_root(struct viewer *v) {
-    narrow(v, NARROW_ROOT, "begin stacks at: ");
+    narrow(v, NARROW_ROOT, "root at: ");
 }
 static void key_label(struct viewer *v) {
     narrow(v, NARROW_LABEL, "thread (comm), or KEY=PATTERN as tid=12 or state=sleep: ");
@@ -305,7 +287,7 @@ static void key_notes(struct viewer *v) {
         buffer_add(&text, TEXT("\n"));
     }
     if (!notes->count)
-        buffer_add(&text, TEXT("Nothing was lost, missing or left out.\n"));
+        buffer_add(&text, TEXT("Nothing was lost, missing or skipped.\n"));
     page_show(buffer_text(&text));
     buffer_release(&text);
     buffer_release(&line);
@@ -328,7 +310,7 @@ static const struct binding {
     {{'3', 0}, "3", "table of functions", key_table},
     {{'4', 's'}, "4 s", "sandwich: callers and callees of the selected function", key_sandwich},
     {{SCREEN_TAB, 0}, "Tab", "the next view", key_next_view},
-    {{SCREEN_BACK_TAB, 0}, "Shift-Tab", "the view before", key_previous_view},
+    {{SCREEN_BACK_TAB, 0}, "Shift-Tab", "the previous view", key_previous_view},
     {{SCREEN_UP, 'k'}, "Up k", "up; in a flame graph to the caller", key_up},
     {{SCREEN_DOWN, 'j'}, "Down j", "down; in a flame graph to the widest callee", key_down},
     {{SCREEN_LEFT, 'h'},
@@ -349,7 +331,7 @@ static const struct binding {
      "zoom out by one frame; back from the sandwich",
      key_back},
     {{'0', 'z'}, "0 z", "zoom out to all", key_whole},
-    {{'i', 0}, "i", "turn the flame graph round: root at the bottom or at the top", key_invert},
+    {{'i', 0}, "i", "invert the flame graph: root at the bottom or at the top", key_invert},
     {{'r', 0}, "r", "merge stacks from the leaf, or from the root again", key_reverse},
     {{'e', '*'}, "e *", "open all that matters below the row", key_expand},
     {{'o', 0}, "o", "order the table by self or by total", key_order},
@@ -359,16 +341,19 @@ static const struct binding {
      "search names; lower case finds both cases, upper case only itself",
      key_search},
     {{'n', 0}, "n", "the next match", key_next},
-    {{'N', 0}, "N", "the match before", key_previous},
+    {{'N', 0}, "N", "the previous match", key_previous},
     {{'f', 0}, "f", "only stacks through functions that match a pattern (--focus)", key_focus},
     {{'x', 0}, "x", "no stacks through functions that match (--ignore)", key_without},
-    {{'H', 0}, "H", "leave out frames that match (--hide)", key_hide},
-    {{'R', 0}, "R", "begin stacks at functions that match (--root)", key_root},
+    {{'H', 0}, "H", "hide frames that match (--hide)", key_hide},
+    {{'R', 0}, "R", "make functions that match the root (--root)", key_root},
     {{'t', 'L'}, "t L", "only a thread (by comm) or another label, as tid=12", key_label},
-    {{'u', 0}, "u", "take the last filter back", key_widen},
-    {{'c', 0}, "c", "take all filters back", key_clear},
-    {{'d', 0}, "d", "all of the selected name, and where it is", viewer_show_selected},
-    {{'m', 0}, "m", "notes: what was lost, missing or left out", key_notes},
+    {{'u', 0}, "u", "remove the last filter", key_widen},
+    {{'c', 0}, "c", "remove all filters", key_clear},
+    {{'d', 0},
+     "d",
+     "the full name of the selected function, and where it is",
+     viewer_show_selected},
+    {{'m', 0}, "m", "notes: what was lost, missing or skipped", key_notes},
     {{CONTROL('L'), 0}, "^L", "draw the screen again", key_redraw},
     {{'?', 0}, "?", "this page", key_help},
     {{'q', CONTROL('C')}, "q ^C", "quit", key_quit},
@@ -388,7 +373,7 @@ static void key_help(struct viewer *v) {
 /* ---- events ---- */
 
 static void on_click(struct viewer *v, const struct screen_event *event) {
-    static const int ends[VIEW_COUNT] = {9, 17, 26, 38}; /* of the names in the first line */
+    static const int ends[VIEW_COUNT] = {9, 17, 26, 38}; /* where their names end */
     struct area area = viewer_area();
     if (event->row < area.top) {
         for (int i = 0; i < VIEW_COUNT; i++)

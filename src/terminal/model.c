@@ -1,6 +1,7 @@
 /*
- * The flame that all views show, made anew when something is typed that narrows it: patterns join those of the command line, and labels skip
- * series. Whatever would leave nothing is refused, so that there is always something to look at.
+ * The flame that all views show. It is rebuilt when the user narrows it: patterns are added to those of the command
+ * line, and labels skip series. A pattern that would leave nothing is refused, so that there is always something to
+ * look at.
  */
 #include "terminal/viewer.h"
 
@@ -40,7 +41,7 @@ static pattern_list *list_of(struct stack_rules *rules, enum narrowing_kind kind
                                    : &rules->root;
 }
 
-/* The patterns stay whose they are; only the lists are ours. */
+/* The patterns stay their owner's; only the lists are ours. */
 static void rules_copy(struct stack_rules *rules, const struct stack_rules *from) {
     if (!from)
         return;
@@ -115,7 +116,7 @@ void model_release(struct model *m) {
 
 /* ---- narrowing ---- */
 
-/* "KEY=PATTERN"; a pattern alone is of the comm. */
+/* Parse "KEY=PATTERN"; a pattern alone selects by comm. */
 static void split_label(struct narrowing *n, struct text typed) {
     size_t equals = text_find(typed, '=');
     struct text key = equals == SIZE_MAX ? TEXT("comm") : text_upto(typed, equals);
@@ -124,7 +125,7 @@ static void split_label(struct narrowing *n, struct text typed) {
     n->value = memory_copy(value.data, value.length);
 }
 
-/* What the label's values are, in order of their bytes, for who typed one that is none of them. */
+/* List the label's values in byte order, for a user who typed one that does not exist. */
 static void add_values(const struct model *m, const char *key, struct buffer *text) {
     enum { VALUES_MOST = 8 };
     const struct tree *tree = m->options->tree;
@@ -161,8 +162,7 @@ static bool fail_narrow(const struct model *m, const struct narrowing *n, struct
     struct buffer values = {0};
     if (n->kind == NARROW_LABEL)
         add_values(m, n->key, &values);
-    error_set(error, ERROR_INPUT, "nothing would be left of it%.*s",
-              TEXT_ARGS(buffer_text(&values)));
+    error_set(error, ERROR_INPUT, "nothing would be left%.*s", TEXT_ARGS(buffer_text(&values)));
     buffer_release(&values);
     return false;
 }
@@ -193,7 +193,7 @@ bool model_narrow(struct model *m, enum narrowing_kind kind, struct text typed,
 
 bool model_widen(struct model *m, bool all, struct error *error) {
     if (!m->narrowings.count)
-        return error_set(error, ERROR_INPUT, "there is no filter to take back");
+        return error_set(error, ERROR_INPUT, "there is no filter to remove");
     do
         narrowing_release(&m->narrowings.items[--m->narrowings.count]);
     while (all && m->narrowings.count);

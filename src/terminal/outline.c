@@ -1,6 +1,7 @@
 /*
- * Trees of rows that open and close: the call tree, and for the sandwich the callers and the callees of a function, one below the other.
- * Children stand in order of weight. Only rows that are open cost anything, so a tree of millions opens at once.
+ * Trees of rows that open and close: the call tree, and for the sandwich the callers and the callees of a function,
+ * one below the other. Children are sorted by weight. Only open rows cost anything, so a tree with millions of nodes
+ * opens at once.
  */
 #include "terminal/viewer.h"
 
@@ -17,7 +18,7 @@ static uint64_t total_of(const struct outline *o, uint32_t node) {
     return o->flame->nodes.items[node].total;
 }
 
-/* Open the way along the heaviest children, as long as each has most of what is above it. */
+/* Open the path along the heaviest children, as long as each has most of its parent's weight. */
 static void outline_open_hot(struct outline *o) {
     uint32_t at = 0;
     o->open[0] = 1;
@@ -94,7 +95,7 @@ bool sandwich_reset(struct viewer *v, uint32_t name, struct error *error) {
             return false;
         o->count++;
         if (outline->flame->nodes.count == 1)
-            return error_set(error, ERROR_INPUT, "it is no function: it has no callers");
+            return error_set(error, ERROR_INPUT, "not a function: it has no callers");
         outline_link(outline);
         outline_open_hot(outline);
     }
@@ -201,7 +202,7 @@ void outlines_toggle(struct viewer *v, struct outlines *o) {
         set_open(o, !outline->open[node]);
 }
 
-/* All below the row that has at least a two-hundredth of it. */
+/* Open everything below the row that has at least a two-hundredth of its weight. */
 void outlines_open_all(struct viewer *v, struct outlines *o) {
     const struct outline *outline;
     uint32_t from = outlines_at(o, &outline);
@@ -273,7 +274,7 @@ static void show_node(struct viewer *v, struct outlines *o, uint32_t which, uint
     select_row(v, o);
 }
 
-/* All nodes of all outlines, open or not, in the order in which they would stand. */
+/* Visit all nodes of all outlines, open or not, in the order of their rows. */
 static void list_all(const struct outlines *o, struct outlines *all) {
     for (uint32_t i = 0; i < o->count; i++) {
         const struct outline *outline = &o->items[i];
@@ -307,7 +308,7 @@ bool outlines_find(struct viewer *v, struct outlines *o, bool backwards) {
     return found;
 }
 
-/* Its heaviest node. */
+/* Find the function's heaviest node. */
 void outlines_select_function(struct viewer *v, struct outlines *o, uint32_t name) {
     const struct outline *outline;
     uint32_t node = outlines_at(o, &outline), best = 0;

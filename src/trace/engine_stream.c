@@ -1,8 +1,8 @@
 /*
- * The stream engine: any simulator can feed wick through a pipe, without linking to it. docs/trace.md has the format.
+ * The stream engine: any simulator can feed wick through a pipe, without linking to it. docs/trace.md describes the format.
  *
- * Nothing of it is trusted: what is no record is an error with its byte offset, and a stream that ends within a record is
- * counted up to there and called partial.
+ * The stream is not trusted: an invalid record is an error with its byte offset, and a stream that ends inside a record is counted up to
+ * there and marked as partial.
  */
 #include "trace/engine.h"
 
@@ -15,7 +15,7 @@
 #define HEADER_SIZE 16
 #define RECORD_SIZE 24
 #define WITH_SP 1
-#define BUFFER_SIZE (RECORD_SIZE * 32 * 256) /* a multiple of both sizes of records */
+#define BUFFER_SIZE (RECORD_SIZE * 32 * 256) /* a multiple of both record sizes */
 
 enum stream_kind {
     STREAM_ON,
@@ -47,7 +47,7 @@ struct stream {
     int why; /* errno of a read that failed, or 0 */
 };
 
-/* Makes `size` bytes ready at buffer + at; false at the end of the stream, or on an error, which is in s->why. */
+/* Make `size` bytes available at buffer + at; return false at the end of the stream, or on an error, which is in s->why. */
 static bool fill(struct stream *s, size_t size) {
     if (s->have - s->at >= size)
         return true;
@@ -109,7 +109,7 @@ static bool read_record(struct stream *s, struct record *r, struct error *error)
     return true;
 }
 
-/* The instructions belong to the stack as it was before the last of them took effect. */
+/* The instructions belong to the stack before the last of them took effect. */
 static void follow(struct stream *s, const struct record *r) {
     uint64_t from = r->pc + r->length - 1;
     flow_count(&s->flow, r->count);
@@ -157,7 +157,7 @@ static bool run(struct stream *s, struct trace *trace, const struct trace_option
     trace->end = context_cancelled(s->context) ? TRACE_INTERRUPTED : TRACE_EXITED;
     if (trace->end == TRACE_EXITED && s->have > s->at) {
         trace->end = TRACE_FAULT;
-        snprintf(trace->fault, sizeof trace->fault, "the stream ends within a record, at byte %llu",
+        snprintf(trace->fault, sizeof trace->fault, "the stream ends inside a record, at byte %llu",
                  (unsigned long long)s->offset);
     }
     return true;

@@ -1,5 +1,5 @@
 /*
- * Running a guest with the engine that fits it, and what it counted as a tree.
+ * Run a guest with the engine that fits it, and convert the counts to a tree.
  */
 #include "trace/trace.h"
 #include "trace/engine.h"
@@ -11,11 +11,10 @@
 #include <stdlib.h>
 
 static const struct note_kind note_unmatched = {
-    "trace-unmatched-returns",
-    "# return{|s} went where no call had come from; {its|their} frames are a guess"};
-static const struct note_kind note_dropped = {
-    "trace-dropped-frames", "# call{|s} {was|were} too deep, or too many different ones, to have "
-                            "{a frame of its|frames of their} own"};
+    "trace-unmatched-returns", "# return{|s} matched no call; {its|their} frames are a guess"};
+static const struct note_kind note_dropped = {"trace-dropped-frames",
+                                              "# call{|s} {has|have} no frame: the stack was too "
+                                              "deep, or there were too many different stacks"};
 
 void engine_notes(struct trace *trace, const struct flow *flow) {
     if (flow->unmatched)
@@ -66,7 +65,7 @@ static bool has_interpreter(const struct file *file, bool is64) {
     return false;
 }
 
-/* The built-in one for static RISC-V programs, and for what is no ELF file it says so best. */
+/* The built-in engine for static RISC-V programs, and for files that are not ELF, because its error is the clearest. */
 enum trace_engine trace_engine(const struct trace_options *options) {
     struct file file;
     enum trace_engine engine = ENGINE_BUILTIN;
@@ -84,12 +83,12 @@ enum trace_engine trace_engine(const struct trace_options *options) {
     return engine;
 }
 
-/* What not every engine can do. */
+/* Check for options that the engine does not support. */
 static bool engine_can(enum trace_engine engine, const struct trace_options *o,
                        struct error *error) {
     const char *what = NULL;
     if (o->parallel && engine != ENGINE_QEMU)
-        return error_set(error, ERROR_USAGE, "--parallel is for threads: only QEMU has them");
+        return error_set(error, ERROR_USAGE, "--parallel is for threads, which only QEMU supports");
     if (engine == ENGINE_BUILTIN)
         return true;
     if (o->abi == ABI_PROVER)
@@ -112,8 +111,8 @@ static bool engine_can(enum trace_engine engine, const struct trace_options *o,
         return true;
     return error_set(error, ERROR_USAGE,
                      engine == ENGINE_STREAM
-                         ? "%s: a stream says nothing of it"
-                         : "%s: only the built-in engine, for static RISC-V programs, knows it",
+                         ? "%s: not supported with a stream"
+                         : "%s: only the built-in engine, for static RISC-V programs, supports it",
                      what);
 }
 

@@ -1,14 +1,23 @@
 /*
- * Views of a tree: only what counts of a thread's time, on the CPU, off it, or both.
+ * Views of a tree that count only time on the CPU, off it, or both.
  *
- * A recording that tells of both is read once; the views share its nodes, locations and names, and have cells and samples of their own.
- * Numbers of series stay, those of events do not: whoever asks for a view's unit or events must see only its own.
+ * A recording that has both is read once; its views share nodes, locations and names, and have cells and samples of their own. A view keeps the
+ * numbers of series but not those of events, because its list of events and its unit must come only from its own events.
  */
 #include "tree/tree.h"
 
 #include <stdlib.h>
 
 #include "tree/samples.h"
+
+const struct note_kind *note_of_natural(enum times times) {
+    static const struct note_kind kinds[] = {
+        [TIMES_WAITING] = {"natural-time", "off-CPU time is shown, because that was recorded; "
+                                           "--on-cpu shows CPU time, --wall both"},
+        [TIMES_BOTH] = {"natural-time", "wall time is shown, because that was recorded; --on-cpu "
+                                        "shows CPU time, --off-cpu waits"}};
+    return &kinds[times];
+}
 
 bool tree_knows(const struct tree *tree, enum times times) {
     for (size_t i = 1; i < tree->series.count; i++)

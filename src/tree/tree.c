@@ -1,11 +1,11 @@
 /*
- * Building trees, and joining the parts that threads built.
+ * Build trees, and join the parts that threads built.
  *
- * Everything is an array of small structs and an index that finds an entry by what it says.
+ * Everything is an array of small structs, with an index to find an entry by its content.
  *
- * Finding a node's child is what bounds the reading of new chains. Most nodes have few children, and a path's nodes were made one
- * after the other: a list of siblings is then found in the cache line at hand, where a probe of an index of all nodes
- * misses twice. Nodes with more than CHILDREN_LISTED children have them in the index.
+ * Finding a node's child limits the speed of reading new chains. Most nodes have few children, and the nodes of a path were made one after the
+ * other, so a list of siblings is usually in the same cache line, while a probe of an index of all nodes misses twice. Only nodes with more than
+ * CHILDREN_LISTED children have them in the index.
  */
 #include "tree/tree.h"
 
@@ -237,7 +237,7 @@ static uint32_t node_in_index(const struct tree *tree, uint32_t parent, uint32_t
     return id;
 }
 
-/* Of twins the first is enough; a million of them must not stand in the index behind each other. */
+/* Index only the first of equal ones: a million of them must not form one probe sequence in the index. */
 static void node_index_add(struct tree *tree, uint32_t id, bool may_be_twin) {
     const struct node *node = &tree->nodes.items[id];
     if (may_be_twin && node_in_index(tree, node->parent, node->location))
@@ -320,9 +320,28 @@ uint32_t tree_append_nodes(struct tree *tree, const struct tree *part) {
     return before;
 }
 
+/* Many nodes may share a location with many inlined frames, so that a small file means more frames than fit into memory. Costs a look at each location,
+   and at the nodes only if one is that deep: compilers stay far below. */
+static bool has_too_many_frames(const struct tree *tree) {
+    enum { INLINED_MOST = 256, FRAMES_LEAST = 1 << 20 };
+    uint32_t deepest = 0;
+    for (size_t i = 0; i < tree->locations.count; i++)
+        if (tree->locations.items[i].frame_count > deepest)
+            deepest = tree->locations.items[i].frame_count;
+    if (deepest <= INLINED_MOST)
+        return false;
+    uint64_t frames = 0;
+    for (size_t i = 0; i < tree->nodes.count; i++)
+        frames += tree->locations.items[tree->nodes.items[i].location].frame_count;
+    return frames > FRAMES_LEAST + (uint64_t)INLINED_MOST * tree->nodes.count;
+}
+
 bool tree_check(const struct tree *tree, struct error *error) {
     if (tree->overflow)
         return error_set(error, ERROR_INPUT, "the weights add up to more than 2^64");
+    if (has_too_many_frames(tree))
+        return error_set(error, ERROR_INPUT,
+                         "the stacks have too many inlined frames: more than 256 for each call");
     return true;
 }
 

@@ -1,6 +1,6 @@
 /*
- * What a profile counts. An event's weight is a value, and how many samples there are is another: a source with several numbers for each stack (bytes
- * and objects, allocated and live) has an event for each, so that cells stay of one size and hold only what is not 0.
+ * The values of a profile. The weight of each event is a value, and so is the number of samples. A source with several numbers for each stack (bytes
+ * and objects, allocated and live) has an event for each, so that cells have a fixed size and only nonzero numbers are stored.
  */
 #include "tree/tree.h"
 
@@ -100,7 +100,7 @@ bool tree_choose_value(struct tree *tree, const char *name, struct error *error)
     else {
         struct buffer names = {0};
         tree_add_values(tree, &names);
-        error_set(error, ERROR_INPUT, "--value %s: there is none so called, but %.*s", name,
+        error_set(error, ERROR_INPUT, "--value %s: no such value, only %.*s", name,
                   TEXT_ARGS(buffer_text(&names)));
         buffer_release(&names);
     }

@@ -1,10 +1,10 @@
 /*
- * One step by rule, once for each frame of each sample. Nearly all rows are simple: the CFA is a register plus a number and every saved
- * register lies at a distance from it. Then registers are replaced in place, a load each. Other rows (signal frames, PLT, realigned
- * stacks) need the old registers while the new ones are worked out.
+ * One step by rule; runs once for each frame of each sample. Nearly all rows are simple: the CFA is a register plus a number, and every saved
+ * register is at an offset from it. Then registers are replaced in place, with one load each. Other rows (signal frames, PLT, realigned
+ * stacks) need the old registers while the new ones are computed.
  *
- * gcc's epilogues leave rules behind for registers that were popped already. Such a slot lies below the stack pointer, where nothing
- * that counts is kept: the register is taken as unchanged.
+ * gcc's epilogues leave rules for registers that are already popped. Such a slot is below the stack pointer, where nothing valid is stored, so
+ * the register is taken as unchanged.
  */
 #include "unwind/step.h"
 
@@ -73,8 +73,26 @@ static void apply_any(struct state *state, const struct cfi_row *row, uint64_t c
         state->memory.missed = old.memory.missed;
 }
 
+/* Where compiled Java calls C without a frame of a stub between them, HotSpot pushes 0 and the return address, for its own unwinder, and takes them off
+   behind the call. */
+static void skip_crumb(struct state *state, const struct machine *machine) {
+    uint64_t sp = state->value[machine->stack], zero, back;
+    if (memory_stack_word(&state->memory, sp, &zero) && zero == 0 &&
+        memory_stack_word(&state->memory, sp + 8, &back) && back - state->pc <= 4)
+        set_register(state, machine->stack, sp + 16);
+}
+
+/* HotSpot's stub that compiled methods call on entry if a method has changed pushes -1 before its frame; the return address is above it. */
+static void skip_cookie(struct state *state, const struct machine *machine) {
+    uint64_t sp = state->value[machine->stack];
+    if (state->pc == UINT64_MAX && memory_stack_word(&state->memory, sp, &state->pc))
+        set_register(state, machine->stack, sp + 8);
+}
+
 bool step_by_row(struct state *state, const struct machine *machine, const struct cfi_row *row,
                  bool is_running) {
+    if (row->may_have_crumb)
+        skip_crumb(state, machine);
     uint64_t sp = has_register(state, machine->stack) ? state->value[machine->stack] : 0, cfa;
     if (!row->simple && machine->pc != NO_REGISTER)
         set_register(state, machine->pc, state->pc);
@@ -100,5 +118,6 @@ bool step_by_row(struct state *state, const struct machine *machine, const struc
         set_register(state, machine->stack, caller_sp);
     }
     state->pc = state->value[return_register];
+    skip_cookie(state, machine);
     return has_register(state, return_register);
 }

@@ -1,5 +1,5 @@
 /*
- * The loop over frames, the cache in front of it, and how a stack ends.
+ * The loop over frames, its cache of rules, and the ending of a stack.
  */
 #include "unwind/internal.h"
 #include "unwind/step.h"
@@ -37,8 +37,9 @@ struct unwinder {
     struct unwind_options options;
     uint32_t max_frames;
     uint64_t no_registers, other_abi, other_arch, other_machine;
-    bool is_foreign; /* this stack goes through a file of another architecture */
-    bool is_seeking; /* the frame of a handler: once is enough */
+    bool is_foreign;     /* this stack goes through a file of another architecture */
+    bool is_seeking;     /* the frame of a handler: once is enough */
+    bool is_interrupted; /* this stack was left for one that a signal interrupted, and ends there */
     struct unwind_frame frames[FRAMES_MAX];
     struct code_known cache[CACHE_SIZE];
 };
@@ -158,52 +159,6 @@ static struct code_known *entry_unsigned(struct unwinder *unwinder, struct state
     return entry;
 }
 
-static bool is_one_of(struct text name, const struct text *names, size_t count) {
-    size_t version = text_find(name, '@');
-    if (version != SIZE_MAX)
-        name = text_upto(name, version);
-    for (size_t i = 0; i < count; i++)
-        if (text_equal(name, names[i]))
-            return true;
-    return false;
-}
-
-bool unwind_is_start(struct text name) {
-    static const struct text names[] = {
-        TEXT("_start"), TEXT("__clone"), TEXT("clone"), TEXT("__clone3"), TEXT("clone3"),
-        TEXT("__GI___clone"), TEXT("__GI___clone3"), TEXT("__thread_start"), TEXT("thread_start"),
-        TEXT("_dl_start_user"), TEXT("runtime.goexit"), TEXT("runtime.goexit.abi0"),
-        TEXT("runtime.mstart"), TEXT("runtime.mstart.abi0"), TEXT("runtime.rt0_go"),
-        TEXT("runtime.rt0_go.abi0"), TEXT("_rt0_amd64"), TEXT("_rt0_amd64_linux"),
-        TEXT("_rt0_arm64_linux"), TEXT("ret_from_fork"), TEXT("ret_from_fork_asm"),
-        /* A process of the Erlang VM, with and without what it puts before names in perf maps. */
-        TEXT("erts_beamasm:normal_exit/0"), TEXT("erts_beamasm:normal_exit/0-CodeInfoPrologue"),
-        TEXT("$erts_beamasm:normal_exit/0"), TEXT("$erts_beamasm:normal_exit/0-CodeInfoPrologue"),
-        /* Idle CPUs. */
-        TEXT("secondary_startup_64"), TEXT("secondary_startup_64_no_verify"),
-        TEXT("common_startup_64"), TEXT("__secondary_switched"), TEXT("__primary_switched")};
-    return is_one_of(name, names, COUNT_OF(names));
-}
-
-/* Go runs these on a stack of the thread's own; the goroutine that called them is on another. */
-static bool is_switch(struct text name) {
-    static const struct text names[] = {
-        TEXT("runtime.systemstack"), TEXT("runtime.systemstack.abi0"),
-        TEXT("runtime.mcall"),       TEXT("runtime.mcall.abi0"),
-        TEXT("runtime.morestack"),   TEXT("runtime.morestack.abi0"),
-        TEXT("runtime.asmcgocall"),  TEXT("runtime.asmcgocall.abi0")};
-    return is_one_of(name, names, COUNT_OF(names));
-}
-
-bool unwind_is_first_by_frame_pointer(struct text name) {
-    static const struct text names[] = {
-        /* Go clears the frame pointer there, as the goroutine may go on elsewhere. */
-        TEXT("runtime.mcall"),          TEXT("runtime.mcall.abi0"), TEXT("runtime.morestack"),
-        TEXT("runtime.morestack.abi0"), TEXT("__libc_start_main"),  TEXT("__libc_start_call_main"),
-        TEXT("__libc_start_main_impl"), TEXT("start_thread")};
-    return unwind_is_start(name) || is_one_of(name, names, COUNT_OF(names));
-}
-
 /* In a stripped file the entry point has no name. What begins a process needs no rules for its callers, and is short. */
 #define ENTRY_CODE_MAX 256
 
@@ -225,7 +180,7 @@ static bool entry_is_start(struct unwinder *unwinder, struct code_known *entry) 
         bool is_named = objects_symbol(unwinder->objects, mapping->object, address, &symbol);
         if (is_named ? unwind_is_start(symbol.name) : is_entry_point(unwinder, entry, address))
             entry->flags |= ENTRY_START;
-        if (is_named && is_switch(symbol.name))
+        if (is_named && unwind_is_switch(symbol.name))
             entry->flags |= ENTRY_SWITCH;
     }
     return entry->flags & ENTRY_START;
@@ -254,6 +209,8 @@ static bool state_load(struct unwinder *unwinder, struct state *state,
         .base = state->value[machine->stack],
         .size = sample->stack ? sample->stack_size : 0,
         .word = machine->word,
+        .blocks = sample->blocks,
+        .block_count = sample->block_count,
         .spaces = unwinder->spaces,
         .user = sample->user,
         .objects = unwinder->objects,
@@ -278,15 +235,6 @@ static enum unwind_ending ending_of_miss(const struct state *state,
                : UNWIND_BROKEN;
 }
 
-/* Where compiled Java calls C without a frame of a stub between them, HotSpot pushes 0 and the return address, for its own unwinder, and takes them off
-   behind the call. */
-static void skip_crumb(struct state *state, const struct machine *machine) {
-    uint64_t sp = state->value[machine->stack], zero, back;
-    if (memory_stack_word(&state->memory, sp, &zero) && zero == 0 &&
-        memory_stack_word(&state->memory, sp + 8, &back) && back - state->pc <= 4)
-        set_register(state, machine->stack, sp + 16);
-}
-
 /* `is_running`: whether the frame was interrupted, where it is; then, of its caller. */
 static bool step(struct state *state, const struct machine *machine, const struct code_known *entry,
                  bool *is_running) {
@@ -296,8 +244,6 @@ static bool step(struct state *state, const struct machine *machine, const struc
     if (*is_running && machine->rules_skip_interrupted && machine->leave_signal(state))
         return true;
     state->memory.missed = 0;
-    if (entry->row && entry->row->may_have_crumb)
-        skip_crumb(state, machine);
     if (entry->row)
         return step_by_row(state, machine, entry->row, was_running);
     if (*is_running)
@@ -389,6 +335,15 @@ static void frame_interpreted(struct unwinder *unwinder, const struct state *sta
         *frame = (struct unwind_frame){.address = address, .mapping = mapping};
 }
 
+/* Of the innermost frame, whose function has no rules. */
+static bool leaves_bare(const struct unwinder *unwinder, struct state *state,
+                        const struct machine *machine, const struct code_known *entry,
+                        bool is_running, uint32_t count) {
+    return is_running && count == 1 && !entry->row && entry->mapping && machine->leave_bare &&
+           !(entry->flags & ENTRY_TRAMPOLINE) && !unwinder->options.quirks.no_mending &&
+           machine->leave_bare(state);
+}
+
 /* The frames, from the one at hand on. Returns how it ended, with *last the outermost frame's entry. */
 static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
                                const struct machine *machine, const struct unwind_sample *sample,
@@ -420,13 +375,22 @@ static enum unwind_ending walk(struct unwinder *unwinder, struct state *state,
                               &unwinder->frames[stack->count - 1]);
         if (!has_caller(entry))
             return UNWIND_COMPLETE;
+        if (call && !entry->row && machine->is_first && !unwinder->options.quirks.no_mending &&
+            machine->is_first(state))
+            return UNWIND_COMPLETE;
         unwinder->is_foreign |= (entry->flags & ENTRY_FOREIGN) != 0;
         if (stack->count == unwinder->max_frames)
             return UNWIND_TRUNCATED;
         bool throws = entry->row && entry->row->throws;
         uint64_t way = throws ? state->value[machine->handler] : 0;
-        if (!step(state, machine, entry, &is_running))
+        if (leaves_bare(unwinder, state, machine, entry, is_running, stack->count)) {
+            is_running = false;
+            continue;
+        }
+        if (!step(state, machine, entry, &is_running)) {
+            unwinder->is_interrupted = left_stack;
             return ending_of_miss(state, sample, left_stack);
+        }
         if (state->pc == 0)
             return UNWIND_COMPLETE;
         left_stack |=
@@ -453,6 +417,7 @@ void unwinder_run(struct unwinder *unwinder, const struct unwind_sample *sample,
         return;
     }
     unwinder->is_foreign = false;
+    unwinder->is_interrupted = false;
     if (!state_load(unwinder, &state, machine, sample)) {
         unwinder->no_registers++;
         return;
@@ -463,6 +428,16 @@ void unwinder_run(struct unwinder *unwinder, const struct unwind_sample *sample,
         stack->ending = UNWIND_COMPLETE;
     else if (last->flags & ENTRY_SWITCH)
         stack->ending = UNWIND_BROKEN;
+    stack->is_interrupted = unwinder->is_interrupted && stack->ending == UNWIND_TRUNCATED;
+}
+
+uint64_t unwind_stack_pointer(enum unwind_arch arch, const struct unwind_sample *sample) {
+    enum { OF_X86 = 7, OF_AARCH64 = 31 }; /* as perf numbers registers */
+    unsigned number = arch == UNWIND_X86_64 ? OF_X86 : OF_AARCH64;
+    uint64_t value;
+    bool is_there = arch != UNWIND_OTHER && sample->registers &&
+                    perf_register(sample->register_mask, sample->registers, number, &value);
+    return is_there ? value : 0;
 }
 
 bool unwinder_leaf_caller(struct unwinder *unwinder, const struct unwind_sample *sample,

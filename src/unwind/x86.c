@@ -202,6 +202,61 @@ static bool leave_python_trampoline(struct state *state, bool is_running) {
     return true;
 }
 
+/* Return the start of the function that runs there, in the process; 0 if it is unknown. */
+static uint64_t function_start(const struct state *state) {
+    const struct memory *memory = &state->memory;
+    const struct mapping *mapping = space_find(memory->spaces, memory->user, state->pc);
+    uint64_t address = mapping ? state->pc - mapping->start + mapping->offset : 0;
+    struct symbol symbol;
+    return mapping && mapping->object &&
+                   objects_symbol(memory->objects, mapping->object, address, &symbol)
+               ? state->pc - (address - symbol.start)
+               : 0;
+}
+
+/* Whether the instruction before `pc` is a call of `start`. */
+static bool is_after_call_of(struct state *state, uint64_t pc, uint64_t start) {
+    uint64_t code = 0, distance = 0;
+    return memory_bytes(&state->memory, pc - 5, 1, &code) && code == 0xe8 &&
+           memory_bytes(&state->memory, pc - 4, 4, &distance) &&
+           pc + (uint64_t)(int64_t)(int32_t)distance == start;
+}
+
+static bool has_frame_pointer(struct state *state) {
+    uint64_t pc;
+    return has_register(state, 6) && state->value[6] >= state->value[7] &&
+           memory_stack_word(&state->memory, state->value[6] + 8, &pc) &&
+           is_after_any_call(state, pc);
+}
+
+/*
+ * Functions written in assembly often have no rules. One that was interrupted has its return address at the stack's end, or behind what it pushed. That is sure
+ * if a call of this very function stands before it. A call through a pointer or the PLT is believed only at the stack's end, where no
+ * frame pointer leads on.
+ */
+static bool leave_bare_64(struct state *state) {
+    enum { PUSHED_MOST = 16, SP = 7 };
+    uint64_t sp = state->value[SP], start = function_start(state), pc;
+    for (unsigned i = 0; i <= PUSHED_MOST; i++) {
+        if (!memory_stack_word(&state->memory, sp + 8 * i, &pc))
+            return false;
+        bool is_return = (start && is_after_call_of(state, pc, start)) ||
+                         (i == 0 && is_after_any_call(state, pc) && !has_frame_pointer(state));
+        if (!is_return)
+            continue;
+        set_register(state, SP, sp + 8 * i + 8);
+        state->pc = pc;
+        return true;
+    }
+    return false;
+}
+
+/* glibc's __start_context: mov %rbx,%rsp; mov (%rsp),%rdi. Nothing calls it, so that the byte before it is no function's, and its rules lead nowhere. */
+static bool is_first_64(struct state *state) {
+    uint64_t code = 0;
+    return memory_bytes(&state->memory, state->pc, 7, &code) && code == 0x243c8b48dc8948;
+}
+
 static bool fallback_64(struct state *state, bool *is_running) {
     bool was_running = *is_running;
     *is_running = false;
@@ -225,6 +280,8 @@ const struct machine machine_x86_64 = {.elf = EM_X86_64,
                                                        .bytecode = 64,
                                                        .frame_pointer = 6,
                                                        .bytecode_register = 13},
+                                       .leave_bare = leave_bare_64,
+                                       .is_first = is_first_64,
                                        .fallback = fallback_64};
 const struct machine machine_i386 = {.elf = EM_386,
                                      .word = 4,

@@ -1,9 +1,9 @@
 /*
  * One function, line by line and instruction by instruction.
  *
- * Stacks are taken by address, so that each frame still knows its line and its place in the code. A line's self is what stacks spent that
- * end there; its total is what they spent that pass through it, counted once a stack. Inlined functions have lines of their own, and what
- * is spent in them belongs to the line that called them as well. An instruction has only self: the stacks whose leaf it is.
+ * Stacks are taken by address, so that each frame still has its line and its address. A line's self is the weight of stacks that end there; its
+ * total is the weight of stacks that pass through it, each counted once. Inlined functions have lines of their own, and their cost also belongs to
+ * the line that called them. An instruction has only self: the weight of stacks whose leaf it is.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static void find_lines(struct annotation *a) {
             a->line_of[i] = line_find(a, &a->placed->places.items[i]);
 }
 
-/* The function that the machine runs: what is inlined at the same address is part of it. */
+/* The function that the machine runs, which includes functions inlined at the same address. */
 static const struct place *outermost(const struct annotation *a, uint32_t node) {
     const struct placed_node *nodes = a->placed->nodes.items;
     uint32_t level = a->placed->places.items[nodes[node].place].level;
@@ -122,7 +122,7 @@ static void leave(struct annotation *a, uint32_t node, uint32_t *open) {
     (*open)--;
 }
 
-/* Nodes stand depth first: a node is left when the next one is outside of its subtree. */
+/* Nodes are in depth-first order: a node is left when the next one is outside its subtree. */
 static void walk(struct annotation *a) {
     uint32_t open = 0, at = 0;
     for (uint32_t i = 1; i < a->placed->nodes.count; i++) {
@@ -190,7 +190,7 @@ static void print_line(struct out *out, const struct annotation *a, uint32_t num
     buffer_release(&line);
 }
 
-/* The lines of one file from a little before the first that was hit to a little behind the last; long stretches without any are left out. */
+/* Write the lines of one file from a little before the first hit to a little after the last; skip long stretches without hits. */
 static void print_file(struct out *out, const struct annotation *a, const struct line_cost *costs,
                        size_t count) {
     enum { AROUND = 3 };
@@ -293,7 +293,7 @@ static void print_head(struct out *out, const struct annotation *a) {
     buffer_release(&line);
 }
 
-/* Names that contain what was asked for, for a message. */
+/* Collect names that contain the requested one, for a message. */
 static bool not_found(const struct annotation *a, struct error *error) {
     struct buffer like = {0};
     struct text last = TEXT("");
@@ -304,7 +304,7 @@ static bool not_found(const struct annotation *a, struct error *error) {
         buffer_printf(&like, "%s%.*s", like.count ? ", " : "", TEXT_ARGS(name));
         last = name;
     }
-    error_set(error, ERROR_INPUT, "%.*s: no function of the profile is called so%s%.*s",
+    error_set(error, ERROR_INPUT, "%.*s: no such function in the profile%s%.*s",
               TEXT_ARGS(a->options->function), like.count ? "; near: " : "",
               TEXT_ARGS(buffer_text(&like)));
     buffer_release(&like);

@@ -1,6 +1,6 @@
 /*
- * The consistent palette: what colour each name had, kept in a file between graphs so that two of them can be laid side by
- * side. Lines are `name->rgb(r,g,b)`; names may contain "->" (operator->), so the last one on the line separates.
+ * The consistent palette: the colour of each name, stored in a file between graphs so that they can be compared side by side. Lines are
+ * `name->rgb(r,g,b)`; names may contain "->" (operator->), so the last one on the line is the separator.
  */
 #include "view/colour.h"
 
@@ -8,7 +8,7 @@
 
 static const struct note_kind note_bad_line = {
     "palette-lines",
-    "# line{|s} of the palette file {is|are} not name->rgb(r,g,b) and {was|were} left out"};
+    "# line{|s} of the palette file {is|are} not name->rgb(r,g,b) and {was|were} skipped"};
 
 struct palette_map {
     struct strings *names;

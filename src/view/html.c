@@ -1,10 +1,10 @@
 /*
- * The page: one HTML file that holds everything, its data compressed.
+ * The page: one HTML file that contains everything, with compressed data.
  *
- * What the page gets is not a picture but the tree: nodes by name, and what was counted on each for each series (event, thread, comm),
- * so that it can be cut by thread, event or time, turned round and compared without asking anybody. The format is ours alone and read by
- * web/page/data.js, which switches between on-CPU, off-CPU and wall time where the tree has them: gzip of a length, that many bytes of JSON (what things are called), then varints: nodes parents first as (levels
- * up from the last, place), cells as (nodes further, series, samples, weight), samples as (nanoseconds further, series, node, weight).
+ * The page gets the tree, not a picture: nodes by name, and the counts of each node for each series (event, thread, comm), so that it can be filtered
+ * by thread, event or time, inverted and compared without a server. The format is private; web/page/data.js reads it, and switches between on-CPU,
+ * off-CPU and wall time if the tree has them. It is the gzip of a length, that many bytes of JSON (names), then varints: nodes, parents first, as
+ * (levels up from the last, place); cells as (nodes further, series, samples, weight); samples as (nanoseconds further, series, node, weight).
  */
 #include "view/view.h"
 
@@ -18,26 +18,6 @@ extern const struct text page_head_text, page_style_text, page_body_text, page_s
 
 /* JavaScript counts in doubles. */
 static const uint64_t most_exact = 1ull << 53;
-
-struct html_cell {
-    uint32_t node;
-    uint32_t series;
-    uint64_t samples;
-    uint64_t weight;
-};
-
-struct html {
-    const struct tree *tree;
-    const struct naming *naming;
-    const struct html_options *options;
-    struct walker *walker;
-    const struct flame *flame; /* the walker's */
-    bool switches;             /* between several times */
-    bool *left_out;            /* by series: of a time that is not shown */
-    uint32_t *order;           /* by flame node: its number in the file */
-    VECTOR(struct html_cell) cells;
-    struct buffer json, data;
-};
 
 static bool has_event(const struct tree *tree, enum times times) {
     for (size_t i = 1; i < tree->events.count; i++)
@@ -169,7 +149,7 @@ static size_t add_samples(struct html *h, const uint32_t *series_number, uint64_
 /* ---- what things are called ---- */
 
 /* As people see it: what is in the page is only shown. */
-static void json_shown(struct buffer *json, struct text value) {
+void json_shown(struct buffer *json, struct text value) {
     struct buffer shown = {0};
     bool as_is = text_is_shown(value);
     if (!as_is)
@@ -178,7 +158,7 @@ static void json_shown(struct buffer *json, struct text value) {
     buffer_release(&shown);
 }
 
-static void json_field(struct buffer *json, const char *name, struct text value) {
+void json_field(struct buffer *json, const char *name, struct text value) {
     buffer_printf(json, "\"%s\":", name);
     json_shown(json, value);
     buffer_add_char(json, ',');
@@ -188,7 +168,7 @@ static struct text html_title(const struct html_options *o) {
     return text_of(o->title ? o->title : o->times ? o->times[o->shown].title : "Flame Graph");
 }
 
-/* Notes of what makes the numbers doubtful: lost, damaged, or not what was recorded. Others explain. */
+/* Whether a note makes the numbers doubtful: something was lost, damaged, or is not what was recorded. Other notes explain. */
 static bool is_wrong(const struct note *note) {
     static const char *const wrong[] = {
         "cut",
@@ -227,7 +207,7 @@ static bool is_wrong(const struct note *note) {
     return false;
 }
 
-/* Those that say that something is wrong come first, and how many they are stands before them. */
+/* Warnings come first, preceded by their number. */
 static void json_notes(struct buffer *json, const struct notes *notes) {
     struct buffer line = {0};
     uint64_t wrong = 0, written = 0;
@@ -278,114 +258,6 @@ static void json_places(struct html *h, const struct places *places) {
         buffer_add_char(json, ']');
     }
     buffer_add(json, TEXT("],"));
-}
-
-struct series_key {
-    uint32_t id;
-    struct text event, comm;
-    int32_t pid, tid;
-    bool waits;
-    enum event_time time;
-};
-
-static int order_series(const void *a, const void *b) {
-    const struct series_key *x = a, *y = b;
-    int order = text_compare(x->event, y->event);
-    if (!order && x->pid != y->pid)
-        order = x->pid < y->pid ? -1 : 1;
-    if (!order && x->tid != y->tid)
-        order = x->tid < y->tid ? -1 : 1;
-    if (!order)
-        order = text_compare(x->comm, y->comm);
-    if (!order)
-        order = x->waits - y->waits;
-    return order ? order : (x->time > y->time) - (x->time < y->time);
-}
-
-static const char *const times_keys[] = {
-    [TIMES_RUNNING] = "on-cpu", [TIMES_WAITING] = "off-cpu", [TIMES_BOTH] = "wall"};
-
-/* Which times a series belongs to. */
-static void json_times_of(struct html *h, uint32_t series) {
-    const char *comma = "";
-    buffer_add(&h->json, TEXT(",\"times\":["));
-    for (size_t i = 0; i < COUNT_OF(times_keys); i++)
-        if (series_is_of(h->tree, &h->tree->series.items[series], (enum times)i)) {
-            buffer_printf(&h->json, "%s\"%s\"", comma, times_keys[i]);
-            comma = ",";
-        }
-    buffer_add_char(&h->json, ']');
-}
-
-/* What there is to switch between, and what it is called. */
-static void json_times(struct html *h) {
-    const struct html_options *o = h->options;
-    const char *comma = "";
-    json_field(&h->json, "shown", text_of(times_keys[o->shown]));
-    buffer_add(&h->json, TEXT("\"times\":["));
-    for (size_t i = 0; i < COUNT_OF(times_keys); i++) {
-        if (!tree_knows(h->tree, (enum times)i))
-            continue;
-        buffer_printf(&h->json, "%s[\"%s\",", comma, times_keys[i]);
-        json_shown(&h->json, text_of(o->title ? o->title : o->times[i].title));
-        buffer_add_char(&h->json, ']');
-        comma = ",";
-    }
-    buffer_add(&h->json, TEXT("],"));
-}
-
-/* In an order of content: ids depend on how many threads read. What differs in nothing the page shows gets one number. */
-static void json_series(struct html *h, uint32_t *numbers) {
-    const struct tree *tree = h->tree;
-    VECTOR(struct series_key) keys = {0};
-    bool *used = memory_zero(tree->series.count + 1, sizeof *used);
-    for (size_t i = 0; i < h->cells.count; i++)
-        used[h->cells.items[i].series] = true;
-    for (uint32_t i = 1; i < tree->series.count; i++) {
-        const struct series *series = &tree->series.items[i];
-        const struct thread *thread = &tree->threads.items[series->thread];
-        if (used[i])
-            vector_push(&keys,
-                        ((struct series_key){
-                            i, strings_get(tree->strings, tree->events.items[series->event].name),
-                            strings_get(tree->strings, series->comm), thread->pid, thread->tid,
-                            series->state != STATE_ON,
-                            h->switches ? tree->events.items[series->event].time : 0}));
-    }
-    if (keys.count)
-        qsort(keys.items, keys.count, sizeof *keys.items, order_series);
-    uint16_t *numbered = h->options->each_thread ? NULL : numbered_threads(tree);
-    buffer_add(&h->json, TEXT("\"series\":["));
-    uint32_t number = 0;
-    for (size_t i = 0; i < keys.count; i++) {
-        const struct series_key *key = &keys.items[i];
-        bool before = h->naming->series.items[key->id].before;
-        const struct event *event = &tree->events.items[tree->series.items[key->id].event];
-        if (i > 0 && order_series(key - 1, key) == 0) {
-            numbers[key->id] = number - 1;
-            continue;
-        }
-        numbers[key->id] = number++;
-        buffer_add(&h->json, i ? TEXT(",{") : TEXT("{"));
-        json_field(&h->json, "event", key->event);
-        json_field(&h->json, "unit", strings_get(tree->strings, event->unit));
-        json_field(&h->json, "comm", key->comm);
-        if (numbered && numbered[key->id]) {
-            struct buffer group = {0};
-            buffer_printf(&group, "%.*s*", (int)numbered[key->id], key->comm.data);
-            json_field(&h->json, "group", buffer_text(&group));
-            buffer_release(&group);
-        }
-        buffer_printf(&h->json, "\"pid\":%d,\"tid\":%d,\"before\":%d,\"waits\":%d", key->pid,
-                      key->tid, before, key->waits);
-        if (h->switches)
-            json_times_of(h, key->id);
-        buffer_add_char(&h->json, '}');
-    }
-    buffer_add(&h->json, TEXT("],"));
-    free(numbered);
-    free(used);
-    vector_release(&keys);
 }
 
 /* ---- out ---- */
@@ -450,8 +322,8 @@ static bool html_encode(struct html *h, const struct flame_options *shape, struc
     if (h->options->estimated)
         buffer_add(&h->json, TEXT("\"estimated\":1,"));
     if (h->switches)
-        json_times(h);
-    json_series(h, numbers);
+        html_add_times(h);
+    html_add_series(h, numbers);
     struct html_source source = {h->tree, h->naming, shape, h->left_out, numbers};
     bool fine = html_add_source(&h->json, &source, error);
     add_nodes(h, &places);

@@ -1,6 +1,6 @@
 /*
- * Tables for a comment on a pull request: GitHub's and GitLab's Markdown. Names come from profiles, so every byte that could mean something there is
- * written as a character reference, and a comment has 65,536 bytes at most, so names are cut and rows end before that.
+ * Tables for comments on pull requests, in GitHub's and GitLab's Markdown. Names come from profiles, so they are written as code spans, in which
+ * nothing is a link, a mention or HTML. A comment is limited to 65,536 bytes, so names are cut and rows end before that.
  */
 #include "view/report.h"
 
@@ -8,25 +8,56 @@
 
 enum { NAME_MOST = 100, COMMENT_MOST = 60000 };
 
-/* In <code> nothing is a mention or a link. */
+/* The longest run of backquotes in a name. The fence around a code span has one more. */
+static size_t longest_run(struct text name) {
+    size_t most = 0, run = 0;
+    for (size_t i = 0; i < name.length; i++) {
+        run = name.data[i] == '`' ? run + 1 : 0;
+        most = run > most ? run : most;
+    }
+    return most;
+}
+
+/* Without this a space at both ends is dropped, and a backquote at an end belongs to the fence. */
+static bool needs_space(struct text name) {
+    if (!name.length)
+        return true;
+    char first = name.data[0], last = name.data[name.length - 1];
+    return first == '`' || last == '`' || (first == ' ' && last == ' ');
+}
+
 void buffer_add_markdown(struct buffer *buffer, struct text name) {
-    struct buffer shown = {0}, cut = {0};
+    struct buffer shown = {0}, cut = {0}, fence = {0};
     buffer_add_shown(&shown, name);
     name_add_short(&cut, buffer_text(&shown), NAME_MOST);
-    buffer_add(buffer, TEXT("<code>"));
-    for (size_t i = 0; i < cut.count; i++) {
-        unsigned char c = (unsigned char)cut.items[i];
-        bool within = c == '_' && i && i + 1 < cut.count &&
-                      isalnum((unsigned char)cut.items[i - 1]) &&
-                      isalnum((unsigned char)cut.items[i + 1]); /* which emphasizes nothing */
-        if (c >= 0x80 || isalnum(c) || within || strchr(" .,:;()+-/=%", c))
-            buffer_add_char(buffer, cut.items[i]);
-        else
-            buffer_printf(buffer, "&#%u;", c);
+    for (size_t i = longest_run(buffer_text(&cut)) + 1; i; i--)
+        buffer_add_char(&fence, '`');
+    if (needs_space(buffer_text(&cut))) {
+        buffer_add_char(&cut, ' ');
+        buffer_add_char(&fence, ' ');
     }
-    buffer_add(buffer, TEXT("</code>"));
+    buffer_add(buffer, buffer_text(&fence));
+    for (size_t i = 0; i < cut.count; i++) {
+        if (cut.items[i] == '|') /* which would end the cell, even within code */
+            buffer_add_char(buffer, '\\');
+        buffer_add_char(buffer, cut.items[i]);
+    }
+    while (fence.count && fence.items[fence.count - 1] == ' ')
+        fence.count--;
+    buffer_add(buffer, buffer_text(&fence));
     buffer_release(&shown);
     buffer_release(&cut);
+    buffer_release(&fence);
+}
+
+/* A unit is an event's name, which may be anything in a file; most are one or two plain words. */
+static void add_unit(struct buffer *line, struct text unit) {
+    for (size_t i = 0; i < unit.length; i++)
+        if (!isalnum((unsigned char)unit.data[i]) && !strchr(" -", unit.data[i])) {
+            buffer_add_markdown(line, unit);
+            return;
+        }
+    buffer_add(line, unit);
 }
 
 static void add_row(struct buffer *line, const struct report *report,
@@ -73,7 +104,7 @@ static void add_sum(struct buffer *line, const struct report *report) {
         buffer_add_grouped(line, report->total);
         buffer_add_char(line, ' ');
     }
-    buffer_add_shown(line, report->unit);
+    add_unit(line, report->unit);
     buffer_add(line, TEXT(" in all"));
 }
 

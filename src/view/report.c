@@ -1,5 +1,5 @@
 /*
- * Tables of cost: by function, object, category or any other name that frames have, and by the dimensions of series. report_write.c writes them.
+ * Tables of cost: by function, object, category or any other name of frames, and by the dimensions of series. report_write.c writes them.
  */
 #include "view/report.h"
 
@@ -19,6 +19,13 @@ struct row_builder {
     VECTOR(uint32_t) categorized;
     VECTOR(struct text) category_of;
     struct index category_index;
+    struct known_row *known; /* for each of the flame's strings */
+};
+
+/* The last node of a name, and its row. */
+struct known_row {
+    uint32_t node; /* 0: none */
+    uint32_t row;
 };
 
 /* Functions of one name may be in several objects; of their categories the row has the first by name, whichever came first. */
@@ -56,7 +63,7 @@ static bool is_root(const struct row_builder *b, uint32_t number) {
     return number == 0 || (node->kinds & KIND_ROOT && !is_ending(b, node));
 }
 
-/* Parents stand before their children. */
+/* Parents come before their children. */
 static void rows_roots(struct row_builder *b) {
     struct strings *strings = b->report->strings;
     b->roots_of = memory_zero(b->flame->nodes.count, sizeof *b->roots_of);
@@ -120,6 +127,19 @@ static uint32_t rows_key(struct row_builder *b, uint32_t number) {
     if (b->report->by == BY_CATEGORY)
         return rows_frame_row(b, number, category, TEXT(""));
     return rows_frame_row(b, number, name, category);
+}
+
+/* Most nodes of one name differ in nothing that chooses their row: an array lookup instead of several by hash. */
+static uint32_t rows_key_again(struct row_builder *b, uint32_t number) {
+    const struct flame_node *nodes = b->flame->nodes.items, *node = &nodes[number];
+    struct known_row *known = &b->known[node->name];
+    const struct flame_node *other = &nodes[known->node];
+    if (node->kinds & KIND_ROOT || number == 0)
+        return rows_key(b, number);
+    if (!known->node || other->object != node->object || other->kinds != node->kinds ||
+        (b->roots_of && b->roots_of[known->node] != b->roots_of[number]))
+        *known = (struct known_row){number, rows_key(b, number)};
+    return known->row;
 }
 
 /* What ends in a root frame is no function's, but adds to its row. */
@@ -194,6 +214,7 @@ static struct report *report_new(enum report_by by, uint64_t total, struct text 
 static void rows_release(struct row_builder *b) {
     free(b->row_of);
     free(b->key_of);
+    free(b->known);
     vector_release(&b->categorized);
     vector_release(&b->category_of);
     index_release(&b->category_index);
@@ -211,8 +232,9 @@ static struct report *report_make(const struct flame *flame, const struct catego
     if (roots)
         rows_roots(&b);
     b.key_of = memory_zero(flame->nodes.count, sizeof *b.key_of);
+    b.known = memory_zero(strings_count(flame->strings) + 1, sizeof *b.known);
     for (size_t i = 0; i < flame->nodes.count; i++)
-        b.key_of[i] = rows_key(&b, (uint32_t)i);
+        b.key_of[i] = rows_key_again(&b, (uint32_t)i);
     rows_sum(&b);
     rows_release(&b);
     report_sort(report);

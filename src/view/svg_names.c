@@ -1,6 +1,6 @@
 /*
- * --nameattr: what the user wants done to frames of a name. The file is the user's own, so links and handlers in it are meant;
- * but whatever it says, the picture stays well-formed: values are escaped and extra attributes are taken apart and written anew.
+ * --nameattr: attributes for frames by name. The user wrote the file, so its links and handlers are allowed; but the picture stays well-formed
+ * in any case: values are escaped, and extra attributes are parsed and written anew.
  */
 #include "view/svg.h"
 
@@ -8,13 +8,13 @@
 
 static const struct note_kind note_unknown = {
     "nameattr-unknown",
-    "# attribute{|s} of the --nameattr file {is|are} unknown and {was|were} left out"};
+    "# attribute{|s} of the --nameattr file {is|are} unknown and {was|were} ignored"};
 static const struct note_kind note_twice = {"nameattr-twice",
-                                            "# name{ or attribute stands|s or attributes stand} "
-                                            "twice in the --nameattr file; the last counts"};
+                                            "# name{ or attribute appears|s or attributes appear} "
+                                            "twice in the --nameattr file; the last is used"};
 static const struct note_kind note_extra = {
     "nameattr-extra",
-    "# g_extra or a_extra value{ is|s are} not name=\"value\" lists and {was|were} left out"};
+    "# g_extra or a_extra value{ is|s are} not name=\"value\" lists and {was|were} ignored"};
 
 struct name_attributes {
     struct strings *names;

@@ -1,9 +1,9 @@
 /*
- * Which frames of a flame are in its picture, and where.
+ * Decide which frames of a flame are drawn, and where.
  *
- * One walk, parents first and from left to right, without recursion and without a stack of nodes: children and siblings are
- * linked, and only the left edge of the open frame at each depth is kept. A frame that is too narrow is left out with all it calls, so the
- * walk costs what is drawn, not what was counted.
+ * One walk, parents first and left to right, without recursion and without a stack of nodes: children and siblings are linked, and only the left
+ * edge of the open frame at each depth is kept. A frame that is too narrow is left out with its callees, so the cost of the walk depends on what
+ * is drawn, not on what was counted.
  */
 #include "view/svg.h"
 
@@ -22,7 +22,7 @@ uint64_t svg_width(const struct svg_shape *s, uint32_t id) {
     return shows_before(s) ? node->total_before : node->total;
 }
 
-/* What a frame spent itself stands to the left of what it called, as the peers' order of lines has it. */
+/* A frame's self weight is to the left of its callees, as in flamegraph.pl's and inferno's order of lines. */
 static uint64_t own_width(const struct svg_shape *s, uint32_t id) {
     const struct flame_node *node = &s->flame->nodes.items[id];
     if (s->widths)
@@ -122,7 +122,7 @@ uint32_t svg_shape_depth(const struct svg_shape *s, const struct svg_places *pla
 enum { MOST_FRAMES = 20000, MOST_BYTES = 7 << 19, LEAST_FRAMES = 1000, USUAL_NAME = 2000 };
 
 /* Whether it is not worth measuring: most pictures have few frames and no monstrous names. */
-static bool is_small(const struct svg_shape *s, const struct svg_places *places) {
+static bool has_few_frames(const struct svg_shape *s, const struct svg_places *places) {
     size_t longest = 0;
     if (places->count > LEAST_FRAMES)
         return false;
@@ -132,6 +132,40 @@ static bool is_small(const struct svg_shape *s, const struct svg_places *places)
         longest = length > longest ? length : longest;
     }
     return longest < USUAL_NAME / 6; /* as bytes of XML */
+}
+
+/* The most bytes that a name takes in a title, a label or a list: six for what XML escapes, and sixteen where others are spelled out and
+   the exact name is kept as well. */
+static uint32_t name_bytes(struct text name) {
+    uint32_t bytes = 8; /* for what a cut leaves behind */
+    for (size_t i = 0; i < name.length; i++) {
+        unsigned char c = (unsigned char)name.data[i];
+        if (c < 0x20 || c >= 0x7f)
+            return 8 +
+                   16 * (uint32_t)(name.length < UINT32_MAX / 32 ? name.length : UINT32_MAX / 32);
+        bytes += c == '<' || c == '>' || c == '&' || c == '"' || c == '\'' ? 6 : 1;
+    }
+    return bytes;
+}
+
+/* Whether the frames can't take too many bytes, by the length of their names: each stands in a title, a label, and once in a list. Costs a look at
+   each distinct name, where measuring costs the whole picture. */
+static bool has_short_names(const struct svg_shape *s, const struct svg_places *places) {
+    enum { WITHOUT_NAMES = 400, TIMES = 3 };
+    const struct svg_options *options = s->options;
+    const struct flame *flame = s->flame;
+    if (places->count > MOST_FRAMES || flame->is_diff || options->attributes || options->count_name)
+        return false;
+    uint64_t bytes = 0, each = WITHOUT_NAMES + name_bytes(strings_get(flame->strings, flame->unit));
+    uint32_t *known = memory_zero(strings_count(flame->strings) + 1, sizeof *known);
+    for (size_t i = 0; i < places->count; i++) {
+        uint32_t name = flame->nodes.items[places->items[i].node].name;
+        if (!known[name])
+            known[name] = name_bytes(strings_get(flame->strings, name));
+        bytes += each + (uint64_t)TIMES * known[name];
+    }
+    free(known);
+    return bytes <= MOST_BYTES;
 }
 
 static int order_places(const void *a, const void *b, void *context) {
@@ -148,7 +182,7 @@ size_t svg_shape_bound(struct svg_shape *s, const struct svg_places *places,
                        size_t (*frame_bytes)(void *context, const struct svg_place *place),
                        void *context) {
     size_t bytes = 0, kept = 0;
-    if (is_small(s, places))
+    if (has_few_frames(s, places) || has_short_names(s, places))
         return 0;
     struct svg_place *order =
         (struct svg_place *)memory_copy(places->items, places->count * sizeof *order);

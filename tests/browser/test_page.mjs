@@ -146,6 +146,51 @@ test("timeline", async page => {
 });
 
 // What waited is as long in the timeline as it waited, and the lanes tell it from what ran.
+test("timeline-range-by-keyboard", async page => {
+  const range = () => page.evaluate(() => wickPage.choice.time && wickPage.choice.time.map(time => Math.round(100 * time / wickPage.timeline.last)));
+  const press = async (key, times = 1) => { for (let i = 0; i < times; i++) await page.keyboard.press(key); };
+  await open(page, timed);
+  await view(page, "timeline");
+  await page.locator("#lanes").focus();
+  await press("Shift+ArrowRight", 2);
+  await press("ArrowRight", 5);
+  assert.match(await page.locator("#details").textContent(), /^0\.\d+ s: Enter begins a range here$/);
+  await press("Enter");
+  await press("Shift+ArrowRight", 3);
+  await press("ArrowLeft", 5);
+  assert.match(await page.locator("#details").textContent(), /^0\.\d+ s to 0\.\d+ s: Enter chooses this range$/);
+  assert.equal(await range(), null, "nothing is chosen yet");
+  await press("Enter");
+  await settle(page);
+  assert.deepEqual(await range(), [25, 50]);
+  await press("Enter");
+  await press("ArrowRight", 3);
+  await press("Escape");
+  await press("Enter", 2);
+  assert.deepEqual(await range(), [25, 50], "what was begun can be given up, and a range of nothing is none");
+  await press("Escape");
+  await settle(page);
+  assert.equal(await range(), null, "everything again");
+});
+
+test("timeline-range-by-touch", async page => {
+  await open(page, timed);
+  await view(page, "timeline");
+  const range = await page.evaluate(() => {
+    const lanes = document.getElementById("lanes"), box = lanes.getBoundingClientRect();
+    const send = (type, part) => lanes.dispatchEvent(new PointerEvent(type, { bubbles: true, isPrimary: true, pointerType: "touch", clientX: box.x + 190 + (box.width - 190) * part, clientY: box.y + 5 }));
+    send("pointerdown", 0.2);
+    send("pointermove", 0.6);
+    send("pointercancel", 0);
+    const given = wickPage.choice.time;
+    send("pointerdown", 0.2);
+    send("pointermove", 0.6);
+    send("pointerup", 0.6);
+    return [given, wickPage.choice.time.map(time => Math.round(10 * time / wickPage.timeline.last))];
+  });
+  assert.deepEqual(range, [null, [2, 6]]);
+});
+
 test("timeline-waits", async page => {
   const away = (tid, ms, next, frames) => `app 10/${tid} [000] ${(100 + ms / 1000).toFixed(6)}: sched:sched_switch: prev_comm=app prev_pid=${tid} prev_prio=120 prev_state=S ==> next_comm=app next_pid=${next} next_prio=120\n` +
     frames.map((name, i) => `\t    ${(4096 + i).toString(16)} ${name}+0x1 (/bin/app)\n`).join("") + "\n";

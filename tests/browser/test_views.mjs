@@ -92,6 +92,30 @@ test("call-tree-large", async page => {
   }
 });
 
+// The fields that choose a function are as wide as a telephone.
+test("fields-on-a-telephone", async page => {
+  await page.setViewportSize({ width: 390, height: 760 });
+  await open(page, draw("main;parse 400000\nmain;read 100000\n", "html", "--html"));
+  await view(page, "sandwich");
+  const box = await page.locator("#middle").boundingBox();
+  assert.ok(box.width > 280 && box.x + box.width <= 390, JSON.stringify(box));
+});
+
+// Indentation leaves room for the name, in a narrow window, too.
+test("call-tree-of-a-deep-stack", async page => {
+  await open(page, draw(Array.from({ length: 200 }, (_, i) => "deep" + i).join(";") + " 1000\n", "html", "--html"));
+  for (const width of [1220, 390]) {
+    await page.setViewportSize({ width, height: 760 });
+    await view(page, "calltree");
+    await page.locator("#tree-rows").focus();
+    for (const key of ["Home", "End"]) {
+      await page.keyboard.press(key);
+      const rooms = await page.locator("#tree-rows .name").evaluateAll(list => list.map(cell => cell.clientWidth - parseFloat(getComputedStyle(cell).paddingLeft)));
+      assert.ok(rooms.length > 10 && rooms.every(room => room >= 120), `${width} ${key}: ${rooms}`);
+    }
+  }
+});
+
 test("call-tree-diff", async page => {
   await open(page, compare("a;b 60\na;c 40\n", "a;b 20\na;d 80\n", "html", "--html"));
   await view(page, "calltree");
@@ -338,6 +362,33 @@ test(`size-${width}`, async page => {
   }
 });
 
+// A telephone shows the profile; what can be chosen opens on demand, and says that something was.
+test("options-on-demand", async page => {
+  await page.setViewportSize({ width: 390, height: 760 });
+  await open(page, timed);
+  const top = () => page.evaluate(() => document.querySelector("main").getBoundingClientRect().top / innerHeight), options = page.locator("#options");
+  assert.ok(await top() < 0.25, `the profile begins at ${await top()}`);
+  assert.deepEqual([await page.locator("#group").isVisible(), await page.locator("#search").isVisible(), await page.locator("#save-svg").isVisible()], [false, true, false]);
+  await options.focus();
+  await page.keyboard.press("Enter");
+  assert.deepEqual([await page.locator("#group").isVisible(), await page.locator("#save-svg").isVisible(), await options.getAttribute("aria-expanded")], [true, true, "true"]);
+  assert.equal(await options.getAttribute("class") || "", "");
+  await page.selectOption("#group", "thread");
+  assert.equal(await options.getAttribute("class"), "set");
+  await options.click();
+  assert.deepEqual([await page.locator("#group").isVisible(), await options.getAttribute("aria-expanded")], [false, "false"]);
+  await page.setViewportSize({ width: 1220, height: 760 });
+  assert.deepEqual([await page.locator("#group").isVisible(), await options.isVisible()], [true, false], "a large window has room for all");
+});
+
+test("diff-table-on-a-telephone", async page => {
+  await page.setViewportSize({ width: 390, height: 760 });
+  await open(page, compare("main;parse 400000\nmain;read 100000\n", "main;parse 300000\nmain;read 900000\n", "html", "--html"));
+  await view(page, "table");
+  const rows = await page.locator("#table tr").evaluateAll(list => list.map(row => [...row.children].map(cell => cell.getBoundingClientRect()).filter(box => box.width).map(box => [box.left, box.right])));
+  assert.ok(rows.length === 4 && rows.every(row => row.length === 3 && row.every(([left, right], i) => right <= 391 && (!i || left >= row[i - 1][1] - 1))), JSON.stringify(rows));
+});
+
 test("table-of-long-names", async page => {
   const long = `ns::Executor<${"std::allocator<char>, ".repeat(9)}true>::run`;
   await page.setViewportSize({ width: 390, height: 760 });
@@ -374,6 +425,36 @@ function allocations() {
   }
   return list.sort((a, b) => a[0] - b[0]).map(([ms, event, tid, frame]) => sample(event, tid, ms, frame)).join("");
 }
+
+test("lifetimes", async page => {
+  const data = join(work, "lifetimes.data"), html = join(work, "lifetimes.html"), wick = (...words) => spawnSync(process.env.WICK, words, { encoding: "utf8" });
+  const done = wick("record", "-q", "--heap", "--every", "1", "-o", data, "--", "/bin/ls", "/");
+  assert.equal(done.status, 0, done.stderr);
+  wick("flame", "-q", "--html", data, "-o", html);
+  const asked = wick("report", "-q", "--by", "lifetime", "--csv", data).stdout.split("\n").slice(1).filter(line => line).map(line => line.split(","));
+  const column = wick("report", "-q", "--by", "lifetime", "--csv", data).stdout.split("\n")[0].split(",").findIndex(name => name === "self_bytes" || name === "self_weight");
+  const expected = new Map(asked.map(cells => [cells[0].replaceAll("\"", ""), +cells[column]]));
+  await open(page, "file://" + html);
+  await view(page, "lifetimes");
+  const rows = () => page.locator("#lifetimes tbody tr").evaluateAll(list => list.map(row => [...row.children].map(cell => cell.textContent)));
+  const shown = (await rows()).filter(([bytes]) => bytes !== "0 bytes").map(([bytes, , name]) => [name, +bytes.replace(/[^0-9]/g, "")]);
+  assert.ok(column > 0 && shown.length > 1, JSON.stringify(asked));
+  assert.deepEqual(new Map(shown), expected, "as wick report --by lifetime has them");
+  // A function that allocates: its own, as wick report --lifetimes has them.
+  const name = await page.evaluate(() => wickPage.model.functions.find(one => one === "calloc") || "malloc");
+  await page.locator("#lifetimes-name").fill(name);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(one => wickPage.choice.middle === one, name);
+  const count = wick("report", "-q", "--lifetimes", name, data).stdout.trim().split("\n").length - 1;
+  assert.equal((await rows()).filter(([bytes]) => bytes !== "0 bytes").length, count, "of a function");
+  await page.locator("#lifetimes-name").fill("no such function");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.locator("#lifetimes-name").getAttribute("aria-invalid"), "true");
+  // Every block ends in malloc; the table has the functions that wanted them.
+  await view(page, "table");
+  const own = await page.locator("#table tbody tr").evaluateAll(list => list.map(row => [row.lastChild.title, row.firstChild.textContent]));
+  assert.ok(own.every(([one, self]) => !/alloc/.test(one) || self === "0" || one === "calloc"), JSON.stringify(own.slice(0, 5)));
+});
 
 test("growth", async page => {
   await open(page, draw(allocations(), "html", "--html", "--event", "all"));

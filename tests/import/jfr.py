@@ -167,7 +167,7 @@ def by_hand(say, wick, write, refused, damage):
     inside = dict(TYPES)
     inside[15] = ("jdk.types.StackTrace", [("truncated", 4, 0, 0), ("frames", 15, 0, 1)])
     for case, data, part in (("a type that holds itself", chunk(types=inside), "byte "), ("more frames than bytes", chunk(frames=1 << 30), "byte "), ("another version", chunk(major=1), "version 1"),
-                             ("not brought to its end", chunk(size=0), "jfr assemble"), ("a chunk longer than the file", chunk(size=10**9), "byte "),
-                             ("less than nothing", chunk(weight=(1 << 63) + 5), "byte ")):
-        refused(f"jfr/{case}", data, part, *(["--event", "jdk.ThreadPark"] if "nothing" in case else []))
+                             ("incomplete", chunk(size=0), "jfr assemble"), ("a chunk longer than the file", chunk(size=10**9), "byte "),
+                             ("a negative value", chunk(weight=(1 << 63) + 5), "byte ")):
+        refused(f"jfr/{case}", data, part, *(["--event", "jdk.ThreadPark"] if "negative" in case else []))
     damage("jfr", whole, 11)

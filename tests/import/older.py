@@ -13,7 +13,7 @@ def tree(say, wick, write, refused, damage, step):
         done = wick("fold", "-q", *words, write("tree.cpuprofile", data))
         say(done.stdout == wanted, f"cpuprofile as a tree/{case}", (done.stdout + done.stderr).decode())
     refused("cpuprofile as a tree/a node that is not there", HEAD.replace(b"[3,5,5]", b"[3,9,5]"), "node 9")
-    refused("cpuprofile as a tree/a time too few", HEAD.replace(b"[3,5,5]", b"[3,5,5,5,5]"), "times of them")
+    refused("cpuprofile as a tree/a time too few", HEAD.replace(b"[3,5,5]", b"[3,5,5,5,5]"), "samples but")
     refused("cpuprofile as a tree/200,000 nodes in each other, cut", b'{"head":' + b'{"functionName":"f","hitCount":1,"children":[' * 200000, "byte ")
     damage("cpuprofile", HEAD, step)
 

@@ -154,7 +154,7 @@ class Symbols:
             return servers.bad(f"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {len(body) if length is None else length}\r\n\r\n".encode() + body)
 
         for name, handler, why in (("hangs", servers.bad(hang=True), "in time"), ("hangs in the middle", servers.bad(b"HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n" + right[:9000], hang=True), "in time"),
-                                   ("sends another file", sends(other), "another build id"), ("sends garbage", sends(os.urandom(50000)), "no ELF file"), ("sends nothing", sends(b""), ""),
+                                   ("sends another file", sends(other), "another build id"), ("sends garbage", sends(os.urandom(50000)), "not an ELF file"), ("sends nothing", sends(b""), ""),
                                    ("lies about the length", sends(right[:len(right) // 2], len(right)), ""), ("is no web server", servers.bad(os.urandom(3000)), ""),
                                    ("cuts the file short", sends(right[:100]), "")):
             _, port = servers.start(handler)

@@ -291,6 +291,9 @@ def each_thread():
     data = "".join(f"w-{i} 10/{i + 11} 1.{i}: 1 cycles: \n\t1 work (/x)\n\n" for i in range(3)).encode()
     assert "w-*" in draw("-q", data=data).names and draw("-q", data=data)["w-*"].width == 3
     assert {"w-0", "w-1", "w-2"} < draw("-q", "--each-thread", data=data).names
+    # As Python calls threads: the number is not at the end, and the kernel cuts what follows it.
+    data = "".join(f"Thread-{i + 9} (handle)"[:15] + f" 10/{i + 11} 1.{i}: 1 cycles: \n\t1 work (/x)\n\n" for i in range(3)).encode()
+    assert draw("-q", data=data)["Thread-*"].width == 3
 
 
 def show_pid():
@@ -337,6 +340,10 @@ def off_cpu():
     assert len(frames) > 5 and all(is_blue(f) for f in frames), [f.name for f in frames if not is_blue(f)]
     assert not is_blue(recording("off-cpu")["main"])
     assert " ns, " in picture["wait_disk"].title and recording("off-cpu", "--off-cpu", "-c", "red")["wait_disk"].colour[0] >= 200
+
+
+def on_cpu():
+    assert recording("off-cpu", "--on-cpu").text == recording("off-cpu").text != recording("off-cpu", "--off-cpu").text
 
 
 def off_cpu_diff():
@@ -601,7 +608,7 @@ CASES = {"hash": hash_, "min": min_, "max": max_, "from": from_, "with": with_}
 CASES.update({function.__name__.replace("_", "-"): function for function in (
     html, categories, flamechart, base, title, subtitle, notes, inverted, reverse, minwidth, total, factor, countname, nametype, rootname, shape, negate, colors, random,
     colordiffusion, cp, palette_file, bgcolors, search_color, uicolor, stroke_color, width, height, fonttype, fontsize, fontwidth, truncate_text_left, encoding, nameattr,
-    no_javascript, no_comm, each_thread, show_pid, show_tid, show_state, event, comm, pid, tid, cpu, time, off_cpu, off_cpu_diff, wall, srcline, mark_kernel, mark_jit, mark_inline,
+    no_javascript, no_comm, each_thread, show_pid, show_tid, show_state, event, comm, pid, tid, cpu, time, off_cpu, on_cpu, off_cpu_diff, wall, srcline, mark_kernel, mark_jit, mark_inline,
     mark_all, addrs, skip_after, without, keep_unknown, weight, fold_recursion, max_depth, symfs, kallsyms, vmlinux, debug_dir, no_demangle, no_inline, comm_first, no_modules, keep_offsets, ghc,
     output, jobs, strict, compat, quiet, verbose, no_sandbox, spare, by, label, set_label, value, focus, ignore, hide, root, kernel_only, user_only, strip_templates, strip_arguments)})
 

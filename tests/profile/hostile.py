@@ -156,7 +156,7 @@ def directories_of_others():
         say(profile_here(folder, "--", "true").returncode == 0 and os.listdir(folder + "/elsewhere") == ["x"], "directories/a link of one's own is followed")
         shutil.rmtree(folder + "/elsewhere/x")
         os.chmod(folder, 0o777)
-        refused("a link that anybody can have made", folder, "is a link")
+        refused("a link that anybody can have made", folder, "a link that another user")
         if os.geteuid() != 0:
             return print("skip directories/of other users: only root can make them", flush=True)
         os.unlink(base)

@@ -1,8 +1,10 @@
 /*
  * Maps memory in known ways and prints its own truth, as heap.cpp does:   site NAME bytes count live-bytes live-count   and   peak BYTES
+ * usage: heap_maps [MEAN ROUNDS attached]: the last waits, as heap.cpp does, until somebody has attached
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,8 +135,16 @@ SITE static void *site_threads(void *unused) {
     return unused;
 }
 
-int main(void) {
+static void wait_for_recorder(void) {
+    struct pollfd input = {0, POLLIN, 0};
+    while (poll(&input, 1, 10) == 0)
+        munmap(map(PAGE, NULL, 0), PAGE);
+}
+
+int main(int argc, char **argv) {
     int file = open("/proc/self/exe", O_RDONLY);
+    if (argc > 3)
+        wait_for_recorder();
     pthread_t threads[THREADS];
     site_break(); /* first: nothing else has grown it yet, so that brk() may */
     site_malloc();

@@ -116,7 +116,7 @@ def bounds():
     os.truncate(os.path.join(WORK, "large"), 1200 << 20)
     done = wick("record", "--keep=all", "-g", "fp", "-o", "large.data", "--", "./large", "0.1")
     os.unlink(os.path.join(WORK, "large"))
-    say(done.returncode == 0 and "1 file that the recording needs was not kept with it" in done.stderr and "large)" in done.stderr, "what is larger than --keep=all keeps is a note", done.stderr)
+    say(done.returncode == 0 and "1 file that the recording needs was not kept" in done.stderr and "large)" in done.stderr, "what is larger than --keep=all keeps is a note", done.stderr)
 
     shutil.copy(os.path.join(WORK, "whole"), os.path.join(WORK, "noisy"))
     with open(os.path.join(WORK, "noisy"), "ab") as file:

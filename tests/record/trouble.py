@@ -1,4 +1,4 @@
-"""What goes wrong, and what wick says of it: exit statuses, losses, a full disk, a command line that makes no sense."""
+"""What goes wrong, and what wick says of it: exit statuses, losses, a full disk, invalid command lines."""
 import os
 import re
 import shutil
@@ -51,10 +51,10 @@ def command_lines():
     one_line("every 0 events", 2, "-c: '0'", "-c", "0", *true)
     one_line("more events than can be counted", 2, "-c goes up to", "-c", "18446744073709551615", *true)
     one_line("no frequency", 2, "-F: '0'", "-F", "0", *true)
-    one_line("a thread that is not there", 1, "thread 4194305: there is none", "-t", "4194305")
-    one_line("process 0", 1, "process 0: there is none", "-p", "0")
+    one_line("a thread that is not there", 1, "thread 4194305: no such thread", "-t", "4194305")
+    one_line("process 0", 1, "process 0: no such process", "-p", "0")
     one_line("no number", 2, "-p: 'abc'", "-p", "abc")
-    one_line("a folder that is no cgroup", 1, "cgroup /tmp: is a directory but no cgroup", "-a", "--cgroup", "/tmp", *true)
+    one_line("a folder that is no cgroup", 1, "cgroup /tmp: a directory, but not a cgroup", "-a", "--cgroup", "/tmp", *true)
     one_line("no CPU", 2, "-C: '3-1' is not a list of CPUs", "-C", "3-1", *true)
     one_line("an empty event", 2, "an event without a name", "-e", "cpu-clock,", *true)
     one_line("no such modifier", 2, "cpu-clock:z: no such modifier", "-e", "cpu-clock:z", *true)
@@ -156,6 +156,33 @@ def full_disk():
     say(done.returncode == 1 and "No space left on device" in done.stderr and not left, "a full disk, wick profile", f"{done.returncode}: {left} {done.stderr}")
 
 
+def many_mappings():
+    """A process that has mapped a file called python in 5,000 places costs neither a write nor a look at the file for each of them."""
+    places = 5000
+    if os.geteuid() != 0 or not shutil.which("strace"):
+        return skip("many mappings", "takes root and strace")
+    subprocess.run(["gcc", "-O1", os.path.join(PROGRAMS, "mappings.c"), "-o", "mappings"], cwd=WORK, check=True)
+    target = subprocess.Popen(["./mappings", "./python-places", str(places)], cwd=WORK, stdout=subprocess.PIPE, text=True)
+    no_leaks = dict(PERF_ENV, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")  # they are searched for by ptrace, which strace uses
+    try:
+        if target.stdout.readline() != "ready\n":
+            return say(False, "many mappings", "the target did not start")
+        done = subprocess.run(["strace", "-f", "-e", "trace=openat,write", "-o", "mappings.strace", WICK, "record", "-a", "--duration", "1", "-o", "mappings.data"],
+                              cwd=WORK, capture_output=True, text=True, errors="replace", env=no_leaks)
+    finally:
+        target.kill()
+        target.wait()
+        os.remove(os.path.join(WORK, "python-places"))
+    if done.returncode == 3:
+        return skip("many mappings", done.stderr.strip())
+    with open(os.path.join(WORK, "mappings.strace"), encoding="utf-8", errors="replace") as file:
+        calls = file.read().splitlines()
+    writes = sum("write(" in line for line in calls)
+    opened = sum(f"/proc/{target.pid}/map_files/" in line for line in calls)
+    say(done.returncode == 0 and 0 < writes < places / 2, "many mappings are written together", f"{done.returncode}: {writes} writes {done.stderr}")
+    say(opened < places / 2, "many mappings of one file are not all looked at", f"{opened} times opened")
+
+
 def all_parts():
-    for part in (statuses, command_lines, nothing_is_replaced, levels_agree, losses_are_said, full_disk):
+    for part in (statuses, command_lines, nothing_is_replaced, levels_agree, losses_are_said, full_disk, many_mappings):
         part()

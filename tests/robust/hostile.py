@@ -1,5 +1,6 @@
 """Recordings that nobody made by accident: huge, deep, cyclic, or full of bytes that mean something where they end up."""
 import csv
+import ctypes
 import gzip
 import io
 import json
@@ -8,9 +9,10 @@ import re
 import struct
 import subprocess
 import xml.etree.ElementTree
+import zlib
 
 import programs
-from runner import LONG, SANITIZED, limit_time, report, start, wrong_damaged
+from runner import LONG, SANITIZED, WICK, report, start, wrong_damaged, wrong_output
 
 USER, EXEC_COMM = 2, 1 << 13
 CONTEXT_USER = (1 << 64) - 512
@@ -90,7 +92,7 @@ def million_mmaps(template, place):
         with open(place.input, "wb") as out:
             out.write(maker.file())
         with open(place.output, "wb") as out:
-            process = start(["fold", "-j", "2", "--keep-unknown", place.input], stdout=out, stderr=subprocess.DEVNULL, preexec_fn=limit_time)
+            process = start(["fold", "-j", "2", "--keep-unknown", place.input], stdout=out, stderr=subprocess.DEVNULL, memory=False)
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
         folded, peak = place.published(), usage.ru_maxrss * 1024
@@ -264,6 +266,63 @@ def one_name(place):
         os.unlink(place.output)
 
 
+def field(number, content):
+    """A field of protobuf: a number, or a message."""
+    def digits(value):
+        return bytes([value & 127 | 128]) + digits(value >> 7) if value > 127 else bytes([value])
+    return digits(number << 3) + digits(content) if isinstance(content, int) else digits(number << 3 | 2) + digits(len(content)) + content
+
+
+def shared_lines(place):
+    """A stack of 20,000 times one location, into which 20,000 functions are inlined: 100 kB that mean 400 million frames."""
+    parts = [(1, field(1, 1) + field(2, 1)), (2, field(1, bytes([1]) * 20000) + field(2, bytes([5]))), (4, field(1, 1) + field(4, field(1, 1)) * 20000), (5, field(1, 1) + field(2, 2))]
+    content = b"".join(field(number, part) for number, part in parts + [(6, b""), (6, b"cpu"), (6, b"f")])
+    for command in ("fold", "flame"):
+        result = place.run(command, content)
+        fine = result.status == 1 and len(result.lines) == 1 and not place.left()
+        report(f"hostile/shared_lines/{command}", None if fine else f"status {result.status}: {result.err[:300]!r}")
+
+
+def java_places(place):
+    """What a Java profile says of its numbers is read once, however often its head says so, and a long name is hashed once."""
+    count = 4000
+    again = "".join(["--- heapz 1 ---\n", "format = java\n" * count, "resolution = bytes\n7048 1 @ 0x1 0x2\n", *(f"0x{i:x} f{i} (a.java:3)\n" for i in range(1, count))])
+    long = "--- heapz 1 ---\nformat = java\nresolution = bytes\n7048 1 @ " + "0x1 " * 100000 + "\n0x1 " + "x" * 500000 + " (a.java:3)\n"
+    for name, content, options in (("said again", again, []), ("a long name", long, ["--fold-recursion"])):
+        result = place.run("fold", content.encode(), *options)
+        why = wrong_output("fold", place.published() or b"") if result.status == 0 and place.published() else f"status {result.status}: {result.err[:300]!r}"
+        report(f"hostile/java_places/{name}", why)
+
+
+def kept(maker, kind, key, content):
+    """An entry that the recording keeps, packed, in one record."""
+    zstd, packed = ctypes.CDLL("libzstd.so.1"), ctypes.create_string_buffer(60000)
+    zstd.ZSTD_compress.restype = ctypes.c_size_t
+    packed = packed[:zstd.ZSTD_compress(packed, ctypes.c_size_t(len(packed)), content, ctypes.c_size_t(len(content)), 3)]
+    fixed = struct.pack("<HHI8sIIQIII", 0, 1, len(maker.records), b"wickkeep", kind, 0, len(packed), len(key) + len(packed), len(key), 1)
+    body = key + packed
+    maker.add(18, 0, fixed + struct.pack("<I", zlib.crc32(body, zlib.crc32(fixed))) + body, False)
+
+
+def kept_memory(template, place):
+    """Parts of stacks that pack well: the memory that they take depends on the size of the file."""
+    maker = Maker(template)
+    for _ in range(4):
+        kept(maker, 13, struct.pack("<I", 0), bytes(50 << 20))
+        kept(maker, 14, b"", bytes(50 << 20))
+    maker.mmap(7, 4096, 4096)
+    maker.sample(7, [4100])
+    with open(place.input, "wb") as out:
+        out.write(maker.file())
+    # Not by the peak that the kernel counts: that of a forked process begins with its parent's.
+    done = subprocess.run(["prlimit", *([] if SANITIZED else ["--data=300000000"]), WICK, "fold", "-j", "2", "--keep-unknown", "-o", place.output, place.input], stdin=subprocess.DEVNULL,
+                          capture_output=True)
+    fine = done.returncode == 0 and b"7 kept parts of deep stacks" in done.stderr
+    report("hostile/kept_memory", None if fine else f"status {done.returncode}: {done.stderr[:300]!r}")
+    if os.path.exists(place.output):
+        os.unlink(place.output)
+
+
 def run_all(template, place):
     if not SANITIZED or LONG:
         million_mmaps(template, place)
@@ -275,6 +334,9 @@ def run_all(template, place):
         for command in ("fold", "flame", "script"):
             check(Maker(template), make, command, place)
     odd_views(template, place)
+    shared_lines(place)
+    java_places(place)
+    kept_memory(template, place)
     programs.run_all(lambda: Maker(template), place)
     for command in ("fold", "flame"):
         deep_text(command, place, 1000000 if LONG else 100000)

@@ -121,11 +121,11 @@ def check(name, maker, path, place, expected, step=16):
 def run_all(make_maker, place):
     if not shutil.which("as") or not shutil.which("ld"):
         return skip("hostile/programs", "there is no assembler")
-    check("own_siblings", make_maker(), built(place, "siblings", own_siblings()), place, rb"1 compiled unit takes more")
-    check("shared_ranges", make_maker(), built(place, "ranges", shared_ranges()), place, rb"1 compiled unit takes more")
+    check("own_siblings", make_maker(), built(place, "siblings", own_siblings()), place, rb"1 compiled unit needs more")
+    check("shared_ranges", make_maker(), built(place, "ranges", shared_ranges()), place, rb"1 compiled unit needs more")
     functions, length = shared_name()
     path = built(place, "names", functions)
     lengthen_names(path, length)
     if not SANITIZED:
-        check("shared_name", make_maker(), path, place, rb"names stand for more text")
+        check("shared_name", make_maker(), path, place, rb"names expand to more text")
     return None

@@ -12,7 +12,7 @@ import time
 
 import fixtures
 import lacking
-from runner import WORK, Place, limit, report, run, skip, start, wrong_failure
+from runner import WORK, Place, report, run, skip, start, wrong_failure
 
 
 def check(name, why):
@@ -61,7 +61,7 @@ def nothing(place, file, lookup):
         out.write(data)
     for words, status in ((["fold"], 0), (["script"], 0), (["flame", "-o", place.output], 1), (["report"], 1), (["export", "--to", "pprof"], 1)):
         result = run([*words, *lookup, path])
-        fine = result.status == status and not result.out and f"1 recording has no samples: it ended too soon, or did nothing but wait ({path})" in result.lines[-1]
+        fine = result.status == status and not result.out and f"1 recording has no samples: the program ended too soon, or only waited ({path})" in result.lines[-1]
         check("input/no-samples-" + words[0], None if fine else f"status {result.status}: {result.err!r}")
 
 
@@ -200,7 +200,6 @@ def closed_before(command, data, lookup):
     check(f"output/nobody-reads/{command}", None if result.status == 0 and not result.err else f"status {result.status}: {result.err!r}")
 
     def no_output():
-        limit()
         os.close(1)
     result = run([command, "-q", *lookup, "-o", "-", data], preexec_fn=no_output)
     fine = result.status == 1 and len(result.lines) == 1 and "standard output" in result.lines[0]
@@ -220,7 +219,6 @@ def printed(words):
     check(case + "/nobody-reads", None if result.status == 0 and not result.err else f"status {result.status}: {result.err!r}")
 
     def no_output():
-        limit()
         os.close(1)
     result = run(words, preexec_fn=no_output)
     check(case + "/none", None if result.status == 1 and "standard output" in result.lines[-1] else f"status {result.status}: {result.err!r}")
@@ -237,7 +235,6 @@ def full(place, command, data, lookup):
 def disk_full(place, data, lookup):
     """A limit on the size of files stands in for a full disk; and a real one, where mounting is allowed."""
     def small_files():
-        limit()
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     result = run(["script", "-q", *lookup, "-o", place.output, data], preexec_fn=small_files, restore_signals=False)

@@ -173,11 +173,35 @@ if (FLEET) await test("a store: difference, movers, share, and a link without th
   assert.deepEqual(rows.slice(0, 2).map(row => row.split(/\s+/).at(-1)).sort(), ["idle", "read"]);
   await page.getByRole("button", { name: "read", exact: true }).click();
   await page.waitForFunction(() => wickFleet.points.length === 3);
-  assert.match(await page.locator("#shared").textContent(), /^read: 53\.\d\d % of all of it, in 3 steps of 60 s$/);
+  assert.match(await page.locator("#shared").textContent(), /^read: 53\.\d\d % of all of it, in 3 steps of 1 min$/);
   const link = await page.evaluate(() => wickFleet.link());
   assert(!link.includes(new URL(FLEET).pathname.slice(1, -1)) && link.includes("/-/?service=web&version=42&before.service=web"), link);
   await page.goto(FLEET + new URL(link).search);
   await page.waitForFunction(() => globalThis.wickFleet?.points.length === 3);
+});
+
+if (FLEET) await test("a store: a selection of nothing says so, and how to go on", async page => {
+  await page.goto(FLEET + "?service=none&version=7");
+  await fleetShown(page, 0);
+  assert.equal(await page.locator("#nothing-of").textContent(), "Nothing was measured for this selection (service none, version 7).");
+  assert(!await page.locator("#flame").isVisible());
+  const before = await fleetCount(page);
+  await page.getByRole("button", { name: "Select everything" }).click();
+  await fleetShown(page, before);
+  assert(!await page.locator("#nothing").isVisible() && await page.locator("#flame").isVisible() && !page.url().includes("service="), page.url());
+});
+
+if (FLEET) await test("a store: on a telephone names leave room for the heat map", async page => {
+  await page.setViewportSize({ width: 400, height: 800 });
+  await page.goto(FLEET);
+  await fleetShown(page, 0);
+  const before = await fleetCount(page), box = await page.locator("#heat").boundingBox();
+  await page.mouse.move(box.x + box.width * 0.35, box.y + 8);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width - 1, box.y + 8);
+  await page.mouse.up();
+  await fleetShown(page, before);
+  assert(new URL(page.url()).searchParams.has("from"), page.url());
 });
 
 if (FLEET) await test("a store: a selection that is too large", async page => {

@@ -219,7 +219,8 @@ static inline size_t __attribute__((unused)) bytes_too_much(const struct buffer 
     for (uint64_t memory = 1;
          !opens_within(bytes, (struct budget_limits){.memory = memory, .steps = 1 << 20}, &error);
          memory++) {
-        assert_non_null(strstr(error.message, ": takes more memory than a file of its size may"));
+        assert_non_null(
+            strstr(error.message, ": needs more memory than a file of its size may use"));
         count += error.offset != last;
         last = error.offset;
     }

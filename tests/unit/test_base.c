@@ -515,9 +515,27 @@ static void json_numbers_are_exact(void **state) {
     }
 }
 
+/* Large vectors move by whole pages of the machine's tables and copy only what is left over. */
+static void large_vectors_move_whole(void **state) {
+    (void)state;
+    enum { ITEMS = 3000000 };
+    struct item {
+        uint32_t a, b, c;
+    };
+    VECTOR(struct item) items = {0};
+    for (uint32_t i = 0; i < ITEMS; i++)
+        vector_push(&items, ((struct item){i, ~i, i * 7}));
+    size_t wrong = 0;
+    for (uint32_t i = 0; i < ITEMS; i++)
+        wrong += items.items[i].a != i || items.items[i].b != ~i || items.items[i].c != i * 7;
+    assert_int_equal(wrong, 0);
+    vector_release(&items);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_numbers_are_exact),
+        cmocka_unit_test(large_vectors_move_whole),
         cmocka_unit_test(test_search_first),
         cmocka_unit_test(patterns_match),
         cmocka_unit_test(patterns_end),

@@ -2,6 +2,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
 #include "perfdata_build.h"
 #include "profile/profile.h"
 
@@ -14,15 +19,19 @@ struct chain {
     size_t samples;
 };
 
-static void put_mmap(struct build *build) {
+static void put_mmap_of(struct build *build, const char *path, uint64_t size) {
     size_t start = build_begin(build, PERF_RECORD_MMAP, PERF_RECORD_MISC_USER);
     put_u32(&build->data, 7);
     put_u32(&build->data, 7);
     put_u64(&build->data, CODE);
-    put_u64(&build->data, SPAN);
+    put_u64(&build->data, size);
     put_u64(&build->data, 0);
-    put_string(&build->data, "/nowhere/program", 24);
+    put_string(&build->data, path, (strlen(path) + 8) & ~(size_t)7);
     build_end(build, start);
+}
+
+static void put_mmap(struct build *build) {
+    put_mmap_of(build, "/nowhere/program", SPAN);
 }
 
 static void put_samples(struct build *build, const struct chain *chain) {
@@ -98,16 +107,15 @@ static void words_that_cancel_a_multiplier(void **state) {
     }
 }
 
-/* The same of the ways from the root, whose hashes are all alike when the second multiplier is what every return address has. */
+/* The same of the ways from the root, whose hashes are all alike when the second multiplier is 0. */
 static void ways_with_one_hash(void **state) {
-    enum { RETURN_ADDRESS = 2 };
     struct chain chains[] = {{{CODE + 0x10, CODE + 0x20, CODE + 0x30, CODE + 0x40}, 4, 4},
                              {{CODE + 0x11, CODE + 0x20, CODE + 0x30, CODE + 0x41}, 4, 3},
                              {{CODE + 0x12, CODE + 0x21, CODE + 0x30, CODE + 0x40}, 4, 2},
                              {{CODE + 0x13, CODE + 0x20, CODE + 0x31, CODE + 0x40}, 4, 1},
                              {{CODE + 0x14, CODE + 0x20, CODE + 0x31, CODE + 0x40}, 4, 5}};
     hash_set_seed(5);
-    hash_secret[1] = RETURN_ADDRESS;
+    hash_secret[1] = 0;
     assert_told_apart(chains, COUNT_OF(chains), 1);
     hash_set_seed(5);
     assert_told_apart(chains, COUNT_OF(chains), 1);
@@ -131,7 +139,8 @@ static void records_are_on_a_budget(void **state) {
     struct profile *profile = NULL;
     assert_true(build_open(&file, bytes.items, bytes.count));
     while (!(profile = profile_read(&file, &options, &error))) {
-        assert_non_null(strstr(error.message, ": takes more memory than a file of its size may"));
+        assert_non_null(
+            strstr(error.message, ": needs more memory than a file of its size may use"));
         assert_in_range(error.offset, 1, bytes.count - 1);
         places += error.offset != last;
         last = error.offset;
@@ -144,11 +153,72 @@ static void records_are_on_a_budget(void **state) {
     build_release(&build);
 }
 
+/* Where in the test's own file a function is. */
+static uint64_t offset_of(uint64_t function) {
+    uint64_t start, end, offset, found = 0;
+    char line[4096];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && fgets(line, sizeof line, maps))
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start, &end, &offset) == 3 &&
+            function >= start && function < end)
+            found = function - start + offset;
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+int main(void);
+
+static size_t nodes_of_recursion(bool names_only, unsigned threads, uint64_t *samples) {
+    char path[PATH_MAX] = "";
+    uint64_t offset = offset_of((uint64_t)(uintptr_t)main), code = CODE + offset;
+    struct chain chains[] = {{{code + 4, code + 6, code + 8}, 3, 2},
+                             {{code + 5, code + 7, code + 9}, 3, 3}};
+    struct build build = {0};
+    struct context context = {.threads = threads};
+    struct profile_options options = {
+        .context = &context, .no_inline = true, .names_only = names_only};
+    struct build_event event = {.sample_type =
+                                    PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_CALLCHAIN};
+    struct file file;
+    struct error error;
+    assert_true(readlink("/proc/self/exe", path, sizeof path - 1) > 0);
+    build_event(&build, &event, NULL);
+    put_mmap_of(&build, path, offset + SPAN);
+    put_samples(&build, &chains[0]);
+    put_samples(&build, &chains[1]);
+    struct buffer bytes = build_file(&build);
+    assert_true(build_open(&file, bytes.items, bytes.count));
+    struct profile *profile = profile_read(&file, &options, &error);
+    assert_non_null(profile);
+    *samples = 0;
+    for (size_t i = 1; i < profile->tree->cells.count; i++)
+        *samples += profile->tree->cells.items[i].samples;
+    size_t nodes = profile->tree->nodes.count - 1;
+    profile_free(profile);
+    file_close(&file);
+    buffer_release(&bytes);
+    build_release(&build);
+    return nodes;
+}
+
+/* Two stacks of main(), main() and main(), by other addresses each. */
+static void namesakes_share_nodes(void **state) {
+    uint64_t samples;
+    assert_int_equal(nodes_of_recursion(false, 1, &samples), 6);
+    assert_int_equal(samples, 5);
+    assert_int_equal(nodes_of_recursion(true, 1, &samples), 3);
+    assert_int_equal(samples, 5);
+    assert_int_equal(nodes_of_recursion(true, 2, &samples), 3);
+    assert_int_equal(samples, 5);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_are_on_a_budget),
         cmocka_unit_test(words_that_cancel_a_multiplier),
         cmocka_unit_test(ways_with_one_hash),
+        cmocka_unit_test(namesakes_share_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static void test_svg_turned(void **state) {
     struct tree *tree = tree_new();
     assert_false(import_read(import_format_named("svg"), buffer_text(&text), "input", &options,
                              tree, &error));
-    assert_non_null(strstr(error.message, "too deep to be turned round"));
+    assert_non_null(strstr(error.message, "too deep to be turned around"));
     tree_done(tree);
     buffer_release(&text);
 }

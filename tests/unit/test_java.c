@@ -72,8 +72,8 @@ static void put_method(struct fixture *f, uint64_t number, uint64_t address, con
     put(f, 0), put(f, 11);
 }
 
-static void put_blob_at(struct fixture *f, enum java_kind kind, uint64_t start, uint64_t words,
-                        int64_t complete) {
+static void put_blob_named(struct fixture *f, enum java_kind kind, uint64_t start, uint64_t words,
+                           int64_t complete, const char *name) {
     put(f, 1);
     put(f, kind);
     put(f, start);
@@ -81,7 +81,12 @@ static void put_blob_at(struct fixture *f, enum java_kind kind, uint64_t start, 
     put(f, words);
     put(f, (uint64_t)(complete + 1));
     put(f, kind == JAVA_COMPILED);
-    put_text(f, "blob");
+    put_text(f, name);
+}
+
+static void put_blob_at(struct fixture *f, enum java_kind kind, uint64_t start, uint64_t words,
+                        int64_t complete) {
+    put_blob_named(f, kind, start, words, complete, "blob");
 }
 
 static void put_blob(struct fixture *f, enum java_kind kind, uint64_t words, int64_t complete) {
@@ -145,7 +150,8 @@ static void compiled_frames(void **state) {
 
     assert_cfa(&f, START + 7, RSP, 8, 1);
     assert_cfa(&f, START + 8, RSP, 16, 2);
-    assert_cfa(&f, START + 9, RSP, 8, 1);
+    assert_cfa(&f, START + 2, RSP, 8, 1);
+    assert_cfa(&f, START + 11, RSP, 48, 2); /* nothing was sampled there: a call returns to it */
     assert_cfa(&f, START + 12, RSP, 48, 2);
     assert_cfa(&f, START + 0x7f, RSP, 48, 2);
     assert_cfa(&f, START + 0x80, RSP, 16, 2);
@@ -408,7 +414,7 @@ enum {
 #define STACK 0x7000000ull
 enum { INNER_SP = 0x100, INTERPRETER_FP = 0x200, OUTER_SP = 0x240, STUB_FP = 0x2c0 };
 
-struct arm_thread {
+struct java_thread {
     struct fixture f;
     struct spaces *spaces;
     struct unwinder *unwinder;
@@ -417,11 +423,11 @@ struct arm_thread {
     uint64_t words[128];
 };
 
-static void put_word(struct arm_thread *t, uint64_t at, uint64_t value) {
+static void put_word(struct java_thread *t, uint64_t at, uint64_t value) {
     t->words[at / 8] = value;
 }
 
-static void thread_stack(struct arm_thread *t) {
+static void thread_stack(struct java_thread *t) {
     memset(t->words, 0xee, sizeof t->words);
     put_word(t, INNER_SP + 32, STACK + INTERPRETER_FP);
     put_word(t, INNER_SP + 40, INTERPRETER + 0x40);
@@ -443,17 +449,40 @@ static uint64_t find_interpreted(const void *context, uint64_t method, uint64_t 
     return java_interpreted(context, 1, method, bytecode, other);
 }
 
-static void thread_map(struct arm_thread *t, uint64_t start, uint64_t end, uint64_t offset,
+static void thread_map(struct java_thread *t, uint64_t start, uint64_t end, uint64_t offset,
                        uint32_t object) {
     struct mapping mapping = {start, end, offset, object, true};
     spaces_mmap(t->spaces, &(struct key){0}, PID, PID, &mapping);
 }
 
-static void thread_begin(struct arm_thread *t) {
+/* Once its code is known. */
+static void thread_set_up(struct java_thread *t, enum unwind_arch arch, uint64_t registers) {
     struct fixture *f = &t->f;
     struct space_cursor cursor = {0};
     struct space_at at;
-    *t = (struct arm_thread){.spaces = spaces_new(NULL)};
+    java_finish(f->java, &f->reading);
+    for (size_t i = 0; i < f->reading.made.list.count; i++) {
+        const struct made_moment *m = &f->reading.made.list.items[i];
+        thread_map(t, m->start, m->end, m->place, m->object);
+    }
+    struct object_identity native = {.path = TEXT("//anon")};
+    thread_map(t, NATIVE, NATIVE + SIZE, NATIVE, objects_add(f->profile.objects, &native));
+    spaces_seal(t->spaces);
+    spaces_at(t->spaces, &cursor, PID, PID, &(struct key){0}, &at);
+    t->unwinder =
+        unwinder_new(f->profile.objects, t->spaces, &(struct unwind_options){.arch = arch});
+    t->sample = (struct unwind_sample){.abi = PERF_SAMPLE_REGS_ABI_64,
+                                       .register_mask = registers,
+                                       .registers = (const uint8_t *)t->registers,
+                                       .user = at.user,
+                                       .epoch = (uint32_t)at.epochs,
+                                       .interpreted = find_interpreted,
+                                       .interpreted_context = java_process(f->java, PID)};
+}
+
+static void thread_begin(struct java_thread *t) {
+    struct fixture *f = &t->f;
+    *t = (struct java_thread){.spaces = spaces_new(NULL)};
     begin_aarch64(f);
     put_method(f, 1, METHOD, "interpreted");
     assert_true(add(f, false, 0));
@@ -468,42 +497,20 @@ static void thread_begin(struct arm_thread *t) {
     put_code(f, INNER + 0x84, TEXT(LDP_32), TEXT(ADD_SP_48 RETURN));
     put_code(f, INNER + 0x88, TEXT(LDP_32 ADD_SP_48), TEXT(RETURN));
     assert_true(add(f, true, 0));
-    java_finish(f->java, &f->reading);
-    for (size_t i = 0; i < f->reading.made.list.count; i++) {
-        const struct made_moment *m = &f->reading.made.list.items[i];
-        thread_map(t, m->start, m->end, m->place, m->object);
-    }
-    struct object_identity native = {.path = TEXT("//anon")};
-    thread_map(t, NATIVE, NATIVE + SIZE, NATIVE, objects_add(f->profile.objects, &native));
-    spaces_seal(t->spaces);
-    spaces_at(t->spaces, &cursor, PID, PID, &(struct key){0}, &at);
-    t->unwinder = unwinder_new(f->profile.objects, t->spaces,
-                               &(struct unwind_options){.arch = UNWIND_AARCH64});
-    t->sample = (struct unwind_sample){.abi = PERF_SAMPLE_REGS_ABI_64,
-                                       .register_mask = 0x1ffffffffull,
-                                       .registers = (const uint8_t *)t->registers,
-                                       .user = at.user,
-                                       .epoch = (uint32_t)at.epochs,
-                                       .interpreted = find_interpreted,
-                                       .interpreted_context = java_process(f->java, PID)};
+    thread_set_up(t, UNWIND_AARCH64, 0x1ffffffffull);
     thread_stack(t);
 }
 
-static void thread_end(struct arm_thread *t) {
+static void thread_end(struct java_thread *t) {
     unwinder_free(t->unwinder);
     end(&t->f);
     spaces_free(t->spaces);
 }
 
 /* `sp`: from STACK on. `expected`: addresses of the frames, the method's being METHOD; 0 ends. */
-static void assert_stack(struct arm_thread *t, uint64_t pc, uint64_t sp, uint64_t fp, uint64_t lr,
-                         const uint64_t *expected) {
+static void assert_frames(struct java_thread *t, uint64_t sp, const uint64_t *expected) {
     struct unwind_stack stack;
     size_t i = 0;
-    t->registers[FP] = fp;
-    t->registers[LR] = lr;
-    t->registers[SP] = STACK + sp;
-    t->registers[PC] = pc;
     t->sample.stack = (const uint8_t *)t->words + sp;
     t->sample.stack_size = t->sample.stack_dumped = sizeof t->words - sp;
     unwinder_run(t->unwinder, &t->sample, &stack);
@@ -518,8 +525,56 @@ static void assert_stack(struct arm_thread *t, uint64_t pc, uint64_t sp, uint64_
     assert_int_equal(i, stack.count);
 }
 
+static void assert_stack(struct java_thread *t, uint64_t pc, uint64_t sp, uint64_t fp, uint64_t lr,
+                         const uint64_t *expected) {
+    t->registers[FP] = fp;
+    t->registers[LR] = lr;
+    t->registers[SP] = STACK + sp;
+    t->registers[PC] = pc;
+    assert_frames(t, sp, expected);
+}
+
+static void assert_stack_x86(struct java_thread *t, uint64_t pc, uint64_t sp, uint64_t rbp,
+                             const uint64_t *expected) {
+    t->registers[0] = STACK + rbp;
+    t->registers[1] = STACK + sp;
+    t->registers[2] = pc;
+    assert_frames(t, sp, expected);
+}
+
+/* x86-64: a method calls the stub with the barrier in its prologue, once its frame is there; and one that takes arguments from the stack. */
+static void stubs_with_more_on_the_stack(void **state) {
+    enum { RBP_RSP_RIP = 1 << 6 | 1 << 7 | 1 << 8, CHECK = INTERPRETER };
+    static struct java_thread thread;
+    struct java_thread *t = &thread;
+    *t = (struct java_thread){.spaces = spaces_new(NULL)};
+    begin(&t->f);
+    put_blob_at(&t->f, JAVA_SIZED, OUTER, 4, 0x20);
+    put_blob_at(&t->f, JAVA_SIZED, INNER, 4, 0x20);
+    put_blob_at(&t->f, JAVA_STUB, STUB, 0, -1);
+    put_blob_named(&t->f, JAVA_FRAMELESS, CHECK, 0, -1, "C1 Runtime slow_subtype_check_blob");
+    put_code_at(&t->f, CHECK + 3, TEXT(""), TEXT(""), 6); /* two words were pushed */
+    assert_true(add(&t->f, true, 0));
+    thread_set_up(t, UNWIND_X86_64, RBP_RSP_RIP);
+    memset(t->words, 0xee, sizeof t->words);
+    put_word(t, 0x100, 0x1234);
+    put_word(t, 0x108, UINT64_MAX);
+    put_word(t, 0x110, INNER + 0x1c);
+    put_word(t, 0x130, OUTER + 0x40); /* what INNER, and above it OUTER, return to */
+    put_word(t, 0x148, STACK + 0x1a0);
+    put_word(t, 0x150, NATIVE + 0x40);
+    put_word(t, 0x1a0, 0);
+    put_word(t, 0x1a8, 0);
+    assert_stack_x86(t, STUB + 0x40, 0x80, 0x100,
+                     (uint64_t[]){STUB + 0x40, INNER + 0x1c, OUTER + 0x40, NATIVE + 0x40, 0});
+    put_word(t, 0x100, INNER + 0x60); /* then two arguments, and INNER's frame */
+    assert_stack_x86(t, CHECK + 3, 0xf0, 0x80,
+                     (uint64_t[]){CHECK + 3, INNER + 0x60, OUTER + 0x40, NATIVE + 0x40, 0});
+    thread_end(t);
+}
+
 static void aarch64_stacks(void **state) {
-    struct arm_thread t;
+    struct java_thread t;
     const uint64_t junk = 0x1234;
     uint64_t whole[] = {0, METHOD, OUTER + 0x40, STUB + 0x40, NATIVE + 0x40, 0};
     uint64_t above[] = {0, INNER + 0x40, METHOD, OUTER + 0x40, STUB + 0x40, NATIVE + 0x40, 0};
@@ -548,7 +603,7 @@ static void aarch64_stacks(void **state) {
 
 /* The interpreted method's line: by x22 where it runs, else by what its frame keeps. */
 static void aarch64_bytecodes(void **state) {
-    struct arm_thread t;
+    struct java_thread t;
     struct unwind_stack stack;
     struct inline_chain chain = {0};
     thread_begin(&t);
@@ -598,6 +653,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compiled_frames),
         cmocka_unit_test(long_prologues),
+        cmocka_unit_test(stubs_with_more_on_the_stack),
         cmocka_unit_test(stubs_and_the_interpreter),
         cmocka_unit_test(inlined_methods),
         cmocka_unit_test(interpreted_frames),

@@ -133,7 +133,7 @@ static void test_errors(void **state) {
     wick_close(opened("a 1\n", NULL));
     assert_null(wick_open(paths, 1, &(struct wick_options){.off_cpu = true},
                           &error)); /* folded text has no waits */
-    assert_non_null(strstr(error.message, "one kind of time"));
+    assert_non_null(strstr(error.message, "need a perf.data"));
     wick_close(NULL);
 }
 
@@ -155,7 +155,7 @@ static void test_values(void **state) {
     struct wick_error error;
     const char *paths[] = {path};
     assert_null(wick_open(paths, 1, &(struct wick_options){.value = "bytes"}, &error));
-    assert_string_equal(error.message, "--value bytes: there is none so called, but samples/count, "
+    assert_string_equal(error.message, "--value bytes: no such value, only samples/count, "
                                        "cycles/count, instructions/count");
 }
 

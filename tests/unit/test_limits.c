@@ -110,7 +110,7 @@ static void a_budget_grows_with_its_input(void **state) {
     assert_int_equal(error.kind, ERROR_INPUT);
     assert_int_equal(error.offset, 77);
     assert_string_equal(error.message,
-                        "input: byte 77: takes more work than a file of its size may");
+                        "input: byte 77: needs more work than a file of its size may use");
 }
 
 static void a_budget_once_exceeded_stays_so(void **state) {
@@ -121,7 +121,7 @@ static void a_budget_once_exceeded_stays_so(void **state) {
         assert_false(budget_take_memory(&budget, UINT64_MAX - 3, NO_OFFSET));
     assert_false(budget_take_memory(&budget, 1, NO_OFFSET));
     assert_false(budget_error(&budget, "input", &error));
-    assert_string_equal(error.message, "input: takes more memory than a file of its size may");
+    assert_string_equal(error.message, "input: needs more memory than a file of its size may use");
     budget_init(&budget, &budget_defaults, UINT64_MAX); /* nor do limits */
     assert_true(budget_take_memory(&budget, 1ull << 62, NO_OFFSET));
 }
@@ -219,11 +219,11 @@ static void every_format_is_on_a_budget(void **state) {
             fail_msg("%s: %s", name, error.message);
         if (read_with(import_formats[i], content, (struct budget_limits){.memory = 1 << 30},
                       &error) ||
-            !strstr(error.message, "takes more work"))
+            !strstr(error.message, "needs more work"))
             fail_msg("%s: takes no steps off its budget: %s", name, error.message);
         if (read_with(import_formats[i], content, (struct budget_limits){.steps = 1 << 30},
                       &error) ||
-            !strstr(error.message, "takes more memory"))
+            !strstr(error.message, "needs more memory"))
             fail_msg("%s: takes no memory off its budget: %s", name, error.message);
         file_close(&file);
     }
@@ -362,7 +362,7 @@ static void only_modules_are_unpacked_and_not_without_end(void **state) {
     elf_image_free(image);
     write_packed(path, 300 << 20);
     assert_null(elf_image_open(path, true, &error));
-    assert_non_null(strstr(error.message, "bytes when unpacked"));
+    assert_non_null(strstr(error.message, "bytes when decompressed"));
     unlink(path);
 }
 
@@ -385,7 +385,7 @@ static void packed_input_does_not_grow_without_end(void **state) {
         if (fine)
             file_close(&file);
     }
-    assert_non_null(strstr(error.message, "unpacks to more than"));
+    assert_non_null(strstr(error.message, "decompresses to more than"));
     unlink(path);
     free(zeroes);
     free(packed);

@@ -128,7 +128,7 @@ static void test_sections(void **state) {
     opens_with(&file, attribute + 4, UINT32_MAX, 4, "attribute size");
     opens_with(&file, attribute + 128, UINT64_MAX, 8, "ids of");
     opens_with(&file, attribute + 136, UINT64_MAX, 8, "ids of");
-    opens_with(&file, attribute + 136, 7, 8, "no whole number");
+    opens_with(&file, attribute + 136, 7, 8, "not a whole number");
     buffer_release(&file);
     build_release(&build);
 }
@@ -262,7 +262,7 @@ static void test_events_without_ids(void **state) {
     build_event(&build, &(struct build_event){.sample_type = PERF_SAMPLE_TIME}, NULL);
     opened_build(&o, &build);
     assert_null(o.data);
-    assert_non_null(strstr(o.error.message, "nothing in these says which"));
+    assert_non_null(strstr(o.error.message, "samples that do not identify their event"));
     opened_close(&o);
     build_release(&build);
 }
@@ -345,7 +345,7 @@ static void test_features(void **state) {
     assert_int_equal(bytes_too_much(&o.bytes), 7);
     struct error error;
     assert_false(opens_within(&o.bytes, (struct budget_limits){.memory = 1 << 20}, &error));
-    assert_non_null(strstr(error.message, ": takes more work than a file of its size may"));
+    assert_non_null(strstr(error.message, ": needs more work than a file of its size may use"));
     opened_close(&o);
     for (size_t i = 0; i < COUNT_OF(b); i++)
         buffer_release(&b[i]);

@@ -196,7 +196,7 @@ static void test_damaged(void **state) {
     struct buffer zeroes = {0};
     put_zeroes(&zeroes, 64); /* records of no size */
     put_packed(&build.data, &zeroes, 64, RECORD_COMPRESSED);
-    fails(&build, "has the size 0", start);
+    fails(&build, "has size 0", start);
     build_release(&build);
     buffer_release(&zeroes);
 

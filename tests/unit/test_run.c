@@ -158,7 +158,7 @@ static void nothing_else_is_replaced(void **state) {
     leave_working(base, "r", geteuid());
     struct run run = {0};
     assert_false(run_begin(&run, base, "r", &error));
-    assert_non_null(strstr(error.message, "is no run"));
+    assert_non_null(strstr(error.message, "is not a run"));
     run_release(&run);
     snprintf(path, sizeof path, "%s/r", base);
     if (is_root) {

@@ -158,8 +158,8 @@ static void answers(void **state) {
     check(&a, "/search?for=%5Bbe%5D", 200, "{\"share\":7,\"whole\":10,\"frames\":2");
     check(&a, "/search?for=(", 422, "error");
     check(&a, "/search", 400, "missing");
-    check(&a, "/nope", 404, "no such question");
-    check(&a, "/a/info", 404, "no such question");
+    check(&a, "/nope", 404, "no such request");
+    check(&a, "/a/info", 404, "no such request");
     answers_end(&a);
     flame_free(flame);
 }

@@ -224,6 +224,34 @@ static void test_endings(void **unused) {
     bench_close(&b);
 }
 
+/* What was kept beside the slice, which may be read across two blocks. */
+static void test_blocks(void **unused) {
+    struct bench b;
+    static uint64_t words[2 * UNWIND_BLOCK / 8];
+    const uint8_t *bytes = (const uint8_t *)words;
+    uint64_t base = STACK + 4096;
+    struct unwind_block blocks[] = {{base, bytes}, {base + UNWIND_BLOCK, bytes + UNWIND_BLOCK}};
+    uint64_t link[] = {base + 1536, CODE + 0x40}, first[] = {0, 0};
+    memcpy((uint8_t *)words + 1020, link, sizeof link);
+    memcpy((uint8_t *)words + 1536, first, sizeof first);
+    bench_open(&b, UNWIND_X86_64, false);
+    b.registers[IP] = CODE + 1;
+    b.registers[SP] = STACK;
+    b.registers[BP] = base + 1020;
+    b.sample.blocks = blocks;
+    b.sample.block_count = 2;
+    assert_int_equal(unwind_stack_pointer(UNWIND_X86_64, &b.sample), STACK);
+    bench_run(&b);
+    assert_int_equal(b.stack.count, 2);
+    assert_int_equal(b.stack.frames[1].address, CODE + 0x40);
+    assert_int_equal(b.stack.ending, UNWIND_COMPLETE);
+    b.sample.block_count = 1;
+    bench_run(&b);
+    assert_int_equal(b.stack.count, 1);
+    assert_int_equal(b.stack.ending, UNWIND_TRUNCATED);
+    bench_close(&b);
+}
+
 static void check_depth(bool compat, uint32_t limit) {
     struct bench *b = memory_alloc(sizeof *b);
     bench_open(b, UNWIND_X86_64, compat);
@@ -641,6 +669,7 @@ int main(void) {
         cmocka_unit_test(test_x86_64_frame_pointers),
         cmocka_unit_test(test_x86_64_frame_pointer_bounds),
         cmocka_unit_test(test_endings),
+        cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_i386_mend),
         cmocka_unit_test(test_i386),

@@ -58,8 +58,7 @@ struct live {
     uint64_t samples;
 };
 
-static bool take_window(void *context, const struct file *window, struct error *error) {
-    struct live *live = context;
+static bool take_file(struct live *live, const struct file *window, struct error *error) {
     uint64_t start = load_u64(window->data + 40), size = load_u64(window->data + 48);
     if (!live->windows++)
         buffer_add(&live->whole, (struct text){(const char *)window->data, start});
@@ -71,6 +70,15 @@ static bool take_window(void *context, const struct file *window, struct error *
     sums_add(&live->sums, profile);
     profile_free(profile);
     return true;
+}
+
+static bool take_window(void *context, int window, struct error *error) {
+    struct file file;
+    if (!file_open_descriptor(&file, window, "window", NULL, error))
+        return false;
+    bool fine = take_file(context, &file, error);
+    file_close(&file);
+    return fine;
 }
 
 static void read_whole(struct live *live, const struct profile_options *options,
@@ -168,7 +176,7 @@ static void test_python(void **state) {
 /* ---- what is made up ---- */
 
 /* Whoever has something against a window ends the recording. */
-static bool refuse(void *context, const struct file *window, struct error *error) {
+static bool refuse(void *context, int window, struct error *error) {
     return error_set(error, ERROR_INPUT, "enough");
 }
 

@@ -1,7 +1,7 @@
 /*
- * The call tree as an outline: from the root down to what is called, or from what was running up to its callers. A row is opened and closed by mouse and
- * keyboard as trees are (WAI-ARIA's tree pattern); brothers stand by weight. Children are sorted when their row is opened first, so that a tree of
- * a million nodes costs what is looked at.
+ * The call tree as an outline: from the root down to callees, or from the functions that ran up to their callers.
+ * Rows open and close by mouse and keyboard as in WAI-ARIA's tree pattern; siblings are sorted by weight. Children
+ * are sorted when their row is first opened, so a tree of a million nodes costs only what is looked at.
  */
 import { Rows } from "./rows.js";
 import { changePoints } from "./graph.js";
@@ -27,12 +27,13 @@ export class CallTree {
     });
   }
 
-  // isUp: callers below what they call; only the first row of each has self, for the others are not what was running.
+  // isUp: callers are below their callees; only first rows have a self value, because the other functions were not
+  // running.
   show(shape, isUp) {
     Object.assign(this, {shape, isUp, focus: 0, holds: null});
     this.opened.clear();
     this.sorted.clear();
-    // The way that most was spent on is open until it parts.
+    // Open the heaviest path until it branches.
     for (let node = 0, next; (next = this.children(node)[0]) && this.shape.size[next] * 2 > this.shape.size[node]; node = next) this.opened.add(next);
     this.flatten();
     this.focus = this.list[0] || 0;
@@ -57,7 +58,7 @@ export class CallTree {
     return list;
   }
 
-  // The rows there are, from the top; without recursion, stacks are deep.
+  // The visible rows, from the top; not recursive, because stacks are deep.
   flatten() {
     const list = [], waiting = [...this.children(0)].reverse();
     while (waiting.length && list.length < mostRows) {
@@ -114,7 +115,7 @@ export class CallTree {
     for (const [key, value] of Object.entries(about)) row.setAttribute(key, value);
     for (const [, value, kind] of values) this.cell(row, value, "number " + kind);
     const cell = this.cell(row, "", "name"), twisty = this.cell(cell, hasMore ? this.opened.has(node) ? "▾" : "▸" : "", "twisty");
-    cell.style.paddingLeft = Math.min(s.depth[node] - 1, 60) * 12 + "px";
+    cell.style.setProperty("--level", s.depth[node] - 1);
     cell.title = name.slice(0, 2000);
     twisty.setAttribute("aria-hidden", "true");
     this.cell(cell, this.events.short(name), "");
@@ -141,7 +142,7 @@ export class CallTree {
     this.redraw();
   }
 
-  // All below a row, as far as rows reach.
+  // Open everything below a row, up to the limit of rows.
   openAll(node) {
     const waiting = [node];
     for (let i = 0; i < waiting.length && waiting.length < mostRows; i++) {
@@ -199,7 +200,7 @@ export class CallTree {
     this.rows.draw();
   }
 
-  // Below which rows something was found.
+  // Rows that have a match below them.
   findHolds() {
     const s = this.shape, holds = new Uint8Array(s.count);
     for (let n = s.count - 1; n > 0; n--) {
@@ -209,7 +210,7 @@ export class CallTree {
     this.holds = holds;
   }
 
-  // The next row that was found, or the one before, in the order of rows as if all were open; it is opened up to there.
+  // Go to the next match, or the previous one, in the order of rows as if all were open; open the rows above it.
   step(direction) {
     if (!this.found || !this.shape) return;
     if (!this.holds) this.findHolds();

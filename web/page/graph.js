@@ -1,13 +1,14 @@
 /*
- * Draws shapes on a canvas, and says which frame is where. A pane is one shape and the part of it in sight: [from, to) along its width,
- * and how far it is scrolled. Frames too narrow for a pixel of their own are drawn only where nothing is yet. A pane knows the frames of
- * each row from left to right and finds the next to draw by halving, so that a draw costs the pixels in sight, however many frames there are.
+ * Draws shapes on a canvas, and finds the frame at a position. A pane is one shape and its visible part: [from, to)
+ * along its width, and its scroll offset. Frames narrower than a pixel are drawn only where nothing is drawn yet. A
+ * pane has the frames of each row from left to right and finds the next one to draw by binary search, so drawing
+ * costs the visible pixels, however many frames there are.
  */
 import { shortName } from "../names.js";
 
 const rowHeight = 17, gap = 3;
 
-// "was 4, 8.00%: +1.23 points, ×1.50": each share is of its own side's whole.
+// "was 4, 8.00%: +1.23 points, ×1.50": each share is of its own side's total.
 export function changePoints(now, then, wholeNow, wholeThen) {
   const difference = 100 * (now / (wholeNow || 1) - then / (wholeThen || 1)), text = Math.abs(difference).toFixed(2);
   return (+text === 0 ? "" : difference > 0 ? "+" : "-") + text;
@@ -25,7 +26,7 @@ export function changeColour(now, then, most) {
   return change > 0 ? `rgb(255,${rest},${rest})` : `rgb(${rest},${rest},255)`;
 }
 
-// Black or white, whichever is easier to read on it.
+// Black or white, whichever has more contrast.
 const inks = new Map();
 export function inkOn(colour) {
   let ink = inks.get(colour);
@@ -36,7 +37,7 @@ export function inkOn(colour) {
   return ink;
 }
 
-// Blue for waiting, the same in orange for running: src/view/colour.c's colour_of_wall.
+// Blue for waiting, the same in orange for running: see colour_of_wall in src/view/colour.c.
 const warm = colour => "#" + colour.slice(5, 7) + colour.slice(3, 5) + colour.slice(1, 3);
 
 // nodes[start[d]] … nodes[start[d + 1] - 1]: the frames at depth d, from left to right.
@@ -60,7 +61,7 @@ export class Graph {
     new ResizeObserver(() => this.draw()).observe(canvas);
     canvas.addEventListener("mousemove", event => this.move(event));
     canvas.addEventListener("mouseleave", () => this.setHover(null));
-    canvas.addEventListener("mousedown", event => this.grab(event));
+    canvas.addEventListener("pointerdown", event => event.isPrimary && this.grab(event)); // a mouse, a pen or a finger
     canvas.addEventListener("click", event => this.click(event));
     canvas.addEventListener("wheel", event => this.wheel(event), {passive: false});
     canvas.addEventListener("contextmenu", event => {
@@ -104,7 +105,7 @@ export class Graph {
     const wide = Math.round(box.width * ratio), high = Math.round(box.height * ratio);
     if (this.canvas.width !== wide || this.canvas.height !== high) Object.assign(this.canvas, {width: wide, height: high});
     this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    // A pane gets what it needs, or its part.
+    // A pane gets the height that it needs, or its share.
     const needs = this.panes.map(pane => (pane.deepest + 1 - pane.skip) * rowHeight);
     let top = 0;
     this.panes.forEach((pane, i) => {
@@ -130,17 +131,17 @@ export class Graph {
     c.textBaseline = "middle";
     this.letter = c.measureText("M").width;
     this.ink = style.color;
-    this.faint = matchMedia("(prefers-color-scheme: dark)").matches ? 0.3 : 0.45; // what a dimmed frame's label can be read on
-    this.drawn = this.looked = 0; // frames drawn, and looked at on the way
+    this.faint = matchMedia("(prefers-color-scheme: dark)").matches ? 0.3 : 0.45; // background that makes a dimmed frame's label readable
+    this.drawn = this.looked = 0; // frames drawn, and frames examined
     for (const pane of this.panes) this.paintPane(pane);
     for (const [mark, colour, thick] of [[this.hover, this.ink, 1], [this.focus, style.getPropertyValue("--accent"), 2]])
       if (mark && (mark !== this.focus || document.activeElement === this.canvas)) this.outline(mark, colour, thick);
   }
 
-  // The first frame of a row, from index `at` on, that ends at `place` or behind it.
+  // The first frame of a row, from index `at` on, that ends at or after `place`.
   ending(pane, at, stop, place) {
     const {left, size} = pane.shape, nodes = pane.rows.nodes;
-    for (let step = 1; at < stop; step *= 2) { // neighbours first
+    for (let step = 1; at < stop; step *= 2) { // try neighbours first
       const probe = Math.min(at + step, stop) - 1, n = nodes[probe];
       this.looked++;
       if (left[n] + size[n] >= place) {
@@ -188,8 +189,8 @@ export class Graph {
     c.globalAlpha = dimmed ? this.faint : 1;
     c.fillStyle = colour;
     if (width > 3) c.fillRect(x, y, width - 0.6, rowHeight - 1);
-    else c.fillRect(Math.floor(x), y, Math.max(1, Math.round(width)), rowHeight - 1); // whole pixels: parts of one are pale
-    if (pane.shape.before && width > 3) { // what did not change is as light as the page
+    else c.fillRect(Math.floor(x), y, Math.max(1, Math.round(width)), rowHeight - 1); // whole pixels: partial ones look pale
+    if (pane.shape.before && width > 3) { // unchanged frames are as light as the page
       c.strokeStyle = "#8888";
       c.lineWidth = 0.6;
       c.strokeRect(x + 0.3, y + 0.3, width - 1.2, rowHeight - 1.6);
@@ -206,7 +207,7 @@ export class Graph {
     c.fillText(label, x + gap, y + rowHeight / 2);
   }
 
-  // A long name is folded once for each width it is drawn in, not with each picture.
+  // A long name is shortened once for each width, not for each drawing.
   short(name, room) {
     const key = room + name;
     if (this.shortened.size > 20000) this.shortened.clear();
@@ -307,7 +308,7 @@ export class Graph {
     for (const pane of this.panes) this.zoom({pane, node: 0});
   }
 
-  // The smallest frame that spans all that is in sight is what a moved view is zoomed to.
+  // A moved view is zoomed to the smallest frame that spans everything visible.
   settle(pane) {
     const s = pane.shape, whole = s.size[0] || 1;
     const width = Math.min(whole, Math.max(whole / 1e7, pane.to - pane.from));
@@ -340,11 +341,13 @@ export class Graph {
       this.settle(pane);
     };
     const stop = () => {
-      removeEventListener("mousemove", move);
-      removeEventListener("mouseup", stop);
+      removeEventListener("pointermove", move);
+      removeEventListener("pointerup", stop);
+      removeEventListener("pointercancel", stop);
     };
-    addEventListener("mousemove", move);
-    addEventListener("mouseup", stop);
+    addEventListener("pointermove", move);
+    addEventListener("pointerup", stop);
+    addEventListener("pointercancel", stop);
   }
 
   click(event) {

@@ -1,6 +1,7 @@
 /*
- * Samples by second and by offset within the second, as FlameScope draws them: a column for each second, rows of 20 ms, the darker the more samples. A drag, or
- * two clicks, or Enter twice, choose a range of time from cell to cell, which every other view then follows.
+ * Samples by second and by offset within the second, like FlameScope: a column for each second, rows of 20 ms, darker
+ * for more samples. Drag, click twice, or press Enter twice to choose a range of time from cell to cell, which every
+ * other view then follows.
  */
 import { seriesWanted } from "./shape.js";
 
@@ -15,7 +16,7 @@ export class HeatMap {
     this.context = canvas.getContext("2d");
     new ResizeObserver(() => this.draw()).observe(this.box);
     this.box.addEventListener("scroll", () => this.draw());
-    canvas.addEventListener("mousedown", event => this.grab(event));
+    canvas.addEventListener("pointerdown", event => event.isPrimary && this.grab(event)); // a mouse, a pen or a finger
     canvas.addEventListener("mousemove", event => !event.buttons && this.hover(event));
     canvas.addEventListener("keydown", event => this.key(event));
     canvas.addEventListener("focus", () => this.draw());
@@ -53,7 +54,7 @@ export class HeatMap {
     this.shift = this.box.scrollLeft;
   }
 
-  // The lower left corner is the beginning: offsets grow upwards, as FlameScope has it.
+  // The start is at the lower left: offsets grow upwards, as in FlameScope.
   corner(cell) {
     return [heatLabels + Math.floor(cell / heatRows) * this.cellWidth - this.shift, (heatRows - 1 - cell % heatRows) * this.cellHeight];
   }
@@ -97,7 +98,7 @@ export class HeatMap {
       c.fillText(`${at} s`, heatLabels + at * this.cellWidth - this.shift, heatRows * this.cellHeight + heatAxis / 2);
   }
 
-  // The anchor, and where the keyboard is.
+  // The anchor, and the keyboard's cursor.
   drawMarks(colours) {
     const c = this.context, marks = this.anchor >= 0 ? [this.anchor] : [];
     if (document.activeElement === this.canvas) marks.push(this.cursor);
@@ -150,15 +151,18 @@ export class HeatMap {
       this.draw();
     };
     const stop = e => {
-      removeEventListener("mousemove", move);
-      removeEventListener("mouseup", stop);
+      removeEventListener("pointermove", move);
+      removeEventListener("pointerup", stop);
+      removeEventListener("pointercancel", stop);
+      if (e.type === "pointercancel") return Object.assign(this, {anchor: -1}).draw();
       this.cursor = this.at(e);
       if (this.cursor !== start) this.choose(start, this.cursor);
       else if (waited >= 0) this.choose(waited, start);
       else this.tell(start);
     };
-    addEventListener("mousemove", move);
-    addEventListener("mouseup", stop);
+    addEventListener("pointermove", move);
+    addEventListener("pointerup", stop);
+    addEventListener("pointercancel", stop);
   }
 
   key(event) {

@@ -1,6 +1,6 @@
 /*
- * The page: which view is shown of which part of the profile, and what the reader does about it. Everything chosen is in `choice`, and in
- * the URL after the #; every change goes through change(), which draws what it touches anew.
+ * The page: which view shows which part of the profile, and the reader's actions. Every choice is in `choice`, and in
+ * the URL after the #; every change goes through change(), which redraws what it affects.
  */
 import { loadProfile } from "./data.js";
 import { baseShape, isOfTime, patternOf, reversedShape, sandwichShapes, tableRows, threadKey, weightIn } from "./shape.js";
@@ -10,16 +10,20 @@ import { CallTree } from "./calltree.js";
 import { Source, jumpArrows } from "./source.js";
 import { Timeline } from "./timeline.js";
 import { HeatMap } from "./heat.js";
+import { Lifetimes } from "./lifetimes.js";
 import { ThreadChooser } from "./threads.js";
 import { foldedName, searchPattern } from "../names.js";
 import { svgOf, foldedOf, download } from "./save.js";
 
 const element = id => document.getElementById(id);
-const views = {flame: "Flame", icicle: "Icicle", reversed: "Reversed", sandwich: "Sandwich", table: "Table", calltree: "Call Tree", source: "Source", timeline: "Timeline", heat: "Heat Map"};
-// The browser draws what the page says before the script keeps it busy; a page in the background is not drawn at all.
+const views = {flame: "Flame", icicle: "Icicle", reversed: "Reversed", sandwich: "Sandwich", table: "Table", calltree: "Call Tree", source: "Source", lifetimes: "Lifetimes", timeline: "Timeline", heat: "Heat Map"};
+// Views other than flame graphs have a panel of their own.
+const others = ["table", "calltree", "source", "lifetimes", "timeline", "heat"];
+// Let the browser draw the page before the script keeps it busy; a page in the background is not drawn at all.
 await new Promise(done => document.hidden ? done() : requestAnimationFrame(() => setTimeout(done)));
 const model = await loadProfile(element("profile").textContent);
 element("unpacking").remove();
+model.isMemory = ["allocated", "live", "freed"].some(value => model.series.some(one => one.event === value && one.unit === "bytes"));
 const choice = {view: "flame", times: model.about.shown || "", event: "", thread: "", group: "", weight: "weight", shape: "both", hidden: [], focus: "", collapse: false,
                 rules: {focus: "", ignore: "", hide: "", root: "", frames: ""},
                 middle: "", by: "function", turn: "down", time: null, search: "", matchCase: false};
@@ -44,7 +48,7 @@ const title = () => (model.about.first && valueTitles[choice.event]) || (model.t
 function fill(select, values, texts) {
   select.replaceChildren(...values.map((value, i) => new Option(texts[i], value)));
 }
-// The events of the time that is chosen. Waits and what ran between them are one whole.
+// The events of the chosen time. Waits and the running time between them add up to one total.
 function offerEvents() {
   events = distinct(model.series.filter(s => !s.before && isOfTime(s, choice)).map(s => s.event));
   const together = model.times.length ? choice.times !== "on-cpu" : model.about.together, first = events.length > 1 && !together ? events.find(event => event === model.about.first) || events[0] : "";
@@ -58,10 +62,11 @@ fill(element("times"), model.times.map(([key]) => key), model.times.map(([key]) 
 element("times-box").hidden = !model.times.length;
 element("thread-box").hidden = threads.length < 2;
 element("group-box").hidden = !threads.length;
-// Where every stack counts once and there are no times, as in an exact trace, the number of samples says nothing.
+// If every stack counts once and there are no times, as in an exact trace, the number of samples means nothing.
 element("weight-box").hidden = (!model.samples.count && model.cells.samples.every(n => n <= 1)) || model.cells.weight.every((weight, i) => weight === model.cells.samples[i]);
 element("shape-box").hidden = !model.isDiff;
-element("subtitle").textContent = model.about.subtitle;
+element("subtitle").textContent = element("subtitle").title = model.about.subtitle;
+element("options").addEventListener("click", event => event.target.setAttribute("aria-expanded", event.target.getAttribute("aria-expanded") !== "true"));
 if (model.about.notes.length) {
   const notes = element("notes");
   notes.hidden = false;
@@ -93,8 +98,10 @@ const calltree = new CallTree(element("tree-rows"), element("tree-head"), {
   isFound: (shape, node) => !!verdicts && !!verdicts[model.functionOf[shape.place[node]]],
 });
 const source = new Source(element("source"), model, {amount: value => amount(value)});
+const lifetimes = new Lifetimes(element("lifetimes"), model, {amount: value => withUnit(value)});
 const timeline = new Timeline(element("lanes"), model, {
   chosen: () => showChart(),
+  tell: text => showDetails(text),
   ranged: range => change({time: range}),
 });
 const heat = new HeatMap(element("heat-map"), model, {
@@ -109,7 +116,7 @@ const chooser = new ThreadChooser(Object.fromEntries(Object.entries(parts).map((
 });
 let found = null;
 
-// What each thread has of all that is chosen but the thread.
+// Each thread's share of everything else that is chosen.
 function threadAmounts() {
   const sums = new Map(threads.map(name => [name, 0]));
   for (const row of tableRows(model, base, {...choice, thread: ""}, "thread")) if (sums.has(row.name)) sums.set(row.name, row.total);
@@ -121,14 +128,14 @@ function showChart() {
   applySearch();
 }
 
-// The function that most was spent in, where none was chosen.
+// The heaviest function, if none was chosen.
 function busiest() {
   let best = "", most = -1;
   for (const row of blockedRows(model, base, choice)) if (row.self > most) most = row.self, best = row.of || row.name;
   return best;
 }
 
-// What can be chosen for the middle of a sandwich: what most was spent in, and any other name that is typed.
+// Choices for the middle of a sandwich: the heaviest functions, and any other name that is typed.
 function offerMiddles() {
   const rows = tableRows(model, base, choice, "function").sort((a, b) => b.self - a.self).slice(0, 200);
   element("middles").replaceChildren(...rows.map(row => new Option(row.name)));
@@ -136,7 +143,7 @@ function offerMiddles() {
   element("middle").removeAttribute("aria-invalid");
 }
 
-// One function's lines and instructions: the one that is chosen, or of those that have any the one that most was spent in.
+// One function's lines and instructions: the chosen one, or else the heaviest that has any.
 function showSource() {
   const names = source.names(tableRows(model, base, choice, "function"));
   const name = source.has(choice.middle) || !names.length ? choice.middle : names[0];
@@ -159,12 +166,12 @@ function panesOf(view) {
 }
 
 function draw() {
-  const view = choice.view, isGraph = !["table", "calltree", "source", "timeline", "heat"].includes(view);
+  const view = choice.view, isGraph = !others.includes(view);
   base = baseShape(model, choice);
   graph.isWaiting = chart.isWaiting = choice.times === "off-cpu";
   if (view === "timeline") timeline.choose(choice);
   element("title").textContent = title();
-  for (const id of ["graph", "table", "calltree", "source", "timeline", "heat"]) element(id).hidden = id !== (isGraph ? "graph" : view);
+  for (const id of ["graph", ...others]) element(id).hidden = id !== (isGraph ? "graph" : view);
   element(isGraph ? "graph" : view).setAttribute("aria-labelledby", "tab-" + view);
   for (const tab of element("views").children) {
     const on = tab.dataset.view === view;
@@ -178,6 +185,7 @@ function draw() {
   if (view === "sandwich") offerMiddles(), graph.focus = {pane: graph.panes[1], node: Math.min(1, graph.panes[1].shape.count - 1)};
   if (view === "table") table.show(choice.by === "function" ? blockedRows(model, base, choice) : tableRows(model, base, choice, choice.by), choice.by, base.total[0], base.before ? base.before[0] : 0, model.isDiff);
   if (view === "source") showSource();
+  if (view === "lifetimes") offerMiddles(), element("lifetimes-name").value = choice.middle, element("lifetimes-name").removeAttribute("aria-invalid"), lifetimes.show(choice, choice.middle);
   chooser.show(choice.thread);
   showFilters();
   if (view === "timeline") timeline.draw(), showChart();
@@ -188,8 +196,8 @@ function draw() {
   if (view === "calltree") calltree.show(choice.turn === "up" ? reversedShape(model, base, choice.shape) : base, choice.turn === "up");
 }
 
-const panelOf = view => ["table", "calltree", "source", "timeline", "heat"].includes(view) ? view : "graph";
-const tabs = Object.entries(views).filter(([view]) => !((view === "timeline" || view === "heat") && timeline.isEmpty) && !(view === "source" && source.isEmpty));
+const panelOf = view => others.includes(view) ? view : "graph";
+const tabs = Object.entries(views).filter(([view]) => !((view === "timeline" || view === "heat") && timeline.isEmpty) && !(view === "source" && source.isEmpty) && !(view === "lifetimes" && lifetimes.isEmpty));
 element("views").replaceChildren(...tabs.map(([view, text]) => {
   const tab = document.createElement("button");
   Object.assign(tab, {type: "button", textContent: text});
@@ -211,7 +219,7 @@ element("views").addEventListener("keydown", event => {
 
 // ---- telling ----
 
-// Nanoseconds as people say them, three or more digits of the largest unit.
+// Format nanoseconds in the largest unit, with three or more digits.
 function amount(value) {
   if (unit() !== "ns") return count(value);
   const [size, name] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]].find(([least]) => Math.abs(value) >= least) || [1, "ns"];
@@ -219,7 +227,7 @@ function amount(value) {
   return `${(value / size).toLocaleString("en", {minimumFractionDigits: digits, maximumFractionDigits: digits})} ${name}`;
 }
 const withUnit = value => unit() === "ns" ? amount(value) : `${count(value)} ${unit()}`;
-// How good an estimate is: its samples, and the standard error, which is less where blocks are large.
+// The accuracy of an estimate: its samples, and the standard error, which is smaller for large blocks.
 let counted = {};
 function estimate(shape, node) {
   if (!model.about.estimated || choice.weight === "samples") return "";
@@ -227,7 +235,7 @@ function estimate(shape, node) {
   const samples = weightIn(model, counted.shape, shape, node);
   return samples ? `; ${count(samples)} sample${samples === 1 ? "" : "s"}, at most ±${(100 / Math.sqrt(samples)).toFixed(1)}%` : "";
 }
-// What a frame is called, and what there is to say of it.
+// A frame's name and description.
 function sentence({pane, node}) {
   const s = pane.shape, whole = s.total[0] || 1, name = graph.name(pane, node).slice(0, 2000);
   let text = ` (${withUnit(s.total[node])}, ${(100 * s.total[node] / whole).toFixed(2)}%`;
@@ -255,7 +263,7 @@ function tellTime(hit) {
   showDetails(graph.name(hit.pane, hit.node).slice(0, 2000), ` (${((s.left[hit.node] + offset) / 1e6).toFixed(3)} ms, for ${(s.size[hit.node] / 1e6).toFixed(3)} ms)`);
 }
 
-// At the pointer, over the graph, in full; it never takes the pointer itself.
+// The tooltip is at the pointer, over the graph, in full; it never receives pointer events.
 function showTip(event) {
   const tip = element("tip"), hit = event && !event.buttons && graph.hover;
   tip.hidden = !hit;
@@ -297,7 +305,7 @@ element("reset").addEventListener("click", () => graph.reset());
 
 // ---- search ----
 
-// Whether each function was found. Kept while the search is the same: a pan asks for it with every step.
+// Whether each function matches. Kept while the search is the same, because panning needs it at every step.
 let asked = "", verdicts = null, isLiteral = false;
 function search() {
   const key = choice.matchCase + choice.search;
@@ -312,7 +320,7 @@ function search() {
 function applySearch() {
   search();
   graph.found = chart.found = verdicts;
-  const isShown = verdicts && !["timeline", "source", "heat"].includes(choice.view);
+  const isShown = verdicts && !["timeline", "source", "lifetimes", "heat"].includes(choice.view);
   element("matched").textContent = isShown ? `Matched: ${matchedShare()}${isLiteral ? " (as plain text)" : ""}` : "";
   element("next").hidden = element("previous").hidden = !isShown || (element("graph").hidden && choice.view !== "calltree");
   graph.draw();
@@ -321,7 +329,8 @@ function applySearch() {
   calltree.setFound(verdicts);
 }
 
-// Each place along the width once: below a match nothing is looked at again. In a moved view, of the frame that spans it.
+// Count each position along the width once: nothing below a match is examined. In a moved view, only the frame that
+// spans it.
 let share = {};
 function matchedShare() {
   const pane = choice.view === "table" || choice.view === "calltree" ? {shape: base, zoomed: 0} : graph.panes[graph.panes.length - 1];
@@ -336,7 +345,7 @@ function matchedShare() {
   share = {shape: s, zoomed, verdicts, text: (part === 100 ? "100" : part.toFixed(1)) + "%" + (isFoundOutside(s, zoomed) ? ", more outside the zoom" : "")};
   return share.text;
 }
-// What a frame was called by is in sight, too.
+// The callers of a frame are visible, too.
 function isFoundOutside(s, zoomed) {
   for (let n = 1; zoomed && n < s.count; n++) {
     if (n === zoomed) n = s.end[zoomed];
@@ -345,7 +354,7 @@ function isFoundOutside(s, zoomed) {
   return false;
 }
 
-// To the next frame that was found, or the one before; those too narrow to be seen are passed over.
+// Go to the next match, or the previous one; skip those too narrow to be visible.
 function stepFound(direction) {
   if (choice.view === "calltree") return calltree.step(direction);
   const pane = graph.panes[graph.panes.length - 1], s = pane && pane.shape;
@@ -374,6 +383,7 @@ function openMenu(hit, x, y) {
   if (isFunction)
     items.push(["Callers and callees", () => change({view: "sandwich", middle: name})], ["Only stacks through it", () => change({focus: name})],
                ["Hide this function", () => change({hidden: [...choice.hidden, name]})], ["Search for it", () => change({search: "^" + name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + "$"})]);
+  if (isFunction && !lifetimes.isEmpty) items.push(["How long its blocks lived", () => change({view: "lifetimes", middle: name})]);
   if (isFunction && source.has(name)) items.push(["Source and machine code", () => change({view: "source", middle: name})]);
   menu.replaceChildren(...items.map(([text, action]) => {
     const item = document.createElement("button");
@@ -408,7 +418,7 @@ addEventListener("mousedown", event => {
   if (!event.target.closest("#menu")) element("menu").hidden = true;
 });
 
-// Without permission or a clipboard, an old way that needs neither.
+// Without permission or a clipboard, use an old way that needs neither.
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -439,12 +449,12 @@ function showFilters() {
   timeline.range = choice.time;
   element("all-time").disabled = !choice.time;
   element("range").textContent = choice.time ? `${choice.time.map(t => (t / 1e9).toFixed(3)).join(" s to ")} s` :
-    (timeline.hasWaits ? "Orange ran, blue waited. " : timeline.grows ? `Bytes alive${choice.focus ? " that " + choice.focus.slice(0, 80) + " allocated" : ""}, by the thread that allocated them. ` : "") + "Drag across the lanes to choose a range; every view follows.";
+    (timeline.hasWaits ? "Orange ran, blue waited. " : timeline.grows ? `Bytes alive${choice.focus ? " that " + choice.focus.slice(0, 80) + " allocated" : ""}, by the thread that allocated them. ` : "") + "Drag across the lanes, or use the arrow keys and Enter, to choose a range; every view follows.";
 }
 
 // ---- changing ----
 
-// What is no pattern is shown to be none, and chooses nothing.
+// Mark an invalid pattern, which selects nothing.
 for (const rule of Object.keys(ruleNames))
   element("rule-" + rule).addEventListener("change", event => change({rules: {...choice.rules, [rule]: event.target.value}}));
 function showRules() {
@@ -463,6 +473,7 @@ function change(what, keepUrl) {
   if (choice.times !== times) offerEvents();
   for (const [id, key] of Object.entries(selects)) element(id).value = choice[key];
   element("collapse").checked = choice.collapse;
+  element("options").classList.toggle("set", ["times", "event", "thread", "group", "weight", "shape", "collapse", "matchCase"].some(key => choice[key] !== defaults[key]));
   showRules();
   element("case").checked = choice.matchCase;
   if (element("search").value !== choice.search) element("search").value = choice.search;
@@ -480,6 +491,10 @@ element("middle").addEventListener("change", event => {
 });
 element("source-name").addEventListener("change", event => {
   if (source.has(event.target.value)) change({middle: event.target.value});
+  else event.target.setAttribute("aria-invalid", "true");
+});
+element("lifetimes-name").addEventListener("change", event => {
+  if (!event.target.value || model.functions.includes(event.target.value)) change({middle: event.target.value});
   else event.target.setAttribute("aria-invalid", "true");
 });
 for (const id of ["lane-filter", "lane-order"])
@@ -516,7 +531,7 @@ addEventListener("keydown", event => {
 
 // ---- state in the URL ----
 
-// Views and zooms are steps that the browser's Back undoes; what is typed is not.
+// The browser's Back button undoes views and zooms, but not typing.
 function saveState(isStep) {
   const state = new URLSearchParams();
   for (const [key, value] of Object.entries(choice))
@@ -539,7 +554,7 @@ function loadState() {
         key === "time" ? Array.isArray(value) && value.length === 2 && value.every(Number.isFinite) : typeof value === typeof defaults[key];
       if (fits) what[key] = value;
     } catch {
-      // A URL that somebody shortened is no reason not to draw.
+      // Draw even if the URL was truncated.
     }
   }
   change(what, true);

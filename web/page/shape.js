@@ -1,13 +1,13 @@
 /*
- * From the profile to the tree that a view draws. A shape has, for each frame and parents first: parent, place, depth, end (of what lies
- * below), left and size (along the width), self, total and, of a diff, before.
+ * From the profile to the tree that a view draws. A shape has, for each frame and parents first: parent, place,
+ * depth, end (of its subtree), left and size (along the width), self, total and, for a diff, before.
  *
- * The plain flame is the profile's own tree with other weights. All others are tries that are grown from lists of
- * the profile's nodes, widest first, and only as long as a frame is wide enough to be seen: growing costs what is drawn.
+ * The plain flame is the profile's own tree with other weights. All others are tries that are grown from lists of the
+ * profile's nodes, widest first, and only while a frame is wide enough to be visible: growing costs what is drawn.
  */
 const tooNarrow = 1 / 20000;
 
-// What text says of a thread may be its name alone, or its number but not its process's.
+// A thread that was read from text may have only a name, or a tid without a pid.
 const threadNumber = s => s.tid > 0 ? ` ${s.pid < 0 ? "?" : s.pid}/${s.tid}` : "";
 export const threadKey = s => s.tid || s.comm ? (s.comm || "?") + threadNumber(s) : "";
 const groupKeys = {command: s => s.group || s.comm || "?", thread: s => threadKey(s) || "?"};
@@ -19,7 +19,7 @@ export function seriesWanted(model, choice) {
     (!choice.thread || choice.thread === threadKey(s)));
 }
 
-// By node, whether a stack that ends there goes through the function or the pattern that is in focus; null: there is none, and all do.
+// By node, whether a stack that ends there contains the focused function or pattern; null if there is no focus.
 export function passing(model, choice) {
   const pattern = choice.rules.focus && patternOf(choice.rules.focus);
   if (!choice.focus && !pattern) return null;
@@ -29,8 +29,8 @@ export function passing(model, choice) {
   return bits.map(bit => bit === wanted ? 1 : 0);
 }
 
-// Calls add(node, series, amount) for all that was chosen.
-function eachCount(model, choice, add) {
+// Call add(node, series, amount) for everything that is chosen.
+export function eachCount(model, choice, add) {
   const wanted = seriesWanted(model, choice), bySamples = choice.weight === "samples";
   if (choice.time) {
     const s = model.samples, [from, to] = choice.time;
@@ -42,12 +42,12 @@ function eachCount(model, choice, add) {
   }
 }
 
-// A diff has what was before beside each weight; wall time, which part of it was waited.
+// A diff has the earlier weight beside each weight; wall time has the part that was spent waiting.
 const hasOtherSide = (model, choice) => model.isDiff || choice.times === "wall";
 const waitsApart = shape => Object.assign(shape, {waits: shape.before, selfWaits: shape.selfBefore, before: null, selfBefore: null});
 const waitsBeside = shape => shape.waits ? {...shape, before: shape.waits, selfBefore: shape.selfWaits} : shape;
 
-// The profile's own tree, with what each node weighs itself on both sides of a diff.
+// The profile's own tree, with each node's self weight on both sides of a diff.
 function weighed(model, choice) {
   const self = new Float64Array(model.count), selfBefore = hasOtherSide(model, choice) ? new Float64Array(model.count) : null;
   const {count, parent, place, depth, end} = model, shape = {count, parent, place, depth, end, self, selfBefore};
@@ -62,13 +62,14 @@ function addCount(model, shape, node, series, amount) {
 }
 
 /*
- * The same below a frame for each command or thread, the groups in the order of their names. Each group costs its own stacks, not the whole tree:
- * a stack adds the frames that no earlier one of its group had. As stacks come in the tree's order, so do these frames.
+ * The same below a frame for each command or thread, sorted by name. Each group costs its own stacks, not the whole
+ * tree: a stack adds the frames that no earlier one of its group had. Stacks come in the tree's order, and so do
+ * these frames.
  */
 function grouped(model, choice) {
   const hasOther = hasOtherSide(model, choice), keys = model.series.map(groupKeys[choice.group]), chosen = countsBy(model, choice, keys);
-  const at = new Int32Array(model.count), path = new Int32Array(model.count); // at: a node's frame in the group at hand, or in an earlier one
-  const framesOf = (node, first) => { // how many frames up from a node are new to the group whose frames begin at `first`
+  const at = new Int32Array(model.count), path = new Int32Array(model.count); // at: a node's frame in the current group, or in an earlier one
+  const framesOf = (node, first) => { // number of frames up from a node that are new to the group whose frames begin at `first`
     let length = 0;
     for (; at[node] < first; node = model.parent[node]) path[length++] = node;
     return length;
@@ -103,7 +104,7 @@ function grouped(model, choice) {
   return shape;
 }
 
-// All that was chosen, by the key of its series, in the order of the tree's nodes.
+// Everything that is chosen, by the key of its series, in the order of the tree's nodes.
 function countsBy(model, choice, keys) {
   const names = [...new Set(keys)].sort(), number = new Map(names.map((name, i) => [name, i])), groups = names.map(name => ({name, node: [], series: [], amount: []}));
   const groupOf = keys.map(key => groups[number.get(key)]);
@@ -116,7 +117,7 @@ function countsBy(model, choice, keys) {
   return groups.filter(group => group.node.length).map(group => choice.time ? inOrder(group) : group);
 }
 
-// Cells stand in the order of their nodes, samples in that of time.
+// Cells are sorted by node, samples by time.
 function inOrder({name, node, series, amount}) {
   const order = Uint32Array.from(node, (n, i) => i).sort((a, b) => node[a] - node[b]), by = list => Array.from(order, i => list[i]);
   return {name, node: by(node), series: by(series), amount: by(amount)};
@@ -128,7 +129,7 @@ function totals(parent, self) {
   return total;
 }
 
-// What a frame's width stands for: the larger side, or one of them.
+// The value that a frame's width shows: the larger side, or one of them.
 function widths(self, before, shape) {
   if (!before || shape === "after") return self;
   if (shape === "before") return before;
@@ -147,14 +148,15 @@ function finish(shape, which) {
   shape.left = left;
   shape.size = size;
   shape.total = totals(shape.parent, shape.self);
-  shape.own = shape.self; // what is told of a frame
+  shape.own = shape.self; // what is shown for a frame
   shape.before = shape.selfBefore && totals(shape.parent, shape.selfBefore);
   return shape;
 }
 
 // ---- which stacks, and which of their frames ----
 
-// As wick's commands read them, src/stacks/pattern.c: `.` is any character, and characters are whole. Null: it is no pattern.
+// As in wick's commands (src/stacks/pattern.c): `.` is any character, and characters are whole code points. Null if
+// it is not a valid pattern.
 export function patternOf(text) {
   try {
     return new RegExp(text, "su");
@@ -164,9 +166,9 @@ export function patternOf(text) {
 }
 
 const inFocus = 1, inPattern = 2, isIgnored = 4, isRoot = 8, isHidden = 16, ofStack = inFocus | inPattern | isIgnored | isRoot;
-export const isKernel = 1, isWaker = 32; // of a place's kinds, src/tree/tree.h
+export const isKernel = 1, isWaker = 32; // bits of a place's kinds, src/tree/tree.h
 
-// What each function's name says of its frames and of stacks through it, looked at once a function.
+// What each function's name means for its frames and for stacks through it, computed once per function.
 function nameBits(model, choice) {
   const hidden = new Set(choice.hidden), patterns = [];
   for (const [rule, bit] of [["focus", inPattern], ["ignore", isIgnored], ["hide", isHidden], ["root", isRoot]]) {
@@ -179,8 +181,8 @@ function nameBits(model, choice) {
 }
 
 /*
- * What the rules leave of a tree, as src/stacks/transform.c has it: a focus keeps stacks that go through it, a root drops its callers, hidden frames
- * leave their callees to their callers, folded recursion is one frame. Parents first, into a new trie.
+ * Apply the rules to a tree, like src/stacks/transform.c: a focus keeps stacks through it, a root drops its callers,
+ * hidden frames leave their callees to their callers, folded recursion is one frame. Parents first, into a new trie.
  */
 function rearranged(model, tree, choice) {
   const {bits, wanted} = nameBits(model, choice), {functionOf, places} = model, real = model.about.places.length;
@@ -217,7 +219,8 @@ function rearranged(model, tree, choice) {
   return preordered(parent, place, self, tree.selfBefore && before);
 }
 
-// A trie whose parents only stand somewhere before their children, put in order; brothers stay in the order they came.
+// Reorder a trie in which parents are only somewhere before their children to depth-first order; siblings keep their
+// order.
 function preordered(parent, place, self, before) {
   const count = parent.length, first = new Int32Array(count), next = new Int32Array(count);
   for (let n = count - 1; n > 0; n--) {
@@ -253,7 +256,7 @@ function emptyShape(count, before) {
 
 const isPlain = choice => !choice.hidden.length && !choice.focus && !choice.collapse && Object.values(choice.rules).every(rule => !rule);
 
-// What every other view begins with.
+// The base of every other view.
 export function baseShape(model, choice) {
   const tree = choice.group ? grouped(model, choice) : weighed(model, choice);
   const shape = isPlain(choice) ? tree : rearranged(model, tree, choice);
@@ -263,8 +266,8 @@ export function baseShape(model, choice) {
 // ---- tries grown from lists of nodes ----
 
 /*
- * Each frame of a grown trie stands for nodes of the base: `step` hands on, for each of them, what comes next (its caller, or its callees),
- * with the weight that goes along. Lists are split by place, the widest first, ties by name.
+ * Each frame of a grown trie stands for nodes of the base: `step` passes on, for each of them, what comes next (its
+ * caller, or its callees) with its weight. Lists are split by place, the widest first, ties by name.
  */
 function grow(model, base, roots, step) {
   const parent = [-1], place = [-1], self = [0], before = base.before ? [0] : null;
@@ -309,7 +312,7 @@ function grow(model, base, roots, step) {
   return preordered(parent, place, self, before);
 }
 
-// Up: the entry itself goes to its caller, so that a million of them cost no memory a step.
+// Up: each entry is replaced by its caller in place, so that a million of them take no memory per step.
 const callers = base => (entry, take) => {
   entry.node = base.parent[entry.node];
   if (entry.node > 0) take(entry);
@@ -320,13 +323,14 @@ const callees = base => (entry, take) => {
       take({node: k, weight: base.total[k], before: base.before ? base.before[k] : 0});
 };
 
-// The same of a shape whose waits are counted apart. `rootsOf` gives the roots for a base; the shape keeps how it was grown.
+// The same for a shape whose waits are counted separately. `rootsOf` returns the roots for a base; the shape
+// remembers how it was grown.
 function grown(model, base, rootsOf, step, which) {
   const sides = waitsBeside(base), shape = grow(model, sides, rootsOf(sides), step(sides));
   return Object.assign(base.waits ? waitsApart(finish(shape, "after")) : finish(shape, which), {rootsOf, step});
 }
 
-// What a frame weighs where the base is counted as in `other`: what its trie was grown by, along the frame's path alone.
+// A frame's weight if the base is counted as in `other`: grow its trie again, only along the frame's path.
 export function weightIn(model, other, shape, node) {
   if (!shape.rootsOf) return other.count === shape.count ? other.total[node] : 0;
   const path = [], functionOf = entry => model.functionOf[other.place[entry.node]], step = shape.step(other);
@@ -350,7 +354,7 @@ function leaves(base) {
 
 export const reversedShape = (model, base, which) => grown(model, base, leaves, callers, which);
 
-// The outermost frames of a function: what recursion calls again is inside them already.
+// The outermost frames of a function: recursive calls are already inside them.
 export function occurrences(model, base, name) {
   const found = [];
   for (let n = 1; n < base.count;) {
@@ -362,7 +366,7 @@ export function occurrences(model, base, name) {
   return found;
 }
 
-// What the function in the middle spends itself is what it spends wherever it stands, as in the table, not in its outermost frames alone.
+// The self value of the function in the middle includes all its frames, as in the table, not only the outermost ones.
 export function sandwichShapes(model, base, name, which) {
   const find = sides => occurrences(model, sides, name);
   const shapes = {callers: grown(model, base, find, callers, which), callees: grown(model, base, find, callees, which)};
@@ -405,7 +409,7 @@ export function tableRows(model, base, choice, by) {
     r.self += base.self[n];
     if (base.before) r.selfBefore += base.selfBefore[n];
     if (n >= r.last) {
-      // Below a frame of the same key nothing is counted again.
+      // Nothing is counted again below a frame of the same key.
       r.total += base.total[n];
       if (base.before) r.before += base.before[n];
       r.last = base.end[n];

@@ -1,6 +1,6 @@
 /*
- * A table of functions, objects, threads or categories: sorted by any column, filtered, and only as many rows in the document as are
- * looked at.
+ * A table of functions, objects, threads or categories: sorted by any column, filtered, and with only the visible
+ * rows in the document.
  */
 import { changeFactor, changePoints } from "./graph.js";
 import { isKernel, isWaker, seriesWanted, tableRows } from "./shape.js";
@@ -24,19 +24,19 @@ export class Table {
     });
   }
 
-  // by: what the rows are; isDiff adds what was before and the change. Shares are of each side's own whole.
+  // by: what the rows are; isDiff adds the earlier value and the change. Shares are of each side's own total.
   show(rows, by, whole, wholeBefore, isDiff) {
-    if (isDiff && !this.isDiff) this.sort = "change"; // as wick diff's table: what changed most, either way
+    if (isDiff && !this.isDiff) this.sort = "change"; // like wick diff's table: the largest change first, in either direction
     Object.assign(this, {rows, by, whole: whole || 1, wholeBefore: wholeBefore || 1, isDiff, shown: rowsAtOnce});
     this.draw();
   }
 
   columns() {
-    const kinds = this.isDiff ? ["number", "number"] : ["number wide", "number brief"]; // a small window has only the brief ones
-    const side = (self, title, before) => [[self, title, kinds[0]], [self + "Share", title + " %", kinds[1]],
-      ...(this.isDiff ? [[before + "Share", "was %", "number", title + " before, %"], [self + "Points", "points", "number", title + ", change in points"]] : [])];
+    // A small window omits wide columns; a diff then keeps two of the self cost.
+    const side = (self, title, before) => [[self, title, this.isDiff ? "number wide roomy" : "number wide"], [self + "Share", title + " %", this.isDiff && self === "total" ? "number wide" : "number brief"],
+      ...(this.isDiff ? [[before + "Share", "was %", "number wide", title + " before, %"], [self + "Points", "points", self === "total" ? "number wide" : "number", title + ", change in points"]] : [])];
     const list = [...side("self", "Self", "selfBefore"), ...side("total", "Total", "before")];
-    list.push(this.isDiff ? ["factor", "Factor", "number"] : ["share", "", "share"], ["name", this.by[0].toUpperCase() + this.by.slice(1), "name"]);
+    list.push(this.isDiff ? ["factor", "Factor", "number wide"] : ["share", "", "share"], ["name", this.by[0].toUpperCase() + this.by.slice(1), "name"]);
     return list;
   }
 
@@ -109,7 +109,7 @@ export class Table {
           bar.appendChild(document.createElement("b")).style.width = row.total ? 100 * row.self / row.total + "%" : 0;
         } else if (key === "name") this.drawName(cell, row);
         else cell.textContent = cells[key](row);
-        if (this.isDiff && kind === "number" && key !== "factor") cell.title = key.startsWith("self") ? amounts(row.self, row.selfBefore) : amounts(row.total, row.before);
+        if (this.isDiff && kind.startsWith("number") && key !== "factor") cell.title = key.startsWith("self") ? amounts(row.self, row.selfBefore) : amounts(row.total, row.before);
       }
       return line;
     });
@@ -141,8 +141,8 @@ export class Table {
 // ---- waits by the function that blocked ----
 
 /*
- * As src/view/blocked.c has them. Every wait ends in the scheduler, which says nothing: a row is the last function outside the kernel, and the system
- * call, the page fault or the preemption that it waits in.
+ * Like src/view/blocked.c. Every wait ends in the scheduler, which says nothing: a row is the last function outside
+ * the kernel, and the system call, page fault or preemption in which it waits.
  */
 const isScheduling = name => name.includes("schedule") || name === "__switch_to";
 function reasonOf(name) {
@@ -150,7 +150,7 @@ function reasonOf(name) {
   return call ? call[1] : name.includes("page_fault") ? "page fault" : /exit_to_user_mode|preempt/.test(name) ? "preempted" : "";
 }
 
-// Whose wait it is that ends at a node; `of` is the function, and empty where it is a thread of the kernel's own.
+// The function to which a wait that ends at a node belongs; `of` is the function, and empty for kernel threads.
 function blockedAt(model, base, node) {
   const real = model.about.places.length;
   let reason = "", innermost = "", of = "";
@@ -168,8 +168,26 @@ function blockedAt(model, base, node) {
   return {of, name: of ? of + (why ? ` [${why}]` : "") : why || "[kernel]"};
 }
 
-// The table by function, in which what functions waited themselves is moved to those that blocked.
+// ---- allocations by the function that wanted them ----
+
+// Like src/view/sites.c.
+const isAllocating = name => /alloc/i.test(name) || /^(__GI_)?_*(mmap|mmap64|mremap|brk|brk_call|sbrk)$|^(posix_memalign|memalign)$/.test(name) || name.startsWith("operator new") || name.startsWith("[libwick-heap.so");
+function siteRows(model, base, choice) {
+  const rows = tableRows(model, base, choice, "function"), byName = new Map(rows.map(row => [row.name, row])), real = model.about.places.length;
+  for (let n = 1; n < base.count; n++) {
+    if (!base.self[n] || base.place[n] >= real) continue;
+    let site = n;
+    while (base.parent[site] > 0 && base.place[base.parent[site]] < real && isAllocating(model.places[base.place[site]].name)) site = base.parent[site];
+    if (site === n) continue;
+    byName.get(model.places[base.place[n]].name).self -= base.self[n];
+    byName.get(model.places[base.place[site]].name).self += base.self[n];
+  }
+  return rows;
+}
+
+// The table by function, with the self time of waits moved to the functions that blocked.
 export function blockedRows(model, base, choice) {
+  if (model.isMemory && !model.isDiff) return siteRows(model, base, choice);
   const list = tableRows(model, base, choice, "function"), wanted = seriesWanted(model, choice);
   const isAll = model.series.every((one, i) => !wanted[i] || one.waits), waited = isAll ? base.self : base.selfWaits;
   if (!waited || choice.rules.frames === "kernel") return list;

@@ -1,8 +1,9 @@
 /*
- * Time: a lane for each thread that says when it ran, and the flame chart of one thread. A drag across the lanes chooses a range of
- * time, which every other view then follows.
+ * Time: a lane for each thread that shows when it ran, and the flame chart of one thread. Drag across the lanes to
+ * choose a range of time, which every other view then follows.
  *
- * Of allocations a lane is the bytes that were alive: what the thread had allocated by then, less what of it was freed.
+ * For allocations, a lane shows the bytes that were alive: what the thread had allocated by then, minus what was
+ * freed of it.
  */
 import { isOfTime, passing, threadKey } from "./shape.js";
 
@@ -10,7 +11,8 @@ const laneHeight = 20, axisHeight = 16;
 // As #chart's margin in page.css.
 const labelWidth = () => innerWidth < 700 ? 130 : 190;
 
-// A shape of what a thread did when: neighbours in time that share a caller share its frame. `left` and `size` are nanoseconds.
+// The shape of a thread over time: adjacent samples that share a caller share its frame. `left` and `size` are
+// nanoseconds.
 export function chartShape(model, list, from, to, usual) {
   const s = model.samples, frames = [], open = [];
   const close = (depth, time) => {
@@ -27,7 +29,7 @@ export function chartShape(model, list, from, to, usual) {
     const next = i + 1 < list.length ? s.time[list[i + 1]] : Infinity;
     const ended = until;
     if (start > ended + usual) close(0, ended); // less is jitter
-    // A wait is as long as it weighs; what ran did so until the next look, or was not seen for a while.
+    // A wait lasts its weight; a running sample lasts until the next one, unless the thread was not seen for a while.
     until = Math.min(next, waits ? start + s.weight[list[i]] : next < Infinity ? start + 2 * usual : start + usual);
     ancestors.length = 0;
     for (let n = s.node[list[i]]; n > 0; n = model.parent[n]) ancestors.push(n);
@@ -64,7 +66,7 @@ function asShape(model, frames, from, to) {
 
 export class Timeline {
   constructor(canvas, model, events) {
-    Object.assign(this, {canvas, model, events, chosen: 0, range: null, drag: null, all: [], threads: [], times: null, filter: "", order: "cpu"});
+    Object.assign(this, {canvas, model, events, chosen: 0, range: null, drag: null, cursor: null, anchor: null, all: [], threads: [], times: null, filter: "", order: "cpu"});
     const has = event => model.series.some(one => one.event === event);
     this.grows = has("allocated") && has("freed");
     this.space = canvas.parentNode;
@@ -75,15 +77,16 @@ export class Timeline {
     for (let i = 0; i < s.count; i++) this.last = Math.max(this.last, s.time[i] + (model.series[s.series[i]].waits ? s.weight[i] : 0));
     this.context = canvas.getContext("2d");
     new ResizeObserver(() => this.draw()).observe(canvas);
-    canvas.addEventListener("mousedown", event => this.grab(event));
+    canvas.addEventListener("pointerdown", event => event.isPrimary && this.grab(event)); // a mouse, a pen or a finger
     canvas.addEventListener("keydown", event => this.key(event));
+    canvas.addEventListener("blur", () => Object.assign(this, {cursor: null, anchor: null}).draw());
   }
 
   get isEmpty() {
     return !this.model.samples.count;
   }
 
-  // The samples of the time that is chosen, by thread; the same thread stays chosen.
+  // The samples of the chosen time, by thread; the chosen thread stays the same.
   choose(choice) {
     const chosen = JSON.stringify([choice.times, ...this.grows ? [choice.event, choice.focus, choice.rules.focus] : []]);
     if (this.times === chosen) return;
@@ -107,7 +110,7 @@ export class Timeline {
     this.hasWaits = series.some(one => one.waits && isOfTime(one, choice));
   }
 
-  // The lanes that the filter lets through, in order; the same thread stays chosen.
+  // The lanes that pass the filter, in order; the chosen thread stays the same.
   arrange(filter, order) {
     const before = this.threads[this.chosen], text = filter.toLowerCase();
     const value = {cpu: thread => -thread.ran, start: thread => thread.list[0], name: () => 0}[order];
@@ -119,7 +122,7 @@ export class Timeline {
     this.draw();
   }
 
-  // How many lanes there is room for.
+  // The number of lanes that fit.
   get lanes() {
     const room = this.box.parentNode.clientHeight * 0.4;
     return Math.max(2, Math.min(this.threads.length, Math.floor((room - axisHeight) / laneHeight)));
@@ -132,7 +135,7 @@ export class Timeline {
     else if (top > this.box.scrollTop + rest) this.box.scrollTop = top - rest;
   }
 
-  // The usual time between two samples of a thread: longer than twice that, and it did not run.
+  // The usual time between two samples of a thread: a gap longer than twice that means it did not run.
   usual(list) {
     const gaps = [];
     for (let i = 1; i < list.length; i += Math.ceil(list.length / 2000)) gaps.push(this.model.samples.time[list[i]] - this.model.samples.time[list[i - 1]]);
@@ -145,7 +148,7 @@ export class Timeline {
     return chartShape(this.model, list, from, to, this.usual(thread.list));
   }
 
-  // What is in sight: the chosen range, or all.
+  // The visible range: the chosen one, or everything.
   get span() {
     return this.range || [0, this.last];
   }
@@ -170,10 +173,25 @@ export class Timeline {
     for (let row = 0; row < lanes && this.first + row < this.threads.length; row++)
       this.drawLane(this.threads[this.first + row], row, width, style, this.first + row === this.chosen);
     this.drawAxis(width, height, style);
-    if (!this.drag) return;
-    const [a, b] = this.drag.map(t => this.x(t, width));
-    c.fillStyle = "rgba(37,99,235,.22)";
-    c.fillRect(a, 0, Math.max(1, b - a), height);
+    this.drawMarks(width, height, style);
+  }
+
+  // The range that is being chosen, by dragging or between the two keyboard positions.
+  drawMarks(width, height, style) {
+    const c = this.context, marked = this.drag || this.marked;
+    if (marked) {
+      const [a, b] = marked.map(t => this.x(t, width));
+      c.fillStyle = "rgba(37,99,235,.22)";
+      c.fillRect(a, 0, Math.max(1, b - a), height);
+    }
+    if (this.cursor === null) return;
+    c.fillStyle = style.getPropertyValue("--accent");
+    c.fillRect(Math.min(width - 2, this.x(this.cursor, width)), 0, 2, height);
+  }
+
+  // From the anchor to the cursor, in order; null without an anchor.
+  get marked() {
+    return this.anchor === null ? null : [Math.min(this.anchor, this.cursor), Math.max(this.anchor, this.cursor)];
   }
 
   // Round numbers of seconds, a hundred pixels apart or more.
@@ -191,7 +209,8 @@ export class Timeline {
     }
   }
 
-  // What of a thread's bytes is alive at the end of each of so many parts of what is in sight; `peak` is the most that ever was in it.
+  // A thread's live bytes at the end of each of `columns` equal parts of the visible range; `peak` is the maximum
+  // within it.
   growth(thread, columns) {
     const s = this.model.samples, [from, to] = this.span, alive = new Float64Array(columns);
     let sum = 0, peak = 0, next = 0;
@@ -260,23 +279,50 @@ export class Timeline {
       this.drag = [Math.min(start.time, now), Math.max(start.time, now)];
       this.draw();
     };
-    const stop = () => {
-      removeEventListener("mousemove", move);
-      removeEventListener("mouseup", stop);
-      const range = this.drag;
+    const stop = e => {
+      removeEventListener("pointermove", move);
+      removeEventListener("pointerup", stop);
+      removeEventListener("pointercancel", stop);
+      const range = e.type === "pointercancel" ? null : this.drag;
       this.drag = null;
       this.pick(start.lane);
       if (range && range[1] - range[0] > (this.span[1] - this.span[0]) / 500) this.setRange(range);
     };
-    addEventListener("mousemove", move);
-    addEventListener("mouseup", stop);
+    addEventListener("pointermove", move);
+    addEventListener("pointerup", stop);
+    addEventListener("pointercancel", stop);
   }
 
   key(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
     const step = {ArrowDown: 1, ArrowUp: -1, PageDown: this.lanes, PageUp: -this.lanes, Home: -Infinity, End: Infinity}[event.key];
-    if (!step || event.altKey || event.ctrlKey || event.metaKey) return;
+    const along = {ArrowRight: 1, ArrowLeft: -1}[event.key];
+    if (step) this.pick(Math.max(0, Math.min(this.threads.length - 1, this.chosen + step)));
+    else if (along) this.moveCursor(along * (event.shiftKey ? 10 : 1));
+    else if (event.key === "Enter" || event.key === " ") this.mark();
+    else if (event.key === "Escape" && this.anchor !== null) this.moveCursor(0, null);
+    else if (event.key === "Escape" && this.range) this.setRange(null);
+    else return;
     event.preventDefault();
-    this.pick(Math.max(0, Math.min(this.threads.length - 1, this.chosen + step)));
+    event.stopPropagation();
+  }
+
+  // In steps of a hundredth of the visible range. The first step starts at the left.
+  moveCursor(steps, anchor = this.anchor) {
+    const [from, to] = this.span, at = this.cursor === null || this.cursor < from || this.cursor > to ? from : this.cursor;
+    Object.assign(this, {cursor: Math.min(to, Math.max(from, at + steps * (to - from) / 100)), anchor});
+    const seconds = time => `${(time / 1e9).toFixed(3)} s`;
+    this.draw();
+    this.events.tell(this.marked ? `${this.marked.map(seconds).join(" to ")}: Enter chooses this range` : `${seconds(this.cursor)}: Enter begins a range here`);
+  }
+
+  // Set the start of a range, then its end.
+  mark() {
+    const range = this.marked;
+    if (!range) return this.moveCursor(0, this.cursor === null ? this.span[0] : this.cursor);
+    Object.assign(this, {cursor: null, anchor: null});
+    if (range[1] > range[0]) this.setRange(range);
+    else this.draw();
   }
 
   pick(lane) {

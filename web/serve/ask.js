@@ -1,13 +1,15 @@
 /*
- * The page of a profile that is too large to be sent: it asks for what it shows. A view holds the nodes below one node that are wide enough to be
- * seen; zooming in asks again, for what is below the frame that was clicked. The state is in the address.
+ * The page of a profile that is too large to be sent: it requests what it shows. A view has the nodes below one node
+ * that are wide enough to be visible; zooming in requests those below the clicked frame. The state is in the address.
  */
 const $ = id => document.getElementById(id);
 const state = new URLSearchParams(location.search);
 // Which profile: a file, or a selection from a store.
-const profile = Object.fromEntries([...state].filter(([key]) => !["view", "at", "q", "function", "sort", "ask"].includes(key)));
+const profile = Object.fromEntries([...state].filter(([key]) => !["view", "at", "q", "function", "sort", "ask", "thread", "since", "until"].includes(key)));
 const frameHeight = 17;
 let unit = "", whole = 0, pattern = null;
+// Which part of it is shown: a thread, a time range.
+const part = () => Object.fromEntries(["thread", "since", "until"].filter(key => state.get(key)).map(key => [key, state.get(key)]));
 
 const count = value => unit === "ns" ? `${(value / 1e9).toLocaleString("en", {maximumFractionDigits: 3})} s` : `${value.toLocaleString("en")} ${unit}`;
 const share = (value, of = whole) => of ? `${(100 * value / of).toFixed(2)} %` : "";
@@ -18,13 +20,13 @@ function wrong(text) {
 }
 
 async function ask(question, values = {}) {
-  const response = await fetch(`${question}?${new URLSearchParams({...profile, ...values})}`);
+  const response = await fetch(`${question}?${new URLSearchParams({...profile, ...part(), ...values})}`);
   const answer = await response.json().then(value => value, () => ({error: `The server answered ${response.status}.`}));
   if (answer.error) throw new Error(answer.error);
   return answer;
 }
 
-// What fails is said, and the rest goes on.
+// Show an error, and carry on.
 const guarded = work => async (...values) => {
   try {
     await work(...values);
@@ -96,6 +98,73 @@ class Frames {
   tell(node) {
     $("details").textContent = node ? `${node.name}: ${count(node.total)} (${share(node.total, this.whole)}), itself ${count(node.self)}` : "";
   }
+}
+
+// ---- the part that is shown ----
+
+const seconds = value => length < 1e9 ? `${(value / 1e6).toFixed(3)} ms` : `${(value / 1e9).toFixed(3)} s`;
+let threads = [], length = 0, sums = [];
+
+// Where the pointer went down and where it is, as shares of the width.
+let drag = null;
+
+function drawTimeline() {
+  const canvas = $("timeline"), ratio = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight, most = Math.max(1, ...sums);
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  const paint = canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
+  paint.scale(ratio, ratio);
+  paint.fillStyle = style.getPropertyValue("--link");
+  sums.forEach((sum, i) => paint.fillRect(i * width / sums.length, height * (1 - sum / most), Math.max(1, width / sums.length - 0.5), height * sum / most));
+  const [from, to] = drag ? [Math.min(...drag), Math.max(...drag)] : [(state.get("since") ?? 0) / length, (state.get("until") ?? length) / length];
+  paint.fillStyle = style.getPropertyValue("--back");
+  paint.globalAlpha = 0.7;
+  paint.fillRect(0, 0, from * width, height);
+  paint.fillRect(to * width, 0, width, height);
+}
+
+async function showPart() {
+  const {thread, since, until} = part();
+  $("thread").value = thread ?? "";
+  $("whole").hidden = !since && !until;
+  $("span").textContent = !length ? "" : since || until ? `${seconds(since ?? 0)} to ${seconds(until ?? length)} of ${seconds(length)}` : seconds(length);
+  if (!length) return;
+  sums = (await ask("timeline", {count: Math.max(100, Math.min(1000, $("timeline").clientWidth >> 1))})).sums;
+  drawTimeline();
+}
+
+async function startPart() {
+  ({threads, nanoseconds: length} = await ask("threads"));
+  threads.sort((a, b) => b[1] - a[1]);
+  $("threads").replaceChildren(...threads.slice(0, 1000).map(([name, weight]) => {
+    const option = document.createElement("option");
+    option.value = name;
+    option.label = count(weight);
+    return option;
+  }));
+  $("timeline").hidden = !length;
+  $("choose").hidden = threads.length < 2 && !length;
+}
+
+function setPartListeners() {
+  const canvas = $("timeline"), share = event => Math.min(1, Math.max(0, (event.clientX - canvas.getBoundingClientRect().left) / canvas.clientWidth));
+  canvas.addEventListener("pointerdown", event => {
+    canvas.setPointerCapture(event.pointerId);
+    drag = [share(event), share(event)];
+  });
+  canvas.addEventListener("pointermove", event => {
+    if (!drag) return;
+    drag[1] = share(event);
+    drawTimeline();
+  });
+  canvas.addEventListener("pointerup", () => {
+    const [from, to] = [Math.min(...drag), Math.max(...drag)];
+    drag = null;
+    if (to - from > 0.001) go({since: Math.round(from * length), until: Math.round(to * length), at: 0});
+    else drawTimeline();
+  });
+  $("thread").addEventListener("change", () => go({thread: $("thread").value, at: 0}));
+  $("whole").addEventListener("click", () => go({since: "", until: "", at: 0}));
 }
 
 // ---- views ----
@@ -174,12 +243,16 @@ const show = guarded(async () => {
   const view = state.get("view") ?? "graph";
   for (const name of ["graph", "table", "around"]) $(name).hidden = name !== view;
   for (const button of document.querySelectorAll("[data-view]")) button.setAttribute("aria-selected", button.dataset.view === view);
+  await showPart();
   await (view === "table" ? showTable() : view === "around" ? showAround() : showGraph());
   globalThis.wickAsk.shown++;
 });
 
 function go(values) {
-  for (const [key, value] of Object.entries(values)) state.set(key, value);
+  for (const [key, value] of Object.entries(values)) {
+    if (value === "") state.delete(key);
+    else state.set(key, value);
+  }
   history.pushState(null, "", "?" + state);
   return show();
 }
@@ -224,10 +297,12 @@ const start = guarded(async () => {
     item.textContent = note;
     return item;
   }));
+  await startPart();
   await search();
   await show();
 });
 
 globalThis.wickAsk = {graph, callers, callees, state, shown: 0};
 setListeners();
+setPartListeners();
 start();

@@ -1,11 +1,12 @@
 /*
- * The page over a store. The selection (type, service, version, host, time) is in the address, and is the query of the store's URL; what is drawn below is
- * the page that wick flame and wick diff make of that URL. A selection that is kept to compare others with has `before.` in front of its keys.
+ * The page for a store. The selection (type, service, version, host, time) is in the address, and is the query of the
+ * store's URL; below it is the page that wick flame and wick diff make for that URL. The keys of a selection that
+ * others are compared with have the prefix `before.`.
  */
 const $ = id => document.getElementById(id);
 const state = new URLSearchParams(location.search);
 const labels = ["type", "service", "version", "host"], selectors = [...labels, "from", "to"];
-const steps = [10, 60, 600, 3600, 6 * 3600, 86400, 7 * 86400], columns = 150, rowHeight = 18, nameWidth = 160;
+const steps = [10, 60, 600, 3600, 6 * 3600, 86400, 7 * 86400], columns = 150, rowHeight = 18;
 let span = {from: 0, to: 0}, map = null, drag = null;
 
 function wrong(text) {
@@ -20,7 +21,7 @@ async function ask(question, values) {
   return answer;
 }
 
-// What a store takes for a pattern is taken as it is: values are chosen from a list.
+// Escape characters that are special in a store's patterns: values are chosen from a list.
 const exact = value => value.replace(/[*?[\]\\]/g, "\\$&");
 const plain = value => value.replace(/\\([*?[\]\\])/g, "$1");
 const time = seconds => new Date(seconds * 1000).toISOString().slice(0, 19) + "Z";
@@ -81,13 +82,15 @@ async function showHeat() {
   const sums = new Map();
   for (const [name, , , value] of answer.rows) sums.set(name, (sums.get(name) ?? 0) + value);
   const names = [...sums.keys()].sort((a, b) => sums.get(b) - sums.get(a)); // the heaviest on top
-  map = {by, names, step: answer.step, rows: answer.rows, ...whole, most: Math.max(1, ...answer.rows.map(row => row[3])), chosen: {from, to}};
+  map = {by, names, step: answer.step, rows: answer.rows, ...whole, most: Math.max(1, ...answer.rows.map(row => row[3])),
+    chosen: {from: state.has("from") ? from : whole.from, to: state.has("to") ? to : whole.to}};
   drawHeat();
 }
 
-const width = () => $("heat").clientWidth - nameWidth;
-const xOf = when => nameWidth + (when - map.from) / Math.max(1, map.to - map.from) * width();
-const timeAt = x => Math.round(map.from + Math.min(1, Math.max(0, (x - nameWidth) / width())) * (map.to - map.from));
+const nameWidth = () => Math.min(160, $("heat").clientWidth * 0.3);
+const width = () => $("heat").clientWidth - nameWidth();
+const xOf = when => nameWidth() + (when - map.from) / Math.max(1, map.to - map.from) * width();
+const timeAt = x => Math.round(map.from + Math.min(1, Math.max(0, (x - nameWidth()) / width())) * (map.to - map.from));
 
 function prepare(canvas, height) {
   const ratio = devicePixelRatio || 1, paint = canvas.getContext("2d");
@@ -100,18 +103,30 @@ function prepare(canvas, height) {
   return paint;
 }
 
+// The start and end of the time, below it; without seconds and, if both do not fit, without the end.
+function drawTimes(paint, {from, to}, x, wide, y) {
+  const [first, last] = [from, to].map(when => time(when).replace("T", " ").slice(0, 16) + " UTC");
+  paint.textAlign = "left";
+  paint.fillText(first, x, y);
+  paint.textAlign = "right";
+  if (2 * paint.measureText(first).width + 10 < wide) paint.fillText(last, x + wide, y);
+  paint.textAlign = "left";
+}
+
+// Whether the selection includes a row of the map.
+const isChosen = name => !state.has(map.by) || plain(state.get(map.by)) === name;
+
 function drawHeat() {
   const style = getComputedStyle(document.body), paint = prepare($("heat"), Math.max(1, map.names.length) * rowHeight + 20);
   for (const [name, when, , value] of map.rows) {
+    paint.globalAlpha = isChosen(name) ? 1 : 0.25;
     paint.fillStyle = colour(value / map.most);
     paint.fillRect(xOf(when), map.names.indexOf(name) * rowHeight, Math.max(1, xOf(when + map.step) - xOf(when) - 0.5), rowHeight - 1);
   }
+  paint.globalAlpha = 1;
   paint.fillStyle = style.color;
-  map.names.forEach((name, i) => paint.fillText(name || "(none)", 4, i * rowHeight + rowHeight / 2, nameWidth - 8));
-  const bottom = map.names.length * rowHeight + 10;
-  paint.fillText(time(map.from), nameWidth, bottom);
-  paint.textAlign = "right";
-  paint.fillText(time(map.to), nameWidth + width(), bottom);
+  map.names.forEach((name, i) => paint.fillText(name || "(none)", 4, i * rowHeight + rowHeight / 2, nameWidth() - 8));
+  drawTimes(paint, map, nameWidth(), width(), map.names.length * rowHeight + 10);
   const {from, to} = drag ?? map.chosen;
   paint.strokeStyle = style.color;
   paint.strokeRect(xOf(from), 0.5, Math.max(2, xOf(to) - xOf(from)), map.names.length * rowHeight);
@@ -120,7 +135,21 @@ function drawHeat() {
 function tellHeat(x, y) {
   const name = map.names[Math.floor(y / rowHeight)], when = timeAt(x);
   const cell = map.rows.find(row => row[0] === name && row[1] <= when && when < row[1] + map.step);
-  $("details").textContent = cell ? `${name || "(none)"}, ${time(cell[1])}: ${cell[2].toLocaleString("en")} samples, ${cell[3].toLocaleString("en")}` : "";
+  $("details").textContent = cell ? `${name || "(none)"}, ${time(cell[1])}: ${measured(cell[2], cell[3])}` : "";
+}
+
+// "12 samples, 0.63 s": a value in the unit of its type, unless it is the number of samples.
+function measured(samples, value) {
+  const unit = plain($("type").value).split("/").at(-1), counted = `${samples.toLocaleString("en")} samples`;
+  const shown = unit === "nanoseconds" ? `${(value / 1e9).toLocaleString("en", {maximumFractionDigits: 2})} s` : `${value.toLocaleString("en")} ${unit}`;
+  return unit === "count" && value === samples ? counted : `${counted}, ${shown}`;
+}
+
+// Whether anything was measured in the selection, by the map's rows: these lack only the dimension that the map
+// itself shows.
+function isEmpty() {
+  const {from, to} = map.chosen;
+  return !map.rows.some(([name, when]) => isChosen(name) && when < to && when + map.step > from);
 }
 
 function setHeatListeners() {
@@ -130,7 +159,7 @@ function setHeatListeners() {
   };
   $("heat").addEventListener("pointerdown", event => {
     const [x, y] = at(event), name = map?.names[Math.floor(y / rowHeight)];
-    if (map && x >= nameWidth) drag = {start: timeAt(x), from: timeAt(x), to: timeAt(x)};
+    if (map && x >= nameWidth()) drag = {start: timeAt(x), from: timeAt(x), to: timeAt(x)};
     else if (name !== undefined) go({[map.by]: exact(name)});
     if (drag) $("heat").setPointerCapture(event.pointerId);
   });
@@ -146,7 +175,7 @@ function setHeatListeners() {
   $("heat").addEventListener("pointerup", () => {
     const chosen = drag;
     drag = null;
-    // Whole steps: what is seen is what is chosen.
+    // Whole steps: the selection is what is visible.
     if (chosen) go({from: Math.floor(chosen.from / map.step) * map.step, to: (Math.floor(chosen.to / map.step) + 1) * map.step});
   });
 }
@@ -198,13 +227,19 @@ async function showMovers() {
   answer.rows.slice(0, 50).forEach(addMover);
 }
 
+function duration(seconds) {
+  const [size, unit] = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]].find(([size]) => seconds % size === 0);
+  return `${seconds / size} ${unit}`;
+}
+
 function drawShare(answer, name) {
-  const {from, to} = range(), paint = prepare($("line"), 200), wide = $("line").clientWidth - 60;
+  const {from, to} = range(), paint = prepare($("line"), 220), wide = $("line").clientWidth - 60;
   const points = answer.rows.filter(row => row[1]).sort((a, b) => a[0] - b[0]).map(([when, whole, part]) => [when, part / whole]);
   const most = Math.max(0.0001, ...points.map(point => point[1]));
   paint.fillStyle = paint.strokeStyle = getComputedStyle(document.body).color;
   paint.fillText(`${(100 * most).toFixed(2)} %`, 0, 10);
   paint.fillText("0 %", 0, 190);
+  drawTimes(paint, {from, to}, 55, wide, 210);
   paint.beginPath();
   for (const [when, part] of points) {
     const x = 55 + (when + answer.step / 2 - from) / Math.max(1, to - from) * wide, y = 190 - 180 * part / most;
@@ -213,7 +248,7 @@ function drawShare(answer, name) {
   }
   paint.stroke();
   const whole = answer.rows.reduce((sum, row) => sum + row[1], 0), part = answer.rows.reduce((sum, row) => sum + row[2], 0);
-  $("shared").textContent = whole ? `${name}: ${(100 * part / whole).toFixed(2)} % of all of it, in ${points.length} steps of ${answer.step} s` : "Nothing was measured here.";
+  $("shared").textContent = whole ? `${name}: ${(100 * part / whole).toFixed(2)} % of all of it, in ${points.length} steps of ${duration(answer.step)}` : "Nothing was measured here.";
   globalThis.wickFleet.points = points;
 }
 
@@ -232,7 +267,10 @@ async function show() {
     wrong();
     await fillLabels();
     await showHeat();
-    await {flame: showFlame, compare: showCompare, movers: showMovers, share: showShare}[view]?.();
+    $("nothing").hidden = !isEmpty();
+    $("nothing-of").textContent = `Nothing was measured for this selection (${told(selection())}).`;
+    if (isEmpty()) $(view).hidden = true;
+    else await {flame: showFlame, compare: showCompare, movers: showMovers, share: showShare}[view]?.();
   } catch (error) {
     wrong(error.message);
   }
@@ -248,7 +286,7 @@ function go(values) {
   return show();
 }
 
-// The token stays here: whoever gets the link has one of their own, or comes through a proxy that lets them in.
+// The token stays here: the recipient of a link has their own, or comes through a proxy that lets them in.
 function link() {
   return `${location.origin}/-/?${state}`;
 }
@@ -263,6 +301,7 @@ function setListeners() {
   for (const label of labels) $(label).addEventListener("change", () => go({[label]: $(label).value}));
   for (const end of ["from", "to"]) $(end).addEventListener("change", () => go({[end]: isNaN(seconds($(end).value)) ? "" : String(Math.floor(seconds($(end).value)))}));
   for (const button of document.querySelectorAll("[data-view]")) button.addEventListener("click", () => go({view: button.dataset.view}));
+  $("clear").addEventListener("click", () => go(Object.fromEntries(Object.keys(selection()).map(key => [key, ""]))));
   $("all-time").addEventListener("click", () => go({from: "", to: ""}));
   $("by").addEventListener("change", () => go({by: $("by").value}));
   $("keep").addEventListener("click", keep);

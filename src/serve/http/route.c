@@ -1,11 +1,11 @@
-/* What there is below the token, and how each is made. */
+/* The paths below the token, and how each response is made. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "serve/http/server.h"
 
-/* web/serve/, made into bytes by web/embed. */
+/* web/serve/, converted to bytes by web/embed. */
 extern const struct text serve_list_page, serve_list_script, serve_ask_script, serve_style,
     serve_fleet_page, serve_fleet_script;
 
@@ -23,11 +23,12 @@ static int open_profile(struct server *server, struct job *job, const char *name
                         uint64_t *mark) {
     int descriptor = name ? listing_open(server->listing, name, size, mark) : -1;
     if (descriptor < 0)
-        respond_failed(job, 404, TEXT("there is no such profile here"));
+        respond_failed(job, 404, TEXT("no such profile"));
     return descriptor;
 }
 
-/* A page that holds its profile, if that is small enough and was not refused, else one that asks for what it shows. */
+/* Send a page that contains its profile, if that is small enough and was not refused; otherwise one that requests
+   what it shows. */
 static void work_profile(struct server *server, struct job *job) {
     const char *name = value(job, "run");
     uint64_t size, mark;
@@ -109,7 +110,7 @@ static void work_question(struct server *server, struct job *job) {
     snprintf(path, sizeof path, "/dev/fd/%d", FIRST_FILE);
     of.descriptor = of.name ? listing_open(server->listing, of.name, &size, &of.mark) : -1;
     if (of.descriptor < 0) {
-        job->status = answer_error(&job->body, 404, "there is no such profile here");
+        job->status = answer_error(&job->body, 404, "no such profile");
         return;
     }
     struct buffer question = {0}, body = {0};
@@ -126,7 +127,7 @@ static void work_runs(struct server *server, struct job *job) {
     listing_add(server->listing, &job->body);
 }
 
-/* The one profile that the other origin may read. It is named by its path, which the export has in it. */
+/* The one profile that the other origin may read. It is named by its path, which the export contains. */
 static void work_shared(struct server *server, struct job *job) {
     struct said said;
     const char *words[] = {server->wick, "export", "--to", server->share_as,
@@ -152,12 +153,13 @@ struct route {
 };
 
 static const struct route of_files[] = {
-    {"serve.css", style, &serve_style, NULL},    {"list.js", script, &serve_list_script, NULL},
-    {"ask.js", script, &serve_ask_script, NULL}, {"runs", type_json, NULL, work_runs},
-    {"profile", type_html, NULL, work_profile},  {"compare", type_html, NULL, work_compare},
-    {"info", type_json, NULL, work_question},    {"nodes", type_json, NULL, work_question},
-    {"table", type_json, NULL, work_question},   {"around", type_json, NULL, work_question},
-    {"search", type_json, NULL, work_question},  {0},
+    {"serve.css", style, &serve_style, NULL},     {"list.js", script, &serve_list_script, NULL},
+    {"ask.js", script, &serve_ask_script, NULL},  {"runs", type_json, NULL, work_runs},
+    {"profile", type_html, NULL, work_profile},   {"compare", type_html, NULL, work_compare},
+    {"info", type_json, NULL, work_question},     {"nodes", type_json, NULL, work_question},
+    {"table", type_json, NULL, work_question},    {"around", type_json, NULL, work_question},
+    {"search", type_json, NULL, work_question},   {"threads", type_json, NULL, work_question},
+    {"timeline", type_json, NULL, work_question}, {0},
 };
 
 static const struct route of_stores[] = {
@@ -175,6 +177,8 @@ static const struct route of_stores[] = {
     {"nodes", type_json, NULL, work_fleet_part},
     {"table", type_json, NULL, work_fleet_part},
     {"around", type_json, NULL, work_fleet_part},
+    {"threads", type_json, NULL, work_fleet_part},
+    {"timeline", type_json, NULL, work_fleet_part},
     {"search", type_json, NULL, work_fleet_part},
     {0},
 };

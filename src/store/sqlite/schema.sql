@@ -1,4 +1,5 @@
--- Version 1. Numbers that are unsigned in wick (addresses, hashes' halves) are stored as the signed number of the same bits.
+-- Version 2. A value is stored less `each` of its series for every sample, which of most rows leaves 0, a number that takes no room.
+-- Version 1 has no `each`, which is 0 there. Numbers that are unsigned in wick (addresses, hashes' halves) are stored as the signed number of the same bits.
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE batch (id TEXT PRIMARY KEY, time INTEGER NOT NULL, duration INTEGER NOT NULL, rows INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE object (id INTEGER PRIMARY KEY, path TEXT NOT NULL, build_id BLOB NOT NULL, kind INTEGER NOT NULL, pid INTEGER NOT NULL,
@@ -10,7 +11,7 @@ CREATE TABLE stack (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, parent IN
 CREATE TABLE labels (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE);
 CREATE TABLE label (labels INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (labels, key)) WITHOUT ROWID;
 CREATE TABLE series (id INTEGER PRIMARY KEY, service TEXT NOT NULL, version TEXT NOT NULL, host TEXT NOT NULL, type TEXT NOT NULL,
-  labels INTEGER NOT NULL, UNIQUE (service, version, host, type, labels));
+  labels INTEGER NOT NULL, each INTEGER NOT NULL DEFAULT 0, UNIQUE (service, version, host, type, labels));
 CREATE TABLE sample (series INTEGER NOT NULL, time INTEGER NOT NULL, stack INTEGER NOT NULL, samples INTEGER NOT NULL, value INTEGER NOT NULL,
   PRIMARY KEY (series, time, stack)) WITHOUT ROWID;
 CREATE TABLE hour (series INTEGER NOT NULL, time INTEGER NOT NULL, stack INTEGER NOT NULL, samples INTEGER NOT NULL, value INTEGER NOT NULL,

@@ -1,1 +1,1 @@
-SELECT id, service, version, host, type, labels FROM series ORDER BY id
+SELECT id, service, version, host, type, labels, each FROM series ORDER BY id

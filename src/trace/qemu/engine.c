@@ -1,6 +1,6 @@
 /*
- * The QEMU engine: finds the QEMU for a program, runs it with wick's plugin, and reads what the plugin counted, while it runs
- * for checkpoints, and when it has ended, however that was.
+ * The QEMU engine: find the QEMU for a program, run it with wick's plugin, and read the plugin's counts, for checkpoints while it runs, and
+ * when it has ended, for whatever reason.
  */
 #include "trace/engine.h"
 #include "trace/qemu/shared.h"
@@ -20,10 +20,10 @@ struct session {
     const struct trace_options *options;
     struct shared *shared;
     int descriptor;
-    const char *machine; /* QEMU's word for it */
+    const char *machine; /* QEMU's name for it */
     char qemu[1000];
     char plugin[1000];
-    char libraries[200]; /* where a cross compiler keeps them, or empty */
+    char libraries[200]; /* directory of a cross compiler's libraries, or empty */
     pid_t pid;
 };
 
@@ -82,7 +82,7 @@ static bool find_qemu(struct session *s, struct error *error) {
                      "qemu-%s: not found; Debian has it in the package qemu-user", s->machine);
 }
 
-/* As told, beside the program (in a build folder), or where it is installed. */
+/* Use the given path, the one beside the program (in a build folder), or the installed one. */
 static bool find_plugin(struct session *s, struct error *error) {
     static const char name[] = "libwick-qemu.so";
     char self[900];
@@ -99,7 +99,7 @@ static bool find_plugin(struct session *s, struct error *error) {
     snprintf(s->plugin, sizeof s->plugin, WICK_PLUGIN_DIR "/%s", name);
     if (access(s->plugin, R_OK) == 0)
         return true;
-    return error_set(error, ERROR_DENIED, "%s: not found beside wick nor in " WICK_PLUGIN_DIR,
+    return error_set(error, ERROR_DENIED, "%s: found neither beside wick nor in " WICK_PLUGIN_DIR,
                      name);
 }
 
@@ -146,7 +146,7 @@ static bool start(struct session *s, struct error *error) {
         first[n++] = "-L";
         first[n++] = s->libraries;
     }
-    /* AT_RANDOM and the processor's random numbers are the same in every run. */
+    /* Make AT_RANDOM and the processor's random numbers the same in every run. */
     first[n++] = "-seed";
     first[n++] = "6";
     if (o->stack_size) {
@@ -158,7 +158,7 @@ static bool start(struct session *s, struct error *error) {
     first[n++] = plugin;
     char **arguments = list_of(o->arguments, o->argument_count, first, n);
     char **environment = list_of(o->environment, o->environment_count, NULL, 0);
-    for (size_t i = 0; i < o->environment_count; i++) /* QEMU turns it round */
+    for (size_t i = 0; i < o->environment_count; i++) /* QEMU reverses them */
         environment[i] = (char *)o->environment[o->environment_count - 1 - i];
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
@@ -185,7 +185,7 @@ static uint64_t total_of(const struct shared *shared) {
     return total;
 }
 
-/* Everything in the memory came from a process that ran a guest, so nothing of it is believed. */
+/* The memory was written by a process that ran a guest, so nothing in it is trusted. */
 static void add_objects(struct trace *trace, const struct shared *shared) {
     functions_free(trace->functions);
     trace->functions = functions_new();
@@ -226,12 +226,11 @@ static bool read_trie(struct trace *trace, const struct shared *shared, struct e
 }
 
 static const struct note_kind note_unordered = {
-    "trace-unordered-waits",
-    "# wait{|s} of a thread ended from outside or by the clock while others "
-    "ran: counts may differ from run to run"};
+    "trace-unordered-waits", "# wait{|s} of a thread {was|were} ended from outside or by the clock "
+                             "while others ran: counts may differ from run to run"};
 static const struct note_kind note_free = {
     "trace-unordered-threads",
-    "threads could not be given an order: counts may differ from run to run"};
+    "threads could not be run in a fixed order: counts may differ from run to run"};
 
 static const struct note_kind note_uncounted = {
     "trace-uncounted-threads",
@@ -254,7 +253,7 @@ static void read_notes(struct trace *trace, const struct shared *shared) {
 
 /* ---- waiting ------------------------------------------------------------------------------ */
 
-/* Looks twenty times a second: QEMU needs nobody to go on. */
+/* Poll twenty times a second: QEMU runs on by itself. */
 static int wait_for(struct session *s, struct trace *trace, trace_checkpoint *checkpoint,
                     void *context) {
     int status = 0;
@@ -278,7 +277,7 @@ static int wait_for(struct session *s, struct trace *trace, trace_checkpoint *ch
     return status;
 }
 
-/* Only abort() is the guest's own wish. */
+/* Only abort() is the guest's own choice. */
 static void conclude(struct session *s, struct trace *trace, int status) {
     if (context_cancelled(s->options->context) ||
         (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT))
