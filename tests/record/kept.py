@@ -198,9 +198,7 @@ def gone_files():
 STACK = "(main|start_thread);spin"  # nearly all that the spinner does is below
 WHOLE = "(_start|clone3?);.*" + STACK
 INSIDE = """
-mount -t tmpfs none inside && cp hidden inside/program && mount -t tmpfs none /tmp || exit 1
-cp jit inside/jit
-cd inside
+mount -t tmpfs none inside && cp hidden inside/program && cp jit inside && cd inside && mount -t tmpfs none /tmp || exit 1
 eval "$1"
 """
 
