@@ -84,8 +84,8 @@ struct {
     __type(value, __u64);
 } told SEC(".maps");
 
-/* Which code objects were passed on: a hash of each, at the place that the hash selects. One that loses its place to another is passed on
-   again. */
+/* Which code objects were passed on: a hash of each, at a place that its address selects. One that loses its place to another is passed on
+   again. Two that take turns at one address thus share a place, as they do in user space, which keeps the last one. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, CODES_TOLD);
@@ -210,8 +210,8 @@ static __noinline long hand_over_code(struct scratch *s, const struct frame_layo
 static __u64 meet_code(struct scratch *s, const struct frame_layout *layout, __u64 address) {
     __u64 check = layout_check(read_word(address + layout->code_file),
                                read_word(address + layout->code_lines));
-    __u64 hash = mix(mix(mix(s->stack.memory, s->stack.pid), address), check) | 1;
-    __u32 place = hash >> 32 & (CODES_TOLD - 1);
+    __u64 at = mix(mix(s->stack.memory, s->stack.pid), address), hash = mix(at, check) | 1;
+    __u32 place = at >> 32 & (CODES_TOLD - 1);
     __u64 *told_hash = bpf_map_lookup_elem(&codes, &place);
     if (told_hash && *told_hash != hash && hand_over_code(s, layout, address) == 0)
         *told_hash = hash;
