@@ -312,6 +312,12 @@ static bool is_folded(const struct merger *m, size_t at, bool inner) {
            (native == NATIVE_NAMELESS && !inner);
 }
 
+/* Names of functions that are also inlined, into those of extensions too, have the interpreter's prefix. */
+bool scripted_is_plumbing(struct text name) {
+    return (text_starts(name, TEXT("_Py")) || text_starts(name, TEXT("Py"))) &&
+           is_python_plumbing(name);
+}
+
 /* What the outermost pair was called by, if that is only the interpreter and what begins programs. */
 static bool is_beginning(const struct merger *m, size_t from) {
     for (size_t i = from; i < m->natives.count; i++)

@@ -9,6 +9,7 @@
 #include "profile/addr2line.h"
 #include "profile/profile.h"
 #include "profile/reading.h"
+#include "profile/scripted.h"
 
 #include <stdlib.h>
 
@@ -42,7 +43,8 @@ struct resolve {
     struct symbol *symbols;   /* one for each of `unnamed`; name.data NULL: none */
     uint32_t *inline_counts;  /* how many frames of its slice's inlines belong to each */
     struct slice *slices;
-    bool *noted; /* by location: whether notes tell of it; NULL: of all */
+    bool is_folded; /* leave inlined plumbing of an interpreter out */
+    bool *noted;    /* by location: whether notes tell of it; NULL: of all */
 };
 
 /* perf expands only what it unwound, and only where it has a symbol. */
@@ -64,6 +66,23 @@ static void keep_line_only(struct inline_chain *chain) {
     first->line = last->line;
     first->column = last->column;
     chain->count = 1;
+}
+
+/* Where an interpreter's functions are shown, those that only pass calls on are not (merge.c), inlined ones neither. */
+static bool folds_plumbing(const struct tree *tree, const struct profile_options *options) {
+    uint32_t python = options->native_frames ? 0 : strings_find(tree->strings, TEXT("python"));
+    for (size_t i = 1; python && i < tree->functions.count; i++)
+        if (tree->functions.items[i].language == python)
+            return true;
+    return false;
+}
+
+static void fold_plumbing(struct inline_chain *chain) {
+    size_t count = 1;
+    for (size_t i = 1; i < chain->count; i++)
+        if (!scripted_is_plumbing(chain->items[i].name))
+            chain->items[count++] = chain->items[i];
+    chain->count = count;
 }
 
 /* Without debug information, perf uses addr2line's choice among a function's names. */
@@ -94,6 +113,8 @@ static void find_inlines(struct resolve *r, struct slice *slice, struct inline_c
         find_alias(r, slice, location, &r->symbols[i], chain);
     if (chain->count == 0)
         return;
+    if (r->is_folded)
+        fold_plumbing(chain);
     if (r->options->no_inline)
         keep_line_only(chain);
     for (size_t k = 0; k < chain->count; k++)
@@ -237,6 +258,7 @@ static bool *find_noted(const struct tree *tree, const struct profile_options *o
 void profile_resolve(struct tree *tree, struct objects *objects,
                      const struct profile_options *options) {
     struct resolve r = {.tree = tree, .objects = objects, .options = options};
+    r.is_folded = folds_plumbing(tree, options);
     for (size_t i = 1; i < tree->locations.count; i++) {
         const struct location *location = &tree->locations.items[i];
         if (location->object && !location->function)

@@ -38,4 +38,7 @@ void scripted_free(struct scripted *all);
 /* Return the stack that was taken with a sample; NULL if none was. */
 const struct scripted_stack *scripted_find(const struct scripted *all, int32_t tid, uint64_t time);
 
+/* merge.c: whether a function that is inlined into another one only passes a call on. */
+bool scripted_is_plumbing(struct text name);
+
 #endif
