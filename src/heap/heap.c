@@ -20,14 +20,14 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { RING_SIZE = 256 << 10, RING_SIZE_EVERY = 2 << 20, HELLO_MS = 200, GENERATIONS = 64 };
 enum { HELD_TOO_LONG = 50 }; /* drains during which the same thread held a lock */
 
 struct asked {
-    pid_t pid;
-    bool own;
+    struct heap_asker by;
     enum heap_arenas arenas;
 };
 
@@ -210,6 +210,12 @@ static bool is_descendant(pid_t pid) {
     return false;
 }
 
+static uint64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
 static bool send_rings(const struct heap *heap, int connection, pid_t pid) {
     struct heap_welcome welcome = {
         .magic = HEAP_MAGIC, .version = HEAP_VERSION, .pid = pid, .size = heap->size};
@@ -242,8 +248,8 @@ static void answer(struct heap *heap, int connection) {
         hello.version != HEAP_VERSION)
         return;
     if (send_rings(heap, connection, peer.pid))
-        vector_push(&heap->asked,
-                    ((struct asked){peer.pid, hello.own_hooks != 0, heap_arenas_of(peer.pid)}));
+        vector_push(&heap->asked, ((struct asked){{peer.pid, now(), hello.own_hooks != 0},
+                                                  heap_arenas_of(peer.pid)}));
 }
 
 void heap_answer(struct heap *heap) {
@@ -254,12 +260,18 @@ void heap_answer(struct heap *heap) {
 
 bool heap_knows(const struct heap *heap, pid_t pid, bool *own) {
     for (size_t i = heap->asked.count; i-- > 0;) {
-        if (heap->asked.items[i].pid == pid) {
-            *own = heap->asked.items[i].own;
+        if (heap->asked.items[i].by.pid == pid) {
+            *own = heap->asked.items[i].by.has_allocator;
             return true;
         }
     }
     return false;
+}
+
+bool heap_asker(const struct heap *heap, size_t i, struct heap_asker *asker) {
+    if (i < heap->asked.count)
+        *asker = heap->asked.items[i].by;
+    return i < heap->asked.count;
 }
 
 uint64_t heap_with_arenas(const struct heap *heap, enum heap_arenas arenas) {

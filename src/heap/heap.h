@@ -44,6 +44,13 @@ bool heap_drain(struct heap *heap, heap_reader *reader, void *context, unsigned 
 
 /* Whether a process asked for the rings, so that its allocations are recorded. *own: it has an allocator of its own linked in, so none are. */
 bool heap_knows(const struct heap *heap, pid_t pid, bool *own);
+/* The processes that asked, in this order; one that executes a program asks again. Return false if there are no more than I. */
+struct heap_asker {
+    pid_t pid;
+    uint64_t time;      /* CLOCK_MONOTONIC */
+    bool has_allocator; /* of its own: no allocation is seen */
+};
+bool heap_asker(const struct heap *heap, size_t i, struct heap_asker *asker);
 struct heap_losses {
     uint64_t allocations, frees; /* dropped: no room */
     uint64_t damaged;            /* invalid records */
@@ -63,6 +70,8 @@ enum heap_arenas {
     HEAP_NO_ARENAS,
     HEAP_PYTHON, /* objects of up to 512 bytes */
     HEAP_NODE,   /* all objects of JavaScript */
+    HEAP_JAVA,   /* all objects of Java */
+    HEAP_GO,     /* all that Go code allocates */
     HEAP_ARENAS
 };
 enum heap_arenas heap_arenas_of(pid_t pid);

@@ -97,6 +97,17 @@ static bool has_variable(pid_t pid, struct text setting) {
     return is_set || !is_known;
 }
 
+/* Such a program is linked dynamically if it also has C code. */
+static bool is_go_program(const char *path) {
+    Elf64_Ehdr header;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    bool is = descriptor >= 0 && read_at(descriptor, &header, sizeof header, 0) &&
+              header.e_ident[EI_CLASS] == ELFCLASS64 && is_go(descriptor, &header);
+    if (descriptor >= 0)
+        close(descriptor);
+    return is;
+}
+
 enum heap_arenas heap_arenas_of(pid_t pid) {
     char link[40], path[4096];
     snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
@@ -105,6 +116,10 @@ enum heap_arenas heap_arenas_of(pid_t pid) {
     const char *name = strrchr(path, '/');
     if (name && strcmp(name, "/node") == 0)
         return HEAP_NODE;
+    if (name && strcmp(name, "/java") == 0)
+        return HEAP_JAVA;
+    if (is_go_program(link))
+        return HEAP_GO;
     bool python = name && strncmp(name, "/python", 7) == 0;
     return python && !has_variable(pid, TEXT("PYTHONMALLOC=")) ? HEAP_PYTHON : HEAP_NO_ARENAS;
 }

@@ -30,6 +30,15 @@ static const struct note_kind note_python = {
 static const struct note_kind note_node = {
     "heap-node", "# Node.js process{ keeps|es keep} JavaScript objects in V8's own heap, where "
                  "malloc does not see them: node --heap-prof shows them"};
+static const struct note_kind note_java = {
+    "heap-java",
+    "# Java virtual machine{ keeps|s keep} Java's objects in a heap of {its|their} own, "
+    "where malloc does not see them: use a Java profiler, or jcmd PID "
+    "GC.class_histogram"};
+static const struct note_kind note_go = {
+    "heap-go",
+    "# Go program{ keeps|s keep} Go's objects in a heap of {its|their} own, where malloc "
+    "does not see them: use go tool pprof"};
 static const struct note_kind note_lost_frees = {
     "heap-lost-frees", "# free{ was|s were} lost: {its memory looks|their memory looks} alive"};
 static const struct note_kind note_damaged = {
@@ -121,6 +130,8 @@ bool heap_choose_events(struct recording *r, struct error *error) {
     if (r->options->command ? !(h->heap = heap_open(&options, error))
                             : !(h->attached = attached_open(r, error)))
         return false;
+    if (h->heap)
+        r->sink.programs = programs_new(&r->sink);
     recording_add_side_event(r);
     r->events.items[0].attr.exclude_kernel =
         1; /* no stack is recorded there, so skip its symbols */
@@ -288,13 +299,18 @@ bool heap_finish(struct recording *r, pid_t target, struct error *error) {
         notes_add(&r->result->notes, &note_damaged, losses.damaged, 0, NULL);
     note_arenas(r, HEAP_PYTHON, &note_python);
     note_arenas(r, HEAP_NODE, &note_node);
+    note_arenas(r, HEAP_JAVA, &note_java);
+    note_arenas(r, HEAP_GO, &note_go);
     r->result->lost += losses.allocations;
     r->result->samples = h->allocations;
     if (h->attached)
         return true;
     bool known = heap_knows(h->heap, target, &own);
-    if (h->allocations || (known && !own))
+    if (h->allocations || (known && !own)) {
+        if (r->events.items[0].attr.use_clockid) /* else times can't be compared */
+            programs_note(r->sink.programs, h->heap, &r->result->notes);
         return true;
+    }
     return error_set(error, ERROR_DENIED, "%s: its allocations can't be recorded: %s",
                      r->options->command[0],
                      own ? "it has an allocator of its own linked into it: start it and attach, "

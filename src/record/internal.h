@@ -72,6 +72,7 @@ struct sink {
     bool is_prepared;       /* the settings are decided */
     bool system_wide;
     struct interpreted *interpreted; /* NULL: no stacks of interpreters */
+    struct programs *programs;       /* NULL: no allocations are recorded by a library */
     struct window *window;           /* NULL: one file */
     struct buffer early;             /* records from before the writer exists */
     struct buffer batch; /* records that are written together; synthesize.c empties it */
@@ -188,6 +189,15 @@ bool heap_is_attached(const struct recording *r);
 bool heap_finish(struct recording *r, pid_t target,
                  struct error *error); /* fails if the target never asked for the rings */
 void heap_release(struct recording *r);
+
+/* heap_programs.c: the programs that the target's processes executed. */
+struct programs *programs_new(const struct sink *sink);
+void programs_free(struct programs *programs);
+void programs_saw(struct programs *programs, const uint8_t *record,
+                  const struct perf_event_header *header); /* nothing with NULL */
+struct heap;
+/* Note how many of them were not recorded, and why the first was not. */
+void programs_note(struct programs *programs, const struct heap *heap, struct notes *notes);
 
 /* bpf.c: waits summed up in the kernel. Return NULL if BPF is not built in, not permitted, or the kernel lacks something. */
 struct sums *sums_open(const struct record_options *options, int group,

@@ -27,6 +27,7 @@ void sink_release(struct sink *sink) {
     for (size_t i = 0; i < SETUPS; i++)
         free(sink->settings[i]);
     interpreted_free(sink->interpreted);
+    programs_free(sink->programs);
     window_free(sink->window);
     index_release(&sink->processes);
     buffer_release(&sink->early);
@@ -95,6 +96,7 @@ static void look_at(struct sink *sink, const uint8_t *record,
         learn_from(sink, record, header);
     keeper_saw(sink->keeper, record, header);
     interpreted_saw(sink->interpreted, record, header);
+    programs_saw(sink->programs, record, header);
     switch (header->type) {
     case PERF_RECORD_SAMPLE:
         sink->result->samples++;
