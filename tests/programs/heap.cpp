@@ -266,7 +266,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     for (int i = 0; i < rounds; i++) {
-        size_t n = (size_t)(1 + i * 7919 % 2000);
+        size_t n = (size_t)(33 + i * 7919 % 2000);
         drop(all[MALLOC], site_malloc(n), n);
         drop(all[CALLOC], site_calloc(n), n / 8 * 8);
         site_temporary(n);
