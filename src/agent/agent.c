@@ -20,6 +20,7 @@ enum {
     WAIT_STACK_MOST = 16384, /* bytes: what BPF copies */
     LEAST_WINDOWS = 6,       /* before a recording that grew too large ends */
     LAST_TRY = 10,           /* seconds to send the rest when the agent ends */
+    PAUSE_MOST = 60,         /* seconds between two tries to start a recording */
     RENEWAL = 3600, /* seconds: a reader sees no directory created after it started (sandbox) */
 };
 
@@ -46,6 +47,7 @@ struct agent {
     bool waits;              /* are recorded */
     bool again;              /* the recording was ended to start a new one */
     bool failed;             /* a batch could not be spooled, and this was reported */
+    unsigned pause; /* seconds: the last one before a try to start a recording; 0: it runs */
 };
 
 uint64_t agent_now(int clock) {
@@ -106,10 +108,14 @@ static uint64_t own_memory(const struct agent *a) {
            sender_memory(a->sender);
 }
 
-/* Return the agent's share of the machine since the last call. */
+/* Return the agent's share of the machine since the last call. The sum is too small for a moment if the sender reaps its child while it is
+   taken. */
 static double own_share(struct agent *a, uint64_t elapsed) {
-    uint64_t cpu = own_cpu(a), spent = cpu - a->cpu_before;
+    uint64_t cpu = own_cpu(a);
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    if (cpu < a->cpu_before)
+        cpu = a->cpu_before;
+    uint64_t spent = cpu - a->cpu_before;
     a->cpu_before = cpu;
     a->counts.cpu_ns = cpu;
     return elapsed ? (double)spent / (double)elapsed / (double)(cpus > 0 ? cpus : 1) : 0;
@@ -161,33 +167,44 @@ static void ask_host(struct agent *a) {
     a->host[sizeof a->host - 1] = 0;
 }
 
-/* If the reader was killed, nothing is lost: the next one joins what it made. */
-static bool publish_once(struct agent *a, struct error *error) {
-    return (child_lives(&a->reader) || reader_start(&a->reader, a->options, a->waits, error)) &&
-           batch_publish(&a->batch, &a->reader, &a->spool, a->host, error);
+static bool has_reader(struct agent *a, struct error *error) {
+    return child_lives(&a->reader) || reader_start(&a->reader, a->options, a->waits, error);
 }
 
+static bool is_over(const struct agent *a) {
+    return context_cancelled(a->options->context) ||
+           (a->until && agent_now(CLOCK_MONOTONIC) >= a->until);
+}
+
+static void finish_batch(struct agent *a, bool fine, const struct error *error) {
+    if (fine)
+        a->counts.batches++;
+    else
+        a->counts.dropped++;
+    if (!fine && !a->failed)
+        agent_say(a->options, "a batch was dropped: %s", error->message);
+    a->failed = !fine;
+    batch_release(&a->batch);
+    sender_wake(a->sender);
+}
+
+/* If the reader was killed, nothing is lost: the next one joins what it made. If none can be started, a later window tries again. */
 static void publish(struct agent *a) {
     struct error error;
+    bool fine = false, has = true;
     ask_host(a);
     if (!a->batch.trees.count)
         return;
-    bool fine = publish_once(a, &error);
-    if (!fine && !child_lives(&a->reader)) {
-        agent_say(a->options, "a batch is joined again: %s", error.message);
-        fine = publish_once(a, &error);
+    for (int tries = 0; tries < 2 && has && !fine; tries++) {
+        if (tries > 0)
+            agent_say(a->options, "a batch is joined again: %s", error.message);
+        has = has_reader(a, &error);
+        fine = has && batch_publish(&a->batch, &a->reader, &a->spool, a->host, &error);
+        if (child_lives(&a->reader))
+            break;
     }
-    if (fine) {
-        a->counts.batches++;
-        a->failed = false;
-    } else {
-        a->counts.dropped++;
-        if (!a->failed)
-            agent_say(a->options, "a batch was dropped: %s", error.message);
-        a->failed = true;
-    }
-    batch_release(&a->batch);
-    sender_wake(a->sender);
+    if (has || is_over(a) || a->batch.trees.count >= TREES_MOST)
+        finish_batch(a, fine, &error);
 }
 
 /* Return false if the window is lost; this has been reported. */
@@ -222,6 +239,7 @@ static bool on_window(void *context, int window, struct error *error) {
     struct agent *a = context;
     uint64_t now = agent_now(CLOCK_MONOTONIC), elapsed = now - a->window_began;
     bool fine = take_window(a, window, elapsed, error);
+    a->pause = 0;
     a->window_began = now;
     a->counts.windows++;
     a->counts.last_window = agent_now(CLOCK_REALTIME) / second;
@@ -260,11 +278,6 @@ static void describe(struct agent *a) {
                                            .label_context = a->namer};
 }
 
-static bool is_over(const struct agent *a) {
-    return context_cancelled(a->options->context) ||
-           (a->until && agent_now(CLOCK_MONOTONIC) >= a->until);
-}
-
 /* A reader that has read another recording can't be used for this one. */
 static bool renew_reader(struct agent *a, struct error *error) {
     child_end(&a->reader);
@@ -273,12 +286,26 @@ static bool renew_reader(struct agent *a, struct error *error) {
     return fine;
 }
 
+/* A recording that never worked won't. One that did may lack memory, processes or descriptors for a while. */
+static bool try_later(struct agent *a, const struct error *error) {
+    struct timespec moment = {0, 100000000};
+    if (!a->counts.windows)
+        return false;
+    if (!a->pause)
+        agent_say(a->options, "the recording can't start: %s; trying again", error->message);
+    a->pause = a->pause > PAUSE_MOST / 2 ? PAUSE_MOST : 2 * a->pause + !a->pause;
+    uint64_t until = agent_now(CLOCK_MONOTONIC) + a->pause * second;
+    while (!is_over(a) && agent_now(CLOCK_MONOTONIC) < until)
+        nanosleep(&moment, NULL);
+    return !is_over(a);
+}
+
 /* Return true to continue with another recording. */
 static bool record_once(struct agent *a, struct error *error) {
     a->windows_before = a->counts.windows;
     error->kind = ERROR_NONE;
     if (!renew_reader(a, error))
-        return false;
+        return try_later(a, error);
     a->began = a->window_began = agent_now(CLOCK_MONOTONIC);
     a->lost_before = 0;
     a->again = false;
@@ -292,8 +319,8 @@ static bool record_once(struct agent *a, struct error *error) {
     a->counts.restarts++;
     if (a->again)
         return true;
-    if (a->counts.windows == a->windows_before) /* not a single window: another try won't help */
-        return false;
+    if (a->counts.windows == a->windows_before)
+        return try_later(a, error);
     agent_say(a->options, "the recording ended: %s; it starts again", error->message);
     return true;
 }

@@ -182,7 +182,8 @@ _Noreturn static void child_execute(const int *descriptors, pid_t parent, char *
     for (int i = 0; i < 2; i++)
         above[i] = fcntl(descriptors[i], F_DUPFD, FREE);
     for (int i = 0; i < 2; i++)
-        dup2(above[i], CHANNEL + i);
+        if (above[i] < 0 || dup2(above[i], CHANNEL + i) < 0)
+            _exit(126);
     syscall(SYS_close_range, FREE, ~0u, 0);
     execve("/proc/self/exe", words, environment);
     _exit(127);

@@ -5,6 +5,7 @@
  */
 #include "agent/child.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -46,11 +47,9 @@ static enum store_failure refuse(struct sender *sender, const struct spooled *ba
 }
 
 static enum store_failure send_one(struct sender *sender, const struct spooled *batch,
-                                   struct error *error) {
-    int descriptor =
-        openat(sender->spool->directory, batch->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (descriptor < 0) /* it was dropped meanwhile */
-        return STORE_FINE;
+                                   int descriptor, struct error *error) {
+    if (descriptor < 0)
+        return STORE_TRY_AGAIN; /* too many open files, say: it is not lost */
     enum store_failure failure = deliver(&sender->deliverer, sender->options, batch, descriptor,
                                          &sender->context, &sender->retry_after, error);
     close(descriptor);
@@ -76,7 +75,13 @@ static bool send_oldest(struct sender *sender, bool *again) {
     *again = false;
     if (!spool_oldest(sender->spool, &batch))
         return false;
-    switch (send_one(sender, &batch, &error)) {
+    int descriptor =
+        openat(sender->spool->directory, batch.name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (descriptor < 0 && errno == ENOENT) /* the spool's limits dropped it meanwhile */
+        return true;
+    if (descriptor < 0)
+        error_errno(&error, batch.name);
+    switch (send_one(sender, &batch, descriptor, &error)) {
     case STORE_FINE:
         spool_remove(sender->spool, &batch);
         counts->sent++;

@@ -176,7 +176,7 @@ class Modern:
 
     def ask(self, sql):
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/", data=sql.encode())
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=3600) as answer:
             return answer.read()[1:].decode()
 
     def stop(self):
