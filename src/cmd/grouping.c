@@ -122,8 +122,11 @@ static bool has_label(const struct tree *tree, struct text key) {
     return false;
 }
 
-/* Without this check, a mistyped dimension would put everything into one row. */
+/* Without this check, a mistyped dimension would put everything into one row. Without samples no label is wrong: the command says that there
+   are none. */
 bool grouping_check(const struct request *request, const struct tree *tree, struct error *error) {
+    if (tree->series.count <= 1)
+        return true;
     for (size_t i = 0; i < request->by.labels.count; i++) {
         struct text word = text_of(request->by.labels.items[i]), key = dimension_key(word);
         bool of_thread = text_equal(word, TEXT("process")) || text_equal(word, TEXT("thread"));

@@ -2,9 +2,10 @@
 // another host, and policies are never violated.
 import { createRequire } from "node:module";
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 
 const { chromium } = createRequire(import.meta.url)(process.env.PLAYWRIGHT);
-const { LIST, ASK, FLEET } = process.env;
+const { LIST, ASK, FLEET, EMPTY } = process.env;
 const browser = await chromium.launch({ executablePath: process.env.BROWSER, args: ["--no-sandbox"] });
 
 async function test(name, body) {
@@ -189,6 +190,19 @@ if (FLEET) await test("a store: a selection of nothing says so, and how to go on
   await page.getByRole("button", { name: "Select everything" }).click();
   await fleetShown(page, before);
   assert(!await page.locator("#nothing").isVisible() && await page.locator("#flame").isVisible() && !page.url().includes("service="), page.url());
+});
+
+if (EMPTY) await test("a store: nothing is in it yet", async page => {
+  await page.goto(EMPTY);
+  await fleetShown(page, 0);
+  assert.match(await page.locator("#nothing-of").textContent(), /^Nothing is stored yet\. wick agent /);
+  assert(!await page.getByRole("button", { name: "Select everything" }).isVisible());
+  assert.deepEqual([await page.locator("#from").inputValue(), await page.locator("#to").inputValue()], ["", ""]);
+  const before = await fleetCount(page);
+  execFileSync(process.env.WICK, ["push", "-q", process.env.FIRST, process.env.EMPTY_STORE, "--set-label", "service=first", "--at", String(Math.floor(Date.now() / 1000))]);
+  await fleetShown(page, before);
+  assert(!await page.locator("#nothing").isVisible() && await page.locator("#flame").isVisible());
+  assert.match(await page.locator("#from").inputValue(), /^20\d\d-/);
 });
 
 if (FLEET) await test("a store: on a telephone names leave room for the heat map", async page => {

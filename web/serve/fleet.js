@@ -64,8 +64,8 @@ async function fillLabels() {
     fill($(label), rows, plain(state.get(label) ?? ""), label !== "type" || !rows.length);
   }));
   const {from, to} = range();
-  $("from").value = time(from);
-  $("to").value = time(to);
+  $("from").value = from || state.has("from") ? time(from) : "";
+  $("to").value = span.to || state.has("to") ? time(to) : "";
 }
 
 // ---- the heat map ----
@@ -126,7 +126,7 @@ function drawHeat() {
   paint.globalAlpha = 1;
   paint.fillStyle = style.color;
   map.names.forEach((name, i) => paint.fillText(name || "(none)", 4, i * rowHeight + rowHeight / 2, nameWidth() - 8));
-  drawTimes(paint, map, nameWidth(), width(), map.names.length * rowHeight + 10);
+  if (span.to) drawTimes(paint, map, nameWidth(), width(), map.names.length * rowHeight + 10);
   const {from, to} = drag ?? map.chosen;
   paint.strokeStyle = style.color;
   paint.strokeRect(xOf(from), 0.5, Math.max(2, xOf(to) - xOf(from)), map.names.length * rowHeight);
@@ -258,6 +258,22 @@ async function showShare() {
   if (name) drawShare(await ask("share", {...selection(), function: name, step: step(range())}), name);
 }
 
+// An agent's first batch comes after a minute: look for it.
+function tellNothing() {
+  $("nothing").hidden = !isEmpty();
+  $("clear").hidden = !span.to;
+  $("nothing-of").textContent = span.to ? `Nothing was measured for this selection (${told(selection())}).`
+    : "Nothing is stored yet. wick agent sends its first profiles after about a minute; this page shows them as soon as they are there.";
+}
+
+async function waitForFirst() {
+  while (!span.to) {
+    await new Promise(done => setTimeout(done, 2000));
+    span = await ask("span", {});
+  }
+  return show();
+}
+
 async function show() {
   const view = state.get("view") ?? "flame", before = selection("before.");
   for (const name of ["flame", "compare", "movers", "share"]) $(name).hidden = name !== view;
@@ -267,8 +283,7 @@ async function show() {
     wrong();
     await fillLabels();
     await showHeat();
-    $("nothing").hidden = !isEmpty();
-    $("nothing-of").textContent = `Nothing was measured for this selection (${told(selection())}).`;
+    tellNothing();
     if (isEmpty()) $(view).hidden = true;
     else await {flame: showFlame, compare: showCompare, movers: showMovers, share: showShare}[view]?.();
   } catch (error) {
@@ -328,3 +343,4 @@ try {
   wrong(error.message);
 }
 await show();
+if (!span.to) await waitForFirst().catch(error => wrong(error.message));
