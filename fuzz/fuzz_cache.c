@@ -1,5 +1,5 @@
-/* Parse any bytes as a file of the disk cache, as the symbols in one, or as the compilation units in one. The first
-   byte chooses which. */
+/* Parse any bytes as a file of the disk cache, as the symbols, the compilation units or the kernel's list in one. The
+   first byte chooses which. */
 #include "object/disk_cache.h"
 #include "object/inline.h"
 
@@ -64,6 +64,24 @@ static void ask_units(struct text payload) {
     release_units(&units);
 }
 
+static void ask_kernel(struct text payload) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    struct objects_options options = {0};
+    struct symbols names;
+    struct text marks;
+    uint64_t address;
+    struct kernel_list *list = kernel_list_unpack(payload, &marks);
+    if (!list)
+        return;
+    symbols_init(&names, &options);
+    kallsyms_find(marks, TEXT("_text"), &address);
+    for (size_t i = 0; i < list->blocks.count && i < 64; i++)
+        kernel_list_find(list, list->blocks.items[i].first + i, &names, &lock);
+    list->cached.data = (const uint8_t *)""; /* it does not own its memory */
+    kernel_list_free(list);
+    symbols_release(&names);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -75,6 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         ask_symbols(bytes);
     else if (data[0] == 'u')
         ask_units(bytes);
+    else if (data[0] == 'k')
+        ask_kernel(bytes);
     else
         disk_cache_check(bytes, TEXT("key"), &payload);
     free(copy);

@@ -2,8 +2,7 @@
  * Read symbol tables from the disk cache, and write them to it.
  *
  * A sealed table is stored as it is: entries and pieces, which are used in place. Names stay in the string sections of their file, which is mapped
- * anyway and part of the key: copying them took as long as reading the table. For the running kernel, whose list is not a file, names are stored, too.
- * Tables in perf's order are not cached.
+ * anyway and part of the key: copying them took as long as reading the table. Tables in perf's order are not cached.
  */
 #include "object/disk_cache.h"
 #include "object/internal.h"
@@ -96,28 +95,6 @@ bool symbols_pack(const struct symbols *symbols, bool names_stay, struct buffer 
     head.names = payload->count - names_at;
     memcpy(payload->items + head_at, &head, sizeof head);
     payload_end(payload);
-    return true;
-}
-
-bool symbols_pack_kernel(const struct symbols *symbols, struct buffer *payload) {
-    const struct entry *entries = symbols->entries.items;
-    size_t count = symbols->entries.count, head_at = payload->count;
-    if (!is_packable(symbols) || symbols->pieces.count)
-        return false;
-    struct symbols_head head = head_of(symbols, false);
-    head.names = symbols->made.count;
-    head.entries = 0;
-    vector_reserve(payload, head_at + sizeof head + count * sizeof *entries + head.names + 64);
-    payload_add(payload, &head, sizeof head);
-    for (size_t i = 0, end; i < count; i = end + 1) {
-        for (end = i; end < count && !(entries[end].flags & ENTRY_MODULE);)
-            end++;
-        if (end > i)
-            payload_add(payload, entries + i, (end - i) * sizeof *entries);
-        head.entries += end - i;
-    }
-    payload_add(payload, symbols->made.items, head.names);
-    memcpy(payload->items + head_at, &head, sizeof head);
     return true;
 }
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Raise it when a payload's form or meaning changes. */
-#define FORMAT 3
+#define FORMAT 4
 #define LIMIT (1ull << 30)
 #define ENTRY_LIMIT (1ull << 28)
 #define SUFFIX ".derived"
@@ -191,22 +191,34 @@ static bool write_whole(int descriptor, struct text text) {
     return true;
 }
 
-static bool write_parts(int descriptor, struct text key, struct text payload) {
+static bool write_file(int descriptor, struct text key, const struct text *parts, size_t count,
+                       uint64_t size) {
     static const char padding[8];
-    struct header header = {.format = FORMAT,
-                            .key_size = (uint32_t)key.length,
-                            .payload_size = payload.length,
-                            .digest = digest_of(key, payload)};
+    struct header header = {
+        .format = FORMAT,
+        .key_size = (uint32_t)key.length,
+        .payload_size = size,
+        .digest = digest_mix(digest_bytes(key.data, key.length), digest_parts(parts, count))};
     memcpy(header.magic, magic, sizeof magic);
-    return write_whole(descriptor, (struct text){(const char *)&header, sizeof header}) &&
-           write_whole(descriptor, key) &&
-           write_whole(descriptor, (struct text){padding, padded(key.length) - key.length}) &&
-           write_whole(descriptor, payload);
+    bool fine = write_whole(descriptor, (struct text){(const char *)&header, sizeof header}) &&
+                write_whole(descriptor, key) &&
+                write_whole(descriptor, (struct text){padding, padded(key.length) - key.length});
+    for (size_t i = 0; i < count; i++)
+        fine = fine && write_whole(descriptor, parts[i]);
+    return fine;
 }
 
 void disk_cache_write(struct disk_cache *cache, struct text key, struct text payload) {
+    disk_cache_write_parts(cache, key, &payload, 1);
+}
+
+void disk_cache_write_parts(struct disk_cache *cache, struct text key, const struct text *parts,
+                            size_t count) {
     char name[32], *temporary;
-    if (!cache || payload.length > ENTRY_LIMIT || payload.length > cache->limit / 4)
+    uint64_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += parts[i].length;
+    if (!cache || size > ENTRY_LIMIT || size > cache->limit / 4)
         return;
     int directory = directory_of_writer(cache);
     int descriptor =
@@ -214,7 +226,7 @@ void disk_cache_write(struct disk_cache *cache, struct text key, struct text pay
     if (descriptor < 0)
         return;
     name_print(key, name);
-    bool fine = write_parts(descriptor, key, payload);
+    bool fine = write_file(descriptor, key, parts, count, size);
     fine = close(descriptor) == 0 && fine;
     if (!fine || renameat(directory, temporary, directory, name) != 0)
         unlinkat(directory, temporary, 0);

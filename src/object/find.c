@@ -109,7 +109,7 @@ static void list_found(const struct object *object, struct object_found *found) 
                   : object->symbol_text.count ? "the recording"
                                               : NULL;
     if (object->identity.kind == OBJECT_KERNEL && !object->symbol_file.size &&
-        (object->is_partial || object->list_is_running))
+        (object->list || object->list_is_running))
         found->code = "/proc/kallsyms";
     if (object->identity.kind == OBJECT_KERNEL && object->image)
         found->code = object->image->file.path;

@@ -34,14 +34,14 @@ struct object {
     char *changed;     /* path of a file that shrank and was closed, or NULL */
     char *undelivered; /* why a server failed to deliver a file that it may have, or NULL */
     struct object_extra extras[SLOT_COUNT];
-    bool prefetched;      /* atomic: it was queued for prefetching */
-    bool vmlinux_refused; /* OBJECT_KERNEL: --vmlinux is another kernel's, or not an ELF file */
-    bool list_is_running; /* OBJECT_KERNEL: its list is the running kernel's … */
-    bool list_is_stored;  /* … and was offered to the cache */
-    struct buffer marks;  /* … and these lines of it give its shift */
-    bool
-        is_partial; /* OBJECT_KERNEL: its table has only the kernel's own symbols; `whole` has all, once they are needed */
-    _Atomic(struct symbols *) whole;
+    bool prefetched;          /* atomic: it was queued for prefetching */
+    bool vmlinux_refused;     /* OBJECT_KERNEL: --vmlinux is another kernel's, or not an ELF file */
+    bool list_is_running;     /* OBJECT_KERNEL: its list is the running kernel's … */
+    bool list_is_stored;      /* … and was offered to the cache */
+    struct buffer marks;      /* … and these lines of it give its shift */
+    struct kernel_list *list; /* … which has its own symbols, instead of `symbols`; or NULL */
+    struct kernel_list *read_again;  /* … the same read again, if `list` is the cache's … */
+    _Atomic(struct symbols *) whole; /* … and a table of all symbols, once it is needed */
     bool asked; /* atomic: OBJECT_KERNEL: a name was requested; it is read ahead even if none is */
 
     /* Symbols: published when complete, then read by any thread. */
@@ -155,11 +155,6 @@ void plt_load_perf(struct perf_rounds *rounds, const struct elf_image *runtime, 
 
 /* Load and seal the table. The caller owns `text`, which must live as long as the table. */
 void kallsyms_load(struct symbols *symbols, struct text text);
-/* Read the running kernel's list from its descriptor and seal the table. Append to `marks` the lines of the symbols that a recording may refer
-   to, including `reference`: in the table a better name for the same address may have replaced them. Return false and leave the table as it is
-   if the list shows no addresses. */
-bool kallsyms_load_running(struct symbols *symbols, int list, struct text reference,
-                           struct buffer *marks);
 /* Set only where the names are, as kallsyms_load() does. */
 void kallsyms_source(struct symbols *symbols, struct text text);
 /* Find the address of a function in the text of kallsyms, which still has all names of an address. */
@@ -167,6 +162,34 @@ bool kallsyms_find(struct text text, struct text name, uint64_t *address);
 /* Return the module of an entry, as `[name]`; empty for the kernel's own symbols. */
 struct text kallsyms_module(const struct symbols *symbols, const struct entry *entry);
 void perfmap_load(struct symbols *symbols, struct text text);
+
+/* The text of the running kernel's list, in blocks that become tables when they are needed. */
+struct kernel_block {
+    uint64_t first; /* address of its first symbol, larger than those before it */
+    uint64_t at;    /* where it begins in the text */
+};
+struct kernel_list {
+    struct text text;
+    size_t own; /* bytes of the kernel's own lines; modules and all else come after them */
+    VECTOR(struct kernel_block)
+    blocks;                            /* of the kernel's own lines; none: these are not in order */
+    _Atomic(struct symbols *) *tables; /* by block */
+    struct buffer owned;               /* the text, if it was read … */
+    struct file cached;                /* … or a file of the disk cache with text and blocks */
+};
+/* Read the list from its descriptor. Append to `marks` the lines of the symbols that a recording may refer to, including `reference`. Return NULL
+   if the list shows no addresses. */
+struct kernel_list *kernel_list_read_running(int descriptor, struct text reference,
+                                             struct buffer *marks);
+void kernel_list_free(struct kernel_list *list); /* NULL is fine */
+/* Return the table with the symbol of an address, or NULL if only a table of the whole list can tell. Takes the lock to make a table, whose
+   resolved names go to `names`. */
+struct symbols *kernel_list_find(struct kernel_list *list, uint64_t address, struct symbols *names,
+                                 pthread_mutex_t *lock);
+/* Convert a list, without what comes after the kernel's own lines, to its form in the cache and back, which stays in `payload`. Return NULL if
+   that is damaged. */
+void kernel_list_pack(const struct kernel_list *list, struct text marks, struct buffer *head);
+struct kernel_list *kernel_list_unpack(struct text payload, struct text *marks);
 
 /* ---- generated code: made.c; a NULL list is empty ---- */
 
@@ -190,8 +213,6 @@ bool cached_symbols_load(struct objects *objects, struct object *object, struct 
 /* Convert a table to its form in the cache and back, for objects_store() and a fuzzer. Return false if it can't be cached, or if the payload is
    damaged. If names stay in their files, set these as the table's sources before unpacking it. */
 bool symbols_pack(const struct symbols *symbols, bool names_stay, struct buffer *payload);
-/* The same without the symbols of modules, for a table that holds all names itself. */
-bool symbols_pack_kernel(const struct symbols *symbols, struct buffer *payload);
 bool symbols_unpack(struct symbols *symbols, struct text payload);
 /* kernel_cached.c: load the running kernel's own symbols. The caller holds the kernel object's lock. */
 bool kernel_load_running(struct objects *objects, struct object *kernel, struct symbols *symbols);

@@ -1,9 +1,11 @@
 /*
  * The kernel's symbols, as in /proc/kallsyms: "address type name", followed by "\t[module]" for a module's symbol.
  *
- * The list has 120,000 lines and 5 MB, and is parsed by hand in one pass. In a mapped list names stay where they are; the running kernel's list is
- * read in pieces, and only its names are kept in memory. Symbols have no size: each reaches to the next one, and the last one before the seam
- * between kernel and modules to the end of the page after it.
+ * The list has 120,000 lines and 5 MB, and is parsed by hand in one pass. Names stay where they are. Symbols have no size: each reaches to the next
+ * one, and the last one before the seam between kernel and modules to the end of the page after it.
+ *
+ * A recording refers to a few hundred of the running kernel's symbols, and the kernel's own are in order of address. So the text is kept and
+ * divided into blocks, and only the blocks of requested addresses become tables.
  */
 #include "object/internal.h"
 
@@ -245,17 +247,21 @@ static void load_plain(struct symbols *symbols, struct text text) {
     seal_plain(symbols);
 }
 
-/* ---- the running kernel's ---- */
+/* ---- the running kernel's, as text that is searched where it is ---- */
 
-struct running {
-    struct symbols *symbols;
+struct kernel_reader {
+    struct kernel_list *list;
     struct text reference;
     struct buffer *marks;
+    size_t scanned; /* bytes */
     size_t lines;
+    uint64_t last;  /* address of the last of the kernel's own symbols */
+    bool is_behind; /* all lines of the kernel's own were read */
+    bool is_mixed;  /* another symbol is among the kernel's own */
     bool is_shown;
 };
 
-static void mark(struct running *r, const struct line *line, struct text rest) {
+static void mark(struct kernel_reader *r, const struct line *line, struct text rest) {
     const struct text names[] = {TEXT("_text"), TEXT("_stext"), r->reference};
     uint64_t known;
     for (size_t i = 0; i < COUNT_OF(names); i++)
@@ -266,9 +272,20 @@ static void mark(struct running *r, const struct line *line, struct text rest) {
                           TEXT_ARGS(names[i]));
 }
 
-/* `rest`: from its name to the end of the line, that included. */
-static void take_line(struct running *r, const struct line *line, struct text rest) {
-    struct symbols *symbols = r->symbols;
+/* A block begins with the first symbol of an address, so that all names of an address are in one block. */
+static void take_own(struct kernel_reader *r, uint64_t address, size_t start, size_t end) {
+    enum { BLOCK = 1 << 10 };
+    struct kernel_list *list = r->list;
+    size_t count = list->blocks.count;
+    if (!count || (address > r->last && start - list->blocks.items[count - 1].at >= BLOCK))
+        vector_push(&list->blocks, ((struct kernel_block){address, start}));
+    r->last = address;
+    list->own = end;
+}
+
+/* The line at [start, end) of the text. Modules, BPF programs and trampolines come after the kernel's own symbols, in any order. */
+static void take_line(struct kernel_reader *r, const struct line *line, size_t start, size_t end) {
+    struct text rest = text_from(text_upto(buffer_text(&r->list->owned), end), line->name);
     char first = rest.length ? rest.data[0] : 0;
     if ((first == '_' || (r->reference.length && first == r->reference.data[0])) &&
         is_function_type(line->type))
@@ -276,39 +293,117 @@ static void take_line(struct running *r, const struct line *line, struct text re
     r->is_shown |= line->address != 0;
     if (!line->address || !is_symbol_type(line->type))
         return;
-    struct entry entry = entry_of(line);
-    entry.name = (uint32_t)symbols->made.count;
-    buffer_add(&symbols->made, rest);
-    vector_push(&symbols->entries, entry);
+    r->is_behind |= line->module || line->address < r->last;
+    if (!r->is_behind)
+        return take_own(r, line->address, start, end);
+    if (r->list->blocks.count)
+        r->is_mixed |= line->address >= r->list->blocks.items[0].first && line->address <= r->last;
 }
 
-static size_t take_running(void *context, struct text piece, bool end, bool *stop) {
-    enum { LINES_MOST_HIDDEN = 4096, NAMES_MOST = 256 << 20 };
-    struct running *r = context;
+/* Takes the whole lines that were read since the last call, or at the end all there is. False: no more is wanted. */
+static bool scan(struct kernel_reader *r, bool is_end) {
+    enum { LINES_MOST_HIDDEN = 4096, TEXT_MOST = 256 << 20 };
+    struct text text = buffer_text(&r->list->owned);
     struct line line;
-    piece = end ? piece : whole_lines(piece);
-    for (size_t at = 0; at < piece.length; r->lines++)
-        if (line_read(piece, &at, &line))
-            take_line(r, &line, text_from(text_upto(piece, at), line.name));
-    *stop = (!r->is_shown && r->lines > LINES_MOST_HIDDEN) || r->symbols->made.count > NAMES_MOST;
-    return piece.length;
+    text = is_end ? text : whole_lines(text);
+    for (size_t at = r->scanned; at < text.length; r->lines++) {
+        size_t start = at;
+        if (line_read(text, &at, &line))
+            take_line(r, &line, start, at);
+    }
+    r->scanned = text.length > r->scanned ? text.length : r->scanned;
+    return (r->is_shown || r->lines <= LINES_MOST_HIDDEN) && r->list->owned.count <= TEXT_MOST;
 }
 
-bool kallsyms_load_running(struct symbols *symbols, int list, struct text reference,
-                           struct buffer *marks) {
-    enum { NAMES_EXPECTED = 4 << 20, SYMBOLS_EXPECTED = 1 << 17 };
-    struct running running = {.symbols = symbols, .reference = reference, .marks = marks};
-    vector_reserve(&symbols->made, NAMES_EXPECTED);
-    vector_reserve(&symbols->entries, SYMBOLS_EXPECTED);
-    if (!list_read(list, take_running, &running) || !running.is_shown) {
-        vector_release(&symbols->entries);
-        buffer_release(&symbols->made);
-        return false;
+static bool read_and_scan(struct kernel_reader *r, int descriptor) {
+    enum { EXPECTED = 6 << 20, PIECE = 1 << 16 };
+    struct buffer *text = &r->list->owned;
+    ssize_t got;
+    vector_reserve(text, EXPECTED);
+    do {
+        vector_reserve(text, text->count + PIECE);
+        got = read(descriptor, text->items + text->count, PIECE);
+        text->count += got > 0 ? (size_t)got : 0;
+    } while (got >= 0 && scan(r, got == 0) && got > 0);
+    return got >= 0 && r->is_shown;
+}
+
+struct kernel_list *kernel_list_read_running(int descriptor, struct text reference,
+                                             struct buffer *marks) {
+    struct kernel_list *list = memory_zero(1, sizeof *list);
+    struct kernel_reader reader = {.list = list, .reference = reference, .marks = marks};
+    if (!read_and_scan(&reader, descriptor)) {
+        kernel_list_free(list);
+        return NULL;
     }
-    kallsyms_source(symbols, buffer_text(&symbols->made));
-    symbols->keep_names = symbols->options->quirks.lists_stay_mangled;
-    seal_plain(symbols);
-    return true;
+    list->text = buffer_text(&list->owned);
+    if (reader.is_mixed)
+        list->blocks.count = list->own = 0;
+    list->tables = memory_zero(list->blocks.count + 1, sizeof *list->tables);
+    return list;
+}
+
+void kernel_list_free(struct kernel_list *list) {
+    for (size_t i = 0; list && list->tables && i < list->blocks.count; i++) {
+        struct symbols *table = atomic_load(&list->tables[i]);
+        if (table)
+            symbols_release(table);
+        free(table);
+    }
+    if (!list)
+        return;
+    free(list->tables);
+    if (list->cached.data)
+        file_close(&list->cached);
+    else
+        vector_release(&list->blocks);
+    buffer_release(&list->owned);
+    free(list);
+}
+
+/* The block's symbols, and the one behind them, which says where the last of them ends. */
+static struct symbols *table_of_block(const struct kernel_list *list, size_t number,
+                                      struct symbols *names) {
+    enum { LINES_EXPECTED = 40 };
+    const struct kernel_block *block = &list->blocks.items[number];
+    struct text own = text_upto(list->text, list->own);
+    size_t end = number + 1 < list->blocks.count ? block[1].at : own.length;
+    struct symbols *table = memory_alloc(sizeof *table);
+    struct line line;
+    symbols_init(table, names->options);
+    kallsyms_source(table, own);
+    table->keep_names = names->options->quirks.lists_stay_mangled;
+    table->names = names;
+    vector_reserve(&table->entries, LINES_EXPECTED);
+    for (size_t at = block->at, start = at; at < own.length && start < end;) {
+        start = at;
+        if (line_read(own, &at, &line) && line.address && is_symbol_type(line.type))
+            vector_push(&table->entries, entry_of(&line));
+    }
+    seal_plain(table);
+    return table;
+}
+
+struct symbols *kernel_list_find(struct kernel_list *list, uint64_t address, struct symbols *names,
+                                 pthread_mutex_t *lock) {
+    size_t after =
+        search_first(middle, 0, list->blocks.count, list->blocks.items[middle].first <= address);
+    if (!after)
+        return NULL;
+    _Atomic(struct symbols *) *slot = &list->tables[after - 1];
+    struct symbols *table = atomic_load_explicit(slot, memory_order_acquire);
+    if (!table) {
+        pthread_mutex_lock(lock);
+        table = atomic_load_explicit(slot, memory_order_relaxed);
+        if (!table) {
+            table = table_of_block(list, after - 1, names);
+            atomic_store_explicit(slot, table, memory_order_release);
+        }
+        pthread_mutex_unlock(lock);
+    }
+    /* An address of the last symbol may belong to a module. */
+    uint32_t number = symbols_find(table, address);
+    return number != SYMBOLS_NONE && number + 1 < table->entries.count ? table : NULL;
 }
 
 /* ---- perf's ---- */

@@ -151,23 +151,24 @@ static struct text resolve_name(struct symbols *symbols, uint32_t number) {
         atomic_load_explicit(&symbols->resolved[number], memory_order_acquire);
     if (known)
         return *known;
+    struct symbols *names = symbols->names ? symbols->names : symbols;
     struct buffer name = {0};
     bool costly = false;
     symbols_print_name(symbols, &symbols->entries.items[number], &name, &costly);
-    pthread_mutex_lock(&symbols->lock);
+    pthread_mutex_lock(&names->lock);
     known = atomic_load_explicit(&symbols->resolved[number], memory_order_relaxed);
     if (!known) {
         if (name.count > SHORT_NAME && name.count > name_most(symbols)) {
             name.count = SHORT_NAME;
             costly = true;
         }
-        struct text *made = arena_alloc(&symbols->arena, sizeof *made);
-        *made = arena_copy(&symbols->arena, buffer_text(&name));
-        symbols->costly_names += costly;
+        struct text *made = arena_alloc(&names->arena, sizeof *made);
+        *made = arena_copy(&names->arena, buffer_text(&name));
+        names->costly_names += costly;
         atomic_store_explicit(&symbols->resolved[number], made, memory_order_release);
         known = made;
     }
-    pthread_mutex_unlock(&symbols->lock);
+    pthread_mutex_unlock(&names->lock);
     buffer_release(&name);
     return *known;
 }

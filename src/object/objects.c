@@ -52,6 +52,8 @@ static void object_free(struct object *object) {
     if (symbols)
         symbols_release(symbols);
     free(symbols);
+    kernel_list_free(object->list);
+    kernel_list_free(object->read_again);
     elf_image_free(object->symbol_images[0]);
     elf_image_free(object->symbol_images[1]);
     file_close(&object->symbol_file);

@@ -43,7 +43,7 @@ static bool visit_files(struct objects *objects, struct object *object, objects_
 /* The running kernel's list is not in memory as a whole. */
 static struct text whole_list(struct object *kernel) {
     pthread_mutex_lock(&kernel->lock);
-    if (!object_list(kernel).length && (kernel->list_is_running || kernel->is_partial))
+    if (!object_list(kernel).length && kernel->list)
         kernel_list_read(kernel, "/proc/kallsyms");
     pthread_mutex_unlock(&kernel->lock);
     return object_list(kernel);

@@ -73,6 +73,7 @@ struct symbols {
     pthread_mutex_t
         lock; /* of the arena: the object's own is held for long while debug information is unpacked */
     struct arena arena;    /* of resolved names */
+    struct symbols *names; /* whose lock, arena and costly_names are used instead; NULL: its own */
     size_t name_most;      /* length limit of a name in bytes; 0: not known yet; under the lock */
     uint64_t costly_names; /* resolved names that were not demangled; under the lock */
     struct buffer made;    /* names that are in no file */
