@@ -53,8 +53,14 @@ enum {
     RUBY_ENVIRONMENT = 32,
     RUBY_FINISH = 0x20, /* a flag: the interpreter was entered with this frame */
     RUBY_KIND = 0x7fff0001,
+    RUBY_BUILT_IN = 0x66660001, /* a block that is a C function, such as that of each_slice */
     RUBY_DUMMY = 0x79990001,
 };
+
+/* Whether a frame with these flags runs no function of the program. */
+static inline int ruby_is_built_in(unsigned long long flags) {
+    return (flags & RUBY_KIND) == RUBY_DUMMY || (flags & RUBY_KIND) == RUBY_BUILT_IN;
+}
 
 /* In the low bits of a frame's code. */
 enum { FRAME_ENTRY = 1, FRAME_SHIM = 2, FRAME_BITS = 7 };

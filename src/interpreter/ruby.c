@@ -58,7 +58,7 @@ static bool add_frame(const struct remote *remote, uint64_t address, struct raw_
     if (!remote->read(remote->context, address, words, sizeof words))
         return false;
     uint64_t code = words[RUBY_CODE / 8], environment = words[RUBY_ENVIRONMENT / 8];
-    if (!code || !remote_word(remote, environment, &flags) || (flags & RUBY_KIND) == RUBY_DUMMY)
+    if (!code || !remote_word(remote, environment, &flags) || ruby_is_built_in(flags))
         return true;
     struct raw_frame *frame = &stack->frames[stack->count++];
     *frame = (struct raw_frame){code & ~(uint64_t)FRAME_BITS, words[0], address};

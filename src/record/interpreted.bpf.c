@@ -330,7 +330,7 @@ static long walk_ruby_frame(__u32 i, void *context) {
     s->stack.end = STACK_DEEP;
     __u64 code = field(s, RUBY_CODE);
     __u64 flags = code ? read_word(field(s, RUBY_ENVIRONMENT)) : 0;
-    if (!code || (flags & RUBY_KIND) == RUBY_DUMMY)
+    if (!code || ruby_is_built_in(flags))
         return 0;
     struct raw_frame *to = &s->stack.frames[at];
     to->code = (code & ~(__u64)FRAME_BITS) | (flags & RUBY_FINISH ? FRAME_ENTRY : 0);

@@ -21,6 +21,10 @@ class Sorter
   end
 end
 
+def sliced(count)
+  (1..count).each_slice(3).flat_map { |part| part.reverse }.size
+end
+
 def compress(text)
   Zlib::Deflate.deflate(text, 6)
 end
@@ -31,6 +35,7 @@ def work(stop)
     hot(9000)
     fib(14)
     Sorter.new.sorted(1500)
+    sliced(1500)
     compress(text)
   end
 end
