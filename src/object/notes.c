@@ -49,7 +49,27 @@ static void note_file(const struct object *object, struct notes *notes) {
     notes_add(notes, kind, 1, 0, "%.*s", TEXT_ARGS(object->identity.path));
 }
 
-static void note_object(const struct object *object, struct notes *notes) {
+/* Whether other code of the process has a description, as the code of a JVM has. Then no perf map is expected: addresses without a name are of
+   code that was freed before it was read. */
+static bool has_made(const struct objects *objects, int32_t pid) {
+    for (size_t i = 1; i < objects->items.count; i++) {
+        const struct object_identity *identity = &objects->items.items[i]->identity;
+        if (identity->kind == OBJECT_MADE && identity->pid == pid)
+            return true;
+    }
+    return false;
+}
+
+static void note_map(const struct objects *objects, const struct object *object,
+                     struct notes *notes) {
+    bool is_refused = object->trouble == FILE_REFUSED;
+    if (is_refused || !has_made(objects, object->identity.pid))
+        notes_add(notes, is_refused ? &note_refused : &note_no_map, 1, 0, "%.*s",
+                  TEXT_ARGS(object->shown));
+}
+
+static void note_object(const struct objects *objects, const struct object *object,
+                        struct notes *notes) {
     if (object->trouble == FILE_FINE)
         return;
     switch (object->identity.kind) {
@@ -58,8 +78,7 @@ static void note_object(const struct object *object, struct notes *notes) {
         note_file(object, notes);
         break;
     case OBJECT_PERFMAP:
-        notes_add(notes, object->trouble == FILE_REFUSED ? &note_refused : &note_no_map, 1, 0,
-                  "%.*s", TEXT_ARGS(object->shown));
+        note_map(objects, object, notes);
         break;
     case OBJECT_KERNEL:
         if (object->asked)
@@ -75,7 +94,7 @@ void objects_notes(struct objects *objects, struct notes *notes) {
     for (size_t i = 1; i < objects->items.count; i++) {
         const struct object *object = objects->items.items[i];
         const struct symbols *symbols = atomic_load(&object->symbols);
-        note_object(object, notes);
+        note_object(objects, object, notes);
         if (object->undelivered)
             notes_add(notes, &note_undelivered, 1, i, "%.*s: %s", TEXT_ARGS(object->shown),
                       object->undelivered);

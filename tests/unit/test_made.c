@@ -181,11 +181,28 @@ static void around_many(void **state) {
     spaces_free(spaces);
 }
 
+/* A process whose code is described needs no perf map for the rest of it; another one does. */
+static void no_map_needed(void **state) {
+    struct object_identity anonymous = {.kind = OBJECT_PERFMAP, .path = TEXT("//anon")};
+    struct notes notes = {0};
+    struct symbol symbol;
+    uint32_t id;
+    struct objects *objects = objects_with(made_new(EM_X86_64), &id);
+    for (anonymous.pid = 7; anonymous.pid <= 8; anonymous.pid++)
+        assert_false(objects_symbol(objects, objects_add(objects, &anonymous), 0x1000, &symbol));
+    objects_notes(objects, &notes);
+    assert_int_equal(notes.count, 1);
+    assert_string_equal(notes.items[0].kind->name, "perf-maps-missing");
+    assert_int_equal(notes.items[0].count, 1);
+    notes_release(&notes);
+    objects_free(objects);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_and_lines), cmocka_unit_test(rows),
         cmocka_unit_test(eh_frame),        cmocka_unit_test(around),
-        cmocka_unit_test(around_many),
+        cmocka_unit_test(around_many),     cmocka_unit_test(no_map_needed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
