@@ -93,11 +93,12 @@ static bool parse_change(struct svg_reader *s, struct text t, struct svg_frame *
     return take_count(&t, &frame->before) && (t.length == 0 || t.data[0] == ' ');
 }
 
-/* Skip wick's "40 samples, at most ±15.8%", the accuracy of an estimate. */
+/* Skip wick's "40 samples, at most ±15.8%", the accuracy of an estimate; of a count only "40 samples". */
 static bool is_estimate(struct text t) {
     uint64_t samples;
-    return take_count(&t, &samples) && (text_starts(t, TEXT(" sample, at most ±")) ||
-                                        text_starts(t, TEXT(" samples, at most ±")));
+    return take_count(&t, &samples) &&
+           (text_starts(t, TEXT(" sample, at most ±")) || text_equal(t, TEXT(" sample")) ||
+            text_starts(t, TEXT(" samples, at most ±")) || text_equal(t, TEXT(" samples")));
 }
 
 /* Parse the text between the brackets: "1,234 samples, 12.34%". */

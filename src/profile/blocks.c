@@ -381,6 +381,7 @@ static void sum_add(struct heap_sum *sum, const struct block *block) {
     sum->count += block->count;
     sum->samples++;
     sum->variance += (double)block->weight * (double)block->weight * (1 - block->chance);
+    sum->count_variance += (1 - block->chance) / block->chance / block->chance;
 }
 
 static bool is_in_time(const struct blocks *blocks, uint64_t time) {

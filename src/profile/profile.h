@@ -50,7 +50,8 @@ struct profile_options {
 struct heap_sum {
     uint64_t bytes, count; /* estimated bytes and blocks */
     uint64_t samples;      /* number of samples behind the estimate */
-    double variance;       /* of the estimated bytes, due to sampling */
+    double variance;       /* of the estimated bytes, due to sampling … */
+    double count_variance; /* … and of the estimated blocks */
 };
 enum { HEAP_LIFETIMES = 9 };
 /* The names of the lifetime classes; the last one means never freed. */

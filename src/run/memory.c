@@ -28,15 +28,21 @@ static void add_bytes(struct buffer *text, uint64_t bytes) {
     buffer_printf(text, unit ? "%.2f %s" : "%.0f %s", shown, units[unit]);
 }
 
+/* The count is less certain than the bytes: a small block is sampled seldom and then stands for many. */
+static double error_of(uint64_t sum, double variance) {
+    return sum ? 100 * sqrt(variance) / (double)sum : 0;
+}
+
 static void add_sum(struct buffer *text, const char *what, const struct heap_sum *sum, bool exact) {
     buffer_printf(text, "  %-28s ", what);
     add_bytes(text, sum->bytes);
     counted_print(text, " in # block{|s}", sum->count);
-    if (!exact && sum->samples)
-        counted_print(text, " (# sample{|s}, ", sum->samples);
-    if (!exact && sum->samples)
-        buffer_printf(text, "± %.1f %%)",
-                      sum->bytes ? 100 * sqrt(sum->variance) / (double)sum->bytes : 0.0);
+    if (!exact && sum->samples) {
+        counted_print(text, " (# sample{|s}: ", sum->samples);
+        buffer_printf(text, "bytes ± %.1f %%, blocks ± %.1f %%)",
+                      error_of(sum->bytes, sum->variance),
+                      error_of(sum->count, sum->count_variance));
+    }
     buffer_add_char(text, '\n');
 }
 

@@ -16,6 +16,10 @@ double estimate_error(uint64_t samples) {
     return samples ? 100 / sqrt((double)samples) : 100;
 }
 
+bool estimate_has_error(struct text unit) {
+    return !text_equal(unit, TEXT("count"));
+}
+
 void buffer_add_grouped(struct buffer *buffer, uint64_t value) {
     char digits[32];
     size_t at = sizeof digits, count = 0;

@@ -133,17 +133,30 @@ static void add_bar(struct buffer *line, double share) {
 }
 
 /* A narrower terminal shows neither bars nor categories. */
-enum { NARROW = 60, SHARES_WIDTH = 21, BAR_WIDTH = 12, CATEGORY_WIDTH = 16, ERROR_WIDTH = 19 };
+enum {
+    NARROW = 60,
+    SHARES_WIDTH = 21,
+    BAR_WIDTH = 12,
+    CATEGORY_WIDTH = 16,
+    ERROR_WIDTH = 20,
+    SAMPLES_WIDTH = 11
+};
 
 static bool is_narrow(const struct report_options *options) {
     return options->width && options->width < NARROW;
 }
 
+static int error_width(const struct report *report) {
+    if (!report->is_estimated)
+        return 0;
+    return estimate_has_error(report->unit) ? ERROR_WIDTH : SAMPLES_WIDTH;
+}
+
 static size_t name_room(const struct report *report, const struct report_options *options) {
     if (!options->width)
         return SIZE_MAX;
-    size_t used = SHARES_WIDTH + (report->is_estimated ? ERROR_WIDTH : 0) +
-                  (report->growth.length ? GROWTH_WIDTH : 0);
+    size_t used =
+        SHARES_WIDTH + (size_t)error_width(report) + (report->growth.length ? GROWTH_WIDTH : 0);
     if (!is_narrow(options))
         used += BAR_WIDTH + (report->by == BY_FUNCTION ? CATEGORY_WIDTH : 0);
     return options->width > used + 10 ? options->width - used : 10;
@@ -162,12 +175,14 @@ static void add_bar_and_category(struct buffer *line, const struct report *repor
 }
 
 /* The number of samples of the total, and its standard error at most. */
-static void add_error(struct buffer *line, uint64_t samples) {
-    if (samples)
+static void add_error(struct buffer *line, const struct report *report, uint64_t samples) {
+    if (samples && !estimate_has_error(report->unit))
+        buffer_printf(line, "%9llu  ", (unsigned long long)samples);
+    else if (samples)
         buffer_printf(line, "%9llu ±%5.1f %%  ", (unsigned long long)samples,
                       estimate_error(samples));
     else
-        buffer_printf(line, "%*s", ERROR_WIDTH, "");
+        buffer_printf(line, "%*s", error_width(report), "");
 }
 
 static void text_row(struct buffer *line, const struct report *report, const struct report_row *row,
@@ -176,7 +191,7 @@ static void text_row(struct buffer *line, const struct report *report, const str
     buffer_add_shown(&shown, row->name);
     buffer_printf(line, "%7.2f %% %7.2f %%  ", share(report, row->self), share(report, row->total));
     if (report->is_estimated)
-        add_error(line, row->total_samples);
+        add_error(line, report, row->total_samples);
     report_growth_text(line, report, row);
     if (!is_narrow(options))
         add_bar_and_category(line, report, row, options->colours);
@@ -191,7 +206,9 @@ static void write_text(struct out *out, const struct report *report,
         options->limit && options->limit < report->rows.count ? options->limit : report->rows.count;
     bool functions = report->by == BY_FUNCTION, narrow = is_narrow(options);
     out_printf(out, "     self     total  %s%s%s%s%s\n",
-               report->is_estimated ? "  samples  at most  " : "",
+               !report->is_estimated              ? ""
+               : estimate_has_error(report->unit) ? "  samples  at most  "
+                                                  : "  samples  ",
                report->growth.length ? "       cost   growth  " : "", narrow ? "" : "            ",
                functions && !narrow ? "category        " : "", report->title.data);
     struct buffer line = {0};

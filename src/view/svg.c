@@ -118,7 +118,7 @@ static void add_counts(struct drawing *d, const struct flame_node *node) {
     if (d->flame->is_diff)
         add_change(d, node);
     if (d->flame->has_samples)
-        svg_add_estimate(d->buffer, node->total_before);
+        svg_add_estimate(d->buffer, node->total_before, d->unit);
     buffer_add_char(d->buffer, ')');
 }
 

@@ -160,13 +160,16 @@ void svg_add_span(struct buffer *buffer, uint64_t start, uint64_t end, uint64_t 
     add_millionths(buffer, millionths(end, whole) - millionths(start, whole));
 }
 
-void svg_add_estimate(struct buffer *buffer, uint64_t samples) {
+void svg_add_estimate(struct buffer *buffer, uint64_t samples, struct text unit) {
     uint64_t tenths = (uint64_t)(10 * estimate_error(samples) + 0.5);
     if (!samples)
         return;
     buffer_add(buffer, TEXT("; "));
     buffer_add_grouped(buffer, samples);
-    buffer_add(buffer, samples == 1 ? TEXT(" sample, at most ±") : TEXT(" samples, at most ±"));
+    buffer_add(buffer, samples == 1 ? TEXT(" sample") : TEXT(" samples"));
+    if (!estimate_has_error(unit))
+        return;
+    buffer_add(buffer, TEXT(", at most ±"));
     buffer_add_u64(buffer, tenths / 10);
     buffer_add_char(buffer, '.');
     buffer_add_u64(buffer, tenths % 10);

@@ -100,8 +100,11 @@ void palette_map_write(const struct palette_map *map, struct out *out); /* sorte
  * its position and width in the profile's unit in fg:x and fg:w, and a label if it fits.
  */
 
-/* Return the standard error of a sum of this many samples, as a percentage of the sum. It is an upper bound: large blocks have less. */
+/* Return the standard error of a sum of bytes from this many samples, as a percentage of the sum. It is an upper bound: large blocks have
+   less. */
 double estimate_error(uint64_t samples);
+/* Whether that holds for sums in this unit. It does not for a count of blocks: one sample stands for as many as fit into the mean. */
+bool estimate_has_error(struct text unit);
 
 /* Attributes for particular frames: lines of `name TAB attribute=value TAB …`. */
 struct name_attributes;

@@ -485,6 +485,15 @@ test("estimates", async page => {
   await page.keyboard.press("ArrowUp");
   await settle(page);
   assert.match(await page.locator("#details").textContent(), /40 samples, at most ±15\.8%/);
+  // A count has no such bound: one sample of a small block stands for many.
+  const counted = await page.evaluate(() => {
+    const units = wickPage.model.series.map(one => one.unit);
+    wickPage.model.series.forEach(one => one.unit = "count");
+    wickPage.graph.events.tell({ pane: wickPage.graph.panes[0], node: 0 });
+    wickPage.model.series.forEach((one, i) => one.unit = units[i]);
+    return document.getElementById("details").textContent;
+  });
+  assert.match(counted, /40 samples\)/);
   // Where the tree is turned round, too. Each sample weighs 1000 bytes.
   for (const [shown, frames] of [["reversed", ["malloc", "parse", "work"]], ["sandwich&middle=malloc", ["malloc", "parse", "work"]], ["sandwich&middle=work", ["work", "malloc"]]]) {
     await page.evaluate(hash => location.hash = hash, "event=allocated&view=" + shown);
