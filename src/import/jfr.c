@@ -1,9 +1,10 @@
 /*
  * Java Flight Recorder files, from `java -XX:StartFlightRecording`, `jcmd … JFR.start` and async-profiler: samples of
  * running code, allocations and waits for locks become one event each, named as in `jfr summary`. Samples of Java
- * code are counted unless --event names others, or there are none. The weight of an allocation is its bytes, or those
- * of the buffer (TLAB) that was taken for it; that of a wait is its nanoseconds. The class that was allocated or
- * waited for is the label `class`.
+ * code are counted unless --event names others, or there are none; any other event that has stacks counts 1 if --event
+ * names it. The weight of an allocation is its bytes, or those of the buffer (TLAB) that was taken for it; that of a
+ * wait is its nanoseconds. The class that was allocated or waited for is the label `class`, the state of a sampled
+ * thread is the label `thread_state`.
  *
  * A file is a sequence of chunks, each with ids of its own; a stack is placed in the tree when an event of the chunk
  * first refers to it.
@@ -13,33 +14,52 @@
 
 #include <stdlib.h>
 
-/* The events that can be counted, in the order of preference if none is selected. */
-static const struct counted_kind {
+struct counted_kind {
     const char *name, *unit;
     const char *weight; /* a field; NULL: each counts 1 */
     const char *class;  /* a field with the class concerned; NULL: none */
     bool is_time;       /* the weight is in ticks */
-} kinds[] = {
+};
+
+/* The events that are counted even if none is selected, in the order of preference. */
+static const struct counted_kind preferred[] = {
     {"jdk.ExecutionSample", "samples", NULL, NULL, false},
+    {"jdk.CPUTimeSample", "samples", NULL, NULL, false},
+    {"profiler.WallClockSample", "samples", "samples", NULL, false},
     {"jdk.NativeMethodSample", "samples", NULL, NULL, false},
     {"jdk.ObjectAllocationSample", "bytes", "weight", "objectClass", false},
     {"jdk.ObjectAllocationInNewTLAB", "bytes", "tlabSize", "objectClass", false},
     {"jdk.ObjectAllocationOutsideTLAB", "bytes", "allocationSize", "objectClass", false},
+    {"profiler.Malloc", "bytes", "size", NULL, false},
+    {"profiler.LiveObject", "bytes", "allocationSize", "objectClass", false},
     {"jdk.JavaMonitorEnter", "ns", "duration", "monitorClass", true},
     {"jdk.JavaMonitorWait", "ns", "duration", "monitorClass", true},
     {"jdk.ThreadPark", "ns", "duration", "parkedClass", true},
+    {"jdk.ThreadSleep", "ns", "duration", NULL, true},
+    {"jdk.FileRead", "ns", "duration", NULL, true},
+    {"jdk.FileWrite", "ns", "duration", NULL, true},
+    {"jdk.SocketRead", "ns", "duration", NULL, true},
+    {"jdk.SocketWrite", "ns", "duration", NULL, true},
 };
-enum { KINDS = COUNT_OF(kinds) };
 
 static const struct note_kind note_truncated = {
     "jfr-truncated",
     "# stack{ was|s were} cut by the recorder; record with a larger stackdepth (jcmd … "
     "JFR.configure stackdepth=512)"};
 
+static const struct note_kind note_other_events = {
+    "jfr-other-events", "# recording{ has|s have} no samples of code, allocations or waits"};
+
+struct kind {
+    struct counted_kind is;
+    uint64_t count; /* events in the file */
+    bool wanted;
+};
+
 /* The fields of an event type in one chunk: indexes, or -1. */
 struct shape {
-    const struct jfr_class *class;
-    int time, thread, stack, weight, about;
+    uint32_t kind; /* index + 1; 0: not an event with stacks */
+    int time, thread, stack, weight, about, state;
 };
 
 struct placed_stack {
@@ -51,9 +71,10 @@ struct placed_stack {
 struct jfr {
     struct reader r;
     struct jfr_chunk chunk;
-    bool wanted[KINDS];
-    uint64_t counts[KINDS];
-    struct shape shapes[KINDS];
+    VECTOR(struct kind) kinds; /* the preferred ones, then all others with stacks */
+    struct index kind_index;
+    struct arena arena;          /* names of kinds */
+    VECTOR(struct shape) shapes; /* by class of the chunk */
     const struct jfr_class *stack_trace, *stack_frame, *method, *class, *symbol, *thread,
         *frame_type;
     VECTOR(struct placed_stack) stacks;
@@ -63,27 +84,50 @@ struct jfr {
 
 /* ---- a chunk ---- */
 
+static uint32_t add_kind(struct jfr *j, const struct counted_kind *is) {
+    vector_push(&j->kinds, (struct kind){.is = *is});
+    index_add(&j->kind_index, hash_bytes(is->name, strlen(is->name)), (uint32_t)j->kinds.count);
+    return (uint32_t)j->kinds.count;
+}
+
+/* Find the kind with this name, or add one whose events count 1. */
+static uint32_t kind_named(struct jfr *j, struct text name) {
+    uint32_t at;
+    for (struct probe p = index_probe(&j->kind_index, hash_bytes(name.data, name.length));
+         (at = index_next(&j->kind_index, &p));)
+        if (text_equal(text_of(j->kinds.items[at - 1].is.name), name))
+            return at;
+    const char *copy = arena_copy(&j->arena, name).data;
+    return add_kind(j, &(struct counted_kind){.name = copy, .unit = "samples"});
+}
+
 static int shape_field(const struct jfr_class *class, const char *name) {
     return name ? jfr_field(class, text_of(name)) : -1;
 }
 
+static struct shape shape_of(struct jfr *j, const struct jfr_class *class) {
+    int time = jfr_field(class, TEXT("startTime")), stack = jfr_field(class, TEXT("stackTrace"));
+    if (time < 0 || stack < 0)
+        return (struct shape){0};
+    uint32_t kind = kind_named(j, class->name);
+    const struct counted_kind *is = &j->kinds.items[kind - 1].is;
+    int thread = jfr_field(class, TEXT("sampledThread"));
+    return (struct shape){
+        .kind = kind,
+        .time = time,
+        .thread = thread >= 0 ? thread : jfr_field(class, TEXT("eventThread")),
+        .stack = stack,
+        .weight = shape_field(class, is->weight),
+        .about = shape_field(class, is->class),
+        .state = jfr_field(class, TEXT("state")),
+    };
+}
+
 static void shape_chunk(struct jfr *j) {
     struct jfr_chunk *c = &j->chunk;
-    for (size_t i = 0; i < KINDS; i++) {
-        const struct jfr_class *class = jfr_class_named(c, text_of(kinds[i].name));
-        j->shapes[i] = (struct shape){.class = class};
-        if (!class)
-            continue;
-        int thread = jfr_field(class, TEXT("sampledThread"));
-        j->shapes[i] = (struct shape){
-            .class = class,
-            .time = jfr_field(class, TEXT("startTime")),
-            .thread = thread >= 0 ? thread : jfr_field(class, TEXT("eventThread")),
-            .stack = jfr_field(class, TEXT("stackTrace")),
-            .weight = shape_field(class, kinds[i].weight),
-            .about = shape_field(class, kinds[i].class),
-        };
-    }
+    j->shapes.count = 0;
+    for (size_t i = 0; i < c->classes.count; i++)
+        vector_push(&j->shapes, shape_of(j, &c->classes.items[i]));
     j->stack_trace = jfr_class_named(c, TEXT("jdk.types.StackTrace"));
     j->stack_frame = jfr_class_named(c, TEXT("jdk.types.StackFrame"));
     j->method = jfr_class_named(c, TEXT("jdk.types.Method"));
@@ -93,13 +137,6 @@ static void shape_chunk(struct jfr *j) {
     j->frame_type = jfr_class_named(c, TEXT("jdk.types.FrameType"));
     j->stacks.count = 0;
     index_release(&j->stack_index);
-}
-
-static size_t kind_of_event(const struct jfr *j, uint64_t type) {
-    for (size_t i = 0; i < KINDS; i++)
-        if (j->shapes[i].class && j->shapes[i].class->id == type)
-            return i;
-    return KINDS;
 }
 
 /* ---- names ---- */
@@ -244,32 +281,50 @@ static uint64_t nanoseconds(const struct jfr_chunk *c, uint64_t ticks) {
     return (uint64_t)((__uint128_t)ticks * 1000000000 / c->ticks_per_second);
 }
 
-static void count_event(struct jfr *j, size_t kind, const struct jfr_value *values,
-                        const struct placed_stack *placed) {
-    const struct shape *shape = &j->shapes[kind];
-    const struct jfr_chunk *c = &j->chunk;
-    struct stack *stack = &j->r.stack;
-    uint64_t ticks = shape->time >= 0 ? values[shape->time].number : c->start_ticks;
-    uint64_t weight = shape->weight >= 0 ? values[shape->weight].number : !kinds[kind].weight;
-    uint64_t time = c->start_nanoseconds +
-                    (ticks > c->start_ticks ? nanoseconds(c, ticks - c->start_ticks) : 0);
+/* Return the name of a constant such as jdk.types.ThreadState. */
+static struct text name_of_constant(struct jfr *j, const struct jfr_class *of, int field,
+                                    uint64_t id) {
+    struct jfr_value values[JFR_FIELDS_MOST];
+    const struct jfr_class *class = jfr_class_of(&j->chunk, of->fields.items[field].type);
+    if (!class || !of->fields.items[field].is_constant ||
+        !jfr_constant(&j->chunk, class, id, values))
+        return TEXT("");
+    return text_of_field(j, class, values, "name");
+}
+
+static void set_labels(struct jfr *j, const struct jfr_class *class, const struct shape *shape,
+                       const struct jfr_value *values) {
     struct buffer about = {0};
-    stack_set_event(stack, text_of(kinds[kind].name), text_of(kinds[kind].unit));
-    set_thread(j, shape->thread >= 0 ? values[shape->thread].number : 0);
     if (shape->about >= 0)
         add_class_name(j, values[shape->about].number, &about);
-    stack_set_label(stack, TEXT("class"), buffer_text(&about));
-    stack_count_at(stack, placed->node, 1, kinds[kind].is_time ? nanoseconds(c, weight) : weight,
-                   time);
-    j->truncated += placed->truncated;
+    stack_set_label(&j->r.stack, TEXT("class"), buffer_text(&about));
+    stack_set_label(&j->r.stack, TEXT("thread_state"),
+                    shape->state >= 0
+                        ? name_of_constant(j, class, shape->state, values[shape->state].number)
+                        : TEXT(""));
     buffer_release(&about);
 }
 
-static bool read_event(struct jfr *j, size_t kind, struct jfr_event *event) {
+static void count_event(struct jfr *j, const struct shape *shape, const struct jfr_value *values,
+                        const struct placed_stack *placed) {
+    const struct counted_kind *is = &j->kinds.items[shape->kind - 1].is;
+    const struct jfr_chunk *c = &j->chunk;
+    uint64_t ticks = shape->time >= 0 ? values[shape->time].number : c->start_ticks;
+    uint64_t weight = shape->weight >= 0 ? values[shape->weight].number : !is->weight;
+    uint64_t time = c->start_nanoseconds +
+                    (ticks > c->start_ticks ? nanoseconds(c, ticks - c->start_ticks) : 0);
+    bool is_count = text_equal(text_of(is->unit), TEXT("samples"));
+    weight = is->is_time ? nanoseconds(c, weight) : weight;
+    stack_count_at(&j->r.stack, placed->node, is_count ? weight : 1, weight, time);
+    j->truncated += placed->truncated;
+}
+
+static bool read_event(struct jfr *j, const struct jfr_class *class, const struct shape *shape,
+                       struct jfr_event *event) {
     struct jfr_value values[JFR_FIELDS_MOST];
-    const struct shape *shape = &j->shapes[kind];
+    const struct counted_kind *is = &j->kinds.items[shape->kind - 1].is;
     struct placed_stack placed;
-    if (!jfr_read(&j->chunk, &event->content, shape->class, values))
+    if (!jfr_read(&j->chunk, &event->content, class, values))
         return false;
     if (shape->weight >= 0 && values[shape->weight].number > INT64_MAX)
         return error_at(j->r.error, j->r.path,
@@ -277,21 +332,34 @@ static bool read_event(struct jfr *j, size_t kind, struct jfr_event *event) {
                         "an event has a negative value");
     if (!place_stack(j, shape->stack >= 0 ? values[shape->stack].number : 0, &placed))
         return false;
-    count_event(j, kind, values, &placed);
+    stack_set_event(&j->r.stack, text_of(is->name), text_of(is->unit));
+    set_thread(j, shape->thread >= 0 ? values[shape->thread].number : 0);
+    set_labels(j, class, shape, values);
+    count_event(j, shape, values, &placed);
     return true;
 }
 
 /* ---- the file ---- */
 
-typedef bool on_event(struct jfr *j, size_t kind, struct jfr_event *event);
+typedef bool on_event(struct jfr *j, const struct jfr_class *class, const struct shape *shape,
+                      struct jfr_event *event);
 
-static bool tally_event(struct jfr *j, size_t kind, struct jfr_event *event) {
-    j->counts[kind]++;
+static bool tally_event(struct jfr *j, const struct jfr_class *class, const struct shape *shape,
+                        struct jfr_event *event) {
+    j->kinds.items[shape->kind - 1].count++;
     return true;
 }
 
-/* Call DO for each event of the wanted kinds, chunk after chunk. */
-static bool each_event(struct jfr *j, on_event *does) {
+static bool take_event(struct jfr *j, on_event *does, bool all, struct jfr_event *event) {
+    const struct jfr_class *class = jfr_class_of(&j->chunk, event->type);
+    const struct shape *shape =
+        class ? &j->shapes.items[class - j->chunk.classes.items] : &(struct shape){0};
+    return !shape->kind || (!all && !j->kinds.items[shape->kind - 1].wanted) ||
+           does(j, class, shape, event);
+}
+
+/* Call DOES for each event of the wanted kinds, or of all that have stacks, chunk after chunk. */
+static bool each_event(struct jfr *j, on_event *does, bool all) {
     struct text rest = j->r.content;
     bool fine = true;
     while (fine && rest.length) {
@@ -301,16 +369,14 @@ static bool each_event(struct jfr *j, on_event *does) {
                                       .path = j->r.path,
                                       .error = j->r.error};
         fine = jfr_chunk_open(&j->chunk, rest, &size);
-        struct text all = j->chunk.content;
-        struct jfr_cursor cursor = {(const uint8_t *)all.data + 68,
-                                    (const uint8_t *)all.data + all.length, false};
+        struct text chunk = j->chunk.content;
+        struct jfr_cursor cursor = {(const uint8_t *)chunk.data + 68,
+                                    (const uint8_t *)chunk.data + chunk.length, false};
         struct jfr_event event;
         if (fine)
             shape_chunk(j);
         while (fine && jfr_next_event(&j->chunk, &cursor, &event)) {
-            size_t kind = kind_of_event(j, event.type);
-            if (kind < KINDS && j->wanted[kind])
-                fine = does(j, kind, &event);
+            fine = take_event(j, does, all, &event);
             if (import_stops(j->r.options, (const char *)cursor.at))
                 break;
         }
@@ -321,33 +387,62 @@ static bool each_event(struct jfr *j, on_event *does) {
     return fine;
 }
 
+static void add_names(const struct jfr *j, struct buffer *names) {
+    for (size_t i = 0; i < j->kinds.count; i++)
+        if (j->kinds.items[i].count)
+            buffer_printf(names, "%s%s", names->count ? ", " : "", j->kinds.items[i].is.name);
+}
+
 static bool no_such_event(struct jfr *j, const char *name) {
     struct buffer names = {0};
-    for (size_t i = 0; i < KINDS; i++)
-        if (j->counts[i])
-            buffer_printf(&names, "%s%s", names.count ? ", " : "", kinds[i].name);
-    error_set(j->r.error, ERROR_USAGE, "--event %s: %s has no such event, only %.*s", name,
-              j->r.path, TEXT_ARGS(names.count ? buffer_text(&names) : TEXT("others")));
+    add_names(j, &names);
+    error_set(j->r.error, ERROR_USAGE, "--event %s: %s has no such event%s%.*s", name, j->r.path,
+              names.count ? ", only " : " and no other with stacks",
+              TEXT_ARGS(buffer_text(&names)));
     buffer_release(&names);
+    return false;
+}
+
+/* Say which events could be shown if none of the preferred ones is there. */
+static void note_others(struct jfr *j) {
+    struct buffer names = {0};
+    add_names(j, &names);
+    notes_add(&j->r.tree->notes, &note_other_events, 1, 0, "%s%s%.*s", j->r.path,
+              names.count ? ": --event shows others with stacks: " : "",
+              TEXT_ARGS(buffer_text(&names)));
+    buffer_release(&names);
+}
+
+/* `--event all` selects the preferred kinds; others need a name or a pattern. */
+static bool is_selected(const struct jfr *j, const struct filter *filter, size_t kind) {
+    for (size_t i = 0; i < filter->event_count; i++) {
+        struct filter one = {.events = &filter->events[i], .event_count = 1};
+        bool all = strcmp(filter->events[i], "all") == 0;
+        if (filter_event(&one, text_of(j->kinds.items[kind].is.name)) &&
+            (!all || kind < COUNT_OF(preferred)))
+            return true;
+    }
     return false;
 }
 
 static bool choose_kinds(struct jfr *j) {
     const struct filter *filter = &j->r.options->profile.filter;
-    size_t shown = 0;
-    for (size_t i = KINDS; i-- > 0;)
-        shown = j->counts[i] ? i : shown;
+    size_t shown = COUNT_OF(preferred);
+    for (size_t i = shown; i-- > 0;)
+        shown = j->kinds.items[i].count ? i : shown;
     for (size_t i = 0; i < filter->event_count; i++) {
         struct filter one = {.events = &filter->events[i], .event_count = 1};
         bool found = false;
-        for (size_t k = 0; k < KINDS; k++)
-            found |= j->counts[k] && filter_event(&one, text_of(kinds[k].name));
+        for (size_t k = 0; k < j->kinds.count; k++)
+            found |= j->kinds.items[k].count && is_selected(j, &one, k);
         if (!found)
             return no_such_event(j, filter->events[i]);
     }
-    for (size_t i = 0; i < KINDS; i++)
-        j->wanted[i] =
-            filter->event_count ? filter_event(filter, text_of(kinds[i].name)) : i == shown;
+    for (size_t i = 0; i < j->kinds.count; i++)
+        j->kinds.items[i].wanted =
+            filter->event_count ? is_selected(j, filter, i) : i == shown && i < COUNT_OF(preferred);
+    if (!filter->event_count && shown == COUNT_OF(preferred))
+        note_others(j);
     return true;
 }
 
@@ -356,13 +451,18 @@ static bool jfr_read_file(struct text content, const char *path,
                           struct error *error) {
     struct jfr j = {0};
     reader_init(&j.r, content, path, options, tree, TEXT(""), error);
-    for (size_t i = 0; i < KINDS; i++)
-        j.wanted[i] = true;
-    bool fine = each_event(&j, tally_event) && choose_kinds(&j) && each_event(&j, read_event);
+    for (size_t i = 0; i < COUNT_OF(preferred); i++)
+        add_kind(&j, &preferred[i]);
+    bool fine =
+        each_event(&j, tally_event, true) && choose_kinds(&j) && each_event(&j, read_event, false);
     if (j.truncated)
         notes_add(&tree->notes, &note_truncated, j.truncated, 0, NULL);
+    vector_release(&j.kinds);
+    vector_release(&j.shapes);
     vector_release(&j.stacks);
+    index_release(&j.kind_index);
     index_release(&j.stack_index);
+    arena_release(&j.arena);
     reader_release(&j.r);
     return fine;
 }

@@ -111,6 +111,7 @@ TYPES = {  # id: (name, fields: (name, type, constant, array))
     14: ("jdk.types.StackFrame", [("method", 12, 1, 0), ("lineNumber", 1, 0, 0), ("type", 13, 1, 0)]),
     15: ("jdk.types.StackTrace", [("truncated", 4, 0, 0), ("frames", 14, 0, 1)]), 16: ("java.lang.Thread", [("osName", 3, 0, 0), ("osThreadId", 2, 0, 0), ("javaName", 3, 0, 0)]),
     20: ("jdk.ExecutionSample", [("startTime", 2, 0, 0), ("sampledThread", 16, 1, 0), ("stackTrace", 15, 1, 0)]),
+    17: ("jdk.types.ThreadState", [("name", 3, 0, 0)]),
     21: ("jdk.ThreadPark", [("startTime", 2, 0, 0), ("duration", 2, 0, 0), ("eventThread", 16, 1, 0), ("stackTrace", 15, 1, 0), ("parkedClass", 11, 1, 0)]),
 }
 
@@ -143,14 +144,14 @@ def pool(kind, constants):
     return packed(kind) + packed(len(constants)) + b"".join(packed(number) + value for number, value in constants.items())
 
 
-def chunk(types=None, frames=2, weight=5000000, major=2, size=None, stack=1):
+def chunk(types=None, frames=2, weight=5000000, major=2, size=None, stack=1, more=b""):
     types = types or TYPES
     symbols = pool(10, {1: string("demo/Main"), 2: string("main"), 3: string("work"), 4: b"\x05" + packed(3) + b"na\xef"})
     frame = {1: packed(1) + packed(7) + packed(1), 2: packed(2) + packed(9) + packed(2)}
     pools = [symbols, pool(11, {1: packed(1)}), pool(12, {1: packed(1) + packed(2), 2: packed(1) + packed(3)}), pool(13, {1: string("Interpreted"), 2: string("JIT compiled")}),
-             pool(15, {1: b"\x00" + packed(frames) + frame[2] + frame[1]}), pool(16, {1: string("system") + packed(42) + string("worker")})]
+             pool(15, {1: b"\x00" + packed(frames) + frame[2] + frame[1]}), pool(16, {1: string("system") + packed(42) + string("worker")}), pool(17, {1: string("STATE_SLEEPING")})]
     constants = event(1, packed(1) + packed(0) + packed(0) + b"\x01" + packed(len(pools)) + b"".join(pools))
-    events = event(20, packed(1000) + packed(1) + packed(stack)) + event(20, packed(2000) + packed(1) + packed(1))
+    events = event(20, packed(1000) + packed(1) + packed(stack) + more) + event(20, packed(2000) + packed(1) + packed(1) + more)
     events += event(21, packed(3000) + packed(weight) + packed(1) + packed(1) + packed(1))
     body = events + constants
     whole = body + description(types)
@@ -164,6 +165,18 @@ def by_hand(say, wick, write, refused, damage):
     say(done.stdout == b"worker;demo.Main.main;demo.Main.work 2\n", "jfr/by hand", (done.stdout + done.stderr).decode())
     done = wick("fold", "-q", "--event", "jdk.ThreadPark", "--by", "class", write("hand.jfr", whole))
     say(done.stdout == b"demo.Main;demo.Main.main;demo.Main.work 5000000\n", "jfr/by hand/a wait", (done.stdout + done.stderr).decode())
+    wall = dict(TYPES)
+    wall[20] = ("profiler.WallClockSample", [*TYPES[20][1], ("state", 17, 1, 0), ("samples", 1, 0, 0)])
+    done = wick("fold", "-q", write("hand.jfr", chunk(types=wall, more=packed(1) + packed(7))))
+    say(done.stdout == b"worker;demo.Main.main;demo.Main.work 14\n", "jfr/by hand/samples that stand for several", (done.stdout + done.stderr).decode())
+    done = wick("fold", "-q", "--by", "thread_state", write("hand.jfr", chunk(types=wall, more=packed(1) + packed(7))))
+    say(done.stdout == b"STATE_SLEEPING;demo.Main.main;demo.Main.work 14\n", "jfr/by hand/the state of a thread", (done.stdout + done.stderr).decode())
+    other = {**TYPES, 20: ("demo.Request", TYPES[20][1]), 21: ("demo.Reply", TYPES[21][1])}
+    done = wick("fold", "--event", "demo.Request", write("hand.jfr", chunk(types=other)))
+    say(done.stdout == b"worker;demo.Main.main;demo.Main.work 2\n", "jfr/by hand/any event with stacks", (done.stdout + done.stderr).decode())
+    for words in (["fold"], ["report"]):
+        done = wick(*words, write("hand.jfr", chunk(types=other)))
+        say(b"demo.Request, demo.Reply" in done.stderr, f"jfr/by hand/only other events, {words[0]}", (done.stdout + done.stderr).decode())
     inside = dict(TYPES)
     inside[15] = ("jdk.types.StackTrace", [("truncated", 4, 0, 0), ("frames", 15, 0, 1)])
     for case, data, part in (("a type that holds itself", chunk(types=inside), "byte "), ("more frames than bytes", chunk(frames=1 << 30), "byte "), ("another version", chunk(major=1), "version 1"),
