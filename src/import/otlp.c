@@ -1,6 +1,7 @@
 /*
  * OpenTelemetry's profiles, ProfilesData as protobuf, as written to files by collectors and by `wick export --to
- * otlp`. The JSON form is converted to protobuf first (otlp_json.c).
+ * otlp`. The JSON form is converted to protobuf first (otlp_json.c). The collector's file exporter writes many messages
+ * to one file: protobuf after its length in four bytes, big-endian, or a JSON document a line. Each has tables of its own.
  *
  * Samples refer to stacks and attributes in shared tables, which usually come after the samples: the message is
  * scanned for the tables first. A profile has one type, which becomes an event; of several types the first in the
@@ -23,7 +24,7 @@ static bool damaged(struct otlp *t, const void *at) {
 /* ---- tables ---- */
 
 static bool read_tables(struct otlp *t) {
-    struct proto data = proto_begin(t->r.content);
+    struct proto data = proto_begin(t->message);
     struct proto_field part, field;
     while (proto_next(&data, &part)) {
         if (part.number != DATA_DICTIONARY || part.wire != WIRE_TEXT)
@@ -198,12 +199,22 @@ static bool is_wanted(struct otlp *t, struct text type) {
     if (filter->event_count)
         return filter_event(filter, type);
     if (!t->first_type.data)
-        t->first_type = type;
+        t->first_type = strings_get(t->r.tree->strings, strings_add(t->r.tree->strings, type));
     return text_equal(type, t->first_type);
+}
+
+/* The tree lasts from the first profile's start to the last one's end. */
+static void extend_span(struct tree *tree, uint64_t began, uint64_t lasted) {
+    uint64_t end = began > UINT64_MAX - lasted ? UINT64_MAX : began + lasted;
+    uint64_t known = tree->began + tree->lasted;
+    bool is_first = !tree->began && !tree->lasted;
+    tree->began = is_first || began < tree->began ? began : tree->began;
+    tree->lasted = (is_first || end > known ? end : known) - tree->began;
 }
 
 static bool read_profile(struct otlp *t, struct text profile) {
     struct text type, unit;
+    uint64_t began = 0, lasted = 0;
     type_of(t, profile, &type, &unit);
     if (!is_wanted(t, type))
         return true;
@@ -221,10 +232,11 @@ static bool read_profile(struct otlp *t, struct text profile) {
             fine = read_sample(t, field.text, counts);
         else if (field.number == PROFILE_TIME && field.wire == WIRE_EIGHT &&
                  field.value <= INT64_MAX)
-            t->r.tree->began = field.value;
+            began = field.value;
         else if (field.number == PROFILE_DURATION && field.wire == WIRE_NUMBER &&
                  field.value <= INT64_MAX)
-            t->r.tree->lasted = field.value;
+            lasted = field.value;
+    extend_span(t->r.tree, began, lasted);
     return fine && (!m.damaged || damaged(t, m.at));
 }
 
@@ -255,25 +267,86 @@ static bool read_resource(struct otlp *t, struct text message) {
 }
 
 static bool read_data(struct otlp *t) {
-    struct proto data = proto_begin(t->r.content);
+    struct proto data = proto_begin(t->message);
     struct proto_field field;
     bool fine = true;
     size_t stacks = t->tables[TABLE_STACK].list.count;
+    t->nodes.count = 0;
     for (size_t i = 0; i < stacks; i++)
         vector_push(&t->nodes, 0);
     while (fine && proto_next(&data, &field))
         if (field.number == DATA_RESOURCE && field.wire == WIRE_TEXT)
             fine = read_resource(t, field.text);
-    if (fine && !t->any && t->r.options->profile.filter.event_count)
-        return error_set(t->r.error, ERROR_USAGE, "--event %s: %s has no such profile",
-                         t->r.options->profile.filter.events[0], t->r.path);
     return fine;
+}
+
+/* ---- messages ---- */
+
+static bool read_messages(struct otlp *t) {
+    const struct filter *filter = &t->r.options->profile.filter;
+    for (size_t i = 0; i < t->messages.count; i++) {
+        t->message = t->messages.items[i];
+        for (size_t k = 0; k < TABLES; k++)
+            t->tables[k].list.count = 0;
+        if (!read_tables(t) || !read_data(t))
+            return false;
+        if (import_stops(t->r.options, t->message.data))
+            return true;
+    }
+    if (filter->event_count && !t->any)
+        return error_set(t->r.error, ERROR_USAGE, "--event %s: %s has no such profile",
+                         filter->events[0], t->r.path);
+    return true;
 }
 
 /* A protobuf message begins differently. */
 static bool is_document(struct text content) {
     struct json json = {content};
     return json_peek(&json) == '{';
+}
+
+enum { LENGTH_SIZE = 4 };
+
+static uint64_t length_at(struct text content) {
+    const uint8_t *at = (const uint8_t *)content.data;
+    return (uint64_t)at[0] << 24 | (uint64_t)at[1] << 16 | (uint64_t)at[2] << 8 | at[3];
+}
+
+/* A message begins with the key of its field 1 or 2, the length of one below 160 MB with a smaller byte. */
+static bool has_lengths(struct text content) {
+    return content.length > LENGTH_SIZE &&
+           (uint8_t)content.data[0] < (DATA_RESOURCE << 3 | WIRE_TEXT);
+}
+
+static bool split_lengths(struct otlp *t, struct text content, const char *path,
+                          struct error *error) {
+    struct text rest = content;
+    while (rest.length) {
+        uint64_t length = rest.length < LENGTH_SIZE ? 0 : length_at(rest);
+        if (rest.length < LENGTH_SIZE || length > rest.length - LENGTH_SIZE)
+            return error_at(error, path, (uint64_t)(rest.data - content.data),
+                            "a message begins here that is longer than the rest of the file");
+        vector_push(&t->messages, text_upto(text_from(rest, LENGTH_SIZE), (size_t)length));
+        rest = text_from(rest, LENGTH_SIZE + (size_t)length);
+    }
+    return true;
+}
+
+/* Convert each document; the messages are parts of `made`. */
+static bool split_documents(struct otlp *t, struct text content, const char *path,
+                            struct buffer *made, struct error *error) {
+    VECTOR(size_t) ends = {0};
+    bool fine = true;
+    for (size_t at = 0; fine && at < content.length;) {
+        fine = otlp_from_json(content, &at, path, made, &t->places, error);
+        vector_push(&ends, made->count);
+    }
+    for (size_t i = 0; i < ends.count; i++) {
+        size_t from = i ? ends.items[i - 1] : 0;
+        vector_push(&t->messages, ((struct text){made->items + from, ends.items[i] - from}));
+    }
+    vector_release(&ends);
+    return fine;
 }
 
 static bool otlp_read(struct text content, const char *path, const struct import_options *options,
@@ -283,13 +356,18 @@ static bool otlp_read(struct text content, const char *path, const struct import
     struct import_options unmapped = *options;
     bool is_json = is_document(content), fine = true;
     if (is_json) {
-        fine = otlp_from_json(content, path, &made, &t.places, error);
+        fine = split_documents(&t, content, path, &made, error);
         unmapped.content = buffer_text(&made);
+    } else if (has_lengths(content)) {
+        fine = split_lengths(&t, content, path, error);
+    } else {
+        vector_push(&t.messages, content);
     }
     reader_init(&t.r, is_json ? buffer_text(&made) : content, path, &unmapped, tree, TEXT(""),
                 error);
     budget_init(&t.frames, &frame_limits, content.length);
-    fine = fine && read_tables(&t) && read_data(&t);
+    fine = fine && read_messages(&t);
+    vector_release(&t.messages);
     vector_release(&t.places);
     buffer_release(&made);
     for (size_t i = 0; i < TABLES; i++)
@@ -313,6 +391,8 @@ static int otlp_score(struct text beginning) {
                        text_search(beginning, TEXT("\"resource_profiles\"")) != SIZE_MAX
                    ? 95
                    : 0;
+    if (has_lengths(beginning))
+        m = proto_begin(text_from(beginning, LENGTH_SIZE));
     if (m.end - m.at < 8)
         return 0;
     uint64_t key = proto_number(&m), size = proto_number(&m);

@@ -24,6 +24,8 @@ struct whose {
 
 struct otlp {
     struct reader r;
+    VECTOR(struct text) messages; /* of the content */
+    struct text message;          /* the current one */
     struct rows tables[TABLES];
     VECTOR(uint32_t) nodes; /* by stack: the tree's node + 1; 0: not placed yet */
     struct text first_type;

@@ -47,6 +47,8 @@ static const struct member {
     {SCOPE_PROFILES, "profiles", SCOPE_PROFILE, IS_MESSAGE, PROFILE},
     {PROFILE, "sampletype", PROFILE_TYPE, IS_MESSAGE, VALUE_TYPE},
     {PROFILE, "samples", PROFILE_SAMPLE, IS_MESSAGE, SAMPLE},
+    {PROFILE, "timeunixnano", PROFILE_TIME, IS_EIGHT, 0},
+    {PROFILE, "durationnano", PROFILE_DURATION, IS_NUMBER, 0},
     {VALUE_TYPE, "typestrindex", TYPE_TYPE, IS_NUMBER, 0},
     {VALUE_TYPE, "unitstrindex", TYPE_UNIT, IS_NUMBER, 0},
     {SAMPLE, "stackindex", SAMPLE_STACK, IS_NUMBER, 0},
@@ -194,24 +196,29 @@ static bool add_member(struct translation *t, const struct member *m) {
     return fine;
 }
 
-/* Nests no deeper than the table's messages: lists and maps in values are skipped. */
+/* Nests no deeper than the table's messages: lists and maps in values are skipped. A message that is cut is an
+   error: without its tables nothing could be named. */
 static bool take_message(struct translation *t, enum message message) {
     bool fine = json_take(&t->json, '{');
+    const char *before = t->json.rest.data;
     while (fine && json_member(&t->json, &t->key)) {
         const struct member *m = member_named(message, &t->key);
         t->key.count = 0;
         fine = m ? add_member(t, m) : json_skip(&t->json);
+        before = t->json.rest.data;
     }
-    return fine;
+    return fine && t->json.rest.data > before && t->json.rest.data[-1] == '}';
 }
 
-bool otlp_from_json(struct text content, const char *path, struct buffer *out, otlp_places *places,
-                    struct error *error) {
-    struct translation t = {.json = {content}, .start = content.data, .out = out, .places = places};
-    bool fine = take_message(&t, DATA) && !json_peek(&t.json);
+bool otlp_from_json(struct text content, size_t *at, const char *path, struct buffer *out,
+                    otlp_places *places, struct error *error) {
+    struct translation t = {
+        .json = {text_from(content, *at)}, .start = content.data, .out = out, .places = places};
+    bool fine = take_message(&t, DATA);
+    json_peek(&t.json); /* white space */
+    *at = (size_t)(t.json.rest.data - content.data);
     if (!fine)
-        error_at(error, path, (uint64_t)(t.json.rest.data - content.data),
-                 "not OpenTelemetry's profiles as JSON");
+        error_at(error, path, *at, "not OpenTelemetry's profiles as JSON");
     buffer_release(&t.key);
     buffer_release(&t.text);
     return fine;

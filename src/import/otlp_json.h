@@ -10,9 +10,10 @@ struct otlp_place {
 };
 typedef VECTOR(struct otlp_place) otlp_places;
 
-/* Append the protobuf for a JSON document. The caller releases the places. */
-bool otlp_from_json(struct text content, const char *path, struct buffer *out, otlp_places *places,
-                    struct error *error);
+/* Append the protobuf for the JSON document at *at in the content, and move *at behind it and the white space that
+   follows. The caller releases the places. */
+bool otlp_from_json(struct text content, size_t *at, const char *path, struct buffer *out,
+                    otlp_places *places, struct error *error);
 /* Return the document's offset for an offset in the protobuf. */
 uint64_t otlp_place_of(const otlp_places *places, uint64_t offset);
 
