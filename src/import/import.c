@@ -1,6 +1,7 @@
 /*
  * Detect the format of each file, and read all files of a command into one tree.
  */
+#include "base/json.h"
 #include "import/reader.h"
 
 #include <dirent.h>
@@ -110,11 +111,35 @@ static const struct import_format *guess_content(struct text content) {
     return format && score >= CERTAIN ? format : import_guess(beginning_of(content));
 }
 
+/* A JSON document may begin with a long member that says nothing, such as the source maps in a recording of DevTools:
+   guess from the beginning of each member. Costs a pass over the document, and only if its beginning did not suffice. */
+static const struct import_format *guess_members(struct text content) {
+    enum { MEMBERS = 64, OF_EACH = 1024 };
+    struct json json = {content};
+    struct buffer name = {0}, outline = {0};
+    bool fine = json_take(&json, '{');
+    buffer_add_char(&outline, '{');
+    for (size_t i = 0; fine && i < MEMBERS && json_member(&json, &name); i++) {
+        struct text value = json.rest;
+        fine = json_skip(&json);
+        value.length -= json.rest.length;
+        buffer_printf(&outline, "\"%.*s\":", TEXT_ARGS(buffer_text(&name)));
+        buffer_add(&outline, text_upto(value, value.length < OF_EACH ? value.length : OF_EACH));
+        buffer_add_char(&outline, ',');
+    }
+    const struct import_format *format = fine ? import_guess(buffer_text(&outline)) : NULL;
+    buffer_release(&name);
+    buffer_release(&outline);
+    return format;
+}
+
 static bool choose_format(struct text content, const char *path,
                           const struct import_options *options, const struct import_format **format,
                           struct error *error) {
     bool look = !options->from || is_guess(options);
     *format = look ? guess_content(content) : import_format_named(options->from);
+    if (!*format && look && content.length > BEGINNING)
+        *format = guess_members(content);
     if (!*format && look && text_starts(content, TEXT("\177ELF")))
         return error_set(error, ERROR_INPUT,
                          "%s: a program, not a profile; record one with `wick profile -- %s`", path,

@@ -4,8 +4,8 @@
  *
  * Fields may be in any order, so the message is scanned twice: first for what samples refer to (strings, functions,
  * mappings, locations), then for the samples. Values come in pairs, a count and an amount (`samples/count
- * cpu/nanoseconds`, `alloc_objects/count alloc_space/bytes`): each pair becomes one event. The event that pprof shows
- * by default is counted unless --event names others. Labels become labels of the series; those that wick itself
+ * cpu/nanoseconds`, `alloc_objects/count alloc_space/bytes`): each pair becomes one event, and the count alone is
+ * another if --event names it. The event that pprof shows by default is counted unless --event names others. Labels become labels of the series; those that wick itself
  * writes (thread, pid, tid, state) become the thread and its state again.
  *
  * protobuf-c would need a generated copy of every message in memory; scanning needs none, and bounds are checked in
@@ -57,16 +57,34 @@ static size_t default_pair(const struct pprof *p) {
     return p->counted.count - 1;
 }
 
-static void add_names(const struct pprof *p, bool non_zero, struct buffer *names) {
+/* A count that belongs to an amount is an event of its own if --event names it: `alloc_objects`, but not `all`. */
+static void add_named_counts(struct pprof *p) {
+    const struct filter *filter = &p->options->profile.filter;
+    for (size_t i = 0, pairs = p->counted.count; i < pairs; i++) {
+        uint32_t samples = p->counted.items[i].samples;
+        if (samples == UINT32_MAX || samples == p->counted.items[i].weight)
+            continue;
+        for (size_t k = 0; k < filter->event_count; k++)
+            if (text_equal(p->types.items[samples].type, text_of(filter->events[k]))) {
+                vector_push(&p->counted,
+                            ((struct counted){.samples = samples, .weight = samples, .scale = 1}));
+                break;
+            }
+    }
+}
+
+/* Add the names of events that are not 0 everywhere. */
+static void add_names(const struct pprof *p, struct buffer *names) {
     for (size_t i = 0; i < p->counted.count; i++)
-        if (!non_zero || p->counted.items[i].has_any)
+        if (p->counted.items[i].has_any)
             buffer_printf(names, "%s%.*s", names->count ? ", " : "",
                           TEXT_ARGS(p->types.items[p->counted.items[i].weight].type));
 }
 
 static bool no_such_event(struct pprof *p, const char *name) {
     struct buffer names = {0};
-    add_names(p, false, &names);
+    for (size_t i = 0; i < p->types.count; i++)
+        buffer_printf(&names, "%s%.*s", names.count ? ", " : "", TEXT_ARGS(p->types.items[i].type));
     error_set(p->error, ERROR_USAGE, "--event %s: %s has no such event, only %.*s", name, p->path,
               TEXT_ARGS(buffer_text(&names)));
     buffer_release(&names);
@@ -82,7 +100,7 @@ static void note_if_zero(struct pprof *p) {
     bool is_zero = true;
     for (size_t i = 0; i < p->counted.count; i++)
         is_zero &= !p->counted.items[i].event || !p->counted.items[i].has_any;
-    add_names(p, true, &names);
+    add_names(p, &names);
     if (is_zero && names.count)
         notes_add(&p->tree->notes, &note_all_zero, 1, 0, "%s: --event shows others: %.*s", p->path,
                   TEXT_ARGS(buffer_text(&names)));
@@ -92,6 +110,7 @@ static void note_if_zero(struct pprof *p) {
 static bool choose_events(struct pprof *p) {
     const struct filter *filter = &p->options->profile.filter;
     size_t shown = default_pair(p);
+    add_named_counts(p);
     for (size_t i = 0; i < filter->event_count; i++) {
         struct filter one = {.events = &filter->events[i], .event_count = 1};
         bool found = false;

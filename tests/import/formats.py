@@ -113,6 +113,8 @@ def traces(say, wick, write, damage):
     same(say, wick, write, "chrome/samples and their frames", "h.json", json.dumps(HERMES).encode(), "a 7000\na;b 30000\n")
     same(say, wick, write, "chrome/an end by its name", "e.json", b'[{"ph":"B","name":"a","ts":0},{"ph":"B","name":"b","ts":1},{"ph":"E","name":"c","ts":2},{"ph":"E","name":"a","ts":5},{"ph":"X","name":"d","ts":6,"tdur":2},{"ph":"X","ts":9,"dur":1}]',
          "(unnamed) 1000\na 1000\na;b 4000\nd 2000\n")
+    maps = b'{"metadata":{\n"sourceMaps":["' + b"x" * 70000 + b'",\n1]},\n"traceEvents":[{"ph":"X","name":"a","ts":1,"dur":2}]}'
+    same(say, wick, write, "chrome/long metadata before the events", "m.json", maps, "a 2000\n")
     damage("chrome", text, 19)
     damage("chrome", json.dumps(HERMES).encode(), 19)
 
