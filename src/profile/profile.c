@@ -15,6 +15,8 @@ static const struct note_kind note_cut = {
     "cut", "the recording is cut short; everything before the cut is used"};
 static const struct note_kind note_interrupted = {
     "interrupted", "interrupted: only what was read until then is shown"};
+static const struct note_kind note_shrank = {
+    "shrank", "# file{ was|s were} cut short while in use: names from there may be wrong"};
 
 void profile_free(struct profile *profile) {
     if (!profile)
@@ -54,6 +56,18 @@ static bool breaks_lines(const struct profile *profile) {
     return false;
 }
 
+/* Any user can cut a file short. A recording that is read later can be read again, but a window can't: it is used, and the next one opens
+   files again. */
+static bool objects_held(struct reading *reading, struct error *error) {
+    struct error why;
+    if (!reading->is_ongoing)
+        return !objects_changed(reading->profile->objects, error);
+    reading->objects_changed = objects_changed(reading->profile->objects, &why);
+    if (reading->objects_changed)
+        notes_add(&reading->profile->tree->notes, &note_shrank, 1, 0, "%s", why.message);
+    return true;
+}
+
 static bool profile_passes(struct reading *reading, struct error *error) {
     struct profile *profile = reading->profile;
     if (!reading_pass1(reading, error) || !reading_choose_events(reading, error))
@@ -86,7 +100,7 @@ static bool profile_passes(struct reading *reading, struct error *error) {
         profile_resolve(profile->tree, profile->objects, reading->options);
     profile->needs_text = reading->options->quirks.lines_decide && breaks_lines(profile);
     notes_merge(&profile->tree->notes, &profile->data->notes);
-    return !perfdata_changed(profile->data, error) && !objects_changed(profile->objects, error);
+    return !perfdata_changed(profile->data, error) && objects_held(reading, error);
 }
 
 /* Names of inlined functions in unwound stacks depend on the order of samples, in perf and so in inferno: addr2line.h. */

@@ -103,6 +103,7 @@ struct reading {
     struct made_moments made;
     struct java *java;
     bool is_ongoing;      /* a window: there are objects of earlier windows */
+    bool objects_changed; /* a window: a file was cut short */
     uint64_t newest;      /* the latest time in the file */
     struct labels labels; /* of processes */
     uint32_t swapper;     /* string */

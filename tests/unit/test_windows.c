@@ -270,6 +270,72 @@ static void test_memory_follows_what_lives(void **state) {
     profile_stream_free(stream);
 }
 
+/* One sample in a program's file, which is mapped in the first window. */
+static struct buffer window_of_file(const char *path, uint64_t time) {
+    struct build build = {0};
+    build_event(
+        &build,
+        &(struct build_event){.type = PERF_TYPE_SOFTWARE,
+                              .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+                              .flags = BUILD_ID_ALL},
+        NULL);
+    if (time == 1) {
+        size_t record = build_begin(&build, PERF_RECORD_MMAP, PERF_RECORD_MISC_USER);
+        for (int i = 0; i < 2; i++)
+            put_u32(&build.data, 1);
+        put_u64(&build.data, 0x10000);
+        put_u64(&build.data, 0x1000);
+        put_u64(&build.data, 0);
+        put_string(&build.data, path, 40);
+        for (int i = 0; i < 2; i++)
+            put_u32(&build.data, 1);
+        put_u64(&build.data, time);
+        build_end(&build, record);
+    }
+    size_t record = build_begin(&build, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+    put_u64(&build.data, 0x10800);
+    for (int i = 0; i < 2; i++)
+        put_u32(&build.data, 1);
+    put_u64(&build.data, time + 1);
+    build_end(&build, record);
+    struct buffer file = build_file(&build);
+    build_release(&build);
+    return file;
+}
+
+static bool has_shrunk(const struct notes *notes) {
+    for (size_t i = 0; i < notes->count; i++)
+        if (strcmp(notes->items[i].kind->name, "shrank") == 0)
+            return true;
+    return false;
+}
+
+/* A file that another user cuts short costs names, not the window; it is opened again for the next one. */
+static void test_file_shrinks(void **state) {
+    struct profile_stream *stream = profile_stream_new(&(struct profile_options){0});
+    char path[40], command[100];
+    snprintf(path, sizeof path, "/tmp/wick-shrinks-%d", (int)getpid());
+    snprintf(command, sizeof command, "cp /proc/%d/exe %s", (int)getpid(), path);
+    assert_int_equal(system(command), 0);
+    for (uint64_t window = 0; window < 3; window++) {
+        struct buffer bytes = window_of_file(path, 1 + 10 * window);
+        struct file file = {
+            .path = (char *)"window", .data = (uint8_t *)bytes.items, .size = bytes.count};
+        struct error error = {0};
+        struct profile *profile = profile_stream_next(stream, &file, &error);
+        if (!profile)
+            fail_msg("window %d: %s", (int)window, error.message);
+        assert_int_equal(profile->sample_count, 1);
+        assert_int_equal(has_shrunk(&profile->tree->notes), window == 1);
+        profile_free(profile);
+        buffer_release(&bytes);
+        if (window == 0)
+            assert_int_equal(truncate(path, 5000), 0);
+    }
+    unlink(path);
+    profile_stream_free(stream);
+}
+
 static void test_broken_window(void **state) {
     struct profile_stream *stream = profile_stream_new(&(struct profile_options){.no_names = true});
     uint64_t time = 1;
@@ -297,6 +363,7 @@ int main(void) {
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_memory_follows_what_lives),
         cmocka_unit_test(test_broken_window),
+        cmocka_unit_test(test_file_shrinks),
     };
     return cmocka_run_group_tests_name("windows", tests, NULL, NULL);
 }
