@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -99,6 +100,25 @@ void child_close(int descriptors[CHILD_DESCRIPTORS]) {
     for (size_t i = 0; i < CHILD_DESCRIPTORS; i++)
         if (descriptors[i] >= 0)
             close(descriptors[i]);
+}
+
+/* ---- files ---- */
+
+int child_file(struct error *error) {
+    int descriptor = memfd_create("wick-tree", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (descriptor < 0)
+        error_errno(error, "memfd_create");
+    return descriptor;
+}
+
+bool child_file_seal(int descriptor, uint64_t most, struct error *error) {
+    struct stat status;
+    if (fcntl(descriptor, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) ||
+        fstat(descriptor, &status) != 0)
+        return error_errno(error, "a tree");
+    return (uint64_t)status.st_size <= most ||
+           error_set(error, ERROR_INPUT, "a tree of more than %llu MB",
+                     (unsigned long long)most >> 20);
 }
 
 /* ---- in the child ---- */

@@ -66,5 +66,10 @@ bool child_send(int channel, const struct child_message *message, const int *des
                 size_t count);
 bool child_receive(int channel, struct child_message *message, int descriptors[CHILD_DESCRIPTORS]);
 void child_close(int descriptors[CHILD_DESCRIPTORS]);
+/* Return a file in memory for a child to write to, or -1 and set *error. */
+int child_file(struct error *error);
+/* Seal it, so that a child that kept a descriptor can't change what others are about to read. Return false if the child has it mapped for
+   writing, or if it is larger than `most` bytes. */
+bool child_file_seal(int descriptor, uint64_t most, struct error *error);
 
 #endif

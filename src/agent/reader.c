@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "import/import.h"
@@ -189,27 +187,16 @@ static bool ask(struct child *reader, struct child_message *message, const int *
            (message->kind || error_set(error, ERROR_INPUT, "%s", message->text));
 }
 
-/* Return a file in memory, or -1 and set *error. */
-static int memory_open(struct error *error) {
-    int descriptor = memfd_create("wick-tree", MFD_CLOEXEC);
-    if (descriptor < 0)
-        error_errno(error, "memfd_create");
-    return descriptor;
-}
-
 /* Return the output of a request as a descriptor, or -1 and set *error. */
 static int ask_for_tree(struct child *reader, struct child_message *message, int input,
                         struct error *error) {
-    struct stat status;
-    int output = memory_open(error);
+    int output = child_file(error);
     int both[] = {input, output};
     if (output < 0)
         return -1;
     bool fine =
         input >= 0 ? ask(reader, message, both, 2, error) : ask(reader, message, &output, 1, error);
-    if (fine && (fstat(output, &status) != 0 || status.st_size > TREE_MOST))
-        fine = error_set(error, ERROR_INPUT, "a tree of more than %d MB", TREE_MOST >> 20);
-    if (fine)
+    if (fine && child_file_seal(output, TREE_MOST, error))
         return output;
     close(output);
     return -1;
