@@ -22,6 +22,13 @@ struct namesake {
     uint32_t stand_in;
 };
 
+/* The hash of a long name, by the place of its bytes. A program may have one symbol with a name of megabytes, and a recording hit it at every
+   address. */
+struct long_name {
+    struct text name;
+    struct hash_wide hash;
+};
+
 struct namesakes {
     const struct reading *reading;
     struct tree *tree;
@@ -29,6 +36,8 @@ struct namesakes {
     struct index known_index;
     VECTOR(struct namesake) named; /* [0] is none */
     struct index named_index;
+    VECTOR(struct long_name) long_names; /* [0] is none */
+    struct index long_index;
     struct inline_chain chain; /* of the location at hand */
 };
 
@@ -38,6 +47,7 @@ struct namesakes *namesakes_new(const struct reading *reading, struct tree *tree
     f->tree = tree;
     vector_push(&f->known, ((struct known_location){0}));
     vector_push(&f->named, ((struct namesake){0}));
+    vector_push(&f->long_names, ((struct long_name){0}));
     return f;
 }
 
@@ -48,6 +58,8 @@ void namesakes_free(struct namesakes *f) {
     index_release(&f->known_index);
     vector_release(&f->named);
     index_release(&f->named_index);
+    vector_release(&f->long_names);
+    index_release(&f->long_index);
     vector_release(&f->chain);
     free(f);
 }
@@ -57,8 +69,26 @@ static void hash_number(struct hash_wide *hash, uint64_t number) {
     hash->high = hash_mix(hash->high ^ number, 2);
 }
 
-static void hash_text(struct hash_wide *hash, struct text text) {
-    struct hash_wide own = hash_wide(text.data, text.length);
+/* Names live as long as the objects, and do not change. */
+static struct hash_wide hash_of(struct namesakes *f, struct text name) {
+    enum { SHORT_MOST = 256 };
+    if (name.length <= SHORT_MOST)
+        return hash_wide(name.data, name.length);
+    uint64_t place = hash_mix((uintptr_t)name.data, name.length);
+    uint32_t id;
+    for (struct probe p = index_probe(&f->long_index, place);
+         (id = index_next(&f->long_index, &p));)
+        if (f->long_names.items[id].name.data == name.data &&
+            f->long_names.items[id].name.length == name.length)
+            return f->long_names.items[id].hash;
+    struct long_name added = {name, hash_wide(name.data, name.length)};
+    index_add(&f->long_index, place, (uint32_t)f->long_names.count);
+    vector_push(&f->long_names, added);
+    return added.hash;
+}
+
+static void hash_text(struct namesakes *f, struct hash_wide *hash, struct text text) {
+    struct hash_wide own = hash_of(f, text);
     hash->low = hash_mix(hash->low ^ own.low, own.high);
     hash->high = hash_mix(hash->high ^ own.high, own.low);
 }
@@ -77,11 +107,11 @@ static bool names_of(struct namesakes *f, const struct location *location,
         objects_inlines(objects, location->object, within, false, &f->chain);
     *names = (struct hash_wide){location->object, location->mode};
     hash_number(names, f->chain.count);
-    hash_text(names, symbol.name);
-    hash_text(names, symbol.language);
+    hash_text(f, names, symbol.name);
+    hash_text(f, names, symbol.language);
     for (size_t i = 0; i < f->chain.count; i++) {
-        hash_text(names, i ? f->chain.items[i].name : TEXT(""));
-        hash_text(names, f->chain.items[i].language);
+        hash_text(f, names, i ? f->chain.items[i].name : TEXT(""));
+        hash_text(f, names, f->chain.items[i].language);
     }
     return true;
 }

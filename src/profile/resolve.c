@@ -137,21 +137,50 @@ static void resolve_slice(void *context, unsigned worker, size_t item) {
     context_progress(r->options->context, "resolving", end, r->unnamed.count);
 }
 
-/* Interns a text, unless it is the very same bytes as the last one: neighbours are often in one function. */
-struct interner {
-    struct strings *strings;
-    struct text last;
+struct interned {
+    struct text text;
     uint32_t id;
 };
 
+/* Interns a text, unless it is the very same bytes as the last one: neighbours are often in one function. Long texts are remembered by the place of
+   their bytes: names of megabytes may take turns. */
+struct interner {
+    struct strings *strings;
+    struct interned last;
+    VECTOR(struct interned) longs;
+    struct index index; /* of longs; numbers are places + 1 */
+};
+
+static void interner_release(struct interner *in) {
+    vector_release(&in->longs);
+    index_release(&in->index);
+}
+
+static bool is_same(struct text x, struct text y) {
+    return x.data == y.data && x.length == y.length;
+}
+
+static uint32_t intern_long(struct interner *in, struct text text) {
+    uint64_t place = hash_mix((uintptr_t)text.data, text.length);
+    uint32_t number;
+    for (struct probe p = index_probe(&in->index, place); (number = index_next(&in->index, &p));)
+        if (is_same(in->longs.items[number - 1].text, text))
+            return in->longs.items[number - 1].id;
+    struct interned added = {text, strings_add(in->strings, text)};
+    vector_push(&in->longs, added);
+    index_add(&in->index, place, (uint32_t)in->longs.count);
+    return added.id;
+}
+
 static uint32_t intern(struct interner *in, struct text text) {
+    enum { SHORT_MOST = 256 };
     if (!text.length)
         return 0;
-    if (text.data != in->last.data || text.length != in->last.length) {
-        in->last = text;
-        in->id = strings_add(in->strings, text);
-    }
-    return in->id;
+    if (!is_same(text, in->last.text))
+        in->last =
+            (struct interned){text, text.length > SHORT_MOST ? intern_long(in, text)
+                                                             : strings_add(in->strings, text)};
+    return in->last.id;
 }
 
 /* The function goes by its symbol, as debug information knows neither aliases nor clones; perf takes the debug information's word, and
@@ -210,6 +239,9 @@ static void resolve_intern(struct resolve *r) {
     for (size_t i = 0; i < r->unnamed.count; i++)
         add_frames(r, &names, &files, &languages, &r->tree->locations.items[r->unnamed.items[i]],
                    &r->symbols[i], places[i].inlines, (uint32_t)places[i].count);
+    interner_release(&names);
+    interner_release(&files);
+    interner_release(&languages);
     free(places);
 }
 

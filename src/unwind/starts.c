@@ -2,8 +2,10 @@
 #include "unwind/internal.h"
 #include "unwind/unwind.h"
 
+/* Runs for every stack. A hostile program's names may be megabytes long, so that only as much is searched as the longest of `names` has. */
 static bool is_one_of(struct text name, const struct text *names, size_t count) {
-    size_t version = text_find(name, '@');
+    enum { NAME_MOST = 64 };
+    size_t version = text_find(name.length > NAME_MOST ? text_upto(name, NAME_MOST) : name, '@');
     if (version != SIZE_MAX)
         name = text_upto(name, version);
     for (size_t i = 0; i < count; i++)
