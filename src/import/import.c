@@ -534,6 +534,7 @@ bool source_open(struct source *source, const char *const *paths, size_t path_co
         source_close(source);
         return false;
     }
+    tree_cut_comms(source->tree);
     tree_filter_labels(source->tree, &options->profile.filter);
     return true;
 }

@@ -28,6 +28,7 @@ struct pprof_text {
     double nanoseconds; /* for one of the file's units of time */
     uint64_t period;
     uint32_t series;
+    uint32_t thread; /* node of the previous thread's stack */
 };
 
 /* ---- the head ---- */
@@ -153,8 +154,10 @@ static void read_thread(struct pprof_text *p) {
         begun = true;
         addresses_push_list(&p->addresses, line, true);
     }
-    if (p->addresses.stack.count)
-        count(p, 1, 1);
+    if (begun)
+        p->thread = addresses_node(&p->addresses);
+    if (p->thread)
+        tree_count(p->addresses.tree, p->thread, p->series, 1, 1);
 }
 
 static bool read_lines(struct pprof_text *p) {

@@ -99,7 +99,14 @@ uint32_t thread_numbered(struct tree *tree, struct index *threads, int32_t pid, 
     return id;
 }
 
+/* Charge for hashing a name, which a file may have once and refer to often. A step is about what hashing so many bytes takes. */
+static void take_name(struct stack *stack, struct text name) {
+    enum { BYTES = 32 };
+    tree_take_steps(stack->tree, name.length / BYTES);
+}
+
 void stack_set_thread(struct stack *stack, struct text comm, int32_t pid, int32_t tid) {
+    take_name(stack, comm);
     struct series series = stack->tree->series.items[stack->series];
     series.comm = comm.length ? strings_add(stack->tree->strings, comm) : 0;
     series.thread = thread_numbered(stack->tree, &stack->threads, pid, tid);
@@ -110,12 +117,14 @@ void stack_set_thread(struct stack *stack, struct text comm, int32_t pid, int32_
 }
 
 void stack_set_label(struct stack *stack, struct text key, struct text value) {
+    take_name(stack, value);
     struct series series = stack->tree->series.items[stack->series];
     series.labels = tree_set_label(stack->tree, series.labels, key, value);
     stack->series = tree_add_series(stack->tree, &series);
 }
 
 void stack_push_kinds(struct stack *stack, struct text name, uint32_t kinds) {
+    take_name(stack, name);
     struct location location = {.function = tree_name_function(stack->tree, name),
                                 .kinds = (uint8_t)kinds};
     vector_push(&stack->locations, tree_add_location(stack->tree, &location));
@@ -132,6 +141,8 @@ static uint32_t string_or_none(struct tree *tree, struct text t) {
 void stack_push_frame(struct stack *stack, const struct text_frame *frame) {
     struct tree *tree = stack->tree;
     struct buffer shown = {0};
+    take_name(stack, frame->name);
+    take_name(stack, frame->file);
     size_t slash = text_find_last(frame->object, '/');
     struct text name = frame->name;
     if (name.length == 0) {

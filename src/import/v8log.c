@@ -294,7 +294,8 @@ static bool push_callers(struct v8log *v, uint64_t previous, struct text rest) {
             return false;
         }
         tree_take_steps(v->r.tree, 1);
-        vector_push(&v->r.stack.locations, address_location(v, previous));
+        uint32_t location = address_location(v, previous); /* may itself push to the stack */
+        vector_push(&v->r.stack.locations, location);
     }
     return true;
 }

@@ -6,6 +6,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* ---- threads ---- */
+
+static uint32_t cut_comm(struct tree *tree, uint32_t string) {
+    enum { COMM_MOST = 1024 };
+    struct text comm = strings_get(tree->strings, string);
+    size_t length = COMM_MOST;
+    if (comm.length <= COMM_MOST)
+        return string;
+    while (length && ((unsigned char)comm.data[length] & 0xc0) == 0x80) /* inside a character */
+        length--;
+    return strings_add(tree->strings, text_upto(comm, length));
+}
+
+void tree_cut_comms(struct tree *tree) {
+    for (size_t i = 1; i < tree->series.count; i++)
+        tree->series.items[i].comm = cut_comm(tree, tree->series.items[i].comm);
+}
+
 /* ---- processes ---- */
 
 /* What some threads of a process are called, and how often that was sampled. */
@@ -42,7 +60,8 @@ static uint32_t add_number_name(struct tree *tree, int32_t pid) {
     return string;
 }
 
-/* Of the claims [first, end) on one process, in order, the largest: of its first thread, if there is any. */
+/* Of the claims [first, end) on one process, in order, the largest: of its first thread, if there is any. Runs once for each process: one may
+   have as many claims as there are threads. */
 static uint32_t best_claim(const struct claim *claims, size_t first, size_t end) {
     uint32_t best = 0;
     uint64_t most = 0;
@@ -59,6 +78,18 @@ static uint32_t best_claim(const struct claim *claims, size_t first, size_t end)
     return best;
 }
 
+/* Keep one claim for each process, in the same order, and return how many there are. */
+static size_t keep_best_claims(struct claim *claims, size_t count) {
+    size_t kept = 0;
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && claims[end].pid == claims[first].pid;)
+            end++;
+        struct claim best = {.pid = claims[first].pid, .string = best_claim(claims, first, end)};
+        claims[kept++] = best;
+    }
+    return kept;
+}
+
 void tree_name_processes(struct tree *tree) {
     VECTOR(struct claim) claims = {0};
     uint64_t *samples = samples_of_series(tree);
@@ -73,14 +104,14 @@ void tree_name_processes(struct tree *tree) {
     free(samples);
     if (claims.count)
         qsort(claims.items, claims.count, sizeof *claims.items, claim_order);
+    size_t processes = keep_best_claims(claims.items, claims.count);
     for (size_t i = 1; i < tree->threads.count; i++) {
         struct thread *thread = &tree->threads.items[i];
-        size_t first =
-            search_first(middle, 0, claims.count, claims.items[middle].pid < thread->pid);
-        size_t end = search_first(middle, 0, claims.count, claims.items[middle].pid <= thread->pid);
+        size_t at = search_first(middle, 0, processes, claims.items[middle].pid < thread->pid);
         if (thread->pid >= 0)
-            thread->process = first < end ? best_claim(claims.items, first, end)
-                                          : add_number_name(tree, thread->pid);
+            thread->process = at < processes && claims.items[at].pid == thread->pid
+                                  ? claims.items[at].string
+                                  : add_number_name(tree, thread->pid);
     }
     vector_release(&claims);
 }

@@ -363,6 +363,9 @@ static inline struct frame location_frame(const struct tree *tree, const struct 
 /* Append the comm of the series, or ":TID" if none was recorded. */
 void tree_add_comm(const struct tree *tree, const struct series *series, struct buffer *buffer);
 
+/* Cut names of threads that are longer than 1,024 bytes. A file has such a name once, but outputs repeat it for each thread. Call it after
+   reading. */
+void tree_cut_comms(struct tree *tree);
 /* Name each process after its first thread, or else after the comm of most of its samples, so that a thread that renames itself
    stays in its process. Call it after reading. */
 void tree_name_processes(struct tree *tree);

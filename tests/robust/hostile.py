@@ -234,6 +234,33 @@ def threads_of_one(place):
         os.unlink(place.output)
 
 
+def threads_of_none(place):
+    """A process without a first thread, and as many names as threads: whoever looks through all of them for each is not done in time."""
+    result = place.run("report", b"".join(b"app%d 7/%d 1.%06d: 1 cycles: \n\t1000 f (/bin/x)\n\n" % (i, 8 + i, i) for i in range(200000)), "--by", "process", "--csv")
+    fine = result.status == 0 and b"app0-7" in (place.published() or b"")
+    report("hostile/threads_of_none", None if fine else f"status {result.status}: {result.err[:300]!r}")
+
+
+def long_comm(place):
+    """The name of a process, which all its threads get: 300 kB that would make 500 MB of text."""
+    names = [{"name": "process_name", "ph": "M", "pid": 1, "tid": 1, "args": {"name": "\u00e4" * 50000}}]
+    spans = [{"name": "f", "ph": "X", "pid": 1, "tid": i, "ts": i, "dur": 5} for i in range(5000)]
+    content = json.dumps({"traceEvents": names + spans}).encode()
+    for view in ("report --by thread", "flame --html", "export --to otlp"):
+        command, *options = view.split()
+        result = place.run(command, content, *options)
+        size = len(place.published() or b"")
+        report(f"hostile/long_comm/{view.replace(' ', '')}", None if result.status == 0 and 0 < size < 30 << 20 else f"status {result.status}, {size} bytes: {result.err[:300]!r}")
+
+
+def repeated_stack(place):
+    """Threads with the stack of the one before, which is deep: it is walked once."""
+    deep = "--- threadz 1 ---\n\n--- Thread 1 (name: a/1) stack: ---\n  PC: " + " ".join(hex(i) for i in range(1, 30000)) + "\n"
+    result = place.run("fold", (deep + "--- Thread 2 (name: b/1) stack: ---\n  [same as previous thread]\n" * 20000).encode(), "--keep-unknown")
+    fine = result.status == 0 and (place.published() or b"").endswith(b" 20001\n")
+    report("hostile/repeated_stack", None if fine else f"status {result.status}: {result.err[:300]!r}")
+
+
 def deep_text(command, place, depth):
     """Text has no limit on the depth of a stack."""
     lines = b";".join(b"f%d" % (i % 1000) for i in range(depth)) + b" 1\n"
@@ -330,12 +357,15 @@ def run_all(template, place):
         deep_diff(place)
         one_name(place)
         threads_of_one(place)
+        threads_of_none(place)
+        repeated_stack(place)
     for make in (whole_space, cyclic_forks, many_mmaps, many_threads, same_build_ids, deep_chains, odd_bytes):
         for command in ("fold", "flame", "script"):
             check(Maker(template), make, command, place)
     odd_views(template, place)
     shared_lines(place)
     java_places(place)
+    long_comm(place)
     kept_memory(template, place)
     programs.run_all(lambda: Maker(template), place)
     for command in ("fold", "flame"):

@@ -71,6 +71,36 @@ def shared_name(symbols=300, length=10 << 20):
     return functions, length
 
 
+def go_table(functions=300, length=10 << 20):
+    """The same in the table of functions that Go programs have."""
+    pairs = "".join(f"    .long {16 * i}, described - functions + {8 * i}\n" for i in range(functions))
+    described = "".join(f"    .long {16 * i}, {i}\n" for i in range(functions))
+    return f"""
+    .section .gopclntab, "a", @progbits
+go:
+    .long 0xfffffff1
+    .byte 0, 0, 1, 8
+    .quad {functions}, 0, _start, names - go, names - go, names - go, names - go, functions - go
+functions:
+{pairs}    .long {16 * functions}, 0
+described:
+{described}names:
+    .skip {length}, 0x6e
+"""
+
+
+def hit_everywhere(maker, path, place):
+    """One symbol with a long name, hit at every address: whoever looks at all of the name for each is not done in time."""
+    address, offset = text_of(path)
+    maker.mmap(7, address, LENGTH, path.encode(), offset)
+    for at in range(LENGTH):
+        maker.sample(7, [address + at])
+    for command in ("fold", "report"):
+        result = place.run(command, maker.file())
+        whole = b"n" * (9 << 20) in (place.published() or b"")
+        report(f"hostile/hit_everywhere/{command}", None if result.status == 0 and whole else f"status {result.status}: {result.err[:300]!r}")
+
+
 def built(place, name, source):
     path = os.path.join(place.folder, name)
     with open(path + ".s", "w", encoding="ascii") as file:
@@ -128,4 +158,10 @@ def run_all(make_maker, place):
     lengthen_names(path, length)
     if not SANITIZED:
         check("shared_name", make_maker(), path, place, rb"names expand to more text")
+        path = built(place, "go", go_table())
+        subprocess.run(["strip", path], check=True)
+        check("go_table", make_maker(), path, place, rb"names expand to more text")
+        path = built(place, "one", "")
+        lengthen_names(path, 10 << 20)
+        hit_everywhere(make_maker(), path, place)
     return None
