@@ -61,20 +61,15 @@ static void reserve_nodes(const struct waiting *w, size_t item) {
     vector_reserve(&w->all->builders[item].tree->nodes, (frames < MOST ? frames : MOST) + 1);
 }
 
-static void build_waiting(void *context, unsigned thread, size_t item) {
-    struct waiting *w = context;
+/* The stacks of one builder, of all workers: those of samples in user mode, or all others. */
+static void build_some(const struct waiting *w, size_t item, bool is_user) {
     struct builder *b = &w->all->builders[item];
     struct counted_stack *batch[BUILD_BATCH];
-    size_t count = 0, all = 0;
-    for (unsigned i = 0; i < w->worker_count; i++)
-        all += w->workers[i].stacks.count;
-    if (!b->namesakes) /* else few nodes are made */
-        reserve_nodes(w, item);
-    builder_expect(b, all / w->all->count);
+    size_t count = 0;
     for (unsigned i = 0; i < w->worker_count; i++)
         for (size_t k = 1; k < w->workers[i].stacks.count; k++) {
             struct counted_stack *stack = &w->workers[i].stacks.items[k];
-            if (stack->builder == item)
+            if (stack->builder == item && (stack->mode == PERF_RECORD_MISC_USER) == is_user)
                 batch[count++] = stack;
             if (count == BUILD_BATCH) {
                 builder_add(b, batch, count);
@@ -82,6 +77,21 @@ static void build_waiting(void *context, unsigned thread, size_t item) {
             }
         }
     builder_add(b, batch, count);
+}
+
+/* Stacks with kernel frames come last: another thread may still be reading the kernel's list, which takes longer than all else. */
+static void build_waiting(void *context, unsigned thread, size_t item) {
+    struct waiting *w = context;
+    struct builder *b = &w->all->builders[item];
+    size_t all = 0;
+    for (unsigned i = 0; i < w->worker_count; i++)
+        all += w->workers[i].stacks.count;
+    if (!b->namesakes) /* else few nodes are made */
+        reserve_nodes(w, item);
+    builder_expect(b, all / w->all->count);
+    build_some(w, item, true);
+    objects_read_ahead(w->all->reading->profile->objects);
+    build_some(w, item, false);
     objects_read_ahead(w->all->reading->profile->objects);
 }
 
