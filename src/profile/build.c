@@ -404,25 +404,21 @@ static size_t table_size(size_t most, uint64_t samples) {
 }
 
 void builder_init(struct builder *b, struct building *all, struct tree *tree) {
-    uint64_t samples = all->reading->profile->sample_count;
     *b = (struct builder){.all = all, .tree = tree};
     if (all->reading->options->names_only && !all->reading->options->no_names &&
         !objects_fetch(all->reading->profile->objects)) /* names may still be on their way */
         b->namesakes = namesakes_new(all->reading, tree);
     vector_push(&b->ends, ((struct chain_ends){0}));
-    b->cache_size = table_size(LOCATIONS_CACHED, samples);
-    b->cache = memory_table(b->cache_size, sizeof *b->cache);
-    memos_resize(&b->ways, table_size(TABLE_AT_FIRST, samples));
-    memos_resize(&b->stacks, table_size(TABLE_AT_FIRST, samples));
 }
 
-/* Of three stacks about two are distinct, and each of these has a node that is no leaf. */
-void builder_expect(struct builder *b, size_t stacks) {
-    size_t size = b->ways.size;
-    while (size / 4 * 3 < stacks / 3 * 2)
+void builder_make_tables(struct builder *b, size_t stacks, bool are_counted) {
+    size_t first = table_size(TABLE_AT_FIRST, stacks), size = first;
+    /* Of three stacks about two are distinct, and each of these has a node that is no leaf. */
+    while (are_counted && size / 4 * 3 < stacks / 3 * 2)
         size *= 2;
-    if (!b->namesakes) /* else few nodes are made */
-        memos_resize(&b->ways, size);
+    b->cache_size = table_size(LOCATIONS_CACHED, stacks);
+    b->cache = memory_table(b->cache_size, sizeof *b->cache);
+    memos_resize(&b->ways, b->namesakes ? first : size); /* by name, few nodes are made */
     memos_resize(&b->stacks, size);
 }
 

@@ -76,8 +76,9 @@ uint32_t namesakes_add(struct namesakes *namesakes, const struct location *locat
 void namesakes_free(struct namesakes *namesakes);
 
 void builder_init(struct builder *builder, struct building *all, struct tree *tree);
-/* Make room for this many stacks. */
-void builder_expect(struct builder *builder, size_t stacks);
+/* Make the tables for this many stacks, or, if they were not counted yet, for at most so many. Call it once, in the thread that builds: clearing
+   memory takes time. */
+void builder_make_tables(struct builder *builder, size_t stacks, bool are_counted);
 void builder_release(struct builder *builder);
 /* Find or make the nodes of at most BUILD_BATCH stacks. */
 void builder_add(struct builder *builder, struct counted_stack *const *stacks, size_t count);

@@ -39,6 +39,8 @@ struct building *building_begin(struct reading *reading, unsigned threads) {
     all->builders = memory_zero(count, sizeof *all->builders);
     for (unsigned i = 0; i < count; i++)
         builder_init(&all->builders[i], all, i == 0 ? profile->tree : tree_new_part(profile->tree));
+    if (count == 1) /* it builds while it reads */
+        builder_make_tables(&all->builders[0], profile->sample_count, false);
     return all;
 }
 
@@ -88,7 +90,7 @@ static void build_waiting(void *context, unsigned thread, size_t item) {
         all += w->workers[i].stacks.count;
     if (!b->namesakes) /* else few nodes are made */
         reserve_nodes(w, item);
-    builder_expect(b, all / w->all->count);
+    builder_make_tables(b, all / w->all->count, true);
     build_some(w, item, true);
     objects_read_ahead(w->all->reading->profile->objects);
     build_some(w, item, false);

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #define FRAMES_MAX 1024
-/* Entries of 32 bytes: a megabyte, which a second-level cache holds. */
-#define CACHE_SIZE 32768
+/* Of entries of 32 bytes: from 64 KB, enough for a small recording, to a megabyte, which a second-level cache holds. */
+enum { CACHE_BITS_FIRST = 11, CACHE_BITS_MOST = 15, CACHE_BITS_STEP = 2 };
 /* A return address further than this beyond the slice is no stack that was cut, but a register that was no frame pointer. */
 #define STACK_MAX (1ull << 30)
 
@@ -41,7 +41,9 @@ struct unwinder {
     bool is_seeking;     /* the frame of a handler: once is enough */
     bool is_interrupted; /* this stack was left for one that a signal interrupted, and ends there */
     struct unwind_frame frames[FRAMES_MAX];
-    struct code_known cache[CACHE_SIZE];
+    struct code_known *cache;
+    unsigned cache_bits;
+    size_t cache_misses; /* since it has this size */
 };
 
 static const struct note_kind note_registers = {
@@ -83,10 +85,14 @@ struct unwinder *unwinder_new(struct objects *objects, const struct spaces *spac
     unwinder->options = *options;
     unwinder->max_frames =
         options->quirks.unwound_limit ? options->quirks.unwound_limit : FRAMES_MAX;
+    unwinder->cache_bits = CACHE_BITS_FIRST;
+    unwinder->cache = memory_zero(1u << CACHE_BITS_FIRST, sizeof *unwinder->cache);
     return unwinder;
 }
 
 void unwinder_free(struct unwinder *unwinder) {
+    if (unwinder)
+        free(unwinder->cache);
     free(unwinder);
 }
 
@@ -127,15 +133,35 @@ static void entry_fill(struct unwinder *unwinder, struct state *state,
         entry->flags |= ENTRY_TRAMPOLINE;
 }
 
+static struct code_known *entry_slot(const struct unwinder *unwinder, uint32_t epoch,
+                                     uint64_t address) {
+    uint64_t hash = (address ^ (uint64_t)epoch << 40) * 0x9E3779B97F4A7C15ull;
+    return &unwinder->cache[hash >> (64 - unwinder->cache_bits)];
+}
+
+/* Call it between two stacks: within one, entries are referred to. */
+static void cache_grow(struct unwinder *unwinder) {
+    struct code_known *old = unwinder->cache;
+    size_t size = (size_t)1 << unwinder->cache_bits;
+    if (unwinder->cache_bits >= CACHE_BITS_MOST || unwinder->cache_misses < size / 2)
+        return;
+    unwinder->cache_bits += CACHE_BITS_STEP;
+    unwinder->cache_misses = 0;
+    unwinder->cache = memory_zero((size_t)1 << unwinder->cache_bits, sizeof *unwinder->cache);
+    for (size_t i = 0; i < size; i++)
+        if (old[i].flags)
+            *entry_slot(unwinder, old[i].epoch, old[i].address) = old[i];
+    free(old);
+}
+
 static inline struct code_known *entry_find(struct unwinder *unwinder, struct state *state,
                                             const struct machine *machine, uint32_t epoch,
                                             uint64_t address) {
-    uint64_t hash = (address ^ (uint64_t)epoch << 40) * 0x9E3779B97F4A7C15ull;
-    struct code_known *entry = &unwinder->cache[hash >> 49];
-    static_assert(CACHE_SIZE == 1 << (64 - 49), "the hash's upper bits choose the entry");
+    struct code_known *entry = entry_slot(unwinder, epoch, address);
     if (entry->address != address || entry->epoch != epoch || !entry->flags) {
         entry->address = address;
         entry->epoch = epoch;
+        unwinder->cache_misses++;
         entry_fill(unwinder, state, machine, entry);
     }
     return entry;
@@ -416,6 +442,7 @@ void unwinder_run(struct unwinder *unwinder, const struct unwind_sample *sample,
             unwinder->other_abi++;
         return;
     }
+    cache_grow(unwinder);
     unwinder->is_foreign = false;
     unwinder->is_interrupted = false;
     if (!state_load(unwinder, &state, machine, sample)) {
