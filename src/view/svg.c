@@ -30,8 +30,9 @@ struct drawing {
     struct buffer escaped; /* shown names */
     struct piece {
         size_t start, length;
-        bool lossy; /* it holds bytes that are not there as they are */
-    } * pieces;     /* by string: where in `escaped`; length 0: not yet */
+        size_t short_start, short_length; /* the same of the shortened name */
+        bool lossy;                       /* it holds bytes that are not there as they are */
+    } * pieces;                           /* by string: where in `escaped`; length 0: not yet */
     APART;
 };
 
@@ -128,13 +129,19 @@ static uint32_t listed_name(const struct drawing *d, const struct flame_node *no
     return attribute && attribute->title.length ? 0 : d->listed[node->name];
 }
 
-static void add_shortened(struct drawing *d, uint32_t id) {
-    struct buffer shown = {0}, cut = {0};
-    buffer_add_shown(&shown, name_unmarked(strings_get(d->flame->strings, id)));
-    name_add_short(&cut, buffer_text(&shown), LONG_NAME);
-    svg_add_xml(d->buffer, buffer_text(&cut));
-    buffer_release(&shown);
-    buffer_release(&cut);
+static struct text shortened_name(struct drawing *d, uint32_t id) {
+    struct piece *piece = &d->pieces[id];
+    if (piece->short_length == 0) {
+        struct buffer shown = {0}, cut = {0};
+        buffer_add_shown(&shown, name_unmarked(strings_get(d->flame->strings, id)));
+        name_add_short(&cut, buffer_text(&shown), LONG_NAME);
+        piece->short_start = d->escaped.count;
+        svg_add_xml(&d->escaped, buffer_text(&cut));
+        piece->short_length = d->escaped.count - piece->short_start;
+        buffer_release(&shown);
+        buffer_release(&cut);
+    }
+    return (struct text){d->escaped.items + piece->short_start, piece->short_length};
 }
 
 static struct text root_name(const struct drawing *d) {
@@ -150,7 +157,7 @@ static void add_title(struct drawing *d, const struct flame_node *node,
         if (node == d->flame->nodes.items)
             svg_add_shown(d->buffer, root_name(d), d->options->plain_labels);
         else if (listed_name(d, node, attribute))
-            add_shortened(d, node->name);
+            buffer_add(d->buffer, shortened_name(d, node->name));
         else
             buffer_add(d->buffer, escaped_name(d, node->name));
         add_counts(d, node);
