@@ -279,8 +279,6 @@ void hash_set_seed(uint64_t seed);
 
 /* Digests are the same in every process, for output: colours, ids in a file. */
 uint64_t digest_bytes(const void *data, size_t size); /* XXH3 */
-/* Return the digest of the parts one after the other. */
-uint64_t digest_parts(const struct text *parts, size_t count);
 static inline uint64_t digest_mix(uint64_t a, uint64_t b) {
     __uint128_t product = (__uint128_t)(a ^ 0x9E3779B97F4A7C15ull) * (b ^ 0xD6E8FEB86659FD93ull);
     return (uint64_t)product ^ (uint64_t)(product >> 64);

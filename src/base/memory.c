@@ -273,14 +273,6 @@ uint64_t digest_bytes(const void *data, size_t size) {
     return XXH3_64bits(data, size);
 }
 
-uint64_t digest_parts(const struct text *parts, size_t count) {
-    XXH3_state_t state;
-    XXH3_64bits_reset(&state);
-    for (size_t i = 0; i < count; i++)
-        XXH3_64bits_update(&state, parts[i].data, parts[i].length);
-    return XXH3_64bits_digest(&state);
-}
-
 static void index_place(struct index *index, uint64_t entry) {
     uint32_t slot = (uint32_t)(entry >> 32) & index->mask;
     while ((uint32_t)index->slots[slot])

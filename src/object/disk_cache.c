@@ -23,7 +23,8 @@ struct header {
     uint32_t format;
     uint32_t key_size;
     uint64_t payload_size;
-    uint64_t digest; /* of key and payload */
+    uint64_t checked_size; /* of the payload: what follows has digests of its own in it */
+    uint64_t digest;       /* of the key and so much of the payload */
 };
 static const char magic[8] = "wickderi";
 
@@ -149,7 +150,8 @@ bool disk_cache_check(struct text bytes, struct text key, struct text *payload) 
         memcmp(bytes.data, key.data, key.length) != 0)
         return false;
     *payload = text_from(bytes, padded(key.length));
-    return payload->length == header.payload_size && digest_of(key, *payload) == header.digest;
+    return payload->length == header.payload_size && header.checked_size <= payload->length &&
+           digest_of(key, text_upto(*payload, header.checked_size)) == header.digest;
 }
 
 static bool is_ours(int descriptor) {
@@ -191,33 +193,28 @@ static bool write_whole(int descriptor, struct text text) {
     return true;
 }
 
-static bool write_file(int descriptor, struct text key, const struct text *parts, size_t count,
-                       uint64_t size) {
+static bool write_file(int descriptor, struct text key, struct text payload, struct text rest) {
     static const char padding[8];
-    struct header header = {
-        .format = FORMAT,
-        .key_size = (uint32_t)key.length,
-        .payload_size = size,
-        .digest = digest_mix(digest_bytes(key.data, key.length), digest_parts(parts, count))};
+    struct header header = {.format = FORMAT,
+                            .key_size = (uint32_t)key.length,
+                            .payload_size = payload.length + rest.length,
+                            .checked_size = payload.length,
+                            .digest = digest_of(key, payload)};
     memcpy(header.magic, magic, sizeof magic);
-    bool fine = write_whole(descriptor, (struct text){(const char *)&header, sizeof header}) &&
-                write_whole(descriptor, key) &&
-                write_whole(descriptor, (struct text){padding, padded(key.length) - key.length});
-    for (size_t i = 0; i < count; i++)
-        fine = fine && write_whole(descriptor, parts[i]);
-    return fine;
+    return write_whole(descriptor, (struct text){(const char *)&header, sizeof header}) &&
+           write_whole(descriptor, key) &&
+           write_whole(descriptor, (struct text){padding, padded(key.length) - key.length}) &&
+           write_whole(descriptor, payload) && write_whole(descriptor, rest);
 }
 
 void disk_cache_write(struct disk_cache *cache, struct text key, struct text payload) {
-    disk_cache_write_parts(cache, key, &payload, 1);
+    disk_cache_write_with(cache, key, payload, TEXT(""));
 }
 
-void disk_cache_write_parts(struct disk_cache *cache, struct text key, const struct text *parts,
-                            size_t count) {
+void disk_cache_write_with(struct disk_cache *cache, struct text key, struct text payload,
+                           struct text rest) {
     char name[32], *temporary;
-    uint64_t size = 0;
-    for (size_t i = 0; i < count; i++)
-        size += parts[i].length;
+    uint64_t size = payload.length + rest.length;
     if (!cache || size > ENTRY_LIMIT || size > cache->limit / 4)
         return;
     int directory = directory_of_writer(cache);
@@ -226,7 +223,7 @@ void disk_cache_write_parts(struct disk_cache *cache, struct text key, const str
     if (descriptor < 0)
         return;
     name_print(key, name);
-    bool fine = write_file(descriptor, key, parts, count, size);
+    bool fine = write_file(descriptor, key, payload, rest);
     fine = close(descriptor) == 0 && fine;
     if (!fine || renameat(directory, temporary, directory, name) != 0)
         unlinkat(directory, temporary, 0);

@@ -27,9 +27,9 @@ bool disk_cache_read(struct disk_cache *cache, struct text key, struct file *fil
                      struct text *payload);
 /* Store a payload; failures are ignored. Thread-safe. */
 void disk_cache_write(struct disk_cache *cache, struct text key, struct text payload);
-/* The same for a payload in several parts, without copying them together. */
-void disk_cache_write_parts(struct disk_cache *cache, struct text key, const struct text *parts,
-                            size_t count);
+/* The same with more bytes after the payload. They are not checked when the payload is read: its user does that where it uses them. */
+void disk_cache_write_with(struct disk_cache *cache, struct text key, struct text payload,
+                           struct text rest);
 /* Find the payload in the bytes of a cache file; return false if it is damaged or has another key. */
 bool disk_cache_check(struct text bytes, struct text key, struct text *payload);
 

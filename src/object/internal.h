@@ -165,8 +165,9 @@ void perfmap_load(struct symbols *symbols, struct text text);
 
 /* The text of the running kernel's list, in blocks that become tables when they are needed. */
 struct kernel_block {
-    uint64_t first; /* address of its first symbol, larger than those before it */
-    uint64_t at;    /* where it begins in the text */
+    uint64_t first;  /* address of its first symbol, larger than those before it */
+    uint64_t at;     /* where it begins in the text */
+    uint64_t digest; /* of its text, in the cache: a block is checked when it is needed */
 };
 struct kernel_list {
     struct text text;
@@ -186,8 +187,10 @@ void kernel_list_free(struct kernel_list *list); /* NULL is fine */
    resolved names go to `names`. */
 struct symbols *kernel_list_find(struct kernel_list *list, uint64_t address, struct symbols *names,
                                  pthread_mutex_t *lock);
-/* Convert a list, without what comes after the kernel's own lines, to its form in the cache and back, which stays in `payload`. Return NULL if
-   that is damaged. */
+/* Return the text of a block. */
+struct text kernel_list_block(const struct kernel_list *list, size_t number);
+/* Convert a list, without what comes after the kernel's own lines, to its form in the cache and back, which stays in `payload`: the head, and
+   then the kernel's own lines. Return NULL if that is damaged. */
 void kernel_list_pack(const struct kernel_list *list, struct text marks, struct buffer *head);
 struct kernel_list *kernel_list_unpack(struct text payload, struct text *marks);
 

@@ -361,25 +361,35 @@ void kernel_list_free(struct kernel_list *list) {
     free(list);
 }
 
-/* The block's symbols, and the one behind them, which says where the last of them ends. */
+struct text kernel_list_block(const struct kernel_list *list, size_t number) {
+    const struct kernel_block *block = &list->blocks.items[number];
+    struct text own = text_upto(list->text, list->own);
+    uint64_t end = number + 1 < list->blocks.count ? block[1].at : own.length;
+    if (block->at > end || end > own.length)
+        return TEXT("");
+    return text_from(text_upto(own, end), block->at);
+}
+
+/* The block's symbols, and the first of the next block, which says where the last of them ends. NULL: the block is damaged. */
 static struct symbols *table_of_block(const struct kernel_list *list, size_t number,
                                       struct symbols *names) {
     enum { LINES_EXPECTED = 40 };
     const struct kernel_block *block = &list->blocks.items[number];
-    struct text own = text_upto(list->text, list->own);
-    size_t end = number + 1 < list->blocks.count ? block[1].at : own.length;
+    struct text text = kernel_list_block(list, number);
+    if (list->cached.data && digest_bytes(text.data, text.length) != block->digest)
+        return NULL;
     struct symbols *table = memory_alloc(sizeof *table);
     struct line line;
     symbols_init(table, names->options);
-    kallsyms_source(table, own);
+    kallsyms_source(table, text);
     table->keep_names = names->options->quirks.lists_stay_mangled;
     table->names = names;
     vector_reserve(&table->entries, LINES_EXPECTED);
-    for (size_t at = block->at, start = at; at < own.length && start < end;) {
-        start = at;
-        if (line_read(own, &at, &line) && line.address && is_symbol_type(line.type))
+    for (size_t at = 0; at < text.length;)
+        if (line_read(text, &at, &line) && line.address && is_symbol_type(line.type))
             vector_push(&table->entries, entry_of(&line));
-    }
+    if (number + 1 < list->blocks.count)
+        vector_push(&table->entries, ((struct entry){.start = block[1].first}));
     seal_plain(table);
     return table;
 }
@@ -400,6 +410,8 @@ struct symbols *kernel_list_find(struct kernel_list *list, uint64_t address, str
             atomic_store_explicit(slot, table, memory_order_release);
         }
         pthread_mutex_unlock(lock);
+        if (!table)
+            return NULL;
     }
     /* An address of the last symbol may belong to a module. */
     uint32_t number = symbols_find(table, address);

@@ -38,7 +38,12 @@ void kernel_list_pack(const struct kernel_list *list, struct text marks, struct 
     struct list_head sizes = {marks.length, list->blocks.count, list->own};
     payload_add(head, &sizes, sizeof sizes);
     payload_add(head, marks.data, marks.length);
-    payload_add(head, list->blocks.items, list->blocks.count * sizeof *list->blocks.items);
+    for (size_t i = 0; i < list->blocks.count; i++) {
+        struct kernel_block block = list->blocks.items[i];
+        struct text text = kernel_list_block(list, i);
+        block.digest = digest_bytes(text.data, text.length);
+        payload_add(head, &block, sizeof block);
+    }
 }
 
 struct kernel_list *kernel_list_unpack(struct text payload, struct text *marks) {
@@ -70,9 +75,8 @@ void kernel_store_running(struct objects *objects, struct object *kernel) {
     kernel->list_is_stored = true;
     kernel_list_pack(list, buffer_text(&kernel->marks), &head);
     if (key_of_running(&key, objects))
-        disk_cache_write_parts(
-            objects->cache, buffer_text(&key.text),
-            (struct text[]){buffer_text(&head), text_upto(list->text, list->own)}, 2);
+        disk_cache_write_with(objects->cache, buffer_text(&key.text), buffer_text(&head),
+                              text_upto(list->text, list->own));
     buffer_release(&key.text);
     buffer_release(&head);
 }

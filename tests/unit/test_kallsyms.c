@@ -73,6 +73,12 @@ static void gives_the_table_of_the_text(void **state) {
     assert_null(kernel_list_unpack(text_upto(buffer_text(&head), head.count - 1), &found_marks));
     cached->cached.data = (const uint8_t *)head.items; /* which owns the blocks */
     assert_true(agrees(cached, &whole, 0x1000 + 16 * 1500 + 3));
+    head.items[head.count - 3] ^= 1; /* in the last block and in the first */
+    head.items[head.count - cached->own + 9] ^= 1;
+    assert_false(agrees(cached, &whole, 0x1001) || agrees(cached, &whole, 0x1000 + 16 * 2997));
+    assert_true(agrees(cached, &whole, 0x1000 + 16 * 1500 + 3));
+    head.items[head.count - cached->own + 9] ^= 1;
+    assert_true(agrees(cached, &whole, 0x1001));
     kernel_list_free(cached);
     kernel_list_free(list);
     symbols_release(&whole);
