@@ -101,47 +101,64 @@ static bool is_listed(const char *name, const char *const *list, size_t count) {
     return false;
 }
 
-/* Call `each` for the entries of a directory. Links are skipped: their targets have their own rules. */
+/* Call `each` for the entries of a directory. Return false if these are not all: it can't be read, or has too many. */
 static bool entries_each(const struct ruleset *ruleset, const char *path,
                          void (*each)(const struct ruleset *ruleset, int directory,
-                                      const char *name)) {
+                                      const char *name, bool is_link)) {
     DIR *directory = opendir(path);
     if (!directory)
         return false;
     struct dirent *entry;
-    for (size_t i = 0; i < ENTRIES_MOST && (entry = readdir(directory)); i++)
-        if (entry->d_type != DT_LNK && strcmp(entry->d_name, ".") != 0 &&
-            strcmp(entry->d_name, "..") != 0)
-            each(ruleset, dirfd(directory), entry->d_name);
+    size_t count = 0;
+    for (; count < ENTRIES_MOST && (entry = readdir(directory)); count++)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            each(ruleset, dirfd(directory), entry->d_name, entry->d_type == DT_LNK);
     closedir(directory);
-    return true;
+    return count < ENTRIES_MOST;
 }
 
-static void allow_shown(const struct ruleset *ruleset, int directory, const char *name) {
-    if (name[0] != '.')
+static void allow_of_home(const struct ruleset *ruleset, int home, const char *hidden) {
+    for (size_t i = 0; i < COUNT_OF(of_home); i++) {
+        size_t length = strcspn(of_home[i], "/");
+        if (!hidden || (strncmp(of_home[i], hidden, length) == 0 && !hidden[length]))
+            ruleset_allow(ruleset, home, of_home[i], RIGHTS_READ);
+    }
+}
+
+/* Links are skipped, because their targets have their own rules; except hidden ones that are listed. */
+static void allow_in_home(const struct ruleset *ruleset, int directory, const char *name,
+                          bool is_link) {
+    if (name[0] == '.')
+        allow_of_home(ruleset, directory, name);
+    else if (!is_link)
         ruleset_allow(ruleset, directory, name, RIGHTS_READ);
 }
 
+/* A home directory has few of the listed directories: those that it does not show are not opened. */
 static void allow_home(const struct ruleset *ruleset, const char *path) {
+    if (entries_each(ruleset, path, allow_in_home))
+        return;
     int home = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (home < 0)
         return;
-    entries_each(ruleset, path, allow_shown);
-    for (size_t i = 0; i < COUNT_OF(of_home); i++)
-        ruleset_allow(ruleset, home, of_home[i], RIGHTS_READ);
+    allow_of_home(ruleset, home, NULL);
     close(home);
 }
 
-static void allow_user(const struct ruleset *ruleset, int directory, const char *name) {
+static void allow_user(const struct ruleset *ruleset, int directory, const char *name,
+                       bool is_link) {
     struct buffer path = {0};
+    if (is_link)
+        return;
     buffer_printf(&path, "/home/%s", name);
     buffer_add_char(&path, 0);
     allow_home(ruleset, path.items);
     buffer_release(&path);
 }
 
-static void allow_of_root(const struct ruleset *ruleset, int directory, const char *name) {
-    if (!is_listed(name, closed, COUNT_OF(closed)))
+static void allow_of_root(const struct ruleset *ruleset, int directory, const char *name,
+                          bool is_link) {
+    if (!is_link && !is_listed(name, closed, COUNT_OF(closed)))
         ruleset_allow(ruleset, directory, name, RIGHTS_READ);
 }
 
