@@ -15,7 +15,7 @@
 #include "profile/scripted.h"
 #include "profile/waits.h"
 
-enum { PIECE_SIZE = 1 << 20, PROGRESS_STEP = 4 << 20, AHEAD = 1024 };
+enum { PIECE_SIZE = 1 << 20, PROGRESS_STEP = 4 << 20, AHEAD = 2048 };
 
 static const struct note_kind note_disordered = {
     "out-of-order", "# record{ was|s were} delivered out of order; sorted by time"};
@@ -212,6 +212,7 @@ static bool walk_record(struct walk *walk, const struct perfdata_record *record,
 
 static bool walk_all(struct walk *walk, struct error *error) {
     struct perfdata *data = walk->reading->profile->data;
+    enum { LINE = 64, LINES = 4 };
     uint64_t offset = data->data_start, piece_start = offset, reported = offset;
     struct perfdata_record record;
     error->kind = ERROR_NONE;
@@ -221,7 +222,8 @@ static bool walk_all(struct walk *walk, struct error *error) {
             piece_start = record.offset;
         }
         /* Headers are too far apart for the processor to guess. */
-        __builtin_prefetch(record.data + AHEAD);
+        for (size_t line = 0; line < record.size && line < LINES * LINE; line += LINE)
+            __builtin_prefetch(record.data + AHEAD + line);
         if (!walk_record(walk, &record, error))
             return false;
         if (offset - reported >= PROGRESS_STEP) {
