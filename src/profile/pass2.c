@@ -346,13 +346,25 @@ static bool count_piece(struct worker *w, const struct piece *piece, struct erro
     return fine;
 }
 
+/* Room for as many stacks as there may be: what is not touched takes no memory. In the worker's own thread, because clearing memory takes time. */
+static void worker_make_tables(struct worker *w) {
+    enum { STACKS_RESERVED = 1 << 20, INDEXED_AT_FIRST = 1 << 17 };
+    uint64_t share = w->reading->profile->sample_count / w->building->count * 5 / 4 + BATCH;
+    vector_reserve(&w->stacks, share < STACKS_RESERVED ? share : STACKS_RESERVED);
+    vector_push(&w->stacks, ((struct counted_stack){0}));
+    index_reserve(&w->index, share < 2 * INDEXED_AT_FIRST ? share / 2 : INDEXED_AT_FIRST);
+}
+
 static void pass_piece(void *context, unsigned number, size_t item) {
     struct pass *pass = context;
     if (atomic_load_explicit(&pass->failed, memory_order_relaxed) ||
         context_cancelled(pass->reading->options->context))
         return;
     const struct piece *piece = &pass->reading->pieces.items[item];
-    if (!count_piece(&pass->workers[number], piece, &pass->errors[item]))
+    struct worker *w = &pass->workers[number];
+    if (!w->stacks.count)
+        worker_make_tables(w);
+    if (!count_piece(w, piece, &pass->errors[item]))
         atomic_store(&pass->failed, true);
     objects_read_ahead(pass->reading->profile->objects);
     uint64_t done = atomic_fetch_add(&pass->done, 1) + 1;
@@ -360,19 +372,13 @@ static void pass_piece(void *context, unsigned number, size_t item) {
                      pass->reading->pieces.count);
 }
 
-/* Room for as many stacks as there may be: what is not touched takes no memory. */
 static void worker_init(struct worker *w, unsigned number, struct reading *reading,
                         struct building *building) {
-    enum { STACKS_RESERVED = 1 << 20, INDEXED_AT_FIRST = 1 << 17 };
-    uint64_t share = reading->profile->sample_count / building->count * 5 / 4 + BATCH;
     w->reading = reading;
     w->number = (uint16_t)number;
     w->tree = tree_new_part(reading->profile->tree);
     w->building = building;
     w->builder = building->count == 1 ? &building->builders[0] : NULL;
-    vector_reserve(&w->stacks, share < STACKS_RESERVED ? share : STACKS_RESERVED);
-    vector_push(&w->stacks, ((struct counted_stack){0}));
-    index_reserve(&w->index, share < 2 * INDEXED_AT_FIRST ? share / 2 : INDEXED_AT_FIRST);
 }
 
 static void worker_add_notes(struct worker *w, struct tree *tree) {
