@@ -16,8 +16,10 @@ enum interpreter { INTERPRETER_NONE, INTERPRETER_PYTHON, INTERPRETER_RUBY, INTER
 
 /* Where frames are in a process. All offsets are bytes. */
 struct frame_layout {
-    unsigned long long memory; /* the kernel's id of the address space: changes at exec */
-    unsigned long long again;  /* without an interpreter: when to search for one again */
+    unsigned long long
+        memory;               /* the kernel's id of the address space: changes at exec; 0: not known
+                                  before the first sample */
+    unsigned long long again; /* without an interpreter: when to search for one again */
     unsigned long long
         key; /* Python: the address of { int is_set; int key }; PHP: of the pointer to the frame; Ruby: the
                                   number of the module with the thread's variable, which is `state_frame` in it */

@@ -121,9 +121,17 @@ static bool tell_of_all(struct recording *r, struct error *error) {
     return true;
 }
 
+static void expect_all(struct recording *r) {
+    for (size_t i = 0; i < r->targets.count; i++)
+        interpreted_expect(r->sink.interpreted, r->targets.items[i]);
+    for (size_t i = 0; i < r->options->tid_count; i++)
+        interpreted_expect(r->sink.interpreted, process_of(r->options->tids[i]));
+}
+
 static bool begin(struct recording *r, struct error *error) {
     if (!open_all(r, error) || !tell_of_all(r, error))
         return false;
+    expect_all(r);
     if (!r->options->delay)
         recording_enable_events(r, true);
     return true;

@@ -242,6 +242,10 @@ int interpreted_switch_program(const struct interpreted *all);
 int interpreted_descriptor(const struct interpreted *all);
 /* Name the functions of new stacks while their processes are still there. */
 void interpreted_look(struct interpreted *all);
+/* Examine a process before its first sample, so that this has the interpreter's stack. */
+void interpreted_expect(struct interpreted *all, pid_t pid);
+/* Samples are taken from now on. Expect all processes that have mapped an interpreter, by the records so far. */
+void interpreted_begin(struct interpreted *all);
 /* Take note of a record: a process that ended, or one that may have an interpreter. */
 void interpreted_saw(struct interpreted *all, const uint8_t *record,
                      const struct perf_event_header *header);

@@ -503,7 +503,9 @@ static struct scratch *begin_stack(void) {
 static bool take_stack(struct scratch *s) {
     struct task_struct *task = (void *)bpf_get_current_task_btf();
     __u32 pid = s->stack.pid;
-    const struct frame_layout *layout = bpf_map_lookup_elem(&processes, &pid);
+    struct frame_layout *layout = bpf_map_lookup_elem(&processes, &pid);
+    if (layout && !layout->memory)
+        layout->memory = s->stack.memory;
     if (!layout || layout->memory != s->stack.memory ||
         (!layout->interpreter && layout->again < s->stack.time)) {
         tell_of_process(s, pid);

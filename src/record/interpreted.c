@@ -47,6 +47,7 @@ struct asked_process {
     uint64_t wait; /* before it is checked again */
     bool is_refused;
     bool is_postponed; /* never checked, for lack of time */
+    bool is_expected;  /* checked before the first sample; until then `memory` is 0 */
     struct interpreter_process is;
     uint32_t number; /* unique, even over time */
 };
@@ -79,6 +80,7 @@ struct interpreted {
     struct sink *sink;
     struct walker *walker; /* NULL: stacks are read from stopped threads */
     struct known_files files;
+    VECTOR(pid_t) expected; /* processes that have mapped an interpreter before the recording */
     VECTOR(struct asked_process) processes;
     struct index by_pid; /* of processes: numbers are places + 1; counts all there ever were */
     uint32_t process_count;
@@ -94,6 +96,7 @@ struct interpreted {
     uint64_t named, unnamed; /* frames */
     uint64_t deep;           /* stacks with more frames than fit */
     uint64_t since, looking; /* start time; nanoseconds spent on checking processes */
+    bool has_begun;          /* samples are taken */
     bool is_used;
     bool is_missed; /* a process has mapped an interpreter, but no stacks are taken */
 };
@@ -116,6 +119,7 @@ void interpreted_free(struct interpreted *all) {
         interpreter_code_release(&all->codes.items[i].code);
     walker_close(all->walker);
     known_files_release(&all->files);
+    vector_release(&all->expected);
     vector_release(&all->processes);
     index_release(&all->by_pid);
     vector_release(&all->codes);
@@ -255,6 +259,31 @@ static void process_consider(struct interpreted *all, struct asked_process *proc
         walker_set(all->walker, process->pid, &process->is.layout);
 }
 
+/* The address space of a process that was expected is known from its first sample on. */
+static void process_meet(struct asked_process *process, uint64_t memory) {
+    if (process->is_expected && !process->memory)
+        process->memory = process->is.layout.memory = memory;
+}
+
+void interpreted_expect(struct interpreted *all, pid_t pid) {
+    if (!all || !all->walker || all->looking > looks_at_first)
+        return;
+    struct asked_process *process = process_get(all, pid);
+    if (process->number)
+        return;
+    process_look(all, process, 0);
+    process->is_expected = true;
+    walker_set(all->walker, pid, &process->is.layout);
+}
+
+void interpreted_begin(struct interpreted *all) {
+    if (!all)
+        return;
+    all->has_begun = true;
+    for (size_t i = 0; i < all->expected.count; i++)
+        interpreted_expect(all, all->expected.items[i]);
+}
+
 static void process_forget(struct interpreted *all, pid_t pid) {
     struct asked_process *process = process_find(all, pid);
     if (!process)
@@ -267,7 +296,22 @@ static void process_forget(struct interpreted *all, pid_t pid) {
         walker_forget(all->walker, pid);
 }
 
-/* After a process exits, another may get its pid. The BPF program itself notices an exec. */
+static void see_mapping(struct interpreted *all, pid_t pid, struct text path) {
+    if (!interpreter_is_file(path))
+        return;
+    all->is_missed |= !all->walker;
+    if (!all->has_begun &&
+        (!all->expected.count || all->expected.items[all->expected.count - 1] != pid))
+        vector_push(&all->expected, pid);
+}
+
+/* Whether the BPF program may not have noticed an exec: it does, unless the process was not sampled between being expected and the exec. */
+static bool may_be_another(struct interpreted *all, pid_t pid) {
+    const struct asked_process *process = process_find(all, pid);
+    return !all->walker || (process && process->is_expected);
+}
+
+/* After a process exits, another may get its pid. */
 void interpreted_saw(struct interpreted *all, const uint8_t *record,
                      const struct perf_event_header *header) {
     enum { NAME = 72 };
@@ -275,14 +319,15 @@ void interpreted_saw(struct interpreted *all, const uint8_t *record,
         return;
     pid_t pid = (pid_t)load_u32(record + 8);
     bool has_ended = header->type == PERF_RECORD_EXIT && pid == (pid_t)load_u32(record + 16);
-    bool is_another = header->type == PERF_RECORD_COMM && !all->walker &&
-                      header->misc & PERF_RECORD_MISC_COMM_EXEC;
+    bool is_another = header->type == PERF_RECORD_COMM &&
+                      header->misc & PERF_RECORD_MISC_COMM_EXEC && may_be_another(all, pid);
     if (has_ended || is_another)
         process_forget(all, pid);
-    if (header->type == PERF_RECORD_MMAP2 && !all->walker && header->size > NAME)
-        all->is_missed |= interpreter_is_file(
-            (struct text){(const char *)record + NAME,
-                          strnlen((const char *)record + NAME, header->size - NAME)});
+    if (header->type == PERF_RECORD_MMAP2 && header->size > NAME &&
+        (!all->walker || !all->has_begun))
+        see_mapping(all, pid,
+                    (struct text){(const char *)record + NAME,
+                                  strnlen((const char *)record + NAME, header->size - NAME)});
 }
 
 /* ---- functions ---- */
@@ -332,6 +377,8 @@ static void see_code(void *context, const struct raw_code *raw) {
     struct interpreted *all = context;
     struct asked_process *process = process_find(all, (pid_t)raw->pid);
     struct interpreter_code code;
+    if (process)
+        process_meet(process, raw->memory);
     if (!process || process->memory != raw->memory ||
         process->is.layout.interpreter != INTERPRETER_PYTHON)
         return;
@@ -457,6 +504,7 @@ static void name_stack(struct interpreted *all, const struct asked_process *proc
 static void see_stack(void *context, const struct raw_stack *raw) {
     struct interpreted *all = context;
     struct asked_process *process = process_get(all, (pid_t)raw->pid);
+    process_meet(process, raw->memory);
     if (raw->end == STACK_UNKNOWN)
         process_consider(all, process, raw->memory, raw->time);
     else if (process->memory == raw->memory && process->is.layout.interpreter)

@@ -376,6 +376,7 @@ static bool record_with_perf(struct recording *r, struct error *error) {
         (r->options->system_wide && !synthesize_all(&r->sink, error)) ||
         !sink_round(&r->sink, error))
         return false;
+    interpreted_begin(r->sink.interpreted);
     r->result->started_ns = now_ns(CLOCK_REALTIME);
     if ((!r->options->command || r->options->system_wide) && !r->options->delay)
         recording_enable(r, true);
