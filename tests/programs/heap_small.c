@@ -1,4 +1,6 @@
-/* 100 blocks of 1000 bytes are kept, 500 of 500 freed. Prints "done" and ends with status 7. */
+/* 100 blocks of 1000 bytes are kept, 500 of 500 freed. Prints "done" and ends with status 7. With any argument it first waits for its input and
+   allocates meanwhile, so that whoever attaches sees it. */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,7 +20,19 @@ SITE void site_freed(void) {
     free(p);
 }
 
-int main(void) {
+static void wait_for_input(void) {
+    struct pollfd input = {0, POLLIN, 0};
+    while (poll(&input, 1, 10) == 0) {
+        void *p = malloc(3 << 20);
+        sink = p;
+        free(p);
+    }
+}
+
+int main(int argc, char **argv) {
+    (void)argv;
+    if (argc > 1)
+        wait_for_input();
     for (int i = 0; i < 100; i++)
         site_kept(i);
     for (int i = 0; i < 500; i++)
