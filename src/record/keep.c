@@ -306,7 +306,7 @@ struct keeper *keeper_new(struct sink *sink, const struct record_options *option
                          .paths = strings_new(),
                          .labels = strings_new(),
                          .jvms = jvms_new(sink),
-                         .hits = kernel_hits_new()};
+                         .hits = options->heap ? NULL : kernel_hits_new()};
     return k;
 }
 

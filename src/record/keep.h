@@ -122,7 +122,7 @@ bool keep_dumps(struct keeper *k, pid_t ended, struct error *error);
 bool keep_file(struct keeper *k, struct kept_file *file, struct error *error);
 bool keep_mount(struct keeper *k, struct error *error); /* which one is ours */
 bool keep_vdso(struct keeper *k, struct error *error);
-/* kernel_names.c: collect addresses in the kernel from the first `size` bytes of a sample. */
+/* kernel_names.c: collect addresses in the kernel from the first `size` bytes of a sample. Allocations have none: `hits` is NULL then. */
 struct kernel_hits *kernel_hits_new(void);
 void kernel_hits_free(struct kernel_hits *hits);
 void kernel_hits_saw(struct kernel_hits *hits, const uint8_t *sample, size_t size);

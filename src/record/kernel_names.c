@@ -48,7 +48,7 @@ static bool is_in_kernel(uint64_t word) {
 }
 
 void kernel_hits_saw(struct kernel_hits *hits, const uint8_t *sample, size_t size) {
-    for (size_t at = sizeof(struct perf_event_header); at + 8 <= size; at += 8) {
+    for (size_t at = sizeof(struct perf_event_header); hits && at + 8 <= size; at += 8) {
         uint64_t word = load_u64(sample + at), *seen = &hits->lately[(word >> 2) % LATELY];
         if (!is_in_kernel(word) || *seen == word)
             continue;
@@ -63,8 +63,10 @@ void kernel_hits_saw(struct kernel_hits *hits, const uint8_t *sample, size_t siz
 bool keep_kernel_names(struct keeper *k, struct error *error) {
     struct buffer key = {0};
     struct build_id id = {0};
+    if (!k->hits || k->options->keep == KEEP_ALL)
+        return true;
     drop_repeated(k->hits);
-    if (!k->hits->addresses.count || k->options->keep == KEEP_ALL)
+    if (!k->hits->addresses.count)
         return true;
     k->bytes.count = 0;
     kernel_names_print(k->hits->addresses.items, k->hits->addresses.count, k->options->cache,

@@ -10,6 +10,8 @@ static void *volatile sink;
 static void *kept[100];
 
 SITE void site_kept(int i) {
+    volatile unsigned long looks_like_kernel_code = 0xffffffff81000000; /* the stack is copied */
+    (void)looks_like_kernel_code;
     kept[i] = malloc(1000);
     sink = kept[i];
 }
