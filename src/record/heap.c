@@ -75,7 +75,7 @@ struct heap_recording {
     struct attached *attached; /* … by this */
     size_t first;              /* of its events */
     uint64_t allocations, frees;
-    unsigned busy; /* how full the rings were, in percent */
+    int wait; /* milliseconds until the next turn */
     struct buffer
         pending; /* samples for the file: a write for each would cost more than everything else */
     size_t count;
@@ -236,14 +236,28 @@ static bool put_sample(void *context, const struct heap_record *record, const ui
     return h->pending.count < PENDING_MOST || flush(r, error);
 }
 
+/* Choose the wait so that rings are found about a quarter full: more turns cost CPU time, fewer risk a full ring. A ring that is half full ends
+   the wait. */
+static int next_wait(int wait, unsigned busy) {
+    enum { SHORTEST = 1, LONGEST = 20, WANTED = 25 };
+    if (busy > WANTED)
+        wait = wait * WANTED / (int)busy;
+    else if (busy < WANTED / 2)
+        wait *= 2;
+    return wait < SHORTEST ? SHORTEST : wait > LONGEST ? LONGEST : wait;
+}
+
 bool heap_turn(struct recording *r, struct error *error) {
     if (!r->heap)
         return true;
-    if (r->heap->attached)
-        return attached_drain(r->heap->attached, r, put_sample, &r->heap->busy, error) &&
-               flush(r, error);
-    heap_answer(r->heap->heap);
-    return heap_drain(r->heap->heap, put_sample, r, &r->heap->busy, error) && flush(r, error);
+    struct heap_recording *h = r->heap;
+    unsigned busy = 0;
+    if (h->heap)
+        heap_answer(h->heap);
+    bool fine = h->heap ? heap_drain(h->heap, put_sample, r, &busy, error)
+                        : attached_drain(h->attached, r, put_sample, &busy, error);
+    h->wait = next_wait(h->wait, busy);
+    return fine && flush(r, error);
 }
 
 int heap_poll_descriptor(const struct recording *r, int which) {
@@ -252,13 +266,8 @@ int heap_poll_descriptor(const struct recording *r, int which) {
     return which ? heap_bell(r->heap->heap) : heap_descriptor(r->heap->heap);
 }
 
-/* Shorten the wait if rings fill quickly, so that they are emptied before they are full. */
 int heap_patience(const struct recording *r, int milliseconds) {
-    enum { IDLE = 20, BUSY = 1, BUSY_PERCENT = 10 };
-    if (!r->heap)
-        return milliseconds;
-    int most = r->heap->busy >= BUSY_PERCENT ? BUSY : IDLE;
-    return milliseconds < most ? milliseconds : most;
+    return r->heap && r->heap->wait < milliseconds ? r->heap->wait : milliseconds;
 }
 
 void heap_enable(struct recording *r, bool on) {
