@@ -7,6 +7,7 @@
  */
 #include "heap/preload/preload.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -83,4 +84,13 @@ EXPORT void *pvalloc(size_t size) {
     void *address = real.pvalloc(size);
     allocated(address, size);
     return address;
+}
+
+/* Another library may be loaded at the same address, and stacks through it then look like earlier ones. */
+typedef int dlclose_function(void *);
+EXPORT int dlclose(void *handle) {
+    static void *slot;
+    int status = ((dlclose_function *)real_behind(&slot, "dlclose"))(handle);
+    stack_code_changed();
+    return status;
 }

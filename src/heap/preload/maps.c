@@ -17,18 +17,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static void *behind(void **slot, const char *name) {
-    void *found = __atomic_load_n(slot, __ATOMIC_RELAXED);
-    bool unused;
-    if (LIKELY(found))
-        return found;
-    found = real_find_one(name, &unused);
-    if (!found)
-        __builtin_trap(); /* every libc has it */
-    __atomic_store_n(slot, found, __ATOMIC_RELAXED);
-    return found;
-}
-
 /* Return the time before the call, or 0 if it is not recorded. */
 static uint64_t begin(const void *caller) {
     bool wanted = !thread.inside && process_is_recorded() && shared->maps;
@@ -43,7 +31,7 @@ static size_t whole_pages(size_t size) {
 typedef void *mmap_function(void *, size_t, int, int, int, off_t);
 EXPORT void *mmap(void *hint, size_t size, int access, int flags, int file, off_t offset) {
     static void *slot;
-    mmap_function *real_mmap = (mmap_function *)behind(&slot, "mmap");
+    mmap_function *real_mmap = (mmap_function *)real_behind(&slot, "mmap");
     uint64_t time = begin(__builtin_return_address(0));
     void *made = real_mmap(hint, size, access, flags, file, offset);
     if (!time || made == MAP_FAILED)
@@ -61,7 +49,7 @@ EXPORT void *mmap64(void *hint, size_t size, int access, int flags, int file, of
 typedef int munmap_function(void *, size_t);
 EXPORT int munmap(void *address, size_t size) {
     static void *slot;
-    munmap_function *real_munmap = (munmap_function *)behind(&slot, "munmap");
+    munmap_function *real_munmap = (munmap_function *)real_behind(&slot, "munmap");
     uint64_t time = begin(__builtin_return_address(0));
     int status = real_munmap(address, size);
     if (time && status == 0)
@@ -75,7 +63,7 @@ typedef void *mremap_function(void *, size_t, size_t, int, ...);
 EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...) {
     enum { STAYS = 4 };
     static void *slot;
-    mremap_function *real_mremap = (mremap_function *)behind(&slot, "mremap");
+    mremap_function *real_mremap = (mremap_function *)real_behind(&slot, "mremap");
     va_list rest;
     va_start(rest, flags);
     void *place = va_arg(rest, void *);
@@ -94,7 +82,7 @@ EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...) {
 typedef void *sbrk_function(intptr_t);
 EXPORT void *sbrk(intptr_t step) {
     static void *slot;
-    sbrk_function *real_sbrk = (sbrk_function *)behind(&slot, "sbrk");
+    sbrk_function *real_sbrk = (sbrk_function *)real_behind(&slot, "sbrk");
     uint64_t time = step ? begin(__builtin_return_address(0)) : 0;
     void *before = real_sbrk(step);
     if (!time || before == MAP_FAILED)
@@ -109,7 +97,7 @@ EXPORT void *sbrk(intptr_t step) {
 typedef int brk_function(void *);
 EXPORT int brk(void *end) {
     static void *slot;
-    brk_function *real_brk = (brk_function *)behind(&slot, "brk");
+    brk_function *real_brk = (brk_function *)real_behind(&slot, "brk");
     uint64_t time = begin(__builtin_return_address(0));
     char *before = time ? (char *)system_call(SYS_brk, 0, 0, 0, 0, 0, 0) : NULL;
     int status = real_brk(end);

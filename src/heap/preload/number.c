@@ -20,6 +20,7 @@ enum { MEMOS = 16, SHAPE_SETS = 64, SHAPE_WAYS = 4, SHAPE_WORDS = 250 };
 
 static uintptr_t data_pages[DATA_PAGES];
 static uint64_t numbers[NUMBERS];
+static uint32_t numbers_used;
 static struct {
     uintptr_t code, code_size; /* the executable's */
     uintptr_t high;            /* mappings start here */
@@ -81,6 +82,10 @@ static void layout_find(void) {
     __atomic_store_n(&layout.seed, now() | 1, __ATOMIC_RELEASE);
 }
 
+static inline uint64_t seed_now(void) {
+    return __atomic_load_n(&layout.seed, __ATOMIC_ACQUIRE);
+}
+
 static uint64_t mix(uint64_t hash, uint64_t word) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
     return hash ^ hash >> 32;
@@ -126,6 +131,7 @@ static inline uint64_t word_sum(uintptr_t word, uintptr_t place) {
 /* The words that a number was made from, with their positions, counted from the registers; the stack follows those. */
 struct shape {
     uint64_t thread; /* 0: none */
+    uint64_t seed;   /* of the number */
     uint64_t number;
     uintptr_t registers;
     const void *caller;
@@ -176,13 +182,14 @@ static uint64_t number_make(const struct thread *t, const struct registers *regi
     size_t stack = (registers->word[HEAP_SP] - (uintptr_t)registers) / sizeof(uintptr_t);
     uint64_t sum = words_sum(registers, 0, HEAP_REGISTERS, shape) +
                    words_sum(registers, stack, size / sizeof(uintptr_t), shape);
-    uint64_t hash = mix(mix(layout.seed, thread_key(t)), (uintptr_t)registers);
+    uint64_t hash = mix(mix(seed_now(), thread_key(t)), (uintptr_t)registers);
     return mix(mix(mix(hash, registers->word[HEAP_IP]), sum), size) | 1;
 }
 
 static void shape_make(struct shape *shape, const struct thread *t,
                        const struct registers *registers, size_t size, const void *caller) {
     shape->count = 0;
+    shape->seed = seed_now();
     shape->number = number_make(t, registers, size, shape);
     shape->thread = shape->count <= SHAPE_WORDS ? thread_key(t) : 0;
     shape->registers = (uintptr_t)registers;
@@ -192,7 +199,7 @@ static void shape_make(struct shape *shape, const struct thread *t,
 static bool shape_fits(const struct shape *shape, const struct thread *t,
                        const struct registers *registers, const void *caller) {
     if (shape->registers != (uintptr_t)registers || shape->caller != caller ||
-        shape->thread != thread_key(t))
+        shape->thread != thread_key(t) || shape->seed != seed_now())
         return false;
     for (size_t i = 0; i < shape->count; i++)
         if (word_at(registers, shape->place[i]) != shape->word[i])
@@ -214,7 +221,7 @@ static const struct shape *shape_find(struct memo *memo, const struct thread *t,
 
 uint64_t stack_number(const struct thread *t, const struct registers *registers, size_t size,
                       const void *caller) {
-    if (!__atomic_load_n(&layout.seed, __ATOMIC_ACQUIRE))
+    if (!seed_now())
         layout_find();
     struct memo *memo = &memos[(uint32_t)t->tid % MEMOS];
     if (__atomic_exchange_n(&memo->busy, 1, __ATOMIC_ACQUIRE))
@@ -231,10 +238,26 @@ bool stack_is_new(uint64_t number) {
         if (held == number)
             return false;
         if (!held && __atomic_compare_exchange_n(slot, &none, number, false, __ATOMIC_RELAXED,
-                                                 __ATOMIC_RELAXED))
+                                                 __ATOMIC_RELAXED)) {
+            __atomic_add_fetch(&numbers_used, 1, __ATOMIC_RELAXED);
             return true;
+        }
     }
     return true; /* the table is full here: send it each time */
+}
+
+/* Numbers made with the old seed are never met again. A program that closes libraries again and again must not fill the table with them; a
+   thread that adds a number meanwhile only sends a stack once more. */
+void stack_code_changed(void) {
+    uint64_t seed = seed_now();
+    if (!seed)
+        return;
+    if (__atomic_load_n(&numbers_used, __ATOMIC_RELAXED) > NUMBERS / 4) {
+        __atomic_store_n(&numbers_used, 0, __ATOMIC_RELAXED);
+        for (size_t i = 0; i < NUMBERS; i++)
+            __atomic_store_n(&numbers[i], 0, __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&layout.seed, mix(seed, now()) | 1, __ATOMIC_RELEASE);
 }
 
 /* Stacks after it in the table may be taken for new and sent again. */

@@ -37,6 +37,7 @@ void real_find(void); /* find all of them and set `real` */
 /* Find one function by name in the libraries loaded after this one; return NULL if none has it. *allocators: it is in the library that has
    malloc. */
 void *real_find_one(const char *name, bool *allocators);
+void *real_behind(void **slot, const char *name); /* the same, looked up once: *slot keeps it */
 bool real_is_in_executable(const char *name);
 bool real_is_allocator(const void *code); /* whether it belongs to the library that has malloc */
 
@@ -147,6 +148,7 @@ uint64_t stack_number(const struct thread *t, const struct registers *registers,
                       const void *caller);
 bool stack_is_new(uint64_t number);   /* and mark it as known */
 void stack_was_lost(uint64_t number); /* it was not sent: make it new again */
+void stack_code_changed(void);        /* equal stacks may be different ones from now on */
 void stack_saw_block(uintptr_t address);
 void stack_saw_free(uintptr_t address);
 

@@ -133,6 +133,18 @@ void *real_find_one(const char *name, bool *allocators) {
     return found;
 }
 
+void *real_behind(void **slot, const char *name) {
+    void *found = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    bool unused;
+    if (LIKELY(found))
+        return found;
+    found = real_find_one(name, &unused);
+    if (!found)
+        __builtin_trap(); /* the caller linked against it */
+    __atomic_store_n(slot, found, __ATOMIC_RELAXED);
+    return found;
+}
+
 /* The address range of the allocator's library, from its program headers; empty until known. */
 static uintptr_t allocator_from, allocator_to;
 
