@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -192,9 +193,21 @@ static char **environment_with(char *role) {
     return all;
 }
 
+/* Return the path of this program in `path`. A process is called after the last part of the path that it was executed by, and `exe` would tell
+   nobody what it is. If the program was replaced meanwhile, the running one is executed. */
+static const char *own_path(char *path, size_t size) {
+    static const char self[] = "/proc/self/exe";
+    struct stat own, there;
+    ssize_t length = readlink(self, path, size - 1);
+    path[length > 0 ? length : 0] = 0;
+    bool same = length > 0 && stat(self, &own) == 0 && stat(path, &there) == 0 &&
+                own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+    return same ? path : self;
+}
+
 /* Runs between fork and exec: nothing here may allocate or take a lock. */
-_Noreturn static void child_execute(const int *descriptors, pid_t parent, char *const *words,
-                                    char *const *environment) {
+_Noreturn static void child_execute(const char *program, const int *descriptors, pid_t parent,
+                                    char *const *words, char *const *environment) {
     int above[2];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -205,13 +218,14 @@ _Noreturn static void child_execute(const int *descriptors, pid_t parent, char *
         if (above[i] < 0 || dup2(above[i], CHANNEL + i) < 0)
             _exit(126);
     syscall(SYS_close_range, FREE, ~0u, 0);
-    execve("/proc/self/exe", words, environment);
+    execve(program, words, environment);
     _exit(127);
 }
 
 bool child_start(struct child *child, const struct agent_options *options, const char *role,
                  struct error *error) {
-    char variable[64], file[] = "/proc/self/fd/4", config[] = "--config", free_[] = "--no-sandbox";
+    char path[PATH_MAX], variable[64], file[] = "/proc/self/fd/4", config[] = "--config",
+                                       free_[] = "--no-sandbox";
     char wick[] = "wick", agent[] = "agent";
     char *const words[] = {wick, agent, config, file, options->no_sandbox ? free_ : NULL, NULL};
     static_assert(SETTINGS == 4, "as in `file`");
@@ -225,9 +239,10 @@ bool child_start(struct child *child, const struct agent_options *options, const
     }
     snprintf(variable, sizeof variable, ROLE "=%s", role);
     char **environment = environment_with(variable);
+    const char *program = own_path(path, sizeof path);
     pid_t parent = getpid(), pid = fork();
     if (pid == 0)
-        child_execute((int[]){ends[1], settings}, parent, words, environment);
+        child_execute(program, (int[]){ends[1], settings}, parent, words, environment);
     int why = errno;
     free(environment);
     close(settings);
