@@ -20,7 +20,8 @@ enum {
     TREE_MOST = 256 << 20,   /* bytes of a reader's result */
     MEMORY_LEAST = 1u << 30, /* bytes of its own memory, or MEMORY_TIMES the agent's limit */
     MEMORY_TIMES = 4,
-    CPU_MOST = 60, /* seconds for one request */
+    RENEW_LEAST = 6, /* windows between two renewals of what it has opened */
+    CPU_MOST = 60,   /* seconds for one request */
     WALL_MOST = 600,
 };
 
@@ -35,6 +36,7 @@ struct reading_child {
     struct profile_options reading;
     struct profile_stream *stream;
     struct tree *batch; /* NULL: nothing was joined yet */
+    uint64_t windows, renewed;
 };
 
 static bool write_all(int descriptor, struct text bytes, struct error *error) {
@@ -73,6 +75,7 @@ static bool read_window(struct reading_child *c, struct child_message *message,
         return false;
     struct profile *profile = profile_stream_next(c->stream, &file, error);
     bool fine = profile;
+    c->windows++;
     if (profile) {
         answer.numbers[0] = profile->sample_count;
         count_frames(profile->tree, &answer);
@@ -136,6 +139,18 @@ static bool answer(struct reading_child *c, struct child_message *message, const
     return error_set(error, ERROR_INTERNAL, "an unknown request");
 }
 
+/* Programs come and go, and their symbols stay. Forget them before the whole agent becomes too large, because a new recording costs more. */
+static void bound_memory(struct reading_child *c) {
+    uint64_t most = c->options->memory / 5 * 3;
+    if (agent_memory(getpid()) <= most)
+        return;
+    malloc_trim(0);
+    if (c->windows < c->renewed + RENEW_LEAST || agent_memory(getpid()) <= most)
+        return;
+    profile_stream_renew(c->stream);
+    c->renewed = c->windows;
+}
+
 /* Nothing is freed: the process exits. */
 static void reader_run(void *context, int channel) {
     struct reading_child *c = context;
@@ -149,8 +164,7 @@ static void reader_run(void *context, int channel) {
         if (!fine)
             memcpy(message.text, error.message, sizeof message.text);
         message.kind = fine;
-        if (agent_memory(getpid()) > c->options->memory / 2)
-            malloc_trim(0);
+        bound_memory(c);
         if (!child_send(channel, &message, NULL, 0))
             return;
     }

@@ -99,6 +99,9 @@ struct profile_stream *profile_stream_new(const struct profile_options *options)
    forget the stream's state. `file` must stay open as long as the profile. */
 struct profile *profile_stream_next(struct profile_stream *stream, const struct file *file,
                                     struct error *error);
+/* Before the next window, forget all files: those that are still mapped are opened again when they are needed. Costs as much as the first
+   window. */
+void profile_stream_renew(struct profile_stream *stream);
 void profile_stream_free(struct profile_stream *stream);
 
 /* Resolve every location of `tree` that has an object to its frames. */

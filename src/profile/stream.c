@@ -88,7 +88,7 @@ static void pass_on(struct profile_stream *stream, struct tree *tree) {
                          .labels = from.labels,
                          .label_texts = from.label_texts};
     struct passing_on p = {.from = &from, .to = &to, .tree = tree};
-    bool crowded = is_crowded(&from) || from.objects_changed;
+    bool crowded = is_crowded(&from) || from.renew_objects;
     if (crowded) {
         to.objects = objects_new(&stream->object_options);
         p.objects = memory_zero(objects_count(from.objects) + 1, sizeof *p.objects);
@@ -143,7 +143,7 @@ void ongoing_begin(const struct ongoing *state, struct reading *reading) {
 }
 
 void ongoing_end(struct ongoing *state, struct reading *reading) {
-    state->objects_changed = reading->objects_changed;
+    state->renew_objects = reading->objects_changed;
     state->mounts = reading->mounts;
     reading->mounts = (struct mounts){0};
     state->strings = strings_share(reading->profile->tree->strings);
@@ -151,6 +151,10 @@ void ongoing_end(struct ongoing *state, struct reading *reading) {
     if (reading->newest > state->newest)
         state->newest = reading->newest;
     keep_labels(state, reading);
+}
+
+void profile_stream_renew(struct profile_stream *stream) {
+    stream->state.renew_objects = true;
 }
 
 /* ---- one window ---- */

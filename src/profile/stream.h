@@ -14,7 +14,7 @@ struct kept_labels {
 struct ongoing {
     struct objects *objects;
     uint32_t objects_before; /* number of objects when the table was new */
-    bool objects_changed;    /* a file was cut short: open all of them again */
+    bool renew_objects;      /* for the next window */
     struct spaces *spaces;   /* sealed, between windows */
     struct strings *strings; /* of the last tree, for comms */
     struct mounts mounts;

@@ -221,7 +221,7 @@ static void put_mapping(struct build *build, uint64_t time, uint32_t pid, const 
 }
 
 /* Thousands of processes, each with a program of its own, in every window; one lives on. */
-static struct buffer crowded_window(uint64_t *time) {
+static struct buffer crowded_window(uint64_t *time, unsigned processes) {
     struct build build = {0};
     build_event(&build,
                 &(struct build_event){.type = PERF_TYPE_SOFTWARE,
@@ -230,7 +230,7 @@ static struct buffer crowded_window(uint64_t *time) {
                 NULL);
     if (*time == 1)
         put_mapping(&build, *time, 1, "/nowhere/lasting");
-    for (unsigned i = 0; i < 3000; i++) {
+    for (unsigned i = 0; i < processes; i++) {
         char path[40];
         snprintf(path, sizeof path, "/nowhere/%llu", (unsigned long long)*time);
         put_task(&build, PERF_RECORD_FORK, ++*time, 10 + i);
@@ -246,7 +246,7 @@ static void test_memory_follows_what_lives(void **state) {
     struct profile_stream *stream = profile_stream_new(&(struct profile_options){.no_names = true});
     uint64_t time = 1, most = 0;
     for (unsigned window = 0; window < 12; window++) {
-        struct buffer bytes = crowded_window(&time);
+        struct buffer bytes = crowded_window(&time, 3000);
         struct file file = {
             .path = (char *)"window", .data = (uint8_t *)bytes.items, .size = bytes.count};
         struct error error = {0};
@@ -268,6 +268,33 @@ static void test_memory_follows_what_lives(void **state) {
     }
     assert_true(most < 20000); /* of 36,000 */
     profile_stream_free(stream);
+}
+
+static uint32_t objects_after_three(bool renew) {
+    struct profile_stream *stream = profile_stream_new(&(struct profile_options){.no_names = true});
+    uint64_t time = 1;
+    uint32_t count = 0;
+    for (unsigned window = 0; window < 3; window++) {
+        struct buffer bytes = crowded_window(&time, 1000);
+        struct file file = {
+            .path = (char *)"window", .data = (uint8_t *)bytes.items, .size = bytes.count};
+        struct error error = {0};
+        struct profile *profile = profile_stream_next(stream, &file, &error);
+        assert_non_null(profile);
+        count = objects_count(profile->objects);
+        profile_free(profile);
+        buffer_release(&bytes);
+        if (renew)
+            profile_stream_renew(stream);
+    }
+    profile_stream_free(stream);
+    return count;
+}
+
+/* Programs of the window before the last one are forgotten, except for the one that is still mapped. */
+static void test_renewed(void **state) {
+    assert_in_range(objects_after_three(false), 3000, 3100);
+    assert_in_range(objects_after_three(true), 2000, 2100);
 }
 
 /* One sample in a program's file, which is mapped in the first window. */
@@ -340,7 +367,7 @@ static void test_broken_window(void **state) {
     struct profile_stream *stream = profile_stream_new(&(struct profile_options){.no_names = true});
     uint64_t time = 1;
     for (unsigned window = 0; window < 4; window++) {
-        struct buffer bytes = crowded_window(&time);
+        struct buffer bytes = crowded_window(&time, 3000);
         struct file file = {
             .path = (char *)"window", .data = (uint8_t *)bytes.items, .size = bytes.count};
         if (window % 2) /* a record without a size, in the middle */
@@ -363,6 +390,7 @@ int main(void) {
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_memory_follows_what_lives),
         cmocka_unit_test(test_broken_window),
+        cmocka_unit_test(test_renewed),
         cmocka_unit_test(test_file_shrinks),
     };
     return cmocka_run_group_tests_name("windows", tests, NULL, NULL);
