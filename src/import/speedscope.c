@@ -18,6 +18,12 @@ struct frame_on_path {
     uint32_t node;
 };
 
+/* A frame of the stack that was placed last: where it ends in the stack's text, and its node. */
+struct placed_frame {
+    size_t end;
+    uint32_t node;
+};
+
 /* A stack as text of the file. */
 struct known_stack {
     struct text text;
@@ -35,9 +41,11 @@ struct speedscope {
     struct json json;
     struct json late; /* the profiles, if they precede the frames */
     struct buffer key, name, file, title, unit, type;
-    struct buffer other;               /* an event that was skipped */
-    VECTOR(uint32_t) locations;        /* by frame */
-    VECTOR(struct frame_on_path) path; /* frames that are open */
+    struct buffer other;                /* an event that was skipped */
+    VECTOR(uint32_t) locations;         /* by frame */
+    VECTOR(struct frame_on_path) path;  /* frames that are open */
+    struct text placed_text;            /* the stack that was placed last */
+    VECTOR(struct placed_frame) placed; /* its frames, root first */
     VECTOR(struct known_stack) known;
     struct index known_index; /* indexes in `known` + 1 */
     VECTOR(uint32_t) stacks;  /* nodes of a sampled profile, in order */
@@ -105,18 +113,37 @@ static void push_frame(struct speedscope *s, uint32_t frame) {
     vector_push(&s->path, ((struct frame_on_path){frame, node}));
 }
 
-/* Read [frame, frame, …], root first: a stack that was not seen before. */
-static bool add_stack(struct speedscope *s, uint32_t *node) {
-    *node = 0;
-    if (!json_take(&s->json, '['))
-        return false;
-    while (json_element(&s->json)) {
+static size_t common_length(struct text a, struct text b) {
+    size_t most = a.length < b.length ? a.length : b.length, at = 0;
+    while (at + 8 <= most && load_u64(a.data + at) == load_u64(b.data + at))
+        at += 8;
+    while (at < most && a.data[at] == b.data[at])
+        at++;
+    return at;
+}
+
+/* Read [frame, frame, …], root first: a stack that was not seen before. Samples are in order of time, so it usually
+   begins like the stack before it: frames that have the same text are not looked up again. */
+static bool add_stack(struct speedscope *s, struct text text, uint32_t *node) {
+    size_t same = common_length(text, s->placed_text);
+    while (s->placed.count && s->placed.items[s->placed.count - 1].end >= same)
+        s->placed.count--;
+    bool resumes = s->placed.count > 0;
+    struct json json = {text_from(text, resumes ? s->placed.items[s->placed.count - 1].end : 0)};
+    *node = resumes ? s->placed.items[s->placed.count - 1].node : 0;
+    s->placed_text = text;
+    bool fine = resumes || json_take(&json, '[');
+    while (fine && json_element(&json)) {
         uint32_t frame;
-        if (!json_index(&s->json, &frame) || frame >= s->locations.count)
-            return false;
+        fine = json_index(&json, &frame) && frame < s->locations.count;
+        if (!fine)
+            break;
         *node = tree_add_node(s->r.tree, *node, s->locations.items[frame]);
+        size_t end = (size_t)(json.rest.data - text.data);
+        vector_push(&s->placed, ((struct placed_frame){end, *node}));
     }
-    return true;
+    s->json.rest = text_from(s->json.rest, (size_t)(json.rest.data - s->json.rest.data));
+    return fine;
 }
 
 /* Most stacks occur many times, with the same bytes. */
@@ -136,7 +163,7 @@ static bool read_stack(struct speedscope *s) {
             return true;
         }
     }
-    if (!add_stack(s, &stack.node))
+    if (!add_stack(s, stack.text, &stack.node))
         return false;
     vector_push(&s->known, stack);
     index_add(&s->known_index, hash, (uint32_t)s->known.count);
@@ -190,32 +217,42 @@ static bool take_event(struct speedscope *s, char type, uint32_t frame, double a
     return true;
 }
 
-/* Fast path for the form without spaces that speedscope and most others write: {"type":"O","frame":12,"at":3.5}.
-   Return false and read nothing for any other form. */
-static bool read_compact_event(struct speedscope *s, char *type, uint32_t *frame, double *at) {
-    static const struct text begin = {"{\"type\":\"", 9}, middle = {"\",\"frame\":", 10},
-                             end = {",\"at\":", 6};
-    struct json before = s->json;
-    struct text rest = s->json.rest;
-    if (rest.length < begin.length + 1 + middle.length || !text_starts(rest, begin) ||
-        !text_starts(text_from(rest, begin.length + 1), middle))
+/* Skip WORD, a literal, if it is next; white space before it, too. */
+#define take_word(json, word) take_bytes(json, "" word, sizeof(word) - 1)
+static inline __attribute__((always_inline)) bool take_bytes(struct json *json, const char *word,
+                                                             size_t length) {
+    json_peek(json);
+    if (json->rest.length < length || memcmp(json->rest.data, word, length) != 0)
         return false;
-    *type = rest.data[begin.length];
-    s->json.rest = text_from(rest, begin.length + 1 + middle.length);
-    if (json_index(&s->json, frame) && text_starts(s->json.rest, end)) {
-        s->json.rest = text_from(s->json.rest, end.length);
-        if (json_double(&s->json, at) && json_take(&s->json, '}'))
-            return true;
-    }
-    s->json = before;
-    return false;
+    json->rest = text_from(json->rest, length);
+    return true;
+}
+
+#define take_name(json, name)                                                                      \
+    (take_word(json, "\"" name "\":") || (take_word(json, "\"" name "\"") && take_word(json, ":")))
+
+/* Fast path for the order of members that speedscope and most others write, {"type":"O","frame":12,"at":3.5}, with
+   or without white space. Return false and read nothing for any other form. */
+static bool read_usual_event(struct speedscope *s, char *type, uint32_t *frame, double *at) {
+    struct json json = s->json;
+    if (!take_word(&json, "{") || !take_name(&json, "type") || !take_word(&json, "\"") ||
+        json.rest.length < 2 || json.rest.data[1] != '"')
+        return false;
+    *type = json.rest.data[0];
+    json.rest = text_from(json.rest, 2);
+    if (!take_word(&json, ",") || !take_name(&json, "frame") || !json_index(&json, frame) ||
+        !take_word(&json, ",") || !take_name(&json, "at") || !json_double(&json, at) ||
+        !take_word(&json, "}"))
+        return false;
+    s->json = json;
+    return true;
 }
 
 static bool read_event(struct speedscope *s, bool first) {
     uint32_t frame = UINT32_MAX;
     double at = 0;
     char type = 0;
-    if (read_compact_event(s, &type, &frame, &at)) {
+    if (read_usual_event(s, &type, &frame, &at)) {
         if (first)
             s->start = s->last = at;
         return take_event(s, type, frame, at);
@@ -394,6 +431,7 @@ static bool speedscope_read(struct text content, const char *path,
     buffer_release(&s.other);
     vector_release(&s.locations);
     vector_release(&s.path);
+    vector_release(&s.placed);
     vector_release(&s.known);
     index_release(&s.known_index);
     vector_release(&s.stacks);
